@@ -1,1 +1,21 @@
-//! placeholder
+//! The contract between the controllers and a cloud provider, and the decisions that belong to neither.
+//!
+//! Everything here is pure: no async runtime, no Kubernetes client, no HTTP, no OpenStack. The controllers turn
+//! Kubernetes objects into these types, a provider turns them into cloud objects, and the two meet only in the
+//! binary. The layout follows one Service on its way:
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | [`service`] | what one Service asks for |
+//! | [`node`] | what is known of a node, and which nodes are backends |
+//! | [`provider`] | the traits of a provider, the goal that it is given and the pass that it reports |
+//! | [`failure`] | the classes of failure, which choose retry, event and metric |
+//! | [`notice`] | what a user is told |
+//! | [`advertise`] | how an address is published on this cluster |
+
+pub mod advertise;
+pub mod failure;
+pub mod node;
+pub mod notice;
+pub mod provider;
+pub mod service;

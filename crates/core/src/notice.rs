@@ -1,0 +1,33 @@
+//! What a user is told about a Service. Notices become Kubernetes Events.
+
+/// Type of an Event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    /// Information.
+    Normal,
+    /// Something the user asked for is not done, or needs attention.
+    Warning,
+}
+
+/// One message for the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// Type of the Event.
+    pub severity: Severity,
+    /// Reason of the Event: a stable CamelCase word.
+    pub reason: &'static str,
+    /// The message; names key, value and the fix where input is concerned. Never holds a secret.
+    pub message: String,
+}
+
+impl Notice {
+    /// A notice of type Normal.
+    pub fn normal(reason: &'static str, message: impl Into<String>) -> Self {
+        Self { severity: Severity::Normal, reason, message: message.into() }
+    }
+
+    /// A notice of type Warning.
+    pub fn warning(reason: &'static str, message: impl Into<String>) -> Self {
+        Self { severity: Severity::Warning, reason, message: message.into() }
+    }
+}

@@ -1,0 +1,86 @@
+//! The traits of a cloud provider. They are object-safe, so that another provider is a new crate and one line in
+//! the binary.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use crate::advertise::{Path, Preference};
+use crate::failure::Failure;
+use crate::notice::Notice;
+use crate::service::{Goal, ServiceKey};
+
+/// The load balancers of a cloud.
+#[async_trait]
+pub trait LoadBalancers: Send + Sync {
+    /// Brings the cloud one step nearer to the goal, or all the way when nothing has to be waited for.
+    ///
+    /// # Guarantees that an implementation gives
+    /// - It may be stopped (dropped, killed) at any call to the cloud and called again: the end state is the same.
+    /// - It never sleeps until a cloud object has changed; it returns [`Outcome::Waiting`] and calls
+    ///   [`Wake::wake`] later.
+    /// - It is called by several workers at once, never twice at once for one Service; load balancers that
+    ///   several Services share are serialised inside.
+    /// - It never changes or deletes what is not the Service's own.
+    async fn reconcile(&self, goal: &Goal) -> Pass;
+}
+
+/// How a provider says that a Service deserves another pass now.
+pub trait Wake: Send + Sync {
+    /// Queues a pass for the Service, without back-off. Unknown keys are ignored.
+    fn wake(&self, key: &ServiceKey);
+}
+
+/// The result of one pass.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pass {
+    /// Where the pass got to.
+    pub result: Result<Outcome, Failure>,
+    /// What the user should be told, in order. Repeats of earlier passes are fine, the recorder folds them.
+    pub notices: Vec<Notice>,
+    /// Annotations of the Service to set, or to remove where the value is absent. They are written even when the
+    /// pass failed, so that the next one finds what this one made.
+    pub annotations: BTreeMap<String, Option<String>>,
+}
+
+impl Pass {
+    /// A pass that only failed.
+    pub fn failed(failure: Failure) -> Self {
+        Self { result: Err(failure), notices: Vec::new(), annotations: BTreeMap::new() }
+    }
+}
+
+/// Where a pass got to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The load balancer agrees with the intent.
+    Ready(Ready),
+    /// The cloud is working; the provider wakes the Service when there is something to do.
+    Waiting(Waiting),
+    /// Nothing of the Service is left in the cloud; this was observed, not assumed.
+    Released,
+}
+
+/// A load balancer that serves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ready {
+    /// Addresses that clients use, one status entry each. Never empty.
+    pub addresses: Vec<IpAddr>,
+    /// Whether clients inside the cluster must go through the load balancer.
+    pub path: Path,
+    /// What user and operator want to see in the status.
+    pub preference: Preference,
+    /// Whether this pass wrote to the cloud.
+    pub changed: bool,
+}
+
+/// Something in the cloud is not finished.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// On what, for logs: for example `load balancer 1234 is PENDING_UPDATE`.
+    pub on: String,
+    /// The provider wakes the Service; this is the delay after which it is looked at anyway.
+    pub at_most: Duration,
+}
