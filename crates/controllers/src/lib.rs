@@ -1,1 +1,3 @@
-//! placeholder
+//! Kubernetes controllers over the provider traits of `openstack-ccm-core`.
+
+pub mod election;
