@@ -1,0 +1,46 @@
+//! Log output: text or JSON, with klog's verbosity levels.
+
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
+
+use crate::args::LoggingArgs;
+
+/// The level of a klog verbosity: 0 to 3 info, 4 and 5 debug, above trace.
+fn level(verbosity: u8) -> LevelFilter {
+    match verbosity {
+        0..=3 => LevelFilter::INFO,
+        4 | 5 => LevelFilter::DEBUG,
+        6.. => LevelFilter::TRACE,
+    }
+}
+
+/// Starts logging to standard error. `RUST_LOG` refines what `-v` sets.
+pub fn start(arguments: &LoggingArgs) {
+    let level = level(arguments.verbosity);
+    // Libraries below the HTTP layer speak of bytes; their trace output helps nobody who debugs a cluster.
+    let quiet = "hyper=info,hyper_util=info,rustls=info,tower=info,reqwest=info,h2=info";
+    let filter = std::env::var("RUST_LOG").unwrap_or_else(|_| format!("{level},{quiet}"));
+    let filter = EnvFilter::builder().with_default_directive(level.into()).parse_lossy(filter);
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let started = match arguments.logging_format.as_str() {
+        "json" => builder.json().try_init(),
+        _ => builder.try_init(),
+    };
+    if let Err(error) = started {
+        tracing::warn!(%error, "logging was started before");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn verbosity_follows_klog() {
+        assert_eq!(level(0), LevelFilter::INFO);
+        assert_eq!(level(2), LevelFilter::INFO);
+        assert_eq!(level(4), LevelFilter::DEBUG);
+        assert_eq!(level(6), LevelFilter::TRACE);
+        assert_eq!(level(10), LevelFilter::TRACE);
+    }
+}
