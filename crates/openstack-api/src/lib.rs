@@ -1,1 +1,42 @@
-//! placeholder
+//! Typed OpenStack calls on the session of the `openstack` crate: the only place that knows URLs and JSON of OpenStack.
+//!
+//! | Module | What |
+//! |---|---|
+//! | [`identity`] | credentials and Keystone |
+//! | [`transport`] | the seam under which tests replace HTTP |
+//! | [`client`] | retries, metrics, logging |
+//! | [`octavia`], [`neutron`], [`nova`], [`barbican`] | the calls |
+//! | [`error`] | what a failed call means |
+//!
+//! ```
+//! use openstack_ccm_openstack_api::client::Client;
+//! use openstack_ccm_openstack_api::octavia::{LoadBalancerFilter, Octavia};
+//! use openstack_ccm_openstack_api::transport::{FnTransport, Response};
+//!
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+//! let transport = FnTransport::new(|_request| async {
+//!     let body = r#"{"loadbalancers": [], "loadbalancers_links": []}"#;
+//!     Ok(Response { status: http::StatusCode::OK, headers: Default::default(), body: body.into() })
+//! });
+//! let octavia = Octavia::new(Client::over(transport));
+//! let found = octavia.list_load_balancers(&LoadBalancerFilter::name("web")).await.unwrap();
+//! assert!(found.is_empty());
+//! # });
+//! ```
+
+pub mod barbican;
+pub mod change;
+pub mod client;
+mod cloud;
+mod decode;
+pub mod error;
+pub mod identity;
+pub mod neutron;
+pub mod nova;
+pub mod octavia;
+mod open_enum;
+pub mod transport;
+
+pub use change::Change;
+pub use cloud::OpenStack;
+pub use error::{ApiError, ConflictCause, ErrorKind, Fault};

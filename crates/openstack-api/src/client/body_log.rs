@@ -1,0 +1,71 @@
+//! Requests and answers in the log, at trace level, with secrets masked.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use tracing::{Level, debug, enabled, trace};
+
+use crate::error::ApiError;
+use crate::transport::{Request, Response};
+
+/// What stands in the place of a secret.
+const MASK: &str = "***";
+
+pub(super) fn request(call: &'static str, request: &Request) {
+    if enabled!(Level::TRACE) {
+        let body = request.body.as_deref().map(masked).unwrap_or_default();
+        let path = request.path_and_query();
+        trace!(call, service = %request.service, method = %request.method, path, body, "openstack request");
+    }
+}
+
+pub(super) fn answer(call: &'static str, duration: Duration, result: &Result<Response, ApiError>) {
+    let milliseconds = duration.as_millis();
+    match result {
+        Ok(response) if enabled!(Level::TRACE) => {
+            let body = masked(&response.body);
+            trace!(call, status = response.status.as_u16(), milliseconds, body, "openstack answer");
+        }
+        Ok(response) => debug!(call, status = response.status.as_u16(), milliseconds, "openstack answer"),
+        Err(error) => debug!(call, %error, milliseconds, "openstack error"),
+    }
+}
+
+/// The body as text without secrets. What is not JSON cannot be searched for them and is only counted.
+fn masked(body: &[u8]) -> String {
+    if body.is_empty() {
+        return String::new();
+    }
+    match serde_json::from_slice::<Value>(body) {
+        Ok(mut value) => {
+            mask(&mut value);
+            value.to_string()
+        }
+        Err(_) => format!("({} bytes that are not JSON)", body.len()),
+    }
+}
+
+fn mask(value: &mut Value) {
+    match value {
+        Value::Object(object) => {
+            for (key, value) in object.iter_mut() {
+                if is_secret(key) && !value.is_null() {
+                    *value = Value::String(MASK.to_owned());
+                } else {
+                    mask(value);
+                }
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(mask),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// Whether values under this key are secret, by its words. References to secrets (`secret_ref`) are addresses and stay.
+fn is_secret(key: &str) -> bool {
+    const WORDS: [&str; 8] =
+        ["pass", "secret", "token", "private_key", "privatekey", "payload", "user_data", "credential"];
+    let key = key.to_ascii_lowercase();
+    let is_reference = key.ends_with("_ref") || key.ends_with("_refs") || key == "secrets";
+    !is_reference && WORDS.iter().any(|word| key.contains(word))
+}

@@ -1,0 +1,135 @@
+//! A named call before it is sent.
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::error::{ApiError, DecodeError};
+use crate::transport::{Request, Service};
+
+/// One call: its metric name and everything of its request.
+#[derive(Debug)]
+pub(crate) struct Call {
+    name: &'static str,
+    service: Service,
+    method: Method,
+    path: Result<String, String>,
+    pub(super) query: Vec<(String, String)>,
+    headers: HeaderMap,
+    body: Option<Result<Bytes, serde_json::Error>>,
+}
+
+impl Call {
+    /// A call named `name` in the metrics. `segments` are the parts of the path; ids among them are checked and encoded.
+    pub(crate) fn new(name: &'static str, service: Service, method: Method, segments: &[&str]) -> Self {
+        let path = join(segments);
+        Self { name, service, method, path, query: Vec::new(), headers: HeaderMap::new(), body: None }
+    }
+
+    /// A read.
+    pub(crate) fn get(name: &'static str, service: Service, segments: &[&str]) -> Self {
+        Self::new(name, service, Method::GET, segments)
+    }
+
+    /// A creation.
+    pub(crate) fn post(name: &'static str, service: Service, segments: &[&str]) -> Self {
+        Self::new(name, service, Method::POST, segments)
+    }
+
+    /// A change.
+    pub(crate) fn put(name: &'static str, service: Service, segments: &[&str]) -> Self {
+        Self::new(name, service, Method::PUT, segments)
+    }
+
+    /// A deletion.
+    pub(crate) fn delete(name: &'static str, service: Service, segments: &[&str]) -> Self {
+        Self::new(name, service, Method::DELETE, segments)
+    }
+
+    /// Adds a query pair.
+    pub(crate) fn query(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.query.push((key.into(), value.into()));
+        self
+    }
+
+    /// Adds a query pair if there is a value.
+    pub(crate) fn query_if(self, key: &str, value: Option<&str>) -> Self {
+        match value {
+            Some(value) => self.query(key, value),
+            None => self,
+        }
+    }
+
+    /// Adds a header.
+    pub(crate) fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.insert(name, value);
+        self
+    }
+
+    /// Sets the body to `{root: value}`.
+    pub(crate) fn body<T: Serialize + ?Sized>(mut self, root: &str, value: &T) -> Self {
+        let body = serde_json::to_value(value)
+            .and_then(|value| serde_json::to_vec(&json!({ root: value })))
+            .map(Bytes::from);
+        self.body = Some(body);
+        self
+    }
+
+    pub(crate) const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The error for an answer to this call that cannot be read.
+    pub(crate) fn undecodable(&self, source: DecodeError) -> ApiError {
+        ApiError::Decode { call: self.name, service: self.service, source }
+    }
+
+    pub(super) fn request(&self) -> Result<Request, ApiError> {
+        let path = self.path.clone().map_err(|id| ApiError::InvalidId { call: self.name, id })?;
+        let body = match &self.body {
+            None => None,
+            Some(Ok(body)) => Some(body.clone()),
+            Some(Err(error)) => {
+                let source = crate::transport::TransportError::Request {
+                    service: self.service,
+                    source: error.to_string().into(),
+                };
+                return Err(ApiError::Transport { call: self.name, source });
+            }
+        };
+        let (service, method) = (self.service, self.method.clone());
+        Ok(Request { service, method, path, query: self.query.clone(), headers: self.headers.clone(), body })
+    }
+}
+
+/// Joins path segments. An empty segment would turn a call on one object into a call on the whole collection, and `..` into one
+/// on another object, so both are refused; the refused segment is the error.
+fn join(segments: &[&str]) -> Result<String, String> {
+    if segments.is_empty() {
+        return Ok("/".to_owned());
+    }
+    let mut path = String::new();
+    for segment in segments {
+        if segment.is_empty() || *segment == "." || *segment == ".." {
+            return Err((*segment).to_owned());
+        }
+        path.push('/');
+        path.push_str(&path_segment(segment));
+    }
+    Ok(path)
+}
+
+/// Percent-encodes everything but the characters that RFC 3986 calls unreserved.
+fn path_segment(text: &str) -> String {
+    use std::fmt::Write as _;
+    text.bytes().fold(String::with_capacity(text.len()), |mut encoded, byte| {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
+            encoded.push(char::from(byte));
+        } else {
+            // Writing to a String cannot fail.
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+        encoded
+    })
+}

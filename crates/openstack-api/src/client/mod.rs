@@ -1,0 +1,151 @@
+//! Sending calls: one place for retries, rate limit, metrics, logging, error statuses and paging.
+
+mod body_log;
+mod call;
+mod observer;
+mod paging;
+mod rate_limit;
+mod retry;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::StatusCode;
+use http::header::RETRY_AFTER;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use tokio::time::Instant;
+
+pub use observer::{CallObserver, NoObserver, Outcome};
+pub use rate_limit::RateLimit;
+pub use retry::RetryPolicy;
+
+pub(crate) use call::Call;
+
+use crate::error::{ApiError, DecodeError, Fault};
+use crate::transport::{Request, Response, Transport};
+use rate_limit::Limiter;
+
+/// How a [`Client`] behaves.
+#[derive(Clone, Debug)]
+pub struct ClientSettings {
+    /// Learns of every HTTP exchange.
+    pub observer: Arc<dyn CallObserver>,
+    /// What is sent again by the client itself.
+    pub retry: RetryPolicy,
+    /// Upper bound for the rate of requests; `None` sets none.
+    pub rate_limit: Option<RateLimit>,
+}
+
+impl Default for ClientSettings {
+    fn default() -> Self {
+        Self { observer: Arc::new(NoObserver), retry: RetryPolicy::default(), rate_limit: None }
+    }
+}
+
+/// Sends calls over a [`Transport`]. Clones share everything.
+#[derive(Clone, Debug)]
+pub struct Client {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    transport: Arc<dyn Transport>,
+    observer: Arc<dyn CallObserver>,
+    retry: RetryPolicy,
+    limiter: Option<Limiter>,
+}
+
+impl Client {
+    /// A client over `transport`.
+    #[must_use]
+    pub fn new(transport: Arc<dyn Transport>, settings: ClientSettings) -> Self {
+        let ClientSettings { observer, retry, rate_limit } = settings;
+        let limiter = rate_limit.map(Limiter::new);
+        Self { shared: Arc::new(Shared { transport, observer, retry, limiter }) }
+    }
+
+    /// A client with default settings, as tests want it.
+    #[must_use]
+    pub fn over(transport: impl Transport + 'static) -> Self {
+        Self::new(Arc::new(transport), ClientSettings::default())
+    }
+
+    /// Sends a call and gives the answer back if its status says success.
+    pub(crate) async fn send(&self, call: &Call) -> Result<Response, ApiError> {
+        let name = call.name();
+        let request = call.request()?;
+        self.shared.retry.run(&request.method, || self.exchange(name, request.clone())).await
+    }
+
+    /// One HTTP exchange, observed and logged.
+    async fn exchange(&self, call: &'static str, request: Request) -> Result<Response, ApiError> {
+        if let Some(limiter) = &self.shared.limiter {
+            limiter.wait().await;
+        }
+        body_log::request(call, &request);
+        let start = Instant::now();
+        let result = match self.shared.transport.send(request).await {
+            Ok(response) => check_status(call, response),
+            Err(error) => Err(ApiError::from_transport(call, error)),
+        };
+        let duration = start.elapsed();
+        body_log::answer(call, duration, &result);
+        let outcome =
+            result.as_ref().map_or_else(|error| Outcome::Failure(error.kind()), |_| Outcome::Success);
+        self.shared.observer.observe(call, duration, outcome);
+        result
+    }
+
+    /// Sends a call whose answer does not matter.
+    pub(crate) async fn execute(&self, call: &Call) -> Result<(), ApiError> {
+        self.send(call).await.map(drop)
+    }
+
+    /// Sends a call and reads the object named `root` in the answer.
+    pub(crate) async fn fetch<T: DeserializeOwned>(&self, call: &Call, root: &str) -> Result<T, ApiError> {
+        let response = self.send(call).await?;
+        let mut object = decode::<Map<String, Value>>(call, &response)?;
+        let value =
+            object.remove(root).ok_or_else(|| call.undecodable(DecodeError::MissingRoot(root.to_owned())))?;
+        serde_json::from_value(value).map_err(|error| call.undecodable(error.into()))
+    }
+
+    /// Sends a call and reads the whole answer.
+    pub(crate) async fn fetch_all<T: DeserializeOwned>(&self, call: &Call) -> Result<T, ApiError> {
+        let response = self.send(call).await?;
+        decode(call, &response)
+    }
+}
+
+fn decode<T: DeserializeOwned>(call: &Call, response: &Response) -> Result<T, ApiError> {
+    serde_json::from_slice(&response.body).map_err(|error| call.undecodable(error.into()))
+}
+
+/// Every 2xx is a success, and 300 too: that is how services answer with a list of their versions.
+fn check_status(call: &'static str, response: Response) -> Result<Response, ApiError> {
+    let Response { status, headers, body } = &response;
+    if status.is_success() || *status == StatusCode::MULTIPLE_CHOICES {
+        return Ok(response);
+    }
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let mut fault = Fault::from_body(body);
+    if status.is_redirection() {
+        let target = text("location").unwrap_or_else(|| "an unnamed place".to_owned());
+        fault.message =
+            format!("the endpoint redirects to {target}; redirects are not followed, correct the catalog");
+    }
+    Err(ApiError::Status {
+        call,
+        status: *status,
+        fault,
+        request_id: text("x-openstack-request-id").or_else(|| text("x-compute-request-id")),
+        retry_after: retry_after(headers),
+    })
+}
+
+/// Reads `Retry-After` as seconds; its other form, a date, is not used by OpenStack's front ends and counts as absent.
+pub(crate) fn retry_after(headers: &http::HeaderMap) -> Option<Duration> {
+    headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
+}

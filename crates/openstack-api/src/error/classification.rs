@@ -1,0 +1,156 @@
+//! Telling errors apart. Status codes are not enough: Octavia says 403 for a quota and for a missing role, and 409 for its
+//! lock, for a conflict and for Neutron's quota, so the text decides.
+
+use http::StatusCode;
+
+use super::{ApiError, Fault};
+use crate::identity::AuthError;
+use crate::transport::TransportError;
+
+/// What a failed call means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ErrorKind {
+    /// The object, or one that the request names, does not exist.
+    NotFound,
+    /// The object is locked, changed meanwhile, or in the way of another one.
+    Conflict(ConflictCause),
+    /// The project has used up its quota.
+    Quota,
+    /// The user lacks a role.
+    Policy,
+    /// The request is wrong, or asks for something that the service or its provider cannot do.
+    BadRequest,
+    /// Credentials or token are not accepted, even after a new log-in.
+    Unauthorized,
+    /// Too many requests; see [`ApiError::retry_after`].
+    RateLimited,
+    /// The service cannot be reached or is out of order for the moment. The request was not processed as far as one can tell,
+    /// except behind a 502 or 504 of a proxy.
+    Unavailable,
+    /// The request went out and the answer did not come back: it may have taken effect.
+    LostAnswer,
+    /// The service failed over this request (500); what it did is not known.
+    ServerFault,
+    /// The answer cannot be understood.
+    Decode,
+    /// The catalog has no endpoint of the service, or one that only redirects.
+    NoEndpoint,
+}
+
+/// The three meanings of a conflict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ConflictCause {
+    /// Octavia's lock: the load balancer is PENDING or ERROR. Pending ends by itself.
+    Immutable,
+    /// The object has another revision than the one that the request was based on. Read it again.
+    Stale,
+    /// Another object is in the way: same port, same name, still in use, already there.
+    Other,
+}
+
+impl ErrorKind {
+    /// A short stable name for logs and metric labels.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::NotFound => "not_found",
+            Self::Conflict(ConflictCause::Immutable) => "immutable",
+            Self::Conflict(ConflictCause::Stale) => "stale",
+            Self::Conflict(ConflictCause::Other) => "conflict",
+            Self::Quota => "quota",
+            Self::Policy => "policy",
+            Self::BadRequest => "bad_request",
+            Self::Unauthorized => "unauthorized",
+            Self::RateLimited => "rate_limited",
+            Self::Unavailable => "unavailable",
+            Self::LostAnswer => "lost_answer",
+            Self::ServerFault => "server_fault",
+            Self::Decode => "decode",
+            Self::NoEndpoint => "no_endpoint",
+        }
+    }
+}
+
+pub(super) fn classify(error: &ApiError) -> ErrorKind {
+    match error {
+        ApiError::Status { status, fault, retry_after, .. } => {
+            of_status(*status, fault, retry_after.is_some())
+        }
+        ApiError::Transport { source, .. } => of_transport(source),
+        ApiError::Decode { .. } => ErrorKind::Decode,
+        ApiError::Auth { source, .. } => of_auth(source),
+        ApiError::NoEndpoint { .. } => ErrorKind::NoEndpoint,
+        ApiError::InvalidId { .. } => ErrorKind::BadRequest,
+    }
+}
+
+fn of_transport(error: &TransportError) -> ErrorKind {
+    match error {
+        TransportError::Connect { .. } => ErrorKind::Unavailable,
+        TransportError::LostAnswer { .. } => ErrorKind::LostAnswer,
+        TransportError::Auth(source) => of_auth(source),
+        TransportError::NoEndpoint { .. } => ErrorKind::NoEndpoint,
+        TransportError::Request { .. } => ErrorKind::BadRequest,
+    }
+}
+
+fn of_auth(error: &AuthError) -> ErrorKind {
+    match error {
+        AuthError::Refused { status, fault, retry_after } => {
+            match of_status(*status, fault, retry_after.is_some()) {
+                // Keystone refuses a log-in as 403 (locked account, receipt) as well as 401.
+                ErrorKind::Policy => ErrorKind::Unauthorized,
+                other => other,
+            }
+        }
+        AuthError::Unreachable { .. } => ErrorKind::Unavailable,
+        AuthError::Decode { .. } | AuthError::NoSubjectToken => ErrorKind::Decode,
+        AuthError::InvalidAuthUrl { .. }
+        | AuthError::Tls(_)
+        | AuthError::HttpClient(_)
+        | AuthError::Session(_) => ErrorKind::BadRequest,
+        AuthError::Expired => ErrorKind::Unauthorized,
+    }
+}
+
+fn of_status(status: StatusCode, fault: &Fault, asks_to_wait: bool) -> ErrorKind {
+    let text = fault.message.to_ascii_lowercase();
+    match status {
+        StatusCode::UNAUTHORIZED => ErrorKind::Unauthorized,
+        StatusCode::FORBIDDEN if says_quota(&text) => ErrorKind::Quota,
+        StatusCode::FORBIDDEN => ErrorKind::Policy,
+        StatusCode::NOT_FOUND | StatusCode::GONE => ErrorKind::NotFound,
+        StatusCode::CONFLICT => of_conflict(fault, &text),
+        StatusCode::PRECONDITION_FAILED => ErrorKind::Conflict(ConflictCause::Stale),
+        // Older Nova: 413 is a rate limit when it names a time, and a quota when it does not.
+        StatusCode::PAYLOAD_TOO_LARGE if !asks_to_wait => ErrorKind::Quota,
+        StatusCode::PAYLOAD_TOO_LARGE | StatusCode::TOO_MANY_REQUESTS => ErrorKind::RateLimited,
+        // Octavia: the provider driver does not have the option.
+        StatusCode::NOT_IMPLEMENTED => ErrorKind::BadRequest,
+        // Octavia passes a refusal of Neutron on as its own failure: an address outside the subnet, for one.
+        StatusCode::INTERNAL_SERVER_ERROR if text.contains("badrequestexception: 400") => {
+            ErrorKind::BadRequest
+        }
+        StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE => ErrorKind::Unavailable,
+        StatusCode::GATEWAY_TIMEOUT | StatusCode::REQUEST_TIMEOUT => ErrorKind::LostAnswer,
+        other if other.is_server_error() => ErrorKind::ServerFault,
+        other if other.is_redirection() => ErrorKind::NoEndpoint,
+        _ => ErrorKind::BadRequest,
+    }
+}
+
+fn of_conflict(fault: &Fault, text: &str) -> ErrorKind {
+    if says_quota(text) || fault.name.as_deref() == Some("OverQuota") {
+        ErrorKind::Quota
+    } else if text.contains("immutable") || text.starts_with("invalid state ") {
+        ErrorKind::Conflict(ConflictCause::Immutable)
+    } else {
+        ErrorKind::Conflict(ConflictCause::Other)
+    }
+}
+
+/// Octavia: `Quota has been met for resources: …`; Neutron, and Octavia quoting it: `Quota exceeded for resources: […].`;
+/// Nova: `Quota exceeded for …`.
+fn says_quota(text: &str) -> bool {
+    text.contains("quota has been met") || text.contains("quota exceeded")
+}

@@ -1,0 +1,181 @@
+//! What can go wrong with a call, and what that means for the caller.
+
+mod classification;
+mod fault;
+
+use std::time::Duration;
+
+use http::StatusCode;
+
+pub use classification::{ConflictCause, ErrorKind};
+pub use fault::Fault;
+
+use crate::identity::AuthError;
+use crate::transport::{Service, TransportError};
+
+/// A failed call. `Display` never repeats the source, and never holds a secret.
+#[derive(Debug, thiserror::Error)]
+pub enum ApiError {
+    /// The service answered with an error status.
+    #[error("{call}: {} {fault}{}", status.as_u16(), request_id_suffix(request_id.as_deref()))]
+    Status {
+        /// Name of the call, as in the metrics.
+        call: &'static str,
+        /// HTTP status.
+        status: StatusCode,
+        /// What the service says about it.
+        fault: Fault,
+        /// `X-Openstack-Request-Id` (or Nova's `X-Compute-Request-Id`), to find the request in the service's log.
+        request_id: Option<String>,
+        /// How long the service asks to wait.
+        retry_after: Option<Duration>,
+    },
+    /// There is no answer.
+    #[error("{call}: no answer")]
+    Transport {
+        /// Name of the call, as in the metrics.
+        call: &'static str,
+        /// Why.
+        source: TransportError,
+    },
+    /// The answer is not what the API promises.
+    #[error("{call}: the answer of the {service} service cannot be read")]
+    Decode {
+        /// Name of the call, as in the metrics.
+        call: &'static str,
+        /// The service that answered.
+        service: Service,
+        /// Where the reading stopped.
+        source: DecodeError,
+    },
+    /// No token could be had.
+    #[error("{call}: could not log in to OpenStack")]
+    Auth {
+        /// Name of the call, as in the metrics.
+        call: &'static str,
+        /// Why.
+        source: AuthError,
+    },
+    /// The catalog does not list the service.
+    #[error(
+        "{call}: the service catalog has no {interface} endpoint of type {service} in region {}; check region and os-endpoint-type",
+        region.as_deref().unwrap_or("(any)")
+    )]
+    NoEndpoint {
+        /// Name of the call, as in the metrics.
+        call: &'static str,
+        /// Service that was looked for.
+        service: Service,
+        /// Region of the configuration; `None` means any.
+        region: Option<String>,
+        /// `public`, `internal` or `admin`.
+        interface: &'static str,
+    },
+    /// An id that no object can have: it is empty or would change the path of the request. Nothing was sent.
+    #[error("{call}: {id:?} is not an id")]
+    InvalidId {
+        /// Name of the call, as in the metrics.
+        call: &'static str,
+        /// The text given.
+        id: String,
+    },
+}
+
+/// Why an answer cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum DecodeError {
+    /// Not JSON, or an attribute of another type than documented.
+    #[error("{0}")]
+    Json(#[from] serde_json::Error),
+    /// The object that the whole answer should be wrapped in is not there.
+    #[error("no {0:?} in the answer")]
+    MissingRoot(String),
+    /// The links from page to page do not end.
+    #[error("the list does not end after {0} pages")]
+    EndlessPages(usize),
+    /// No version in the version document can be understood.
+    #[error("the version document lists no version that can be understood")]
+    NoVersion,
+}
+
+fn request_id_suffix(request_id: Option<&str>) -> String {
+    request_id.map(|id| format!(" (request {id})")).unwrap_or_default()
+}
+
+impl ApiError {
+    pub(crate) fn from_transport(call: &'static str, error: TransportError) -> Self {
+        match error {
+            TransportError::Auth(source) => Self::Auth { call, source },
+            TransportError::NoEndpoint { service, region, interface } => {
+                Self::NoEndpoint { call, service, region, interface }
+            }
+            source @ (TransportError::Connect { .. }
+            | TransportError::LostAnswer { .. }
+            | TransportError::Request { .. }) => Self::Transport { call, source },
+        }
+    }
+
+    /// What the failure means: the one thing to decide on.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        classification::classify(self)
+    }
+
+    /// Whether the object is not there.
+    #[must_use]
+    pub fn is_not_found(&self) -> bool {
+        self.kind() == ErrorKind::NotFound
+    }
+
+    /// Name of the call that failed, as in the metrics.
+    #[must_use]
+    pub const fn call(&self) -> &'static str {
+        match self {
+            Self::Status { call, .. }
+            | Self::Transport { call, .. }
+            | Self::Decode { call, .. }
+            | Self::Auth { call, .. }
+            | Self::NoEndpoint { call, .. }
+            | Self::InvalidId { call, .. } => call,
+        }
+    }
+
+    /// HTTP status, if there was an answer with an error status.
+    #[must_use]
+    pub const fn status(&self) -> Option<StatusCode> {
+        match self {
+            Self::Status { status, .. } => Some(*status),
+            Self::Transport { .. }
+            | Self::Decode { .. }
+            | Self::Auth { .. }
+            | Self::NoEndpoint { .. }
+            | Self::InvalidId { .. } => None,
+        }
+    }
+
+    /// What the service said, if it answered with an error status.
+    #[must_use]
+    pub const fn fault(&self) -> Option<&Fault> {
+        match self {
+            Self::Status { fault, .. } => Some(fault),
+            Self::Transport { .. }
+            | Self::Decode { .. }
+            | Self::Auth { .. }
+            | Self::NoEndpoint { .. }
+            | Self::InvalidId { .. } => None,
+        }
+    }
+
+    /// How long the service asked to wait before the next try.
+    #[must_use]
+    pub const fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Status { retry_after, .. } => *retry_after,
+            Self::Auth { source, .. } => source.retry_after(),
+            Self::Transport { .. }
+            | Self::Decode { .. }
+            | Self::NoEndpoint { .. }
+            | Self::InvalidId { .. } => None,
+        }
+    }
+}

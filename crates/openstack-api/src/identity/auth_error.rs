@@ -1,0 +1,106 @@
+//! Why there is no token.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use http::StatusCode;
+
+use crate::error::Fault;
+use crate::transport::Cause;
+
+/// A failed log-in. Holds no secret.
+#[derive(Debug, thiserror::Error)]
+pub enum AuthError {
+    /// Keystone answered with an error status.
+    #[error("keystone refused the log-in: {} {fault}", status.as_u16())]
+    Refused {
+        /// HTTP status.
+        status: StatusCode,
+        /// What Keystone says; it gives the same text for a wrong user, password or project.
+        fault: Fault,
+        /// How long Keystone asks to wait.
+        retry_after: Option<Duration>,
+    },
+    /// Keystone cannot be reached, or gave no answer in time.
+    #[error("keystone at {host} cannot be reached")]
+    Unreachable {
+        /// Host and port of the auth-url.
+        host: String,
+        /// What the network said.
+        source: Cause,
+    },
+    /// Keystone's answer is not a token document.
+    #[error("keystone's answer cannot be read; is auth-url the address of an identity v3 service?")]
+    Decode {
+        /// Where the reading stopped.
+        source: serde_json::Error,
+    },
+    /// Keystone's answer carries no `X-Subject-Token`.
+    #[error("keystone's answer has no token in its X-Subject-Token header")]
+    NoSubjectToken,
+    /// The ready-made token of the configuration is no longer accepted and cannot be renewed.
+    #[error(
+        "the token of the configuration has expired and cannot be renewed; use a password or an application credential"
+    )]
+    Expired,
+    /// The auth-url is not an http(s) address.
+    #[error("auth-url {url:?} is not an http or https address")]
+    InvalidAuthUrl {
+        /// The text given.
+        url: String,
+    },
+    /// CA or client certificate cannot be used.
+    #[error("the TLS settings cannot be used")]
+    Tls(#[source] TlsError),
+    /// The HTTP client cannot be built.
+    #[error("the HTTP client cannot be built")]
+    HttpClient(#[source] Cause),
+    /// The session of the `openstack` crate cannot be built.
+    #[error("the session cannot be built")]
+    Session(#[source] Cause),
+}
+
+impl AuthError {
+    /// How long Keystone asked to wait before the next try.
+    #[must_use]
+    pub const fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Refused { retry_after, .. } => *retry_after,
+            Self::Unreachable { .. }
+            | Self::Decode { .. }
+            | Self::NoSubjectToken
+            | Self::Expired
+            | Self::InvalidAuthUrl { .. }
+            | Self::Tls(_)
+            | Self::HttpClient(_)
+            | Self::Session(_) => None,
+        }
+    }
+}
+
+/// What is wrong with the TLS settings.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// A file cannot be read.
+    #[error("could not read {path}", path = path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// No certificate in a CA bundle.
+    #[error("the CA bundle of {origin} holds no certificate")]
+    EmptyCaBundle {
+        /// The file, or the key that holds the text.
+        origin: String,
+    },
+    /// A certificate or key cannot be parsed.
+    #[error("{origin} holds no valid PEM data")]
+    Pem {
+        /// The file, or the key that holds the text.
+        origin: String,
+        /// What the parser said.
+        source: Cause,
+    },
+}

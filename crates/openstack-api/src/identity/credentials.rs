@@ -1,0 +1,203 @@
+//! Everything that a log-in needs.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use secrecy::SecretString;
+
+/// A domain, by id or by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DomainRef {
+    /// Unique id; `default` for the first domain of most clouds.
+    Id(String),
+    /// Unique name.
+    Name(String),
+}
+
+/// A user, by id, or by name within a domain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UserRef {
+    /// Unique id.
+    Id(String),
+    /// Name within a domain.
+    Name {
+        /// User name.
+        name: String,
+        /// The user's domain.
+        domain: DomainRef,
+    },
+}
+
+/// A project, by id, or by name within a domain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProjectRef {
+    /// Unique id.
+    Id(String),
+    /// Name within a domain.
+    Name {
+        /// Project name.
+        name: String,
+        /// The project's domain.
+        domain: DomainRef,
+    },
+}
+
+/// An application credential, by id, or by name with its owner.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ApplicationCredentialName {
+    /// Unique id.
+    Id(String),
+    /// Name, unique for its user.
+    Name {
+        /// Name of the application credential.
+        name: String,
+        /// The user who made it.
+        user: UserRef,
+    },
+}
+
+/// Who logs in. `Debug` shows no secret.
+#[derive(Clone, Debug)]
+pub enum Credentials {
+    /// User and password.
+    Password {
+        /// The user.
+        user: UserRef,
+        /// The user's password.
+        password: SecretString,
+    },
+    /// An application credential. It is bound to a project: no scope may be asked for, and none is sent.
+    ApplicationCredential {
+        /// Which one.
+        name: ApplicationCredentialName,
+        /// Its secret.
+        secret: SecretString,
+    },
+    /// A ready-made token. With a scope it is exchanged for a token of that scope, without one it is used as it is; it cannot be
+    /// renewed past its end.
+    Token {
+        /// The token.
+        token: SecretString,
+    },
+    /// A trustee who acts with the roles of a trust; the trust is the scope.
+    Trust {
+        /// The trust.
+        trust_id: String,
+        /// The trustee.
+        trustee: UserRef,
+        /// The trustee's password.
+        password: SecretString,
+    },
+}
+
+/// What the token is good for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// A project: what a controller normally wants.
+    Project(ProjectRef),
+    /// A whole domain.
+    Domain(DomainRef),
+    /// The whole deployment.
+    System,
+    /// A trust, for [`Credentials::Password`] of a trustee. [`Credentials::Trust`] implies it.
+    Trust {
+        /// The trust.
+        trust_id: String,
+    },
+    /// Nothing said: Keystone uses the user's default project, if there is one.
+    Unscoped,
+}
+
+/// Which of a service's addresses to use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Interface {
+    /// For everyone.
+    #[default]
+    Public,
+    /// Inside the cloud.
+    Internal,
+    /// For administrators.
+    Admin,
+}
+
+impl Interface {
+    /// As the catalog writes it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Public => "public",
+            Self::Internal => "internal",
+            Self::Admin => "admin",
+        }
+    }
+}
+
+impl fmt::Display for Interface {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+/// Client certificate and its key.
+#[derive(Clone, Debug)]
+pub struct ClientCertificate {
+    /// PEM file of the certificate and its chain.
+    pub certificate_file: PathBuf,
+    /// PEM file of the private key.
+    pub key_file: PathBuf,
+}
+
+/// How HTTPS servers are checked. Given CA certificates replace the system's; without them the system's are used.
+#[derive(Clone, Debug, Default)]
+pub struct Tls {
+    /// PEM file with CA certificates.
+    pub ca_file: Option<PathBuf>,
+    /// PEM text with CA certificates; used when `ca_file` is not set.
+    pub ca_pem: Option<String>,
+    /// Accepts any certificate. For test clouds only.
+    pub insecure: bool,
+    /// Certificate to show to servers that ask for one.
+    pub client_certificate: Option<ClientCertificate>,
+}
+
+/// Everything about the connection to a cloud.
+#[derive(Clone, Debug)]
+pub struct AuthOptions {
+    /// Keystone's address, with or without a version path.
+    pub auth_url: String,
+    /// Who logs in.
+    pub credentials: Credentials,
+    /// What for.
+    pub scope: Scope,
+    /// Region of the endpoints; `None` takes the first match in the catalog.
+    pub region: Option<String>,
+    /// Kind of the endpoints.
+    pub interface: Interface,
+    /// How HTTPS servers are checked.
+    pub tls: Tls,
+    /// Longest time for one HTTP exchange, from connecting to the last byte.
+    pub request_timeout: Duration,
+    /// Products of the `User-Agent` header, first one first; this crate's own product is appended.
+    pub user_agent: Vec<String>,
+}
+
+impl AuthOptions {
+    /// Default of `request_timeout`: creating a load balancer waits for Neutron and takes many seconds on a busy cloud.
+    pub const DEFAULT_REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+
+    /// Options with every setting at its default.
+    #[must_use]
+    pub fn new(auth_url: impl Into<String>, credentials: Credentials, scope: Scope) -> Self {
+        Self {
+            auth_url: auth_url.into(),
+            credentials,
+            scope,
+            region: None,
+            interface: Interface::default(),
+            tls: Tls::default(),
+            request_timeout: Self::DEFAULT_REQUEST_TIMEOUT,
+            user_agent: Vec::new(),
+        }
+    }
+}

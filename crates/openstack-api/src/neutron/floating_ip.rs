@@ -1,0 +1,151 @@
+//! Floating IPs.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Neutron, TagFilter, delete, get, post, put};
+use crate::change::Change;
+use crate::decode::null_as_default;
+use crate::error::ApiError;
+
+/// A floating IP as Neutron shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct FloatingIp {
+    /// Id.
+    pub id: String,
+    /// The address.
+    pub floating_ip_address: String,
+    /// External network of the address.
+    pub floating_network_id: String,
+    /// Port that it leads to.
+    pub port_id: Option<String>,
+    /// Address of the port that it leads to.
+    pub fixed_ip_address: Option<String>,
+    /// Router that translates.
+    pub router_id: Option<String>,
+    /// `ACTIVE`, `DOWN` or `ERROR`.
+    pub status: Option<String>,
+    /// Free text.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub description: String,
+    /// Tags.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub tags: Vec<String>,
+    /// Owner.
+    pub project_id: Option<String>,
+}
+
+/// Which floating IPs to list. Every part that is set must match.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FloatingIpFilter {
+    /// Leads to this port.
+    pub port_id: Option<String>,
+    /// Has this address.
+    pub floating_ip_address: Option<String>,
+    /// From this external network.
+    pub floating_network_id: Option<String>,
+    /// Exact description.
+    pub description: Option<String>,
+    /// Owner.
+    pub project_id: Option<String>,
+    /// By tags.
+    pub tags: TagFilter,
+}
+
+impl FloatingIpFilter {
+    /// Floating IPs of one port.
+    #[must_use]
+    pub fn port(id: impl Into<String>) -> Self {
+        Self { port_id: Some(id.into()), ..Self::default() }
+    }
+
+    /// The floating IP of this address.
+    #[must_use]
+    pub fn address(address: impl Into<String>) -> Self {
+        Self { floating_ip_address: Some(address.into()), ..Self::default() }
+    }
+}
+
+/// A new floating IP. Only what is set is sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CreateFloatingIp {
+    /// External network to take the address from.
+    pub floating_network_id: String,
+    /// Subnet of that network.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subnet_id: Option<String>,
+    /// Wanted address; for administrators on most clouds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub floating_ip_address: Option<String>,
+    /// Port that it shall lead to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port_id: Option<String>,
+    /// Free text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+}
+
+/// Changes of a floating IP. Only what is set is sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct UpdateFloatingIp {
+    /// Port that it shall lead to; cleared, to none.
+    #[serde(skip_serializing_if = "Change::is_keep")]
+    pub port_id: Change<String>,
+    /// Free text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+}
+
+impl Neutron {
+    /// Lists floating IPs.
+    ///
+    /// # Errors
+    /// Any [`ApiError`]; never a part of the list.
+    pub async fn list_floating_ips(&self, filter: &FloatingIpFilter) -> Result<Vec<FloatingIp>, ApiError> {
+        let call = get("floating_ip_list", &["floatingips"])
+            .query_if("port_id", filter.port_id.as_deref())
+            .query_if("floating_ip_address", filter.floating_ip_address.as_deref())
+            .query_if("floating_network_id", filter.floating_network_id.as_deref())
+            .query_if("description", filter.description.as_deref())
+            .query_if("project_id", filter.project_id.as_deref());
+        self.client.list(filter.tags.apply(call), "floatingips").await
+    }
+
+    /// Reads one floating IP.
+    ///
+    /// # Errors
+    /// Any [`ApiError`].
+    pub async fn get_floating_ip(&self, id: &str) -> Result<FloatingIp, ApiError> {
+        self.client.fetch(&get("floating_ip_get", &["floatingips", id]), "floatingip").await
+    }
+
+    /// Makes a floating IP.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::NotFound`] also when no router leads from the external network to the port; any other [`ApiError`].
+    pub async fn create_floating_ip(&self, new: &CreateFloatingIp) -> Result<FloatingIp, ApiError> {
+        self.client
+            .fetch(&post("floating_ip_create", &["floatingips"]).body("floatingip", new), "floatingip")
+            .await
+    }
+
+    /// Changes a floating IP.
+    ///
+    /// # Errors
+    /// Any [`ApiError`].
+    pub async fn update_floating_ip(
+        &self,
+        id: &str,
+        changes: &UpdateFloatingIp,
+    ) -> Result<FloatingIp, ApiError> {
+        let call = put("floating_ip_update", &["floatingips", id]).body("floatingip", changes);
+        self.client.fetch(&call, "floatingip").await
+    }
+
+    /// Deletes a floating IP.
+    ///
+    /// # Errors
+    /// Any [`ApiError`].
+    pub async fn delete_floating_ip(&self, id: &str) -> Result<(), ApiError> {
+        self.client.execute(&delete("floating_ip_delete", &["floatingips", id])).await
+    }
+}

@@ -1,0 +1,198 @@
+//! Ports.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Neutron, TagFilter, delete, get, only_if_revision, put};
+use crate::decode::null_as_default;
+use crate::error::ApiError;
+use crate::open_enum::open_enum;
+
+open_enum! {
+    /// State of a port.
+    PortStatus {
+        /// Wired.
+        Active = "ACTIVE",
+        /// Not wired. Octavia's VIP ports stay so for ever.
+        Down = "DOWN",
+        /// Being wired.
+        Build = "BUILD",
+        /// Failed.
+        Error = "ERROR",
+    }
+}
+
+/// A port as Neutron shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Port {
+    /// Id.
+    pub id: String,
+    /// Name; not unique. Octavia's VIP ports are named `octavia-lb-<load balancer id>`.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub name: String,
+    /// Free text.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub description: String,
+    /// Its network.
+    pub network_id: String,
+    /// State.
+    pub status: PortStatus,
+    /// What it belongs to: a server's or router's id, or `lb-<load balancer id>`.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub device_id: String,
+    /// Kind of what it belongs to, for example `Octavia` or `compute:nova`.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub device_owner: String,
+    /// MAC address.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub mac_address: String,
+    /// Addresses.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub fixed_ips: Vec<FixedIp>,
+    /// Further addresses and networks that it may send from.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub allowed_address_pairs: Vec<AllowedAddressPair>,
+    /// Ids of its security groups.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub security_groups: Vec<String>,
+    /// Whether anti-spoofing and security groups act. Neutron without the extension leaves it out and always filters.
+    #[serde(default = "enabled")]
+    pub port_security_enabled: bool,
+    /// Sub-ports, when it is the parent of a trunk.
+    pub trunk_details: Option<TrunkDetails>,
+    /// Tags.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub tags: Vec<String>,
+    /// Rises with each change; see [`Neutron::update_port`].
+    pub revision_number: Option<u64>,
+    /// Owner.
+    pub project_id: Option<String>,
+}
+
+const fn enabled() -> bool {
+    true
+}
+
+/// An address of a port.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FixedIp {
+    /// Subnet of the address.
+    pub subnet_id: String,
+    /// The address.
+    pub ip_address: String,
+}
+
+/// A further address or network that a port may send from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AllowedAddressPair {
+    /// An address or a CIDR.
+    pub ip_address: String,
+    /// MAC address; the port's own when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mac_address: Option<String>,
+}
+
+/// The trunk of which a port is the parent.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct TrunkDetails {
+    /// The sub-ports.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub sub_ports: Vec<SubPort>,
+}
+
+/// A sub-port of a trunk.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct SubPort {
+    /// Id of the port.
+    pub port_id: String,
+}
+
+/// Which ports to list. Every part that is set must match.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PortFilter {
+    /// Belongs to this.
+    pub device_id: Option<String>,
+    /// Belongs to this kind of thing.
+    pub device_owner: Option<String>,
+    /// On this network.
+    pub network_id: Option<String>,
+    /// Has this address.
+    pub ip_address: Option<String>,
+    /// Has an address of this subnet.
+    pub subnet_id: Option<String>,
+    /// Has this security group.
+    pub security_group_id: Option<String>,
+    /// Exact name.
+    pub name: Option<String>,
+    /// By tags.
+    pub tags: TagFilter,
+}
+
+impl PortFilter {
+    /// Ports of a server or router.
+    #[must_use]
+    pub fn device(id: impl Into<String>) -> Self {
+        Self { device_id: Some(id.into()), ..Self::default() }
+    }
+}
+
+/// Changes of a port. Only what is set is sent, and replaces the whole list.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct UpdatePort {
+    /// Ids of all security groups from now on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub security_groups: Option<Vec<String>>,
+    /// All allowed address pairs from now on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allowed_address_pairs: Option<Vec<AllowedAddressPair>>,
+}
+
+impl Neutron {
+    /// Lists ports.
+    ///
+    /// # Errors
+    /// Any [`ApiError`]; never a part of the list.
+    pub async fn list_ports(&self, filter: &PortFilter) -> Result<Vec<Port>, ApiError> {
+        let ip_address = filter.ip_address.as_ref().map(|address| format!("ip_address={address}"));
+        let subnet_id = filter.subnet_id.as_ref().map(|id| format!("subnet_id={id}"));
+        let call = get("port_list", &["ports"])
+            .query_if("device_id", filter.device_id.as_deref())
+            .query_if("device_owner", filter.device_owner.as_deref())
+            .query_if("network_id", filter.network_id.as_deref())
+            .query_if("fixed_ips", ip_address.as_deref())
+            .query_if("fixed_ips", subnet_id.as_deref())
+            .query_if("security_groups", filter.security_group_id.as_deref())
+            .query_if("name", filter.name.as_deref());
+        self.client.list(filter.tags.apply(call), "ports").await
+    }
+
+    /// Reads one port.
+    ///
+    /// # Errors
+    /// Any [`ApiError`].
+    pub async fn get_port(&self, id: &str) -> Result<Port, ApiError> {
+        self.client.fetch(&get("port_get", &["ports", id]), "port").await
+    }
+
+    /// Changes a port. With `revision` the change is made only if the port still has that revision, which keeps two writers of
+    /// one list apart.
+    ///
+    /// # Errors
+    /// [`crate::ConflictCause::Stale`] when the revision is another one; any other [`ApiError`].
+    pub async fn update_port(
+        &self,
+        id: &str,
+        changes: &UpdatePort,
+        revision: Option<u64>,
+    ) -> Result<Port, ApiError> {
+        let call = put("port_update", &["ports", id]).body("port", changes);
+        self.client.fetch(&only_if_revision(call, revision), "port").await
+    }
+
+    /// Deletes a port. Neutron does so even with the VIP port of a load balancer in use.
+    ///
+    /// # Errors
+    /// Any [`ApiError`].
+    pub async fn delete_port(&self, id: &str) -> Result<(), ApiError> {
+        self.client.execute(&delete("port_delete", &["ports", id])).await
+    }
+}

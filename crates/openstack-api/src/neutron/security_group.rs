@@ -1,0 +1,214 @@
+//! Security groups and their rules.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Neutron, TagFilter, delete, get, post};
+use crate::decode::null_as_default;
+use crate::error::ApiError;
+use crate::open_enum::open_enum;
+
+open_enum! {
+    /// Side of the port that a rule is about.
+    Direction {
+        /// Towards the port.
+        Ingress = "ingress",
+        /// From the port.
+        Egress = "egress",
+    }
+}
+
+open_enum! {
+    /// Address family of a rule.
+    EtherType {
+        /// IPv4.
+        Ipv4 = "IPv4",
+        /// IPv6.
+        Ipv6 = "IPv6",
+    }
+}
+
+/// A security group as Neutron shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct SecurityGroup {
+    /// Id.
+    pub id: String,
+    /// Name; not unique.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub name: String,
+    /// Free text.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub description: String,
+    /// Rules; new groups begin with two that allow everything outwards.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub security_group_rules: Vec<SecurityGroupRule>,
+    /// Tags.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub tags: Vec<String>,
+    /// Owner.
+    pub project_id: Option<String>,
+}
+
+/// A rule as Neutron shows it. What is null matches everything.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct SecurityGroupRule {
+    /// Id.
+    pub id: String,
+    /// Its group.
+    pub security_group_id: String,
+    /// Side of the port.
+    pub direction: Direction,
+    /// Address family.
+    pub ethertype: EtherType,
+    /// `tcp`, `udp`, `sctp`, a number, …
+    pub protocol: Option<String>,
+    /// First port, or ICMP type.
+    pub port_range_min: Option<u16>,
+    /// Last port, or ICMP code.
+    pub port_range_max: Option<u16>,
+    /// Network on the other side.
+    pub remote_ip_prefix: Option<String>,
+    /// Security group on the other side.
+    pub remote_group_id: Option<String>,
+    /// Free text.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub description: String,
+}
+
+/// Which security groups to list. Every part that is set must match.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SecurityGroupFilter {
+    /// Exact name.
+    pub name: Option<String>,
+    /// Owner.
+    pub project_id: Option<String>,
+    /// By tags.
+    pub tags: TagFilter,
+}
+
+/// A new security group.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CreateSecurityGroup {
+    /// Name.
+    pub name: String,
+    /// Free text.
+    pub description: String,
+}
+
+/// Which rules to list. Every part that is set must match.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SecurityGroupRuleFilter {
+    /// Of this group.
+    pub security_group_id: Option<String>,
+}
+
+impl SecurityGroupRuleFilter {
+    /// Rules of one group.
+    #[must_use]
+    pub fn group(id: impl Into<String>) -> Self {
+        Self { security_group_id: Some(id.into()) }
+    }
+}
+
+/// A new rule. Only what is set is sent; what is not matches everything.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CreateSecurityGroupRule {
+    /// Its group.
+    pub security_group_id: String,
+    /// Side of the port.
+    pub direction: Direction,
+    /// Address family.
+    pub ethertype: EtherType,
+    /// `tcp`, `udp`, `sctp`, …
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<String>,
+    /// First port.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port_range_min: Option<u16>,
+    /// Last port.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port_range_max: Option<u16>,
+    /// Network on the other side.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remote_ip_prefix: Option<String>,
+    /// Security group on the other side.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remote_group_id: Option<String>,
+    /// Free text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+}
+
+impl Neutron {
+    /// Lists security groups.
+    ///
+    /// # Errors
+    /// Any [`ApiError`]; never a part of the list.
+    pub async fn list_security_groups(
+        &self,
+        filter: &SecurityGroupFilter,
+    ) -> Result<Vec<SecurityGroup>, ApiError> {
+        let call = get("security_group_list", &["security-groups"])
+            .query_if("name", filter.name.as_deref())
+            .query_if("project_id", filter.project_id.as_deref());
+        self.client.list(filter.tags.apply(call), "security_groups").await
+    }
+
+    /// Reads one security group.
+    ///
+    /// # Errors
+    /// Any [`ApiError`].
+    pub async fn get_security_group(&self, id: &str) -> Result<SecurityGroup, ApiError> {
+        self.client.fetch(&get("security_group_get", &["security-groups", id]), "security_group").await
+    }
+
+    /// Makes a security group.
+    ///
+    /// # Errors
+    /// Any [`ApiError`].
+    pub async fn create_security_group(&self, new: &CreateSecurityGroup) -> Result<SecurityGroup, ApiError> {
+        let call = post("security_group_create", &["security-groups"]).body("security_group", new);
+        self.client.fetch(&call, "security_group").await
+    }
+
+    /// Deletes a security group.
+    ///
+    /// # Errors
+    /// [`crate::ConflictCause::Other`] while a port has it; any other [`ApiError`].
+    pub async fn delete_security_group(&self, id: &str) -> Result<(), ApiError> {
+        self.client.execute(&delete("security_group_delete", &["security-groups", id])).await
+    }
+
+    /// Lists rules.
+    ///
+    /// # Errors
+    /// Any [`ApiError`]; never a part of the list.
+    pub async fn list_security_group_rules(
+        &self,
+        filter: &SecurityGroupRuleFilter,
+    ) -> Result<Vec<SecurityGroupRule>, ApiError> {
+        let call = get("security_group_rule_list", &["security-group-rules"])
+            .query_if("security_group_id", filter.security_group_id.as_deref());
+        self.client.list(call, "security_group_rules").await
+    }
+
+    /// Makes a rule.
+    ///
+    /// # Errors
+    /// A conflict whose [`crate::Fault::name`] is `SecurityGroupRuleExists` when the group has it already; any other [`ApiError`].
+    pub async fn create_security_group_rule(
+        &self,
+        new: &CreateSecurityGroupRule,
+    ) -> Result<SecurityGroupRule, ApiError> {
+        let call =
+            post("security_group_rule_create", &["security-group-rules"]).body("security_group_rule", new);
+        self.client.fetch(&call, "security_group_rule").await
+    }
+
+    /// Deletes a rule.
+    ///
+    /// # Errors
+    /// Any [`ApiError`].
+    pub async fn delete_security_group_rule(&self, id: &str) -> Result<(), ApiError> {
+        self.client.execute(&delete("security_group_rule_delete", &["security-group-rules", id])).await
+    }
+}

@@ -1,0 +1,143 @@
+//! Servers.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::Nova;
+use crate::decode::null_as_default;
+use crate::error::ApiError;
+use crate::open_enum::open_enum;
+
+open_enum! {
+    /// State of a server.
+    ServerStatus {
+        /// Runs.
+        Active = "ACTIVE",
+        /// Being made.
+        Build = "BUILD",
+        /// Gone, but still shown.
+        Deleted = "DELETED",
+        /// Failed.
+        Error = "ERROR",
+        /// Paused in memory.
+        Paused = "PAUSED",
+        /// Restarting.
+        Reboot = "REBOOT",
+        /// Restarting hard.
+        HardReboot = "HARD_REBOOT",
+        /// Runs a rescue image.
+        Rescue = "RESCUE",
+        /// Changing its size.
+        Resize = "RESIZE",
+        /// Put away.
+        Shelved = "SHELVED",
+        /// Put away, its host freed.
+        ShelvedOffloaded = "SHELVED_OFFLOADED",
+        /// Powered off.
+        Shutoff = "SHUTOFF",
+        /// Saved to disk.
+        Suspended = "SUSPENDED",
+        /// Nova does not know.
+        Unknown = "UNKNOWN",
+        /// Changed its size and waits for a confirmation.
+        VerifyResize = "VERIFY_RESIZE",
+    }
+}
+
+/// A server as Nova shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Server {
+    /// Id.
+    pub id: String,
+    /// Name; not unique.
+    pub name: String,
+    /// State.
+    pub status: ServerStatus,
+    /// Public IPv4 address that the owner noted; empty when there is none.
+    #[serde(rename = "accessIPv4", default, deserialize_with = "null_as_default")]
+    pub access_ipv4: String,
+    /// Public IPv6 address that the owner noted; empty when there is none.
+    #[serde(rename = "accessIPv6", default, deserialize_with = "null_as_default")]
+    pub access_ipv6: String,
+    /// Addresses by network name, in the order of the names.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub addresses: BTreeMap<String, Vec<ServerAddress>>,
+    /// Free pairs of the owner.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub metadata: BTreeMap<String, String>,
+    /// Size.
+    #[serde(default)]
+    pub flavor: ServerFlavor,
+    /// Availability zone; empty until the server has a host.
+    #[serde(rename = "OS-EXT-AZ:availability_zone", default, deserialize_with = "null_as_default")]
+    pub availability_zone: String,
+    /// Owner.
+    #[serde(rename = "tenant_id")]
+    pub project_id: Option<String>,
+}
+
+/// An address of a server.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct ServerAddress {
+    /// The address.
+    pub addr: String,
+    /// 4 or 6.
+    pub version: u8,
+    /// `fixed` or `floating`.
+    #[serde(rename = "OS-EXT-IPS:type")]
+    pub kind: Option<String>,
+    /// MAC address of the port.
+    #[serde(rename = "OS-EXT-IPS-MAC:mac_addr")]
+    pub mac_address: Option<String>,
+}
+
+/// What a server says about its size: the id up to microversion 2.46, the name from 2.47 on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct ServerFlavor {
+    /// Id of the flavor.
+    pub id: Option<String>,
+    /// Name that the flavor had when the server was made.
+    pub original_name: Option<String>,
+}
+
+impl Nova {
+    /// Reads one server.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::NotFound`] when it is gone; any other [`ApiError`].
+    pub async fn get_server(&self, id: &str) -> Result<Server, ApiError> {
+        self.client.fetch(&self.get("server_get", &["servers", id]), "server").await
+    }
+
+    /// Lists servers in full.
+    ///
+    /// # Errors
+    /// Any [`ApiError`]; never a part of the list.
+    pub async fn list_servers(&self) -> Result<Vec<Server>, ApiError> {
+        self.client.list(self.get("server_list", &["servers", "detail"]), "servers").await
+    }
+
+    /// Lists the servers of exactly this name. Nova's filter is a regular expression, so the name is quoted and anchored.
+    ///
+    /// # Errors
+    /// Any [`ApiError`]; never a part of the list.
+    pub async fn list_servers_named(&self, name: &str) -> Result<Vec<Server>, ApiError> {
+        let pattern = format!("^{}$", quote_pattern(name));
+        let call = self.get("server_list", &["servers", "detail"]).query("name", pattern);
+        let servers: Vec<Server> = self.client.list(call, "servers").await?;
+        // Nova's database may compare without regard to case.
+        Ok(servers.into_iter().filter(|server| server.name == name).collect())
+    }
+}
+
+/// Quotes the characters that mean something in the regular expressions of Nova's database.
+fn quote_pattern(text: &str) -> String {
+    text.chars().fold(String::with_capacity(text.len()), |mut quoted, character| {
+        if r"\.+*?()|[]{}^$".contains(character) {
+            quoted.push('\\');
+        }
+        quoted.push(character);
+        quoted
+    })
+}

@@ -1,0 +1,35 @@
+//! Flavors of load balancers.
+
+use serde::Deserialize;
+
+use super::{Octavia, get, lbaas};
+use crate::error::ApiError;
+
+/// A flavor as Octavia shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Flavor {
+    /// Id.
+    pub id: String,
+    /// Unique name.
+    pub name: String,
+    /// Whether new load balancers may use it.
+    pub enabled: bool,
+}
+
+impl Octavia {
+    /// Lists flavors.
+    ///
+    /// # Errors
+    /// Any [`ApiError`]; never a part of the list.
+    pub async fn list_flavors(&self) -> Result<Vec<Flavor>, ApiError> {
+        self.client.list(get("loadbalancer_flavor_list", lbaas!("flavors")), "flavors").await
+    }
+
+    /// Reads one flavor.
+    ///
+    /// # Errors
+    /// Any [`ApiError`].
+    pub async fn get_flavor(&self, id: &str) -> Result<Flavor, ApiError> {
+        self.client.fetch(&get("loadbalancer_flavor_get", lbaas!("flavors", id)), "flavor").await
+    }
+}

@@ -1,0 +1,209 @@
+//! Health monitors.
+
+use serde::{Deserialize, Serialize};
+
+use super::load_balancer::enabled;
+use super::{IdRef, Octavia, OperatingStatus, ProvisioningStatus, delete, get, lbaas, post, put};
+use crate::decode::null_as_default;
+use crate::error::ApiError;
+use crate::open_enum::open_enum;
+
+open_enum! {
+    /// How members are checked. Cannot be changed.
+    HealthMonitorType {
+        /// A TCP connection.
+        Tcp = "TCP",
+        /// An HTTP request.
+        Http = "HTTP",
+        /// An HTTPS request.
+        Https = "HTTPS",
+        /// An ICMP echo.
+        Ping = "PING",
+        /// A TLS hello.
+        TlsHello = "TLS-HELLO",
+        /// A datagram that is not answered with "port unreachable".
+        UdpConnect = "UDP-CONNECT",
+        /// An SCTP association.
+        Sctp = "SCTP",
+    }
+}
+
+/// A health monitor as Octavia shows it. Times are in seconds.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct HealthMonitor {
+    /// Id.
+    pub id: String,
+    /// Name; not unique.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub name: String,
+    /// Whether the last change of this monitor succeeded.
+    pub provisioning_status: ProvisioningStatus,
+    /// Its own state, not that of the members.
+    pub operating_status: Option<OperatingStatus>,
+    /// Whether it checks at all.
+    #[serde(default = "enabled")]
+    pub admin_state_up: bool,
+    /// How it checks.
+    #[serde(rename = "type")]
+    pub kind: HealthMonitorType,
+    /// Time between checks.
+    pub delay: u32,
+    /// Longest time for one check.
+    pub timeout: u32,
+    /// Good checks until a member is up.
+    pub max_retries: u32,
+    /// Bad checks until a member is down.
+    #[serde(default = "default_max_retries_down")]
+    pub max_retries_down: u32,
+    /// Path of the HTTP request.
+    pub url_path: Option<String>,
+    /// Method of the HTTP request.
+    pub http_method: Option<String>,
+    /// Good HTTP statuses: one, a list or a range.
+    pub expected_codes: Option<String>,
+    /// The pool, in a list of one.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub pools: Vec<IdRef>,
+    /// Tags, in no fixed order.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub tags: Vec<String>,
+}
+
+const fn default_max_retries_down() -> u32 {
+    3
+}
+
+/// Which health monitors to list. Every part that is set must match.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HealthMonitorFilter {
+    /// Exact name.
+    pub name: Option<String>,
+    /// Owner.
+    pub project_id: Option<String>,
+    /// Of this pool.
+    pub pool_id: Option<String>,
+}
+
+/// A new health monitor, on its own or within a whole tree. Only what is set is sent. Times are in seconds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CreateHealthMonitor {
+    /// Name.
+    pub name: String,
+    /// How it checks.
+    #[serde(rename = "type")]
+    pub kind: HealthMonitorType,
+    /// Time between checks.
+    pub delay: u32,
+    /// Longest time for one check; not above `delay`.
+    pub timeout: u32,
+    /// Good checks until a member is up, 1 to 10.
+    pub max_retries: u32,
+    /// Bad checks until a member is down, 1 to 10.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_retries_down: Option<u32>,
+    /// The pool; not set within a tree.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pool_id: Option<String>,
+    /// Path of the HTTP request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url_path: Option<String>,
+    /// Method of the HTTP request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub http_method: Option<String>,
+    /// Good HTTP statuses: one, a list or a range.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected_codes: Option<String>,
+    /// Tags; needs Octavia 2.5.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+}
+
+/// Changes of a health monitor. Only what is set is sent. The type cannot be changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct UpdateHealthMonitor {
+    /// New name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Time between checks, seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay: Option<u32>,
+    /// Longest time for one check, seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<u32>,
+    /// Good checks until a member is up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_retries: Option<u32>,
+    /// Bad checks until a member is down.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_retries_down: Option<u32>,
+    /// Path of the HTTP request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url_path: Option<String>,
+    /// Method of the HTTP request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub http_method: Option<String>,
+    /// Good HTTP statuses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected_codes: Option<String>,
+    /// All tags from now on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tags: Option<Vec<String>>,
+}
+
+impl Octavia {
+    /// Lists health monitors.
+    ///
+    /// # Errors
+    /// Any [`ApiError`]; never a part of the list.
+    pub async fn list_health_monitors(
+        &self,
+        filter: &HealthMonitorFilter,
+    ) -> Result<Vec<HealthMonitor>, ApiError> {
+        let call = get("loadbalancer_healthmonitor_list", lbaas!("healthmonitors"))
+            .query_if("name", filter.name.as_deref())
+            .query_if("project_id", filter.project_id.as_deref())
+            .query_if("pool_id", filter.pool_id.as_deref());
+        self.client.list(call, "healthmonitors").await
+    }
+
+    /// Reads one health monitor.
+    ///
+    /// # Errors
+    /// Any [`ApiError`].
+    pub async fn get_health_monitor(&self, id: &str) -> Result<HealthMonitor, ApiError> {
+        let call = get("loadbalancer_healthmonitor_get", lbaas!("healthmonitors", id));
+        self.client.fetch(&call, "healthmonitor").await
+    }
+
+    /// Starts to make a health monitor.
+    ///
+    /// # Errors
+    /// Any [`ApiError`].
+    pub async fn create_health_monitor(&self, new: &CreateHealthMonitor) -> Result<HealthMonitor, ApiError> {
+        let call =
+            post("loadbalancer_healthmonitor_create", lbaas!("healthmonitors")).body("healthmonitor", new);
+        self.client.fetch(&call, "healthmonitor").await
+    }
+
+    /// Starts to change a health monitor.
+    ///
+    /// # Errors
+    /// Any [`ApiError`].
+    pub async fn update_health_monitor(
+        &self,
+        id: &str,
+        changes: &UpdateHealthMonitor,
+    ) -> Result<HealthMonitor, ApiError> {
+        let call = put("loadbalancer_healthmonitor_update", lbaas!("healthmonitors", id))
+            .body("healthmonitor", changes);
+        self.client.fetch(&call, "healthmonitor").await
+    }
+
+    /// Starts to delete a health monitor.
+    ///
+    /// # Errors
+    /// Any [`ApiError`].
+    pub async fn delete_health_monitor(&self, id: &str) -> Result<(), ApiError> {
+        self.client.execute(&delete("loadbalancer_healthmonitor_delete", lbaas!("healthmonitors", id))).await
+    }
+}

@@ -1,0 +1,316 @@
+//! Listeners.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::load_balancer::enabled;
+use super::{CreatePool, IdRef, Octavia, OperatingStatus, ProvisioningStatus, delete, get, lbaas, post, put};
+use crate::change::Change;
+use crate::decode::null_as_default;
+use crate::error::ApiError;
+use crate::open_enum::open_enum;
+
+open_enum! {
+    /// What a listener speaks with clients. Cannot be changed.
+    ListenerProtocol {
+        /// Streams, untouched.
+        Tcp = "TCP",
+        /// Datagrams.
+        Udp = "UDP",
+        /// SCTP; needs Octavia 2.23.
+        Sctp = "SCTP",
+        /// HTTP.
+        Http = "HTTP",
+        /// TLS, untouched.
+        Https = "HTTPS",
+        /// HTTPS, decrypted by the load balancer.
+        TerminatedHttps = "TERMINATED_HTTPS",
+        /// The load balancer's own metrics; needs Octavia 2.25.
+        Prometheus = "PROMETHEUS",
+    }
+}
+
+/// A listener as Octavia shows it. Timeouts are in milliseconds.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Listener {
+    /// Id.
+    pub id: String,
+    /// Name; not unique.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub name: String,
+    /// Free text.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub description: String,
+    /// Whether the last change of this listener succeeded.
+    pub provisioning_status: ProvisioningStatus,
+    /// What health checks say.
+    pub operating_status: OperatingStatus,
+    /// Whether it listens at all.
+    #[serde(default = "enabled")]
+    pub admin_state_up: bool,
+    /// What it speaks with clients.
+    pub protocol: ListenerProtocol,
+    /// Port it listens on.
+    pub protocol_port: u16,
+    /// Most connections at once; -1 is no limit.
+    pub connection_limit: Option<i64>,
+    /// Longest silence of a client.
+    pub timeout_client_data: Option<u32>,
+    /// Longest time to connect to a member.
+    pub timeout_member_connect: Option<u32>,
+    /// Longest silence of a member.
+    pub timeout_member_data: Option<u32>,
+    /// Longest time to wait for data to inspect.
+    pub timeout_tcp_inspect: Option<u32>,
+    /// Headers added to requests, with `true` as their values.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub insert_headers: BTreeMap<String, String>,
+    /// Networks that may connect; null, absent and empty all read as empty: everyone may.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub allowed_cidrs: Vec<String>,
+    /// Barbican container or secret of the certificate.
+    pub default_tls_container_ref: Option<String>,
+    /// Barbican containers of further certificates.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub sni_container_refs: Vec<String>,
+    /// TLS versions offered.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub tls_versions: Vec<String>,
+    /// Ciphers offered, in OpenSSL's form.
+    pub tls_ciphers: Option<String>,
+    /// Protocols offered in ALPN.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub alpn_protocols: Vec<String>,
+    /// Pool that serves what no policy sends elsewhere.
+    pub default_pool_id: Option<String>,
+    /// The load balancer, in a list of one.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub loadbalancers: Vec<IdRef>,
+    /// Tags, in no fixed order.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub tags: Vec<String>,
+}
+
+/// Which listeners to list. Every part that is set must match.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListenerFilter {
+    /// Of this load balancer.
+    pub load_balancer_id: Option<String>,
+    /// All of these tags.
+    pub tags: Vec<String>,
+}
+
+impl ListenerFilter {
+    /// Listeners of one load balancer.
+    #[must_use]
+    pub fn load_balancer(id: impl Into<String>) -> Self {
+        Self { load_balancer_id: Some(id.into()), ..Self::default() }
+    }
+}
+
+/// The default pool of a listener within a whole tree.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum DefaultPool {
+    /// A new pool of this listener alone. Needs a name.
+    New(Box<CreatePool>),
+    /// One of the tree's `pools`, shared with other listeners.
+    Named {
+        /// Its name in `pools`.
+        name: String,
+    },
+}
+
+/// A new listener, on its own or within a whole tree. Only what is set is sent.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CreateListener {
+    /// Name.
+    pub name: String,
+    /// What it speaks with clients.
+    pub protocol: ListenerProtocol,
+    /// Port it listens on.
+    pub protocol_port: u16,
+    /// The load balancer; not set within a tree.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loadbalancer_id: Option<String>,
+    /// Free text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Most connections at once; -1 is no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connection_limit: Option<i64>,
+    /// Tags; needs Octavia 2.5.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// Longest silence of a client, ms; needs Octavia 2.1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_client_data: Option<u32>,
+    /// Longest time to connect to a member, ms; needs Octavia 2.1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_member_connect: Option<u32>,
+    /// Longest silence of a member, ms; needs Octavia 2.1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_member_data: Option<u32>,
+    /// Longest time to wait for data to inspect, ms; needs Octavia 2.1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_tcp_inspect: Option<u32>,
+    /// Headers to add to requests, with `true` as their values. HTTP and TERMINATED_HTTPS only.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub insert_headers: BTreeMap<String, String>,
+    /// Networks that may connect; needs Octavia 2.12. All must be of a family that the VIPs have.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allowed_cidrs: Vec<String>,
+    /// Barbican container or secret of the certificate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_tls_container_ref: Option<String>,
+    /// Barbican containers of further certificates.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sni_container_refs: Vec<String>,
+    /// TLS versions to offer.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tls_versions: Vec<String>,
+    /// Ciphers to offer, in OpenSSL's form.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_ciphers: Option<String>,
+    /// Protocols to offer in ALPN.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub alpn_protocols: Vec<String>,
+    /// An existing default pool; not within a tree.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_pool_id: Option<String>,
+    /// The default pool; within a tree only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_pool: Option<DefaultPool>,
+}
+
+impl CreateListener {
+    /// A listener with nothing but what it cannot do without.
+    #[must_use]
+    pub fn new(name: impl Into<String>, protocol: ListenerProtocol, protocol_port: u16) -> Self {
+        Self {
+            name: name.into(),
+            protocol,
+            protocol_port,
+            loadbalancer_id: None,
+            description: None,
+            connection_limit: None,
+            tags: Vec::new(),
+            timeout_client_data: None,
+            timeout_member_connect: None,
+            timeout_member_data: None,
+            timeout_tcp_inspect: None,
+            insert_headers: BTreeMap::new(),
+            allowed_cidrs: Vec::new(),
+            default_tls_container_ref: None,
+            sni_container_refs: Vec::new(),
+            tls_versions: Vec::new(),
+            tls_ciphers: None,
+            alpn_protocols: Vec::new(),
+            default_pool_id: None,
+            default_pool: None,
+        }
+    }
+}
+
+/// Changes of a listener. Only what is set is sent. Protocol and port cannot be changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct UpdateListener {
+    /// New name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// New free text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Most connections at once; -1 is no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connection_limit: Option<i64>,
+    /// All tags from now on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tags: Option<Vec<String>>,
+    /// Longest silence of a client, ms.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_client_data: Option<u32>,
+    /// Longest time to connect to a member, ms.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_member_connect: Option<u32>,
+    /// Longest silence of a member, ms.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_member_data: Option<u32>,
+    /// Longest time to wait for data to inspect, ms.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_tcp_inspect: Option<u32>,
+    /// All headers to add from now on; an empty map takes all away.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub insert_headers: Option<BTreeMap<String, String>>,
+    /// All networks that may connect from now on; cleared, everyone may.
+    #[serde(skip_serializing_if = "Change::is_keep")]
+    pub allowed_cidrs: Change<Vec<String>>,
+    /// Barbican container or secret of the certificate.
+    #[serde(skip_serializing_if = "Change::is_keep")]
+    pub default_tls_container_ref: Change<String>,
+    /// Barbican containers of further certificates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sni_container_refs: Option<Vec<String>>,
+    /// TLS versions to offer; cleared, Octavia's default.
+    #[serde(skip_serializing_if = "Change::is_keep")]
+    pub tls_versions: Change<Vec<String>>,
+    /// Ciphers to offer; cleared, Octavia's default.
+    #[serde(skip_serializing_if = "Change::is_keep")]
+    pub tls_ciphers: Change<String>,
+    /// Protocols to offer in ALPN; cleared, Octavia's default.
+    #[serde(skip_serializing_if = "Change::is_keep")]
+    pub alpn_protocols: Change<Vec<String>>,
+    /// Default pool.
+    #[serde(skip_serializing_if = "Change::is_keep")]
+    pub default_pool_id: Change<String>,
+}
+
+impl Octavia {
+    /// Lists listeners.
+    ///
+    /// # Errors
+    /// Any [`ApiError`]; never a part of the list.
+    pub async fn list_listeners(&self, filter: &ListenerFilter) -> Result<Vec<Listener>, ApiError> {
+        let mut call = get("loadbalancer_listener_list", lbaas!("listeners"))
+            .query_if("loadbalancer_id", filter.load_balancer_id.as_deref());
+        if !filter.tags.is_empty() {
+            call = call.query("tags", filter.tags.join(","));
+        }
+        self.client.list(call, "listeners").await
+    }
+
+    /// Reads one listener.
+    ///
+    /// # Errors
+    /// Any [`ApiError`].
+    pub async fn get_listener(&self, id: &str) -> Result<Listener, ApiError> {
+        self.client.fetch(&get("loadbalancer_listener_get", lbaas!("listeners", id)), "listener").await
+    }
+
+    /// Starts to make a listener.
+    ///
+    /// # Errors
+    /// Any [`ApiError`].
+    pub async fn create_listener(&self, new: &CreateListener) -> Result<Listener, ApiError> {
+        let call = post("loadbalancer_listener_create", lbaas!("listeners")).body("listener", new);
+        self.client.fetch(&call, "listener").await
+    }
+
+    /// Starts to change a listener.
+    ///
+    /// # Errors
+    /// Any [`ApiError`].
+    pub async fn update_listener(&self, id: &str, changes: &UpdateListener) -> Result<Listener, ApiError> {
+        let call = put("loadbalancer_listener_update", lbaas!("listeners", id)).body("listener", changes);
+        self.client.fetch(&call, "listener").await
+    }
+
+    /// Starts to delete a listener. Its default pool stays.
+    ///
+    /// # Errors
+    /// Any [`ApiError`].
+    pub async fn delete_listener(&self, id: &str) -> Result<(), ApiError> {
+        self.client.execute(&delete("loadbalancer_listener_delete", lbaas!("listeners", id))).await
+    }
+}

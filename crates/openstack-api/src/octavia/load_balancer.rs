@@ -1,0 +1,248 @@
+//! Load balancers.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    CreateListener, CreatePool, IdRef, Octavia, OperatingStatus, ProvisioningStatus, delete, get, lbaas,
+    post, put,
+};
+use crate::decode::null_as_default;
+use crate::error::ApiError;
+
+/// A load balancer as Octavia shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct LoadBalancer {
+    /// Id.
+    pub id: String,
+    /// Name; not unique.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub name: String,
+    /// Free text.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub description: String,
+    /// Whether Octavia is at work on it.
+    pub provisioning_status: ProvisioningStatus,
+    /// Worst of its children's health.
+    pub operating_status: OperatingStatus,
+    /// Whether it forwards at all.
+    #[serde(default = "enabled")]
+    pub admin_state_up: bool,
+    /// Owner.
+    pub project_id: Option<String>,
+    /// Primary VIP address.
+    pub vip_address: Option<String>,
+    /// Neutron port of the VIP.
+    pub vip_port_id: Option<String>,
+    /// Subnet of the VIP.
+    pub vip_subnet_id: Option<String>,
+    /// Network of the VIP.
+    pub vip_network_id: Option<String>,
+    /// Further VIP addresses on the same port. Cannot be changed.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub additional_vips: Vec<AdditionalVip>,
+    /// Provider driver, for example `amphora` or `ovn`.
+    pub provider: Option<String>,
+    /// Flavor.
+    pub flavor_id: Option<String>,
+    /// Availability zone.
+    pub availability_zone: Option<String>,
+    /// Tags, in no fixed order. Empty where Octavia is older than 2.5.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub tags: Vec<String>,
+    /// Listeners, in no fixed order.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub listeners: Vec<IdRef>,
+    /// Pools, in no fixed order.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub pools: Vec<IdRef>,
+    /// Time of creation, UTC without a zone, as Octavia writes it.
+    pub created_at: Option<String>,
+    /// Time of the last change, like `created_at`.
+    pub updated_at: Option<String>,
+}
+
+pub(super) const fn enabled() -> bool {
+    true
+}
+
+/// A further VIP address.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AdditionalVip {
+    /// Subnet of the address.
+    pub subnet_id: String,
+    /// The address; Octavia chooses one when it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ip_address: Option<String>,
+}
+
+/// Which load balancers to list. Every part that is set must match.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LoadBalancerFilter {
+    /// Exact name.
+    pub name: Option<String>,
+    /// All of these tags.
+    pub tags: Vec<String>,
+    /// Id; more than one asks for any of them in one call.
+    pub ids: Vec<String>,
+    /// Port of the VIP.
+    pub vip_port_id: Option<String>,
+    /// Primary VIP address; additional ones are not found this way.
+    pub vip_address: Option<String>,
+    /// Owner.
+    pub project_id: Option<String>,
+    /// Provisioning status.
+    pub provisioning_status: Option<ProvisioningStatus>,
+}
+
+impl LoadBalancerFilter {
+    /// Load balancers of this name.
+    #[must_use]
+    pub fn name(name: impl Into<String>) -> Self {
+        Self { name: Some(name.into()), ..Self::default() }
+    }
+}
+
+/// A new load balancer, with all that hangs on it. Only what is set is sent.
+///
+/// Octavia keeps the VIP port of a tree that it refuses, so check the tree before it is sent, and do not repeat a refused one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct CreateLoadBalancer {
+    /// Name.
+    pub name: String,
+    /// Free text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Provider driver.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// Tags; needs Octavia 2.5.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// Flavor; needs Octavia 2.6.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flavor_id: Option<String>,
+    /// Availability zone; needs Octavia 2.14.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub availability_zone: Option<String>,
+    /// An own port to be the VIP; excludes subnet and network.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vip_port_id: Option<String>,
+    /// Subnet to take the VIP from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vip_subnet_id: Option<String>,
+    /// Network to take the VIP from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vip_network_id: Option<String>,
+    /// Wanted address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vip_address: Option<String>,
+    /// Further addresses; needs Octavia 2.26.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub additional_vips: Vec<AdditionalVip>,
+    /// Owner, if not the project of the token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project_id: Option<String>,
+    /// Whether it forwards at all; on when left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub admin_state_up: Option<bool>,
+    /// Its listeners, each with its default pool.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub listeners: Vec<CreateListener>,
+    /// Pools that listeners share by naming them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pools: Vec<CreatePool>,
+}
+
+/// Changes of a load balancer. Only what is set is sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct UpdateLoadBalancer {
+    /// New name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// New free text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// All tags from now on; an empty list takes all away.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tags: Option<Vec<String>>,
+    /// Whether it forwards at all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub admin_state_up: Option<bool>,
+}
+
+impl Octavia {
+    /// Lists load balancers. An empty filter lists all that the project may see.
+    ///
+    /// # Errors
+    /// Any [`ApiError`]; never a part of the list.
+    pub async fn list_load_balancers(
+        &self,
+        filter: &LoadBalancerFilter,
+    ) -> Result<Vec<LoadBalancer>, ApiError> {
+        let mut call = get("loadbalancer_list", lbaas!("loadbalancers"))
+            .query_if("name", filter.name.as_deref())
+            .query_if("vip_port_id", filter.vip_port_id.as_deref())
+            .query_if("vip_address", filter.vip_address.as_deref())
+            .query_if("project_id", filter.project_id.as_deref())
+            .query_if(
+                "provisioning_status",
+                filter.provisioning_status.as_ref().map(ProvisioningStatus::as_str),
+            );
+        if !filter.tags.is_empty() {
+            call = call.query("tags", filter.tags.join(","));
+        }
+        for id in &filter.ids {
+            call = call.query("id", id);
+        }
+        self.client.list(call, "loadbalancers").await
+    }
+
+    /// Reads one load balancer.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::NotFound`] when it is gone; any other [`ApiError`].
+    pub async fn get_load_balancer(&self, id: &str) -> Result<LoadBalancer, ApiError> {
+        self.client.fetch(&get("loadbalancer_get", lbaas!("loadbalancers", id)), "loadbalancer").await
+    }
+
+    /// Makes a load balancer with everything below it in one request. Takes seconds: the VIP port is made before the answer.
+    ///
+    /// # Errors
+    /// Any [`ApiError`]. After [`crate::ErrorKind::LostAnswer`] look for the name before trying again.
+    pub async fn create_load_balancer(&self, new: &CreateLoadBalancer) -> Result<LoadBalancer, ApiError> {
+        let call = post("loadbalancer_create", lbaas!("loadbalancers")).body("loadbalancer", new);
+        self.client.fetch(&call, "loadbalancer").await
+    }
+
+    /// Changes a load balancer.
+    ///
+    /// # Errors
+    /// Any [`ApiError`].
+    pub async fn update_load_balancer(
+        &self,
+        id: &str,
+        changes: &UpdateLoadBalancer,
+    ) -> Result<LoadBalancer, ApiError> {
+        let call = put("loadbalancer_update", lbaas!("loadbalancers", id)).body("loadbalancer", changes);
+        self.client.fetch(&call, "loadbalancer").await
+    }
+
+    /// Starts to delete a load balancer; with `cascade` also all that hangs on it. Without, Octavia refuses one with children
+    /// as a bad request.
+    ///
+    /// # Errors
+    /// Any [`ApiError`].
+    pub async fn delete_load_balancer(&self, id: &str, cascade: bool) -> Result<(), ApiError> {
+        let call = delete("loadbalancer_delete", lbaas!("loadbalancers", id))
+            .query_if("cascade", cascade.then_some("true"));
+        self.client.execute(&call).await
+    }
+
+    /// Starts to build a load balancer's amphorae anew, which heals one in ERROR. Needs an administrator on most clouds.
+    ///
+    /// # Errors
+    /// Any [`ApiError`].
+    pub async fn failover_load_balancer(&self, id: &str) -> Result<(), ApiError> {
+        self.client.execute(&put("loadbalancer_failover", lbaas!("loadbalancers", id, "failover"))).await
+    }
+}

@@ -1,0 +1,131 @@
+//! Members of pools.
+
+use serde::{Deserialize, Serialize};
+
+use super::load_balancer::enabled;
+use super::{Octavia, OperatingStatus, ProvisioningStatus, delete, get, lbaas, post, put};
+use crate::decode::null_as_default;
+use crate::error::ApiError;
+
+/// A member as Octavia shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Member {
+    /// Id.
+    pub id: String,
+    /// Name; not unique.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub name: String,
+    /// Whether the last change of this member succeeded.
+    pub provisioning_status: ProvisioningStatus,
+    /// What the health monitor says.
+    pub operating_status: OperatingStatus,
+    /// Whether it is used at all.
+    #[serde(default = "enabled")]
+    pub admin_state_up: bool,
+    /// Address. With the port it identifies the member within its pool.
+    pub address: String,
+    /// Port.
+    pub protocol_port: u16,
+    /// Subnet through which the load balancer reaches it.
+    pub subnet_id: Option<String>,
+    /// Port to check, if not `protocol_port`.
+    pub monitor_port: Option<u16>,
+    /// Address to check, if not `address`.
+    pub monitor_address: Option<String>,
+    /// Share of the connections; 0 takes no new ones.
+    #[serde(default = "default_weight")]
+    pub weight: u16,
+    /// Whether it is used only when all others fail.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub backup: bool,
+    /// Tags, in no fixed order.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub tags: Vec<String>,
+}
+
+const fn default_weight() -> u16 {
+    1
+}
+
+/// A member to be, in a tree, a batch or on its own. Only what is set is sent.
+///
+/// In a batch, an attribute that is left out falls back to its default on a member that is there already: `weight`, `backup`,
+/// `admin_state_up`, `monitor_port` and `monitor_address` do; `name`, `tags` and `subnet_id` stay.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct MemberSpec {
+    /// Address. With the port it identifies the member within its pool.
+    pub address: String,
+    /// Port.
+    pub protocol_port: u16,
+    /// Name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Subnet through which the load balancer reaches it. Octavia accepts an unknown one and then fails: check it before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subnet_id: Option<String>,
+    /// Port to check, if not `protocol_port`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub monitor_port: Option<u16>,
+    /// Address to check, if not `address`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub monitor_address: Option<String>,
+    /// Share of the connections, 0 to 256; 1 when left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weight: Option<u16>,
+    /// Whether it is used only when all others fail.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backup: Option<bool>,
+    /// Whether it is used at all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub admin_state_up: Option<bool>,
+    /// Tags; needs Octavia 2.5.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tags: Option<Vec<String>>,
+}
+
+impl Octavia {
+    /// Lists the members of a pool.
+    ///
+    /// # Errors
+    /// Any [`ApiError`]; never a part of the list.
+    pub async fn list_members(&self, pool_id: &str) -> Result<Vec<Member>, ApiError> {
+        let call = get("loadbalancer_member_list", lbaas!("pools", pool_id, "members"));
+        self.client.list(call, "members").await
+    }
+
+    /// Starts to make the members of a pool exactly these; with `additive_only` none is taken away. Costs a full PENDING round
+    /// even when nothing changes.
+    ///
+    /// # Errors
+    /// Any [`ApiError`].
+    pub async fn batch_members(
+        &self,
+        pool_id: &str,
+        members: &[MemberSpec],
+        additive_only: bool,
+    ) -> Result<(), ApiError> {
+        let call = put("loadbalancer_members_update", lbaas!("pools", pool_id, "members"))
+            .query_if("additive_only", additive_only.then_some("true"))
+            .body("members", members);
+        self.client.execute(&call).await
+    }
+
+    /// Starts to add one member.
+    ///
+    /// # Errors
+    /// Any [`ApiError`].
+    pub async fn create_member(&self, pool_id: &str, member: &MemberSpec) -> Result<Member, ApiError> {
+        let call =
+            post("loadbalancer_member_create", lbaas!("pools", pool_id, "members")).body("member", member);
+        self.client.fetch(&call, "member").await
+    }
+
+    /// Starts to take one member away.
+    ///
+    /// # Errors
+    /// Any [`ApiError`].
+    pub async fn delete_member(&self, pool_id: &str, member_id: &str) -> Result<(), ApiError> {
+        let call = delete("loadbalancer_member_delete", lbaas!("pools", pool_id, "members", member_id));
+        self.client.execute(&call).await
+    }
+}

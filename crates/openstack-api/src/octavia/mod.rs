@@ -1,0 +1,87 @@
+//! Octavia v2: load balancers and everything below them.
+//!
+//! Every write puts the load balancer into a PENDING state and returns before the work is done; while it lasts, other writes
+//! fail with [`crate::ConflictCause::Immutable`]. A load balancer that is ACTIVE again does not mean that a change was made: its
+//! children have statuses of their own.
+
+mod availability_zone;
+mod features;
+mod flavor;
+mod health_monitor;
+mod listener;
+mod load_balancer;
+mod member;
+mod pool;
+mod provider;
+mod status;
+
+use std::sync::Arc;
+
+use tokio::sync::OnceCell;
+
+pub use availability_zone::AvailabilityZone;
+pub use features::OctaviaFeatures;
+pub use flavor::Flavor;
+pub use health_monitor::{
+    CreateHealthMonitor, HealthMonitor, HealthMonitorFilter, HealthMonitorType, UpdateHealthMonitor,
+};
+pub use listener::{CreateListener, DefaultPool, Listener, ListenerFilter, ListenerProtocol, UpdateListener};
+pub use load_balancer::{
+    AdditionalVip, CreateLoadBalancer, LoadBalancer, LoadBalancerFilter, UpdateLoadBalancer,
+};
+pub use member::{Member, MemberSpec};
+pub use pool::{
+    CreatePool, LbAlgorithm, Pool, PoolFilter, PoolProtocol, SessionPersistence, SessionPersistenceType,
+    UpdatePool,
+};
+pub use provider::{Capability, Provider};
+pub use status::{OperatingStatus, ProvisioningStatus};
+
+use crate::client::{Call, Client};
+use crate::transport::Service;
+
+const SERVICE: Service = Service::LoadBalancer;
+
+/// A reference to another object, as Octavia writes it in lists of children and parents.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+pub struct IdRef {
+    /// Id of the object.
+    pub id: String,
+}
+
+/// Calls to Octavia. Clones share the cache of its version.
+#[derive(Clone, Debug)]
+pub struct Octavia {
+    client: Client,
+    features: Arc<OnceCell<OctaviaFeatures>>,
+}
+
+impl Octavia {
+    /// Calls over `client`.
+    #[must_use]
+    pub fn new(client: Client) -> Self {
+        Self { client, features: Arc::new(OnceCell::new()) }
+    }
+}
+
+/// Segments of a path below `/v2.0/lbaas`.
+macro_rules! lbaas {
+    ($($segment:expr),+) => { &["v2.0", "lbaas", $($segment),+] };
+}
+use lbaas;
+
+fn get(name: &'static str, segments: &[&str]) -> Call {
+    Call::get(name, SERVICE, segments)
+}
+
+fn post(name: &'static str, segments: &[&str]) -> Call {
+    Call::post(name, SERVICE, segments)
+}
+
+fn put(name: &'static str, segments: &[&str]) -> Call {
+    Call::put(name, SERVICE, segments)
+}
+
+fn delete(name: &'static str, segments: &[&str]) -> Call {
+    Call::delete(name, SERVICE, segments)
+}

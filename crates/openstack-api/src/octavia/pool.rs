@@ -1,0 +1,271 @@
+//! Pools.
+
+use serde::{Deserialize, Serialize};
+
+use super::load_balancer::enabled;
+use super::{
+    CreateHealthMonitor, IdRef, MemberSpec, Octavia, OperatingStatus, ProvisioningStatus, delete, get, lbaas,
+    post, put,
+};
+use crate::change::Change;
+use crate::decode::null_as_default;
+use crate::error::ApiError;
+use crate::open_enum::open_enum;
+
+open_enum! {
+    /// What a pool speaks with its members. Cannot be changed.
+    PoolProtocol {
+        /// Streams.
+        Tcp = "TCP",
+        /// Datagrams.
+        Udp = "UDP",
+        /// SCTP; needs Octavia 2.23.
+        Sctp = "SCTP",
+        /// HTTP.
+        Http = "HTTP",
+        /// TLS, untouched.
+        Https = "HTTPS",
+        /// Streams that begin with a PROXY protocol header, version 1.
+        Proxy = "PROXY",
+        /// Streams that begin with a PROXY protocol header, version 2; needs Octavia 2.22.
+        ProxyV2 = "PROXYV2",
+    }
+}
+
+open_enum! {
+    /// How a pool chooses a member.
+    LbAlgorithm {
+        /// In turn.
+        RoundRobin = "ROUND_ROBIN",
+        /// The one with the fewest connections.
+        LeastConnections = "LEAST_CONNECTIONS",
+        /// By a hash of the client's address.
+        SourceIp = "SOURCE_IP",
+        /// By a hash of the client's address and port: what the ovn provider offers.
+        SourceIpPort = "SOURCE_IP_PORT",
+    }
+}
+
+open_enum! {
+    /// What ties a client to a member.
+    SessionPersistenceType {
+        /// The client's address.
+        SourceIp = "SOURCE_IP",
+        /// A cookie of the load balancer.
+        HttpCookie = "HTTP_COOKIE",
+        /// A cookie of the application.
+        AppCookie = "APP_COOKIE",
+    }
+}
+
+/// How clients stay with their member.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionPersistence {
+    /// What ties them.
+    #[serde(rename = "type")]
+    pub kind: SessionPersistenceType,
+    /// Name of the application's cookie.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cookie_name: Option<String>,
+    /// Longest silence of a UDP client, seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub persistence_timeout: Option<u32>,
+    /// Mask for the addresses of UDP clients.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub persistence_granularity: Option<String>,
+}
+
+impl SessionPersistence {
+    /// By the client's address.
+    #[must_use]
+    pub const fn source_ip() -> Self {
+        Self {
+            kind: SessionPersistenceType::SourceIp,
+            cookie_name: None,
+            persistence_timeout: None,
+            persistence_granularity: None,
+        }
+    }
+}
+
+/// A pool as Octavia shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Pool {
+    /// Id.
+    pub id: String,
+    /// Name; not unique.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub name: String,
+    /// Free text.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub description: String,
+    /// Whether the last change of this pool succeeded. A failed member batch does not show here, but on the members.
+    pub provisioning_status: ProvisioningStatus,
+    /// What health checks say.
+    pub operating_status: OperatingStatus,
+    /// Whether it is used at all.
+    #[serde(default = "enabled")]
+    pub admin_state_up: bool,
+    /// What it speaks with members.
+    pub protocol: PoolProtocol,
+    /// How it chooses a member.
+    pub lb_algorithm: LbAlgorithm,
+    /// How clients stay with their member.
+    pub session_persistence: Option<SessionPersistence>,
+    /// Members, in no fixed order.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub members: Vec<IdRef>,
+    /// Health monitor.
+    #[serde(default, deserialize_with = "none_if_empty")]
+    pub healthmonitor_id: Option<String>,
+    /// Listeners that use it, in no fixed order.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub listeners: Vec<IdRef>,
+    /// The load balancer, in a list of one.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub loadbalancers: Vec<IdRef>,
+    /// Tags, in no fixed order.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub tags: Vec<String>,
+}
+
+/// Octavia writes "no monitor" as an empty text in some answers.
+fn none_if_empty<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    Ok(Option::<String>::deserialize(deserializer)?.filter(|text| !text.is_empty()))
+}
+
+/// Which pools to list. Every part that is set must match.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PoolFilter {
+    /// Of this load balancer.
+    pub load_balancer_id: Option<String>,
+    /// All of these tags.
+    pub tags: Vec<String>,
+}
+
+impl PoolFilter {
+    /// Pools of one load balancer.
+    #[must_use]
+    pub fn load_balancer(id: impl Into<String>) -> Self {
+        Self { load_balancer_id: Some(id.into()), ..Self::default() }
+    }
+}
+
+/// A new pool, on its own or within a whole tree. Only what is set is sent.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CreatePool {
+    /// Name; needed within a tree.
+    pub name: String,
+    /// What it speaks with members.
+    pub protocol: PoolProtocol,
+    /// How it chooses a member.
+    pub lb_algorithm: LbAlgorithm,
+    /// Free text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Listener whose default pool it becomes; not within a tree.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub listener_id: Option<String>,
+    /// Load balancer, where no listener is named; not within a tree.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loadbalancer_id: Option<String>,
+    /// How clients stay with their member.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_persistence: Option<SessionPersistence>,
+    /// Tags; needs Octavia 2.5.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// Members; within a tree only (a lone pool with members is an internal error of Octavia).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<MemberSpec>,
+    /// Health monitor; within a tree only, like members.
+    #[serde(rename = "healthmonitor", skip_serializing_if = "Option::is_none")]
+    pub health_monitor: Option<CreateHealthMonitor>,
+}
+
+impl CreatePool {
+    /// A pool with nothing but what it cannot do without.
+    #[must_use]
+    pub fn new(name: impl Into<String>, protocol: PoolProtocol, lb_algorithm: LbAlgorithm) -> Self {
+        Self {
+            name: name.into(),
+            protocol,
+            lb_algorithm,
+            description: None,
+            listener_id: None,
+            loadbalancer_id: None,
+            session_persistence: None,
+            tags: Vec::new(),
+            members: Vec::new(),
+            health_monitor: None,
+        }
+    }
+}
+
+/// Changes of a pool. Only what is set is sent. The protocol cannot be changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct UpdatePool {
+    /// New name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// New free text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// How it chooses a member.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lb_algorithm: Option<LbAlgorithm>,
+    /// How clients stay with their member.
+    #[serde(skip_serializing_if = "Change::is_keep")]
+    pub session_persistence: Change<SessionPersistence>,
+    /// All tags from now on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tags: Option<Vec<String>>,
+}
+
+impl Octavia {
+    /// Lists pools.
+    ///
+    /// # Errors
+    /// Any [`ApiError`]; never a part of the list.
+    pub async fn list_pools(&self, filter: &PoolFilter) -> Result<Vec<Pool>, ApiError> {
+        let mut call = get("loadbalancer_pool_list", lbaas!("pools"))
+            .query_if("loadbalancer_id", filter.load_balancer_id.as_deref());
+        if !filter.tags.is_empty() {
+            call = call.query("tags", filter.tags.join(","));
+        }
+        self.client.list(call, "pools").await
+    }
+
+    /// Reads one pool.
+    ///
+    /// # Errors
+    /// Any [`ApiError`].
+    pub async fn get_pool(&self, id: &str) -> Result<Pool, ApiError> {
+        self.client.fetch(&get("loadbalancer_pool_get", lbaas!("pools", id)), "pool").await
+    }
+
+    /// Starts to make a pool.
+    ///
+    /// # Errors
+    /// Any [`ApiError`].
+    pub async fn create_pool(&self, new: &CreatePool) -> Result<Pool, ApiError> {
+        self.client.fetch(&post("loadbalancer_pool_create", lbaas!("pools")).body("pool", new), "pool").await
+    }
+
+    /// Starts to change a pool.
+    ///
+    /// # Errors
+    /// Any [`ApiError`].
+    pub async fn update_pool(&self, id: &str, changes: &UpdatePool) -> Result<Pool, ApiError> {
+        let call = put("loadbalancer_pool_update", lbaas!("pools", id)).body("pool", changes);
+        self.client.fetch(&call, "pool").await
+    }
+
+    /// Starts to delete a pool with its members and monitor. Listeners that use it lose their default pool.
+    ///
+    /// # Errors
+    /// Any [`ApiError`].
+    pub async fn delete_pool(&self, id: &str) -> Result<(), ApiError> {
+        self.client.execute(&delete("loadbalancer_pool_delete", lbaas!("pools", id))).await
+    }
+}

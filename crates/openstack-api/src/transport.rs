@@ -1,0 +1,234 @@
+//! The seam between typed calls and HTTP.
+//!
+//! Everything above speaks of a [`Service`], a path and a body; everything below knows tokens, catalogs and sockets.
+//! A test puts an in-process simulator here with [`FnTransport`].
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::future::Future;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use http::{HeaderMap, Method, StatusCode};
+
+use crate::identity::AuthError;
+
+/// A service of the catalog that this crate talks to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Service {
+    /// Nova.
+    Compute,
+    /// Neutron.
+    Network,
+    /// Octavia.
+    LoadBalancer,
+    /// Barbican.
+    KeyManager,
+    /// Keystone.
+    Identity,
+}
+
+impl Service {
+    /// The service type under which the Keystone catalog lists it.
+    #[must_use]
+    pub const fn catalog_type(self) -> &'static str {
+        match self {
+            Self::Compute => "compute",
+            Self::Network => "network",
+            Self::LoadBalancer => "load-balancer",
+            Self::KeyManager => "key-manager",
+            Self::Identity => "identity",
+        }
+    }
+}
+
+impl fmt::Display for Service {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.catalog_type())
+    }
+}
+
+/// One HTTP request to a service.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Which service answers.
+    pub service: Service,
+    /// HTTP method.
+    pub method: Method,
+    /// Path from the root of the service, with its version and already percent-encoded:
+    /// `/v2.0/lbaas/loadbalancers`, `/v2.0/ports`, `/v2.1/servers/<id>`, `/v1/containers/<id>`, `/`.
+    pub path: String,
+    /// Query pairs in order, not encoded.
+    pub query: Vec<(String, String)>,
+    /// Headers besides the token, which the transport adds.
+    pub headers: HeaderMap,
+    /// JSON body; `None` sends none.
+    pub body: Option<Bytes>,
+}
+
+/// The answer to a [`Request`], whatever its status.
+#[derive(Clone, Debug)]
+pub struct Response {
+    /// HTTP status.
+    pub status: StatusCode,
+    /// Headers as received.
+    pub headers: HeaderMap,
+    /// The whole body.
+    pub body: Bytes,
+}
+
+/// Carries requests to OpenStack.
+#[async_trait]
+pub trait Transport: Send + Sync + fmt::Debug {
+    /// Sends one request and reads the whole answer.
+    ///
+    /// # Errors
+    /// Only when there is no answer: every HTTP status is an `Ok`.
+    async fn send(&self, request: Request) -> Result<Response, TransportError>;
+}
+
+/// The cause below a [`TransportError`].
+pub type Cause = Box<dyn StdError + Send + Sync>;
+
+/// Why there is no answer. The distinction that matters: could the request have taken effect?
+#[derive(Debug, thiserror::Error)]
+pub enum TransportError {
+    /// No connection: the request was certainly not processed.
+    #[error("could not connect to the {service} service at {host}")]
+    Connect {
+        /// Service that was called.
+        service: Service,
+        /// Host and port of the endpoint.
+        host: String,
+        /// What the network said.
+        source: Cause,
+    },
+    /// The request went out and no complete answer came back: it may have been processed.
+    #[error("the {service} service at {host} gave no complete answer{}", if *.timed_out { " in time" } else { "" })]
+    LostAnswer {
+        /// Service that was called.
+        service: Service,
+        /// Host and port of the endpoint.
+        host: String,
+        /// Whether the time-out ended the wait, not the connection.
+        timed_out: bool,
+        /// What the network said.
+        source: Cause,
+    },
+    /// No token to send the request with.
+    #[error("could not log in to OpenStack")]
+    Auth(#[source] AuthError),
+    /// The catalog has no such endpoint.
+    #[error(
+        "the service catalog has no {interface} endpoint of type {service} in region {}; check region and os-endpoint-type",
+        region.as_deref().unwrap_or("(any)")
+    )]
+    NoEndpoint {
+        /// Service that was looked for.
+        service: Service,
+        /// Region of the configuration; `None` means any.
+        region: Option<String>,
+        /// `public`, `internal` or `admin`.
+        interface: &'static str,
+    },
+    /// The request could not be built.
+    #[error("could not build a request for the {service} service")]
+    Request {
+        /// Service that was to be called.
+        service: Service,
+        /// What is wrong with it.
+        source: Cause,
+    },
+}
+
+type SendFn = dyn Fn(Request) -> BoxFuture<'static, Result<Response, TransportError>> + Send + Sync;
+
+/// A transport made of a function, for tests over an in-process simulator.
+///
+/// ```
+/// use http::StatusCode;
+/// use openstack_ccm_openstack_api::transport::{FnTransport, Response};
+///
+/// let transport = FnTransport::new(|request| async move {
+///     assert_eq!(request.path, "/v2.0/ports");
+///     Ok(Response { status: StatusCode::OK, headers: Default::default(), body: r#"{"ports":[]}"#.into() })
+/// });
+/// # let _ = transport;
+/// ```
+pub struct FnTransport {
+    send: Box<SendFn>,
+}
+
+impl FnTransport {
+    /// Wraps `send`, which is called once for every request.
+    pub fn new<F, A>(send: F) -> Self
+    where
+        F: Fn(Request) -> A + Send + Sync + 'static,
+        A: Future<Output = Result<Response, TransportError>> + Send + 'static,
+    {
+        Self { send: Box::new(move |request| Box::pin(send(request))) }
+    }
+
+    /// Wraps a function that takes the service's catalog type and a plain `http` request whose URI is path and query,
+    /// as a simulator does.
+    pub fn http<F, A>(send: F) -> Self
+    where
+        F: Fn(&'static str, http::Request<Bytes>) -> A + Send + Sync + 'static,
+        A: Future<Output = http::Response<Bytes>> + Send + 'static,
+    {
+        Self::new(move |request| {
+            let service = request.service;
+            let answer = request.into_http().map(|http| send(service.catalog_type(), http));
+            async move {
+                let answer =
+                    answer.map_err(|source| TransportError::Request { service, source: source.into() })?;
+                Ok(answer.await.into())
+            }
+        })
+    }
+}
+
+impl fmt::Debug for FnTransport {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("FnTransport")
+    }
+}
+
+#[async_trait]
+impl Transport for FnTransport {
+    async fn send(&self, request: Request) -> Result<Response, TransportError> {
+        (self.send)(request).await
+    }
+}
+
+impl Request {
+    /// Path and encoded query, as they stand in an HTTP request line.
+    #[must_use]
+    pub fn path_and_query(&self) -> String {
+        if self.query.is_empty() {
+            return self.path.clone();
+        }
+        let query = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(&self.query).finish();
+        format!("{}?{query}", self.path)
+    }
+
+    /// The same request as the `http` crate's type, with path and query as its URI.
+    ///
+    /// # Errors
+    /// When the path is not a valid URI.
+    pub fn into_http(self) -> Result<http::Request<Bytes>, http::Error> {
+        let uri = self.path_and_query();
+        let mut request =
+            http::Request::builder().method(self.method).uri(uri).body(self.body.unwrap_or_default())?;
+        *request.headers_mut() = self.headers;
+        Ok(request)
+    }
+}
+
+impl From<http::Response<Bytes>> for Response {
+    fn from(response: http::Response<Bytes>) -> Self {
+        let (parts, body) = response.into_parts();
+        Self { status: parts.status, headers: parts.headers, body }
+    }
+}
