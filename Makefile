@@ -1,0 +1,43 @@
+# The same targets that CI and the README use. Each does its own set-up on a fresh Debian-like machine with Rust.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+CARGO ?= cargo
+CARGO_DENY_VERSION := 0.20.2
+
+.PHONY: help
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-10s %s\n", $$1, $$2}'
+
+.PHONY: setup
+setup: ## Install what a build needs: a C compiler for the TLS library
+	@command -v cc >/dev/null || { \
+	  echo "installing a C compiler"; \
+	  sudo=$$( [ "$$(id -u)" = 0 ] || echo sudo ); \
+	  $$sudo apt-get update -q && $$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -q gcc libc6-dev; }
+
+.PHONY: demo
+demo: setup ## Show the break and the cure on embedded OpenStack and Kubernetes (no root, no cluster)
+	$(CARGO) run --quiet --locked --package openstack-ccm --features demo -- demo $(DEMO_ARGS)
+
+.PHONY: test
+test: setup ## Run all tests, then the demo as an acceptance test
+	$(CARGO) test --locked --workspace --all-features
+	$(MAKE) --no-print-directory demo
+
+.PHONY: check
+check: setup ## Formatting, lints, documentation, dependencies
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --locked --workspace --all-targets --all-features -- --deny warnings
+	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --locked --workspace --all-features --no-deps
+	@command -v cargo-deny >/dev/null || $(CARGO) install --locked cargo-deny@$(CARGO_DENY_VERSION)
+	$(CARGO) deny --locked check licenses bans sources
+
+.PHONY: bench
+bench: setup ## Measure calls, time and memory against the simulated cloud
+	$(CARGO) bench --locked --package openstack-ccm --bench load_balancers
+
+.PHONY: docs
+docs: setup ## Write the generated reference pages anew
+	UPDATE_DOCS=1 $(CARGO) test --locked --package openstack-ccm-provider-openstack --lib reference
