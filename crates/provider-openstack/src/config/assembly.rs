@@ -1,0 +1,348 @@
+//! From scanned files to typed sections.
+//!
+//! The entries of all files are applied in their order: a later one wins, lists grow. What is known of the written
+//! places stays at hand, so that checks of the whole can name them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Config;
+use super::error::{ConfigError, Fault, Origin, Warning};
+use super::gcfg::{Document, Entry, EntryValue, Section};
+use super::section::{
+    Global, Key, LoadBalancer, LoadBalancerClass, Metadata, Networking, Route, SectionName,
+};
+use super::suggestion::nearest;
+
+/// Keys of former versions of the Go program that old files still hold.
+const FORMER_KEYS: [(SectionName, &str); 3] = [
+    (SectionName::Global, "secret-name"),
+    (SectionName::Global, "secret-namespace"),
+    (SectionName::LoadBalancer, "use-octavia"),
+];
+
+/// A configuration that is being put together.
+#[derive(Debug, Default)]
+pub(super) struct Assembly {
+    pub(super) config: Config,
+    pub(super) errors: Vec<ConfigError>,
+    pub(super) warnings: Vec<Warning>,
+    /// Where each key was written last.
+    origins: BTreeMap<(SectionName, String), Origin>,
+    /// Where each section starts first.
+    headers: BTreeMap<SectionName, Origin>,
+    /// Keys that have an error already: checks of the whole say nothing more about them.
+    failed: BTreeSet<(SectionName, String)>,
+    /// What is accepted and does nothing.
+    without_effect: Vec<String>,
+    first_without_effect: Option<Origin>,
+    files: Vec<String>,
+    /// Whether a file, or a part of one, could not be read.
+    unread: bool,
+}
+
+impl Assembly {
+    /// Applies one file on top of those before it.
+    pub(super) fn add(&mut self, file: &str, document: &Document) {
+        self.files.push(file.to_owned());
+        self.add_syntax_errors(file, document);
+        for section in &document.sections {
+            self.add_header(file, section);
+        }
+        for entry in &document.entries {
+            if let Some(section) = document.sections.get(entry.section) {
+                self.add_entry(file, section, entry);
+            }
+        }
+    }
+
+    /// Where a key was written last, else where its section starts, else the files.
+    pub(super) fn origin(&self, section: SectionName, key: &str) -> Origin {
+        let written = self.origins.get(&(section, key.to_owned())).or_else(|| self.headers.get(&section));
+        written.cloned().unwrap_or_else(|| Origin::file(self.files.join(", ")))
+    }
+
+    /// Whether a key was written, in any file.
+    pub(super) fn is_written(&self, section: SectionName, key: &str) -> bool {
+        self.origins.contains_key(&(section, key.to_owned()))
+    }
+
+    /// Whether a key has an error of its own.
+    pub(super) fn has_failed(&self, section: SectionName, key: &str) -> bool {
+        self.failed.contains(&(section, key.to_owned()))
+    }
+
+    /// Whether what is not there may be called missing: not while a file or a line could not be read, nor while
+    /// clouds.yaml could not.
+    pub(super) fn may_miss_keys(&self) -> bool {
+        !self.unread
+            && !["use-clouds", "clouds-file", "cloud"]
+                .iter()
+                .any(|key| self.has_failed(SectionName::Global, key))
+    }
+
+    /// An error of a whole file.
+    pub(super) fn file_error(&mut self, origin: Origin, problem: String, fix: &str) {
+        self.unread = true;
+        self.errors.push(ConfigError {
+            origin,
+            section: None,
+            key: None,
+            value: None,
+            problem,
+            fix: fix.to_owned(),
+        });
+    }
+
+    /// Notes that a key's value comes from somewhere else.
+    pub(super) fn set_origin(&mut self, section: SectionName, key: &str, origin: Origin) {
+        self.origins.insert((section, key.to_owned()), origin);
+    }
+
+    /// An error of a key that is found by looking at the whole.
+    pub(super) fn fault(&mut self, section: SectionName, key: &str, value: Option<String>, fault: Fault) {
+        self.failed.insert((section, key.to_owned()));
+        self.errors.push(ConfigError {
+            origin: self.origin(section, key),
+            section: Some(section.to_string()),
+            key: Some(key.to_owned()),
+            value,
+            problem: fault.problem,
+            fix: fault.fix,
+        });
+    }
+
+    /// A warning about a key.
+    pub(super) fn warn(&mut self, section: SectionName, key: &str, text: impl Into<String>) {
+        self.warnings.push(Warning {
+            origin: self.origin(section, key),
+            section: Some(section.to_string()),
+            key: Some(key.to_owned()),
+            text: text.into(),
+        });
+    }
+
+    /// Names all that is accepted and does nothing, in one warning.
+    pub(super) fn report_without_effect(&mut self) {
+        if self.config.metadata.search_order_given() {
+            self.without_effect.push("[Metadata] search-order".to_owned());
+            self.first_without_effect.get_or_insert(self.origin(SectionName::Metadata, "search-order"));
+        }
+        if let Some(origin) = self.first_without_effect.take() {
+            self.without_effect.sort();
+            self.without_effect.dedup();
+            let text =
+                format!("accepted, and without effect in this program: {}", self.without_effect.join(", "));
+            self.warnings.push(Warning { origin, section: None, key: None, text });
+        }
+    }
+
+    fn add_syntax_errors(&mut self, file: &str, document: &Document) {
+        self.unread |= !document.errors.is_empty();
+        for error in &document.errors {
+            let known = error.section.as_deref().and_then(SectionName::find);
+            let key = error.key.as_deref();
+            if let (Some(section), Some(key)) = (known, key) {
+                self.failed.insert((section, key.to_ascii_lowercase()));
+            }
+            let suggestion = known.zip(key).and_then(|(section, key)| nearest(key, key_names(section)));
+            let fix = match suggestion.filter(|name| Some(*name) != key) {
+                Some(name) => format!("{}; did you mean `{name}`?", error.problem.fix()),
+                None => error.problem.fix().to_owned(),
+            };
+            self.errors.push(ConfigError {
+                origin: Origin { file: file.to_owned(), position: Some(error.position) },
+                section: error.section.clone(),
+                key: error.key.clone(),
+                value: None,
+                problem: error.problem.to_string(),
+                fix,
+            });
+        }
+    }
+
+    fn add_header(&mut self, file: &str, section: &Section) {
+        let origin = Origin { file: file.to_owned(), position: Some(section.position) };
+        let warn =
+            |text: String| Warning { origin: origin.clone(), section: Some(title(section)), key: None, text };
+        match (SectionName::find(&section.name), &section.subsection) {
+            (None, _) => {
+                let meant = nearest(&section.name, SectionName::ALL.map(SectionName::as_str));
+                let hint = meant.map_or(String::new(), |name| format!("; did you mean [{name}]?"));
+                self.warnings.push(warn(format!("this section is not known and is ignored{hint}")));
+            }
+            (Some(SectionName::LoadBalancerClass), None) => self.errors.push(ConfigError {
+                origin,
+                section: Some(section.name.clone()),
+                key: None,
+                value: None,
+                problem: "the class has no name".to_owned(),
+                fix: "write `[LoadBalancerClass \"name\"]`; Services choose it by the annotation `loadbalancer.openstack.org/class: name`".to_owned(),
+            }),
+            (Some(SectionName::LoadBalancerClass), Some(name)) => {
+                self.config.classes.entry(name.clone()).or_default();
+            }
+            (Some(known), None) => {
+                if known == SectionName::BlockStorage {
+                    self.without_effect.push("[BlockStorage]".to_owned());
+                    self.first_without_effect.get_or_insert(origin.clone());
+                }
+                self.headers.entry(known).or_insert(origin);
+            }
+            (Some(known), Some(name)) => {
+                let hint = if known == SectionName::LoadBalancer {
+                    format!("; did you mean [LoadBalancerClass \"{name}\"]?")
+                } else {
+                    String::new()
+                };
+                self.warnings.push(warn(format!("[{known}] has no named sections: this one is ignored{hint}")));
+            }
+        }
+    }
+
+    fn add_entry(&mut self, file: &str, section: &Section, entry: &Entry) {
+        let place = Place { file, section, entry };
+        let Some(name) = SectionName::find(&section.name) else { return };
+        let applied = match (name, &section.subsection) {
+            (SectionName::LoadBalancerClass, Some(class)) => {
+                let class = self.config.classes.entry(class.clone()).or_default();
+                apply(class, LoadBalancerClass::KEYS, entry)
+            }
+            // A class without name has its error; named sections of others have their warning.
+            (SectionName::LoadBalancerClass, None) | (_, Some(_)) => return,
+            (SectionName::Global, None) => apply(&mut self.config.global, Global::KEYS, entry),
+            (SectionName::LoadBalancer, None) => {
+                apply(&mut self.config.load_balancer, LoadBalancer::KEYS, entry)
+            }
+            (SectionName::Networking, None) => apply(&mut self.config.networking, Networking::KEYS, entry),
+            (SectionName::Route, None) => apply(&mut self.config.route, Route::KEYS, entry),
+            (SectionName::Metadata, None) => apply(&mut self.config.metadata, Metadata::KEYS, entry),
+            (SectionName::BlockStorage, None) => {
+                self.without_effect.push(format!("[BlockStorage] {}", entry.key));
+                return;
+            }
+        };
+        match applied {
+            Some(applied) => self.note(name, place, applied),
+            None => self.unknown_key(name, place),
+        }
+    }
+
+    fn note(&mut self, name: SectionName, place: Place<'_>, applied: Applied) {
+        self.origins.insert((name, applied.key.to_owned()), place.origin());
+        if place.entry.cut_by_comment {
+            let text = "a comment sign inside the word ends the value; put the value into quotes if it belongs to it";
+            self.warnings.push(place.warning(text.to_owned()));
+        }
+        match applied.result {
+            Ok(None) => {
+                if place.entry.value == EntryValue::Broken {
+                    self.failed.insert((name, applied.key.to_owned()));
+                } else {
+                    // A later, right value takes the place of a wrong one in the checks of the whole.
+                    self.failed.remove(&(name, applied.key.to_owned()));
+                }
+            }
+            Ok(Some(text)) => self.warnings.push(place.warning(text)),
+            Err(fault) => {
+                self.failed.insert((name, applied.key.to_owned()));
+                let value = match &place.entry.value {
+                    EntryValue::Text(text) if !applied.secret => Some(text.clone()),
+                    EntryValue::Text(_) | EntryValue::Absent | EntryValue::Broken => None,
+                };
+                self.errors.push(ConfigError {
+                    origin: place.origin(),
+                    section: Some(title(place.section)),
+                    key: Some(applied.key.to_owned()),
+                    value,
+                    problem: fault.problem,
+                    fix: fault.fix,
+                });
+            }
+        }
+    }
+
+    fn unknown_key(&mut self, name: SectionName, place: Place<'_>) {
+        let key = &place.entry.key;
+        let former =
+            FORMER_KEYS.iter().any(|(section, former)| *section == name && former.eq_ignore_ascii_case(key));
+        if former {
+            let text = "this key of former versions has no effect any more; remove it";
+            self.warnings.push(place.warning(text.to_owned()));
+            return;
+        }
+        let elsewhere = || {
+            let holds = |section: &SectionName| {
+                key_names(*section).iter().any(|known| known.eq_ignore_ascii_case(key))
+            };
+            SectionName::ALL.into_iter().find(holds)
+        };
+        let hint = match (elsewhere(), nearest(key, key_names(name))) {
+            (Some(section), _) => format!("; it belongs into [{section}]"),
+            (None, Some(meant)) => format!("; did you mean `{meant}`?"),
+            (None, None) => String::new(),
+        };
+        self.warnings.push(place.warning(format!("this key is not known and is ignored{hint}")));
+    }
+}
+
+/// One key in one file.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    file: &'a str,
+    section: &'a Section,
+    entry: &'a Entry,
+}
+
+impl Place<'_> {
+    fn origin(&self) -> Origin {
+        Origin { file: self.file.to_owned(), position: Some(self.entry.position) }
+    }
+
+    fn warning(&self, text: String) -> Warning {
+        Warning {
+            origin: self.origin(),
+            section: Some(title(self.section)),
+            key: Some(self.entry.key.clone()),
+            text,
+        }
+    }
+}
+
+/// What became of an entry whose key is known.
+struct Applied {
+    key: &'static str,
+    secret: bool,
+    result: super::section::Parsed,
+}
+
+fn apply<S>(section: &mut S, keys: &'static [Key<S>], entry: &Entry) -> Option<Applied> {
+    let key = keys.iter().find(|key| key.name.eq_ignore_ascii_case(&entry.key))?;
+    Some(Applied {
+        key: key.name,
+        secret: key.field.is_secret(),
+        result: key.field.set(section, &entry.value),
+    })
+}
+
+fn title(section: &Section) -> String {
+    match &section.subsection {
+        Some(name) => format!("{} \"{name}\"", section.name),
+        None => section.name.clone(),
+    }
+}
+
+/// Names of a section's keys.
+fn key_names(section: SectionName) -> Vec<&'static str> {
+    fn names<S>(keys: &[Key<S>]) -> Vec<&'static str> {
+        keys.iter().map(|key| key.name).collect()
+    }
+    match section {
+        SectionName::Global => names(Global::KEYS),
+        SectionName::LoadBalancer => names(LoadBalancer::KEYS),
+        SectionName::LoadBalancerClass => names(LoadBalancerClass::KEYS),
+        SectionName::Networking => names(Networking::KEYS),
+        SectionName::Route => names(Route::KEYS),
+        SectionName::Metadata => names(Metadata::KEYS),
+        SectionName::BlockStorage => Vec::new(),
+    }
+}

@@ -1,0 +1,195 @@
+//! Checks of the whole: what no single value shows.
+
+use super::assembly::Assembly;
+use super::environment::Environment;
+use super::error::{Fault, Origin, Warning};
+use super::login;
+use super::section::{LoginKind, SectionName};
+
+const KNOWN_PROVIDERS: [&str; 5] = ["amphora", "octavia", "ovn", "f5", "amphorav2"];
+const KNOWN_METHODS: [&str; 4] = ["ROUND_ROBIN", "LEAST_CONNECTIONS", "SOURCE_IP", "SOURCE_IP_PORT"];
+const KNOWN_CONTAINER_STORES: [&str; 2] = ["barbican", "external"];
+
+/// Runs all checks.
+pub(super) fn check(assembly: &mut Assembly, environment: &dyn Environment) {
+    known_words(assembly);
+    monitor(assembly);
+    node_selector(assembly);
+    address(assembly);
+    tls(assembly, environment);
+    kinds_of_login(assembly);
+    variables(assembly, environment);
+}
+
+/// Words that are passed on although they are not known.
+fn known_words(assembly: &mut Assembly) {
+    let section = &assembly.config.load_balancer;
+    let words = [
+        ("lb-provider", section.lb_provider.clone(), KNOWN_PROVIDERS.as_slice()),
+        ("lb-method", Some(section.lb_method.clone()), KNOWN_METHODS.as_slice()),
+        ("container-store", section.container_store.clone(), KNOWN_CONTAINER_STORES.as_slice()),
+    ];
+    for (key, word, known) in words {
+        if let Some(word) = word.filter(|word| !known.contains(&word.as_str())) {
+            let text =
+                format!("`{word}` is not supported and used as it is; supported are {}", known.join(", "));
+            assembly.warn(SectionName::LoadBalancer, key, text);
+        }
+    }
+}
+
+/// Octavia's rules for health monitors: whole seconds, delay not below time-out, 1 to 10 tries.
+fn monitor(assembly: &mut Assembly) {
+    let section = assembly.config.load_balancer.clone();
+    for (key, value) in
+        [("monitor-delay", section.monitor_delay), ("monitor-timeout", section.monitor_timeout)]
+    {
+        if value.as_secs() == 0 {
+            let fault = Fault::new("it is below one second", "use whole seconds from `1s` on");
+            monitor_fault(assembly, key, format!("{value:?}"), fault);
+        } else if value.subsec_nanos() > 0 {
+            let text = format!("Octavia counts in seconds: {value:?} is cut to {}s", value.as_secs());
+            assembly.warn(SectionName::LoadBalancer, key, text);
+        }
+    }
+    let tries = [
+        ("monitor-max-retries", section.monitor_max_retries),
+        ("monitor-max-retries-down", section.monitor_max_retries_down),
+    ];
+    for (key, value) in tries {
+        if !(1..=10).contains(&value) {
+            monitor_fault(
+                assembly,
+                key,
+                value.to_string(),
+                Fault::new("Octavia takes 1 to 10", "use 1 to 10"),
+            );
+        }
+    }
+    let (delay, timeout) = (section.monitor_delay_seconds(), section.monitor_timeout_seconds());
+    if timeout > delay && delay > 0 && !assembly.has_failed(SectionName::LoadBalancer, "monitor-delay") {
+        let problem = format!(
+            "a check may take longer ({timeout}s) than the time between two checks, monitor-delay ({delay}s)"
+        );
+        let fault = Fault::new(problem, format!("use at most `{delay}s`, or a longer monitor-delay"));
+        monitor_fault(assembly, "monitor-timeout", format!("{timeout}s"), fault);
+    }
+}
+
+/// An error where monitors are made; else they may still be asked for by annotations, which is worth a warning.
+fn monitor_fault(assembly: &mut Assembly, key: &str, value: String, fault: Fault) {
+    if assembly.has_failed(SectionName::LoadBalancer, key) {
+        return;
+    }
+    if assembly.config.load_balancer.create_monitor {
+        assembly.fault(SectionName::LoadBalancer, key, Some(value), fault);
+    } else {
+        let Fault { problem, fix } = fault;
+        let text =
+            format!("{problem} (now {value}); {fix}, or Services that ask for a health monitor will fail");
+        assembly.warn(SectionName::LoadBalancer, key, text);
+    }
+}
+
+fn node_selector(assembly: &mut Assembly) {
+    let Some(selector) = assembly.config.load_balancer.node_selector.clone() else { return };
+    let label_missing = |part: &str| part.trim().starts_with('=');
+    if selector.split(',').any(label_missing) {
+        let fault =
+            Fault::new("a label key is missing, so that no node matches", "write `key=value` or `key`");
+        assembly.fault(SectionName::LoadBalancer, "node-selector", Some(selector), fault);
+    }
+}
+
+fn address(assembly: &mut Assembly) {
+    let Some(text) = assembly.config.global.auth_url.clone() else {
+        if assembly.may_miss_keys() && !assembly.has_failed(SectionName::Global, "auth-url") {
+            let fault =
+                Fault::new("the address of Keystone is missing", "add `auth-url = https://host:5000/v3`");
+            assembly.fault(SectionName::Global, "auth-url", None, fault);
+        }
+        return;
+    };
+    let url = url::Url::parse(&text).ok();
+    if url.as_ref().is_some_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host()) {
+        return;
+    }
+    // An address may hold a password in front of its host.
+    let value = (!text.contains('@')).then_some(text);
+    let fault = Fault::new("it is no http or https address", "write it as `https://host:5000/v3`");
+    assembly.fault(SectionName::Global, "auth-url", value, fault);
+}
+
+fn tls(assembly: &mut Assembly, environment: &dyn Environment) {
+    let global = assembly.config.global.clone();
+    for (key, other, given, other_given) in [
+        ("key-file", "cert-file", global.key_file.is_some(), global.cert_file.is_some()),
+        ("cert-file", "key-file", global.cert_file.is_some(), global.key_file.is_some()),
+    ] {
+        if given && !other_given && !assembly.has_failed(SectionName::Global, other) {
+            let fault =
+                Fault::new(format!("a client certificate needs `{other}` as well"), format!("add `{other}`"));
+            assembly.fault(SectionName::Global, key, None, fault);
+        }
+    }
+    for (key, path) in
+        [("ca-file", global.ca_file), ("cert-file", global.cert_file), ("key-file", global.key_file)]
+    {
+        let Some(path) = path else { continue };
+        if let Err(error) = environment.read(path.as_ref()) {
+            let fault = Fault::new(
+                format!("the file cannot be read: {error}"),
+                "correct the path, or mount the file",
+            );
+            assembly.fault(SectionName::Global, key, Some(path), fault);
+        }
+    }
+    if global.ca_file_contents.is_some_and(|pem| !pem.contains("-----BEGIN CERTIFICATE-----\n")) {
+        let fault = Fault::new(
+            "there is no PEM certificate in it",
+            "put it into quotes, with `\\n` for each line break",
+        );
+        assembly.fault(SectionName::Global, "cafilecontents", None, fault);
+    }
+}
+
+/// More than one kind of log-in, or a log-in for nothing said.
+fn kinds_of_login(assembly: &mut Assembly) {
+    let global = &assembly.config.global;
+    let kinds = login::kinds(global);
+    let name = |kind: &LoginKind| match kind {
+        LoginKind::Password => "password",
+        LoginKind::Token => "token",
+        LoginKind::ApplicationCredential => "application-credential-secret",
+    };
+    if let (Some(taken), Some(other), None, None) =
+        (kinds.first(), kinds.get(1), global.login_kind, &global.trust_id)
+    {
+        let text = format!("there is also `{}`; the log-in uses `{}`", name(taken), name(taken));
+        let key = name(other);
+        assembly.warn(SectionName::Global, key, text);
+        return;
+    }
+    let no_scope =
+        [&global.tenant_id, &global.tenant_name, &global.domain_id, &global.domain_name, &global.trust_id];
+    let unscoped = no_scope.iter().all(|part| part.is_none()) && !global.system_scope;
+    if unscoped && kinds.first() == Some(&LoginKind::Password) && global.login_kind != Some(LoginKind::Token)
+    {
+        assembly.warn(
+            SectionName::Global,
+            "tenant-id",
+            "no project is named: the log-in is for the user's default project, if Keystone knows one",
+        );
+    }
+}
+
+fn variables(assembly: &mut Assembly, environment: &dyn Environment) {
+    if environment.variable("OCCM_WAIT_LB_ACTIVE_STEPS").is_some() {
+        assembly.warnings.push(Warning {
+            origin: Origin::file("environment"),
+            section: None,
+            key: Some("OCCM_WAIT_LB_ACTIVE_STEPS".to_owned()),
+            text: "has no effect: nothing waits in steps for a load balancer; remove it".to_owned(),
+        });
+    }
+}

@@ -1,0 +1,121 @@
+//! One entry of clouds.yaml.
+
+use secrecy::{ExposeSecret, SecretString};
+use serde::{Deserialize, Deserializer};
+
+/// One entry. Everything else that OpenStack's tools know there is ignored.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(super) struct CloudEntry {
+    #[serde(default)]
+    pub(super) auth: Option<Auth>,
+    pub(super) auth_type: Option<String>,
+    pub(super) region_name: Option<String>,
+    pub(super) endpoint_type: Option<String>,
+    pub(super) interface: Option<String>,
+    pub(super) verify: Option<bool>,
+    pub(super) cacert: Option<String>,
+    pub(super) cert: Option<String>,
+    pub(super) key: Option<String>,
+    profile: Option<String>,
+    cloud: Option<String>,
+}
+
+/// The part with the credentials.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(super) struct Auth {
+    pub(super) auth_url: Option<String>,
+    pub(super) username: Option<String>,
+    pub(super) user_id: Option<String>,
+    #[serde(default, deserialize_with = "secret")]
+    pub(super) password: Option<SecretString>,
+    pub(super) project_id: Option<String>,
+    pub(super) project_name: Option<String>,
+    pub(super) project_domain_id: Option<String>,
+    pub(super) project_domain_name: Option<String>,
+    pub(super) user_domain_id: Option<String>,
+    pub(super) user_domain_name: Option<String>,
+    pub(super) domain_id: Option<String>,
+    pub(super) domain_name: Option<String>,
+    pub(super) application_credential_id: Option<String>,
+    pub(super) application_credential_name: Option<String>,
+    #[serde(default, deserialize_with = "secret")]
+    pub(super) application_credential_secret: Option<SecretString>,
+    #[serde(default, deserialize_with = "secret")]
+    pub(super) token: Option<SecretString>,
+    pub(super) system_scope: Option<String>,
+}
+
+fn secret<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SecretString>, D::Error> {
+    Ok(Option::<String>::deserialize(deserializer)?.map(SecretString::from))
+}
+
+/// A setting that may be written and still say nothing.
+trait Setting {
+    fn says_something(&self) -> bool;
+}
+
+impl Setting for String {
+    fn says_something(&self) -> bool {
+        !self.is_empty()
+    }
+}
+
+impl Setting for SecretString {
+    fn says_something(&self) -> bool {
+        !self.expose_secret().is_empty()
+    }
+}
+
+impl Setting for bool {
+    fn says_something(&self) -> bool {
+        true
+    }
+}
+
+/// Takes the named fields from the lower one where the upper one has none.
+macro_rules! put_under {
+    ($upper:ident, $lower:ident: $($field:ident),+ $(,)?) => {
+        $(if $upper.$field.is_none() {
+            $upper.$field = $lower.$field.clone().filter(Setting::says_something);
+        })+
+    };
+}
+
+impl CloudEntry {
+    /// The entry of clouds-public.yaml that this one builds upon.
+    pub(super) fn public_profile(&self) -> Option<&str> {
+        self.profile.as_deref().or(self.cloud.as_deref()).filter(|name| !name.is_empty())
+    }
+
+    /// Fills what is missing from an entry of lower rank.
+    pub(super) fn put_under(&mut self, lower: &Self) {
+        put_under!(self, lower: auth_type, region_name, verify, cacert, cert, key);
+        // The two are one setting with two names.
+        if self.endpoint_type.is_none() && self.interface.is_none() {
+            put_under!(self, lower: endpoint_type, interface);
+        }
+        if let Some(lower) = &lower.auth {
+            self.auth.get_or_insert_default().put_under(lower);
+        }
+    }
+
+    /// Kind of the endpoints under either name.
+    pub(super) fn endpoint_type(&self) -> Option<&str> {
+        [&self.endpoint_type, &self.interface]
+            .into_iter()
+            .flatten()
+            .map(String::as_str)
+            .find(|text| !text.is_empty())
+    }
+}
+
+impl Auth {
+    fn put_under(&mut self, lower: &Self) {
+        put_under!(
+            self, lower: auth_url, username, user_id, password, project_id, project_name, project_domain_id,
+            project_domain_name, user_domain_id, user_domain_name, domain_id, domain_name,
+            application_credential_id, application_credential_name, application_credential_secret, token,
+            system_scope,
+        );
+    }
+}

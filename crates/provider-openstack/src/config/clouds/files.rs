@@ -1,0 +1,100 @@
+//! Finding and reading the YAML files.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::Failure;
+use super::entry::CloudEntry;
+use crate::config::environment::Environment;
+use crate::config::error::Fault;
+
+/// A file that was found.
+#[derive(Debug)]
+pub(super) struct CloudsFile {
+    pub(super) path: PathBuf,
+    /// Entries under `clouds`.
+    pub(super) entries: BTreeMap<String, CloudEntry>,
+    /// Entries under `public-clouds`.
+    pub(super) public_entries: BTreeMap<String, CloudEntry>,
+}
+
+#[derive(Deserialize)]
+struct Content {
+    #[serde(default)]
+    clouds: Option<BTreeMap<String, Option<CloudEntry>>>,
+    #[serde(default, rename = "public-clouds")]
+    public_clouds: Option<BTreeMap<String, Option<CloudEntry>>>,
+}
+
+/// The directories in which files are looked for, first one first.
+pub(super) fn directories(environment: &dyn Environment) -> Vec<PathBuf> {
+    let home = environment.variable("HOME").filter(|home| !home.is_empty());
+    let in_home = home.map(|home| Path::new(&home).join(".config/openstack"));
+    [Some(environment.working_directory()), in_home, Some(PathBuf::from("/etc/openstack"))]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// Reads the first file there is. A name is looked for everywhere before the next name.
+pub(super) fn find(environment: &dyn Environment, names: &[&str]) -> Result<Option<CloudsFile>, Failure> {
+    for name in names {
+        for directory in directories(environment) {
+            if let Some(file) = read(environment, &directory.join(name))? {
+                return Ok(Some(file));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Reads a file; none if it does not exist.
+pub(super) fn read(environment: &dyn Environment, path: &Path) -> Result<Option<CloudsFile>, Failure> {
+    match environment.read(path) {
+        Ok(bytes) => parse(path, &bytes).map(Some),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Ok(None)
+        }
+        Err(error) => {
+            let problem = format!("{} cannot be read: {error}", path.display());
+            Err(("use-clouds", Fault::new(problem, "make the file readable for this program")))
+        }
+    }
+}
+
+fn parse(path: &Path, bytes: &[u8]) -> Result<CloudsFile, Failure> {
+    let unusable = |place: String| {
+        let problem = format!("{}{place} is not a clouds.yaml", path.display());
+        (
+            "use-clouds",
+            Fault::new(
+                problem,
+                "correct the YAML: text values under `clouds: <name>:`, no tabs, no key twice",
+            ),
+        )
+    };
+    let text = std::str::from_utf8(bytes).map_err(|_| unusable(String::new()))?;
+    if text.trim().is_empty() {
+        return Ok(CloudsFile {
+            path: path.to_owned(),
+            entries: BTreeMap::new(),
+            public_entries: BTreeMap::new(),
+        });
+    }
+    // The parser's own message is left out: it shows lines of the file, which may hold secrets.
+    let content: Content = serde_saphyr::from_str(text).map_err(|error| {
+        let place = error.location().map(|place| format!(":{}:{}", place.line(), place.column()));
+        unusable(place.unwrap_or_default())
+    })?;
+    let entries = |map: Option<BTreeMap<String, Option<CloudEntry>>>| {
+        map.unwrap_or_default().into_iter().map(|(name, entry)| (name, entry.unwrap_or_default())).collect()
+    };
+    Ok(CloudsFile {
+        path: path.to_owned(),
+        entries: entries(content.clouds),
+        public_entries: entries(content.public_clouds),
+    })
+}

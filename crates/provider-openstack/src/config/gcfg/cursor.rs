@@ -1,0 +1,98 @@
+//! Reading a text character by character, with its position.
+
+use super::Position;
+
+/// A place in a text that is being read.
+#[derive(Clone, Debug)]
+pub(super) struct Cursor<'text> {
+    rest: &'text str,
+    position: Position,
+}
+
+impl<'text> Cursor<'text> {
+    pub(super) fn new(text: &'text str) -> Self {
+        Self { rest: text, position: Position { line: 1, column: 1 } }
+    }
+
+    pub(super) fn position(&self) -> Position {
+        self.position
+    }
+
+    pub(super) fn peek(&self) -> Option<char> {
+        self.rest.chars().next()
+    }
+
+    /// Takes the next character.
+    pub(super) fn advance(&mut self) -> Option<char> {
+        let character = self.peek()?;
+        self.rest = &self.rest[character.len_utf8()..];
+        if character == '\n' {
+            self.position = Position { line: self.position.line.saturating_add(1), column: 1 };
+        } else {
+            self.position.column = self.position.column.saturating_add(1);
+        }
+        Some(character)
+    }
+
+    /// Takes the next character if it is the given one.
+    pub(super) fn advance_if(&mut self, expected: char) -> bool {
+        let hit = self.peek() == Some(expected);
+        if hit {
+            self.advance();
+        }
+        hit
+    }
+
+    /// Takes characters as long as the predicate holds.
+    pub(super) fn take_while(&mut self, holds: impl Fn(char) -> bool) -> &'text str {
+        let start = self.rest;
+        while self.peek().is_some_and(&holds) {
+            self.advance();
+        }
+        &start[..start.len() - self.rest.len()]
+    }
+
+    /// Blanks of the dialect: space, tab, carriage return.
+    pub(super) fn skip_blanks(&mut self) {
+        self.take_while(is_blank);
+    }
+
+    /// Up to, not over, the line end.
+    pub(super) fn skip_line(&mut self) {
+        self.take_while(|character| character != '\n');
+    }
+
+    /// Up to the next line that starts with `[`, or to the end.
+    pub(super) fn skip_to_section(&mut self) {
+        loop {
+            self.skip_line();
+            if self.advance().is_none() {
+                return;
+            }
+            self.skip_blanks();
+            if self.peek() == Some('[') {
+                return;
+            }
+        }
+    }
+}
+
+/// Blanks of the dialect. A carriage return is one of them, which makes CRLF work.
+pub(super) fn is_blank(character: char) -> bool {
+    matches!(character, ' ' | '\t' | '\r')
+}
+
+/// Characters that a section or key name starts with.
+pub(super) fn is_letter(character: char) -> bool {
+    character.is_alphabetic()
+}
+
+/// Characters that a section or key name consists of.
+pub(super) fn is_name_part(character: char) -> bool {
+    character.is_alphanumeric() || character == '-'
+}
+
+/// Characters that start a comment.
+pub(super) fn is_comment(character: char) -> bool {
+    matches!(character, '#' | ';')
+}

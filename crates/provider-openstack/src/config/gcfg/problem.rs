@@ -1,0 +1,102 @@
+//! What can be wrong with the syntax, and what to do about it.
+
+use super::Position;
+
+/// A syntax error. Its texts never hold anything of a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SyntaxError {
+    /// Where it is.
+    pub position: Position,
+    /// Section, as far as it is known.
+    pub section: Option<String>,
+    /// Key, as far as it is known.
+    pub key: Option<String>,
+    /// What is wrong.
+    pub problem: SyntaxProblem,
+}
+
+/// What is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SyntaxProblem {
+    /// The file starts with U+FEFF.
+    #[error("the file starts with a byte-order mark")]
+    ByteOrderMark,
+    /// A NUL character.
+    #[error("there is a NUL character")]
+    Nul,
+    /// Bytes that are not UTF-8.
+    #[error("the file is not UTF-8 text")]
+    NotUtf8,
+    /// A key before the first section header.
+    #[error("there is a key before the first section")]
+    KeyOutsideSection,
+    /// A header whose name is missing or starts with a wrong character.
+    #[error("a section name is missing behind `[`")]
+    SectionName,
+    /// A header with something else than a quoted name or `]` behind the section name.
+    #[error("the section header has something other than a quoted name or `]` behind its name")]
+    SectionHeader,
+    /// `""`.
+    #[error("the sub-section name is empty")]
+    EmptySubsection,
+    /// A sub-section name without end quote.
+    #[error("the sub-section name has no end quote in its line")]
+    OpenSubsection,
+    /// An escape that sub-section names do not know.
+    #[error("the sub-section name has an unknown escape sequence")]
+    SubsectionEscape,
+    /// Something behind `]`.
+    #[error("something stands behind the section header in its line")]
+    BehindSection,
+    /// A line that starts with none of a section, a key and a comment.
+    #[error("the line starts with neither a section, a key nor a comment")]
+    LineStart,
+    /// A character that a key cannot hold.
+    #[error("`{0}` cannot stand in a key")]
+    KeyCharacter(char),
+    /// A key and something that is no equal sign.
+    #[error("an equal sign is missing behind the key")]
+    EqualSign,
+    /// A quoted part that does not end in its line.
+    #[error("a quoted value has no end quote in its line")]
+    OpenQuote,
+    /// An escape that quoted values do not know.
+    #[error("the quoted value has an unknown escape sequence")]
+    QuotedEscape,
+    /// A backslash outside quotes.
+    #[error("the value has a backslash outside quotes")]
+    BareBackslash,
+    /// The file has too many errors to go on.
+    #[error("there are too many errors to read on")]
+    TooMany,
+}
+
+impl SyntaxProblem {
+    /// What the user can do.
+    pub fn fix(&self) -> &'static str {
+        match self {
+            Self::ByteOrderMark => "save the file as UTF-8 without byte-order mark",
+            Self::Nul | Self::NotUtf8 => "save the file as UTF-8 text",
+            Self::KeyOutsideSection => "put a line such as `[Global]` before it",
+            Self::SectionName => "write `[Name]`; names hold letters, digits and `-` and start with a letter",
+            Self::SectionHeader | Self::EmptySubsection | Self::OpenSubsection => {
+                "write `[Name]`, or `[Name \"sub name\"]` with the quotes"
+            }
+            Self::SubsectionEscape => "only `\\\\` and `\\\"` are escapes in a sub-section name",
+            Self::BehindSection => "put it into a line of its own",
+            Self::LineStart => {
+                "write `key = value`; keys start with a letter; comments start with `#` or `;`"
+            }
+            Self::KeyCharacter(_) => {
+                "keys hold letters, digits and `-` only, and `=` separates key and value"
+            }
+            Self::EqualSign => "write `key = value`",
+            Self::OpenQuote => "end the quotes in the same line; write `\\n` for a line break",
+            Self::QuotedEscape => {
+                "inside quotes only `\\\\`, `\\\"`, `\\n` and `\\t` are escapes; double a backslash"
+            }
+            Self::BareBackslash => "put the value into quotes and double each backslash",
+            Self::TooMany => "correct the errors before this line first",
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The configuration: cloud.conf, clouds.yaml and what of the environment belongs to them.
+//!
+//! ```text
+//! bytes --gcfg--> entries --assembly--> sections --clouds--> filled sections --check, login--> Loaded
+//! ```
+//!
+//! | module | does |
+//! | --- | --- |
+//! | [`gcfg`] | scans the file format, with positions; all errors at once |
+//! | [`section`] | the typed sections, and the table of all keys |
+//! | `assembly` | puts the entries of several files into the sections |
+//! | `clouds` | fills `[Global]` from clouds.yaml |
+//! | `check` | what only the whole shows |
+//! | `login` | the kind of log-in, as [`AuthOptions`] |
+//! | [`reference`](reference_markdown) | the reference page, from the table of keys |
+//!
+//! [`load`] does it all. Secrets are [`secrecy::SecretString`]s from the moment that their key is known; neither
+//! `Debug` nor an error or a warning shows one.
+
+mod assembly;
+mod check;
+mod clouds;
+mod environment;
+pub mod error;
+pub mod gcfg;
+mod login;
+mod reference;
+pub mod section;
+mod suggestion;
+pub mod value;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use openstack_ccm_openstack_api::identity::AuthOptions;
+
+use assembly::Assembly;
+pub use environment::{Environment, ProcessEnvironment};
+use error::Origin;
+pub use error::{ConfigError, ConfigErrors, Warning};
+pub use reference::reference_markdown;
+use section::SectionName;
+pub use section::{Global, LoadBalancer, LoadBalancerClass, Metadata, Networking, Route};
+
+/// The sections of all files.
+#[derive(Clone, Debug, Default)]
+pub struct Config {
+    /// `[Global]`, with what clouds.yaml adds.
+    pub global: Global,
+    /// `[LoadBalancer]`.
+    pub load_balancer: LoadBalancer,
+    /// `[LoadBalancerClass "name"]` by name. Names are never empty.
+    pub classes: BTreeMap<String, LoadBalancerClass>,
+    /// `[Networking]`.
+    pub networking: Networking,
+    /// `[Route]`.
+    pub route: Route,
+    /// `[Metadata]`.
+    pub metadata: Metadata,
+}
+
+/// A configuration that can be used.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// The sections.
+    pub config: Config,
+    /// How to log in. The user agent is for the caller to add.
+    pub auth_options: AuthOptions,
+    /// What is worth a line in the log.
+    pub warnings: Vec<Warning>,
+}
+
+/// Reads the files of `--cloud-config` in their order: a later file wins per key, lists grow.
+///
+/// # Errors
+/// Everything that is wrong, in all files, at once.
+pub fn load(paths: &[PathBuf], environment: &dyn Environment) -> Result<Loaded, ConfigErrors> {
+    let mut assembly = Assembly::default();
+    if paths.is_empty() {
+        assembly.file_error(
+            Origin::file("command line"),
+            "no cloud configuration is given".to_owned(),
+            "name a file with --cloud-config",
+        );
+    }
+    for path in paths {
+        let file = path.display().to_string();
+        match environment.read(path) {
+            Ok(bytes) => assembly.add(&file, &gcfg::scan(&bytes)),
+            Err(error) => assembly.file_error(
+                Origin::file(file),
+                format!("the file cannot be read: {error}"),
+                "correct the path, or make the file readable for this program",
+            ),
+        }
+    }
+    clouds::apply(&mut assembly, environment);
+    check::check(&mut assembly, environment);
+    finish(assembly)
+}
+
+fn finish(mut assembly: Assembly) -> Result<Loaded, ConfigErrors> {
+    assembly.report_without_effect();
+    let auth_options = login::auth_options(&assembly.config);
+    let missing = auth_options.as_ref().err().into_iter().flatten();
+    // Credentials are not missing when their key or their file has an error already.
+    if assembly.may_miss_keys() {
+        for (key, fault) in missing.cloned().collect::<Vec<_>>() {
+            if !assembly.has_failed(SectionName::Global, key) {
+                assembly.fault(SectionName::Global, key, None, fault);
+            }
+        }
+    }
+    let Assembly { config, errors, warnings, .. } = assembly;
+    match auth_options {
+        Ok(auth_options) if errors.is_empty() => Ok(Loaded { config, auth_options, warnings }),
+        Ok(_) | Err(_) => Err(ConfigErrors { errors, warnings }),
+    }
+}

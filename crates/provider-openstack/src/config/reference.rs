@@ -1,0 +1,134 @@
+//! The reference page of cloud.conf, from the tables of keys.
+
+use std::fmt::Write;
+
+use super::section::{
+    Global, Key, LoadBalancer, LoadBalancerClass, Metadata, Networking, Route, SectionName, Since,
+};
+
+const HEAD: &str = "\
+# cloud.conf
+
+<!-- Generated from the table of keys. To write it anew:
+     UPDATE_DOCS=1 cargo test -p openstack-ccm-provider-openstack reference -->
+
+`--cloud-config` names this file. It may be given more than once: files are read in order, a later file wins per key,
+and lists grow. All errors of all files are reported at once, each with file, line, column, section, key and what to do.
+Unknown sections and keys are ignored with a warning. How to write one: [Configure cloud.conf](../guides/configure-cloud-conf.md).
+
+Keys marked *OCCM* have the name and meaning that they have in the Go openstack-cloud-controller-manager; the others
+exist since the version named.
+
+## Format
+
+| Element | Rule |
+| --- | --- |
+| Section | `[Name]`, or `[Name \"sub name\"]` with the quotes. The same section may come again. |
+| Key | `key = value`. Letters, digits and `-`; case does not matter, for sections neither. |
+| Comment | `#` and `;` start one **anywhere outside quotes**, even inside a word: `password = abc#def` is `abc`. |
+| Quotes | `\"...\"` around a value or a part of it. Inside: `\\\\`, `\\\"`, `\\n`, `\\t`, nothing else. Single quotes are ordinary characters. |
+| Backslash outside quotes | At the end of a line it continues the value; before `\"` it is that character; elsewhere it is an error. |
+| Encoding | UTF-8 without byte-order mark; lines end with LF or CRLF. |
+
+| Type | Values |
+| --- | --- |
+| text | Anything; empty is the same as absent. |
+| secret | Text that is never shown, in no log and no error. |
+| bool | `true`, `yes`, `on`, `1`, `false`, `no`, `off`, `0` in any case. The key alone means true. |
+| number | Decimal, or hexadecimal behind `0x`. |
+| duration | Numbers with units: `5s`, `1m30s`, `500ms`. A number without a unit is an error. |
+| list | One entry per line; repeat the key for more. The key alone empties the list. |
+";
+
+const TAIL: &str = "\
+## clouds.yaml
+
+With `use-clouds` in `[Global]`, an entry of clouds.yaml fills what that section leaves empty: `auth_url`, `user_id`,
+`username`, `password`, `project_id`, `project_name`, `domain_id`, `domain_name`, `project_domain_id`,
+`project_domain_name`, `user_domain_id`, `user_domain_name`, `application_credential_id`,
+`application_credential_name`, `application_credential_secret`, `token` and `system_scope` of its `auth`, and
+`region_name`, `endpoint_type` (or `interface`), `cacert`, `cert`, `key`, `verify` and `auth_type`.
+
+| What | Where |
+| --- | --- |
+| File | `clouds-file`, else `OS_CLIENT_CONFIG_FILE`, if that file exists; else `clouds.yaml`, then `clouds.yml`, each in the working directory, `~/.config/openstack` and `/etc/openstack` |
+| Entry | `cloud`, else `OS_CLOUD`, else the only one there is |
+| Over it | the same entry of `secure.yaml` (or `.yml`) from the same directories |
+| Under it | the entry of `clouds-public.yaml` (or `.yml`) that its `profile` (or `cloud`) names |
+
+## Log-in
+
+A trust is taken before a password, that before a token, that before an application credential; `auth_type` of
+clouds.yaml decides otherwise. A project is the scope; without one the system (`system_scope: all`), else the domain.
+";
+
+/// The reference page, as `docs/reference/cloud-conf.md` holds it.
+pub fn reference_markdown() -> String {
+    let mut page = HEAD.to_owned();
+    for section in SectionName::ALL {
+        let (title, about) = introduction(section);
+        page.push_str(&format!("\n## {title}\n\n{about}\n"));
+        page.push_str(&table_of(section));
+    }
+    page.push('\n');
+    page.push_str(TAIL);
+    page
+}
+
+fn introduction(section: SectionName) -> (&'static str, &'static str) {
+    match section {
+        SectionName::Global => ("[Global]", "Log-in and endpoints. `tenant` is the old word for project."),
+        SectionName::LoadBalancer => (
+            "[LoadBalancer]",
+            "Defaults of all load balancers. Most of them can be overridden per Service by an annotation or a class.",
+        ),
+        SectionName::LoadBalancerClass => (
+            "[LoadBalancerClass \"name\"]",
+            "Networks and subnets for the Services whose annotation `loadbalancer.openstack.org/class` names the class. \
+             Any number of classes; the name is required and case sensitive.",
+        ),
+        SectionName::Networking => {
+            ("[Networking]", "Which addresses of a server become addresses of its node.")
+        }
+        SectionName::Route => ("[Route]", "Routes of pod networks."),
+        SectionName::Metadata => {
+            ("[Metadata]", "The name is historical: nothing here is about instance metadata.")
+        }
+        SectionName::BlockStorage => {
+            ("[BlockStorage]", "Accepted because charts always write it. Nothing in it has an effect.")
+        }
+    }
+}
+
+fn table_of(section: SectionName) -> String {
+    match section {
+        SectionName::Global => table(Global::KEYS),
+        SectionName::LoadBalancer => table(LoadBalancer::KEYS),
+        SectionName::LoadBalancerClass => table(LoadBalancerClass::KEYS),
+        SectionName::Networking => table(Networking::KEYS),
+        SectionName::Route => table(Route::KEYS),
+        SectionName::Metadata => table(Metadata::KEYS),
+        SectionName::BlockStorage => String::new(),
+    }
+}
+
+fn table<S>(keys: &[Key<S>]) -> String {
+    let mut rows =
+        "\n| Key | Type | Default | Meaning | Since |\n| --- | --- | --- | --- | --- |\n".to_owned();
+    for key in keys {
+        let default = if key.default.is_empty() { String::new() } else { format!("`{}`", key.default) };
+        let since = match key.since {
+            Since::Occm => "OCCM",
+            Since::Version(version) => version,
+        };
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            rows,
+            "| `{}` | {} | {default} | {} | {since} |",
+            key.name,
+            key.field.type_name(),
+            key.meaning
+        );
+    }
+    rows
+}

@@ -1,0 +1,77 @@
+//! `[LoadBalancerClass "name"]`.
+
+use super::key::{Field, Key, Since};
+
+/// A class of load balancers, chosen by a Service's annotation `loadbalancer.openstack.org/class`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LoadBalancerClass {
+    /// Network of floating IPs.
+    pub floating_network_id: Option<String>,
+    /// Subnet of floating IPs.
+    pub floating_subnet_id: Option<String>,
+    /// Pattern for the name of the floating IP's subnet: a name, a glob, or `~` and a regular expression; `!` negates.
+    pub floating_subnet: Option<String>,
+    /// Tags of the floating IP's subnet.
+    pub floating_subnet_tags: Option<String>,
+    /// Network of the VIP.
+    pub network_id: Option<String>,
+    /// Subnet of the VIP.
+    pub subnet_id: Option<String>,
+    /// Subnet of the members.
+    pub member_subnet_id: Option<String>,
+}
+
+impl LoadBalancerClass {
+    /// The keys of the section.
+    pub const KEYS: &'static [Key<Self>] = &[
+        Key {
+            name: "floating-network-id",
+            field: Field::Text(|class| &mut class.floating_network_id),
+            default: "",
+            meaning: "Network of new floating IPs. Wins over annotation and `[LoadBalancer]`.",
+            since: Since::Occm,
+        },
+        Key {
+            name: "floating-subnet-id",
+            field: Field::Text(|class| &mut class.floating_subnet_id),
+            default: "",
+            meaning: "Subnet of new floating IPs. A class with any of its three `floating-subnet` keys hides those of annotation and `[LoadBalancer]`.",
+            since: Since::Occm,
+        },
+        Key {
+            name: "floating-subnet",
+            field: Field::Text(|class| &mut class.floating_subnet),
+            default: "",
+            meaning: "Pattern for the name of the floating IP's subnet, as in `[LoadBalancer]`.",
+            since: Since::Occm,
+        },
+        Key {
+            name: "floating-subnet-tags",
+            field: Field::Text(|class| &mut class.floating_subnet_tags),
+            default: "",
+            meaning: "Tags of the floating IP's subnet, as in `[LoadBalancer]`.",
+            since: Since::Occm,
+        },
+        Key {
+            name: "network-id",
+            field: Field::Text(|class| &mut class.network_id),
+            default: "",
+            meaning: "Network of the VIP.",
+            since: Since::Occm,
+        },
+        Key {
+            name: "subnet-id",
+            field: Field::Text(|class| &mut class.subnet_id),
+            default: "",
+            meaning: "Subnet of the VIP.",
+            since: Since::Occm,
+        },
+        Key {
+            name: "member-subnet-id",
+            field: Field::Text(|class| &mut class.member_subnet_id),
+            default: "",
+            meaning: "Subnet of the members.",
+            since: Since::Occm,
+        },
+    ];
+}

@@ -1,0 +1,183 @@
+//! One key: its name, its type, where its value goes, and its documentation.
+
+use std::time::Duration;
+
+use secrecy::SecretString;
+
+use crate::config::error::Fault;
+use crate::config::gcfg::EntryValue;
+use crate::config::value::{DurationError, parse_bool, parse_duration, parse_integer, parse_unsigned};
+
+/// A key of a section that is read into an `S`.
+pub struct Key<S: 'static> {
+    /// Name.
+    pub name: &'static str,
+    /// Type, and the field of the section.
+    pub field: Field<S>,
+    /// Value that applies without the key, as it would be written; empty for none.
+    pub default: &'static str,
+    /// What it does, in Markdown, one line.
+    pub meaning: &'static str,
+    /// Where it comes from.
+    pub since: Since,
+}
+
+/// Where a key comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Since {
+    /// The Go openstack-cloud-controller-manager has it with this meaning.
+    Occm,
+    /// This program has it since the given version.
+    Version(&'static str),
+}
+
+/// What a check of a written value says beside errors.
+pub type Parsed = Result<Option<String>, Fault>;
+
+/// Type of a key, and the way to its field.
+pub enum Field<S: 'static> {
+    /// Text; empty is the same as absent.
+    Text(fn(&mut S) -> &mut Option<String>),
+    /// Text that is never shown; empty is the same as absent.
+    Secret(fn(&mut S) -> &mut Option<SecretString>),
+    /// Text that must not be empty.
+    Word(fn(&mut S) -> &mut String),
+    /// A bool; the key alone means true.
+    Bool(fn(&mut S) -> &mut bool),
+    /// A whole number from 1 on that may be written with a sign.
+    Count(fn(&mut S) -> &mut u32),
+    /// A whole number without sign.
+    Unsigned(fn(&mut S) -> &mut u32),
+    /// A duration.
+    Duration(fn(&mut S) -> &mut Duration),
+    /// A list: one name per line, the key alone empties it.
+    Names(fn(&mut S) -> &mut Vec<String>),
+    /// Text with a form of its own. `Ok(Some(text))` is a warning.
+    Form {
+        /// The form, for the reference page.
+        form: &'static str,
+        /// Reads and stores it.
+        set: fn(&mut S, &str) -> Parsed,
+    },
+}
+
+impl<S> Field<S> {
+    /// Name of the type, for the reference page.
+    pub const fn type_name(&self) -> &'static str {
+        match self {
+            Self::Text(_) | Self::Word(_) => "text",
+            Self::Secret(_) => "secret",
+            Self::Bool(_) => "bool",
+            Self::Count(_) | Self::Unsigned(_) => "number",
+            Self::Duration(_) => "duration",
+            Self::Names(_) => "list",
+            Self::Form { form, .. } => form,
+        }
+    }
+
+    /// Whether values must never be shown.
+    pub const fn is_secret(&self) -> bool {
+        matches!(self, Self::Secret(_))
+    }
+
+    /// Stores a value in its field.
+    ///
+    /// # Errors
+    /// What is wrong with the value, without the value.
+    pub fn set(&self, section: &mut S, value: &EntryValue) -> Parsed {
+        match value {
+            EntryValue::Text(text) => self.set_text(section, text),
+            EntryValue::Absent => self.set_absent(section).map(|()| None),
+            EntryValue::Broken => Ok(None),
+        }
+    }
+
+    fn set_text(&self, section: &mut S, text: &str) -> Parsed {
+        match self {
+            Self::Text(field) => *field(section) = Some(text.to_owned()).filter(|text| !text.is_empty()),
+            Self::Secret(field) => {
+                *field(section) = Some(text).filter(|text| !text.is_empty()).map(SecretString::from);
+            }
+            Self::Word(field) if text.is_empty() => {
+                return Err(Fault::new(
+                    "the value is empty",
+                    format!("remove the key to use `{}`", field(section)),
+                ));
+            }
+            Self::Word(field) => *field(section) = text.to_owned(),
+            Self::Bool(field) => *field(section) = parse_bool(text).ok_or_else(not_a_bool)?,
+            Self::Count(field) => *field(section) = count(text)?,
+            Self::Unsigned(field) => *field(section) = unsigned(text)?,
+            Self::Duration(field) => {
+                *field(section) = parse_duration(text).map_err(|error| not_a_duration(error, text))?
+            }
+            Self::Names(field) => {
+                field(section).push(text.to_owned());
+                if text.is_empty() {
+                    return Ok(Some("adds an empty name, which no network has".to_owned()));
+                }
+            }
+            Self::Form { set, .. } => return set(section, text),
+        }
+        Ok(None)
+    }
+
+    fn set_absent(&self, section: &mut S) -> Result<(), Fault> {
+        match self {
+            Self::Bool(field) => *field(section) = true,
+            Self::Names(field) => field(section).clear(),
+            Self::Text(_)
+            | Self::Secret(_)
+            | Self::Word(_)
+            | Self::Count(_)
+            | Self::Unsigned(_)
+            | Self::Duration(_)
+            | Self::Form { .. } => {
+                return Err(Fault::new(
+                    "the key has no value",
+                    "write `key = value`; only a bool may stand alone",
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn not_a_bool() -> Fault {
+    Fault::new("it is not a bool", "use `true` or `false` (also `yes`, `on`, `1` and `no`, `off`, `0`)")
+}
+
+fn count(text: &str) -> Result<u32, Fault> {
+    let number = parse_integer(text).ok_or_else(not_a_number)?;
+    u32::try_from(number).ok().filter(|count| *count >= 1).ok_or_else(|| {
+        Fault::new("the number is out of range", format!("use a number from 1 to {}", u32::MAX))
+    })
+}
+
+fn unsigned(text: &str) -> Result<u32, Fault> {
+    let number = parse_unsigned(text).ok_or_else(not_a_number)?;
+    u32::try_from(number)
+        .map_err(|_| Fault::new("the number is out of range", format!("use at most {}", u32::MAX)))
+}
+
+fn not_a_number() -> Fault {
+    Fault::new(
+        "it is not a whole number",
+        "write digits only, such as `3`; hexadecimal numbers start with `0x`",
+    )
+}
+
+fn not_a_duration(error: DurationError, text: &str) -> Fault {
+    let fix = match error {
+        DurationError::MissingUnit if text.bytes().all(|byte| byte.is_ascii_digit()) => {
+            format!("write `{text}s` for seconds")
+        }
+        DurationError::MissingUnit
+        | DurationError::Negative
+        | DurationError::TooLong
+        | DurationError::Malformed => {
+            "write a number with a unit, such as `5s`, `1m30s` or `500ms`".to_owned()
+        }
+    };
+    Fault::new(error.to_string(), fix)
+}

@@ -1,0 +1,79 @@
+//! The sections of cloud.conf: what each holds, and the table of its keys.
+//!
+//! The tables are the only place where a key is named: reading, the "did you mean" of unknown keys and the reference
+//! page are made from them.
+
+mod class;
+mod global;
+mod key;
+mod load_balancer;
+mod metadata;
+mod networking;
+mod route;
+
+pub use class::LoadBalancerClass;
+pub(super) use global::parse_endpoint_type;
+pub use global::{Global, LoginKind};
+pub use key::{Field, Key, Parsed, Since};
+pub use load_balancer::{DEFAULT_INGRESS_HOSTNAME_SUFFIX, LoadBalancer};
+pub use metadata::Metadata;
+pub use networking::Networking;
+pub use route::Route;
+
+use std::fmt;
+
+/// A section that is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SectionName {
+    /// Log-in and endpoints.
+    Global,
+    /// Load balancers.
+    LoadBalancer,
+    /// A named set of networks and subnets for load balancers.
+    LoadBalancerClass,
+    /// Addresses of nodes.
+    Networking,
+    /// Routes of pod networks.
+    Route,
+    /// Time-out of calls.
+    Metadata,
+    /// Volumes; not for this program.
+    BlockStorage,
+}
+
+impl SectionName {
+    /// All of them, in the order of the reference page.
+    pub const ALL: [Self; 7] = [
+        Self::Global,
+        Self::LoadBalancer,
+        Self::LoadBalancerClass,
+        Self::Networking,
+        Self::Route,
+        Self::Metadata,
+        Self::BlockStorage,
+    ];
+
+    /// Name as the documentation writes it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Global => "Global",
+            Self::LoadBalancer => "LoadBalancer",
+            Self::LoadBalancerClass => "LoadBalancerClass",
+            Self::Networking => "Networking",
+            Self::Route => "Route",
+            Self::Metadata => "Metadata",
+            Self::BlockStorage => "BlockStorage",
+        }
+    }
+
+    /// The section of that name, without regard to case.
+    pub fn find(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|section| section.as_str().eq_ignore_ascii_case(name))
+    }
+}
+
+impl fmt::Display for SectionName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
