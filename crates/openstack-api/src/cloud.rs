@@ -1,10 +1,15 @@
 //! All services of one cloud together.
 
+use std::sync::Arc;
+
 use crate::barbican::Barbican;
-use crate::client::Client;
+use crate::client::{Client, ClientSettings};
+use crate::identity::{AuthError, AuthOptions};
 use crate::neutron::Neutron;
 use crate::nova::Nova;
 use crate::octavia::Octavia;
+use crate::session_transport::SessionTransport;
+use crate::transport::Service;
 
 /// The services of one cloud. Clones share everything.
 #[derive(Clone, Debug)]
@@ -19,18 +24,50 @@ pub struct OpenStack {
     pub barbican: Option<Barbican>,
     /// What the services have in common.
     pub client: Client,
+    /// Services of which the catalog has an endpoint in the wanted region.
+    pub services: Vec<Service>,
+    /// Project that the log-in is for, if it is for one.
+    pub project_id: Option<String>,
 }
 
 impl OpenStack {
     /// All services over `client`, as if the catalog listed them all.
     #[must_use]
     pub fn new(client: Client) -> Self {
+        Self::with_services(client, Service::ALL.to_vec(), None)
+    }
+
+    fn with_services(client: Client, services: Vec<Service>, project_id: Option<String>) -> Self {
+        let has = |service: Service| services.contains(&service);
         Self {
             octavia: Octavia::new(client.clone()),
             neutron: Neutron::new(client.clone()),
-            nova: Some(Nova::new(client.clone())),
-            barbican: Some(Barbican::new(client.clone())),
+            nova: has(Service::Compute).then(|| Nova::new(client.clone())),
+            barbican: has(Service::KeyManager).then(|| Barbican::new(client.clone())),
             client,
+            services,
+            project_id,
         }
     }
+
+    /// Whether the catalog has an endpoint of the service.
+    #[must_use]
+    pub fn has(&self, service: Service) -> bool {
+        self.services.contains(&service)
+    }
+}
+
+/// Logs in and finds out which services there are.
+///
+/// # Errors
+/// When the options cannot be used or Keystone does not give a token.
+pub async fn connect(options: &AuthOptions, settings: ClientSettings) -> Result<OpenStack, Arc<AuthError>> {
+    let transport = SessionTransport::connect(options).await?;
+    let token = transport.keystone().token().await?;
+    let listed = |service: &Service| {
+        token.catalog.endpoint(service.catalog_type(), options.interface, options.region.as_deref()).is_some()
+    };
+    let services = Service::ALL.into_iter().filter(listed).collect();
+    let project_id = token.project_id.clone();
+    Ok(OpenStack::with_services(Client::new(Arc::new(transport), settings), services, project_id))
 }

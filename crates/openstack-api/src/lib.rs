@@ -29,14 +29,17 @@ pub mod change;
 pub mod client;
 mod cloud;
 mod decode;
+mod endpoint;
 pub mod error;
 pub mod identity;
 pub mod neutron;
 pub mod nova;
 pub mod octavia;
 mod open_enum;
+mod session_transport;
 pub mod transport;
 
 pub use change::Change;
-pub use cloud::OpenStack;
+pub use cloud::{OpenStack, connect};
 pub use error::{ApiError, ConflictCause, ErrorKind, Fault};
+pub use session_transport::SessionTransport;

@@ -6,6 +6,7 @@
 use std::error::Error as StdError;
 use std::fmt;
 use std::future::Future;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -30,6 +31,10 @@ pub enum Service {
 }
 
 impl Service {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Compute, Self::Network, Self::LoadBalancer, Self::KeyManager, Self::Identity];
+
     /// The service type under which the Keystone catalog lists it.
     #[must_use]
     pub const fn catalog_type(self) -> &'static str {
@@ -118,7 +123,7 @@ pub enum TransportError {
     },
     /// No token to send the request with.
     #[error("could not log in to OpenStack")]
-    Auth(#[source] AuthError),
+    Auth(#[source] Arc<AuthError>),
     /// The catalog has no such endpoint.
     #[error(
         "the service catalog has no {interface} endpoint of type {service} in region {}; check region and os-endpoint-type",

@@ -3,6 +3,7 @@
 mod classification;
 mod fault;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::StatusCode;
@@ -53,8 +54,8 @@ pub enum ApiError {
     Auth {
         /// Name of the call, as in the metrics.
         call: &'static str,
-        /// Why.
-        source: AuthError,
+        /// Why. Shared by all calls that waited for the same log-in.
+        source: Arc<AuthError>,
     },
     /// The catalog does not list the service.
     #[error(
@@ -168,7 +169,7 @@ impl ApiError {
 
     /// How long the service asked to wait before the next try.
     #[must_use]
-    pub const fn retry_after(&self) -> Option<Duration> {
+    pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Status { retry_after, .. } => *retry_after,
             Self::Auth { source, .. } => source.retry_after(),

@@ -1,13 +1,24 @@
 //! Logging in to Keystone: credentials, tokens, the service catalog.
 //!
-//! The `openstack` crate's own password plugin knows neither ids, trusts, domain or system scope nor a forced new log-in, so
-//! [`Keystone`] implements its `AuthType` trait anew; the crate's `Session`, endpoint filters and endpoint cache stay in use.
+//! The `openstack` crate's own password plugin knows neither ids, trusts, domain or system scope nor a forced new log-in, and
+//! shows the password in its `Debug`. [`Keystone`] implements the crate's `AuthType` trait anew; the crate's `Session`, endpoint
+//! filters and endpoint cache stay in use.
 
 mod auth_error;
+mod catalog;
 mod credentials;
+mod http_client;
+mod keystone;
+mod log_in;
+mod token;
 
 pub use auth_error::{AuthError, TlsError};
+pub use catalog::Catalog;
 pub use credentials::{
     ApplicationCredentialName, AuthOptions, ClientCertificate, Credentials, DomainRef, Interface, ProjectRef,
     Scope, Tls, UserRef,
 };
+pub use keystone::Keystone;
+pub use token::Token;
+
+pub(crate) use http_client::{http_client, network_cause};

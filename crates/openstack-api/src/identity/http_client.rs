@@ -1,0 +1,78 @@
+//! The HTTP client for Keystone and all services.
+
+use std::path::Path;
+use std::time::Duration;
+
+use reqwest::redirect::Policy;
+use reqwest::{Certificate, Client, ClientBuilder, Identity};
+
+use super::{AuthError, AuthOptions, ClientCertificate, Tls, TlsError};
+use crate::transport::Cause;
+
+/// Longest time to connect; a host that does not answer at all is found out long before the time-out of a request.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// This crate's product in the `User-Agent` header.
+const PRODUCT: &str = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
+
+/// Builds the client. Proxies come from `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`. Redirects are never followed: the token would
+/// be sent to wherever they lead.
+pub(crate) fn http_client(options: &AuthOptions) -> Result<Client, AuthError> {
+    let mut products: Vec<&str> = options.user_agent.iter().map(String::as_str).collect();
+    products.push(PRODUCT);
+    let builder = Client::builder()
+        .use_rustls_tls()
+        .redirect(Policy::none())
+        .timeout(options.request_timeout)
+        .connect_timeout(CONNECT_TIMEOUT.min(options.request_timeout))
+        .user_agent(products.join(" "));
+    let builder = with_tls(builder, &options.tls).map_err(AuthError::Tls)?;
+    builder.build().map_err(|error| AuthError::HttpClient(network_cause(error)))
+}
+
+fn with_tls(mut builder: ClientBuilder, tls: &Tls) -> Result<ClientBuilder, TlsError> {
+    if let Some((pem, origin)) = ca_bundle(tls)? {
+        let certificates = Certificate::from_pem_bundle(&pem)
+            .map_err(|source| TlsError::Pem { origin: origin.clone(), source: source.into() })?;
+        if certificates.is_empty() {
+            return Err(TlsError::EmptyCaBundle { origin });
+        }
+        builder = builder.tls_built_in_root_certs(false);
+        builder = certificates.into_iter().fold(builder, ClientBuilder::add_root_certificate);
+    }
+    if let Some(certificate) = &tls.client_certificate {
+        builder = builder.identity(identity(certificate)?);
+    }
+    if tls.insecure {
+        tracing::warn!("certificates of OpenStack services are not verified (tls-insecure)");
+        builder = builder.danger_accept_invalid_certs(true);
+    }
+    Ok(builder)
+}
+
+/// The CA certificates of the configuration and where they come from.
+fn ca_bundle(tls: &Tls) -> Result<Option<(Vec<u8>, String)>, TlsError> {
+    match (&tls.ca_file, &tls.ca_pem) {
+        (Some(path), _) => Ok(Some((read(path)?, path.display().to_string()))),
+        (None, Some(pem)) => Ok(Some((pem.clone().into_bytes(), "cafilecontents".to_owned()))),
+        (None, None) => Ok(None),
+    }
+}
+
+fn identity(certificate: &ClientCertificate) -> Result<Identity, TlsError> {
+    let mut pem = read(&certificate.certificate_file)?;
+    pem.push(b'\n');
+    pem.extend(read(&certificate.key_file)?);
+    let origin =
+        format!("{} with {}", certificate.certificate_file.display(), certificate.key_file.display());
+    Identity::from_pem(&pem).map_err(|source| TlsError::Pem { origin, source: source.into() })
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
+    std::fs::read(path).map_err(|source| TlsError::Read { path: path.to_owned(), source })
+}
+
+/// The error without the address, which the error around it names already.
+pub(crate) fn network_cause(error: reqwest::Error) -> Cause {
+    error.without_url().into()
+}

@@ -1,0 +1,158 @@
+//! Requests over HTTP, with the session of the `openstack` crate.
+//!
+//! The session finds and keeps the endpoints. It does not send the requests: its errors hide whether a request can have been
+//! processed, so the request goes out here, and every status comes back.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use http::{HeaderName, StatusCode};
+use openstack::session::{ServiceType, Session};
+use openstack::{EndpointFilters, ErrorKind, InterfaceType};
+use reqwest::header::CONTENT_TYPE;
+use url::Url;
+
+use crate::endpoint;
+use crate::identity::{AuthError, AuthOptions, Interface, Keystone, Token, http_client, network_cause};
+use crate::transport::{Request, Response, Service, Transport, TransportError};
+
+const NO_PATH: [&str; 0] = [];
+
+impl ServiceType for Service {
+    fn catalog_type(&self) -> &'static str {
+        Service::catalog_type(*self)
+    }
+
+    /// Paths name the version; asking for it would cost a request for each service.
+    fn version_discovery_supported(&self) -> bool {
+        false
+    }
+}
+
+/// Sends requests to a real cloud. Clones share token and connections.
+#[derive(Clone)]
+pub struct SessionTransport {
+    http: reqwest::Client,
+    keystone: Keystone,
+    session: Session,
+    region: Option<String>,
+    interface: Interface,
+}
+
+impl std::fmt::Debug for SessionTransport {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("SessionTransport")
+            .field("keystone", &self.keystone)
+            .field("region", &self.region)
+            .field("interface", &self.interface)
+            .finish_non_exhaustive()
+    }
+}
+
+impl SessionTransport {
+    /// Logs in.
+    ///
+    /// # Errors
+    /// When the options cannot be used or Keystone does not give a token.
+    pub async fn connect(options: &AuthOptions) -> Result<Self, Arc<AuthError>> {
+        let http = http_client(options)?;
+        let keystone = Keystone::new(http.clone(), options)?;
+        // Before the session does: its error would hide the cause.
+        keystone.token().await?;
+        let mut filters = EndpointFilters::default().with_interfaces(interface_type(options.interface));
+        filters.region.clone_from(&options.region);
+        let session = Session::new_with_client(http.clone(), keystone.clone())
+            .await
+            .map_err(|error| AuthError::Session(error.into()))?
+            .with_endpoint_filters(filters);
+        let (region, interface) = (options.region.clone(), options.interface);
+        Ok(Self { http, keystone, session, region, interface })
+    }
+
+    /// The session, for the typed calls of the `openstack` crate.
+    #[must_use]
+    pub const fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// The authentication plugin.
+    #[must_use]
+    pub const fn keystone(&self) -> &Keystone {
+        &self.keystone
+    }
+
+    /// Address of a service as the catalog lists it.
+    ///
+    /// # Errors
+    /// [`TransportError::NoEndpoint`] when it does not.
+    pub async fn endpoint(&self, service: Service) -> Result<Url, TransportError> {
+        self.session.get_endpoint(service, NO_PATH).await.map_err(|error| match error.kind() {
+            ErrorKind::EndpointNotFound => TransportError::NoEndpoint {
+                service,
+                region: self.region.clone(),
+                interface: self.interface.as_str(),
+            },
+            _ => TransportError::Request { service, source: error.into() },
+        })
+    }
+
+    async fn attempt(&self, request: &Request, url: &Url, token: &Token) -> Result<Response, TransportError> {
+        let service = request.service;
+        let mut builder =
+            self.http.request(request.method.clone(), url.clone()).headers(request.headers.clone());
+        builder = builder.header(HeaderName::from_static("x-auth-token"), token.header());
+        if let Some(body) = &request.body {
+            builder = builder.header(CONTENT_TYPE, "application/json").body(body.clone());
+        }
+        let failed = |error: reqwest::Error| network_error(service, url, error);
+        let response = builder.send().await.map_err(failed)?;
+        let (status, headers) = (response.status(), response.headers().clone());
+        let body = response.bytes().await.map_err(failed)?;
+        Ok(Response { status, headers, body })
+    }
+}
+
+#[async_trait]
+impl Transport for SessionTransport {
+    /// Sends a request. A 401 causes one new log-in and one repetition: the request was refused before it was looked at.
+    async fn send(&self, request: Request) -> Result<Response, TransportError> {
+        let token = self.keystone.token().await.map_err(TransportError::Auth)?;
+        let service = request.service;
+        let listed = self.endpoint(service).await?;
+        let url =
+            endpoint::request_url(service, &listed, &request.path, &request.query).ok_or_else(|| {
+                TransportError::Request {
+                    service,
+                    source: format!("{:?} is not a path", request.path).into(),
+                }
+            })?;
+        let response = self.attempt(&request, &url, &token).await?;
+        if response.status != StatusCode::UNAUTHORIZED {
+            return Ok(response);
+        }
+        tracing::debug!(%service, "the token was refused, logging in again");
+        let token = self.keystone.reauthenticate(&token).await.map_err(TransportError::Auth)?;
+        self.attempt(&request, &url, &token).await
+    }
+}
+
+const fn interface_type(interface: Interface) -> InterfaceType {
+    match interface {
+        Interface::Public => InterfaceType::Public,
+        Interface::Internal => InterfaceType::Internal,
+        Interface::Admin => InterfaceType::Admin,
+    }
+}
+
+fn network_error(service: Service, url: &Url, error: reqwest::Error) -> TransportError {
+    let host = endpoint::host(url);
+    if error.is_builder() {
+        TransportError::Request { service, source: network_cause(error) }
+    } else if error.is_connect() {
+        TransportError::Connect { service, host, source: network_cause(error) }
+    } else {
+        let timed_out = error.is_timeout();
+        TransportError::LostAnswer { service, host, timed_out, source: network_cause(error) }
+    }
+}
