@@ -1,0 +1,11 @@
+//! The load balancer of a Service, from what it wants to what is done in the cloud.
+//!
+//! | module | step |
+//! | --- | --- |
+//! | [`model`] | what is wanted and what is there, in the same comparable types |
+//! | [`plan`] | the difference, as steps in an order that is right wherever it stops |
+//! | [`step`] | the steps: one call to the cloud each |
+
+pub mod model;
+pub mod plan;
+pub mod step;

@@ -1,0 +1,97 @@
+//! What had to be looked up before the tree could be built.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use openstack_ccm_core::service::IpFamily;
+use openstack_ccm_openstack_api::octavia::OctaviaFeatures;
+
+use super::floating_ip::SubnetChoice;
+
+/// Looked-up facts about one Service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// What the cloud can do.
+    pub features: Features,
+    /// Subnet of the VIP, configured or found; absent where only the network is known.
+    pub vip_subnet_id: Option<String>,
+    /// Network of the VIP.
+    pub vip_network_id: Option<String>,
+    /// Family of the VIP.
+    pub vip_family: IpFamily,
+    /// VIP address of the Service's former load balancer, which broke and was deleted: it is asked for again.
+    pub former_vip_address: Option<IpAddr>,
+    /// Subnets of the members.
+    pub member_subnets: MemberSubnets,
+    /// External network for a new floating IP, configured or found.
+    pub floating_network_id: Option<String>,
+    /// Subnet for a new floating IP, configured or found by pattern and tags.
+    pub floating_subnet: SubnetChoice,
+}
+
+/// Subnets through which the load balancer reaches the members. Octavia accepts an unknown one and then fails, so
+/// these exist.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MemberSubnets {
+    /// The same for all; absent, Octavia uses that of the VIP.
+    Common(Option<String>),
+    /// By name of the node. Nodes that are missing here have none.
+    PerNode(BTreeMap<String, String>),
+}
+
+impl MemberSubnets {
+    /// The subnet of a node.
+    pub fn of(&self, node: &str) -> Option<&str> {
+        match self {
+            Self::Common(subnet) => subnet.as_deref(),
+            Self::PerNode(subnets) => subnets.get(node).map(String::as_str),
+        }
+    }
+}
+
+/// What Octavia can do for this provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Features {
+    /// Timeouts of listeners.
+    pub timeouts: bool,
+    /// Tags.
+    pub tags: bool,
+    /// Flavors.
+    pub flavors: bool,
+    /// `allowed_cidrs` of listeners.
+    pub allowed_cidrs: bool,
+    /// Availability zones.
+    pub availability_zones: bool,
+    /// HTTP health monitors.
+    pub http_monitor: bool,
+    /// HTTP health monitors on UDP pools.
+    pub http_monitor_on_udp: bool,
+    /// Everything above the transport: HTTP, TLS termination, PROXY protocol, a choice of algorithms.
+    pub layer_7: bool,
+    /// PROXY protocol version 2.
+    pub proxy_v2: bool,
+    /// SCTP.
+    pub sctp: bool,
+}
+
+/// The provider driver that forwards packets and terminates nothing.
+pub const OVN: &str = "ovn";
+
+impl Features {
+    /// Features of an API version with a provider. Providers other than ovn are taken to do what amphora does.
+    pub fn of(api: OctaviaFeatures, provider: Option<&str>) -> Self {
+        let proxies = provider != Some(OVN);
+        Self {
+            timeouts: api.timeouts() && proxies,
+            tags: api.tags(),
+            flavors: api.flavors() && proxies,
+            allowed_cidrs: api.allowed_cidrs() && proxies,
+            availability_zones: api.availability_zones() && proxies,
+            http_monitor: proxies,
+            http_monitor_on_udp: api.http_monitor_on_udp() && proxies,
+            layer_7: proxies,
+            proxy_v2: api.version >= (2, 22) && proxies,
+            sctp: api.version >= (2, 23),
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Which floating IP is wanted.
+
+use std::net::IpAddr;
+
+use super::Tags;
+
+/// How clients outside the network reach the VIP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FloatingIpGoal {
+    /// Not at all: the Service is internal. A floating IP on the VIP is taken off.
+    Internal {
+        /// `keep-floatingip`: take it off, but do not delete it.
+        keep: bool,
+    },
+    /// Directly: an IPv6 VIP needs no translation. Floating IPs are not looked at.
+    NotNeeded,
+    /// Through a floating IP.
+    External(FloatingIpSpec),
+}
+
+/// The floating IP of an external Service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FloatingIpSpec {
+    /// External network; absent where none is configured and none was found.
+    pub network_id: Option<String>,
+    /// From which of the network's subnets the address is taken.
+    pub subnet: SubnetChoice,
+    /// The address that the user asked for (`spec.loadBalancerIP`).
+    pub address: Option<IpAddr>,
+    /// Description of one that is made here. It identifies it, so it is exact.
+    pub description: String,
+    /// Tags of one that is made here.
+    pub tags: Tags,
+    /// `keep-floatingip`: never delete it.
+    pub keep: bool,
+}
+
+/// Subnet of a new floating IP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SubnetChoice {
+    /// Neutron chooses.
+    Any,
+    /// This one.
+    Id(String),
+    /// The first of these that has a free address. Never empty.
+    FirstFree(Vec<String>),
+}

@@ -1,0 +1,109 @@
+//! Listeners: their key on a load balancer and their comparable attributes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use ipnet::IpNet;
+use openstack_ccm_core::service::Protocol;
+use openstack_ccm_openstack_api::octavia::ListenerProtocol;
+
+use super::Tags;
+
+/// What makes a listener unique on its load balancer: Octavia allows one for each transport protocol and port, so
+/// HTTP beside TCP on one port is a conflict, UDP beside TCP is not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ListenerKey {
+    /// Transport protocol.
+    pub transport: Protocol,
+    /// Port.
+    pub port: u16,
+}
+
+impl ListenerKey {
+    /// The key of a Service port.
+    pub fn new(transport: Protocol, port: u16) -> Self {
+        Self { transport, port }
+    }
+
+    /// The key that a listener takes. A protocol that is not known here counts as TCP: every protocol that Octavia
+    /// ever added runs over it, and a conflict that is not there does less harm than one that is overlooked.
+    pub fn of(protocol: &ListenerProtocol, port: u16) -> Self {
+        let transport = match protocol {
+            ListenerProtocol::Udp => Protocol::Udp,
+            ListenerProtocol::Sctp => Protocol::Sctp,
+            ListenerProtocol::Tcp
+            | ListenerProtocol::Http
+            | ListenerProtocol::Https
+            | ListenerProtocol::TerminatedHttps
+            | ListenerProtocol::Prometheus
+            | ListenerProtocol::Other(_) => Protocol::Tcp,
+        };
+        Self { transport, port }
+    }
+}
+
+impl fmt::Display for ListenerKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.transport, self.port)
+    }
+}
+
+/// A listener as it is created. Its default pool is named by the step that creates it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListenerSpec {
+    /// Name. Not compared: children keep the name, and with it the index, that they were made with.
+    pub name: String,
+    /// Protocol. Cannot be changed.
+    pub protocol: ListenerProtocol,
+    /// Port. Cannot be changed.
+    pub port: u16,
+    /// What can be changed.
+    pub attributes: ListenerAttributes,
+    /// Tags that it carries at least. Empty where Octavia has no tags.
+    pub tags: Tags,
+}
+
+impl ListenerSpec {
+    /// The key that it takes.
+    pub fn key(&self) -> ListenerKey {
+        ListenerKey::of(&self.protocol, self.port)
+    }
+}
+
+/// The attributes of a listener that are compared.
+///
+/// In what is wanted, an absent value means that the attribute is not managed (the cloud lacks the feature); in what
+/// is seen, that Octavia shows none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListenerAttributes {
+    /// Most connections at once; -1 is no limit.
+    pub connection_limit: i64,
+    /// Timeouts.
+    pub timeouts: Option<Timeouts>,
+    /// Headers that the listener inserts, with Octavia's texts `true` and `false` as values. Only the headers in
+    /// [`MANAGED_HEADERS`] are compared; others are an administrator's and stay.
+    pub insert_headers: BTreeMap<String, String>,
+    /// Networks that may connect. Octavia shows "everybody" as null and as an empty list alike.
+    pub allowed_cidrs: Option<BTreeSet<IpNet>>,
+    /// Barbican reference of the certificate.
+    pub tls_container_ref: Option<String>,
+}
+
+/// The header that `x-forwarded-for` stands for.
+pub const X_FORWARDED_FOR: &str = "X-Forwarded-For";
+
+/// The headers that belong to this program.
+pub const MANAGED_HEADERS: [&str; 1] = [X_FORWARDED_FOR];
+
+/// Timeouts of a listener, in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// Longest silence of a client.
+    pub client_data: u32,
+    /// Longest time to connect to a member.
+    pub member_connect: u32,
+    /// Longest silence of a member.
+    pub member_data: u32,
+    /// Longest time to wait for data to inspect.
+    pub tcp_inspect: u32,
+}

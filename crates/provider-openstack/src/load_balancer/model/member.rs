@@ -1,0 +1,52 @@
+//! Members of pools.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+
+/// What makes a member unique in its pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct MemberKey {
+    /// Address.
+    pub address: IpAddr,
+    /// Port.
+    pub port: u16,
+}
+
+impl fmt::Display for MemberKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        SocketAddr::new(self.address, self.port).fmt(f)
+    }
+}
+
+/// A member with all its attributes, so that none falls back to its default in a batch.
+///
+/// Compared are key, name, `monitor_port` and `monitor_address`. Subnet, weight, `backup` and `admin_state_up` of a
+/// member that is there already are an administrator's, and kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// Name: that of the node.
+    pub name: String,
+    /// Address.
+    pub address: IpAddr,
+    /// Port.
+    pub port: u16,
+    /// Subnet through which the load balancer reaches it; fixed at creation.
+    pub subnet_id: Option<String>,
+    /// Port to check, if not `port`.
+    pub monitor_port: Option<u16>,
+    /// Address to check, if not `address`.
+    pub monitor_address: Option<IpAddr>,
+    /// Share of the connections; 0 takes no new ones.
+    pub weight: u16,
+    /// Whether it is used only when all others fail.
+    pub backup: bool,
+    /// Whether it is used at all.
+    pub admin_state_up: bool,
+}
+
+impl Member {
+    /// What makes it unique in its pool.
+    pub fn key(&self) -> MemberKey {
+        MemberKey { address: self.address, port: self.port }
+    }
+}

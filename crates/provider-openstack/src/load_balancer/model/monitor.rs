@@ -1,0 +1,51 @@
+//! Health monitors: their comparable attributes.
+
+use openstack_ccm_openstack_api::octavia::HealthMonitorType;
+
+use super::Tags;
+
+/// A health monitor as it is created.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MonitorSpec {
+    /// Name. Not compared: children keep the name, and with it the index, that they were made with.
+    pub name: String,
+    /// How members are checked. Cannot be changed.
+    pub kind: HealthMonitorType,
+    /// What can be changed.
+    pub attributes: MonitorAttributes,
+    /// Tags that it carries at least. Empty where Octavia has no tags.
+    pub tags: Tags,
+}
+
+/// The attributes of a health monitor that are compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MonitorAttributes {
+    /// Time between checks, in seconds.
+    pub delay: u32,
+    /// Longest time for one check, in seconds; not above `delay`.
+    pub timeout: u32,
+    /// Good checks until a member is up, 1 to 10.
+    pub max_retries: u32,
+    /// Bad checks until a member is down, 1 to 10.
+    pub max_retries_down: u32,
+    /// The request, where the type is HTTP.
+    pub http: Option<HttpCheck>,
+}
+
+/// The request of an HTTP health monitor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HttpCheck {
+    /// Path.
+    pub path: String,
+    /// Method.
+    pub method: String,
+    /// Good statuses: one, a list or a range.
+    pub codes: String,
+}
+
+impl HttpCheck {
+    /// The check of `spec.healthCheckNodePort`: the service proxy answers 200 where the node has a ready endpoint.
+    pub fn health_check_node_port() -> Self {
+        Self { path: "/healthz".to_owned(), method: "GET".to_owned(), codes: "200".to_owned() }
+    }
+}

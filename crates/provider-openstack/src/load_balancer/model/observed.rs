@@ -1,0 +1,171 @@
+//! What is there.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use openstack_ccm_openstack_api::octavia::{
+    HealthMonitorType, ListenerProtocol, PoolProtocol, ProvisioningStatus,
+};
+
+use super::Tags;
+use super::listener::{ListenerAttributes, ListenerKey};
+use super::member::{Member, MemberKey};
+use super::monitor::MonitorAttributes;
+use super::pool::PoolAttributes;
+
+/// What was read in one pass.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Observed {
+    /// The Service's load balancer. One in PENDING_DELETE counts as there, one in DELETED as gone.
+    pub load_balancer: Option<ObservedLoadBalancer>,
+    /// The floating IPs that matter: on the VIP port, of the wanted address, and this Service's own. Each once.
+    pub floating_ips: Vec<ObservedFloatingIp>,
+}
+
+/// A load balancer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObservedLoadBalancer {
+    /// Id.
+    pub id: String,
+    /// Name.
+    pub name: String,
+    /// Whether Octavia is at work on it.
+    pub status: ProvisioningStatus,
+    /// Primary VIP address.
+    pub vip_address: Option<IpAddr>,
+    /// Port of the VIP.
+    pub vip_port_id: Option<String>,
+    /// Subnet of the VIP.
+    pub vip_subnet_id: Option<String>,
+    /// Tags.
+    pub tags: Tags,
+    /// To whom it belongs.
+    pub ownership: Ownership,
+    /// What hangs on it. Absent where it was not read, which is right only while the load balancer is PENDING.
+    pub children: Option<Children>,
+}
+
+/// To whom a load balancer belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ownership {
+    /// Made for this Service, or adopted, and no other Service uses it: it goes with the Service.
+    Sole,
+    /// Made for this Service, or adopted; other Services use it too, so it stays when this one goes.
+    Shared,
+    /// Made for somebody else; this Service only has listeners on it.
+    Guest,
+}
+
+/// What hangs on a load balancer, complete.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Children {
+    /// Listeners.
+    pub listeners: Vec<ObservedListener>,
+    /// Pools, whether on a listener or not.
+    pub pools: Vec<ObservedPool>,
+}
+
+/// A listener.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObservedListener {
+    /// Id.
+    pub id: String,
+    /// Name.
+    pub name: String,
+    /// Whether it was made for this Service.
+    pub ours: bool,
+    /// Whether the last change succeeded.
+    pub status: ProvisioningStatus,
+    /// Protocol.
+    pub protocol: ListenerProtocol,
+    /// Port.
+    pub port: u16,
+    /// Id of the default pool.
+    pub default_pool_id: Option<String>,
+    /// What can be changed.
+    pub attributes: ListenerAttributes,
+    /// Tags.
+    pub tags: Tags,
+}
+
+impl ObservedListener {
+    /// The key that it takes.
+    pub fn key(&self) -> ListenerKey {
+        ListenerKey::of(&self.protocol, self.port)
+    }
+}
+
+/// A pool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObservedPool {
+    /// Id.
+    pub id: String,
+    /// Name.
+    pub name: String,
+    /// Whether it was made for this Service.
+    pub ours: bool,
+    /// Whether the last change succeeded. That of the members shows on themselves.
+    pub status: ProvisioningStatus,
+    /// Protocol.
+    pub protocol: PoolProtocol,
+    /// What can be changed.
+    pub attributes: PoolAttributes,
+    /// Tags.
+    pub tags: Tags,
+    /// Ids of the listeners that use it, as default pool or in a policy.
+    pub used_by: BTreeSet<String>,
+    /// Members. Not read, and empty, where the pool is not this Service's.
+    pub members: Vec<ObservedMember>,
+    /// Health monitor. Not read, and absent, where the pool is not this Service's.
+    pub monitor: Option<ObservedMonitor>,
+}
+
+/// A member.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObservedMember {
+    /// Id.
+    pub id: String,
+    /// Whether the last change succeeded.
+    pub status: ProvisioningStatus,
+    /// Its attributes.
+    pub member: Member,
+}
+
+impl ObservedMember {
+    /// What makes it unique in its pool.
+    pub fn key(&self) -> MemberKey {
+        self.member.key()
+    }
+}
+
+/// A health monitor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObservedMonitor {
+    /// Id.
+    pub id: String,
+    /// Name.
+    pub name: String,
+    /// Whether the last change succeeded.
+    pub status: ProvisioningStatus,
+    /// How members are checked.
+    pub kind: HealthMonitorType,
+    /// What can be changed.
+    pub attributes: MonitorAttributes,
+    /// Tags.
+    pub tags: Tags,
+}
+
+/// A floating IP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObservedFloatingIp {
+    /// Id.
+    pub id: String,
+    /// The address.
+    pub address: IpAddr,
+    /// Port that it leads to.
+    pub port_id: Option<String>,
+    /// Whether it was made for this Service: its description is exactly the Service's, and no tag says otherwise.
+    pub ours: bool,
+    /// Tags.
+    pub tags: Tags,
+}

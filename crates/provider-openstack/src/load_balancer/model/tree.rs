@@ -1,0 +1,92 @@
+//! What is wanted, whole.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use openstack_ccm_core::notice::Notice;
+
+use super::Tags;
+use super::floating_ip::FloatingIpGoal;
+use super::listener::{ListenerKey, ListenerSpec};
+use super::member::Member;
+use super::monitor::MonitorSpec;
+use super::pool::PoolSpec;
+
+/// Everything that a Service wants in the cloud. Valid: Octavia has no reason to refuse it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Desired {
+    /// The load balancer itself.
+    pub load_balancer: LoadBalancerSpec,
+    /// One listener for each port of the Service.
+    pub listeners: BTreeMap<ListenerKey, DesiredListener>,
+    /// The floating IP.
+    pub floating_ip: FloatingIpGoal,
+    /// What the user should know about how this came out.
+    pub notices: Vec<Notice>,
+}
+
+/// A load balancer as it is created. Of these only the tags are compared later: the others cannot be changed, or
+/// belong to whoever made it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadBalancerSpec {
+    /// Name.
+    pub name: String,
+    /// Description.
+    pub description: String,
+    /// Provider driver; absent, Octavia chooses.
+    pub provider: Option<String>,
+    /// Where the VIP is.
+    pub vip: Vip,
+    /// Flavor.
+    pub flavor_id: Option<String>,
+    /// Availability zone.
+    pub availability_zone: Option<String>,
+    /// Tags that it carries at least. Empty where Octavia has no tags.
+    pub tags: Tags,
+}
+
+/// Where the VIP of a new load balancer is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Vip {
+    /// An existing port; excludes subnet and network.
+    pub port_id: Option<String>,
+    /// Subnet.
+    pub subnet_id: Option<String>,
+    /// Network.
+    pub network_id: Option<String>,
+    /// Address.
+    pub address: Option<IpAddr>,
+}
+
+/// A listener with what hangs on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DesiredListener {
+    /// The listener.
+    pub listener: ListenerSpec,
+    /// Its default pool.
+    pub pool: DesiredPool,
+}
+
+/// A pool with what hangs on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DesiredPool {
+    /// The pool.
+    pub pool: PoolSpec,
+    /// Its members, sorted by key, each key once.
+    pub members: Vec<Member>,
+    /// Its health monitor.
+    pub monitor: Option<MonitorSpec>,
+}
+
+/// What a Service leaves behind, and how, when it goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReleaseTerms {
+    /// The tags of this Service, to be taken off a load balancer that stays.
+    pub tags: Tags,
+    /// Tags of the Service's floating IP: by them it is found again when the load balancer is gone.
+    pub floating_ip_tags: Tags,
+    /// `keep-floatingip`: leave the floating IP.
+    pub keep_floating_ip: bool,
+    /// Whether the load balancer is deleted with its children in one call, or child by child before.
+    pub cascade: bool,
+}

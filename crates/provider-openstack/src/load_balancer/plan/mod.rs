@@ -1,0 +1,80 @@
+//! What is to be done, computed from what is wanted and what is there. Pure.
+//!
+//! A plan holds every difference in the order in which it is removed; the order is right at each step when the
+//! process dies there. Octavia locks a load balancer with each change, so a pass applies the steps up to and with the
+//! first one that locks, and the next pass plans afresh from a new observation.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::notice::Notice;
+use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
+
+use super::step::Step;
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// All steps, in order. Only those are applied for which [`Step::is_applicable`] holds, and none after the first
+    /// for which [`Step::locks`] holds.
+    pub steps: Vec<Step>,
+    /// What comes after the steps.
+    pub then: Then,
+    /// What the user should know.
+    pub notices: Vec<Notice>,
+    /// Whether a step sends something again because it failed inside Octavia before. Such a plan is worth a
+    /// back-off: what failed once may fail for ever.
+    pub heals: bool,
+    /// The address that clients use when the plan is done, as far as it is known already.
+    pub address: Option<IpAddr>,
+}
+
+/// What comes after the steps of a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// Nothing: what is wanted is there. With no steps, this is the end.
+    Done,
+    /// Octavia has to finish first; nothing more can be said before.
+    WaitFor(Wait),
+    /// Nothing helps but what the failure says.
+    Blocked(Failure),
+}
+
+/// What Octavia has to finish.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// Kind of object, for example `load balancer`.
+    pub kind: &'static str,
+    /// Its id.
+    pub id: String,
+    /// What it is in.
+    pub status: ProvisioningStatus,
+}
+
+impl Plan {
+    /// Whether nothing is to be done: the state of the cloud is the wanted one.
+    pub fn is_settled(&self) -> bool {
+        self.steps.is_empty() && self.then == Then::Done
+    }
+}
+
+impl fmt::Display for Wait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} is {}", self.kind, self.id, self.status)
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for step in &self.steps {
+            writeln!(f, "{step}")?;
+        }
+        match &self.then {
+            Then::Done if self.steps.is_empty() => f.write_str("nothing to do"),
+            Then::Done => f.write_str("done"),
+            Then::WaitFor(wait) => write!(f, "wait: {wait}"),
+            Then::Blocked(failure) => write!(f, "blocked ({}): {failure}", failure.class),
+        }
+    }
+}

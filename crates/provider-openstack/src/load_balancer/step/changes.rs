@@ -1,0 +1,82 @@
+//! Which attributes an update changes. What is absent stays as it is.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ipnet::IpNet;
+use openstack_ccm_openstack_api::change::Change;
+use openstack_ccm_openstack_api::octavia::{LbAlgorithm, SessionPersistenceType};
+
+use crate::load_balancer::model::Tags;
+use crate::load_balancer::model::monitor::HttpCheck;
+
+/// Changes of a listener.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListenerChanges {
+    /// Most connections at once; -1 is no limit.
+    pub connection_limit: Option<i64>,
+    /// Longest silence of a client, ms.
+    pub timeout_client_data: Option<u32>,
+    /// Longest time to connect to a member, ms.
+    pub timeout_member_connect: Option<u32>,
+    /// Longest silence of a member, ms.
+    pub timeout_member_data: Option<u32>,
+    /// Longest time to wait for data to inspect, ms.
+    pub timeout_tcp_inspect: Option<u32>,
+    /// All headers to insert from now on, those of others included.
+    pub insert_headers: Option<BTreeMap<String, String>>,
+    /// All networks that may connect from now on.
+    pub allowed_cidrs: Option<BTreeSet<IpNet>>,
+    /// Barbican reference of the certificate.
+    pub tls_container_ref: Option<String>,
+    /// All tags from now on, those of others included.
+    pub tags: Option<Tags>,
+}
+
+impl ListenerChanges {
+    /// Whether nothing changes.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Changes of a pool.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PoolChanges {
+    /// How it chooses a member.
+    pub lb_algorithm: Option<LbAlgorithm>,
+    /// What ties a client to a member.
+    pub session_persistence: Change<SessionPersistenceType>,
+    /// All tags from now on, those of others included.
+    pub tags: Option<Tags>,
+}
+
+impl PoolChanges {
+    /// Whether nothing changes.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Changes of a health monitor.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MonitorChanges {
+    /// Time between checks, s.
+    pub delay: Option<u32>,
+    /// Longest time for one check, s.
+    pub timeout: Option<u32>,
+    /// Good checks until a member is up.
+    pub max_retries: Option<u32>,
+    /// Bad checks until a member is down.
+    pub max_retries_down: Option<u32>,
+    /// The HTTP request.
+    pub http: Option<HttpCheck>,
+    /// All tags from now on, those of others included.
+    pub tags: Option<Tags>,
+}
+
+impl MonitorChanges {
+    /// Whether nothing changes.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}

@@ -1,0 +1,265 @@
+//! Steps as text, for logs, for the `plan` subcommand and for golden tests. One line each, except the creation of a
+//! whole load balancer, which is a tree.
+
+use std::fmt::{self, Display, Formatter};
+
+use openstack_ccm_openstack_api::change::Change;
+
+use super::{Handle, ListenerChanges, MonitorChanges, PoolChanges, Step};
+use crate::load_balancer::model::floating_ip::SubnetChoice;
+use crate::load_balancer::model::listener::{ListenerAttributes, ListenerSpec};
+use crate::load_balancer::model::member::Member;
+use crate::load_balancer::model::monitor::{MonitorAttributes, MonitorSpec};
+use crate::load_balancer::model::pool::PoolSpec;
+use crate::load_balancer::model::tree::{DesiredListener, LoadBalancerSpec};
+
+impl Display for Handle {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Id(id) => f.write_str(id),
+            Self::New(name) => write!(f, "(new) {name}"),
+        }
+    }
+}
+
+impl Display for Step {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::CreateLoadBalancer { load_balancer, listeners } => tree(f, load_balancer, listeners),
+            Self::TagLoadBalancer { id, tags } => write!(f, "tag load balancer {id}: {}", list(tags)),
+            Self::DeleteLoadBalancer { id, cascade: true } => {
+                write!(f, "delete load balancer {id} with everything below it")
+            }
+            Self::DeleteLoadBalancer { id, cascade: false } => write!(f, "delete load balancer {id}"),
+            Self::CreateListener { listener, default_pool, .. } => {
+                write!(f, "create {} with pool {default_pool}", Words(listener.as_ref()))
+            }
+            Self::UpdateListener { id, key, changes } => {
+                write!(f, "update listener {id} ({key}): {changes}")
+            }
+            Self::SwapDefaultPool { listener_id, key, pool } => {
+                write!(f, "give listener {listener_id} ({key}) the pool {pool}")
+            }
+            Self::DeleteListener { id, key } => write!(f, "delete listener {id} ({key})"),
+            Self::CreatePool { pool, .. } => write!(f, "create {}", Words(pool.as_ref())),
+            Self::UpdatePool { id, changes } => write!(f, "update pool {id}: {changes}"),
+            Self::DeletePool { id, name } => write!(f, "delete pool {id} ({name})"),
+            Self::ReplaceMembers { pool, members } => {
+                write!(f, "set members of pool {pool}: {}", list(members))
+            }
+            Self::CreateMonitor { pool, monitor } => {
+                write!(f, "create {} of pool {pool}", Words(monitor.as_ref()))
+            }
+            Self::UpdateMonitor { id, changes } => write!(f, "update health monitor {id}: {changes}"),
+            Self::DeleteMonitor { id } => write!(f, "delete health monitor {id}"),
+            Self::CreateFloatingIp { .. }
+            | Self::AttachFloatingIp { .. }
+            | Self::DetachFloatingIp { .. }
+            | Self::TagFloatingIp { .. }
+            | Self::DeleteFloatingIp { .. } => floating_ip(f, self),
+        }
+    }
+}
+
+fn floating_ip(f: &mut Formatter<'_>, step: &Step) -> fmt::Result {
+    match step {
+        Step::CreateFloatingIp { network_id, subnet, address, port, .. } => {
+            write!(f, "create floating IP")?;
+            if let Some(address) = address {
+                write!(f, " {address}")?;
+            }
+            write!(f, " on network {network_id}")?;
+            match subnet {
+                SubnetChoice::Any => {}
+                SubnetChoice::Id(id) => write!(f, " subnet {id}")?,
+                SubnetChoice::FirstFree(ids) => write!(f, " first free subnet of {}", list(ids))?,
+            }
+            write!(f, " for port {port}")
+        }
+        Step::AttachFloatingIp { id, address, port } => {
+            write!(f, "attach floating IP {id} ({address}) to port {port}")
+        }
+        Step::DetachFloatingIp { id, address } => write!(f, "detach floating IP {id} ({address})"),
+        Step::TagFloatingIp { id, tags } => write!(f, "tag floating IP {id}: {}", list(tags)),
+        Step::DeleteFloatingIp { id, address } => write!(f, "delete floating IP {id} ({address})"),
+        Step::CreateLoadBalancer { .. }
+        | Step::TagLoadBalancer { .. }
+        | Step::DeleteLoadBalancer { .. }
+        | Step::CreateListener { .. }
+        | Step::UpdateListener { .. }
+        | Step::SwapDefaultPool { .. }
+        | Step::DeleteListener { .. }
+        | Step::CreatePool { .. }
+        | Step::UpdatePool { .. }
+        | Step::DeletePool { .. }
+        | Step::ReplaceMembers { .. }
+        | Step::CreateMonitor { .. }
+        | Step::UpdateMonitor { .. }
+        | Step::DeleteMonitor { .. } => Ok(()),
+    }
+}
+
+fn tree(f: &mut Formatter<'_>, spec: &LoadBalancerSpec, listeners: &[DesiredListener]) -> fmt::Result {
+    let pairs = Pairs::default()
+        .add("provider", spec.provider.as_ref())
+        .add("vip_port_id", spec.vip.port_id.as_ref())
+        .add("vip_subnet_id", spec.vip.subnet_id.as_ref())
+        .add("vip_network_id", spec.vip.network_id.as_ref())
+        .add("vip_address", spec.vip.address)
+        .add("flavor_id", spec.flavor_id.as_ref())
+        .add("availability_zone", spec.availability_zone.as_ref())
+        .tags(&spec.tags);
+    write!(f, "create load balancer {}: {pairs}", spec.name)?;
+    for DesiredListener { listener, pool } in listeners {
+        write!(f, "\n  {}", Words(listener))?;
+        write!(f, "\n    {}", Words(&pool.pool))?;
+        for member in &pool.members {
+            write!(f, "\n      member {member}")?;
+        }
+        if let Some(monitor) = &pool.monitor {
+            write!(f, "\n      {}", Words(monitor))?;
+        }
+    }
+    Ok(())
+}
+
+/// A new object in words.
+struct Words<'a, T>(&'a T);
+
+impl Display for Words<'_, ListenerSpec> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let ListenerSpec { name, protocol, port, attributes, tags } = self.0;
+        let ListenerAttributes {
+            connection_limit,
+            timeouts,
+            insert_headers,
+            allowed_cidrs,
+            tls_container_ref,
+        } = attributes;
+        let headers = (!insert_headers.is_empty()).then(|| list(insert_headers.keys()));
+        let pairs = Pairs::default()
+            .add("connection_limit", Some(connection_limit))
+            .add("timeout_client_data", timeouts.map(|timeouts| timeouts.client_data))
+            .add("timeout_member_connect", timeouts.map(|timeouts| timeouts.member_connect))
+            .add("timeout_member_data", timeouts.map(|timeouts| timeouts.member_data))
+            .add("timeout_tcp_inspect", timeouts.map(|timeouts| timeouts.tcp_inspect))
+            .add("insert_headers", headers)
+            .add("allowed_cidrs", allowed_cidrs.as_ref().map(list))
+            .add("tls_container_ref", tls_container_ref.as_ref())
+            .tags(tags);
+        write!(f, "listener {name}: {protocol} {port} {pairs}")
+    }
+}
+
+impl Display for Words<'_, PoolSpec> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let PoolSpec { name, protocol, attributes, tags } = self.0;
+        let pairs =
+            Pairs::default().add("session_persistence", attributes.session_persistence.as_ref()).tags(tags);
+        write!(f, "pool {name}: {protocol} {} {pairs}", attributes.lb_algorithm)
+    }
+}
+
+impl Display for Words<'_, MonitorSpec> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let MonitorSpec { name, kind, attributes, tags } = self.0;
+        let MonitorAttributes { delay, timeout, max_retries, max_retries_down, http } = attributes;
+        let request = http.as_ref().map(|http| format!("{} {} {}", http.method, http.path, http.codes));
+        let pairs = Pairs::default()
+            .add("delay", Some(delay))
+            .add("timeout", Some(timeout))
+            .add("max_retries", Some(max_retries))
+            .add("max_retries_down", Some(max_retries_down))
+            .add("http", request)
+            .tags(tags);
+        write!(f, "health monitor {name}: {kind} {pairs}")
+    }
+}
+
+impl Display for Member {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.name, self.key())?;
+        let extras = Pairs::default()
+            .add("monitor_port", self.monitor_port)
+            .add("monitor_address", self.monitor_address)
+            .add("weight", (self.weight != 1).then_some(self.weight))
+            .add("backup", self.backup.then_some(true))
+            .add("admin_state_up", (!self.admin_state_up).then_some(false));
+        if extras.0.is_empty() { Ok(()) } else { write!(f, " ({extras})") }
+    }
+}
+
+impl Display for ListenerChanges {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let headers = self.insert_headers.as_ref();
+        Pairs::default()
+            .add("connection_limit", self.connection_limit)
+            .add("timeout_client_data", self.timeout_client_data)
+            .add("timeout_member_connect", self.timeout_member_connect)
+            .add("timeout_member_data", self.timeout_member_data)
+            .add("timeout_tcp_inspect", self.timeout_tcp_inspect)
+            .add(
+                "insert_headers",
+                headers.map(|headers| list(headers.iter().map(|(key, value)| format!("{key}={value}")))),
+            )
+            .add("allowed_cidrs", self.allowed_cidrs.as_ref().map(list))
+            .add("tls_container_ref", self.tls_container_ref.as_ref())
+            .add("tags", self.tags.as_ref().map(list))
+            .fmt(f)
+    }
+}
+
+impl Display for PoolChanges {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let persistence = match &self.session_persistence {
+            Change::Keep => None,
+            Change::Set(kind) => Some(kind.to_string()),
+            Change::Clear => Some("none".to_owned()),
+        };
+        Pairs::default()
+            .add("lb_algorithm", self.lb_algorithm.as_ref())
+            .add("session_persistence", persistence)
+            .add("tags", self.tags.as_ref().map(list))
+            .fmt(f)
+    }
+}
+
+impl Display for MonitorChanges {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let request = self.http.as_ref().map(|http| format!("{} {} {}", http.method, http.path, http.codes));
+        Pairs::default()
+            .add("delay", self.delay)
+            .add("timeout", self.timeout)
+            .add("max_retries", self.max_retries)
+            .add("max_retries_down", self.max_retries_down)
+            .add("http", request)
+            .add("tags", self.tags.as_ref().map(list))
+            .fmt(f)
+    }
+}
+
+/// `key=value` pairs of what is set.
+#[derive(Default)]
+struct Pairs(Vec<String>);
+
+impl Pairs {
+    fn add(mut self, key: &str, value: Option<impl Display>) -> Self {
+        self.0.extend(value.map(|value| format!("{key}={value}")));
+        self
+    }
+
+    fn tags(self, tags: &crate::load_balancer::model::Tags) -> Self {
+        self.add("tags", (!tags.is_empty()).then(|| list(tags)))
+    }
+}
+
+impl Display for Pairs {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join(" "))
+    }
+}
+
+fn list<T: Display>(items: impl IntoIterator<Item = T>) -> String {
+    let items: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
+    format!("[{}]", items.join(", "))
+}
