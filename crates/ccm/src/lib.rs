@@ -5,3 +5,7 @@ pub mod admin;
 pub mod args;
 pub mod health;
 pub mod logging;
+pub mod backoff;
+pub mod call_metrics;
+pub mod check_config;
+pub mod kubernetes;

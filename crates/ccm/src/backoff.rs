@@ -1,0 +1,81 @@
+//! Trying something that start-up needs until it works, telling why it does not.
+
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::health::{Health, Kind};
+
+/// Delay after the first failure; it doubles up to [`LONGEST`].
+const FIRST: Duration = Duration::from_secs(1);
+/// Longest delay between tries.
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// Repeats `attempt` until it works or `stop` is cancelled. While it fails, the check `name` is not ready and says why.
+pub async fn until_it_works<T, Attempt>(
+    name: &'static str,
+    health: &Health,
+    stop: &CancellationToken,
+    mut attempt: impl FnMut() -> Attempt,
+) -> Option<T>
+where
+    Attempt: Future<Output = anyhow::Result<T>>,
+{
+    health.set(name, Kind::Readiness, Some("not tried yet".to_owned()));
+    let mut delay = FIRST;
+    loop {
+        let result = tokio::select! {
+            () = stop.cancelled() => return None,
+            result = attempt() => result,
+        };
+        match result {
+            Ok(value) => {
+                health.set(name, Kind::Readiness, None);
+                return Some(value);
+            }
+            Err(error) => {
+                let problem = format!("{error:#}");
+                tracing::error!(check = name, retry_in = ?delay, "{problem}");
+                health.set(name, Kind::Readiness, Some(problem));
+            }
+        }
+        tokio::select! {
+            () = stop.cancelled() => return None,
+            () = tokio::time::sleep(delay) => delay = (delay * 2).min(LONGEST),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn it_is_tried_until_it_works_and_says_why_it_does_not() {
+        let (health, stop, tries) = (Health::default(), CancellationToken::new(), AtomicU32::new(0));
+        let attempt = || async {
+            let (_, report) = health.report(Kind::Readiness, &[]);
+            match tries.fetch_add(1, Ordering::SeqCst) {
+                0..3 => Err(anyhow::anyhow!("no answer")),
+                _ => Ok(report),
+            }
+        };
+        let report = until_it_works("openstack", &health, &stop, attempt).await.unwrap();
+        assert!(report.contains("[-]openstack failed: no answer"), "{report}");
+        assert_eq!(tries.load(Ordering::SeqCst), 4);
+        assert!(health.report(Kind::Readiness, &[]).0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stop_ends_the_waiting() {
+        let (health, stop) = (Health::default(), CancellationToken::new());
+        let waiting = until_it_works("x", &health, &stop, || async { Err::<(), _>(anyhow::anyhow!("never")) });
+        let (result, ()) = tokio::join!(waiting, async {
+            tokio::time::sleep(Duration::from_secs(100)).await;
+            stop.cancel();
+        });
+        assert_eq!(result, None);
+    }
+}
