@@ -11,14 +11,7 @@ use super::gcfg::{Document, Entry, EntryValue, Section};
 use super::section::{
     Global, Key, LoadBalancer, LoadBalancerClass, Metadata, Networking, Route, SectionName,
 };
-use super::suggestion::nearest;
-
-/// Keys of former versions of the Go program that old files still hold.
-const FORMER_KEYS: [(SectionName, &str); 3] = [
-    (SectionName::Global, "secret-name"),
-    (SectionName::Global, "secret-namespace"),
-    (SectionName::LoadBalancer, "use-octavia"),
-];
+use super::suggestion::{self, key_names, nearest};
 
 /// A configuration that is being put together.
 #[derive(Debug, Default)]
@@ -32,8 +25,8 @@ pub(super) struct Assembly {
     headers: BTreeMap<SectionName, Origin>,
     /// Keys that have an error already: checks of the whole say nothing more about them.
     failed: BTreeSet<(SectionName, String)>,
-    /// What is accepted and does nothing.
-    without_effect: Vec<String>,
+    /// What is accepted and does nothing: sections, and their keys.
+    without_effect: BTreeMap<SectionName, BTreeSet<String>>,
     first_without_effect: Option<Origin>,
     files: Vec<String>,
     /// Whether a file, or a part of one, could not be read.
@@ -124,16 +117,31 @@ impl Assembly {
     /// Names all that is accepted and does nothing, in one warning.
     pub(super) fn report_without_effect(&mut self) {
         if self.config.metadata.search_order_given() {
-            self.without_effect.push("[Metadata] search-order".to_owned());
+            self.note_without_effect(SectionName::Metadata, Some("search-order"));
             self.first_without_effect.get_or_insert(self.origin(SectionName::Metadata, "search-order"));
         }
-        if let Some(origin) = self.first_without_effect.take() {
-            self.without_effect.sort();
-            self.without_effect.dedup();
-            let text =
-                format!("accepted, and without effect in this program: {}", self.without_effect.join(", "));
-            self.warnings.push(Warning { origin, section: None, key: None, text });
-        }
+        let Some(origin) = self.first_without_effect.take() else { return };
+        let name = |(section, keys): (&SectionName, &BTreeSet<String>)| {
+            let keys: Vec<_> = keys.iter().map(String::as_str).collect();
+            format!("[{section}] {}", keys.join(", ")).trim_end().to_owned()
+        };
+        let names: Vec<_> = self.without_effect.iter().map(name).collect();
+        let text = format!("accepted, and without effect in this program: {}", names.join("; "));
+        self.warnings.push(Warning { origin, section: None, key: None, text });
+    }
+
+    /// Puts errors and warnings into the order of the files.
+    pub(super) fn sort(&mut self) {
+        let files = &self.files;
+        let place = |origin: &Origin| (files.iter().position(|file| *file == origin.file), origin.position);
+        // What is in none of the files comes after what is.
+        let order = |origin: &Origin| (place(origin).0.is_none(), place(origin));
+        self.errors.sort_by_key(|error| order(&error.origin));
+        self.warnings.sort_by_key(|warning| order(&warning.origin));
+    }
+
+    fn note_without_effect(&mut self, section: SectionName, key: Option<&str>) {
+        self.without_effect.entry(section).or_default().extend(key.map(str::to_owned));
     }
 
     fn add_syntax_errors(&mut self, file: &str, document: &Document) {
@@ -183,7 +191,7 @@ impl Assembly {
             }
             (Some(known), None) => {
                 if known == SectionName::BlockStorage {
-                    self.without_effect.push("[BlockStorage]".to_owned());
+                    self.note_without_effect(known, None);
                     self.first_without_effect.get_or_insert(origin.clone());
                 }
                 self.headers.entry(known).or_insert(origin);
@@ -194,7 +202,7 @@ impl Assembly {
                 } else {
                     String::new()
                 };
-                self.warnings.push(warn(format!("[{known}] has no named sections: this one is ignored{hint}")));
+                self.warnings.push(warn(format!("there are no named sections of this kind: it is ignored{hint}")));
             }
         }
     }
@@ -217,7 +225,7 @@ impl Assembly {
             (SectionName::Route, None) => apply(&mut self.config.route, Route::KEYS, entry),
             (SectionName::Metadata, None) => apply(&mut self.config.metadata, Metadata::KEYS, entry),
             (SectionName::BlockStorage, None) => {
-                self.without_effect.push(format!("[BlockStorage] {}", entry.key));
+                self.note_without_effect(name, Some(&entry.key));
                 return;
             }
         };
@@ -262,26 +270,7 @@ impl Assembly {
     }
 
     fn unknown_key(&mut self, name: SectionName, place: Place<'_>) {
-        let key = &place.entry.key;
-        let former =
-            FORMER_KEYS.iter().any(|(section, former)| *section == name && former.eq_ignore_ascii_case(key));
-        if former {
-            let text = "this key of former versions has no effect any more; remove it";
-            self.warnings.push(place.warning(text.to_owned()));
-            return;
-        }
-        let elsewhere = || {
-            let holds = |section: &SectionName| {
-                key_names(*section).iter().any(|known| known.eq_ignore_ascii_case(key))
-            };
-            SectionName::ALL.into_iter().find(holds)
-        };
-        let hint = match (elsewhere(), nearest(key, key_names(name))) {
-            (Some(section), _) => format!("; it belongs into [{section}]"),
-            (None, Some(meant)) => format!("; did you mean `{meant}`?"),
-            (None, None) => String::new(),
-        };
-        self.warnings.push(place.warning(format!("this key is not known and is ignored{hint}")));
+        self.warnings.push(place.warning(suggestion::about_unknown_key(name, &place.entry.key)));
     }
 }
 
@@ -328,21 +317,5 @@ fn title(section: &Section) -> String {
     match &section.subsection {
         Some(name) => format!("{} \"{name}\"", section.name),
         None => section.name.clone(),
-    }
-}
-
-/// Names of a section's keys.
-fn key_names(section: SectionName) -> Vec<&'static str> {
-    fn names<S>(keys: &[Key<S>]) -> Vec<&'static str> {
-        keys.iter().map(|key| key.name).collect()
-    }
-    match section {
-        SectionName::Global => names(Global::KEYS),
-        SectionName::LoadBalancer => names(LoadBalancer::KEYS),
-        SectionName::LoadBalancerClass => names(LoadBalancerClass::KEYS),
-        SectionName::Networking => names(Networking::KEYS),
-        SectionName::Route => names(Route::KEYS),
-        SectionName::Metadata => names(Metadata::KEYS),
-        SectionName::BlockStorage => Vec::new(),
     }
 }

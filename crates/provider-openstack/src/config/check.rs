@@ -68,11 +68,17 @@ fn monitor(assembly: &mut Assembly) {
     }
     let (delay, timeout) = (section.monitor_delay_seconds(), section.monitor_timeout_seconds());
     if timeout > delay && delay > 0 && !assembly.has_failed(SectionName::LoadBalancer, "monitor-delay") {
-        let problem = format!(
-            "a check may take longer ({timeout}s) than the time between two checks, monitor-delay ({delay}s)"
+        let problem = format!("monitor-timeout ({timeout}s) is longer than monitor-delay ({delay}s)");
+        let fault = Fault::new(
+            problem,
+            "a check must end before the next one: raise monitor-delay or lower monitor-timeout",
         );
-        let fault = Fault::new(problem, format!("use at most `{delay}s`, or a longer monitor-delay"));
-        monitor_fault(assembly, "monitor-timeout", format!("{timeout}s"), fault);
+        let key = if assembly.is_written(SectionName::LoadBalancer, "monitor-timeout") {
+            ("monitor-timeout", timeout)
+        } else {
+            ("monitor-delay", delay)
+        };
+        monitor_fault(assembly, key.0, format!("{}s", key.1), fault);
     }
 }
 
@@ -122,6 +128,10 @@ fn address(assembly: &mut Assembly) {
 
 fn tls(assembly: &mut Assembly, environment: &dyn Environment) {
     let global = assembly.config.global.clone();
+    if global.tls_insecure == Some(true) {
+        let text = "certificates of servers are not checked: anyone on the way can read the credentials; use `ca-file`";
+        assembly.warn(SectionName::Global, "tls-insecure", text);
+    }
     for (key, other, given, other_given) in [
         ("key-file", "cert-file", global.key_file.is_some(), global.cert_file.is_some()),
         ("cert-file", "key-file", global.cert_file.is_some(), global.key_file.is_some()),

@@ -29,9 +29,6 @@ pub mod section;
 mod suggestion;
 pub mod value;
 
-#[cfg(test)]
-mod tests;
-
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -114,6 +111,7 @@ fn finish(mut assembly: Assembly) -> Result<Loaded, ConfigErrors> {
             }
         }
     }
+    assembly.sort();
     let Assembly { config, errors, warnings, .. } = assembly;
     match auth_options {
         Ok(auth_options) if errors.is_empty() => Ok(Loaded { config, auth_options, warnings }),

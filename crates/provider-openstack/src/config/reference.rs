@@ -10,7 +10,7 @@ const HEAD: &str = "\
 # cloud.conf
 
 <!-- Generated from the table of keys. To write it anew:
-     UPDATE_DOCS=1 cargo test -p openstack-ccm-provider-openstack reference -->
+     UPDATE_DOCS=1 cargo test -p openstack-ccm-provider-openstack --test config reference -->
 
 `--cloud-config` names this file. It may be given more than once: files are read in order, a later file wins per key,
 and lists grow. All errors of all files are reported at once, each with file, line, column, section, key and what to do.

@@ -1,5 +1,30 @@
 //! "Did you mean" for names that are not known.
 
+use super::section::{
+    Global, Key, LoadBalancer, LoadBalancerClass, Metadata, Networking, Route, SectionName,
+};
+
+/// Keys of former versions of the Go program that old files still hold.
+const FORMER_KEYS: [(SectionName, &str); 3] = [
+    (SectionName::Global, "secret-name"),
+    (SectionName::Global, "secret-namespace"),
+    (SectionName::LoadBalancer, "use-octavia"),
+];
+
+/// What to say about a key that its section does not know.
+pub(super) fn about_unknown_key(section: SectionName, key: &str) -> String {
+    if FORMER_KEYS.iter().any(|(of, former)| *of == section && former.eq_ignore_ascii_case(key)) {
+        return "this key of former versions has no effect any more; remove it".to_owned();
+    }
+    let holds = |other: &SectionName| key_names(*other).iter().any(|known| known.eq_ignore_ascii_case(key));
+    let hint = match (SectionName::ALL.into_iter().find(holds), nearest(key, key_names(section))) {
+        (Some(other), _) => format!("; it belongs to [{other}]"),
+        (None, Some(meant)) => format!("; did you mean `{meant}`?"),
+        (None, None) => String::new(),
+    };
+    format!("this key is not known and is ignored{hint}")
+}
+
 /// The candidate that is nearest to the name, if one is near enough to be meant. Case and the difference between
 /// `-` and `_` do not count.
 pub(super) fn nearest<'name>(
@@ -16,4 +41,20 @@ pub(super) fn nearest<'name>(
         .filter(|(distance, _)| *distance <= limit)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
+}
+
+/// Names of a section's keys.
+pub(super) fn key_names(section: SectionName) -> Vec<&'static str> {
+    fn names<S>(keys: &[Key<S>]) -> Vec<&'static str> {
+        keys.iter().map(|key| key.name).collect()
+    }
+    match section {
+        SectionName::Global => names(Global::KEYS),
+        SectionName::LoadBalancer => names(LoadBalancer::KEYS),
+        SectionName::LoadBalancerClass => names(LoadBalancerClass::KEYS),
+        SectionName::Networking => names(Networking::KEYS),
+        SectionName::Route => names(Route::KEYS),
+        SectionName::Metadata => names(Metadata::KEYS),
+        SectionName::BlockStorage => Vec::new(),
+    }
 }

@@ -53,12 +53,13 @@ fn fill_words(assembly: &mut Assembly, entry: &CloudEntry, origin: &Origin) {
         match parse_endpoint_type(text) {
             Ok(interface) => assembly.config.global.os_endpoint_type = Some(interface),
             Err(fault) => {
-                assembly.fault(SectionName::Global, "os-endpoint-type", Some(text.to_owned()), fault)
+                assembly.fault(SectionName::Global, "os-endpoint-type", Some(text.to_owned()), fault);
             }
         }
     }
-    if assembly.config.global.tls_insecure.is_none() {
-        assembly.config.global.tls_insecure = entry.verify.map(|verify| !verify);
+    if let (None, Some(verify)) = (assembly.config.global.tls_insecure, entry.verify) {
+        assembly.config.global.tls_insecure = Some(!verify);
+        assembly.set_origin(SectionName::Global, "tls-insecure", origin.clone());
     }
     let system_scope = entry.auth.as_ref().and_then(|auth| auth.system_scope.as_deref());
     assembly.config.global.system_scope = system_scope == Some("all");

@@ -109,7 +109,7 @@ impl<S> Field<S> {
             Self::Count(field) => *field(section) = count(text)?,
             Self::Unsigned(field) => *field(section) = unsigned(text)?,
             Self::Duration(field) => {
-                *field(section) = parse_duration(text).map_err(|error| not_a_duration(error, text))?
+                *field(section) = parse_duration(text).map_err(|error| not_a_duration(error, text))?;
             }
             Self::Names(field) => {
                 field(section).push(text.to_owned());

@@ -1,0 +1,207 @@
+//! clouds.yaml: which file, which entry, what it fills.
+
+use openstack_ccm_openstack_api::identity::{Credentials, Interface, Scope};
+use openstack_ccm_provider_openstack::config::Loaded;
+use rstest::rstest;
+use secrecy::ExposeSecret;
+
+use crate::environment::{DIRECTORY, LOGIN, Memory};
+
+const USE_CLOUDS: &str = "[Global]\nuse-clouds=true\n";
+
+/// An entry whose region tells where it comes from.
+fn entry(name: &str, region: &str) -> String {
+    format!(
+        "clouds:\n  {name}:\n    region_name: {region}\n    auth:\n      auth_url: https://k.example.org:5000\n      \
+         user_id: u\n      password: p\n      project_id: pr\n"
+    )
+}
+
+fn region(loaded: &Loaded) -> &str {
+    loaded.config.global.region.as_deref().unwrap()
+}
+
+#[test]
+fn an_entry_fills_what_cloud_conf_leaves_empty() {
+    let environment = Memory::with_cloud_conf(
+        "[Global]\nuse-clouds=true\nclouds-file=/etc/config/clouds.yaml\ncloud=mycloud\nauth-url=https://mine.example.org\npassword=mine\n",
+    )
+    .file(
+        "/etc/config/clouds.yaml",
+        "clouds:
+  other: {}
+  mycloud:
+    region_name: R2
+    interface: internal
+    verify: false
+    cacert: /ca.pem
+    auth:
+      auth_url: https://theirs.example.org
+      username: 007
+      password: theirs
+      project_name: no
+      project_domain_name: Default
+      user_domain_id: default
+",
+    )
+    .file("/ca.pem", "");
+    let loaded = environment.load().unwrap();
+    let (global, options) = (&loaded.config.global, &loaded.auth_options);
+    assert_eq!(options.auth_url, "https://mine.example.org");
+    assert_eq!(global.password.as_ref().unwrap().expose_secret(), "mine");
+    assert_eq!(global.username.as_deref(), Some("007"), "a number stays as it is written");
+    assert_eq!(global.tenant_name.as_deref(), Some("no"));
+    assert_eq!(global.tenant_domain_name.as_deref(), Some("Default"));
+    assert_eq!(global.user_domain_id.as_deref(), Some("default"));
+    assert_eq!((options.region.as_deref(), options.interface), (Some("R2"), Interface::Internal));
+    assert!(options.tls.insecure);
+    assert_eq!(options.tls.ca_file.as_deref(), Some("/ca.pem".as_ref()));
+}
+
+#[test]
+fn without_use_clouds_the_files_are_not_looked_at() {
+    let environment = Memory::with_cloud_conf(format!("{LOGIN}cloud=mycloud\n"))
+        .file("/etc/openstack/clouds.yaml", entry("mycloud", "R9"))
+        .variable("OS_CLOUD", "mycloud");
+    assert_eq!(environment.load().unwrap().config.global.region, None);
+}
+
+#[rstest]
+#[case::variable(&["/env.yaml", "D/clouds.yaml"], "/env.yaml")]
+#[case::working_directory(&["D/clouds.yaml", "/home/u/.config/openstack/clouds.yaml"], "D/clouds.yaml")]
+#[case::home(&["/home/u/.config/openstack/clouds.yaml", "/etc/openstack/clouds.yaml"], "/home/u/.config/openstack/clouds.yaml")]
+#[case::site(&["/etc/openstack/clouds.yaml", "D/clouds.yml"], "/etc/openstack/clouds.yaml")]
+#[case::short_ending(&["D/clouds.yml", "/etc/openstack/clouds.yml"], "D/clouds.yml")]
+fn files_are_found_in_the_order_of_the_openstack_tools(#[case] there: &[&str], #[case] taken: &str) {
+    let mut environment = Memory::with_cloud_conf(USE_CLOUDS)
+        .variable("HOME", "/home/u")
+        .variable("OS_CLIENT_CONFIG_FILE", "/env.yaml");
+    for path in there {
+        environment = environment.file(&path.replace('D', DIRECTORY), entry("c", &format!("'{path}'")));
+    }
+    assert_eq!(region(&environment.load().unwrap()), taken);
+}
+
+#[test]
+fn clouds_file_wins_over_the_variable() {
+    let environment = Memory::with_cloud_conf("[Global]\nuse-clouds=true\nclouds-file=/key.yaml\n")
+        .variable("OS_CLIENT_CONFIG_FILE", "/env.yaml")
+        .file("/env.yaml", entry("c", "env"))
+        .file("/key.yaml", entry("c", "key"));
+    assert_eq!(region(&environment.load().unwrap()), "key");
+}
+
+#[test]
+fn a_clouds_file_that_is_missing_is_named() {
+    let environment = Memory::with_cloud_conf("[Global]\nuse-clouds=true\nclouds-file=/key.yaml\n")
+        .file("/etc/openstack/clouds.yaml", entry("c", "site"));
+    let loaded = environment.load().unwrap();
+    assert_eq!(region(&loaded), "site");
+    assert!(
+        loaded.warnings[0].to_string().contains("clouds-file: this file does not exist"),
+        "{:?}",
+        loaded.warnings
+    );
+}
+
+#[test]
+fn the_entry_is_named_by_the_key_or_the_variable_or_alone() {
+    let two = format!("{}{}", entry("a", "A"), &entry("b", "B")["clouds:\n".len()..]);
+    let with = |key: &str| {
+        Memory::with_cloud_conf(format!("{USE_CLOUDS}{key}")).file("/etc/openstack/clouds.yaml", two.clone())
+    };
+    assert_eq!(region(&with("cloud=b\n").variable("OS_CLOUD", "a").load().unwrap()), "B");
+    assert_eq!(region(&with("").variable("OS_CLOUD", "a").load().unwrap()), "A");
+    insta::assert_snapshot!(with("").load().unwrap_err(), @"
+    the cloud configuration has an error:
+      cloud.conf:2:1: [Global] use-clouds: /etc/openstack/clouds.yaml does not say which entry to use: it has `a`, `b`; set `cloud` to one of its entries
+    ");
+    insta::assert_snapshot!(with("cloud=c\n").load().unwrap_err(), @r#"
+    the cloud configuration has an error:
+      cloud.conf:3:1: [Global] cloud = "c": /etc/openstack/clouds.yaml has no such entry; use one that is there: it has `a`, `b`
+    "#);
+    insta::assert_snapshot!(with("").variable("OS_CLOUD", "c").load().unwrap_err(), @"
+    the cloud configuration has an error:
+      cloud.conf:2:1: [Global] use-clouds: OS_CLOUD names the entry `c`, which /etc/openstack/clouds.yaml does not have; set `cloud`, or correct OS_CLOUD: the file has `a`, `b`
+    ");
+}
+
+#[test]
+fn no_file_at_all_names_the_places() {
+    insta::assert_snapshot!(Memory::with_cloud_conf(USE_CLOUDS).variable("HOME", "/h").load().unwrap_err(), @"
+    the cloud configuration has an error:
+      cloud.conf:2:1: [Global] use-clouds: there is no clouds.yaml in /work-here, /h/.config/openstack, /etc/openstack; name it by `clouds-file`, or set `use-clouds = false`
+    ");
+}
+
+#[test]
+fn a_file_that_is_no_yaml_names_the_place() {
+    let environment =
+        Memory::with_cloud_conf(USE_CLOUDS).file("/etc/openstack/clouds.yaml", "clouds:\n  a: [\n");
+    insta::assert_snapshot!(environment.load().unwrap_err(), @"
+    the cloud configuration has an error:
+      cloud.conf:2:1: [Global] use-clouds: /etc/openstack/clouds.yaml:2:6 is not a clouds.yaml; correct the YAML: text values under `clouds: <name>:`, no tabs, no key twice
+    ");
+}
+
+#[test]
+fn secure_yaml_lies_over_and_the_public_profile_under_the_entry() {
+    let environment = Memory::with_cloud_conf(USE_CLOUDS)
+        .file("/etc/openstack/clouds.yaml", "clouds:\n  c:\n    profile: vendor\n    region_name: mine\n    auth: {user_id: u, project_id: p, password: old}\n")
+        .file("/etc/openstack/secure.yaml", "clouds:\n  c:\n    auth: {password: new}\n")
+        .file("/etc/openstack/clouds-public.yaml", "public-clouds:\n  vendor:\n    region_name: theirs\n    auth: {auth_url: 'https://vendor.example.org'}\n");
+    let loaded = environment.load().unwrap();
+    assert_eq!(region(&loaded), "mine");
+    assert_eq!(loaded.auth_options.auth_url, "https://vendor.example.org");
+    assert_eq!(loaded.config.global.password.unwrap().expose_secret(), "new");
+}
+
+#[test]
+fn a_profile_that_nobody_has_is_an_error() {
+    let environment = Memory::with_cloud_conf(USE_CLOUDS)
+        .file("/etc/openstack/clouds.yaml", "clouds:\n  c:\n    profile: vendor\n");
+    insta::assert_snapshot!(environment.load().unwrap_err(), @"
+    the cloud configuration has an error:
+      cloud.conf:2:1: [Global] use-clouds: /etc/openstack/clouds.yaml names the profile `vendor`, which no clouds-public.yaml has; remove the profile, or add the clouds-public.yaml with it
+    ");
+}
+
+#[test]
+fn auth_type_and_system_scope_decide_the_log_in() {
+    let yaml = |auth_type: &str| {
+        format!(
+            "clouds:\n  c:\n    auth_type: {auth_type}\n    auth: {{auth_url: 'http://k', user_id: u, password: p, system_scope: all, \
+                 application_credential_id: a, application_credential_secret: s}}\n"
+        )
+    };
+    let load = |auth_type: &str| {
+        Memory::with_cloud_conf(USE_CLOUDS).file("/etc/openstack/clouds.yaml", yaml(auth_type)).load()
+    };
+    let options = load("v3applicationcredential").unwrap().auth_options;
+    assert!(matches!(options.credentials, Credentials::ApplicationCredential { .. }));
+    assert_eq!(options.scope, Scope::Unscoped, "an application credential brings its scope");
+    let options = load("v3password").unwrap().auth_options;
+    assert!(matches!(options.credentials, Credentials::Password { .. }));
+    assert_eq!(options.scope, Scope::System);
+    insta::assert_snapshot!(load("v3oidcpassword").unwrap_err(), @r#"
+    the cloud configuration has an error:
+      /etc/openstack/clouds.yaml (entry `c`): [Global] auth_type = "v3oidcpassword": this kind of log-in is not supported; use `v3password`, `v3applicationcredential` or `v3token`
+    "#);
+}
+
+#[rstest]
+#[case("interface: publicURL", false)]
+#[case("endpoint_type: admin\n    interface: publicURL", true)]
+#[case("interface: ''", true)]
+fn endpoint_types_are_exact_words(#[case] line: &str, #[case] accepted: bool) {
+    let yaml = entry("c", &format!("R\n    {line}"));
+    let result = Memory::with_cloud_conf(USE_CLOUDS).file("/etc/openstack/clouds.yaml", yaml).load();
+    assert_eq!(result.is_ok(), accepted, "{result:?}");
+}
+
+#[test]
+fn empty_values_of_the_entry_fill_nothing() {
+    let yaml = entry("c", "''");
+    let loaded = Memory::with_cloud_conf(USE_CLOUDS).file("/etc/openstack/clouds.yaml", yaml).load().unwrap();
+    assert_eq!(loaded.config.global.region, None);
+}

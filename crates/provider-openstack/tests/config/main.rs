@@ -1,0 +1,13 @@
+//! The configuration, from files to typed sections and a log-in.
+
+// Helpers of tests say what they expect by panicking, as the tests do.
+#![allow(clippy::unwrap_used)]
+
+mod clouds;
+mod dialect;
+mod environment;
+mod loading;
+mod login;
+mod messages;
+mod reference;
+mod secrets;
