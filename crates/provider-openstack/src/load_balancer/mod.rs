@@ -6,6 +6,12 @@
 //! | [`plan`] | the difference, as steps in an order that is right wherever it stops |
 //! | [`step`] | the steps: one call to the cloud each |
 
+mod apply;
+mod failure;
 pub mod model;
+mod observe;
 pub mod plan;
+mod poller;
+mod resolve;
 pub mod step;
+mod turns;

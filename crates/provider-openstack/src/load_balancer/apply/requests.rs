@@ -1,0 +1,190 @@
+//! The parts of steps as bodies of requests.
+
+use std::net::IpAddr;
+
+use openstack_ccm_openstack_api::change::Change;
+use openstack_ccm_openstack_api::octavia::{
+    CreateHealthMonitor, CreateListener, CreateLoadBalancer, CreatePool, DefaultPool, MemberSpec,
+    SessionPersistence, SessionPersistenceType, UpdateHealthMonitor, UpdateListener, UpdatePool,
+};
+
+use crate::load_balancer::model::Tags;
+use crate::load_balancer::model::listener::{ListenerAttributes, ListenerSpec};
+use crate::load_balancer::model::member::Member;
+use crate::load_balancer::model::monitor::{MonitorAttributes, MonitorSpec};
+use crate::load_balancer::model::pool::{PoolAttributes, PoolSpec};
+use crate::load_balancer::model::tree::{DesiredListener, DesiredPool, LoadBalancerSpec};
+use crate::load_balancer::step::{ListenerChanges, MonitorChanges, PoolChanges};
+
+pub(super) fn list(tags: &Tags) -> Vec<String> {
+    tags.iter().cloned().collect()
+}
+
+pub(super) fn load_balancer(spec: &LoadBalancerSpec, listeners: &[DesiredListener]) -> CreateLoadBalancer {
+    let LoadBalancerSpec { name, description, provider, vip, flavor_id, availability_zone, tags } = spec;
+    CreateLoadBalancer {
+        name: name.clone(),
+        description: Some(description.clone()),
+        provider: provider.clone(),
+        tags: list(tags),
+        flavor_id: flavor_id.clone(),
+        availability_zone: availability_zone.clone(),
+        vip_port_id: vip.port_id.clone(),
+        vip_subnet_id: vip.subnet_id.clone(),
+        vip_network_id: vip.network_id.clone(),
+        vip_address: vip.address.map(|address| address.to_string()),
+        listeners: listeners.iter().map(listener_with_pool).collect(),
+        ..CreateLoadBalancer::default()
+    }
+}
+
+fn listener_with_pool(desired: &DesiredListener) -> CreateListener {
+    let DesiredListener { listener: spec, pool: default_pool } = desired;
+    let mut body = listener(spec);
+    body.default_pool = Some(DefaultPool::New(Box::new(pool_with_members(default_pool))));
+    body
+}
+
+fn pool_with_members(desired: &DesiredPool) -> CreatePool {
+    let mut body = pool(&desired.pool);
+    body.members = desired.members.iter().map(member).collect();
+    body.health_monitor = desired.monitor.as_ref().map(monitor);
+    body
+}
+
+pub(super) fn listener(spec: &ListenerSpec) -> CreateListener {
+    let ListenerSpec { name, protocol, port, attributes, tags } = spec;
+    let ListenerAttributes { connection_limit, timeouts, insert_headers, allowed_cidrs, tls_container_ref } =
+        attributes;
+    let mut body = CreateListener::new(name, protocol.clone(), *port);
+    body.connection_limit = Some(*connection_limit);
+    body.timeout_client_data = timeouts.map(|timeouts| timeouts.client_data);
+    body.timeout_member_connect = timeouts.map(|timeouts| timeouts.member_connect);
+    body.timeout_member_data = timeouts.map(|timeouts| timeouts.member_data);
+    body.timeout_tcp_inspect = timeouts.map(|timeouts| timeouts.tcp_inspect);
+    body.insert_headers.clone_from(insert_headers);
+    body.allowed_cidrs = allowed_cidrs.iter().flatten().map(ToString::to_string).collect();
+    body.default_tls_container_ref.clone_from(tls_container_ref);
+    body.tags = list(tags);
+    body
+}
+
+pub(super) fn listener_changes(changes: &ListenerChanges) -> UpdateListener {
+    let ListenerChanges {
+        connection_limit,
+        timeout_client_data,
+        timeout_member_connect,
+        timeout_member_data,
+        timeout_tcp_inspect,
+        insert_headers,
+        allowed_cidrs,
+        tls_container_ref,
+        tags,
+    } = changes;
+    UpdateListener {
+        connection_limit: *connection_limit,
+        timeout_client_data: *timeout_client_data,
+        timeout_member_connect: *timeout_member_connect,
+        timeout_member_data: *timeout_member_data,
+        timeout_tcp_inspect: *timeout_tcp_inspect,
+        insert_headers: insert_headers.clone(),
+        allowed_cidrs: allowed_cidrs
+            .as_ref()
+            .map_or(Change::Keep, |cidrs| Change::Set(cidrs.iter().map(ToString::to_string).collect())),
+        default_tls_container_ref: tls_container_ref.clone().map_or(Change::Keep, Change::Set),
+        tags: tags.as_ref().map(list),
+        ..UpdateListener::default()
+    }
+}
+
+pub(super) fn default_pool(pool_id: &str) -> UpdateListener {
+    UpdateListener { default_pool_id: Change::Set(pool_id.to_owned()), ..UpdateListener::default() }
+}
+
+pub(super) fn pool(spec: &PoolSpec) -> CreatePool {
+    let PoolSpec { name, protocol, attributes, tags } = spec;
+    let PoolAttributes { lb_algorithm, session_persistence } = attributes;
+    let mut body = CreatePool::new(name, protocol.clone(), lb_algorithm.clone());
+    body.session_persistence = session_persistence.clone().map(persistence);
+    body.tags = list(tags);
+    body
+}
+
+pub(super) fn pool_changes(changes: &PoolChanges) -> UpdatePool {
+    let PoolChanges { lb_algorithm, session_persistence, tags } = changes;
+    UpdatePool {
+        lb_algorithm: lb_algorithm.clone(),
+        session_persistence: match session_persistence {
+            Change::Keep => Change::Keep,
+            Change::Set(kind) => Change::Set(persistence(kind.clone())),
+            Change::Clear => Change::Clear,
+        },
+        tags: tags.as_ref().map(list),
+        ..UpdatePool::default()
+    }
+}
+
+fn persistence(kind: SessionPersistenceType) -> SessionPersistence {
+    SessionPersistence { kind, ..SessionPersistence::source_ip() }
+}
+
+/// A member with every attribute that a batch would otherwise put back to its default. Defaults are left out, as in
+/// what earlier controllers sent.
+pub(super) fn member(member: &Member) -> MemberSpec {
+    let Member {
+        name,
+        address,
+        port,
+        subnet_id,
+        monitor_port,
+        monitor_address,
+        weight,
+        backup,
+        admin_state_up,
+    } = member;
+    MemberSpec {
+        address: address.to_string(),
+        protocol_port: *port,
+        name: Some(name.clone()),
+        subnet_id: subnet_id.clone(),
+        monitor_port: *monitor_port,
+        monitor_address: monitor_address.as_ref().map(IpAddr::to_string),
+        weight: (*weight != 1).then_some(*weight),
+        backup: backup.then_some(true),
+        admin_state_up: (!admin_state_up).then_some(false),
+        tags: None,
+    }
+}
+
+pub(super) fn monitor(spec: &MonitorSpec) -> CreateHealthMonitor {
+    let MonitorSpec { name, kind, attributes, tags } = spec;
+    let MonitorAttributes { delay, timeout, max_retries, max_retries_down, http } = attributes;
+    CreateHealthMonitor {
+        name: name.clone(),
+        kind: kind.clone(),
+        delay: *delay,
+        timeout: *timeout,
+        max_retries: *max_retries,
+        max_retries_down: Some(*max_retries_down),
+        pool_id: None,
+        url_path: http.as_ref().map(|http| http.path.clone()),
+        http_method: http.as_ref().map(|http| http.method.clone()),
+        expected_codes: http.as_ref().map(|http| http.codes.clone()),
+        tags: list(tags),
+    }
+}
+
+pub(super) fn monitor_changes(changes: &MonitorChanges) -> UpdateHealthMonitor {
+    let MonitorChanges { delay, timeout, max_retries, max_retries_down, http, tags } = changes;
+    UpdateHealthMonitor {
+        name: None,
+        delay: *delay,
+        timeout: *timeout,
+        max_retries: *max_retries,
+        max_retries_down: *max_retries_down,
+        url_path: http.as_ref().map(|http| http.path.clone()),
+        http_method: http.as_ref().map(|http| http.method.clone()),
+        expected_codes: http.as_ref().map(|http| http.codes.clone()),
+        tags: tags.as_ref().map(list),
+    }
+}

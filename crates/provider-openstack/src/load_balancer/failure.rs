@@ -1,0 +1,245 @@
+//! Errors of OpenStack calls as failures of a pass: the class that chooses what happens next, and a message that
+//! tells the user what to do.
+
+use std::error::Error;
+use std::fmt::Display;
+
+use openstack_ccm_core::failure::{Failure, FailureClass};
+use openstack_ccm_openstack_api::error::{ApiError, ConflictCause, ErrorKind};
+
+/// What it means when the cloud says that an object does not exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Missing {
+    /// The user named an object that is not there.
+    Input,
+    /// The object was there when the pass looked; somebody was faster. The next pass looks again.
+    Race,
+}
+
+/// The failure of a pass whose call failed while `doing` something, for example `creating the floating IP`.
+pub(super) fn of_call(error: &ApiError, doing: impl Display, missing: Missing) -> Failure {
+    let kind = error.kind();
+    let mut message = format!("{doing}: {}", chain(error));
+    if let Some(advice) = advice(kind, error) {
+        message.push_str("; ");
+        message.push_str(&advice);
+    }
+    let mut failure = Failure::new(class(kind, missing), message);
+    failure.retry_after = error.retry_after();
+    failure
+}
+
+/// The class of an error kind.
+fn class(kind: ErrorKind, missing: Missing) -> FailureClass {
+    match kind {
+        ErrorKind::NotFound => match missing {
+            Missing::Input => FailureClass::UserInput,
+            Missing::Race => FailureClass::Busy,
+        },
+        ErrorKind::Conflict(ConflictCause::Immutable | ConflictCause::Stale) => FailureClass::Busy,
+        // Another object is in the way (address in use, port taken): repeating soon does not help, and each refused
+        // creation of a load balancer may cost an address of the subnet.
+        ErrorKind::Conflict(ConflictCause::Other) | ErrorKind::BadRequest | ErrorKind::NoEndpoint => {
+            FailureClass::UserInput
+        }
+        ErrorKind::Quota => FailureClass::Quota,
+        ErrorKind::Policy | ErrorKind::Unauthorized => FailureClass::Auth,
+        ErrorKind::RateLimited | ErrorKind::Unavailable | ErrorKind::LostAnswer | ErrorKind::ServerFault => {
+            FailureClass::Unavailable
+        }
+        ErrorKind::Decode => FailureClass::Bug,
+    }
+}
+
+/// What the user can do about it.
+fn advice(kind: ErrorKind, error: &ApiError) -> Option<String> {
+    match kind {
+        ErrorKind::Quota => Some(quota_advice(error)),
+        ErrorKind::Policy => Some(policy_advice(error).to_owned()),
+        ErrorKind::Unauthorized => {
+            Some("check the credentials in cloud.conf and whether they have expired".to_owned())
+        }
+        ErrorKind::NotFound => missing_advice(error).map(str::to_owned),
+        ErrorKind::Conflict(_)
+        | ErrorKind::BadRequest
+        | ErrorKind::NoEndpoint
+        | ErrorKind::RateLimited
+        | ErrorKind::Unavailable
+        | ErrorKind::LostAnswer
+        | ErrorKind::ServerFault
+        | ErrorKind::Decode => None,
+    }
+}
+
+fn quota_advice(error: &ApiError) -> String {
+    let resource = error.fault().and_then(|fault| quota_resource(&fault.message));
+    let resource = resource.map_or_else(|| "this kind of object".to_owned(), |name| format!("{name:?}"));
+    format!("the project's quota of {resource} is used up: have it raised, or delete what is not needed")
+}
+
+/// The resource in Octavia's `Quota has been met for resources: Load Balancer` and in Neutron's
+/// `Quota exceeded for resources: ['floatingip'].`
+fn quota_resource(message: &str) -> Option<&str> {
+    let (_, resources) = message.split_once("for resources:")?;
+    let name = resources.trim_matches(|letter: char| letter.is_whitespace() || "[]'\".".contains(letter));
+    (!name.is_empty()).then_some(name)
+}
+
+fn policy_advice(error: &ApiError) -> &'static str {
+    let call = error.call();
+    if call.starts_with("loadbalancer") {
+        "the user of cloud.conf needs the role load-balancer_member (or member, where the cloud uses the default \
+         policy) in the project"
+    } else if call.starts_with("floating_ip_create") {
+        "choosing the address of a floating IP is a right of administrators on most clouds: have the floating IP \
+         created for the project, or remove spec.loadBalancerIP"
+    } else if call.starts_with("container") || call.starts_with("secret") {
+        "the user of cloud.conf needs the role creator in the project, or an ACL on the TLS container"
+    } else {
+        "the user of cloud.conf needs the role member in the project"
+    }
+}
+
+fn missing_advice(error: &ApiError) -> Option<&'static str> {
+    (error.fault()?.name.as_deref() == Some("ExternalGatewayForFloatingIPNotFound")).then_some(
+        "connect the subnet of the load balancer to a router whose gateway is on the floating network",
+    )
+}
+
+/// The error and its causes in one line.
+pub(super) fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use openstack_ccm_openstack_api::client::{Client, ClientSettings, RetryPolicy};
+    use openstack_ccm_openstack_api::neutron::{CreateFloatingIp, Neutron};
+    use openstack_ccm_openstack_api::octavia::{LoadBalancerFilter, Octavia};
+    use openstack_ccm_openstack_api::transport::{FnTransport, Response};
+    use rstest::rstest;
+
+    use super::*;
+
+    fn client(status: u16, body: &'static str) -> Client {
+        let transport = FnTransport::new(move |_| async move {
+            let mut answer = http::Response::new(bytes::Bytes::from_static(body.as_bytes()));
+            *answer.status_mut() = http::StatusCode::from_u16(status).expect("a status");
+            answer.headers_mut().insert("retry-after", http::HeaderValue::from_static("7"));
+            Ok(Response::from(answer))
+        });
+        let settings = ClientSettings { retry: RetryPolicy::never(), ..ClientSettings::default() };
+        Client::new(std::sync::Arc::new(transport), settings)
+    }
+
+    async fn octavia_says(status: u16, body: &'static str) -> Failure {
+        let octavia = Octavia::new(client(status, body));
+        let error = octavia.list_load_balancers(&LoadBalancerFilter::default()).await.expect_err("a failure");
+        of_call(&error, "creating the load balancer", Missing::Input)
+    }
+
+    async fn neutron_says(status: u16, body: &'static str) -> Failure {
+        let neutron = Neutron::new(client(status, body));
+        let error = neutron.create_floating_ip(&CreateFloatingIp::default()).await.expect_err("a failure");
+        of_call(&error, "creating the floating IP", Missing::Input)
+    }
+
+    #[rstest]
+    #[case::quota(
+        403,
+        r#"{"faultstring":"Quota has been met for resources: Load Balancer"}"#,
+        FailureClass::Quota,
+        r#"quota of "Load Balancer" is used up"#
+    )]
+    #[case::neutron_quota_quoted(
+        409,
+        r#"{"faultstring":"The VIP IP address is already in use: Quota exceeded for resources: ['port']."}"#,
+        FailureClass::Quota,
+        r#"quota of "port" is used up"#
+    )]
+    #[case::role(
+        403,
+        r#"{"faultstring":"Policy does not allow this request to be performed."}"#,
+        FailureClass::Auth,
+        "role load-balancer_member"
+    )]
+    #[case::lock(
+        409,
+        r#"{"faultstring":"Load Balancer x is immutable and cannot be updated."}"#,
+        FailureClass::Busy,
+        "immutable"
+    )]
+    #[case::address_taken(
+        409,
+        r#"{"faultstring":"The VIP IP address is already in use: 10.0.0.9"}"#,
+        FailureClass::UserInput,
+        "already in use"
+    )]
+    #[case::subnet(
+        400,
+        r#"{"faultstring":"Subnet x not found."}"#,
+        FailureClass::UserInput,
+        "Subnet x not found"
+    )]
+    #[case::credentials(401, "{}", FailureClass::Auth, "check the credentials")]
+    #[case::fault(500, r#"{"faultstring":"boom"}"#, FailureClass::Unavailable, "boom")]
+    #[tokio::test(start_paused = true)]
+    async fn a_refusal_of_octavia_says_what_to_do(
+        #[case] status: u16,
+        #[case] body: &'static str,
+        #[case] class: FailureClass,
+        #[case] text: &str,
+    ) {
+        let failure = octavia_says(status, body).await;
+        assert_eq!(failure.class, class);
+        assert!(failure.message.starts_with("creating the load balancer: "), "{failure}");
+        assert!(failure.message.contains(text), "{failure}");
+    }
+
+    #[rstest]
+    #[case::quota(409, r#"{"NeutronError":{"type":"OverQuota","message":"Quota exceeded for resources: ['floatingip'].","detail":""}}"#,
+        FailureClass::Quota, r#"quota of "floatingip" is used up"#)]
+    #[case::chosen_address(
+        403,
+        r#"{"NeutronError":{"type":"PolicyNotAuthorized","message":"no","detail":""}}"#,
+        FailureClass::Auth,
+        "remove spec.loadBalancerIP"
+    )]
+    #[case::no_router(
+        404,
+        r#"{"NeutronError":{"type":"ExternalGatewayForFloatingIPNotFound","message":"no","detail":""}}"#,
+        FailureClass::UserInput,
+        "connect the subnet of the load balancer to a router"
+    )]
+    #[case::network(404, r#"{"NeutronError":{"type":"NetworkNotFound","message":"Network x could not be found.","detail":""}}"#,
+        FailureClass::UserInput, "Network x could not be found.")]
+    #[tokio::test(start_paused = true)]
+    async fn a_refusal_of_neutron_says_what_to_do(
+        #[case] status: u16,
+        #[case] body: &'static str,
+        #[case] class: FailureClass,
+        #[case] text: &str,
+    ) {
+        let failure = neutron_says(status, body).await;
+        assert_eq!(failure.class, class);
+        assert!(failure.message.contains(text), "{failure}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_delay_that_the_cloud_asks_for_is_kept() {
+        let failure = octavia_says(503, "{}").await;
+        assert_eq!(
+            (failure.class, failure.retry_after),
+            (FailureClass::Unavailable, Some(Duration::from_secs(7)))
+        );
+    }
+}

@@ -1,0 +1,3 @@
+//! Reads what is there.
+
+mod convert;

@@ -1,0 +1,196 @@
+use std::collections::BTreeMap;
+
+use openstack_ccm_openstack_api::client::{Client, ClientSettings, RetryPolicy};
+use openstack_ccm_openstack_api::transport::{FnTransport, Response};
+use tokio::task::JoinHandle;
+
+use super::*;
+
+/// An Octavia that only lists, and remembers when and how it was asked.
+#[derive(Clone, Default)]
+struct FakeOctavia {
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    statuses: BTreeMap<String, &'static str>,
+    failing: bool,
+    asked: Vec<(Duration, String)>,
+}
+
+impl FakeOctavia {
+    fn set(&self, id: &str, status: &'static str) {
+        self.state.lock().unwrap().statuses.insert(id.to_owned(), status);
+    }
+
+    fn fail(&self, failing: bool) {
+        self.state.lock().unwrap().failing = failing;
+    }
+
+    /// Seconds at which it was asked since `start`.
+    fn asked(&self) -> Vec<(u64, String)> {
+        let state = self.state.lock().unwrap();
+        state.asked.iter().map(|(at, query)| (at.as_secs(), query.clone())).collect()
+    }
+
+    fn client(&self) -> Client {
+        let (state, start) = (Arc::clone(&self.state), Instant::now());
+        let transport = FnTransport::new(move |request| {
+            let mut state = state.lock().unwrap();
+            let query = request.path_and_query();
+            state.asked.push((start.elapsed(), query.trim_start_matches("/v2.0/lbaas/").to_owned()));
+            let list: Vec<String> = state
+                .statuses
+                .iter()
+                .map(|(id, status)| {
+                    format!(r#"{{"id":"{id}","provisioning_status":"{status}","operating_status":"ONLINE"}}"#)
+                })
+                .collect();
+            let body = format!(r#"{{"loadbalancers":[{}]}}"#, list.join(","));
+            let mut answer = http::Response::new(bytes::Bytes::from(body));
+            if state.failing {
+                *answer.status_mut() = http::StatusCode::INTERNAL_SERVER_ERROR;
+            }
+            async move { Ok(Response::from(answer)) }
+        });
+        let settings = ClientSettings { retry: RetryPolicy::never(), ..ClientSettings::default() };
+        Client::new(Arc::new(transport), settings)
+    }
+}
+
+#[derive(Default)]
+struct Woken(Mutex<Vec<String>>);
+
+impl Wake for Woken {
+    fn wake(&self, key: &ServiceKey) {
+        self.0.lock().unwrap().push(key.to_string());
+    }
+}
+
+struct Rig {
+    octavia: FakeOctavia,
+    watchlist: Watchlist,
+    woken: Arc<Woken>,
+    shutdown: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+fn rig() -> Rig {
+    let (octavia, watchlist, woken) =
+        (FakeOctavia::default(), Watchlist::default(), Arc::new(Woken::default()));
+    let wake: Arc<dyn Wake> = Arc::clone(&woken) as _;
+    let api = Octavia::new(octavia.client());
+    let poller = Poller::new(api, watchlist.clone(), wake, PollInterval::default());
+    let shutdown = CancellationToken::new();
+    let task = tokio::spawn(poller.run(shutdown.clone()));
+    Rig { octavia, watchlist, woken, shutdown, task }
+}
+
+impl Rig {
+    fn watch(&self, id: &str, service: &str) {
+        self.watchlist.watch(id, Some("project"), &ServiceKey::new("default", service));
+    }
+
+    fn woken(&self) -> Vec<String> {
+        std::mem::take(&mut *self.woken.0.lock().unwrap())
+    }
+}
+
+async fn pass(seconds: u64) {
+    tokio::time::sleep(Duration::from_secs(seconds)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_asked_while_nothing_is_pending() {
+    let rig = rig();
+    pass(3600).await;
+    assert_eq!(rig.octavia.asked(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_service_of_a_finished_load_balancer_is_woken_once() {
+    let rig = rig();
+    rig.octavia.set("lb", "PENDING_UPDATE");
+    rig.watch("lb", "web");
+    rig.watch("lb", "web2");
+    pass(10).await;
+    assert_eq!(rig.woken(), [""; 0]);
+    rig.octavia.set("lb", "ACTIVE");
+    pass(10).await;
+    assert_eq!(rig.woken(), ["default/web", "default/web2"]);
+    let calls = rig.octavia.asked().len();
+    pass(3600).await;
+    assert_eq!((rig.woken().len(), rig.octavia.asked().len()), (0, calls), "it goes on for nothing");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_load_balancer_that_is_gone_or_failed_wakes_too() {
+    let rig = rig();
+    rig.octavia.set("failed", "ERROR");
+    rig.watch("gone", "web");
+    rig.watch("failed", "web2");
+    pass(2).await;
+    assert_eq!(rig.woken(), ["default/web2", "default/web"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_call_serves_all_and_slows_down_gently() {
+    let rig = rig();
+    for number in 0..50 {
+        let id = format!("lb-{number}");
+        rig.octavia.set(&id, "PENDING_CREATE");
+        rig.watch(&id, &id);
+    }
+    pass(20).await;
+    let asked = rig.octavia.asked();
+    assert!(asked.iter().all(|(_, query)| query == "loadbalancers?project_id=project"), "{asked:?}");
+    let seconds: Vec<u64> = asked.iter().map(|(at, _)| *at).collect();
+    assert_eq!(seconds, [1, 2, 3, 5, 7, 9, 12, 16]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stuck_load_balancer_does_not_delay_another() {
+    let rig = rig();
+    rig.octavia.set("stuck", "PENDING_UPDATE");
+    rig.watch("stuck", "stuck");
+    pass(3600).await;
+    rig.octavia.set("quick", "ACTIVE");
+    rig.watch("quick", "quick");
+    pass(2).await;
+    assert_eq!(rig.woken(), ["default/quick"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_octavia_that_fails_is_asked_less_and_less_and_then_again() {
+    let rig = rig();
+    rig.octavia.fail(true);
+    rig.octavia.set("lb", "ACTIVE");
+    rig.watch("lb", "web");
+    pass(65).await;
+    let seconds: Vec<u64> = rig.octavia.asked().iter().map(|(at, _)| *at).collect();
+    assert_eq!(seconds, [1, 3, 7, 15, 31, 61]);
+    rig.octavia.fail(false);
+    pass(30).await;
+    assert_eq!(rig.woken(), ["default/web"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_from_before_the_registration_wakes_nobody() {
+    let watchlist = Watchlist::default();
+    let asked = Instant::now();
+    watchlist.watch("lb", None, &ServiceKey::new("default", "web"));
+    assert!(watchlist.finished(&[], asked).is_empty());
+    pass(1).await;
+    assert_eq!(watchlist.finished(&[], Instant::now()).len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_ends_at_shutdown() {
+    let rig = rig();
+    rig.octavia.set("lb", "PENDING_UPDATE");
+    rig.watch("lb", "web");
+    pass(5).await;
+    rig.shutdown.cancel();
+    rig.task.await.expect("it ends without a panic");
+}
