@@ -130,7 +130,7 @@ fn the_entry_is_named_by_the_key_or_the_variable_or_alone() {
 fn no_file_at_all_names_the_places() {
     insta::assert_snapshot!(Memory::with_cloud_conf(USE_CLOUDS).variable("HOME", "/h").load().unwrap_err(), @"
     the cloud configuration has an error:
-      cloud.conf:2:1: [Global] use-clouds: there is no clouds.yaml in /work-here, /h/.config/openstack, /etc/openstack; name it by `clouds-file`, or set `use-clouds = false`
+      cloud.conf:2:1: [Global] use-clouds: there is no clouds.yaml in /here, /h/.config/openstack, /etc/openstack; name it by `clouds-file`, or set `use-clouds = false`
     ");
 }
 

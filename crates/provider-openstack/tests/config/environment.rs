@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use openstack_ccm_provider_openstack::config::{ConfigErrors, Environment, Loaded, load};
 
 /// Working directory of the environment.
-pub(crate) const DIRECTORY: &str = "/work-here";
+pub(crate) const DIRECTORY: &str = "/here";
 
 #[derive(Default)]
 pub(crate) struct Memory {
