@@ -20,7 +20,7 @@ impl fmt::Display for MemberKey {
 
 /// A member with all its attributes, so that none falls back to its default in a batch.
 ///
-/// Compared are key, name, `monitor_port` and `monitor_address`. Subnet, weight, `backup` and `admin_state_up` of a
+/// Compared are key, name and `monitor_port`. Subnet, `monitor_address`, weight, `backup` and `admin_state_up` of a
 /// member that is there already are an administrator's, and kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {

@@ -87,6 +87,8 @@ pub struct ReleaseTerms {
     pub floating_ip_tags: Tags,
     /// `keep-floatingip`: leave the floating IP.
     pub keep_floating_ip: bool,
+    /// The user's own VIP port (`port-id`). It outlives the load balancer, with the floating IP on it.
+    pub vip_port_id: Option<String>,
     /// Whether the load balancer is deleted with its children in one call, or child by child before.
     pub cascade: bool,
 }

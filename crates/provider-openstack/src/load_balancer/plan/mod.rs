@@ -4,6 +4,17 @@
 //! process dies there. Octavia locks a load balancer with each change, so a pass applies the steps up to and with the
 //! first one that locks, and the next pass plans afresh from a new observation.
 
+mod children;
+mod draft;
+mod floating_ip;
+mod listener;
+mod members;
+mod monitor;
+mod pool;
+mod port;
+mod release;
+mod serve;
+
 use std::fmt;
 use std::net::IpAddr;
 
@@ -11,7 +22,11 @@ use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
+use super::model::observed::ObservedLoadBalancer;
 use super::step::Step;
+
+pub use release::release;
+pub use serve::serve;
 
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +65,12 @@ pub struct Wait {
     pub id: String,
     /// What it is in.
     pub status: ProvisioningStatus,
+}
+
+impl Wait {
+    fn load_balancer(load_balancer: &ObservedLoadBalancer) -> Self {
+        Self { kind: "load balancer", id: load_balancer.id.clone(), status: load_balancer.status.clone() }
+    }
 }
 
 impl Plan {

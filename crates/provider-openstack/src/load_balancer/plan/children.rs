@@ -1,0 +1,67 @@
+//! Questions about all that hangs on a load balancer, and the removal of what is ours and not wanted.
+
+use std::collections::BTreeSet;
+
+use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
+
+use super::Wait;
+use super::draft::Draft;
+use crate::load_balancer::model::listener::ListenerKey;
+use crate::load_balancer::model::observed::{Children, ObservedPool};
+use crate::load_balancer::step::Step;
+
+/// Whether anything was made for this Service.
+pub(super) fn any_own(children: &Children) -> bool {
+    children.listeners.iter().any(|listener| listener.ours) || children.pools.iter().any(|pool| pool.ours)
+}
+
+/// The first child that was not made for this Service, in words.
+pub(super) fn first_foreign(children: &Children) -> Option<String> {
+    let listener = children.listeners.iter().find(|listener| !listener.ours);
+    let pool = children.pools.iter().find(|pool| !pool.ours);
+    listener
+        .map(|listener| format!("the listener {} ({})", listener.name, listener.id))
+        .or_else(|| pool.map(|pool| format!("the pool {} ({})", pool.name, pool.id)))
+}
+
+/// The first child of this Service that Octavia is at work on.
+///
+/// Load balancer and children are read one after the other, so a change by somebody else may begin in between.
+pub(super) fn pending(children: &Children) -> Option<Wait> {
+    let listeners = children.listeners.iter().filter(|listener| listener.ours);
+    let listeners = listeners.map(|listener| ("listener", &listener.id, &listener.status));
+    let pools = children.pools.iter().filter(|pool| pool.ours);
+    let mut all = listeners.chain(pools.flat_map(statuses));
+    all.find(|(_, _, status)| status.is_pending()).map(|(kind, id, status)| Wait {
+        kind,
+        id: id.clone(),
+        status: status.clone(),
+    })
+}
+
+fn statuses(pool: &ObservedPool) -> impl Iterator<Item = (&'static str, &String, &ProvisioningStatus)> {
+    let members = pool.members.iter().map(|member| ("member", &member.id, &member.status));
+    let monitor = pool.monitor.iter().map(|monitor| ("health monitor", &monitor.id, &monitor.status));
+    std::iter::once(("pool", &pool.id, &pool.status)).chain(members).chain(monitor)
+}
+
+/// Removes this Service's listeners that are not wanted, then its pools that no wanted listener claimed.
+///
+/// The listener goes first: without its pool it would answer for a while, with errors. A pool that a listener of
+/// somebody else uses stays.
+pub(super) fn remove_unwanted(
+    draft: &mut Draft,
+    children: &Children,
+    is_wanted: impl Fn(ListenerKey) -> bool,
+) {
+    let own = children.listeners.iter().filter(|listener| listener.ours);
+    for listener in own.clone().filter(|listener| !is_wanted(listener.key())) {
+        draft.step(Step::DeleteListener { id: listener.id.clone(), key: listener.key() });
+    }
+    let own: BTreeSet<&String> = own.map(|listener| &listener.id).collect();
+    for pool in children.pools.iter().filter(|pool| pool.ours && !draft.claimed_pools.contains(&pool.id)) {
+        if pool.used_by.iter().all(|listener| own.contains(listener)) {
+            draft.steps.push(Step::DeletePool { id: pool.id.clone(), name: pool.name.clone() });
+        }
+    }
+}

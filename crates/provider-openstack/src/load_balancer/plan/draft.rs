@@ -1,0 +1,86 @@
+//! A plan in the making.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::notice::Notice;
+use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
+
+use super::{Plan, Then, Wait};
+use crate::load_balancer::model::Tags;
+use crate::load_balancer::step::Step;
+
+/// Reason of the notice that something failed inside Octavia and is sent again.
+const CHILD_FAILED: &str = "LoadBalancerChildFailed";
+
+/// Collects steps and what else a plan says.
+#[derive(Debug, Default)]
+pub(super) struct Draft {
+    /// Steps so far.
+    pub(super) steps: Vec<Step>,
+    /// Notices so far.
+    pub(super) notices: Vec<Notice>,
+    /// The first thing that nothing can be done about here.
+    pub(super) blocked: Option<Failure>,
+    /// See [`Plan::heals`].
+    pub(super) heals: bool,
+    /// See [`Plan::address`].
+    pub(super) address: Option<IpAddr>,
+    /// Pools that some listener keeps or gets.
+    pub(super) claimed_pools: BTreeSet<String>,
+}
+
+impl Draft {
+    /// A draft with the notices of what is wanted.
+    pub(super) fn new(notices: &[Notice]) -> Self {
+        Self { notices: notices.to_vec(), ..Self::default() }
+    }
+
+    pub(super) fn step(&mut self, step: Step) {
+        self.steps.push(step);
+    }
+
+    /// Notes an obstacle. The first one is reported: others show when it is out of the way.
+    pub(super) fn block(&mut self, failure: Failure) {
+        self.blocked.get_or_insert(failure);
+    }
+
+    /// Whether an object has to be sent again because it is in ERROR; says so to the user.
+    pub(super) fn must_heal(
+        &mut self,
+        kind: &str,
+        name: &str,
+        id: &str,
+        status: &ProvisioningStatus,
+    ) -> bool {
+        let failed = *status == ProvisioningStatus::Error;
+        if failed {
+            self.heals = true;
+            let message =
+                format!("Octavia could not make the last change of {kind} {name} ({id}): sending it again");
+            self.notices.push(Notice::warning(CHILD_FAILED, message));
+        }
+        failed
+    }
+
+    /// The plan, ending as everything so far says.
+    pub(super) fn finish(self) -> Plan {
+        let then = self.blocked.clone().map_or(Then::Done, Then::Blocked);
+        self.end(then)
+    }
+
+    /// The plan, ending in a wait.
+    pub(super) fn wait(self, wait: Wait) -> Plan {
+        self.end(Then::WaitFor(wait))
+    }
+
+    fn end(self, then: Then) -> Plan {
+        Plan { steps: self.steps, then, notices: self.notices, heals: self.heals, address: self.address }
+    }
+}
+
+/// All tags that an object has to carry, if it lacks some of the wanted ones. Tags of others stay.
+pub(super) fn tags_to_set(observed: &Tags, wanted: &Tags) -> Option<Tags> {
+    (!wanted.is_subset(observed)).then(|| observed | wanted)
+}

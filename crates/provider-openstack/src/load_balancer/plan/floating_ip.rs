@@ -1,0 +1,204 @@
+//! Which floating IP the VIP gets, keeps or loses.
+
+use std::net::IpAddr;
+
+use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::notice::Notice;
+
+use super::draft::{Draft, tags_to_set};
+use crate::load_balancer::model::floating_ip::{FloatingIpGoal, FloatingIpSpec};
+use crate::load_balancer::model::observed::{ObservedFloatingIp, Ownership};
+use crate::load_balancer::model::tree::ReleaseTerms;
+use crate::load_balancer::step::{Handle, Step};
+
+/// The user asked for an external Service and there is no external network: as OCCM names it.
+const FORCED_INTERNAL: &str = "LoadBalancerForcedInternal";
+/// `spec.loadBalancerIP` names another address than the one that stays.
+const ADDRESS_IGNORED: &str = "LoadBalancerIPIgnored";
+/// A floating IP of the Service leads somewhere else and is left there.
+const LEFT_IN_USE: &str = "FloatingIPLeftInUse";
+
+/// The port that floating IPs are about.
+#[derive(Debug)]
+pub(super) struct VipPort {
+    /// The port.
+    pub(super) port: Handle,
+    /// Its address, once it has one.
+    pub(super) address: Option<IpAddr>,
+    /// To whom the load balancer belongs: a guest leaves its floating IP alone.
+    pub(super) ownership: Ownership,
+}
+
+impl VipPort {
+    fn carries(&self, floating_ip: &ObservedFloatingIp) -> bool {
+        floating_ip.port_id.is_some() && floating_ip.port_id.as_deref() == self.port.id()
+    }
+}
+
+/// Plans the floating IP of a Service that is served, and with it the address of the Service.
+pub(super) fn serve(
+    draft: &mut Draft,
+    goal: &FloatingIpGoal,
+    candidates: &[ObservedFloatingIp],
+    vip: &VipPort,
+) {
+    let attached = candidates.iter().find(|candidate| vip.carries(candidate));
+    match goal {
+        FloatingIpGoal::NotNeeded => draft.address = vip.address,
+        FloatingIpGoal::Internal { keep } => {
+            if vip.ownership != Ownership::Guest {
+                attached.into_iter().for_each(|attached| take_off(draft, attached, *keep));
+            }
+            draft.address = vip.address;
+        }
+        FloatingIpGoal::External(spec) => match attached {
+            Some(attached) => keep_or_swap(draft, spec, attached, candidates, vip),
+            None => obtain(draft, spec, candidates, vip),
+        },
+    }
+}
+
+/// Takes a floating IP off the VIP: what is ours is deleted, what is not, or is to be kept, only detached.
+fn take_off(draft: &mut Draft, attached: &ObservedFloatingIp, keep: bool) {
+    let ObservedFloatingIp { id, address, .. } = attached.clone();
+    draft.step(if attached.ours && !keep {
+        Step::DeleteFloatingIp { id, address }
+    } else {
+        Step::DetachFloatingIp { id, address }
+    });
+}
+
+/// A floating IP that is there stays, whoever made it. Only one that is ours gives way, and only to the address that
+/// the user asked for, when that is sure to be had.
+fn keep_or_swap(
+    draft: &mut Draft,
+    spec: &FloatingIpSpec,
+    attached: &ObservedFloatingIp,
+    candidates: &[ObservedFloatingIp],
+    vip: &VipPort,
+) {
+    draft.address = Some(attached.address);
+    if let Some(asked) = spec.address.filter(|asked| *asked != attached.address) {
+        let free =
+            candidates.iter().find(|candidate| candidate.address == asked && candidate.port_id.is_none());
+        match free {
+            Some(free) if attached.ours && vip.ownership != Ownership::Guest => {
+                take_off(draft, attached, spec.keep);
+                return attach(draft, spec, free, vip);
+            }
+            Some(_) | None => draft.notices.push(Notice::warning(
+                ADDRESS_IGNORED,
+                format!(
+                    "spec.loadBalancerIP is {asked}, but the load balancer has the floating IP {} and keeps it: \
+                     create {asked} in the project and take {} off to change it",
+                    attached.address, attached.address
+                ),
+            )),
+        }
+    }
+    tag(draft, attached, spec);
+}
+
+/// Gives the VIP a floating IP: the asked-for one, the Service's own from before, or a new one.
+fn obtain(draft: &mut Draft, spec: &FloatingIpSpec, candidates: &[ObservedFloatingIp], vip: &VipPort) {
+    if vip.ownership == Ownership::Guest {
+        return draft.block(Failure::user_input(
+            "the load balancer belongs to somebody else and has no floating IP: make the Service internal with the \
+             annotation service.beta.kubernetes.io/openstack-internal-load-balancer, or give the load balancer a \
+             floating IP",
+        ));
+    }
+    let found = match spec.address {
+        Some(asked) => candidates.iter().find(|candidate| candidate.address == asked),
+        None => candidates.iter().filter(|own| own.ours && own.port_id.is_none()).min_by_key(|own| &own.id),
+    };
+    match (found, &spec.network_id) {
+        (Some(found), _) => match &found.port_id {
+            None => attach(draft, spec, found, vip),
+            Some(port) => draft.block(Failure::user_input(format!(
+                "spec.loadBalancerIP {} is a floating IP that leads to port {port} already: take it off there, or \
+                 choose another address",
+                found.address
+            ))),
+        },
+        (None, Some(network_id)) => create(draft, spec, network_id, vip),
+        (None, None) => {
+            draft.notices.push(Notice::warning(
+                FORCED_INTERNAL,
+                "there is no external network for a floating IP, so the Service is internal: set \
+                 floating-network-id in cloud.conf or loadbalancer.openstack.org/floating-network-id on the Service",
+            ));
+            draft.address = vip.address;
+        }
+    }
+}
+
+fn attach(draft: &mut Draft, spec: &FloatingIpSpec, found: &ObservedFloatingIp, vip: &VipPort) {
+    let ObservedFloatingIp { id, address, .. } = found.clone();
+    draft.step(Step::AttachFloatingIp { id, address, port: vip.port.clone() });
+    draft.address = Some(found.address);
+    tag(draft, found, spec);
+}
+
+fn create(draft: &mut Draft, spec: &FloatingIpSpec, network_id: &str, vip: &VipPort) {
+    draft.step(Step::CreateFloatingIp {
+        network_id: network_id.to_owned(),
+        subnet: spec.subnet.clone(),
+        address: spec.address,
+        description: spec.description.clone(),
+        tags: spec.tags.clone(),
+        port: vip.port.clone(),
+    });
+    draft.address = spec.address;
+}
+
+/// Tags a floating IP that is ours; others are never marked as ours.
+fn tag(draft: &mut Draft, floating_ip: &ObservedFloatingIp, spec: &FloatingIpSpec) {
+    if let Some(tags) = tags_to_set(&floating_ip.tags, &spec.tags).filter(|_| floating_ip.ours) {
+        draft.step(Step::TagFloatingIp { id: floating_ip.id.clone(), tags });
+    }
+}
+
+/// Before the load balancer goes, and its port with it: marks the floating IPs on the port that are ours, because
+/// they can only be found by their tags afterwards.
+pub(super) fn mark_for_release(
+    draft: &mut Draft,
+    terms: &ReleaseTerms,
+    candidates: &[ObservedFloatingIp],
+    vip_port_id: Option<&str>,
+) {
+    let on_vip = |candidate: &&ObservedFloatingIp| {
+        candidate.port_id.is_some() && candidate.port_id.as_deref() == vip_port_id
+    };
+    for floating_ip in
+        candidates.iter().filter(on_vip).filter(|candidate| candidate.ours && !terms.keep_floating_ip)
+    {
+        if let Some(tags) = tags_to_set(&floating_ip.tags, &terms.floating_ip_tags) {
+            draft.step(Step::TagFloatingIp { id: floating_ip.id.clone(), tags });
+        }
+    }
+}
+
+/// Deletes the floating IPs that are ours, after the load balancer: an address that is given up before its load
+/// balancer is sure to go may be lost for nothing.
+pub(super) fn release(
+    draft: &mut Draft,
+    terms: &ReleaseTerms,
+    candidates: &[ObservedFloatingIp],
+    vip_port_id: Option<&str>,
+) {
+    if terms.keep_floating_ip {
+        return;
+    }
+    for floating_ip in candidates.iter().filter(|candidate| candidate.ours) {
+        let ObservedFloatingIp { id, address, port_id, .. } = floating_ip.clone();
+        let ports = [vip_port_id, terms.vip_port_id.as_deref()];
+        match port_id {
+            Some(port) if !ports.contains(&Some(port.as_str())) => draft.notices.push(Notice::warning(
+                LEFT_IN_USE,
+                format!("the Service's floating IP {address} ({id}) leads to port {port} and is left there"),
+            )),
+            Some(_) | None => draft.step(Step::DeleteFloatingIp { id, address }),
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Which attributes of a listener change.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ipnet::IpNet;
+
+use super::draft::tags_to_set;
+use crate::load_balancer::model::listener::{ListenerAttributes, ListenerSpec, MANAGED_HEADERS};
+use crate::load_balancer::model::observed::ObservedListener;
+use crate::load_balancer::step::ListenerChanges;
+
+/// The changes that make a listener the wanted one, for one update. With `whole`, all managed attributes are sent,
+/// changed or not: any good update heals a listener in ERROR.
+pub(super) fn changes(observed: &ObservedListener, wanted: &ListenerSpec, whole: bool) -> ListenerChanges {
+    let ListenerAttributes { connection_limit, timeouts, insert_headers, allowed_cidrs, tls_container_ref } =
+        &wanted.attributes;
+    let before = &observed.attributes;
+    let timeout = |of: fn(&crate::load_balancer::model::listener::Timeouts) -> u32| {
+        let now = timeouts.as_ref().map(of)?;
+        changed(before.timeouts.as_ref().map(of) != Some(now), whole, now)
+    };
+    ListenerChanges {
+        connection_limit: changed(before.connection_limit != *connection_limit, whole, *connection_limit),
+        timeout_client_data: timeout(|timeouts| timeouts.client_data),
+        timeout_member_connect: timeout(|timeouts| timeouts.member_connect),
+        timeout_member_data: timeout(|timeouts| timeouts.member_data),
+        timeout_tcp_inspect: timeout(|timeouts| timeouts.tcp_inspect),
+        insert_headers: headers(&before.insert_headers, insert_headers),
+        allowed_cidrs: allowed_cidrs
+            .clone()
+            .filter(|cidrs| whole || !same_cidrs(before.allowed_cidrs.as_ref(), cidrs)),
+        tls_container_ref: tls_container_ref
+            .clone()
+            .filter(|_| whole || before.tls_container_ref != *tls_container_ref),
+        tags: tags_to_set(&observed.tags, &wanted.tags),
+    }
+}
+
+fn changed<T>(differs: bool, whole: bool, value: T) -> Option<T> {
+    (differs || whole).then_some(value)
+}
+
+/// The new headers, if a managed one differs. Headers of others stay.
+fn headers(
+    before: &BTreeMap<String, String>,
+    wanted: &BTreeMap<String, String>,
+) -> Option<BTreeMap<String, String>> {
+    let differs = MANAGED_HEADERS.iter().any(|header| before.get(*header) != wanted.get(*header));
+    differs.then(|| {
+        let mut headers = before.clone();
+        headers.retain(|header, _| !MANAGED_HEADERS.contains(&header.as_str()));
+        headers.extend(wanted.clone());
+        headers
+    })
+}
+
+/// Octavia shows no list where everybody may connect; a list that names everybody says the same.
+fn same_cidrs(before: Option<&BTreeSet<IpNet>>, wanted: &BTreeSet<IpNet>) -> bool {
+    match before {
+        Some(before) => before == wanted,
+        None => wanted.iter().any(|cidr| cidr.prefix_len() == 0),
+    }
+}

@@ -1,0 +1,67 @@
+//! What makes the members of a pool the wanted ones.
+
+use std::collections::BTreeMap;
+
+use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
+
+use super::draft::Draft;
+use crate::load_balancer::model::member::{Member, MemberKey};
+use crate::load_balancer::model::observed::{ObservedMember, ObservedPool};
+use crate::load_balancer::step::{Handle, Step};
+
+/// Replaces the members in one batch, if they differ: even an unchanged batch locks the load balancer for seconds.
+pub(super) fn converge(draft: &mut Draft, pool: &ObservedPool, wanted: &[Member]) {
+    let before: BTreeMap<MemberKey, &ObservedMember> =
+        pool.members.iter().map(|member| (member.key(), member)).collect();
+    let failed = pool.members.iter().filter(|member| member.status == ProvisioningStatus::Error);
+    for member in failed {
+        draft.must_heal("member", &member.member.name, &member.id, &member.status);
+    }
+    let merged: Vec<Member> =
+        wanted.iter().map(|member| merge(before.get(&member.key()).copied(), member)).collect();
+    let same = merged.len() == before.len()
+        && merged.iter().all(|member| before.get(&member.key()).is_some_and(|before| agrees(before, member)));
+    if same {
+        return;
+    }
+    let handle = Handle::Id(pool.id.clone());
+    let (broken, sound): (Vec<&Member>, Vec<&Member>) = merged.iter().partition(|member| {
+        before.get(&member.key()).is_some_and(|before| is_on_wrong_subnet(before, member))
+    });
+    if !broken.is_empty() {
+        // The subnet of a member cannot be changed, so it is taken out before it comes back on the right one.
+        draft.step(Step::ReplaceMembers {
+            pool: handle.clone(),
+            members: sound.into_iter().cloned().collect(),
+        });
+    }
+    draft.step(Step::ReplaceMembers { pool: handle, members: merged });
+}
+
+/// A wanted member as it is sent: what an administrator may have set on the existing one stays.
+fn merge(before: Option<&ObservedMember>, wanted: &Member) -> Member {
+    let Some(ObservedMember { status, member: before, .. }) = before else { return wanted.clone() };
+    // The subnet of a member that failed may be the reason why it failed.
+    let subnet = if *status == ProvisioningStatus::Error { &wanted.subnet_id } else { &before.subnet_id };
+    Member {
+        name: wanted.name.clone(),
+        address: wanted.address,
+        port: wanted.port,
+        subnet_id: subnet.clone(),
+        monitor_port: wanted.monitor_port,
+        monitor_address: before.monitor_address,
+        weight: before.weight,
+        backup: before.backup,
+        admin_state_up: before.admin_state_up,
+    }
+}
+
+fn agrees(before: &ObservedMember, merged: &Member) -> bool {
+    before.status != ProvisioningStatus::Error
+        && before.member.name == merged.name
+        && before.member.monitor_port == merged.monitor_port
+}
+
+fn is_on_wrong_subnet(before: &ObservedMember, merged: &Member) -> bool {
+    before.status == ProvisioningStatus::Error && before.member.subnet_id != merged.subnet_id
+}

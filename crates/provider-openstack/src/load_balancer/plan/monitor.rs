@@ -1,0 +1,53 @@
+//! What makes the health monitor of a pool the wanted one.
+
+use super::draft::{Draft, tags_to_set};
+use crate::load_balancer::model::monitor::{MonitorAttributes, MonitorSpec};
+use crate::load_balancer::model::observed::ObservedMonitor;
+use crate::load_balancer::step::{Handle, MonitorChanges, Step};
+
+/// Deletes a monitor that is not wanted, or not of this type: the type cannot be changed. Returns one that stays.
+pub(super) fn remove_unfit<'a>(
+    draft: &mut Draft,
+    observed: Option<&'a ObservedMonitor>,
+    wanted: Option<&MonitorSpec>,
+) -> Option<&'a ObservedMonitor> {
+    let observed = observed?;
+    if wanted.is_some_and(|wanted| wanted.kind == observed.kind) {
+        return Some(observed);
+    }
+    draft.step(Step::DeleteMonitor { id: observed.id.clone() });
+    None
+}
+
+/// Makes or changes the monitor. `kept` is what [`remove_unfit`] left.
+pub(super) fn converge(
+    draft: &mut Draft,
+    pool: &Handle,
+    kept: Option<&ObservedMonitor>,
+    wanted: Option<&MonitorSpec>,
+) {
+    let Some(wanted) = wanted else { return };
+    let Some(observed) = kept else {
+        let monitor = Box::new(wanted.clone());
+        return draft.step(Step::CreateMonitor { pool: pool.clone(), monitor });
+    };
+    let whole = draft.must_heal("health monitor", &observed.name, &observed.id, &observed.status);
+    let changes = changes(observed, wanted, whole);
+    if !changes.is_empty() {
+        draft.step(Step::UpdateMonitor { id: observed.id.clone(), changes });
+    }
+}
+
+fn changes(observed: &ObservedMonitor, wanted: &MonitorSpec, whole: bool) -> MonitorChanges {
+    let MonitorAttributes { delay, timeout, max_retries, max_retries_down, http } = &wanted.attributes;
+    let before = &observed.attributes;
+    let number = |before: u32, now: u32| (whole || before != now).then_some(now);
+    MonitorChanges {
+        delay: number(before.delay, *delay),
+        timeout: number(before.timeout, *timeout),
+        max_retries: number(before.max_retries, *max_retries),
+        max_retries_down: number(before.max_retries_down, *max_retries_down),
+        http: http.clone().filter(|_| whole || before.http != *http),
+        tags: tags_to_set(&observed.tags, &wanted.tags),
+    }
+}

@@ -1,0 +1,70 @@
+//! What makes a pool, with its members and monitor, the wanted one.
+
+use openstack_ccm_openstack_api::change::Change;
+use openstack_ccm_openstack_api::octavia::SessionPersistenceType;
+
+use super::draft::{Draft, tags_to_set};
+use super::{members, monitor};
+use crate::load_balancer::model::observed::ObservedPool;
+use crate::load_balancer::model::pool::PoolSpec;
+use crate::load_balancer::model::tree::DesiredPool;
+use crate::load_balancer::step::{Handle, PoolChanges, Step};
+
+/// Makes a new pool that hangs on no listener, with all that belongs to it.
+pub(super) fn create(draft: &mut Draft, load_balancer_id: &str, wanted: &DesiredPool) -> Handle {
+    draft.step(Step::CreatePool {
+        load_balancer_id: load_balancer_id.to_owned(),
+        pool: Box::new(wanted.pool.clone()),
+    });
+    let handle = Handle::New(wanted.pool.name.clone());
+    if !wanted.members.is_empty() {
+        draft.step(Step::ReplaceMembers { pool: handle.clone(), members: wanted.members.clone() });
+    }
+    if let Some(monitor) = &wanted.monitor {
+        draft.step(Step::CreateMonitor { pool: handle.clone(), monitor: Box::new(monitor.clone()) });
+    }
+    handle
+}
+
+/// Makes an existing pool the wanted one.
+///
+/// A monitor that goes, or changes its type, goes before the members change and comes back after: an HTTP check of
+/// the health check node port must never meet members without `monitor_port`, which would take them all down.
+pub(super) fn converge(draft: &mut Draft, observed: &ObservedPool, wanted: &DesiredPool) -> Handle {
+    let whole = draft.must_heal("pool", &observed.name, &observed.id, &observed.status);
+    let changes = changes(observed, &wanted.pool, whole);
+    if !changes.is_empty() {
+        draft.step(Step::UpdatePool { id: observed.id.clone(), changes });
+    }
+    let handle = Handle::Id(observed.id.clone());
+    let kept = monitor::remove_unfit(draft, observed.monitor.as_ref(), wanted.monitor.as_ref());
+    members::converge(draft, observed, &wanted.members);
+    monitor::converge(draft, &handle, kept, wanted.monitor.as_ref());
+    handle
+}
+
+fn changes(observed: &ObservedPool, wanted: &PoolSpec, whole: bool) -> PoolChanges {
+    let (before, after) = (&observed.attributes, &wanted.attributes);
+    PoolChanges {
+        lb_algorithm: (whole || before.lb_algorithm != after.lb_algorithm)
+            .then(|| after.lb_algorithm.clone()),
+        session_persistence: persistence(
+            before.session_persistence.as_ref(),
+            after.session_persistence.as_ref(),
+        ),
+        tags: tags_to_set(&observed.tags, &wanted.tags),
+    }
+}
+
+/// The change of session persistence. A Service can ask for that by address only; cookies are an administrator's
+/// addition, and stay unless the Service asks.
+fn persistence(
+    before: Option<&SessionPersistenceType>,
+    wanted: Option<&SessionPersistenceType>,
+) -> Change<SessionPersistenceType> {
+    match (before, wanted) {
+        (before, Some(wanted)) if before != Some(wanted) => Change::Set(wanted.clone()),
+        (Some(SessionPersistenceType::SourceIp), None) => Change::Clear,
+        (_, Some(_) | None) => Change::Keep,
+    }
+}

@@ -1,0 +1,101 @@
+//! One port of a Service: its listener and the pool behind it.
+//!
+//! A pool is always complete before a listener gets it: it is made on the load balancer, filled, given its monitor,
+//! and only then becomes the default pool. So a change of the pool's protocol (PROXY on or off) interrupts nothing,
+//! and a listener is never seen without members. A pool that was left behind half-way is found again by its name and
+//! protocol, or is removed as not needed.
+
+use openstack_ccm_core::notice::Notice;
+
+use super::draft::Draft;
+use super::{listener, pool};
+use crate::load_balancer::model::listener::{ListenerKey, ListenerSpec};
+use crate::load_balancer::model::observed::{Children, ObservedListener, ObservedPool};
+use crate::load_balancer::model::tree::{DesiredListener, DesiredPool};
+use crate::load_balancer::step::{Handle, Step};
+
+/// A change that interrupts connections, because Octavia offers no other way.
+const LISTENER_REPLACED: &str = "LoadBalancerListenerReplaced";
+
+/// Plans one port whose key is free, or taken by a listener of this Service.
+pub(super) fn converge(
+    draft: &mut Draft,
+    load_balancer_id: &str,
+    children: &Children,
+    key: ListenerKey,
+    wanted: &DesiredListener,
+) {
+    let existing = children.listeners.iter().find(|listener| listener.key() == key && listener.ours);
+    let fitting = existing.filter(|listener| listener.protocol == wanted.listener.protocol);
+    if let Some(fitting) = fitting {
+        update(draft, fitting, key, &wanted.listener);
+    }
+    let default_pool = match find_pool(draft, children, existing, &wanted.pool) {
+        Some(found) => {
+            draft.claimed_pools.insert(found.id.clone());
+            pool::converge(draft, found, &wanted.pool)
+        }
+        None => pool::create(draft, load_balancer_id, &wanted.pool),
+    };
+    match fitting {
+        Some(fitting) if fitting.default_pool_id.as_deref() == default_pool.id() => {}
+        Some(fitting) => {
+            draft.step(Step::SwapDefaultPool { listener_id: fitting.id.clone(), key, pool: default_pool });
+        }
+        None => replace(draft, load_balancer_id, existing, &wanted.listener, default_pool),
+    }
+}
+
+fn update(draft: &mut Draft, observed: &ObservedListener, key: ListenerKey, wanted: &ListenerSpec) {
+    let whole = draft.must_heal("listener", &observed.name, &observed.id, &observed.status);
+    let changes = listener::changes(observed, wanted, whole);
+    if !changes.is_empty() {
+        draft.step(Step::UpdateListener { id: observed.id.clone(), key, changes: Box::new(changes) });
+    }
+}
+
+/// The existing pool that is to be the default pool: the one that is, if its protocol is right and no other port has
+/// it, or one that an interrupted pass made for this port.
+fn find_pool<'a>(
+    draft: &Draft,
+    children: &'a Children,
+    existing: Option<&ObservedListener>,
+    wanted: &DesiredPool,
+) -> Option<&'a ObservedPool> {
+    let usable = |pool: &&ObservedPool| {
+        pool.ours && pool.protocol == wanted.pool.protocol && !draft.claimed_pools.contains(&pool.id)
+    };
+    let default_id = existing.and_then(|listener| listener.default_pool_id.as_deref());
+    let default = children.pools.iter().find(|pool| Some(pool.id.as_str()) == default_id).filter(usable);
+    default.or_else(|| {
+        let unused = children.pools.iter().filter(|pool| pool.used_by.is_empty());
+        unused.filter(|pool| pool.name == wanted.pool.name).filter(usable).min_by_key(|pool| &pool.id)
+    })
+}
+
+/// Makes the listener; one of this Service with another protocol makes way for it first.
+fn replace(
+    draft: &mut Draft,
+    load_balancer_id: &str,
+    existing: Option<&ObservedListener>,
+    wanted: &ListenerSpec,
+    default_pool: Handle,
+) {
+    if let Some(existing) = existing {
+        let key = existing.key();
+        draft.notices.push(Notice::warning(
+            LISTENER_REPLACED,
+            format!(
+                "port {key} changes from {} to {}, which Octavia cannot do on a live listener: connections to it fail \
+                 for some seconds",
+                existing.protocol, wanted.protocol
+            ),
+        ));
+        draft.step(Step::DeleteListener { id: existing.id.clone(), key });
+    }
+    draft.step(Step::CreateListener {
+        load_balancer_id: load_balancer_id.to_owned(),
+        listener: Box::new(wanted.clone()),
+        default_pool,
+    });
+}

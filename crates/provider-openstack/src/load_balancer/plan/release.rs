@@ -1,0 +1,103 @@
+//! The plan for a Service that goes.
+
+use openstack_ccm_core::failure::{Failure, FailureClass};
+use openstack_ccm_core::notice::Notice;
+use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
+
+use super::draft::Draft;
+use super::{Plan, Wait, children, floating_ip};
+use crate::load_balancer::model::Tags;
+use crate::load_balancer::model::observed::{Children, Observed, ObservedLoadBalancer, Ownership};
+use crate::load_balancer::model::tree::ReleaseTerms;
+use crate::load_balancer::step::Step;
+
+/// A load balancer of the Service stays, because somebody else has put something on it.
+const LOAD_BALANCER_LEFT: &str = "LoadBalancerLeft";
+
+/// What is to be done so that nothing of the Service is left.
+///
+/// The load balancer goes first and the floating IP last: it is found again by its tags, and an address is not given
+/// up before it is sure that the load balancer goes.
+pub fn release(terms: &ReleaseTerms, observed: &Observed) -> Plan {
+    let mut draft = Draft::default();
+    let there = observed.load_balancer.as_ref();
+    let Some(load_balancer) = there.filter(|there| there.status != ProvisioningStatus::Deleted) else {
+        floating_ip::release(&mut draft, terms, &observed.floating_ips, None);
+        return draft.finish();
+    };
+    if load_balancer.status.is_pending() {
+        return draft.wait(Wait::load_balancer(load_balancer));
+    }
+    let Some(below) = &load_balancer.children else {
+        draft.block(Failure::new(
+            FailureClass::Bug,
+            format!("what hangs on load balancer {} was not read", load_balancer.id),
+        ));
+        return draft.finish();
+    };
+    match (load_balancer.ownership, children::first_foreign(below)) {
+        (Ownership::Sole, None) => delete(draft, terms, observed, load_balancer, below),
+        (Ownership::Sole, Some(foreign)) => {
+            draft.notices.push(Notice::warning(
+                LOAD_BALANCER_LEFT,
+                format!(
+                    "load balancer {} ({}) carries {foreign}, which is not this Service's: it stays, without what \
+                     was the Service's",
+                    load_balancer.name, load_balancer.id
+                ),
+            ));
+            leave(draft, terms, load_balancer, below)
+        }
+        (Ownership::Shared | Ownership::Guest, _) => leave(draft, terms, load_balancer, below),
+    }
+}
+
+/// Deletes the load balancer, then the floating IP.
+fn delete(
+    mut draft: Draft,
+    terms: &ReleaseTerms,
+    observed: &Observed,
+    load_balancer: &ObservedLoadBalancer,
+    below: &Children,
+) -> Plan {
+    let vip_port_id = load_balancer.vip_port_id.as_deref();
+    floating_ip::mark_for_release(&mut draft, terms, &observed.floating_ips, vip_port_id);
+    // In ERROR, Octavia refuses to delete the children one by one.
+    let cascade = terms.cascade || load_balancer.status == ProvisioningStatus::Error;
+    if !cascade {
+        let monitors = below.pools.iter().filter_map(|pool| pool.monitor.as_ref());
+        for monitor in monitors {
+            draft.step(Step::DeleteMonitor { id: monitor.id.clone() });
+        }
+        children::remove_unwanted(&mut draft, below, |_| false);
+    }
+    draft.step(Step::DeleteLoadBalancer { id: load_balancer.id.clone(), cascade });
+    floating_ip::release(&mut draft, terms, &observed.floating_ips, vip_port_id);
+    draft.finish()
+}
+
+/// Takes what is the Service's off a load balancer that stays. The tags go last: they say whose the rest is.
+fn leave(
+    mut draft: Draft,
+    terms: &ReleaseTerms,
+    load_balancer: &ObservedLoadBalancer,
+    below: &Children,
+) -> Plan {
+    children::remove_unwanted(&mut draft, below, |_| false);
+    let tags: Tags = &load_balancer.tags - &terms.tags;
+    if tags != load_balancer.tags {
+        draft.step(Step::TagLoadBalancer { id: load_balancer.id.clone(), tags });
+    }
+    if load_balancer.status == ProvisioningStatus::Error && !draft.steps.is_empty() {
+        draft.steps.clear();
+        draft.block(Failure::new(
+            FailureClass::Unavailable,
+            format!(
+                "load balancer {} ({}) is in ERROR and stays, so nothing can be taken off it: have an administrator \
+                 fail it over (openstack loadbalancer failover {})",
+                load_balancer.name, load_balancer.id, load_balancer.id
+            ),
+        ));
+    }
+    draft.finish()
+}

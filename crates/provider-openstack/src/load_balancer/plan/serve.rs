@@ -1,0 +1,195 @@
+//! The plan for a Service that is to be served.
+
+use openstack_ccm_core::failure::{Failure, FailureClass};
+use openstack_ccm_core::notice::Notice;
+use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
+
+use super::draft::{Draft, tags_to_set};
+use super::floating_ip::{self, VipPort};
+use super::{Plan, Wait, children, port};
+use crate::load_balancer::model::listener::ListenerKey;
+use crate::load_balancer::model::observed::{Children, Observed, ObservedLoadBalancer, Ownership};
+use crate::load_balancer::model::tree::{Desired, LoadBalancerSpec};
+use crate::load_balancer::step::{Handle, Step};
+
+/// The load balancer broke and is made anew.
+const REPLACED: &str = "LoadBalancerReplaced";
+
+/// What is to be done so that the cloud is as wanted.
+pub fn serve(desired: &Desired, observed: &Observed) -> Plan {
+    let mut draft = Draft::new(&desired.notices);
+    let Some(load_balancer) = &observed.load_balancer else { return create(draft, desired, observed) };
+    match &load_balancer.status {
+        ProvisioningStatus::Deleted => create(draft, desired, observed),
+        ProvisioningStatus::Active => converge(draft, desired, observed, load_balancer),
+        ProvisioningStatus::Error => replace(draft, desired, observed, load_balancer),
+        ProvisioningStatus::PendingDelete => draft.wait(Wait::load_balancer(load_balancer)),
+        // The VIP port exists from the first moment: the floating IP need not wait.
+        ProvisioningStatus::PendingCreate
+        | ProvisioningStatus::PendingUpdate
+        | ProvisioningStatus::Other(_) => {
+            floating_ip::serve(
+                &mut draft,
+                &desired.floating_ip,
+                &observed.floating_ips,
+                &vip_port(load_balancer),
+            );
+            if draft.blocked.is_some() {
+                draft.steps.clear();
+            }
+            draft.wait(Wait::load_balancer(load_balancer))
+        }
+    }
+}
+
+fn vip_port(load_balancer: &ObservedLoadBalancer) -> VipPort {
+    let port =
+        load_balancer.vip_port_id.clone().map_or_else(|| new_vip_port(&load_balancer.name), Handle::Id);
+    VipPort { port, address: load_balancer.vip_address, ownership: load_balancer.ownership }
+}
+
+fn new_vip_port(load_balancer_name: &str) -> Handle {
+    Handle::New(format!("VIP of {load_balancer_name}"))
+}
+
+fn create(mut draft: Draft, desired: &Desired, observed: &Observed) -> Plan {
+    create_tree(&mut draft, desired, desired.load_balancer.clone());
+    let vip = &desired.load_balancer.vip;
+    let port = vip.port_id.clone().map_or_else(|| new_vip_port(&desired.load_balancer.name), Handle::Id);
+    let vip = VipPort { port, address: vip.address, ownership: Ownership::Sole };
+    floating_ip::serve(&mut draft, &desired.floating_ip, &observed.floating_ips, &vip);
+    draft.finish()
+}
+
+fn create_tree(draft: &mut Draft, desired: &Desired, load_balancer: LoadBalancerSpec) {
+    let listeners = desired.listeners.values().cloned().collect();
+    draft.step(Step::CreateLoadBalancer { load_balancer: Box::new(load_balancer), listeners });
+}
+
+/// A load balancer in ERROR refuses every change but its deletion. One that is all ours is made anew, on its address.
+fn replace(mut draft: Draft, desired: &Desired, observed: &Observed, broken: &ObservedLoadBalancer) -> Plan {
+    if let Some(obstacle) = obstacle_to_replacement(desired, observed, broken) {
+        draft.block(Failure::new(
+            FailureClass::Unavailable,
+            format!(
+                "load balancer {} ({}) is in ERROR and {obstacle}, so it is not replaced: have an administrator fail \
+                 it over (openstack loadbalancer failover {})",
+                broken.name, broken.id, broken.id
+            ),
+        ));
+        return draft.finish();
+    }
+    draft.heals = true;
+    draft.notices.push(Notice::warning(
+        REPLACED,
+        format!("load balancer {} ({}) is in ERROR: it is deleted and made anew", broken.name, broken.id),
+    ));
+    let vip = vip_port(broken);
+    let floating_ips = &observed.floating_ips;
+    floating_ip::serve(&mut draft, &desired.floating_ip, floating_ips, &VipPort { ..vip });
+    // Only what marks the floating IP is right now: it will be attached to the new port when that exists.
+    draft.steps.retain(|step| matches!(step, Step::TagFloatingIp { .. }));
+    draft.blocked = None;
+    draft.step(Step::DeleteLoadBalancer { id: broken.id.clone(), cascade: true });
+    let mut anew = desired.load_balancer.clone();
+    let same_subnet = anew.vip.subnet_id.is_some() && anew.vip.subnet_id == broken.vip_subnet_id;
+    if anew.vip.port_id.is_none() && same_subnet {
+        anew.vip.address = anew.vip.address.or(broken.vip_address);
+    }
+    create_tree(&mut draft, desired, anew);
+    draft.finish()
+}
+
+/// Why a load balancer in ERROR cannot be deleted.
+fn obstacle_to_replacement(
+    desired: &Desired,
+    observed: &Observed,
+    broken: &ObservedLoadBalancer,
+) -> Option<String> {
+    match broken.ownership {
+        Ownership::Sole => {}
+        Ownership::Shared => return Some("other Services use it too".to_owned()),
+        Ownership::Guest => return Some("belongs to somebody else".to_owned()),
+    }
+    let Some(below) = &broken.children else { return Some("what hangs on it is not known".to_owned()) };
+    if let Some(foreign) = children::first_foreign(below) {
+        return Some(format!("carries {foreign}, which is not this Service's"));
+    }
+    let own_port = desired.load_balancer.vip.port_id.is_some()
+        && desired.load_balancer.vip.port_id == broken.vip_port_id;
+    let on_vip = |id: &Option<String>| id.is_some() && *id == broken.vip_port_id;
+    let foreign =
+        observed.floating_ips.iter().find(|floating_ip| on_vip(&floating_ip.port_id) && !floating_ip.ours);
+    foreign.filter(|_| !own_port).map(|foreign| {
+        format!("has the floating IP {}, which is not this Service's and would be lost", foreign.address)
+    })
+}
+
+/// Brings an ACTIVE load balancer in line.
+fn converge(
+    mut draft: Draft,
+    desired: &Desired,
+    observed: &Observed,
+    load_balancer: &ObservedLoadBalancer,
+) -> Plan {
+    let Some(below) = &load_balancer.children else {
+        draft.block(Failure::new(
+            FailureClass::Bug,
+            format!("load balancer {} is ACTIVE, but what hangs on it was not read", load_balancer.id),
+        ));
+        return draft.finish();
+    };
+    floating_ip::serve(&mut draft, &desired.floating_ip, &observed.floating_ips, &vip_port(load_balancer));
+    let conflicts = conflicts(&mut draft, desired, load_balancer, below);
+    if draft.blocked.is_some() && !children::any_own(below) {
+        // Nothing of this Service is there yet, so nothing has to be kept up: leave no trace.
+        draft.steps.clear();
+        return draft.finish();
+    }
+    if let Some(wait) = children::pending(below) {
+        return draft.wait(wait);
+    }
+    if let Some(tags) = tags_to_set(&load_balancer.tags, &desired.load_balancer.tags) {
+        draft.step(Step::TagLoadBalancer { id: load_balancer.id.clone(), tags });
+    }
+    for (key, wanted) in desired.listeners.iter().filter(|(key, _)| !conflicts.contains(key)) {
+        port::converge(&mut draft, &load_balancer.id, below, *key, wanted);
+    }
+    if draft.blocked.is_none() {
+        children::remove_unwanted(&mut draft, below, |key| desired.listeners.contains_key(&key));
+    }
+    draft.finish()
+}
+
+/// The wanted ports that listeners of others have taken.
+fn conflicts(
+    draft: &mut Draft,
+    desired: &Desired,
+    load_balancer: &ObservedLoadBalancer,
+    below: &Children,
+) -> Vec<ListenerKey> {
+    let foreign = below.listeners.iter().filter(|listener| !listener.ours);
+    let taken: Vec<_> = foreign.filter(|listener| desired.listeners.contains_key(&listener.key())).collect();
+    if !taken.is_empty() {
+        let names: Vec<String> = taken
+            .iter()
+            .map(|listener| {
+                format!(
+                    "port {} by the listener {} ({}, {})",
+                    listener.key(),
+                    listener.name,
+                    listener.id,
+                    listener.protocol
+                )
+            })
+            .collect();
+        draft.block(Failure::user_input(format!(
+            "load balancer {} ({}) has listeners of somebody else where the Service wants its own: {}; choose other \
+             ports, or another load balancer",
+            load_balancer.name,
+            load_balancer.id,
+            names.join(", ")
+        )));
+    }
+    taken.iter().map(|listener| listener.key()).collect()
+}
