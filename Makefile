@@ -40,4 +40,4 @@ bench: setup ## Measure calls, time and memory against the simulated cloud
 
 .PHONY: docs
 docs: setup ## Write the generated reference pages anew
-	UPDATE_DOCS=1 $(CARGO) test --locked --package openstack-ccm-provider-openstack --lib reference
+	UPDATE_DOCS=1 $(CARGO) test --locked --package openstack-ccm-provider-openstack reference
