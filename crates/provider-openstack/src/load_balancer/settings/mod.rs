@@ -1,0 +1,165 @@
+//! What one Service wants of its load balancer, resolved from its fields, its annotations, its class and cloud.conf.
+//!
+//! Pure: nothing is asked of the cloud. Each annotation is read once; everything that is wrong is reported together,
+//! and a value that is wrong is never replaced by a default.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use openstack_ccm_core::advertise::Preference;
+use openstack_ccm_core::service::IpFamily;
+use openstack_ccm_openstack_api::barbican::Reference;
+use openstack_ccm_openstack_api::octavia::LbAlgorithm;
+
+use super::floating_subnet::SubnetMatch;
+use super::model::listener::Timeouts;
+
+pub mod node_address;
+pub mod node_selector;
+
+pub use node_selector::NodeSelector;
+
+/// What one Service wants of its load balancer. Every value in here is valid by itself; whether the objects behind
+/// the ids exist is not known yet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// The load balancer that the annotation `load-balancer-id` names: the user's choice, or what an earlier pass
+    /// wrote there. Which of the two shows only on the load balancer.
+    pub load_balancer_id: Option<String>,
+    /// Whether a load balancer with another cluster's identity may be taken over or used: the annotation
+    /// `allow-foreign-cluster`, or `adopt-foreign-cluster` of cloud.conf.
+    pub allow_foreign_cluster: bool,
+    /// `lb-provider`: the Octavia provider; absent, Octavia chooses.
+    pub provider: Option<String>,
+    /// Flavor of a new load balancer. Only for providers and Octavia versions with flavors.
+    pub flavor_id: Option<String>,
+    /// Availability zone of a new load balancer. Only for providers and Octavia versions with zones.
+    pub availability_zone: Option<String>,
+    /// Where the VIP of a new load balancer is.
+    pub vip: VipSettings,
+    /// Subnet of the members: `member-subnet-id`, else `subnet-id` of cloud.conf, else the subnet of the VIP. Absent,
+    /// no subnet is configured anywhere: with a network the members follow the VIP of the load balancer, without
+    /// one the subnet of the nodes is looked up.
+    pub member_subnet_id: Option<String>,
+    /// `spec.ipFamilies[0]`: the family of member addresses. Absent, any.
+    pub family: Option<IpFamily>,
+    /// Whether clients outside the network reach the load balancer, and how.
+    pub exposure: Exposure,
+    /// `keep-floatingip`: the floating IP outlives the load balancer.
+    pub keep_floating_ip: bool,
+    /// Labels of the nodes that become members.
+    pub node_selector: NodeSelector,
+    /// `proxy-protocol`; applies to TCP ports only, see [`Settings::pool_protocol`].
+    pub proxy_protocol: Option<ProxyVersion>,
+    /// `x-forwarded-for`; applies to TCP ports only. Never together with `proxy_protocol`.
+    pub x_forwarded_for: bool,
+    /// The certificate, where TLS ends at the load balancer; applies to TCP ports only.
+    pub tls: Option<TlsContainer>,
+    /// Most connections at once per listener; -1 is no limit.
+    pub connection_limit: i64,
+    /// Timeouts of listeners.
+    pub timeouts: Timeouts,
+    /// Algorithm of pools.
+    pub lb_algorithm: LbAlgorithm,
+    /// The health monitor that each pool gets; absent, none.
+    pub health_monitor: Option<HealthMonitorSettings>,
+    /// Who may connect.
+    pub source_ranges: SourceRanges,
+    /// How the address is to be published.
+    pub preference: Preference,
+    /// `max-shared-lb`: how many Services one load balancer may serve.
+    pub max_shared_load_balancer: u32,
+    /// `provider-requires-serial-api-calls`: neither whole trees nor member batches.
+    pub serial_api_calls: bool,
+    /// `cascade-delete`: a load balancer is deleted with its children in one call.
+    pub cascade_delete: bool,
+    /// `manage-security-groups`: node ports are opened by a security group per Service.
+    pub manage_security_groups: bool,
+}
+
+/// Where the VIP of a new load balancer is. Matters at creation only: a VIP never moves.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct VipSettings {
+    /// `port-id`: an existing port. Subnet and network are then not sent.
+    pub port_id: Option<String>,
+    /// Subnet. For an external Service the class wins over the annotation, for an internal one the reverse; then
+    /// cloud.conf.
+    pub subnet_id: Option<String>,
+    /// Network, found like the subnet; both are sent where both are there.
+    pub network_id: Option<String>,
+    /// Address: `spec.loadBalancerIP` of an internal Service, or where it is an IPv6 address.
+    pub address: Option<IpAddr>,
+}
+
+/// Whether clients outside the network reach the load balancer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Exposure {
+    /// They do not: there is no floating IP.
+    Internal,
+    /// They do: through a floating IP, unless the VIP is IPv6.
+    External(FloatingIpSettings),
+}
+
+/// The floating IP of an external Service. Matters only where one has to be found or made.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FloatingIpSettings {
+    /// `spec.loadBalancerIP` of an external Service, where it is an IPv4 address.
+    pub address: Option<IpAddr>,
+    /// Its network: class, else annotation, else cloud.conf. Absent, the external network is looked up.
+    pub network_id: Option<String>,
+    /// Its subnet, from the first of class, annotations and cloud.conf that says anything about it.
+    pub subnet: FloatingSubnet,
+}
+
+/// Subnet of a new floating IP.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum FloatingSubnet {
+    /// Neutron chooses.
+    #[default]
+    Any,
+    /// This one. It must belong to the floating network.
+    Id(String),
+    /// The first one that matches and has a free address.
+    Matching(SubnetMatch),
+}
+
+/// Version of the PROXY protocol that members get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProxyVersion {
+    /// The text form.
+    V1,
+    /// The binary form; needs Octavia 2.22.
+    V2,
+}
+
+/// The certificate of a listener.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsContainer {
+    /// The reference as Octavia gets it.
+    pub reference: String,
+    /// Where to look whether it exists; absent where `container-store` is not Barbican.
+    pub barbican: Option<Reference>,
+}
+
+/// A health monitor's settings. The type follows from the port and the Service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HealthMonitorSettings {
+    /// Time between checks, in seconds, from 1.
+    pub delay: u32,
+    /// Longest time for one check, in seconds, 1 to `delay`.
+    pub timeout: u32,
+    /// Good checks until a member is up, 1 to 10.
+    pub max_retries: u32,
+    /// Bad checks until a member is down, 1 to 10.
+    pub max_retries_down: u32,
+}
+
+/// Who may connect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceRanges {
+    /// Networks, normalised. Never empty.
+    pub networks: BTreeSet<IpNet>,
+    /// Whether the user asked for them; else this is everybody, of the Service's first family.
+    pub requested: bool,
+}

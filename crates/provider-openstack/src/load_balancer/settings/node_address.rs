@@ -1,0 +1,26 @@
+//! The address of a node to which load balancers send.
+
+use std::net::IpAddr;
+
+use openstack_ccm_core::node::{AddressKind, Node};
+use openstack_ccm_core::service::IpFamily;
+
+/// The node's first InternalIP of the family, else its first ExternalIP of it. Without a family any address will do.
+/// `None` where the node has no such address: it cannot be a member.
+pub fn of(node: &Node, family: Option<IpFamily>) -> Option<IpAddr> {
+    [AddressKind::InternalIp, AddressKind::ExternalIp].into_iter().find_map(|kind| {
+        node.addresses
+            .iter()
+            .filter(|address| address.kind == kind)
+            .filter_map(|address| address.address.parse::<IpAddr>().ok())
+            .find(|address| family.is_none_or(|family| family == family_of(*address)))
+    })
+}
+
+/// The family of an address.
+pub fn family_of(address: IpAddr) -> IpFamily {
+    match address {
+        IpAddr::V4(_) => IpFamily::V4,
+        IpAddr::V6(_) => IpFamily::V6,
+    }
+}
