@@ -1,5 +1,6 @@
 //! Requests and answers in the log, at trace level, with secrets masked.
 
+use std::error::Error;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -27,7 +28,9 @@ pub(super) fn answer(call: &'static str, duration: Duration, result: &Result<Res
             trace!(call, status = response.status.as_u16(), milliseconds, body, "openstack answer");
         }
         Ok(response) => debug!(call, status = response.status.as_u16(), milliseconds, "openstack answer"),
-        Err(error) => debug!(call, %error, milliseconds, "openstack error"),
+        Err(error) => {
+            debug!(call, error = error as &(dyn Error + 'static), milliseconds, "openstack error");
+        }
     }
 }
 
@@ -68,4 +71,34 @@ fn is_secret(key: &str) -> bool {
     let key = key.to_ascii_lowercase();
     let is_reference = key.ends_with("_ref") || key.ends_with("_refs") || key == "secrets";
     !is_reference && WORDS.iter().any(|word| key.contains(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::password(r#"{"auth":{"password":{"user":{"name":"demo"}}}}"#, r#"{"auth":{"password":"***"}}"#)]
+    #[case::admin(
+        r#"{"server":{"adminPass":"x","name":"n"}}"#,
+        r#"{"server":{"adminPass":"***","name":"n"}}"#
+    )]
+    #[case::key(
+        r#"[{"private_key":"PEM"},{"payload":"PEM"}]"#,
+        r#"[{"private_key":"***"},{"payload":"***"}]"#
+    )]
+    #[case::token(r#"{"token":{"id":"x"}}"#, r#"{"token":"***"}"#)]
+    #[case::reference(
+        r#"{"secret_refs":[{"secret_ref":"http://k/1"}]}"#,
+        r#"{"secret_refs":[{"secret_ref":"http://k/1"}]}"#
+    )]
+    #[case::absent(r#"{"secret":null}"#, r#"{"secret":null}"#)]
+    #[case::nested_in_a_list(r#"{"secrets":[{"passphrase":"p"}]}"#, r#"{"secrets":[{"passphrase":"***"}]}"#)]
+    #[case::not_json("password=abc", "(12 bytes that are not JSON)")]
+    #[case::empty("", "")]
+    fn secrets_are_masked_by_their_key(#[case] body: &str, #[case] expected: &str) {
+        assert_eq!(masked(body.as_bytes()), expected);
+    }
 }

@@ -133,3 +133,27 @@ fn path_segment(text: &str) -> String {
         encoded
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Ids come from annotations and files. Whatever they hold, the request stays below the collection that was meant.
+        #[test]
+        fn an_id_is_refused_or_stays_one_segment(id in any::<String>()) {
+            if let Ok(path) = join(&["v2.0", "ports", &id]) {
+                let url = url::Url::parse(&format!("http://host{path}")).unwrap();
+                let segments: Vec<_> = url.path_segments().unwrap().collect();
+                prop_assert_eq!(segments.len(), 3);
+                prop_assert_eq!(&segments[..2], ["v2.0", "ports"]);
+                prop_assert!(!segments[2].is_empty());
+                prop_assert_eq!((url.query(), url.fragment()), (None, None));
+            } else {
+                prop_assert!(["", ".", ".."].contains(&id.as_str()));
+            }
+        }
+    }
+}

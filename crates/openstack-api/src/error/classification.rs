@@ -14,7 +14,7 @@ pub enum ErrorKind {
     NotFound,
     /// The object is locked, changed meanwhile, or in the way of another one.
     Conflict(ConflictCause),
-    /// The project has used up its quota.
+    /// The project has used up its quota, or the network its addresses: more must be granted or something be given up.
     Quota,
     /// The user lacks a role.
     Policy,
@@ -78,7 +78,7 @@ pub(super) fn classify(error: &ApiError) -> ErrorKind {
         }
         ApiError::Transport { source, .. } => of_transport(source),
         ApiError::Decode { .. } => ErrorKind::Decode,
-        ApiError::Auth { source, .. } => of_auth(source),
+        ApiError::Auth { source, .. } => classify_log_in(source),
         ApiError::NoEndpoint { .. } => ErrorKind::NoEndpoint,
         ApiError::InvalidId { .. } => ErrorKind::BadRequest,
     }
@@ -88,13 +88,13 @@ fn of_transport(error: &TransportError) -> ErrorKind {
     match error {
         TransportError::Connect { .. } => ErrorKind::Unavailable,
         TransportError::LostAnswer { .. } => ErrorKind::LostAnswer,
-        TransportError::Auth(source) => of_auth(source),
+        TransportError::Auth(source) => classify_log_in(source),
         TransportError::NoEndpoint { .. } => ErrorKind::NoEndpoint,
         TransportError::Request { .. } => ErrorKind::BadRequest,
     }
 }
 
-fn of_auth(error: &AuthError) -> ErrorKind {
+pub(crate) fn classify_log_in(error: &AuthError) -> ErrorKind {
     match error {
         AuthError::Refused { status, fault, retry_after } => {
             match of_status(*status, fault, retry_after.is_some()) {
@@ -117,10 +117,10 @@ fn of_status(status: StatusCode, fault: &Fault, asks_to_wait: bool) -> ErrorKind
     let text = fault.message.to_ascii_lowercase();
     match status {
         StatusCode::UNAUTHORIZED => ErrorKind::Unauthorized,
-        StatusCode::FORBIDDEN if says_quota(&text) => ErrorKind::Quota,
+        _ if status.is_client_error() && is_exhausted(fault, &text) => ErrorKind::Quota,
         StatusCode::FORBIDDEN => ErrorKind::Policy,
         StatusCode::NOT_FOUND | StatusCode::GONE => ErrorKind::NotFound,
-        StatusCode::CONFLICT => of_conflict(fault, &text),
+        StatusCode::CONFLICT => of_conflict(&text),
         StatusCode::PRECONDITION_FAILED => ErrorKind::Conflict(ConflictCause::Stale),
         // Older Nova: 413 is a rate limit when it names a time, and a quota when it does not.
         StatusCode::PAYLOAD_TOO_LARGE if !asks_to_wait => ErrorKind::Quota,
@@ -139,18 +139,22 @@ fn of_status(status: StatusCode, fault: &Fault, asks_to_wait: bool) -> ErrorKind
     }
 }
 
-fn of_conflict(fault: &Fault, text: &str) -> ErrorKind {
-    if says_quota(text) || fault.name.as_deref() == Some("OverQuota") {
-        ErrorKind::Quota
-    } else if text.contains("immutable") || text.starts_with("invalid state ") {
+fn of_conflict(text: &str) -> ErrorKind {
+    if text.contains("immutable") || text.starts_with("invalid state ") {
         ErrorKind::Conflict(ConflictCause::Immutable)
     } else {
         ErrorKind::Conflict(ConflictCause::Other)
     }
 }
 
-/// Octavia: `Quota has been met for resources: …`; Neutron, and Octavia quoting it: `Quota exceeded for resources: […].`;
-/// Nova: `Quota exceeded for …`.
-fn says_quota(text: &str) -> bool {
-    text.contains("quota has been met") || text.contains("quota exceeded")
+/// Neutron's names for a used-up quota (409), network (409) and external network (400).
+const EXHAUSTION: [&str; 3] = ["OverQuota", "IpAddressGenerationFailure", "ExternalIpAddressExhausted"];
+
+/// Octavia: `Quota has been met for resources: …` (403); Neutron, and Octavia quoting it in a 409: `Quota exceeded for resources:
+/// […].`, `No more IP addresses available on network …`; Nova: `Quota exceeded for …` (403).
+fn is_exhausted(fault: &Fault, text: &str) -> bool {
+    fault.name.as_deref().is_some_and(|name| EXHAUSTION.contains(&name))
+        || ["quota has been met", "quota exceeded", "no more ip addresses available"]
+            .iter()
+            .any(|words| text.contains(words))
 }

@@ -76,5 +76,5 @@ impl Fault {
 }
 
 fn text(object: &Map<String, Value>, key: &str) -> Option<String> {
-    object.get(key).and_then(Value::as_str).map(str::to_owned)
+    object.get(key).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
 }

@@ -11,6 +11,8 @@ use http::StatusCode;
 pub use classification::{ConflictCause, ErrorKind};
 pub use fault::Fault;
 
+pub(crate) use classification::classify_log_in;
+
 use crate::identity::AuthError;
 use crate::transport::{Service, TransportError};
 

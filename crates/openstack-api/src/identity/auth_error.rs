@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 
-use crate::error::Fault;
+use crate::error::{ErrorKind, Fault, classify_log_in};
 use crate::transport::Cause;
 
 /// A failed log-in. Holds no secret.
@@ -61,6 +61,12 @@ pub enum AuthError {
 }
 
 impl AuthError {
+    /// What the failure means: the one thing to decide on.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        classify_log_in(self)
+    }
+
     /// How long Keystone asked to wait before the next try.
     #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {

@@ -142,7 +142,8 @@ impl Shared {
         match self.request_token().await {
             Ok(renewed) => self.keep(renewed),
             Err(error) => {
-                tracing::warn!(%error, "the OpenStack token could not be renewed; the old one is used on");
+                let error = &error as &(dyn std::error::Error + 'static);
+                tracing::warn!(error, "the OpenStack token could not be renewed; the old one is used on");
                 let renew_from = Instant::now() + RENEWAL_PAUSE;
                 self.keep(Token { renew_from, ..Token::clone(&token) })
             }

@@ -1,0 +1,433 @@
+//! Log-in, tokens and the catalog, against recorded answers of Keystone over real sockets.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures::future::join_all;
+use openstack_ccm_openstack_api::client::{ClientSettings, RetryPolicy};
+use openstack_ccm_openstack_api::identity::{
+    ApplicationCredentialName, AuthOptions, Catalog, Credentials, DomainRef, Interface, ProjectRef, Scope,
+    UserRef,
+};
+use openstack_ccm_openstack_api::octavia::LoadBalancerFilter;
+use openstack_ccm_openstack_api::transport::Service;
+use openstack_ccm_openstack_api::{ErrorKind, OpenStack, connect};
+use rstest::rstest;
+use secrecy::SecretString;
+use serde_json::{Value, json};
+use wiremock::matchers::{header, method, path};
+use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate};
+
+use crate::recorded::exchange;
+
+pub(crate) fn domain() -> DomainRef {
+    DomainRef::Name("Default".to_owned())
+}
+
+pub(crate) fn demo() -> UserRef {
+    UserRef::Name { name: "demo".to_owned(), domain: domain() }
+}
+
+pub(crate) fn project() -> Scope {
+    Scope::Project(ProjectRef::Name { name: "demo".to_owned(), domain: domain() })
+}
+
+pub(crate) fn password(text: &str) -> Credentials {
+    Credentials::Password { user: demo(), password: SecretString::from(text) }
+}
+
+/// The recorded answer to a log-in, with every service moved to `cloud`.
+pub(crate) fn token_document(cloud: &str) -> Value {
+    let mut text = exchange("identity", "token: password, project scope").response.unwrap().to_string();
+    let services = ["identity", "network", "load-balancer", "compute", "placement", "image", "key-manager"];
+    for (number, service) in services.iter().enumerate() {
+        text = text.replace(&format!("http://127.0.0.1:1500{number}"), &format!("{cloud}/{service}"));
+    }
+    serde_json::from_str(&text).unwrap()
+}
+
+/// Answers log-ins with `TOKEN-1`, `TOKEN-2` and so on, or with a refusal.
+#[derive(Clone)]
+pub(crate) struct LogIns {
+    cloud: String,
+    count: Arc<AtomicUsize>,
+    refuse_from: usize,
+}
+
+impl LogIns {
+    fn count(&self) -> usize {
+        self.count.load(Ordering::SeqCst)
+    }
+}
+
+impl Respond for LogIns {
+    fn respond(&self, _: &Request) -> ResponseTemplate {
+        let number = self.count.fetch_add(1, Ordering::SeqCst) + 1;
+        if number >= self.refuse_from {
+            let refusal = exchange("identity", "token: wrong password");
+            return ResponseTemplate::new(401).set_body_json(refusal.response.unwrap());
+        }
+        ResponseTemplate::new(201)
+            .insert_header("X-Subject-Token", format!("TOKEN-{number}"))
+            .set_body_json(token_document(&self.cloud))
+    }
+}
+
+/// A Keystone that gives tokens until the `refuse_from`th log-in.
+pub(crate) async fn keystone(refuse_from: usize) -> (MockServer, LogIns) {
+    let server = MockServer::start().await;
+    let log_ins = LogIns { cloud: server.uri(), count: Arc::default(), refuse_from };
+    Mock::given(method("POST"))
+        .and(path("/v3/auth/tokens"))
+        .respond_with(log_ins.clone())
+        .mount(&server)
+        .await;
+    (server, log_ins)
+}
+
+async fn accept_token(server: &MockServer, token: &str) {
+    let empty = json!({ "loadbalancers": [], "loadbalancers_links": [] });
+    Mock::given(method("GET"))
+        .and(path("/load-balancer/v2.0/lbaas/loadbalancers"))
+        .and(header("x-auth-token", token))
+        .respond_with(ResponseTemplate::new(200).set_body_json(empty))
+        .mount(server)
+        .await;
+}
+
+async fn refuse_tokens(server: &MockServer) {
+    let refusal = exchange("identity", "octavia with a revoked token").response.unwrap();
+    Mock::given(path("/load-balancer/v2.0/lbaas/loadbalancers"))
+        .respond_with(ResponseTemplate::new(401).set_body_json(refusal))
+        .with_priority(10)
+        .mount(server)
+        .await;
+}
+
+pub(crate) async fn connected(server: &MockServer) -> OpenStack {
+    let options = AuthOptions::new(server.uri(), password("lab"), project());
+    let settings = ClientSettings { retry: RetryPolicy::never(), ..ClientSettings::default() };
+    connect(&options, settings).await.unwrap()
+}
+
+async fn list(openstack: &OpenStack) -> Result<(), openstack_ccm_openstack_api::ApiError> {
+    openstack.octavia.list_load_balancers(&LoadBalancerFilter::default()).await.map(drop)
+}
+
+/// Moves the clock without waiting; it runs on afterwards, because real sockets need it to.
+async fn later(time: Duration) {
+    tokio::time::pause();
+    tokio::time::advance(time).await;
+    tokio::time::resume();
+}
+
+async fn calls(server: &MockServer) -> usize {
+    let requests = server.received_requests().await.unwrap();
+    requests.iter().filter(|request| request.url.path().starts_with("/load-balancer")).count()
+}
+
+#[rstest]
+#[case::password(password("lab"), project(),
+    exchange("identity", "token: password, project scope").request.unwrap())]
+#[case::unscoped(password("lab"), Scope::Unscoped, exchange("identity", "token: password, no scope").request.unwrap())]
+#[case::ids(
+    Credentials::Password { user: UserRef::Id("u".to_owned()), password: "p".into() },
+    Scope::Project(ProjectRef::Id("p".to_owned())),
+    json!({"auth": {"identity": {"methods": ["password"], "password": {"user": {"id": "u", "password": "p"}}},
+        "scope": {"project": {"id": "p"}}}}))]
+#[case::domain_ids(
+    Credentials::Password { user: UserRef::Name { name: "n".to_owned(), domain: DomainRef::Id("d".to_owned()) }, password: "p".into() },
+    Scope::Domain(DomainRef::Id("e".to_owned())),
+    json!({"auth": {"identity": {"methods": ["password"], "password": {"user": {"name": "n", "domain": {"id": "d"}, "password": "p"}}},
+        "scope": {"domain": {"id": "e"}}}}))]
+#[case::system(password("p"), Scope::System,
+    json!({"auth": {"identity": {"methods": ["password"],
+        "password": {"user": {"name": "demo", "domain": {"name": "Default"}, "password": "p"}}}, "scope": {"system": {"all": true}}}}))]
+#[case::application_credential(
+    Credentials::ApplicationCredential {
+        name: ApplicationCredentialName::Id("da5c0b8f838744ffa45e3a4a00b6498d".to_owned()), secret: "fake-secret".into() },
+    project(),
+    exchange("identity", "token: application credential by id").request.unwrap())]
+#[case::application_credential_by_name(
+    Credentials::ApplicationCredential {
+        name: ApplicationCredentialName::Name { name: "ccm-1795246093".to_owned(), user: demo() }, secret: "fake-secret".into() },
+    Scope::Unscoped,
+    exchange("identity", "token: application credential by name and user").request.unwrap())]
+#[case::token(Credentials::Token { token: "TOKEN-UNSCOPED".into() }, project(),
+    exchange("identity", "token: from unscoped token, nocatalog").request.unwrap())]
+#[case::trust(
+    Credentials::Trust { trust_id: "t".to_owned(), trustee: UserRef::Id("u".to_owned()), password: "p".into() },
+    Scope::Unscoped,
+    json!({"auth": {"identity": {"methods": ["password"], "password": {"user": {"id": "u", "password": "p"}}},
+        "scope": {"OS-TRUST:trust": {"id": "t"}}}}))]
+#[tokio::test]
+async fn every_kind_of_credentials_asks_in_keystones_words(
+    #[case] credentials: Credentials,
+    #[case] scope: Scope,
+    #[case] expected: Value,
+) {
+    let (server, _) = keystone(usize::MAX).await;
+    connect(&AuthOptions::new(server.uri(), credentials, scope), ClientSettings::default()).await.unwrap();
+    let requests = server.received_requests().await.unwrap();
+    assert_eq!(requests.len(), 1, "one log-in and nothing else");
+    assert_eq!(requests[0].body_json::<Value>().unwrap(), expected);
+}
+
+#[rstest]
+#[case("", "/v3/auth/tokens")]
+#[case("/", "/v3/auth/tokens")]
+#[case("/v3", "/v3/auth/tokens")]
+#[case("/v3/", "/v3/auth/tokens")]
+#[case("/v2.0", "/v3/auth/tokens")]
+#[case("/identity", "/identity/v3/auth/tokens")]
+#[case("/identity/v3/", "/identity/v3/auth/tokens")]
+#[tokio::test]
+async fn every_form_of_auth_url_leads_to_version_3(#[case] suffix: &str, #[case] expected: &str) {
+    let server = MockServer::start().await;
+    let answer = ResponseTemplate::new(201)
+        .insert_header("X-Subject-Token", "TOKEN")
+        .set_body_json(token_document(&server.uri()));
+    Mock::given(method("POST")).respond_with(answer).mount(&server).await;
+    let options = AuthOptions::new(format!("{}{suffix}", server.uri()), password("lab"), project());
+    connect(&options, ClientSettings::default()).await.unwrap();
+    let requests = server.received_requests().await.unwrap();
+    assert_eq!(requests.iter().map(|request| request.url.path()).collect::<Vec<_>>(), [expected]);
+}
+
+#[tokio::test]
+async fn an_auth_url_that_is_none_is_named_without_its_password() {
+    for url in ["keystone.example:5000", "ftp://user:hidden@keystone.example/", ""] {
+        let options = AuthOptions::new(url, password("lab"), project());
+        let error = connect(&options, ClientSettings::default()).await.unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("is not an http or https address") && !text.contains("hidden"), "{text}");
+        assert_eq!(error.kind(), ErrorKind::BadRequest);
+    }
+}
+
+#[tokio::test]
+async fn the_cloud_tells_its_services_and_project() {
+    let (server, _) = keystone(usize::MAX).await;
+    let openstack = connected(&server).await;
+    assert!(openstack.has(Service::LoadBalancer) && openstack.has(Service::Network));
+    assert!(openstack.nova.is_some() && openstack.barbican.is_some());
+    assert_eq!(openstack.project_id.as_deref(), Some("9066a578d9e3492696bc3a5e7b65a92a"));
+}
+
+#[tokio::test]
+async fn a_request_carries_token_and_user_agent() {
+    let (server, _) = keystone(usize::MAX).await;
+    accept_token(&server, "TOKEN-1").await;
+    let mut options = AuthOptions::new(server.uri(), password("lab"), project());
+    options.user_agent = vec!["cluster-7".to_owned(), "openstack-ccm/1.2.3".to_owned()];
+    let openstack = connect(&options, ClientSettings::default()).await.unwrap();
+    list(&openstack).await.unwrap();
+    for request in server.received_requests().await.unwrap() {
+        let agent = request.headers["user-agent"].to_str().unwrap();
+        assert!(agent.starts_with("cluster-7 openstack-ccm/1.2.3 openstack-ccm-openstack-api/"), "{agent}");
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_password_is_refused_in_keystones_words() {
+    let (server, _) = keystone(1).await;
+    let options = AuthOptions::new(server.uri(), password("wrong"), project());
+    let error = connect(&options, ClientSettings::default()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unauthorized);
+    assert_eq!(
+        error.to_string(),
+        "keystone refused the log-in: 401 The request you have made requires authentication."
+    );
+}
+
+#[tokio::test]
+async fn a_refusal_that_quotes_the_request_is_cut_to_its_first_line() {
+    let server = MockServer::start().await;
+    let answer = exchange("identity", "token: malformed request");
+    Mock::given(path("/v3/auth/tokens"))
+        .respond_with(ResponseTemplate::new(400).set_body_json(answer.response.unwrap()))
+        .mount(&server)
+        .await;
+    let options = AuthOptions::new(server.uri(), password("lab"), project());
+    let error = connect(&options, ClientSettings::default()).await.unwrap_err();
+    assert_eq!(error.to_string(), "keystone refused the log-in: 400 'identity' is a required property");
+}
+
+#[tokio::test]
+async fn something_that_is_no_keystone_is_said_to_be_none() {
+    let server = MockServer::start().await;
+    Mock::given(method("POST"))
+        .respond_with(ResponseTemplate::new(200).set_body_string("hello"))
+        .mount(&server)
+        .await;
+    let options = AuthOptions::new(server.uri(), password("lab"), project());
+    let error = connect(&options, ClientSettings::default()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Decode);
+}
+
+#[tokio::test]
+async fn fifty_calls_without_a_token_cause_one_log_in() {
+    let (server, log_ins) = keystone(usize::MAX).await;
+    accept_token(&server, "TOKEN-2").await;
+    refuse_tokens(&server).await;
+    let openstack = connected(&server).await;
+    later(Duration::from_secs(3601)).await;
+    for result in join_all((0..50).map(|_| list(&openstack))).await {
+        result.unwrap();
+    }
+    assert_eq!(log_ins.count(), 2, "one at the start and one after the end of the first token");
+}
+
+#[tokio::test]
+async fn a_token_is_renewed_before_its_end_and_not_too_early() {
+    let (server, log_ins) = keystone(usize::MAX).await;
+    accept_token(&server, "TOKEN-1").await;
+    accept_token(&server, "TOKEN-2").await;
+    let openstack = connected(&server).await;
+    later(Duration::from_secs(3200)).await;
+    list(&openstack).await.unwrap();
+    assert_eq!(log_ins.count(), 1);
+    later(Duration::from_secs(200)).await;
+    list(&openstack).await.unwrap();
+    assert_eq!(log_ins.count(), 2);
+}
+
+#[tokio::test]
+async fn a_failed_renewal_leaves_the_old_token_in_use() {
+    let (server, log_ins) = keystone(2).await;
+    accept_token(&server, "TOKEN-1").await;
+    let openstack = connected(&server).await;
+    later(Duration::from_secs(3400)).await;
+    list(&openstack).await.unwrap();
+    list(&openstack).await.unwrap();
+    assert_eq!(log_ins.count(), 2, "the renewal is not tried again by every call");
+}
+
+#[tokio::test]
+async fn a_revoked_token_is_replaced_once_for_all_calls_and_each_call_is_repeated_once() {
+    let (server, log_ins) = keystone(usize::MAX).await;
+    accept_token(&server, "TOKEN-2").await;
+    refuse_tokens(&server).await;
+    let openstack = connected(&server).await;
+    for result in join_all((0..20).map(|_| list(&openstack))).await {
+        result.unwrap();
+    }
+    assert_eq!(log_ins.count(), 2);
+    assert_eq!(calls(&server).await, 40);
+}
+
+#[tokio::test]
+async fn a_call_that_is_refused_with_a_new_token_too_ends() {
+    let (server, log_ins) = keystone(usize::MAX).await;
+    refuse_tokens(&server).await;
+    let openstack = connected(&server).await;
+    let error = list(&openstack).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unauthorized);
+    assert_eq!((log_ins.count(), calls(&server).await), (2, 2));
+}
+
+#[tokio::test]
+async fn a_password_that_was_changed_does_not_hammer_keystone() {
+    let (server, log_ins) = keystone(2).await;
+    refuse_tokens(&server).await;
+    let openstack = connected(&server).await;
+    for result in join_all((0..20).map(|_| list(&openstack))).await {
+        let error = result.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unauthorized);
+        assert_eq!(error.to_string(), "loadbalancer_list: could not log in to OpenStack");
+    }
+    assert_eq!(log_ins.count(), 2, "twenty refused calls share one failed log-in");
+    later(Duration::from_secs(3)).await;
+    list(&openstack).await.unwrap_err();
+    assert_eq!(log_ins.count(), 3);
+}
+
+#[tokio::test]
+async fn a_ready_made_token_is_used_as_it_is() {
+    let server = MockServer::start().await;
+    let mut document = token_document(&server.uri());
+    document["token"]["expires_at"] = json!("2999-01-01T00:00:00.000000Z");
+    Mock::given(method("GET"))
+        .and(path("/v3/auth/tokens"))
+        .and(header("x-auth-token", "READY"))
+        .and(header("x-subject-token", "READY"))
+        .respond_with(ResponseTemplate::new(200).set_body_json(document))
+        .mount(&server)
+        .await;
+    accept_token(&server, "READY").await;
+    let credentials = Credentials::Token { token: "READY".into() };
+    let options = AuthOptions::new(server.uri(), credentials, Scope::Unscoped);
+    let openstack = connect(&options, ClientSettings::default()).await.unwrap();
+    list(&openstack).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_ready_made_token_that_is_no_longer_good_names_the_way_out() {
+    let server = MockServer::start().await;
+    let refusal = exchange("identity", "keystone with a revoked token").response.unwrap();
+    Mock::given(path("/v3/auth/tokens"))
+        .respond_with(ResponseTemplate::new(401).set_body_json(refusal))
+        .mount(&server)
+        .await;
+    let credentials = Credentials::Token { token: "OLD".into() };
+    let options = AuthOptions::new(server.uri(), credentials, Scope::Unscoped);
+    let error = connect(&options, ClientSettings::default()).await.unwrap_err();
+    assert!(error.to_string().contains("use a password or an application credential"), "{error}");
+    assert_eq!(error.kind(), ErrorKind::Unauthorized);
+}
+
+#[tokio::test]
+async fn a_service_that_the_region_lacks_is_named_with_region_and_interface() {
+    let (server, _) = keystone(usize::MAX).await;
+    let mut options = AuthOptions::new(server.uri(), password("lab"), project());
+    options.region = Some("Nowhere".to_owned());
+    options.interface = Interface::Internal;
+    let openstack = connect(&options, ClientSettings::default()).await.unwrap();
+    assert!(openstack.nova.is_none() && openstack.services.is_empty());
+    let error = list(&openstack).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NoEndpoint);
+    assert_eq!(
+        error.to_string(),
+        "loadbalancer_list: the service catalog has no internal endpoint of type load-balancer in region Nowhere; \
+         check region and os-endpoint-type"
+    );
+}
+
+fn recorded_catalog() -> Catalog {
+    let document = exchange("identity", "catalog").response.unwrap();
+    serde_json::from_value(document["catalog"].clone()).unwrap()
+}
+
+#[rstest]
+#[case::any_region("load-balancer", Interface::Public, None, true)]
+#[case::first_region("load-balancer", Interface::Internal, Some("RegionOne"), true)]
+#[case::second_region("load-balancer", Interface::Public, Some("RegionTwo"), true)]
+#[case::second_region_inside("load-balancer", Interface::Internal, Some("RegionTwo"), false)]
+#[case::other_region("load-balancer", Interface::Public, Some("regionone"), false)]
+#[case::other_service("volumev3", Interface::Public, None, false)]
+fn the_recorded_catalog_is_searched_by_region_and_interface(
+    #[case] service: &str,
+    #[case] interface: Interface,
+    #[case] region: Option<&str>,
+    #[case] found: bool,
+) {
+    assert_eq!(recorded_catalog().endpoint(service, interface, region).is_some(), found);
+}
+
+#[test]
+fn one_odd_catalog_entry_does_not_hide_the_others() {
+    let catalog: Catalog = serde_json::from_value(json!([
+        {"type": null, "endpoints": null},
+        {"type": "network", "endpoints": [
+            {"interface": "public", "region": null, "region_id": null, "url": null},
+            {"interface": "public", "region": "R", "url": "no address"},
+            {"interface": null, "region": "R", "url": "http://a"},
+            {"interface": "publicURL", "region": "R Name", "region_id": "R", "url": "http://net:9696"}
+        ]}
+    ]))
+    .unwrap();
+    let found = catalog.endpoint("network", Interface::Public, Some("R")).map(url::Url::as_str);
+    assert_eq!(found, Some("http://net:9696/"));
+    assert!(catalog.endpoint("network", Interface::Public, Some("R Name")).is_some());
+}

@@ -1,0 +1,297 @@
+//! Every answer that real services gave can be read.
+
+use std::collections::BTreeMap;
+
+use openstack_ccm_openstack_api::barbican::{Barbican, Container, Reference};
+use openstack_ccm_openstack_api::neutron::{
+    Extension, FloatingIp, Network, Neutron, Port, PortFilter, PortStatus, Route, Router, SecurityGroup,
+    SecurityGroupRule, Subnet,
+};
+use openstack_ccm_openstack_api::nova::{ComputeFlavor, Microversion, Nova, Server, ServerStatus};
+use openstack_ccm_openstack_api::octavia::{
+    AvailabilityZone, Capability, Flavor, HealthMonitor, HealthMonitorType, Listener, ListenerFilter,
+    ListenerProtocol, LoadBalancer, LoadBalancerFilter, Member, Octavia, OctaviaFeatures, OperatingStatus,
+    Pool, PoolProtocol, Provider, ProvisioningStatus, SessionPersistenceType,
+};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::recorded::{FILES, exchange, file};
+use crate::stand_in::{StandIn, answer};
+
+/// Reads a value as `T`, one or a list, and counts.
+fn read<T: DeserializeOwned>(value: &Value) -> Result<usize, serde_json::Error> {
+    if value.is_array() {
+        serde_json::from_value::<Vec<T>>(value.clone()).map(|items| items.len())
+    } else {
+        serde_json::from_value::<T>(value.clone()).map(|_| 1)
+    }
+}
+
+type Read = fn(&Value) -> Result<usize, serde_json::Error>;
+
+fn reader(service: &str, root: &str) -> Option<Read> {
+    Some(match (service, root) {
+        ("octavia", "loadbalancer" | "loadbalancers") => read::<LoadBalancer>,
+        ("octavia", "listener" | "listeners") => read::<Listener>,
+        ("octavia", "pool" | "pools") => read::<Pool>,
+        ("octavia", "member" | "members") => read::<Member>,
+        ("octavia", "healthmonitor" | "healthmonitors") => read::<HealthMonitor>,
+        ("octavia", "flavor" | "flavors") => read::<Flavor>,
+        ("octavia", "availability_zones") => read::<AvailabilityZone>,
+        ("octavia", "providers") => read::<Provider>,
+        ("octavia", "flavor_capabilities") => read::<Capability>,
+        ("neutron", "network" | "networks") => read::<Network>,
+        ("neutron", "subnet" | "subnets") => read::<Subnet>,
+        ("neutron", "port" | "ports") => read::<Port>,
+        ("neutron", "floatingip" | "floatingips") => read::<FloatingIp>,
+        ("neutron", "security_group" | "security_groups") => read::<SecurityGroup>,
+        ("neutron", "security_group_rule" | "security_group_rules") => read::<SecurityGroupRule>,
+        ("neutron", "router") => read::<Router>,
+        ("neutron", "extensions") => read::<Extension>,
+        ("nova", "server" | "servers") => read::<Server>,
+        ("nova", "flavors") => read::<ComputeFlavor>,
+        _ => return None,
+    })
+}
+
+#[test]
+fn every_recorded_object_can_be_read() {
+    let mut counts = BTreeMap::new();
+    for exchange in FILES.iter().flat_map(|name| file(name)) {
+        // Nova answers the creation of a server with a fragment, and `fields` asks for fragments.
+        let is_fragment = exchange.path.contains("fields=") || exchange.name == "server: create";
+        let Some(Value::Object(object)) =
+            exchange.response.as_ref().filter(|_| exchange.status < 300 && !is_fragment)
+        else {
+            continue;
+        };
+        for (root, value) in object {
+            if let Some(read) = reader(&exchange.service, root) {
+                let count = read(value).unwrap_or_else(|error| panic!("{}: {root}: {error}", exchange.name));
+                *counts.entry(root.clone()).or_insert(0) += count;
+            }
+        }
+    }
+    for root in
+        ["loadbalancer", "listener", "pool", "members", "healthmonitor", "port", "floatingip", "server"]
+    {
+        assert!(counts.get(root).is_some_and(|count| *count > 3), "{root}: {counts:?}");
+    }
+}
+
+fn stand_in(file_name: &str, name: &str) -> StandIn {
+    StandIn::new([Ok(exchange(file_name, name).answer())])
+}
+
+#[tokio::test]
+async fn a_load_balancer_has_what_the_controller_compares() {
+    let stand_in = stand_in("variants", "load balancer: dual stack once ACTIVE");
+    let load_balancer = Octavia::new(stand_in.client()).get_load_balancer("bbfaf7f2").await.unwrap();
+    assert_eq!(load_balancer.provisioning_status, ProvisioningStatus::Active);
+    assert_eq!(load_balancer.operating_status, OperatingStatus::Online);
+    assert_eq!(load_balancer.vip_address.as_deref(), Some("198.18.4.221"));
+    assert_eq!(load_balancer.additional_vips[0].ip_address.as_deref(), Some("fd00:18:4::22c"));
+    assert_eq!(load_balancer.provider.as_deref(), Some("amphora"));
+    assert_eq!((load_balancer.listeners.len(), load_balancer.pools.len()), (1, 1));
+}
+
+#[tokio::test]
+async fn a_listener_has_what_the_controller_compares() {
+    let stand_in = stand_in("lifecycle", "listener: get");
+    let listener = Octavia::new(stand_in.client()).get_listener("38460e91").await.unwrap();
+    assert_eq!((&listener.protocol, listener.protocol_port), (&ListenerProtocol::Tcp, 80));
+    assert_eq!(listener.allowed_cidrs, ["10.0.0.0/8"]);
+    assert_eq!(listener.connection_limit, Some(-1));
+    assert_eq!(
+        (listener.timeout_client_data, listener.timeout_member_connect, listener.timeout_tcp_inspect),
+        (Some(60_000), Some(6_000), Some(0))
+    );
+    assert_eq!(listener.tags, ["a", "kube"]);
+    assert_eq!(listener.loadbalancers[0].id, "ed88eb14-ed5c-4bea-ab64-3a6e64991097");
+}
+
+#[tokio::test]
+async fn allowed_cidrs_that_are_null_read_as_none() {
+    let stand_in = stand_in("lifecycle", "listener: after allowed_cidrs null");
+    let listener = Octavia::new(stand_in.client()).get_listener("38460e91").await.unwrap();
+    assert!(listener.allowed_cidrs.is_empty());
+}
+
+#[tokio::test]
+async fn a_tls_listener_has_its_certificate_and_headers() {
+    let stand_in = stand_in("tls", "listener: TERMINATED_HTTPS, get");
+    let listener = Octavia::new(stand_in.client()).get_listener("ba9e0731").await.unwrap();
+    assert_eq!(listener.protocol, ListenerProtocol::TerminatedHttps);
+    let reference = Reference::parse(listener.default_tls_container_ref.as_deref().unwrap());
+    assert_eq!(reference, Some(Reference::Container("098530ee-0b79-4072-87d5-38fdebd6d904".to_owned())));
+    assert_eq!(listener.insert_headers["X-Forwarded-Proto"], "true");
+    assert_eq!(listener.tls_versions, ["TLSv1.2", "TLSv1.3"]);
+}
+
+#[tokio::test]
+async fn members_and_monitor_have_what_the_controller_compares() {
+    let members = stand_in("leaks", "batch: what remains of the attributes");
+    let members = Octavia::new(members.client()).list_members("a7e04618").await.unwrap();
+    assert_eq!(
+        (members[0].address.as_str(), members[0].protocol_port, members[0].weight),
+        ("198.18.0.50", 1, 1)
+    );
+    assert_eq!(members[0].operating_status, OperatingStatus::NoMonitor);
+    assert_eq!((members[0].monitor_port, members[0].backup), (None, false));
+
+    let monitor = stand_in("lifecycle", "health monitor: get");
+    let monitor = Octavia::new(monitor.client()).get_health_monitor("80bf37df").await.unwrap();
+    assert_eq!(monitor.kind, HealthMonitorType::Http);
+    assert_eq!((monitor.delay, monitor.timeout, monitor.max_retries, monitor.max_retries_down), (5, 3, 1, 2));
+    assert_eq!(monitor.url_path.as_deref(), Some("/healthz"));
+}
+
+#[test]
+fn the_proxy_pool_of_the_recordings_is_one() {
+    let exchange = exchange("lifecycle", "pool: create PROXY as default pool of the listener");
+    let pool: Pool = serde_json::from_value(exchange.response.unwrap()["pool"].clone()).unwrap();
+    assert_eq!(pool.protocol, PoolProtocol::Proxy);
+    assert_eq!(pool.healthmonitor_id, None);
+    let persistence = pool.session_persistence.map(|persistence| persistence.kind);
+    assert!(matches!(persistence, None | Some(SessionPersistenceType::SourceIp)));
+}
+
+#[tokio::test]
+async fn a_status_that_is_new_to_us_does_not_break_a_list() {
+    let mut answer = exchange("lifecycle", "load balancer: get once ACTIVE").response.unwrap();
+    answer["loadbalancer"]["provisioning_status"] = json!("PENDING_MIGRATION");
+    answer["loadbalancer"]["operating_status"] = json!("TIRED");
+    let stand_in = StandIn::json(200, &json!({ "loadbalancers": [answer["loadbalancer"]] }));
+    let found =
+        Octavia::new(stand_in.client()).list_load_balancers(&LoadBalancerFilter::default()).await.unwrap();
+    assert!(found[0].provisioning_status.is_pending());
+    assert_eq!(found[0].operating_status, OperatingStatus::Other("TIRED".to_owned()));
+}
+
+#[tokio::test]
+async fn the_version_of_octavia_is_the_highest_one_and_is_asked_for_once() {
+    let stand_in = stand_in("discovery", "octavia discovery / without token");
+    let octavia = Octavia::new(stand_in.client());
+    let features = octavia.api_versions().await.unwrap();
+    assert_eq!(features, OctaviaFeatures::of(2, 30));
+    assert_eq!(octavia.clone().api_versions().await.unwrap(), features);
+    assert_eq!(stand_in.lines(), ["GET /"]);
+}
+
+#[tokio::test]
+async fn the_order_of_versions_does_not_matter_and_odd_ones_are_passed_over() {
+    let versions = json!({ "versions": [{"id": "v2.9"}, {"id": "v2.10"}, {"id": "v3-draft"}, {"id": "v1"}, {"id": "v2.2"}] });
+    let stand_in = StandIn::json(200, &versions);
+    let features = Octavia::new(stand_in.client()).api_versions().await.unwrap();
+    assert_eq!(features.version, (2, 10));
+    assert!(features.tags() && features.flavors());
+    assert!(!features.allowed_cidrs() && !features.additional_vips());
+}
+
+#[tokio::test]
+async fn a_failed_discovery_is_an_error_and_the_next_call_asks_again() {
+    let unavailable = answer(503, &Value::Null);
+    let stand_in = StandIn::new([
+        Ok(unavailable.clone()),
+        Ok(answer(200, &json!({ "versions": [] }))),
+        Ok(exchange("discovery", "octavia discovery / without token").answer()),
+    ]);
+    let octavia = Octavia::new(stand_in.client_with(
+        openstack_ccm_openstack_api::client::RetryPolicy::never(),
+        std::sync::Arc::new(openstack_ccm_openstack_api::client::NoObserver),
+    ));
+    assert_eq!(octavia.api_versions().await.unwrap_err().status().map(|status| status.as_u16()), Some(503));
+    let error = octavia.api_versions().await.unwrap_err();
+    assert_eq!(error.kind(), openstack_ccm_openstack_api::ErrorKind::Decode);
+    assert_eq!(octavia.api_versions().await.unwrap().version, (2, 30));
+}
+
+#[tokio::test]
+async fn a_vip_port_shows_its_owner_and_groups() {
+    let stand_in = stand_in("lifecycle", "VIP port once ACTIVE");
+    let port = Neutron::new(stand_in.client()).get_port("251d79bc").await.unwrap();
+    assert_eq!(port.status, PortStatus::Down);
+    assert_eq!(port.device_owner, "Octavia");
+    assert_eq!(port.device_id, "lb-ed88eb14-ed5c-4bea-ab64-3a6e64991097");
+    assert_eq!(port.security_groups.len(), 1);
+    assert_eq!(port.revision_number, Some(2));
+}
+
+#[tokio::test]
+async fn ports_of_unusual_clouds_can_be_read() {
+    let port = json!({
+        "id": "p", "network_id": "n", "status": "N/A", "name": null, "fixed_ips": null, "mac_address": "fa:16:3e:00:00:01",
+        "allowed_address_pairs": [{"ip_address": "10.244.0.0/16", "mac_address": "fa:16:3e:00:00:01"}],
+        "trunk_details": {"trunk_id": "t", "sub_ports": [{"port_id": "s", "segmentation_id": 5, "segmentation_type": "vlan"}]}
+    });
+    let stand_in = StandIn::json(200, &json!({ "ports": [port] }));
+    let ports = Neutron::new(stand_in.client()).list_ports(&PortFilter::device("d")).await.unwrap();
+    assert_eq!(ports[0].status, PortStatus::Other("N/A".to_owned()));
+    assert_eq!(ports[0].allowed_address_pairs[0].ip_address, "10.244.0.0/16");
+    assert!(ports[0].port_security_enabled, "a Neutron without the extension filters every port");
+    assert_eq!(ports[0].trunk_details.as_ref().unwrap().sub_ports[0].port_id, "s");
+}
+
+#[tokio::test]
+async fn extra_routes_of_a_router_can_be_read() {
+    let stand_in = stand_in("network", "router: add_extraroutes");
+    let neutron = Neutron::new(stand_in.client());
+    let route = Route { destination: "10.244.0.0/24".to_owned(), nexthop: "198.18.0.50".to_owned() };
+    let router = neutron.add_extra_routes("bd0f3e0c", std::slice::from_ref(&route)).await.unwrap();
+    assert_eq!(router.routes, [route]);
+}
+
+#[tokio::test]
+async fn extensions_are_listed_by_alias() {
+    let stand_in = stand_in("discovery", "neutron extensions");
+    let extensions = Neutron::new(stand_in.client()).list_extensions().await.unwrap();
+    assert!(extensions.iter().any(|extension| extension.alias == "extraroute-atomic"));
+}
+
+#[tokio::test]
+async fn a_server_has_addresses_zone_and_size() {
+    let old = stand_in("compute", "server: get with a floating IP");
+    let server = Nova::new(old.client()).get_server("502753c8").await.unwrap();
+    assert_eq!(server.status, ServerStatus::Active);
+    assert_eq!(server.availability_zone, "nova");
+    let kinds: Vec<_> = server.addresses["cluster"].iter().map(|address| address.kind.as_deref()).collect();
+    assert_eq!(kinds, [Some("fixed"), Some("floating")]);
+    assert_eq!(server.flavor.id.as_deref(), Some("9dc1fbf1-e73e-4837-be2c-8baa9372877b"));
+    assert_eq!(server.metadata["k"], "v");
+
+    let new = stand_in("compute", "server: get, 2.96");
+    let nova = Nova::new(new.client()).with_microversion(Microversion::FLAVOR_NAME_IN_SERVER);
+    assert_eq!(nova.get_server("502753c8").await.unwrap().flavor.original_name.as_deref(), Some("m1.lab"));
+    let header = new.requests()[0].headers["openstack-api-version"].clone();
+    assert_eq!(header, "compute 2.47");
+}
+
+#[tokio::test]
+async fn microversions_of_nova_are_found() {
+    let stand_in = stand_in("discovery", "nova discovery / without token");
+    let range = Nova::new(stand_in.client()).microversions().await.unwrap();
+    assert_eq!(range.oldest, Microversion { major: 2, minor: 1 });
+    assert!(range.contains(Microversion::FLAVOR_NAME_IN_SERVER));
+    assert!(!range.contains(Microversion { major: 2, minor: 1000 }));
+}
+
+#[tokio::test]
+async fn a_container_lists_its_secrets() {
+    let stand_in = stand_in("tls", "container: get");
+    let container: Container = Barbican::new(stand_in.client()).get_container("098530ee").await.unwrap();
+    assert_eq!(container.kind, "certificate");
+    assert_eq!(container.secret_refs[1].name, "private_key");
+    let reference = Reference::parse(&container.secret_refs[0].secret_ref);
+    assert_eq!(reference, Some(Reference::Secret("ef3b9912-7d9e-4a38-b9e0-8fcc645ecb92".to_owned())));
+}
+
+#[tokio::test]
+async fn a_list_of_listeners_is_asked_for_by_load_balancer() {
+    let stand_in = stand_in("full", "listeners by loadbalancer_id");
+    let filter =
+        ListenerFilter { tags: vec!["kube_service_x".to_owned()], ..ListenerFilter::load_balancer("lb-1") };
+    let listeners = Octavia::new(stand_in.client()).list_listeners(&filter).await.unwrap();
+    assert!(!listeners.is_empty());
+    assert_eq!(stand_in.lines(), ["GET /v2.0/lbaas/listeners?loadbalancer_id=lb-1&tags=kube_service_x"]);
+}

@@ -1,0 +1,187 @@
+//! HTTPS with an own CA, without verification, and with a client certificate.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use openstack_ccm_openstack_api::client::ClientSettings;
+use openstack_ccm_openstack_api::identity::{AuthError, AuthOptions, ClientCertificate, Tls};
+use openstack_ccm_openstack_api::{ErrorKind, OpenStack, connect};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{RootCertStore, ServerConfig};
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+
+use crate::keystone::{password, project, token_document};
+
+/// A certificate authority, its PEM file and a folder for more.
+struct Authority {
+    issuer: CertifiedIssuer<'static, KeyPair>,
+    folder: TempDir,
+}
+
+impl Authority {
+    fn new() -> Self {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+        Self { issuer, folder: TempDir::new().unwrap() }
+    }
+
+    fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn ca_file(&self) -> PathBuf {
+        self.file("ca.pem", &self.issuer.pem())
+    }
+
+    fn leaf(&self, name: &str) -> (rcgen::Certificate, KeyPair) {
+        let key = KeyPair::generate().unwrap();
+        let params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        (params.signed_by(&key, &self.issuer).unwrap(), key)
+    }
+
+    /// A Keystone behind TLS that asks for client certificates if `with_client_certificates`.
+    async fn keystone(&self, with_client_certificates: bool) -> String {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder =
+            ServerConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions();
+        let builder = if with_client_certificates {
+            let mut roots = RootCertStore::empty();
+            roots.add(self.issuer.der().clone()).unwrap();
+            let verifier =
+                WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build().unwrap();
+            builder.unwrap().with_client_cert_verifier(verifier)
+        } else {
+            builder.unwrap().with_no_client_auth()
+        };
+        let (certificate, key) = self.leaf("127.0.0.1");
+        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
+        let config = builder.with_single_cert(vec![certificate.der().clone()], key).unwrap();
+        serve(TlsAcceptor::from(Arc::new(config))).await
+    }
+}
+
+async fn serve(acceptor: TlsAcceptor) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://{}", listener.local_addr().unwrap());
+    let body = token_document(&url).to_string();
+    let length = body.len();
+    let answer = format!(
+        "HTTP/1.1 201 Created\r\nx-subject-token: TOKEN\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+    );
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            // A client that does not trust the server ends the handshake.
+            let Ok(mut stream) = acceptor.accept(stream).await else { continue };
+            let mut request = [0; 4096];
+            if stream.read(&mut request).await.is_ok() {
+                let _ = stream.write_all(answer.as_bytes()).await;
+                let _ = stream.shutdown().await;
+            }
+        }
+    });
+    url
+}
+
+async fn connect_with(url: &str, tls: Tls) -> Result<OpenStack, Arc<AuthError>> {
+    let mut options = AuthOptions::new(url, password("lab"), project());
+    options.tls = tls;
+    connect(&options, ClientSettings::default()).await
+}
+
+#[tokio::test]
+async fn a_server_of_an_own_ca_is_trusted_through_a_file_or_a_text() {
+    let authority = Authority::new();
+    let url = authority.keystone(false).await;
+    let file = Tls { ca_file: Some(authority.ca_file()), ..Tls::default() };
+    connect_with(&url, file).await.unwrap();
+    let text = Tls { ca_pem: Some(authority.issuer.pem()), ..Tls::default() };
+    connect_with(&url, text).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_unknown_or_another_ca_is_not_trusted() {
+    let authority = Authority::new();
+    let url = authority.keystone(false).await;
+    let other = Tls { ca_file: Some(Authority::new().ca_file_kept()), ..Tls::default() };
+    for tls in [Tls::default(), other] {
+        let error = connect_with(&url, tls).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        let causes = chain(&*error);
+        assert!(causes.contains("certificate"), "{causes}");
+    }
+}
+
+#[tokio::test]
+async fn a_bundle_of_several_certificates_is_read_whole() {
+    let (first, second) = (Authority::new(), Authority::new());
+    let bundle = format!("{}\n{}", first.issuer.pem(), second.issuer.pem());
+    let url = second.keystone(false).await;
+    connect_with(&url, Tls { ca_pem: Some(bundle), ..Tls::default() }).await.unwrap();
+}
+
+#[tokio::test]
+async fn verification_can_be_switched_off() {
+    let authority = Authority::new();
+    let url = authority.keystone(false).await;
+    connect_with(&url, Tls { insecure: true, ..Tls::default() }).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_client_certificate_is_shown() {
+    let authority = Authority::new();
+    let url = authority.keystone(true).await;
+    let without = Tls { ca_file: Some(authority.ca_file()), ..Tls::default() };
+    connect_with(&url, without.clone()).await.unwrap_err();
+    let (certificate, key) = authority.leaf("controller");
+    let client_certificate = ClientCertificate {
+        certificate_file: authority.file("client.pem", &certificate.pem()),
+        key_file: authority.file("client.key", &key.serialize_pem()),
+    };
+    connect_with(&url, Tls { client_certificate: Some(client_certificate), ..without }).await.unwrap();
+}
+
+#[tokio::test]
+async fn tls_files_that_cannot_be_used_are_named() {
+    let authority = Authority::new();
+    let missing = Tls { ca_file: Some("/no/such/ca.pem".into()), ..Tls::default() };
+    let empty = Tls { ca_file: Some(authority.file("empty.pem", "nothing here")), ..Tls::default() };
+    let broken = ClientCertificate {
+        certificate_file: authority.file("broken.pem", "nothing here"),
+        key_file: authority.file("broken.key", "nothing here"),
+    };
+    let broken = Tls { client_certificate: Some(broken), ..Tls::default() };
+    for (tls, expected) in [(missing, "/no/such/ca.pem"), (empty, "empty.pem"), (broken, "broken.key")] {
+        let error = connect_with("https://127.0.0.1:1", tls).await.unwrap_err();
+        assert!(matches!(*error, AuthError::Tls(_)), "{error:?}");
+        let causes = chain(&*error);
+        assert!(causes.contains(expected), "{causes}");
+    }
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(source) = next {
+        text = format!("{text}: {source}");
+        next = source.source();
+    }
+    text
+}
+
+impl Authority {
+    /// The CA file, kept after the authority is gone.
+    fn ca_file_kept(self) -> PathBuf {
+        let pem = self.issuer.pem();
+        let path = self.folder.keep().join("other-ca.pem");
+        std::fs::write(&path, pem).unwrap();
+        path
+    }
+}
