@@ -1,3 +1,31 @@
-//! Kubernetes controllers over the provider traits of `openstack-ccm-core`.
+//! Kubernetes controllers over the provider traits of [`openstack_ccm_core`].
+//!
+//! Everything that talks to a Kubernetes API server lives here; nothing here knows OpenStack. One Service travels
+//! through [`service`]:
+//!
+//! ```text
+//! watch -> queue -> intent -> LoadBalancers::reconcile -> publish -> events, metrics
+//! ```
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | [`service`] | the service controller: which Services are served, when, and what is written about them |
+//! | [`election`] | leader election on the Lease that all cloud-controller-managers share |
+//! | `nodes` | Node objects reduced to facts, and which changes of nodes matter |
+//! | `capability` | whether this cluster honours `ipMode` |
+//! | `events` | Events, folded and rate-limited |
+//! | `watch` | list and watch with recovery |
+//! | `call` | one bounded call to the API server |
+//!
+//! The client that is passed in must not repeat requests by itself (`kube::Config::default_retry = false`): every
+//! retry is decided here, by class of failure, and no repeated request may outlive the decision that sent it.
 
+mod call;
+mod capability;
 pub mod election;
+mod events;
+mod lock;
+mod metrics;
+mod nodes;
+pub mod service;
+mod watch;

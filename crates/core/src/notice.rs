@@ -1,7 +1,7 @@
 //! What a user is told about a Service. Notices become Kubernetes Events.
 
 /// Type of an Event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Severity {
     /// Information.
     Normal,

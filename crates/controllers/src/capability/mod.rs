@@ -1,0 +1,269 @@
+//! Whether the API server keeps `ipMode`: asked when it matters, remembered, and asked again when it may have changed.
+//!
+//! The verdict is dropped for nothing less than a new answer; it is asked for again
+//! - when the answer to a real write contradicts it,
+//! - when `/version` changes, which is looked at every minute and whenever a watch is interrupted,
+//! - every ten minutes, because a changed feature gate shows nowhere else,
+//! - sooner after a question that failed.
+//!
+//! A cluster that is being upgraded may have two API servers of different minds behind one address. After a write
+//! lost its mode the server is held to drop modes for a time that doubles with each such contradiction, so that the
+//! status does not turn over with every question.
+
+mod probe;
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use kube::Client;
+use openstack_ccm_core::advertise::capability::ServerSupport;
+use openstack_ccm_core::advertise::entry::IngressEntry;
+use openstack_ccm_core::service::ServiceKey;
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use crate::call::call;
+use crate::lock::lock;
+use crate::metrics::Metrics;
+use crate::service::write::ServiceWriter;
+use probe::{Answer, ask, evidence};
+
+/// Longest wait for `/version`.
+const VERSION_LIMIT: Duration = Duration::from_secs(10);
+/// Services with which a question is tried at most.
+const CANDIDATES: usize = 3;
+/// First and longest delay after a failed question.
+const RETRY: (Duration, Duration) = (Duration::from_secs(15), Duration::from_secs(300));
+/// First and longest time that a server is held to drop modes after a write lost one.
+const HOLD: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(600));
+/// Interruptions of watches within this time are one.
+const SETTLE: Duration = Duration::from_secs(1);
+
+/// How often is looked for changes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Intervals {
+    /// Between two questions whose answer is expected to be the same.
+    pub(crate) probe: Duration,
+    /// Between two looks at `/version`.
+    pub(crate) version: Duration,
+}
+
+/// What is known of the API server.
+pub(crate) struct Capability {
+    gate: Option<bool>,
+    client: Client,
+    writer: ServiceWriter,
+    intervals: Intervals,
+    state: Mutex<State>,
+    /// Held by the one who asks, so that everybody else waits for the same answer.
+    asking: tokio::sync::Mutex<()>,
+    /// Something may have changed.
+    suspicion: Notify,
+    verdict: watch::Sender<ServerSupport>,
+    metrics: Metrics,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// `gitVersion` of the server.
+    version: Option<String>,
+    /// Failed questions in a row.
+    failures: u32,
+    /// After a failed question: nobody who has a Service to publish waits for another one until then.
+    silent_until: Option<Instant>,
+    /// Lost modes in a row.
+    contradictions: u32,
+    /// After a lost mode: an answer that the server keeps modes is not believed until then.
+    held_until: Option<Instant>,
+}
+
+impl Capability {
+    /// Nothing is known yet. `gate` is the operator's word, if there is one.
+    pub(crate) fn new(
+        client: Client,
+        writer: ServiceWriter,
+        gate: Option<bool>,
+        intervals: Intervals,
+        metrics: Metrics,
+    ) -> Self {
+        Self {
+            gate,
+            client,
+            writer,
+            intervals,
+            state: Mutex::default(),
+            asking: tokio::sync::Mutex::default(),
+            suspicion: Notify::new(),
+            verdict: watch::Sender::new(ServerSupport::Unknown),
+            metrics,
+        }
+    }
+
+    /// The operator's word.
+    pub(crate) fn gate(&self) -> Option<bool> {
+        self.gate
+    }
+
+    /// The verdict, and its changes.
+    pub(crate) fn verdicts(&self) -> watch::Receiver<ServerSupport> {
+        self.verdict.subscribe()
+    }
+
+    /// The verdict as it is; asks nobody.
+    pub(crate) fn known(&self) -> ServerSupport {
+        *self.verdict.borrow()
+    }
+
+    /// The verdict. Where there is none yet the server is asked with the help of `candidate`, a Service of type
+    /// LoadBalancer; several callers wait for one question, and nobody waits again soon after a failed one.
+    pub(crate) async fn server(&self, candidate: &ServiceKey) -> ServerSupport {
+        if !self.must_ask() {
+            return self.known();
+        }
+        let _turn = self.asking.lock().await;
+        if self.must_ask() {
+            self.ask_with(std::slice::from_ref(candidate)).await;
+        }
+        self.known()
+    }
+
+    fn must_ask(&self) -> bool {
+        self.gate != Some(false)
+            && self.known() == ServerSupport::Unknown
+            && lock(&self.state).silent_until.is_none_or(|until| until <= Instant::now())
+    }
+
+    /// Learns from the answer to a real status write.
+    pub(crate) fn answered(&self, sent: &[IngressEntry], answered: &[IngressEntry]) {
+        let Some(told) = evidence(sent, answered) else { return };
+        if told == self.known() {
+            return;
+        }
+        if told == ServerSupport::Drops {
+            let mut state = lock(&self.state);
+            let hold = doubled(HOLD, state.contradictions);
+            state.contradictions = state.contradictions.saturating_add(1);
+            state.held_until = Some(Instant::now() + hold);
+        }
+        self.conclude(told, "the answer to a status write");
+        self.suspicion.notify_one();
+    }
+
+    /// A connection to the API server broke: it may be another one, or of another version, when it is back.
+    pub(crate) fn suspect(&self) {
+        self.suspicion.notify_one();
+    }
+
+    /// Looks for changes for ever. `candidates` names Services of type LoadBalancer that can help to ask.
+    pub(crate) async fn follow(&self, candidates: impl Fn() -> Vec<ServiceKey>) {
+        if self.gate == Some(false) {
+            // Nothing depends on the answer.
+            return std::future::pending().await;
+        }
+        let mut next_probe = Instant::now() + self.intervals.probe;
+        let mut next_version = Instant::now();
+        loop {
+            tokio::select! {
+                () = sleep_until(next_probe) => {}
+                () = sleep_until(next_version) => {
+                    next_version = Instant::now() + self.intervals.version;
+                    if !self.version_changed().await {
+                        continue;
+                    }
+                }
+                () = self.suspicion.notified() => sleep(SETTLE).await,
+            }
+            let _turn = self.asking.lock().await;
+            next_probe = Instant::now() + self.ask_again(&candidates()).await;
+        }
+    }
+
+    /// Asks, and answers when to ask next.
+    async fn ask_again(&self, candidates: &[ServiceKey]) -> Duration {
+        self.ask_with(candidates).await;
+        let state = lock(&self.state);
+        let now = Instant::now();
+        [state.silent_until, state.held_until]
+            .into_iter()
+            .flatten()
+            .filter(|until| *until > now)
+            .map(|until| until - now)
+            .min()
+            .unwrap_or(self.intervals.probe)
+    }
+
+    async fn ask_with(&self, candidates: &[ServiceKey]) {
+        for candidate in candidates.iter().take(CANDIDATES) {
+            match ask(&self.writer, candidate).await {
+                Answer::Told(told) => {
+                    self.told(told);
+                    return;
+                }
+                Answer::OtherService => {}
+                Answer::Failed(error) => {
+                    let mut state = lock(&self.state);
+                    let delay = doubled(RETRY, state.failures);
+                    state.failures = state.failures.saturating_add(1);
+                    state.silent_until = Some(Instant::now() + delay);
+                    drop(state);
+                    tracing::warn!(
+                        service = %candidate,
+                        error = error.message(),
+                        retry_seconds = delay.as_secs(),
+                        "whether the API server keeps ipMode could not be asked (dry-run patch of services/status); \
+                         --feature-gates=LoadBalancerIPMode=true|false makes the question unnecessary"
+                    );
+                    return;
+                }
+            }
+        }
+    }
+
+    fn told(&self, told: ServerSupport) {
+        let mut state = lock(&self.state);
+        state.failures = 0;
+        state.silent_until = None;
+        let held = state.held_until.is_some_and(|until| until > Instant::now());
+        if told == ServerSupport::Keeps && held {
+            return;
+        }
+        state.held_until = None;
+        drop(state);
+        self.conclude(told, "a dry-run status write");
+    }
+
+    fn conclude(&self, told: ServerSupport, source: &'static str) {
+        let changed = self.verdict.send_if_modified(|known| {
+            let changed = *known != told;
+            *known = told;
+            changed
+        });
+        if changed {
+            self.metrics.server(told);
+            tracing::info!(server = ?told, source, "learned whether the API server keeps ipMode");
+        }
+    }
+
+    async fn version_changed(&self) -> bool {
+        let version = match call(VERSION_LIMIT, self.client.apiserver_version()).await {
+            Ok(info) => info.git_version,
+            Err(error) => {
+                tracing::debug!(error = error.message(), "version of the API server not known");
+                return false;
+            }
+        };
+        let mut state = lock(&self.state);
+        let changed = state.version.as_ref().is_some_and(|known| *known != version);
+        if changed {
+            tracing::info!(version, "the API server has another version than before");
+            // A new server deserves no suspicion from the old one.
+            state.contradictions = 0;
+        }
+        state.version = Some(version);
+        changed
+    }
+}
+
+fn doubled((first, longest): (Duration, Duration), times: u32) -> Duration {
+    first.saturating_mul(2_u32.saturating_pow(times.min(16))).min(longest)
+}

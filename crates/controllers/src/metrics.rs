@@ -1,0 +1,278 @@
+//! Metrics of the service controller: the framework's names, those of the Go implementation, and our own.
+
+use std::time::Duration;
+
+use openstack_ccm_core::advertise::capability::ServerSupport;
+use openstack_ccm_core::advertise::data_plane::Fitness;
+use openstack_ccm_core::failure::FailureClass;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::Registry;
+
+/// One label.
+type Label = [(&'static str, &'static str); 1];
+/// Mode and reason of a publication.
+type Publication = [(&'static str, &'static str); 2];
+
+/// Buckets of `cloudprovider_openstack_reconcile_duration_seconds`, in seconds.
+const RECONCILE_BUCKETS: [f64; 21] = [
+    0.01, 0.05, 0.1, 0.5, 1.0, 2.5, 5.0, 7.5, 10.0, 12.5, 15.0, 17.5, 20.0, 22.5, 25.0, 27.5, 30.0, 50.0,
+    75.0, 100.0, 1000.0,
+];
+
+/// What one pass over a Service is about; the label `operation` of the Go implementation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operation {
+    /// The load balancer is to agree with the Service.
+    Ensure,
+    /// Only the nodes changed.
+    UpdateNodes,
+    /// Nothing is to be left.
+    Release,
+}
+
+impl Operation {
+    const ALL: [Self; 3] = [Self::Ensure, Self::UpdateNodes, Self::Release];
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Ensure => "loadbalancer_ensure",
+            Self::UpdateNodes => "loadbalancer_update",
+            Self::Release => "loadbalancer_delete",
+        }
+    }
+}
+
+/// The metrics of one service controller. Clones count together.
+#[derive(Clone, Debug)]
+pub(crate) struct Metrics {
+    host_updates: Counter,
+    host_update_errors: Counter,
+    host_update_seconds: Histogram,
+    reconciles: Family<Label, Counter>,
+    reconcile_errors: Family<Label, Counter>,
+    reconcile_seconds: Family<Label, Histogram, fn() -> Histogram>,
+    failures: Family<Label, Counter>,
+    published: Family<Publication, Gauge>,
+    publications: Family<Publication, Counter>,
+    server_support: Family<Label, Gauge>,
+    unfit_nodes: Gauge,
+    data_plane_fit: Gauge,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self {
+            host_updates: Counter::default(),
+            host_update_errors: Counter::default(),
+            host_update_seconds: Histogram::new(exponential_buckets(1.0, 2.0, 15)),
+            reconciles: Family::default(),
+            reconcile_errors: Family::default(),
+            reconcile_seconds: Family::new_with_constructor(|| Histogram::new(RECONCILE_BUCKETS)),
+            failures: Family::default(),
+            published: Family::default(),
+            publications: Family::default(),
+            server_support: Family::default(),
+            unfit_nodes: Gauge::default(),
+            data_plane_fit: Gauge::default(),
+        }
+    }
+}
+
+impl Metrics {
+    /// Creates the metrics and makes them visible in `registry`.
+    pub(crate) fn registered(registry: &mut Registry) -> Self {
+        let metrics = Self::default();
+        metrics.register_known(registry);
+        metrics.register_own(registry);
+        for operation in Operation::ALL {
+            let label = [("operation", operation.as_str())];
+            drop(metrics.reconciles.get_or_create(&label));
+            drop(metrics.reconcile_errors.get_or_create(&label));
+        }
+        for class in FailureClass::ALL {
+            drop(metrics.failures.get_or_create(&[("class", class.as_str())]));
+        }
+        metrics.server(ServerSupport::Unknown);
+        metrics
+    }
+
+    /// Names that dashboards know from the framework and the Go implementation.
+    fn register_known(&self, registry: &mut Registry) {
+        registry.register(
+            "service_controller_loadbalancer_sync",
+            "Updates of the backends of a load balancer after a change of nodes",
+            self.host_updates.clone(),
+        );
+        registry.register(
+            "service_controller_nodesync_error",
+            "Failed updates of the backends of a load balancer after a change of nodes",
+            self.host_update_errors.clone(),
+        );
+        registry.register(
+            "service_controller_update_loadbalancer_host_latency_seconds",
+            "Seconds that one update of the backends of a load balancer took",
+            self.host_update_seconds.clone(),
+        );
+        registry.register(
+            "cloudprovider_openstack_reconcile",
+            "Passes over a Service, by what they were about",
+            self.reconciles.clone(),
+        );
+        registry.register(
+            "cloudprovider_openstack_reconcile_errors",
+            "Failed passes over a Service, by what they were about",
+            self.reconcile_errors.clone(),
+        );
+        registry.register(
+            "cloudprovider_openstack_reconcile_duration_seconds",
+            "Seconds that one pass of the cloud provider over a Service took",
+            self.reconcile_seconds.clone(),
+        );
+    }
+
+    fn register_own(&self, registry: &mut Registry) {
+        registry.register(
+            "openstack_ccm_service_failures",
+            "Failed passes over a Service, by class of failure",
+            self.failures.clone(),
+        );
+        registry.register(
+            "openstack_ccm_services_published",
+            "Services by the mode in which their load balancer is published now, and why",
+            self.published.clone(),
+        );
+        registry.register(
+            "openstack_ccm_service_publications",
+            "Status writes by published mode and reason",
+            self.publications.clone(),
+        );
+        registry.register(
+            "openstack_ccm_ip_mode_server_support",
+            "Whether the API server keeps ipMode: 1 at what holds",
+            self.server_support.clone(),
+        );
+        registry.register(
+            "openstack_ccm_ip_mode_unfit_nodes",
+            "Nodes whose service proxy does not honour ipMode",
+            self.unfit_nodes.clone(),
+        );
+        registry.register(
+            "openstack_ccm_ip_mode_data_plane_fit",
+            "Whether the service proxies of all nodes honour ipMode",
+            self.data_plane_fit.clone(),
+        );
+    }
+
+    /// A pass of the provider ended after `elapsed`.
+    pub(crate) fn reconciled(&self, operation: Operation, elapsed: Duration, failed: bool) {
+        let label = [("operation", operation.as_str())];
+        self.reconciles.get_or_create(&label).inc();
+        self.reconcile_seconds.get_or_create(&label).observe(elapsed.as_secs_f64());
+        if failed {
+            self.reconcile_errors.get_or_create(&label).inc();
+        }
+        if operation == Operation::UpdateNodes {
+            self.host_updates.inc();
+            self.host_update_seconds.observe(elapsed.as_secs_f64());
+            if failed {
+                self.host_update_errors.inc();
+            }
+        }
+    }
+
+    /// A pass failed, wherever.
+    pub(crate) fn failed(&self, class: FailureClass) {
+        self.failures.get_or_create(&[("class", class.as_str())]).inc();
+    }
+
+    /// A status was written.
+    pub(crate) fn wrote_status(&self, mode: &'static str, reason: &'static str) {
+        self.publications.get_or_create(&[("mode", mode), ("reason", reason)]).inc();
+    }
+
+    /// A Service is published in another way than before; absent: not at all.
+    pub(crate) fn publication_changed(
+        &self,
+        before: Option<(&'static str, &'static str)>,
+        now: Option<(&'static str, &'static str)>,
+    ) {
+        if let Some((mode, reason)) = before {
+            self.published.get_or_create(&[("mode", mode), ("reason", reason)]).dec();
+        }
+        if let Some((mode, reason)) = now {
+            self.published.get_or_create(&[("mode", mode), ("reason", reason)]).inc();
+        }
+    }
+
+    /// What is known of the API server.
+    pub(crate) fn server(&self, support: ServerSupport) {
+        for (value, name) in [
+            (ServerSupport::Keeps, "keeps"),
+            (ServerSupport::Drops, "drops"),
+            (ServerSupport::Unknown, "unknown"),
+        ] {
+            self.server_support.get_or_create(&[("support", name)]).set(i64::from(value == support));
+        }
+    }
+
+    /// What is known of the nodes.
+    pub(crate) fn data_plane(&self, fitness: &Fitness) {
+        let unfit = match fitness {
+            Fitness::Fit => 0,
+            Fitness::Unfit { count, .. } => i64::try_from(*count).unwrap_or(i64::MAX),
+        };
+        self.unfit_nodes.set(unfit);
+        self.data_plane_fit.set(i64::from(unfit == 0));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(registry: &Registry) -> String {
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, registry).unwrap();
+        text
+    }
+
+    #[test]
+    fn names_are_those_that_dashboards_know() {
+        let mut registry = Registry::default();
+        let metrics = Metrics::registered(&mut registry);
+        metrics.reconciled(Operation::UpdateNodes, Duration::from_secs(2), true);
+        let text = text(&registry);
+        for line in [
+            "service_controller_loadbalancer_sync_total 1",
+            "service_controller_nodesync_error_total 1",
+            "service_controller_update_loadbalancer_host_latency_seconds_count 1",
+            "cloudprovider_openstack_reconcile_total{operation=\"loadbalancer_update\"} 1",
+            "cloudprovider_openstack_reconcile_total{operation=\"loadbalancer_ensure\"} 0",
+            "cloudprovider_openstack_reconcile_errors_total{operation=\"loadbalancer_update\"} 1",
+            "cloudprovider_openstack_reconcile_duration_seconds_count{operation=\"loadbalancer_update\"} 1",
+            "openstack_ccm_service_failures_total{class=\"quota\"} 0",
+            "openstack_ccm_ip_mode_server_support{support=\"unknown\"} 1",
+        ] {
+            assert!(text.contains(line), "{line} is not in\n{text}");
+        }
+    }
+
+    #[test]
+    fn a_service_is_counted_in_one_mode_at_a_time() {
+        let mut registry = Registry::default();
+        let metrics = Metrics::registered(&mut registry);
+        metrics.publication_changed(None, Some(("hostname", "server_drops_ip_mode")));
+        metrics.publication_changed(
+            Some(("hostname", "server_drops_ip_mode")),
+            Some(("proxy", "proxy_protocol")),
+        );
+        let text = text(&registry);
+        assert!(
+            text.contains("openstack_ccm_services_published{mode=\"proxy\",reason=\"proxy_protocol\"} 1")
+        );
+        assert!(text.contains("{mode=\"hostname\",reason=\"server_drops_ip_mode\"} 0"));
+    }
+}

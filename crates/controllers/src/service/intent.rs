@@ -1,0 +1,264 @@
+//! What a Service object asks for. Pure.
+
+use k8s_openapi::api::core::v1 as k8s;
+use openstack_ccm_core::failure::{Failure, FailureClass};
+use openstack_ccm_core::service::{
+    ExternalTrafficPolicy, IpFamily, Protocol, Service, ServiceKey, ServicePort, SessionAffinity,
+};
+
+/// The finalizer that keeps a Service until its load balancer is gone. The name is shared with every other
+/// cloud-controller-manager, so that a cluster can change from one to another.
+pub const FINALIZER: &str = "service.kubernetes.io/load-balancer-cleanup";
+
+/// What is to be done for a Service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// It is to have a load balancer.
+    Serve,
+    /// Its load balancer is to go.
+    Release,
+    /// It is not ours.
+    Nothing,
+}
+
+/// Namespace and name of a Service object.
+pub(crate) fn key(service: &k8s::Service) -> ServiceKey {
+    ServiceKey::new(
+        service.metadata.namespace.clone().unwrap_or_default(),
+        service.metadata.name.clone().unwrap_or_default(),
+    )
+}
+
+/// `metadata.uid`
+pub(crate) fn uid(service: &k8s::Service) -> &str {
+    service.metadata.uid.as_deref().unwrap_or_default()
+}
+
+/// Whether the Service carries our finalizer.
+pub(crate) fn has_finalizer(service: &k8s::Service) -> bool {
+    service.metadata.finalizers.iter().flatten().any(|finalizer| finalizer == FINALIZER)
+}
+
+fn is_load_balancer(service: &k8s::Service) -> bool {
+    service.spec.as_ref().and_then(|spec| spec.type_.as_deref()) == Some("LoadBalancer")
+}
+
+/// Whether the Service asks for a load balancer of this controller: type LoadBalancer, and no class. Any class names
+/// another controller.
+pub(crate) fn wants(service: &k8s::Service) -> bool {
+    let class = service.spec.as_ref().and_then(|spec| spec.load_balancer_class.as_ref());
+    is_load_balancer(service) && class.is_none()
+}
+
+/// Whether a load balancer of the Service has to be removed before the Service may go or may be of another type.
+pub(crate) fn needs_cleanup(service: &k8s::Service) -> bool {
+    has_finalizer(service) && (service.metadata.deletion_timestamp.is_some() || !is_load_balancer(service))
+}
+
+/// Decides what is to be done; `served` tells whether this process has worked on the Service before, which is what
+/// is left to go by when somebody took our finalizer away.
+pub(crate) fn wanted(service: &k8s::Service, served: bool) -> Wanted {
+    let deleting = service.metadata.deletion_timestamp.is_some();
+    if needs_cleanup(service) {
+        Wanted::Release
+    } else if wants(service) && !deleting {
+        Wanted::Serve
+    } else if served {
+        Wanted::Release
+    } else {
+        Wanted::Nothing
+    }
+}
+
+/// Reduces a Service object, for a release: what is not understood is left out, because nothing of it may keep a
+/// Service from being deleted.
+pub(crate) fn facts(service: &k8s::Service) -> Service {
+    reduce(service).0
+}
+
+/// Reduces a Service object, for serving.
+///
+/// # Errors
+/// A value that no API server of today admits.
+pub(crate) fn checked_facts(service: &k8s::Service) -> Result<Service, Failure> {
+    let (facts, problems) = reduce(service);
+    if problems.is_empty() {
+        Ok(facts)
+    } else {
+        Err(Failure::new(FailureClass::UserInput, format!("not supported: {}", problems.join(", "))))
+    }
+}
+
+fn reduce(service: &k8s::Service) -> (Service, Vec<String>) {
+    let spec = service.spec.clone().unwrap_or_default();
+    let mut problems = Vec::new();
+    let ports = spec.ports.unwrap_or_default();
+    let ports = ports
+        .into_iter()
+        .enumerate()
+        .filter_map(|(index, port)| {
+            reduce_port(port).map_err(|problem| problems.push(format!("spec.ports[{index}].{problem}"))).ok()
+        })
+        .collect();
+    let facts = Service {
+        key: key(service),
+        uid: uid(service).to_owned(),
+        annotations: service.metadata.annotations.clone().unwrap_or_default(),
+        ports,
+        ip_families: spec.ip_families.iter().flatten().filter_map(|family| ip_family(family)).collect(),
+        load_balancer_ip: spec.load_balancer_ip.filter(|ip| !ip.is_empty()),
+        source_ranges: spec.load_balancer_source_ranges.unwrap_or_default(),
+        session_affinity: session_affinity(spec.session_affinity.as_deref(), spec.session_affinity_config),
+        external_traffic_policy: match spec.external_traffic_policy.as_deref() {
+            Some("Local") => ExternalTrafficPolicy::Local,
+            _ => ExternalTrafficPolicy::Cluster,
+        },
+        health_check_node_port: spec.health_check_node_port.and_then(port_number),
+    };
+    (facts, problems)
+}
+
+fn reduce_port(port: k8s::ServicePort) -> Result<ServicePort, String> {
+    let protocol = match port.protocol.as_deref() {
+        None | Some("" | "TCP") => Protocol::Tcp,
+        Some("UDP") => Protocol::Udp,
+        Some("SCTP") => Protocol::Sctp,
+        Some(other) => return Err(format!("protocol {other:?} (TCP, UDP and SCTP are)")),
+    };
+    Ok(ServicePort {
+        name: port.name.filter(|name| !name.is_empty()),
+        protocol,
+        port: port_number(port.port).ok_or_else(|| format!("port {} (1 to 65535 are)", port.port))?,
+        node_port: port.node_port.and_then(port_number),
+        app_protocol: port.app_protocol,
+    })
+}
+
+/// A port as the API has it; 0 means absent.
+fn port_number(number: i32) -> Option<u16> {
+    u16::try_from(number).ok().filter(|number| *number != 0)
+}
+
+fn ip_family(family: &str) -> Option<IpFamily> {
+    match family {
+        "IPv4" => Some(IpFamily::V4),
+        "IPv6" => Some(IpFamily::V6),
+        _ => None,
+    }
+}
+
+fn session_affinity(kind: Option<&str>, config: Option<k8s::SessionAffinityConfig>) -> SessionAffinity {
+    if kind != Some("ClientIP") {
+        return SessionAffinity::None;
+    }
+    let timeout_seconds = config
+        .and_then(|config| config.client_ip)
+        .and_then(|client_ip| client_ip.timeout_seconds)
+        .and_then(|seconds| u32::try_from(seconds).ok());
+    SessionAffinity::ClientIp { timeout_seconds }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::{Value, from_value, json};
+
+    use super::*;
+
+    fn service(spec: &Value, finalizers: &[&str], deleting: bool) -> k8s::Service {
+        let mut service = json!({
+            "metadata": {"namespace": "default", "name": "app", "uid": "u1", "finalizers": finalizers},
+            "spec": spec,
+        });
+        if deleting {
+            service["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        }
+        from_value(service).unwrap()
+    }
+
+    const OTHER: &str = "example.org/other";
+
+    #[rstest]
+    #[case::s1_cluster_ip("ClusterIP", None, &[], false, false, Wanted::Nothing)]
+    #[case::s2_load_balancer("LoadBalancer", None, &[], false, false, Wanted::Serve)]
+    #[case::s4_with_finalizer("LoadBalancer", None, &[FINALIZER], false, true, Wanted::Serve)]
+    #[case::s5_class("LoadBalancer", Some("example.org/lb"), &[], false, false, Wanted::Nothing)]
+    #[case::s6_type_changed("ClusterIP", None, &[FINALIZER], false, false, Wanted::Release)]
+    #[case::s7_deleted("LoadBalancer", None, &[FINALIZER], true, true, Wanted::Release)]
+    #[case::s9_no_finalizer("NodePort", None, &[OTHER], false, false, Wanted::Nothing)]
+    #[case::s9_class_and_finalizer("LoadBalancer", Some("example.org/lb"), &[FINALIZER], false, false, Wanted::Nothing)]
+    #[case::s9_deleted_any_type("ClusterIP", None, &[FINALIZER], true, false, Wanted::Release)]
+    #[case::finalizer_taken_away("LoadBalancer", None, &[OTHER], true, true, Wanted::Release)]
+    #[case::deleting_and_never_served("LoadBalancer", None, &[OTHER], true, false, Wanted::Nothing)]
+    #[case::class_appeared("LoadBalancer", Some("example.org/lb"), &[FINALIZER], false, true, Wanted::Release)]
+    fn which_services_are_ours(
+        #[case] kind: &str,
+        #[case] class: Option<&str>,
+        #[case] finalizers: &[&str],
+        #[case] deleting: bool,
+        #[case] served: bool,
+        #[case] expected: Wanted,
+    ) {
+        let service = service(&json!({"type": kind, "loadBalancerClass": class}), finalizers, deleting);
+        assert_eq!(wanted(&service, served), expected);
+    }
+
+    #[test]
+    fn s3_all_that_a_load_balancer_depends_on_is_carried() {
+        let object = service(
+            &json!({
+                "type": "LoadBalancer",
+                "ports": [
+                    {"name": "http", "port": 80, "nodePort": 30080, "protocol": "TCP", "appProtocol": "http"},
+                    {"name": "quic", "port": 443, "nodePort": 30443, "protocol": "UDP"},
+                    {"name": "sig", "port": 3868, "nodePort": 0, "protocol": "SCTP"},
+                ],
+                "ipFamilies": ["IPv6", "IPv4"],
+                "loadBalancerIP": "203.0.113.5",
+                "loadBalancerSourceRanges": ["10.0.0.0/8"],
+                "sessionAffinity": "ClientIP",
+                "sessionAffinityConfig": {"clientIP": {"timeoutSeconds": 60}},
+                "externalTrafficPolicy": "Local",
+                "healthCheckNodePort": 31000,
+            }),
+            &[],
+            false,
+        );
+        let facts = checked_facts(&object).unwrap();
+        let protocols: Vec<(Protocol, u16, Option<u16>)> =
+            facts.ports.iter().map(|port| (port.protocol, port.port, port.node_port)).collect();
+        assert_eq!(
+            protocols,
+            [
+                (Protocol::Tcp, 80, Some(30080)),
+                (Protocol::Udp, 443, Some(30443)),
+                (Protocol::Sctp, 3868, None)
+            ]
+        );
+        assert_eq!(facts.ip_families, [IpFamily::V6, IpFamily::V4]);
+        assert_eq!(facts.load_balancer_ip.as_deref(), Some("203.0.113.5"));
+        assert_eq!(facts.source_ranges, ["10.0.0.0/8"]);
+        assert_eq!(facts.session_affinity, SessionAffinity::ClientIp { timeout_seconds: Some(60) });
+        assert_eq!(facts.external_traffic_policy, ExternalTrafficPolicy::Local);
+        assert_eq!(facts.health_check_node_port, Some(31000));
+    }
+
+    #[test]
+    fn h4_no_health_check_port_where_the_api_says_zero() {
+        let object = service(&json!({"type": "LoadBalancer", "healthCheckNodePort": 0}), &[], false);
+        assert_eq!(facts(&object).health_check_node_port, None);
+    }
+
+    #[test]
+    fn an_unknown_protocol_is_told_when_serving_and_does_not_keep_a_service_from_going() {
+        let object = service(
+            &json!({"type": "LoadBalancer", "ports": [{"port": 80, "protocol": "QUIC"}]}),
+            &[],
+            false,
+        );
+        let failure = checked_facts(&object).unwrap_err();
+        assert_eq!(failure.class, FailureClass::UserInput);
+        assert_eq!(failure.message, "not supported: spec.ports[0].protocol \"QUIC\" (TCP, UDP and SCTP are)");
+        assert!(facts(&object).ports.is_empty());
+    }
+}

@@ -1,0 +1,365 @@
+//! The service controller: gives Services of type LoadBalancer their load balancers.
+//!
+//! | module | step |
+//! | --- | --- |
+//! | `follow` | watch: keep the cache, queue what deserves a pass |
+//! | `change` | which changes deserve one (pure) |
+//! | `queue` | who is next |
+//! | `sync` | one pass over one Service |
+//! | `intent` | what the object asks for (pure) |
+//! | `finalizer` | hold the object before the cloud is touched, let it go after the cloud is empty |
+//! | `publish` | status and annotations, written only where they differ |
+//! | `release` | the end of a load balancer |
+//! | `policy` | what the user is told (pure) |
+//! | `memory` | what is known from earlier passes, and may be lost |
+//! | `write` | the calls |
+
+mod change;
+mod finalizer;
+mod follow;
+mod intent;
+mod memory;
+mod policy;
+pub(crate) mod publish;
+mod queue;
+mod queue_metrics;
+mod release;
+mod sync;
+pub(crate) mod write;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1 as k8s;
+use kube::Client;
+use kube::runtime::reflector;
+use kube::runtime::reflector::store::Writer;
+use openstack_ccm_core::advertise::capability::ServerSupport;
+use openstack_ccm_core::advertise::data_plane::Fitness;
+use openstack_ccm_core::provider::LoadBalancers;
+use openstack_ccm_core::service::ServiceKey;
+use prometheus_client::registry::Registry;
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+pub use intent::FINALIZER;
+pub use queue::ServiceQueue;
+
+use crate::capability::{Capability, Intervals};
+use crate::events::{self, EventWriter};
+use crate::metrics::Metrics;
+use crate::nodes::{self, NodeObserver, NodeSelectors, NodeSnapshot};
+use memory::Memory;
+use queue::Cause;
+use sync::ServiceSync;
+use write::ServiceWriter;
+
+/// Longest wait for events that are not written yet when the controller ends.
+const LAST_EVENTS: Duration = Duration::from_secs(5);
+
+/// Settings of a [`ServiceController`].
+#[derive(Clone, Debug)]
+pub struct ServiceControllerOptions {
+    /// Services that are worked on at the same time; at least 1.
+    pub concurrency: usize,
+    /// `--feature-gates=LoadBalancerIPMode=...`: the operator's word, which replaces the question to the cluster.
+    pub ip_mode_gate: Option<bool>,
+    /// Annotation of a Service that selects nodes by labels (a comma list of `key=value` or `key`). A changed label
+    /// of a node leads to a pass over the Services that select by it.
+    pub node_selector_annotation: Option<String>,
+    /// The selection for Services without that annotation, in the same form.
+    pub node_selector: Option<String>,
+    /// Delay after a successful pass until the cloud is compared again, to find what was changed there by hand.
+    /// Absent: never. A random part of up to a fifth is added.
+    pub resync: Option<Duration>,
+    /// Changes of nodes within this time lead to one pass over all Services.
+    pub node_change_delay: Duration,
+    /// Longest wait for one call to the API server.
+    pub call_timeout: Duration,
+    /// Time between two questions whether the API server keeps `ipMode`, while nothing points at a change.
+    pub probe_interval: Duration,
+    /// Time between two looks at the version of the API server.
+    pub version_interval: Duration,
+    /// Time that running passes have to end when the controller is stopped; then they are dropped, which is safe.
+    pub shutdown_grace: Duration,
+}
+
+impl Default for ServiceControllerOptions {
+    fn default() -> Self {
+        Self {
+            concurrency: 10,
+            ip_mode_gate: None,
+            node_selector_annotation: None,
+            node_selector: None,
+            resync: Some(Duration::from_secs(1800)),
+            node_change_delay: Duration::from_secs(1),
+            call_timeout: Duration::from_secs(30),
+            probe_interval: Duration::from_secs(600),
+            version_interval: Duration::from_secs(60),
+            shutdown_grace: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Why a controller ended although nobody asked it to.
+#[derive(Debug, thiserror::Error)]
+pub enum ControllerError {
+    /// A part that runs for ever ended; the process should be restarted.
+    #[error("the service controller lost its {0}")]
+    PartEnded(&'static str),
+    /// A part panicked.
+    #[error("a part of the service controller panicked")]
+    Panicked(#[source] tokio::task::JoinError),
+}
+
+/// Whether Services and Nodes have been listed; before that nothing is decided.
+#[derive(Clone, Debug)]
+pub struct CachesSynced {
+    services: watch::Receiver<bool>,
+    nodes: watch::Receiver<Arc<NodeSnapshot>>,
+}
+
+impl CachesSynced {
+    /// Whether it is so now.
+    pub fn is_synced(&self) -> bool {
+        *self.services.borrow() && self.nodes.borrow().listed
+    }
+
+    /// Waits until it is so.
+    pub async fn wait(&mut self) {
+        // An error means that the watch ended, which is noticed where the watch is joined.
+        let services = self.services.wait_for(|listed| *listed).await.is_ok();
+        let nodes = self.nodes.wait_for(|nodes| nodes.listed).await.is_ok();
+        if !(services && nodes) {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+/// The service controller.
+pub struct ServiceController {
+    client: Client,
+    options: ServiceControllerOptions,
+    queue: ServiceQueue,
+    sync: Arc<ServiceSync>,
+    cache: Writer<k8s::Service>,
+    events: EventWriter,
+    nodes: watch::Sender<Arc<NodeSnapshot>>,
+    listed: watch::Sender<bool>,
+}
+
+impl ServiceController {
+    /// Puts a controller together; nothing happens before [`ServiceController::run`].
+    ///
+    /// `client` must not repeat requests by itself (`kube::Config::default_retry = false`). `queue` is the one whose
+    /// [`ServiceQueue::waker`] the provider holds.
+    pub fn new(
+        client: Client,
+        provider: Arc<dyn LoadBalancers>,
+        queue: ServiceQueue,
+        options: ServiceControllerOptions,
+        registry: &mut Registry,
+    ) -> Self {
+        let metrics = Metrics::registered(registry);
+        queue.register(registry);
+        let writer = ServiceWriter::new(client.clone(), options.call_timeout);
+        let capability = Arc::new(Capability::new(
+            client.clone(),
+            writer.clone(),
+            options.ip_mode_gate,
+            Intervals { probe: options.probe_interval, version: options.version_interval },
+            metrics.clone(),
+        ));
+        let (recorder, events) = events::channel(client.clone());
+        let (reader, cache) = reflector::store();
+        let nodes = watch::Sender::new(Arc::new(NodeSnapshot::default()));
+        let sync = Arc::new(ServiceSync {
+            provider,
+            writer,
+            cache: reader,
+            memory: Memory::default(),
+            nodes: nodes.subscribe(),
+            selectors: NodeSelectors {
+                annotation: options.node_selector_annotation.clone(),
+                default: options.node_selector.clone(),
+            },
+            capability,
+            events: recorder,
+            metrics,
+            resync: options.resync,
+        });
+        let listed = watch::Sender::new(false);
+        Self { client, options, queue, sync, cache, events, nodes, listed }
+    }
+
+    /// Tells whether the controller knows the cluster yet, for readiness.
+    pub fn caches_synced(&self) -> CachesSynced {
+        CachesSynced { services: self.listed.subscribe(), nodes: self.nodes.subscribe() }
+    }
+
+    /// Works until `shutdown`, then lets running passes end for [`ServiceControllerOptions::shutdown_grace`].
+    ///
+    /// Dropping the future stops everything at once. That is safe at any point, as a crash is.
+    ///
+    /// # Errors
+    /// A part ended that runs for ever.
+    pub async fn run(self, shutdown: CancellationToken) -> Result<(), ControllerError> {
+        let mut synced = self.caches_synced();
+        let (queue, sync) = (self.queue.clone(), Arc::clone(&self.sync));
+        let (concurrency, grace) = (self.options.concurrency.max(1), self.options.shutdown_grace);
+        let closing = CancellationToken::new();
+        let mut event_writer = JoinSet::new();
+        let mut parts = JoinSet::new();
+        self.spawn_parts(&mut parts, &mut event_writer, &closing);
+        let mut workers = JoinSet::new();
+        let result = tokio::select! {
+            () = shutdown.cancelled() => Ok(()),
+            ended = parts.join_next() => Err(part_ended(ended)),
+            ended = async {
+                synced.wait().await;
+                tracing::info!(workers = concurrency, "services and nodes listed, work begins");
+                keep_working(&mut workers, concurrency, &queue, &sync).await
+            } => Err(ended),
+        };
+        queue.close();
+        let drained = async { while workers.join_next().await.is_some() {} };
+        if tokio::time::timeout(grace, drained).await.is_err() {
+            tracing::warn!("passes that did not end in time are dropped");
+        }
+        workers.shutdown().await;
+        parts.shutdown().await;
+        closing.cancel();
+        let last_events = async { while event_writer.join_next().await.is_some() {} };
+        if tokio::time::timeout(LAST_EVENTS, last_events).await.is_err() {
+            tracing::debug!("the last events are not written");
+        }
+        result
+    }
+
+    fn spawn_parts(
+        self,
+        parts: &mut JoinSet<&'static str>,
+        event_writer: &mut JoinSet<()>,
+        closing: &CancellationToken,
+    ) {
+        let Self { client, options, queue, sync, cache, events, nodes, listed } = self;
+        event_writer.spawn(events.run(closing.clone()));
+        let node_changes = Arc::new(NodeChanges { sync: Arc::clone(&sync), changed: Notify::new() });
+        parts.spawn(named("watch of services", {
+            follow::follow(client.clone(), cache, Arc::clone(&sync), queue.clone(), listed)
+        }));
+        parts.spawn(named("watch of nodes", nodes::follow(client, nodes, node_changes.clone())));
+        parts.spawn(named(
+            "passes after changes of nodes",
+            queue_after_node_changes(node_changes, queue.clone(), options.node_change_delay),
+        ));
+        parts.spawn(named("detection of ipMode", {
+            let sync = Arc::clone(&sync);
+            async move { sync.capability.follow(|| candidates(&sync)).await }
+        }));
+        parts.spawn(named("passes after changes of the cluster", readvertise_after_changes(sync, queue)));
+    }
+}
+
+async fn named(name: &'static str, part: impl Future<Output = ()>) -> &'static str {
+    part.await;
+    name
+}
+
+fn part_ended(ended: Option<Result<&'static str, tokio::task::JoinError>>) -> ControllerError {
+    match ended {
+        Some(Ok(name)) => ControllerError::PartEnded(name),
+        Some(Err(error)) => ControllerError::Panicked(error),
+        None => ControllerError::PartEnded("parts"),
+    }
+}
+
+/// Keeps `concurrency` workers at work. One that panicked is replaced: its Service has returned to the queue.
+async fn keep_working(
+    workers: &mut JoinSet<()>,
+    concurrency: usize,
+    queue: &ServiceQueue,
+    sync: &Arc<ServiceSync>,
+) -> ControllerError {
+    loop {
+        while workers.len() < concurrency {
+            workers.spawn(work(queue.clone(), Arc::clone(sync)));
+        }
+        match workers.join_next().await {
+            Some(Err(error)) => tracing::error!(%error, "a pass panicked; it will be repeated"),
+            Some(Ok(())) | None => return ControllerError::PartEnded("queue"),
+        }
+    }
+}
+
+async fn work(queue: ServiceQueue, sync: Arc<ServiceSync>) {
+    while let Some(taken) = queue.take().await {
+        let next = sync.pass(&taken.key, taken.causes).await;
+        taken.finish(next);
+    }
+}
+
+/// Services of ours with which the API server can be asked.
+fn candidates(sync: &ServiceSync) -> Vec<ServiceKey> {
+    sync.cache.state_filter(intent::wants).iter().map(|service| intent::key(service)).collect()
+}
+
+/// Collects what the watch of nodes notices.
+struct NodeChanges {
+    sync: Arc<ServiceSync>,
+    changed: Notify,
+}
+
+impl NodeObserver for NodeChanges {
+    fn backends_changed(&self) {
+        self.changed.notify_one();
+    }
+
+    fn interrupted(&self) {
+        self.sync.capability.suspect();
+    }
+}
+
+async fn queue_after_node_changes(changes: Arc<NodeChanges>, queue: ServiceQueue, delay: Duration) {
+    loop {
+        changes.changed.notified().await;
+        tokio::time::sleep(delay).await;
+        for key in candidates(&changes.sync) {
+            queue.add(&key, Cause::Nodes);
+        }
+    }
+}
+
+/// Publishes every Service again when the cluster became able or unable to honour `ipMode`.
+async fn readvertise_after_changes(sync: Arc<ServiceSync>, queue: ServiceQueue) {
+    let mut verdicts = sync.capability.verdicts();
+    let mut nodes = sync.nodes.clone();
+    let mut known: Option<(ServerSupport, &'static str)> = None;
+    loop {
+        let fitness = nodes.borrow_and_update().fitness.clone();
+        sync.metrics.data_plane(&fitness);
+        let now = (*verdicts.borrow_and_update(), fitness_kind(&fitness));
+        if known.replace(now).is_some_and(|known| known != now) {
+            tracing::info!(server = ?now.0, data_plane = now.1, "the cluster's support for ipMode changed");
+            for key in sync.memory.ready() {
+                queue.add(&key, Cause::Readvertise);
+            }
+        }
+        let changed = tokio::select! {
+            changed = verdicts.changed() => changed,
+            changed = nodes.changed() => changed,
+        };
+        if changed.is_err() {
+            return;
+        }
+    }
+}
+
+/// What of a judgement decides: more nodes of the same kind change nothing.
+fn fitness_kind(fitness: &Fitness) -> &'static str {
+    match fitness {
+        Fitness::Fit => "fit",
+        Fitness::Unfit { cause, .. } => cause.as_str(),
+    }
+}

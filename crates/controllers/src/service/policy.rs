@@ -1,0 +1,145 @@
+//! What follows from the end of a pass: the event that the user sees. Pure.
+//!
+//! Reasons and texts are those of the framework's service controller, which dashboards and people know. Unlike there
+//! an event is only made when something is changing, changed or failed.
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::node::Node;
+use openstack_ccm_core::notice::Notice;
+use openstack_ccm_core::service::ServiceKey;
+use std::sync::Arc;
+
+use super::memory::Activity;
+use crate::metrics::Operation;
+
+/// Names of nodes that an event lists at most.
+const MOST_NODE_NAMES: usize = 20;
+
+/// The Service as the object of an event.
+pub(crate) fn object(key: &ServiceKey, uid: &str) -> ObjectReference {
+    ObjectReference {
+        api_version: Some("v1".into()),
+        kind: Some("Service".into()),
+        namespace: Some(key.namespace.clone()),
+        name: Some(key.name.clone()),
+        uid: Some(uid.to_owned()),
+        ..ObjectReference::default()
+    }
+}
+
+/// Work on a load balancer begins.
+pub(crate) fn ensuring() -> Notice {
+    Notice::normal("EnsuringLoadBalancer", "Ensuring load balancer")
+}
+
+/// Removal of a load balancer begins.
+pub(crate) fn deleting() -> Notice {
+    Notice::normal("DeletingLoadBalancer", "Deleting load balancer")
+}
+
+/// Nothing of the load balancer is left.
+pub(crate) fn deleted() -> Notice {
+    Notice::normal("DeletedLoadBalancer", "Deleted load balancer")
+}
+
+/// There is nothing to send traffic to.
+pub(crate) fn no_nodes() -> Notice {
+    Notice::warning("UnAvailableLoadBalancer", "There are no available nodes for LoadBalancer")
+}
+
+/// What is said when a load balancer agrees with its Service, if anything was going on.
+pub(crate) fn concluded(activity: Activity, backends: usize) -> Option<Notice> {
+    match activity {
+        Activity::Idle => None,
+        Activity::Ensuring | Activity::Deleting => {
+            Some(Notice::normal("EnsuredLoadBalancer", "Ensured load balancer"))
+        }
+        Activity::UpdatingNodes if backends == 0 => Some(no_nodes()),
+        Activity::UpdatingNodes => {
+            Some(Notice::normal("UpdatedLoadBalancer", "Updated load balancer with new hosts"))
+        }
+    }
+}
+
+/// What is said when a pass failed.
+pub(crate) fn failed(operation: Operation, failure: &Failure, backends: &[Arc<Node>]) -> Notice {
+    match operation {
+        Operation::Ensure | Operation::Release => {
+            Notice::warning("SyncLoadBalancerFailed", format!("Error syncing load balancer: {failure}"))
+        }
+        Operation::UpdateNodes => Notice::warning(
+            "UpdateLoadBalancerFailed",
+            format!(
+                "Error updating load balancer with new hosts {} [node names limited, total number of nodes: {}], \
+                 error: {failure}",
+                node_names(backends),
+                backends.len()
+            ),
+        ),
+    }
+}
+
+/// What is said when the load balancer of a Service that is gone could not be removed.
+pub(crate) fn delete_failed(failure: &Failure) -> Notice {
+    Notice::warning("DeleteLoadBalancerFailed", format!("Error deleting load balancer: {failure}"))
+}
+
+fn node_names(nodes: &[Arc<Node>]) -> String {
+    let names: Vec<&str> = nodes.iter().take(MOST_NODE_NAMES).map(|node| node.name.as_str()).collect();
+    match nodes.len().checked_sub(MOST_NODE_NAMES) {
+        None | Some(0) => names.join(","),
+        Some(more) => format!("{},<{more} more>", names.join(",")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use openstack_ccm_core::advertise::data_plane::Evidence;
+    use openstack_ccm_core::failure::FailureClass;
+
+    use super::*;
+
+    fn nodes(count: usize) -> Vec<Arc<Node>> {
+        (0..count)
+            .map(|number| {
+                Arc::new(Node {
+                    name: format!("n{number}"),
+                    provider_id: None,
+                    addresses: Vec::new(),
+                    labels: std::collections::BTreeMap::new(),
+                    backend: true,
+                    evidence: Evidence::kubelet("v1.36.0"),
+                })
+            })
+            .collect()
+    }
+
+    #[test]
+    fn failures_carry_the_texts_that_people_search_for() {
+        let failure = Failure::new(FailureClass::Quota, "quota exceeded");
+        let notice = failed(Operation::Ensure, &failure, &[]);
+        assert_eq!(
+            notice,
+            Notice::warning("SyncLoadBalancerFailed", "Error syncing load balancer: quota exceeded")
+        );
+        let notice = failed(Operation::UpdateNodes, &failure, &nodes(22));
+        assert_eq!(notice.reason, "UpdateLoadBalancerFailed");
+        assert!(
+            notice.message.ends_with(
+                "n18,n19,<2 more> [node names limited, total number of nodes: 22], error: quota exceeded"
+            ),
+            "{}",
+            notice.message
+        );
+        assert!(failed(Operation::UpdateNodes, &failure, &nodes(20)).message.contains("n18,n19 ["));
+    }
+
+    #[test]
+    fn nothing_is_said_when_nothing_happened() {
+        assert_eq!(concluded(Activity::Idle, 2), None);
+        assert_eq!(concluded(Activity::Ensuring, 0).unwrap().reason, "EnsuredLoadBalancer");
+        assert_eq!(concluded(Activity::UpdatingNodes, 1).unwrap().reason, "UpdatedLoadBalancer");
+        assert_eq!(concluded(Activity::UpdatingNodes, 0).unwrap().reason, "UnAvailableLoadBalancer");
+    }
+}

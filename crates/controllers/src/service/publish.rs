@@ -1,0 +1,350 @@
+//! What is written into a Service: the addresses of its load balancer and our annotations.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1 as k8s;
+use openstack_ccm_core::advertise::capability::{Cluster, ServerSupport};
+use openstack_ccm_core::advertise::entry::{IngressEntry, IpMode, same_entries};
+use openstack_ccm_core::advertise::{Advertisement, Mode, decide};
+use openstack_ccm_core::notice::Notice;
+use openstack_ccm_core::provider::Ready;
+use openstack_ccm_core::service::ServiceKey;
+use serde_json::{Map, Value, json};
+
+use super::change::Written;
+use super::intent::{self, uid, wanted};
+use super::sync::ServiceSync;
+use crate::call::CallError;
+use crate::events::SERVICE_CONTROLLER;
+
+/// Writes that one publication may need: one, and the fallback when the server dropped a mode.
+const WRITES: usize = 3;
+
+/// How a publication ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Published {
+    /// The Service says what it should, or is gone.
+    Done,
+    /// The Service asks for something else by now: decide again.
+    Stale,
+}
+
+/// The published entries. Values that are not known are carried, never refused.
+pub(crate) fn entries(service: &k8s::Service) -> Vec<IngressEntry> {
+    let status = service.status.as_ref().and_then(|status| status.load_balancer.as_ref());
+    let ingress = status.and_then(|status| status.ingress.as_deref()).unwrap_or_default();
+    ingress
+        .iter()
+        .map(|entry| IngressEntry {
+            ip: entry.ip.clone().filter(|ip| !ip.is_empty()),
+            hostname: entry.hostname.clone().filter(|hostname| !hostname.is_empty()),
+            ip_mode: entry.ip_mode.as_deref().map(IpMode::from),
+            has_ports: entry.ports.as_ref().is_some_and(|ports| !ports.is_empty()),
+        })
+        .collect()
+}
+
+/// The entries as the API has them.
+fn ingress(entries: &[IngressEntry]) -> Vec<k8s::LoadBalancerIngress> {
+    entries
+        .iter()
+        .map(|entry| k8s::LoadBalancerIngress {
+            ip: entry.ip.clone(),
+            hostname: entry.hostname.clone(),
+            ip_mode: entry.ip_mode.as_ref().map(|mode| mode.as_str().to_owned()),
+            ports: None,
+        })
+        .collect()
+}
+
+/// The annotations that do not have their wanted value yet.
+pub(super) fn missing_annotations(service: &k8s::Service, annotations: &Written) -> Written {
+    let empty = BTreeMap::new();
+    let present = service.metadata.annotations.as_ref().unwrap_or(&empty);
+    annotations
+        .iter()
+        .filter(|(key, value)| present.get(*key) != value.as_ref())
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect()
+}
+
+/// A merge patch that sets entries and annotations of the Service with this uid. The uid is a precondition: another
+/// object of the same name refuses it as immutable.
+fn patch(uid: &str, entries: Option<&[IngressEntry]>, annotations: &Written) -> Value {
+    let mut metadata = json!({"uid": uid});
+    if !annotations.is_empty() {
+        metadata["annotations"] = json!(annotations);
+    }
+    let mut patch = json!({"metadata": metadata});
+    if let Some(entries) = entries {
+        patch["status"] = json!({"loadBalancer": {"ingress": ingress(entries)}});
+    }
+    patch
+}
+
+/// What is left to be written when the load balancer is gone: no entries, and the annotations that say so.
+pub(super) fn clearing(service: &k8s::Service, annotations: &Written) -> Option<Value> {
+    let annotations = missing_annotations(service, annotations);
+    let mut patch = Map::new();
+    if !annotations.is_empty() {
+        patch.insert("metadata".into(), json!({"annotations": annotations}));
+    }
+    if !entries(service).is_empty() {
+        patch.insert("status".into(), json!({"loadBalancer": {"ingress": null}}));
+    }
+    (!patch.is_empty()).then_some(Value::Object(patch))
+}
+
+/// What is wanted in the status, and whether it is there already.
+fn compare(current: &[IngressEntry], ready: &Ready, cluster: &Cluster) -> (Advertisement, bool) {
+    let decide = |cluster: &Cluster| decide(&ready.addresses, ready.path, &ready.preference, cluster);
+    let wanted = decide(cluster);
+    let same = same_entries(current, &wanted.entries, cluster.server != ServerSupport::Drops);
+    if !same && cluster.gate.is_none() && cluster.server == ServerSupport::Unknown {
+        // The API server could not be asked. What stands there is left alone if it is what a server that keeps the
+        // mode should be told: a moment's trouble must not turn every Service over and back.
+        let hoped = decide(&Cluster { server: ServerSupport::Keeps, ..cluster.clone() });
+        if same_entries(current, &hoped.entries, true) {
+            return (hoped, true);
+        }
+    }
+    (wanted, same)
+}
+
+impl ServiceSync {
+    /// Makes the Service say what `ready` means on this cluster, and writes the annotations, in one request where
+    /// both differ, and in none where nothing does.
+    pub(super) async fn publish(
+        &self,
+        service: Arc<k8s::Service>,
+        ready: &Ready,
+        annotations: &Written,
+    ) -> Result<Published, CallError> {
+        let key = intent::key(&service);
+        let mut current = service;
+        let mut wrote = false;
+        for _ in 0..WRITES {
+            let cluster = self.cluster(&key).await;
+            let (advertisement, same) = compare(&entries(&current), ready, &cluster);
+            let missing = missing_annotations(&current, annotations);
+            if same && missing.is_empty() {
+                self.memory.with(&key, |known| known.published = Some(advertisement.entries.clone()));
+                self.advertised(&key, uid(&current), &advertisement, wrote);
+                return Ok(Published::Done);
+            }
+            let send = (!same).then_some(advertisement.entries.as_slice());
+            self.expect(&key, send, &missing);
+            let answer = match self.write(&current, send, &missing).await? {
+                WriteEnd::Answer(answer) => answer,
+                WriteEnd::Gone => return Ok(Published::Done),
+                WriteEnd::Stale => return Ok(Published::Stale),
+            };
+            current = answer;
+            if let Some(sent) = send {
+                wrote = true;
+                self.metrics.wrote_status(advertisement.mode.as_str(), advertisement.reason.as_str());
+                self.capability.answered(sent, &entries(&current));
+            }
+            self.memory.with(&key, |known| known.latest = Some(Arc::clone(&current)));
+        }
+        tracing::warn!(service = %key, "the API server does not keep what is published");
+        Ok(Published::Done)
+    }
+
+    /// Writes annotations alone; nothing happens when they are there already.
+    pub(super) async fn write_annotations(
+        &self,
+        service: &Arc<k8s::Service>,
+        annotations: &Written,
+    ) -> Result<(), CallError> {
+        let missing = missing_annotations(service, annotations);
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let key = intent::key(service);
+        self.expect(&key, None, &missing);
+        if let WriteEnd::Answer(answer) = self.write(service, None, &missing).await? {
+            self.memory.with(&key, |known| known.latest = Some(answer));
+        }
+        Ok(())
+    }
+
+    /// What is known of the cluster now; asks the API server if it was not asked yet.
+    async fn cluster(&self, candidate: &ServiceKey) -> Cluster {
+        let server = self.capability.server(candidate).await;
+        let data_plane = self.nodes.borrow().fitness.clone();
+        Cluster { gate: self.capability.gate(), server, data_plane }
+    }
+
+    /// Remembers what is about to be written, so that the watch knows the echo even when it is faster than the
+    /// answer.
+    fn expect(&self, key: &ServiceKey, entries: Option<&[IngressEntry]>, annotations: &Written) {
+        self.memory.with(key, |known| {
+            if let Some(entries) = entries {
+                known.published = Some(entries.to_vec());
+            }
+            known.written.extend(annotations.clone());
+        });
+    }
+
+    async fn write(
+        &self,
+        service: &k8s::Service,
+        entries: Option<&[IngressEntry]>,
+        annotations: &Written,
+    ) -> Result<WriteEnd, CallError> {
+        let key = intent::key(service);
+        let patch = patch(uid(service), entries, annotations);
+        let error = match self.writer.patch_status(&key, &patch).await {
+            Ok(answer) => return Ok(WriteEnd::Answer(answer)),
+            Err(error) if error.is_not_found() => return Ok(WriteEnd::Gone),
+            Err(error) if error.is_invalid() || error.is_conflict() => error,
+            Err(error) => return Err(error),
+        };
+        // Refused: the decision may have been made on a state that is gone.
+        match self.writer.get(&key).await? {
+            None => Ok(WriteEnd::Gone),
+            Some(newest) if uid(&newest) != uid(service) => Ok(WriteEnd::Gone),
+            Some(newest) if wanted(&newest, true) != wanted(service, true) => Ok(WriteEnd::Stale),
+            Some(_) => Err(error),
+        }
+    }
+
+    /// Tells log, metrics and user in which mode the Service is published, when that is news.
+    fn advertised(&self, key: &ServiceKey, uid: &str, advertisement: &Advertisement, wrote: bool) {
+        let now = (advertisement.mode.as_str(), advertisement.reason.as_str());
+        let Some(before) = self.memory.with(key, |known| known.advertised.replace(now)) else { return };
+        if before == Some(now) {
+            return;
+        }
+        self.metrics.publication_changed(before, Some(now));
+        tracing::info!(
+            service = %key,
+            mode = now.0,
+            reason = now.1,
+            because = %advertisement.reason,
+            "publication of the load balancer decided"
+        );
+        let object = super::policy::object(key, uid);
+        // The first publication is only news when it is not the ordinary one.
+        if before.is_some() || (wrote && advertisement.mode != Mode::Vip) {
+            let message = format!(
+                "The load balancer is published {}: {}",
+                described(advertisement.mode),
+                advertisement.reason
+            );
+            self.events.record(
+                &object,
+                SERVICE_CONTROLLER,
+                Notice::normal("LoadBalancerIPModeChanged", message),
+            );
+        }
+        if let Some(warning) = &advertisement.warning {
+            let notice = Notice::warning("LoadBalancerIPModeNotHonoured", warning);
+            self.events.record(&object, SERVICE_CONTROLLER, notice);
+        }
+    }
+}
+
+/// How a write of status or annotations ended.
+enum WriteEnd {
+    Answer(Arc<k8s::Service>),
+    Gone,
+    Stale,
+}
+
+fn described(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Proxy => "by address with ipMode Proxy",
+        Mode::Vip => "by address",
+        Mode::Hostname => "by hostname",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use openstack_ccm_core::advertise::data_plane::Fitness;
+    use openstack_ccm_core::advertise::{Needs, Path, Preference};
+    use rstest::rstest;
+    use serde_json::from_value;
+
+    use super::*;
+
+    fn service(ingress: &Value) -> k8s::Service {
+        from_value(json!({
+            "metadata": {"name": "a", "namespace": "n", "uid": "u1", "annotations": {"kept": "1", "id": "old"}},
+            "status": {"loadBalancer": {"ingress": ingress}},
+        }))
+        .unwrap()
+    }
+
+    fn ready(path: Path) -> Ready {
+        Ready {
+            addresses: vec!["192.0.2.1".parse().unwrap()],
+            path,
+            preference: Preference { hostname_suffix: Some("example.org".into()), ..Preference::default() },
+            changed: false,
+        }
+    }
+
+    fn cluster(server: ServerSupport) -> Cluster {
+        Cluster { gate: None, server, data_plane: Fitness::Fit }
+    }
+
+    const PROXY: Path = Path::ThroughLoadBalancer(Needs::ProxyProtocol);
+
+    #[rstest]
+    #[case::s20_same(json!([{"ip": "192.0.2.1", "ipMode": "VIP"}]), Path::Direct, ServerSupport::Keeps, true)]
+    #[case::s21_absent_is_vip(json!([{"ip": "192.0.2.1"}]), Path::Direct, ServerSupport::Keeps, true)]
+    #[case::s21_old_server(json!([{"ip": "192.0.2.1"}]), Path::Direct, ServerSupport::Drops, true)]
+    #[case::s22_mode_differs(json!([{"ip": "192.0.2.1", "ipMode": "VIP"}]), PROXY, ServerSupport::Keeps, false)]
+    #[case::proxy_published(json!([{"ip": "192.0.2.1", "ipMode": "Proxy"}]), PROXY, ServerSupport::Keeps, true)]
+    #[case::fallback_published(json!([{"hostname": "192.0.2.1.example.org"}]), PROXY, ServerSupport::Drops, true)]
+    #[case::downgrade(json!([{"ip": "192.0.2.1", "ipMode": "Proxy"}]), PROXY, ServerSupport::Drops, false)]
+    #[case::upgrade(json!([{"hostname": "192.0.2.1.example.org"}]), PROXY, ServerSupport::Keeps, false)]
+    #[case::unknown_server_keeps_what_is_there(json!([{"ip": "192.0.2.1", "ipMode": "Proxy"}]), PROXY, ServerSupport::Unknown, true)]
+    #[case::unknown_server_new_service(json!([]), PROXY, ServerSupport::Unknown, false)]
+    #[case::unknown_mode_is_repaired(json!([{"ip": "192.0.2.1", "ipMode": "Router"}]), PROXY, ServerSupport::Keeps, false)]
+    #[case::empty_entry_is_repaired(json!([{}]), Path::Direct, ServerSupport::Keeps, false)]
+    fn the_status_is_written_only_when_it_differs(
+        #[case] published: Value,
+        #[case] path: Path,
+        #[case] server: ServerSupport,
+        #[case] same: bool,
+    ) {
+        let published = entries(&service(&published));
+        assert_eq!(compare(&published, &ready(path), &cluster(server)).1, same);
+    }
+
+    #[test]
+    fn s26_a_patch_carries_only_what_is_ours_and_differs() {
+        let annotations = Written::from([
+            ("id".into(), Some("new".into())),
+            ("kept".into(), Some("1".into())),
+            ("gone".into(), None),
+        ]);
+        let missing = missing_annotations(&service(&json!([])), &annotations);
+        let entry = IngressEntry::address("192.0.2.1".parse().unwrap(), Some(IpMode::Proxy));
+        assert_eq!(
+            patch("u1", Some(&[entry]), &missing),
+            json!({
+                "metadata": {"uid": "u1", "annotations": {"id": "new"}},
+                "status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.1", "ipMode": "Proxy"}]}},
+            })
+        );
+    }
+
+    #[test]
+    fn s25_nothing_is_cleared_twice() {
+        let removed = Written::from([("id".into(), None)]);
+        assert_eq!(
+            clearing(&service(&json!([{"ip": "192.0.2.1"}])), &removed),
+            Some(json!({
+                "metadata": {"annotations": {"id": null}},
+                "status": {"loadBalancer": {"ingress": null}},
+            }))
+        );
+        assert_eq!(clearing(&service(&json!([])), &Written::new()), None);
+    }
+}

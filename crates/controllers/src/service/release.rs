@@ -1,0 +1,148 @@
+//! The end of a load balancer: with its Service, after a change of type, or when the Service vanished.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1 as k8s;
+use openstack_ccm_core::failure::{Failure, FailureClass};
+use openstack_ccm_core::provider::Outcome;
+use openstack_ccm_core::service::{Goal, Service, ServiceKey};
+
+use super::change::Written;
+use super::finalizer::{self, Edited};
+use super::intent::{self, facts, uid};
+use super::memory::Activity;
+use super::policy;
+use super::publish::clearing;
+use super::queue::Next;
+use super::sync::{CATCH_UP, ServiceSync};
+use crate::metrics::Operation;
+
+impl ServiceSync {
+    /// Removes the load balancer of a Service that is there, then our finalizer.
+    pub(super) async fn release(&self, service: Arc<k8s::Service>) -> Next {
+        let key = intent::key(&service);
+        let facts = facts(&service);
+        self.memory.remember(&facts);
+        self.announce_deletion(&facts);
+        let pass = self.reconcile(&Goal::Release(facts), Operation::Release).await;
+        let failed = |failure| self.failed(&key, uid(&service), Operation::Release, failure, &[]);
+        match pass.result {
+            Ok(Outcome::Released) => self.released(&key, Arc::clone(&service), &pass.annotations).await,
+            Ok(Outcome::Waiting(waiting)) => {
+                tracing::debug!(service = %key, on = waiting.on, "waiting for removal");
+                match self.write_annotations(&service, &pass.annotations).await {
+                    Ok(()) => Next::Wait(waiting.at_most),
+                    Err(error) => failed(error.to_failure("failed to update annotations of the service")),
+                }
+            }
+            Ok(Outcome::Ready(_)) => failed(not_released()),
+            Err(failure) => {
+                self.write_annotations_anyway(&service, &pass.annotations).await;
+                failed(in_removal(&failure))
+            }
+        }
+    }
+
+    /// The cloud holds nothing of the Service any more: lets it go, with status and annotations cleared.
+    async fn released(&self, key: &ServiceKey, service: Arc<k8s::Service>, annotations: &Written) -> Next {
+        let uid = uid(&service).to_owned();
+        self.memory.with(key, |known| {
+            known.ready = None;
+            known.published = None;
+            known.written.extend(annotations.clone());
+        });
+        let rest = |service: &k8s::Service| clearing(service, annotations);
+        match finalizer::remove(&self.writer, service, rest).await {
+            Ok(Edited::Done(_) | Edited::Gone) => {
+                self.forget(key);
+                tracing::info!(service = %key, "load balancer removed");
+                self.tell(key, &uid, policy::deleted());
+                Next::Done { resync: None }
+            }
+            Ok(Edited::Stale) => {
+                self.forget(key);
+                Next::Wait(CATCH_UP)
+            }
+            Err(error) => {
+                let failure = error.to_failure("failed to remove load balancer cleanup finalizer");
+                self.failed(key, &uid, Operation::Release, failure, &[])
+            }
+        }
+    }
+
+    /// Removes the load balancer of a Service that we served and that is no longer there, or is there as another
+    /// object of the same name. Nothing is answered when there is no such Service, or nothing is left of it.
+    pub(super) async fn release_predecessor(
+        &self,
+        key: &ServiceKey,
+        cached: Option<&k8s::Service>,
+    ) -> Option<Next> {
+        let known = self.memory.get(key)?.service;
+        match cached {
+            Some(cached) if uid(cached) == known.uid => return None,
+            Some(_) => {}
+            None => {
+                if let Some(next) = self.still_there(&known).await {
+                    return Some(next);
+                }
+            }
+        }
+        self.release_vanished(known).await
+    }
+
+    /// A cache that lacks a Service is not proof enough to remove a load balancer: asks the API server.
+    async fn still_there(&self, known: &Service) -> Option<Next> {
+        match self.writer.get(&known.key).await {
+            Ok(Some(live)) if uid(&live) == known.uid => Some(Next::Wait(CATCH_UP)),
+            Ok(_) => None,
+            Err(error) => {
+                let failure = error.to_failure("failed to check whether the service is gone");
+                self.tell(&known.key, &known.uid, policy::delete_failed(&failure));
+                Some(self.retry(&known.key, failure))
+            }
+        }
+    }
+
+    async fn release_vanished(&self, known: Service) -> Option<Next> {
+        let (key, uid) = (known.key.clone(), known.uid.clone());
+        tracing::warn!(service = %key, uid, "the service is gone although it was served; removing its load balancer");
+        self.announce_deletion(&known);
+        let pass = self.reconcile(&Goal::Release(known), Operation::Release).await;
+        let failure = match pass.result {
+            Ok(Outcome::Released) => {
+                self.forget(&key);
+                self.tell(&key, &uid, policy::deleted());
+                return None;
+            }
+            Ok(Outcome::Waiting(waiting)) => return Some(Next::Wait(waiting.at_most)),
+            Ok(Outcome::Ready(_)) => not_released(),
+            Err(failure) => failure,
+        };
+        self.tell(&key, &uid, policy::delete_failed(&failure));
+        Some(self.retry(&key, failure))
+    }
+
+    /// Says once that removal begins.
+    fn announce_deletion(&self, service: &Service) {
+        let before = self
+            .memory
+            .with(&service.key, |known| std::mem::replace(&mut known.activity, Activity::Deleting));
+        if before != Some(Activity::Deleting) {
+            self.tell(&service.key, &service.uid, policy::deleting());
+        }
+    }
+
+    fn forget(&self, key: &ServiceKey) {
+        if let Some(known) = self.memory.forget(key) {
+            self.metrics.publication_changed(known.advertised, None);
+        }
+    }
+}
+
+fn in_removal(failure: &Failure) -> Failure {
+    Failure { message: format!("failed to delete load balancer: {failure}"), ..failure.clone() }
+}
+
+fn not_released() -> Failure {
+    Failure::new(FailureClass::Bug, "the provider serves a load balancer that it was asked to remove")
+}

@@ -1,0 +1,286 @@
+//! One pass over one Service: the straight line from its object to the cloud and back.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1 as k8s;
+use kube::runtime::reflector::{ObjectRef, Store};
+use openstack_ccm_core::failure::{Failure, FailureClass};
+use openstack_ccm_core::notice::Notice;
+use openstack_ccm_core::provider::{LoadBalancers, Outcome, Pass, Ready};
+use openstack_ccm_core::service::{Goal, Intent, ServiceKey};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::change::Written;
+use super::finalizer::{self, Edited};
+use super::intent::{self, Wanted, checked_facts, uid, wanted};
+use super::memory::{Activity, Memory, newer};
+use super::policy;
+use super::publish::{Published, entries};
+use super::queue::{Cause, Causes, Next};
+use super::write::ServiceWriter;
+use crate::call::CallError;
+use crate::capability::Capability;
+use crate::events::{EventRecorder, PROVIDER, SERVICE_CONTROLLER};
+use crate::metrics::{Metrics, Operation};
+use crate::nodes::{Backends, NodeSelectors, NodeSnapshot, same_backends};
+
+/// After a decision turned out to be based on old data: the watch brings the new data sooner than this.
+pub(super) const CATCH_UP: Duration = Duration::from_secs(1);
+
+/// Everything that a pass needs.
+pub(crate) struct ServiceSync {
+    pub(super) provider: Arc<dyn LoadBalancers>,
+    pub(super) writer: ServiceWriter,
+    pub(super) cache: Store<k8s::Service>,
+    pub(super) memory: Memory,
+    pub(super) nodes: watch::Receiver<Arc<NodeSnapshot>>,
+    pub(super) selectors: NodeSelectors,
+    pub(super) capability: Arc<Capability>,
+    pub(super) events: EventRecorder,
+    pub(super) metrics: Metrics,
+    /// Delay between two looks for drift.
+    pub(super) resync: Option<Duration>,
+}
+
+impl ServiceSync {
+    /// Does what is to be done for one Service now, and tells what is to happen next.
+    pub(crate) async fn pass(&self, key: &ServiceKey, causes: Causes) -> Next {
+        let cached = self.cached(key);
+        if let Some(next) = self.release_predecessor(key, cached.as_deref()).await {
+            return next;
+        }
+        let Some(cached) = cached else { return Next::Done { resync: None } };
+        let service = newer(cached, self.memory.get(key).and_then(|known| known.latest));
+        match wanted(&service, self.memory.serves(key)) {
+            Wanted::Nothing => Next::Done { resync: None },
+            Wanted::Release => self.release(service).await,
+            Wanted::Serve => self.serve(service, causes).await,
+        }
+    }
+
+    /// The Service as the watch has it.
+    pub(super) fn cached(&self, key: &ServiceKey) -> Option<Arc<k8s::Service>> {
+        self.cache.get(&ObjectRef::new(&key.name).within(&key.namespace))
+    }
+
+    async fn serve(&self, service: Arc<k8s::Service>, causes: Causes) -> Next {
+        let key = intent::key(&service);
+        let backends = Arc::clone(&self.nodes.borrow().backends);
+        let cloud = causes.without(Cause::Readvertise);
+        if cloud.is_empty()
+            || (cloud == Causes::only(Cause::Nodes) && self.settled(&key, &service, &backends))
+        {
+            return if causes.has(Cause::Readvertise) {
+                self.readvertise(service).await
+            } else {
+                Next::Unchanged
+            };
+        }
+        let operation = match cloud == Causes::only(Cause::Nodes) {
+            true => Operation::UpdateNodes,
+            false => Operation::Ensure,
+        };
+        let facts = match checked_facts(&service) {
+            Ok(facts) => facts,
+            Err(failure) => return self.failed(&key, uid(&service), operation, failure, &backends),
+        };
+        let service = match self.with_finalizer(service).await {
+            Ok(Ok(service)) => service,
+            Ok(Err(next)) => return next,
+            Err(error) => {
+                let failure = error.to_failure("failed to add load balancer cleanup finalizer");
+                return self.failed(&key, &facts.uid, operation, failure, &backends);
+            }
+        };
+        self.memory.remember(&facts);
+        self.memory.with(&key, |known| known.latest = Some(Arc::clone(&service)));
+        if entries(&service).is_empty() {
+            // Nobody uses it yet: the first time.
+            self.under_way(&key, &facts.uid, operation);
+        }
+        if backends.is_empty() && operation == Operation::Ensure {
+            self.tell(&key, &facts.uid, policy::no_nodes());
+        }
+        let intent = Intent { service: facts, nodes: Arc::clone(&backends) };
+        let pass = self.reconcile(&Goal::Serve(intent), operation).await;
+        self.conclude(&service, pass, operation, &backends).await
+    }
+
+    /// Whether the last successful pass already had these backends, as far as this Service can tell.
+    fn settled(&self, key: &ServiceKey, service: &k8s::Service, backends: &Backends) -> bool {
+        let empty = std::collections::BTreeMap::new();
+        let annotations = service.metadata.annotations.as_ref().unwrap_or(&empty);
+        let selected_by = self.selectors.keys(annotations);
+        self.memory
+            .with(key, |known| {
+                known.service.uid == uid(service)
+                    && known.activity == Activity::Idle
+                    && known.backends.as_ref().is_some_and(|last| same_backends(last, backends, &selected_by))
+            })
+            .unwrap_or(false)
+    }
+
+    /// The Service with our finalizer, or what to do instead of going on.
+    async fn with_finalizer(
+        &self,
+        service: Arc<k8s::Service>,
+    ) -> Result<Result<Arc<k8s::Service>, Next>, CallError> {
+        Ok(match finalizer::add(&self.writer, service).await? {
+            Edited::Done(service) => Ok(service),
+            Edited::Gone | Edited::Stale => Err(Next::Wait(CATCH_UP)),
+        })
+    }
+
+    /// Publishes again what the provider reported last, without asking the cloud.
+    async fn readvertise(&self, service: Arc<k8s::Service>) -> Next {
+        let key = intent::key(&service);
+        let known = self.memory.get(&key).filter(|known| known.service.uid == uid(&service));
+        let Some(ready) = known.and_then(|known| known.ready) else { return Next::Unchanged };
+        let uid = uid(&service).to_owned();
+        match self.publish(service, &ready, &Written::new()).await {
+            Ok(Published::Done) => Next::Unchanged,
+            Ok(Published::Stale) => Next::Wait(CATCH_UP),
+            Err(error) => {
+                let failure = error.to_failure("failed to update load balancer status");
+                self.failed(&key, &uid, Operation::Ensure, failure, &[])
+            }
+        }
+    }
+
+    /// Lets the provider work, and counts.
+    pub(super) async fn reconcile(&self, goal: &Goal, operation: Operation) -> Pass {
+        let service = goal.service();
+        let start = Instant::now();
+        let pass = self.provider.reconcile(goal).await;
+        self.metrics.reconciled(operation, start.elapsed(), pass.result.is_err());
+        let object = policy::object(&service.key, &service.uid);
+        for notice in &pass.notices {
+            self.events.record(&object, PROVIDER, notice.clone());
+        }
+        pass
+    }
+
+    /// Turns the result of a pass that serves into writes, events, and the next step.
+    async fn conclude(
+        &self,
+        service: &Arc<k8s::Service>,
+        pass: Pass,
+        operation: Operation,
+        backends: &Backends,
+    ) -> Next {
+        let key = intent::key(service);
+        let failed = |failure| self.failed(&key, uid(service), operation, failure, backends);
+        match pass.result {
+            Ok(Outcome::Ready(ready)) => {
+                self.ready(service, &ready, &pass.annotations, operation, backends).await
+            }
+            Ok(Outcome::Waiting(waiting)) => {
+                tracing::debug!(service = %key, on = waiting.on, "waiting");
+                self.under_way(&key, uid(service), operation);
+                match self.write_annotations(service, &pass.annotations).await {
+                    Ok(()) => Next::Wait(waiting.at_most),
+                    Err(error) => failed(error.to_failure("failed to update annotations of the service")),
+                }
+            }
+            Ok(Outcome::Released) => failed(Failure::new(
+                FailureClass::Bug,
+                "the provider released a load balancer that it was asked to serve",
+            )),
+            Err(failure) => {
+                self.write_annotations_anyway(service, &pass.annotations).await;
+                failed(failure)
+            }
+        }
+    }
+
+    async fn ready(
+        &self,
+        service: &Arc<k8s::Service>,
+        ready: &Ready,
+        annotations: &Written,
+        operation: Operation,
+        backends: &Backends,
+    ) -> Next {
+        let key = intent::key(service);
+        if ready.changed {
+            self.under_way_silently(&key, operation);
+        }
+        self.memory.with(&key, |known| known.ready = Some(ready.clone()));
+        match self.publish(Arc::clone(service), ready, annotations).await {
+            Ok(Published::Done) => {}
+            Ok(Published::Stale) => return Next::Wait(CATCH_UP),
+            Err(error) => {
+                let failure = error.to_failure("failed to update load balancer status");
+                return self.failed(&key, uid(service), Operation::Ensure, failure, backends);
+            }
+        }
+        let activity = self.memory.with(&key, |known| {
+            known.backends = Some(Arc::clone(backends));
+            std::mem::take(&mut known.activity)
+        });
+        if let Some(notice) = policy::concluded(activity.unwrap_or_default(), backends.len()) {
+            tracing::info!(service = %key, reason = notice.reason, "load balancer agrees with its service");
+            self.tell(&key, uid(service), notice);
+        }
+        Next::Done { resync: self.resync }
+    }
+
+    /// Something is happening in the cloud: says so once.
+    fn under_way(&self, key: &ServiceKey, uid: &str, operation: Operation) {
+        if self.under_way_silently(key, operation) && operation == Operation::Ensure {
+            self.tell(key, uid, policy::ensuring());
+        }
+    }
+
+    /// Notes what is happening; answers whether that is news.
+    fn under_way_silently(&self, key: &ServiceKey, operation: Operation) -> bool {
+        let activity = match operation {
+            Operation::Ensure => Activity::Ensuring,
+            Operation::UpdateNodes => Activity::UpdatingNodes,
+            Operation::Release => Activity::Deleting,
+        };
+        self.memory
+            .with(key, |known| {
+                let news = known.activity == Activity::Idle;
+                if news {
+                    known.activity = activity;
+                }
+                news
+            })
+            .unwrap_or(false)
+    }
+
+    /// Writes annotations of a pass that failed: the pass' own failure is the one to report.
+    pub(super) async fn write_annotations_anyway(&self, service: &Arc<k8s::Service>, annotations: &Written) {
+        if let Err(error) = self.write_annotations(service, annotations).await {
+            tracing::warn!(service = %intent::key(service), error = error.message(), "annotations not written");
+        }
+    }
+
+    /// Reports a failure and plans the next try.
+    pub(super) fn failed(
+        &self,
+        key: &ServiceKey,
+        uid: &str,
+        operation: Operation,
+        failure: Failure,
+        backends: &[Arc<openstack_ccm_core::node::Node>],
+    ) -> Next {
+        self.tell(key, uid, policy::failed(operation, &failure, backends));
+        self.retry(key, failure)
+    }
+
+    /// Counts and logs a failure, and plans the next try.
+    pub(super) fn retry(&self, key: &ServiceKey, failure: Failure) -> Next {
+        self.metrics.failed(failure.class);
+        tracing::warn!(service = %key, class = %failure.class, error = %failure, "pass failed");
+        Next::Backoff(failure)
+    }
+
+    /// Records an event of the controller itself.
+    pub(super) fn tell(&self, key: &ServiceKey, uid: &str, notice: Notice) {
+        self.events.record(&policy::object(key, uid), SERVICE_CONTROLLER, notice);
+    }
+}
