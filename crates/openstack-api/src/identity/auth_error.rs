@@ -43,10 +43,10 @@ pub enum AuthError {
         "the token of the configuration has expired and cannot be renewed; use a password or an application credential"
     )]
     Expired,
-    /// The auth-url is not an http(s) address.
-    #[error("auth-url {url:?} is not an http or https address")]
+    /// The auth-url is not an address to log in at.
+    #[error("auth-url {url:?} must be an http or https address without user name and password")]
     InvalidAuthUrl {
-        /// The text given.
+        /// The text given, without what may be a password.
         url: String,
     },
     /// CA or client certificate cannot be used.

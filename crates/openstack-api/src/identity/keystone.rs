@@ -215,7 +215,8 @@ fn refusal(body: &[u8]) -> Fault {
 /// with links that lead past the proxy in front of it.
 fn tokens_url(auth_url: &str) -> Option<Url> {
     let url = Url::parse(auth_url.trim()).ok()?;
-    if !matches!(url.scheme(), "http" | "https") {
+    let names_user = !url.username().is_empty() || url.password().is_some();
+    if names_user || !matches!(url.scheme(), "http" | "https") {
         return None;
     }
     endpoint::with_path(&endpoint::without_version(&url), "/v3/auth/tokens")

@@ -197,11 +197,13 @@ async fn every_form_of_auth_url_leads_to_version_3(#[case] suffix: &str, #[case]
 
 #[tokio::test]
 async fn an_auth_url_that_is_none_is_named_without_its_password() {
-    for url in ["keystone.example:5000", "ftp://user:hidden@keystone.example/", ""] {
+    for url in
+        ["keystone.example:5000", "ftp://keystone.example/", "https://user:hidden@keystone.example/", ""]
+    {
         let options = AuthOptions::new(url, password("lab"), project());
         let error = connect(&options, ClientSettings::default()).await.unwrap_err();
         let text = error.to_string();
-        assert!(text.contains("is not an http or https address") && !text.contains("hidden"), "{text}");
+        assert!(text.contains("must be an http or https address") && !text.contains("hidden"), "{text}");
         assert_eq!(error.kind(), ErrorKind::BadRequest);
     }
 }

@@ -15,7 +15,7 @@ use wiremock::{Mock, MockServer, ResponseTemplate};
 use crate::keystone::{password, project, token_document};
 
 /// Long enough to connect, short enough to wait for.
-const SHORT: Duration = Duration::from_millis(250);
+const SHORT: Duration = Duration::from_millis(1500);
 
 /// A server that reads a request, sends `answer` and then does `end`.
 async fn server(answer: &'static str, end: End) -> SocketAddr {
