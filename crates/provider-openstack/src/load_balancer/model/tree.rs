@@ -81,8 +81,10 @@ pub struct DesiredPool {
 /// What a Service leaves behind, and how, when it goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReleaseTerms {
-    /// The tags of this Service, to be taken off a load balancer that stays.
+    /// The tags of this Service alone, to be taken off a load balancer that stays.
     pub tags: Tags,
+    /// The tags that all Services of the cluster have in common: they go with the last user.
+    pub common_tags: Tags,
     /// Tags of the Service's floating IP: by them it is found again when the load balancer is gone.
     pub floating_ip_tags: Tags,
     /// `keep-floatingip`: leave the floating IP.

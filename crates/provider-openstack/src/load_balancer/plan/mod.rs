@@ -14,6 +14,8 @@ mod pool;
 mod port;
 mod release;
 mod serve;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::net::IpAddr;

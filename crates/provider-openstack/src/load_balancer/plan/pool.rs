@@ -32,8 +32,8 @@ pub(super) fn create(draft: &mut Draft, load_balancer_id: &str, wanted: &Desired
 /// the health check node port must never meet members without `monitor_port`, which would take them all down.
 pub(super) fn converge(draft: &mut Draft, observed: &ObservedPool, wanted: &DesiredPool) -> Handle {
     let whole = draft.must_heal("pool", &observed.name, &observed.id, &observed.status);
-    let changes = changes(observed, &wanted.pool, whole);
-    if !changes.is_empty() {
+    let updates = [changes(observed, &wanted.pool), algorithm(observed, &wanted.pool, whole)];
+    for changes in updates.into_iter().filter(|changes| !changes.is_empty()) {
         draft.step(Step::UpdatePool { id: observed.id.clone(), changes });
     }
     let handle = Handle::Id(observed.id.clone());
@@ -43,17 +43,23 @@ pub(super) fn converge(draft: &mut Draft, observed: &ObservedPool, wanted: &Desi
     handle
 }
 
-fn changes(observed: &ObservedPool, wanted: &PoolSpec, whole: bool) -> PoolChanges {
+fn changes(observed: &ObservedPool, wanted: &PoolSpec) -> PoolChanges {
     let (before, after) = (&observed.attributes, &wanted.attributes);
     PoolChanges {
-        lb_algorithm: (whole || before.lb_algorithm != after.lb_algorithm)
-            .then(|| after.lb_algorithm.clone()),
+        lb_algorithm: None,
         session_persistence: persistence(
             before.session_persistence.as_ref(),
             after.session_persistence.as_ref(),
         ),
         tags: tags_to_set(&observed.tags, &wanted.tags),
     }
+}
+
+/// The change of the algorithm, alone: a provider may refuse it, and that must not stop anything else.
+fn algorithm(observed: &ObservedPool, wanted: &PoolSpec, whole: bool) -> PoolChanges {
+    let after = &wanted.attributes.lb_algorithm;
+    let changes = whole || observed.attributes.lb_algorithm != *after;
+    PoolChanges { lb_algorithm: changes.then(|| after.clone()), ..PoolChanges::default() }
 }
 
 /// The change of session persistence. A Service can ask for that by address only; cookies are an administrator's

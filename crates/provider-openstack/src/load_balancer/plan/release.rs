@@ -9,6 +9,7 @@ use super::{Plan, Wait, children, floating_ip};
 use crate::load_balancer::model::Tags;
 use crate::load_balancer::model::observed::{Children, Observed, ObservedLoadBalancer, Ownership};
 use crate::load_balancer::model::tree::ReleaseTerms;
+use crate::load_balancer::names;
 use crate::load_balancer::step::Step;
 
 /// A load balancer of the Service stays, because somebody else has put something on it.
@@ -84,7 +85,10 @@ fn leave(
     below: &Children,
 ) -> Plan {
     children::remove_unwanted(&mut draft, below, |_| false);
-    let tags: Tags = &load_balancer.tags - &terms.tags;
+    let mut tags: Tags = &load_balancer.tags - &terms.tags;
+    if names::user_names(&tags).next().is_none() {
+        tags = &tags - &terms.common_tags;
+    }
     if tags != load_balancer.tags {
         draft.step(Step::TagLoadBalancer { id: load_balancer.id.clone(), tags });
     }

@@ -1,0 +1,440 @@
+//! A model of Octavia and Neutron that applies steps to an observation, and panics where the real ones would refuse.
+
+use std::collections::BTreeSet;
+
+use openstack_ccm_openstack_api::change::Change;
+use openstack_ccm_openstack_api::octavia::{ListenerProtocol, PoolProtocol, ProvisioningStatus};
+
+use crate::load_balancer::model::floating_ip::SubnetChoice;
+use crate::load_balancer::model::listener::ListenerSpec;
+use crate::load_balancer::model::member::{Member, MemberKey};
+use crate::load_balancer::model::monitor::MonitorSpec;
+use crate::load_balancer::model::observed::{
+    Children, Observed, ObservedFloatingIp, ObservedListener, ObservedLoadBalancer, ObservedMember,
+    ObservedMonitor, ObservedPool, Ownership,
+};
+use crate::load_balancer::model::pool::PoolSpec;
+use crate::load_balancer::model::tree::{Desired, DesiredListener, LoadBalancerSpec, ReleaseTerms};
+use crate::load_balancer::plan::{self, Plan, Then};
+use crate::load_balancer::step::{Handle, ListenerChanges, MonitorChanges, PoolChanges, Step};
+
+/// More passes than any change of the test states takes.
+const BOUND: usize = 200;
+
+/// The state of the cloud, as one Service sees it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cloud {
+    pub(super) observed: Observed,
+    made: u32,
+}
+
+impl Cloud {
+    /// A cloud in which a Service is served.
+    pub(super) fn serving(desired: &Desired) -> Self {
+        let mut cloud = Self::default();
+        cloud.converge(desired, |_| {});
+        cloud
+    }
+
+    pub(super) fn load_balancer(&mut self) -> &mut ObservedLoadBalancer {
+        self.observed.load_balancer.as_mut().expect("there is a load balancer")
+    }
+
+    pub(super) fn children(&mut self) -> &mut Children {
+        self.load_balancer().children.as_mut().expect("the children are known")
+    }
+
+    /// Passes until the plan is settled. `look` sees the state after every single step.
+    pub(super) fn converge(&mut self, desired: &Desired, mut look: impl FnMut(&Observed)) -> Plan {
+        self.run(|observed| plan::serve(desired, observed), &mut look)
+    }
+
+    /// Passes until nothing of the Service is left.
+    pub(super) fn release(&mut self, terms: &ReleaseTerms) -> Plan {
+        self.run(|observed| plan::release(terms, observed), &mut |_| {})
+    }
+
+    fn run(&mut self, plan: impl Fn(&Observed) -> Plan, look: &mut dyn FnMut(&Observed)) -> Plan {
+        for _ in 0..BOUND {
+            let plan = plan(&self.observed);
+            let ends = plan.then == Then::Done || matches!(plan.then, Then::Blocked(_));
+            // One step, then a new plan: as if the process died after each.
+            match plan.steps.first() {
+                Some(step) => self.apply(step),
+                None if ends => return plan,
+                None => {}
+            }
+            look(&self.observed);
+            self.finish_pending();
+            look(&self.observed);
+        }
+        panic!("no end after {BOUND} passes; still planned:\n{}", plan(&self.observed));
+    }
+
+    /// Octavia finishes what it is doing.
+    pub(super) fn finish_pending(&mut self) {
+        let Some(load_balancer) = &mut self.observed.load_balancer else { return };
+        match load_balancer.status {
+            ProvisioningStatus::PendingDelete => {
+                let port = load_balancer.vip_port_id.take();
+                for floating_ip in self.observed.floating_ips.iter_mut().filter(|one| one.port_id == port) {
+                    floating_ip.port_id = None;
+                }
+                self.observed.load_balancer = None;
+            }
+            ProvisioningStatus::PendingCreate | ProvisioningStatus::PendingUpdate => {
+                load_balancer.status = ProvisioningStatus::Active;
+            }
+            ProvisioningStatus::Active
+            | ProvisioningStatus::Error
+            | ProvisioningStatus::Deleted
+            | ProvisioningStatus::Other(_) => {}
+        }
+    }
+
+    fn id(&mut self, kind: &str) -> String {
+        self.made += 1;
+        format!("{kind}-{}", self.made)
+    }
+
+    fn lock(&mut self) {
+        let load_balancer = self.load_balancer();
+        assert_eq!(load_balancer.status, ProvisioningStatus::Active, "409: the load balancer is immutable");
+        load_balancer.status = ProvisioningStatus::PendingUpdate;
+    }
+
+    /// Does what one call does.
+    pub(super) fn apply(&mut self, step: &Step) {
+        assert!(step.is_applicable(), "the step needs an object that does not exist yet: {step}");
+        match step {
+            Step::CreateLoadBalancer { load_balancer, listeners } => {
+                self.create_tree(load_balancer, listeners)
+            }
+            Step::TagLoadBalancer { id, tags } => {
+                self.lock();
+                assert_eq!(self.load_balancer().id, *id);
+                self.load_balancer().tags.clone_from(tags);
+            }
+            Step::DeleteLoadBalancer { id, cascade } => self.delete_load_balancer(id, *cascade),
+            Step::CreateListener { listener, default_pool, .. } => {
+                self.lock();
+                self.create_listener(listener, Some(default_pool));
+            }
+            Step::UpdateListener { id, changes, .. } => {
+                self.lock();
+                update_listener(self.own_listener(id), changes);
+            }
+            Step::SwapDefaultPool { listener_id, pool, .. } => {
+                self.lock();
+                self.swap(listener_id, pool.id().expect("applicable"));
+            }
+            Step::DeleteListener { id, .. } => {
+                self.lock();
+                self.own_listener(id);
+                self.children().listeners.retain(|listener| listener.id != *id);
+                self.children().pools.iter_mut().for_each(|pool| drop(pool.used_by.remove(id)));
+            }
+            Step::CreatePool { pool, .. } => {
+                self.lock();
+                self.create_pool(pool);
+            }
+            Step::UpdatePool { id, changes } => {
+                self.lock();
+                update_pool(self.own_pool(id), changes);
+            }
+            Step::DeletePool { id, .. } => {
+                self.lock();
+                self.delete_pool(id);
+            }
+            Step::ReplaceMembers { pool, members } => {
+                self.lock();
+                self.replace_members(pool.id().expect("applicable"), members);
+            }
+            Step::CreateMonitor { pool, monitor } => {
+                self.lock();
+                self.create_monitor(pool.id().expect("applicable"), monitor);
+            }
+            Step::UpdateMonitor { id, changes } => {
+                self.lock();
+                update_monitor(self.own_monitor(id).as_mut().expect("found by its id"), changes);
+            }
+            Step::DeleteMonitor { id } => {
+                self.lock();
+                *self.own_monitor(id) = None;
+            }
+            Step::CreateFloatingIp { .. }
+            | Step::AttachFloatingIp { .. }
+            | Step::DetachFloatingIp { .. }
+            | Step::TagFloatingIp { .. }
+            | Step::DeleteFloatingIp { .. } => self.apply_to_neutron(step),
+        }
+    }
+
+    fn apply_to_neutron(&mut self, step: &Step) {
+        match step {
+            Step::CreateFloatingIp { address, subnet, port, .. } => {
+                assert_ne!(*subnet, SubnetChoice::FirstFree(Vec::new()));
+                let id = self.id("fip");
+                let address = address.unwrap_or_else(|| format!("203.0.113.{}", self.made).parse().unwrap());
+                // The tags are a second call, which is lost here: the next plan has to repair that.
+                let floating_ip = ObservedFloatingIp {
+                    id: id.clone(),
+                    address,
+                    port_id: None,
+                    ours: true,
+                    tags: BTreeSet::new(),
+                };
+                self.observed.floating_ips.push(floating_ip);
+                self.attach(&id, port);
+            }
+            Step::AttachFloatingIp { id, port, .. } => self.attach(id, port),
+            Step::DetachFloatingIp { id, .. } => self.floating_ip(id).port_id = None,
+            Step::TagFloatingIp { id, tags } => {
+                assert!(self.floating_ip(id).ours, "a foreign floating IP is tagged");
+                self.floating_ip(id).tags.clone_from(tags);
+            }
+            Step::DeleteFloatingIp { id, .. } => {
+                assert!(self.floating_ip(id).ours, "a foreign floating IP is deleted");
+                self.observed.floating_ips.retain(|floating_ip| floating_ip.id != *id);
+            }
+            other => panic!("not a step of Neutron: {other}"),
+        }
+    }
+
+    fn attach(&mut self, id: &str, port: &Handle) {
+        let port = port.id().expect("applicable").to_owned();
+        let taken = self.observed.floating_ips.iter().any(|other| other.port_id.as_ref() == Some(&port));
+        assert!(!taken, "409: FloatingIPPortAlreadyAssociated");
+        assert_eq!(
+            self.observed.load_balancer.as_ref().and_then(|there| there.vip_port_id.clone()),
+            Some(port.clone())
+        );
+        self.floating_ip(id).port_id = Some(port);
+    }
+
+    fn floating_ip(&mut self, id: &str) -> &mut ObservedFloatingIp {
+        self.observed.floating_ips.iter_mut().find(|one| one.id == *id).expect("404: floating IP")
+    }
+
+    fn create_tree(&mut self, spec: &LoadBalancerSpec, listeners: &[DesiredListener]) {
+        assert!(self.observed.load_balancer.is_none(), "a second load balancer");
+        let id = self.id("lb");
+        self.observed.load_balancer = Some(ObservedLoadBalancer {
+            name: spec.name.clone(),
+            status: ProvisioningStatus::PendingCreate,
+            vip_address: spec.vip.address.or_else(|| Some("10.0.0.100".parse().unwrap())),
+            vip_port_id: spec.vip.port_id.clone().or_else(|| Some(format!("vip-of-{id}"))),
+            vip_subnet_id: spec.vip.subnet_id.clone(),
+            tags: spec.tags.clone(),
+            ownership: Ownership::Sole,
+            children: Some(Children::default()),
+            id,
+        });
+        for DesiredListener { listener, pool } in listeners {
+            let pool_id = self.create_pool(&pool.pool);
+            self.replace_members(&pool_id, &pool.members);
+            if let Some(monitor) = &pool.monitor {
+                self.create_monitor(&pool_id, monitor);
+            }
+            self.create_listener(listener, Some(&Handle::Id(pool_id)));
+        }
+    }
+
+    fn delete_load_balancer(&mut self, id: &str, cascade: bool) {
+        let load_balancer = self.load_balancer();
+        assert_eq!(load_balancer.id, id);
+        assert!(!load_balancer.status.is_pending(), "409: the load balancer is immutable");
+        assert_eq!(load_balancer.ownership, Ownership::Sole, "a load balancer of others is deleted");
+        let children = load_balancer.children.clone().unwrap_or_default();
+        let foreign = children.listeners.iter().any(|listener| !listener.ours)
+            || children.pools.iter().any(|pool| !pool.ours);
+        assert!(!foreign, "a foreign child is deleted with the load balancer");
+        assert!(cascade || children == Children::default(), "400: the load balancer has children");
+        load_balancer.status = ProvisioningStatus::PendingDelete;
+    }
+
+    pub(super) fn create_listener(&mut self, spec: &ListenerSpec, pool: Option<&Handle>) -> String {
+        let id = self.id("listener");
+        let taken = self.children().listeners.iter().any(|listener| listener.key() == spec.key());
+        assert!(!taken, "409: another listener is already using {}", spec.key());
+        self.children().listeners.push(ObservedListener {
+            id: id.clone(),
+            name: spec.name.clone(),
+            ours: true,
+            status: ProvisioningStatus::Active,
+            protocol: spec.protocol.clone(),
+            port: spec.port,
+            default_pool_id: None,
+            attributes: spec.attributes.clone(),
+            tags: spec.tags.clone(),
+        });
+        if let Some(pool) = pool {
+            self.swap(&id, pool.id().expect("applicable"));
+        }
+        id
+    }
+
+    pub(super) fn create_pool(&mut self, spec: &PoolSpec) -> String {
+        let id = self.id("pool");
+        self.children().pools.push(ObservedPool {
+            id: id.clone(),
+            name: spec.name.clone(),
+            ours: true,
+            status: ProvisioningStatus::Active,
+            protocol: spec.protocol.clone(),
+            attributes: spec.attributes.clone(),
+            tags: spec.tags.clone(),
+            used_by: BTreeSet::new(),
+            members: Vec::new(),
+            monitor: None,
+        });
+        id
+    }
+
+    /// Gives a listener another default pool.
+    pub(super) fn swap(&mut self, listener_id: &str, pool_id: &str) {
+        let protocol = self.own_pool(pool_id).protocol.clone();
+        let listener = self.own_listener(listener_id);
+        assert!(
+            fits(&listener.protocol, &protocol),
+            "400: pool {protocol} on listener {}",
+            listener.protocol
+        );
+        listener.default_pool_id = Some(pool_id.to_owned());
+        listener.status = ProvisioningStatus::Active;
+        for pool in &mut self.children().pools {
+            pool.used_by.remove(listener_id);
+        }
+        self.own_pool(pool_id).used_by.insert(listener_id.to_owned());
+    }
+
+    fn delete_pool(&mut self, id: &str) {
+        self.own_pool(id);
+        for listener in
+            self.children().listeners.iter_mut().filter(|one| one.default_pool_id.as_deref() == Some(id))
+        {
+            assert!(listener.ours, "a foreign listener loses its pool");
+            listener.default_pool_id = None;
+        }
+        self.children().pools.retain(|pool| pool.id != *id);
+    }
+
+    pub(super) fn replace_members(&mut self, pool_id: &str, members: &[Member]) {
+        let keys: BTreeSet<MemberKey> = members.iter().map(Member::key).collect();
+        assert_eq!(keys.len(), members.len(), "400: member must be updated only once in the same request");
+        let before = self.own_pool(pool_id).members.clone();
+        let mut after = Vec::new();
+        for member in members {
+            let existing = before.iter().find(|existing| existing.key() == member.key());
+            let id = existing.map_or_else(|| self.id("member"), |existing| existing.id.clone());
+            let mut member = member.clone();
+            let mut status = ProvisioningStatus::Active;
+            if let Some(existing) = existing {
+                member.subnet_id.clone_from(&existing.member.subnet_id);
+                if existing.status == ProvisioningStatus::Error
+                    && member.subnet_id.as_deref() == Some("unknown")
+                {
+                    status = ProvisioningStatus::Error;
+                }
+            }
+            after.push(ObservedMember { id, status, member });
+        }
+        self.own_pool(pool_id).members = after;
+    }
+
+    fn create_monitor(&mut self, pool_id: &str, spec: &MonitorSpec) {
+        let id = self.id("monitor");
+        let pool = self.own_pool(pool_id);
+        assert!(pool.monitor.is_none(), "409: this pool already has a health monitor");
+        pool.monitor = Some(ObservedMonitor {
+            id,
+            name: spec.name.clone(),
+            status: ProvisioningStatus::Active,
+            kind: spec.kind.clone(),
+            attributes: spec.attributes.clone(),
+            tags: spec.tags.clone(),
+        });
+    }
+
+    fn own_listener(&mut self, id: &str) -> &mut ObservedListener {
+        let listener = self.children().listeners.iter_mut().find(|one| one.id == *id).expect("404: listener");
+        assert!(listener.ours, "the foreign listener {id} is changed");
+        listener
+    }
+
+    fn own_pool(&mut self, id: &str) -> &mut ObservedPool {
+        let pool = self.children().pools.iter_mut().find(|one| one.id == *id).expect("404: pool");
+        assert!(pool.ours, "the foreign pool {id} is changed");
+        pool
+    }
+
+    fn own_monitor(&mut self, id: &str) -> &mut Option<ObservedMonitor> {
+        let has = |pool: &&mut ObservedPool| pool.monitor.as_ref().is_some_and(|monitor| monitor.id == *id);
+        let pool = self.children().pools.iter_mut().find(has).expect("404: health monitor");
+        assert!(pool.ours, "the monitor of a foreign pool is changed");
+        &mut pool.monitor
+    }
+}
+
+/// The pairs that Octavia allows.
+fn fits(listener: &ListenerProtocol, pool: &PoolProtocol) -> bool {
+    use PoolProtocol::{Http, Https, Proxy, ProxyV2, Sctp, Tcp, Udp};
+    match listener {
+        ListenerProtocol::Tcp => matches!(pool, Tcp | Http | Https | Proxy | ProxyV2),
+        ListenerProtocol::Http | ListenerProtocol::TerminatedHttps => matches!(pool, Http | Proxy | ProxyV2),
+        ListenerProtocol::Https => matches!(pool, Https | Tcp | Proxy | ProxyV2),
+        ListenerProtocol::Udp => *pool == Udp,
+        ListenerProtocol::Sctp => *pool == Sctp,
+        ListenerProtocol::Prometheus | ListenerProtocol::Other(_) => false,
+    }
+}
+
+fn set<T: Clone>(target: &mut T, change: Option<&T>) {
+    if let Some(value) = change {
+        target.clone_from(value);
+    }
+}
+
+fn update_listener(listener: &mut ObservedListener, changes: &ListenerChanges) {
+    let attributes = &mut listener.attributes;
+    set(&mut attributes.connection_limit, changes.connection_limit.as_ref());
+    if let Some(timeouts) = &mut attributes.timeouts {
+        set(&mut timeouts.client_data, changes.timeout_client_data.as_ref());
+        set(&mut timeouts.member_connect, changes.timeout_member_connect.as_ref());
+        set(&mut timeouts.member_data, changes.timeout_member_data.as_ref());
+        set(&mut timeouts.tcp_inspect, changes.timeout_tcp_inspect.as_ref());
+    }
+    set(&mut attributes.insert_headers, changes.insert_headers.as_ref());
+    if let Some(cidrs) = &changes.allowed_cidrs {
+        attributes.allowed_cidrs = Some(cidrs.clone());
+    }
+    if let Some(reference) = &changes.tls_container_ref {
+        attributes.tls_container_ref = Some(reference.clone());
+    }
+    set(&mut listener.tags, changes.tags.as_ref());
+    listener.status = ProvisioningStatus::Active;
+}
+
+fn update_pool(pool: &mut ObservedPool, changes: &PoolChanges) {
+    set(&mut pool.attributes.lb_algorithm, changes.lb_algorithm.as_ref());
+    match &changes.session_persistence {
+        Change::Keep => {}
+        Change::Set(kind) => pool.attributes.session_persistence = Some(kind.clone()),
+        Change::Clear => pool.attributes.session_persistence = None,
+    }
+    set(&mut pool.tags, changes.tags.as_ref());
+    pool.status = ProvisioningStatus::Active;
+}
+
+fn update_monitor(monitor: &mut ObservedMonitor, changes: &MonitorChanges) {
+    let attributes = &mut monitor.attributes;
+    set(&mut attributes.delay, changes.delay.as_ref());
+    set(&mut attributes.timeout, changes.timeout.as_ref());
+    set(&mut attributes.max_retries, changes.max_retries.as_ref());
+    set(&mut attributes.max_retries_down, changes.max_retries_down.as_ref());
+    if let Some(http) = &changes.http {
+        attributes.http = Some(http.clone());
+    }
+    set(&mut monitor.tags, changes.tags.as_ref());
+    monitor.status = ProvisioningStatus::Active;
+}

@@ -1,0 +1,9 @@
+//! Plans against a small model of Octavia and Neutron: golden texts for each kind of change, and properties over
+//! generated states.
+
+mod cloud;
+mod golden;
+mod golden_address;
+mod golden_release;
+mod properties;
+mod shape;

@@ -1,0 +1,217 @@
+//! Services in few words, from which whole trees follow.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use openstack_ccm_core::service::Protocol;
+use openstack_ccm_openstack_api::octavia::{
+    HealthMonitorType, LbAlgorithm, ListenerProtocol, PoolProtocol, SessionPersistenceType,
+};
+
+use crate::load_balancer::model::Tags;
+use crate::load_balancer::model::floating_ip::{FloatingIpGoal, FloatingIpSpec, SubnetChoice};
+use crate::load_balancer::model::listener::{
+    ListenerAttributes, ListenerKey, ListenerSpec, Timeouts, X_FORWARDED_FOR,
+};
+use crate::load_balancer::model::member::Member;
+use crate::load_balancer::model::monitor::{HttpCheck, MonitorAttributes, MonitorSpec};
+use crate::load_balancer::model::pool::{PoolAttributes, PoolSpec};
+use crate::load_balancer::model::tree::{
+    Desired, DesiredListener, DesiredPool, LoadBalancerSpec, ReleaseTerms, Vip,
+};
+
+/// What the Service's objects carry.
+pub(super) fn tags() -> Tags {
+    [GENERATED_NAME, SERVICE_TAG, CLUSTER_TAG].map(str::to_owned).into()
+}
+
+pub(super) const GENERATED_NAME: &str = "kube_service_c1_default_web";
+pub(super) const SERVICE_TAG: &str = "openstack-ccm-service=s1";
+pub(super) const CLUSTER_TAG: &str = "openstack-ccm-cluster=c1";
+
+/// What listener and pool of a port speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Plain,
+    Proxy,
+    ProxyV2,
+    Http,
+    Tls,
+    TlsProxy,
+}
+
+/// A port of a Service.
+#[derive(Clone, Debug)]
+pub(super) struct Port {
+    pub(super) key: ListenerKey,
+    pub(super) kind: Kind,
+    pub(super) node_port: u16,
+    /// Port of an HTTP check; a plain check without.
+    pub(super) health_check_port: Option<u16>,
+}
+
+/// A Service.
+#[derive(Clone, Debug)]
+pub(super) struct Shape {
+    pub(super) ports: Vec<Port>,
+    pub(super) nodes: BTreeSet<u8>,
+    pub(super) monitor_delay: Option<u32>,
+    pub(super) least_connections: bool,
+    pub(super) sticky: bool,
+    pub(super) connection_limit: i64,
+    pub(super) client_timeout: u32,
+    pub(super) cidrs: Vec<&'static str>,
+    pub(super) floating_ip: FloatingIpGoal,
+}
+
+pub(super) fn tcp(port: u16, node_port: u16) -> Port {
+    Port { key: ListenerKey::new(Protocol::Tcp, port), kind: Kind::Plain, node_port, health_check_port: None }
+}
+
+impl Shape {
+    /// One TCP port on two nodes, through a floating IP.
+    pub(super) fn web() -> Self {
+        Self {
+            ports: vec![tcp(80, 30080)],
+            nodes: [1, 2].into(),
+            monitor_delay: None,
+            least_connections: false,
+            sticky: false,
+            connection_limit: -1,
+            client_timeout: 50000,
+            cidrs: vec!["0.0.0.0/0"],
+            floating_ip: FloatingIpGoal::External(FloatingIpSpec {
+                network_id: Some("EXT1".to_owned()),
+                subnet: SubnetChoice::Any,
+                address: None,
+                description: "Floating IP for Kubernetes external service default/web from cluster c1"
+                    .to_owned(),
+                tags: tags(),
+                keep: false,
+            }),
+        }
+    }
+
+    /// The same with a change.
+    pub(super) fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+
+    pub(super) fn desired(&self) -> Desired {
+        let listeners =
+            self.ports.iter().enumerate().map(|(index, port)| (port.key, self.listener(index, port)));
+        Desired {
+            load_balancer: LoadBalancerSpec {
+                name: "kube_service_c1_default_web".to_owned(),
+                description: "Kubernetes external service default/web from cluster c1".to_owned(),
+                provider: Some("amphora".to_owned()),
+                vip: Vip { subnet_id: Some("SUB1".to_owned()), ..Vip::default() },
+                flavor_id: None,
+                availability_zone: None,
+                tags: tags(),
+            },
+            listeners: listeners.collect(),
+            floating_ip: self.floating_ip.clone(),
+            notices: Vec::new(),
+        }
+    }
+
+    pub(super) fn release_terms() -> ReleaseTerms {
+        ReleaseTerms {
+            tags: [GENERATED_NAME, SERVICE_TAG].map(str::to_owned).into(),
+            common_tags: [CLUSTER_TAG.to_owned()].into(),
+            floating_ip_tags: tags(),
+            keep_floating_ip: false,
+            vip_port_id: None,
+            cascade: true,
+        }
+    }
+
+    fn listener(&self, index: usize, port: &Port) -> DesiredListener {
+        let (listener, pool) = protocols(port);
+        let headers =
+            (listener == ListenerProtocol::Http).then(|| (X_FORWARDED_FOR.to_owned(), "true".to_owned()));
+        let terminates_tls = listener == ListenerProtocol::TerminatedHttps;
+        let tls = terminates_tls.then(|| "https://barbican/v1/secrets/1".to_owned());
+        DesiredListener {
+            listener: ListenerSpec {
+                name: format!("listener_{index}_web"),
+                protocol: listener,
+                port: port.key.port,
+                attributes: ListenerAttributes {
+                    connection_limit: self.connection_limit,
+                    timeouts: Some(Timeouts {
+                        client_data: self.client_timeout,
+                        member_connect: 5000,
+                        member_data: 50000,
+                        tcp_inspect: 0,
+                    }),
+                    insert_headers: BTreeMap::from_iter(headers),
+                    allowed_cidrs: Some(self.cidrs.iter().map(|cidr| cidr.parse().unwrap()).collect()),
+                    tls_container_ref: tls,
+                },
+                tags: tags(),
+            },
+            pool: DesiredPool {
+                pool: self.pool(index, pool),
+                members: self.nodes.iter().map(|node| member(*node, port)).collect(),
+                monitor: self.monitor_delay.map(|delay| monitor(index, port, delay)),
+            },
+        }
+    }
+
+    fn pool(&self, index: usize, protocol: PoolProtocol) -> PoolSpec {
+        let lb_algorithm =
+            if self.least_connections { LbAlgorithm::LeastConnections } else { LbAlgorithm::RoundRobin };
+        let session_persistence = self.sticky.then_some(SessionPersistenceType::SourceIp);
+        PoolSpec {
+            name: format!("pool_{index}_web"),
+            protocol,
+            attributes: PoolAttributes { lb_algorithm, session_persistence },
+            tags: tags(),
+        }
+    }
+}
+
+fn protocols(port: &Port) -> (ListenerProtocol, PoolProtocol) {
+    match (port.key.transport, port.kind) {
+        (Protocol::Udp, _) => (ListenerProtocol::Udp, PoolProtocol::Udp),
+        (Protocol::Sctp, _) => (ListenerProtocol::Sctp, PoolProtocol::Sctp),
+        (Protocol::Tcp, Kind::Plain) => (ListenerProtocol::Tcp, PoolProtocol::Tcp),
+        (Protocol::Tcp, Kind::Proxy) => (ListenerProtocol::Tcp, PoolProtocol::Proxy),
+        (Protocol::Tcp, Kind::ProxyV2) => (ListenerProtocol::Tcp, PoolProtocol::ProxyV2),
+        (Protocol::Tcp, Kind::Http) => (ListenerProtocol::Http, PoolProtocol::Http),
+        (Protocol::Tcp, Kind::Tls) => (ListenerProtocol::TerminatedHttps, PoolProtocol::Http),
+        (Protocol::Tcp, Kind::TlsProxy) => (ListenerProtocol::TerminatedHttps, PoolProtocol::Proxy),
+    }
+}
+
+fn member(node: u8, port: &Port) -> Member {
+    Member {
+        name: format!("n{node}"),
+        address: [10, 0, 0, 10 + node].into(),
+        port: port.node_port,
+        subnet_id: Some("SUB1".to_owned()),
+        monitor_port: port.health_check_port,
+        monitor_address: None,
+        weight: 1,
+        backup: false,
+        admin_state_up: true,
+    }
+}
+
+fn monitor(index: usize, port: &Port, delay: u32) -> MonitorSpec {
+    let kind = match (port.health_check_port, port.key.transport) {
+        (Some(_), _) => HealthMonitorType::Http,
+        (None, Protocol::Tcp) => HealthMonitorType::Tcp,
+        (None, Protocol::Udp) => HealthMonitorType::UdpConnect,
+        (None, Protocol::Sctp) => HealthMonitorType::Sctp,
+    };
+    let http = port.health_check_port.map(|_| HttpCheck::health_check_node_port());
+    MonitorSpec {
+        name: format!("monitor_{index}_web"),
+        kind,
+        attributes: MonitorAttributes { delay, timeout: 3, max_retries: 1, max_retries_down: 3, http },
+        tags: tags(),
+    }
+}
