@@ -20,7 +20,7 @@ use openstack_ccm_core::advertise::capability::ServerSupport;
 use openstack_ccm_core::advertise::entry::IngressEntry;
 use openstack_ccm_core::service::ServiceKey;
 use tokio::sync::{Notify, watch};
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep_until};
 
 use crate::call::call;
 use crate::lock::lock;
@@ -77,6 +77,12 @@ struct State {
     held_until: Option<Instant>,
 }
 
+impl State {
+    fn held(&self) -> bool {
+        self.held_until.is_some_and(|until| until > Instant::now())
+    }
+}
+
 impl Capability {
     /// Nothing is known yet. `gate` is the operator's word, if there is one.
     pub(crate) fn new(
@@ -123,6 +129,10 @@ impl Capability {
         let _turn = self.asking.lock().await;
         if self.must_ask() {
             self.ask_with(std::slice::from_ref(candidate)).await;
+            if self.known() == ServerSupport::Unknown {
+                // It failed: the next question is planned anew.
+                self.suspicion.notify_one();
+            }
         }
         self.known()
     }
@@ -139,11 +149,16 @@ impl Capability {
         if told == self.known() {
             return;
         }
-        if told == ServerSupport::Drops {
+        {
             let mut state = lock(&self.state);
-            let hold = doubled(HOLD, state.contradictions);
-            state.contradictions = state.contradictions.saturating_add(1);
-            state.held_until = Some(Instant::now() + hold);
+            if told == ServerSupport::Keeps && state.held() {
+                return;
+            }
+            if told == ServerSupport::Drops {
+                let hold = doubled(HOLD, state.contradictions);
+                state.contradictions = state.contradictions.saturating_add(1);
+                state.held_until = Some(Instant::now() + hold);
+            }
         }
         self.conclude(told, "the answer to a status write");
         self.suspicion.notify_one();
@@ -164,32 +179,32 @@ impl Capability {
         let mut next_version = Instant::now();
         loop {
             tokio::select! {
-                () = sleep_until(next_probe) => {}
+                () = sleep_until(next_probe) => {
+                    let _turn = self.asking.lock().await;
+                    self.ask_with(&candidates()).await;
+                    next_probe = self.not_before(Instant::now() + self.intervals.probe);
+                }
                 () = sleep_until(next_version) => {
                     next_version = Instant::now() + self.intervals.version;
-                    if !self.version_changed().await {
-                        continue;
+                    if self.version_changed().await {
+                        next_probe = self.not_before(Instant::now());
                     }
                 }
-                () = self.suspicion.notified() => sleep(SETTLE).await,
+                () = self.suspicion.notified() => {
+                    let soon = Instant::now() + SETTLE;
+                    next_version = next_version.min(soon);
+                    next_probe = next_probe.min(self.not_before(soon));
+                }
             }
-            let _turn = self.asking.lock().await;
-            next_probe = Instant::now() + self.ask_again(&candidates()).await;
         }
     }
 
-    /// Asks, and answers when to ask next.
-    async fn ask_again(&self, candidates: &[ServiceKey]) -> Duration {
-        self.ask_with(candidates).await;
+    /// The time to ask: `planned`, unless a failed question or a lost mode set another one.
+    fn not_before(&self, planned: Instant) -> Instant {
         let state = lock(&self.state);
         let now = Instant::now();
-        [state.silent_until, state.held_until]
-            .into_iter()
-            .flatten()
-            .filter(|until| *until > now)
-            .map(|until| until - now)
-            .min()
-            .unwrap_or(self.intervals.probe)
+        let set = [state.silent_until, state.held_until].into_iter().flatten().filter(|until| *until > now);
+        set.max().unwrap_or(planned)
     }
 
     async fn ask_with(&self, candidates: &[ServiceKey]) {
@@ -223,8 +238,7 @@ impl Capability {
         let mut state = lock(&self.state);
         state.failures = 0;
         state.silent_until = None;
-        let held = state.held_until.is_some_and(|until| until > Instant::now());
-        if told == ServerSupport::Keeps && held {
+        if told == ServerSupport::Keeps && state.held() {
             return;
         }
         state.held_until = None;
@@ -256,8 +270,9 @@ impl Capability {
         let changed = state.version.as_ref().is_some_and(|known| *known != version);
         if changed {
             tracing::info!(version, "the API server has another version than before");
-            // A new server deserves no suspicion from the old one.
+            // A new server is not suspected for what the old one did.
             state.contradictions = 0;
+            state.held_until = None;
         }
         state.version = Some(version);
         changed

@@ -59,13 +59,14 @@ impl Causes {
         self.0 & Self::only(cause).0 != 0
     }
 
-    /// The set without one cause.
-    pub(crate) fn without(self, cause: Cause) -> Self {
-        Self(self.0 & !Self::only(cause).0)
+    /// Whether there is a cause beside these.
+    pub(crate) fn asks_for_more_than(self, these: &[Cause]) -> bool {
+        let these = these.iter().fold(Self::default(), |set, cause| set.and(Self::only(*cause)));
+        !Self(self.0 & !these.0).is_empty()
     }
 
     /// Whether nothing is in the set.
-    pub(crate) fn is_empty(self) -> bool {
+    fn is_empty(self) -> bool {
         self.0 == 0
     }
 

@@ -55,6 +55,10 @@ impl ServiceSync {
         let service = newer(cached, self.memory.get(key).and_then(|known| known.latest));
         match wanted(&service, self.memory.serves(key)) {
             Wanted::Nothing => Next::Done { resync: None },
+            // Neither nodes nor ipMode matter to what goes.
+            Wanted::Release if !causes.asks_for_more_than(&[Cause::Nodes, Cause::Readvertise]) => {
+                Next::Unchanged
+            }
             Wanted::Release => self.release(service).await,
             Wanted::Serve => self.serve(service, causes).await,
         }
@@ -68,20 +72,16 @@ impl ServiceSync {
     async fn serve(&self, service: Arc<k8s::Service>, causes: Causes) -> Next {
         let key = intent::key(&service);
         let backends = Arc::clone(&self.nodes.borrow().backends);
-        let cloud = causes.without(Cause::Readvertise);
-        if cloud.is_empty()
-            || (cloud == Causes::only(Cause::Nodes) && self.settled(&key, &service, &backends))
-        {
+        let only_nodes = !causes.asks_for_more_than(&[Cause::Nodes, Cause::Readvertise]);
+        if only_nodes && (!causes.has(Cause::Nodes) || self.settled(&key, &service, &backends)) {
             return if causes.has(Cause::Readvertise) {
                 self.readvertise(service).await
             } else {
                 Next::Unchanged
             };
         }
-        let operation = match cloud == Causes::only(Cause::Nodes) {
-            true => Operation::UpdateNodes,
-            false => Operation::Ensure,
-        };
+        let served = self.memory.with(&key, |known| known.backends.is_some()).unwrap_or(false);
+        let operation = if only_nodes && served { Operation::UpdateNodes } else { Operation::Ensure };
         let facts = match checked_facts(&service) {
             Ok(facts) => facts,
             Err(failure) => return self.failed(&key, uid(&service), operation, failure, &backends),

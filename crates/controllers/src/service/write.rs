@@ -16,6 +16,9 @@ use serde_json::Value;
 use crate::call::{CallError, call};
 use crate::watch::strip;
 
+/// Who the API server notes as the manager of what is written (`metadata.managedFields`).
+const FIELD_MANAGER: &str = "openstack-ccm";
+
 /// Reads and writes Service objects.
 #[derive(Clone)]
 pub(crate) struct ServiceWriter {
@@ -45,7 +48,7 @@ impl ServiceWriter {
         key: &ServiceKey,
         patch: &Value,
     ) -> Result<Arc<Service>, CallError> {
-        let parameters = PatchParams::default();
+        let parameters = parameters(false);
         let api = self.api(key);
         call(self.limit, api.patch_status(&key.name, &parameters, &Patch::Merge(patch))).await.map(stripped)
     }
@@ -57,10 +60,14 @@ impl ServiceWriter {
         patch: &Value,
         limit: Duration,
     ) -> Result<Service, CallError> {
-        let parameters = PatchParams { dry_run: true, ..PatchParams::default() };
+        let parameters = parameters(true);
         let api = self.api(key);
         call(limit, api.patch_status(&key.name, &parameters, &Patch::Merge(patch))).await
     }
+}
+
+fn parameters(dry_run: bool) -> PatchParams {
+    PatchParams { dry_run, field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() }
 }
 
 fn stripped(mut service: Service) -> Arc<Service> {
