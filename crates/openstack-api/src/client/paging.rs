@@ -12,13 +12,14 @@ use crate::error::{ApiError, DecodeError};
 const MOST_PAGES: usize = 1000;
 
 impl Client {
-    /// Reads every page of the list named `root`. Either the whole list comes back or an error, never a part of it.
+    /// Reads every page of the list named `root`. Either the whole list comes back or an error, never a part of it, and never
+    /// anything that the call did not ask for.
     pub(crate) async fn list<T: DeserializeOwned>(
         &self,
         mut call: Call,
         root: &str,
     ) -> Result<Vec<T>, ApiError> {
-        let fields: Vec<_> = call.query.iter().filter(|(key, _)| key == "fields").cloned().collect();
+        let asked = call.query.clone();
         let mut seen = HashSet::new();
         let mut items = Vec::new();
         loop {
@@ -30,11 +31,8 @@ impl Client {
             let decoded: Vec<T> =
                 serde_json::from_value(value).map_err(|error| call.undecodable(error.into()))?;
             items.extend(decoded);
-            let Some(mut query) = next else { return Ok(items) };
-            // Octavia drops `fields` from its links.
-            if !query.iter().any(|(key, _)| key == "fields") {
-                query.extend(fields.iter().cloned());
-            }
+            let Some(next) = next else { return Ok(items) };
+            let query = with_filters(next, &asked);
             if seen.len() >= MOST_PAGES || !seen.insert(query.clone()) {
                 return Err(call.undecodable(DecodeError::EndlessPages(seen.len() + 1)));
             }
@@ -43,9 +41,22 @@ impl Client {
     }
 }
 
+type Query = Vec<(String, String)>;
+
+/// Puts back what was asked for and the link has lost. Octavia's links keep limit, sort order and marker only: followed as they are,
+/// the second page of a project's or of a name's load balancers would be a page of everybody's.
+fn with_filters(mut link: Query, asked: &[(String, String)]) -> Query {
+    let lost: Query =
+        asked.iter().filter(|(key, _)| link.iter().all(|(kept, _)| kept != key)).cloned().collect();
+    link.extend(lost);
+    link
+}
+
 /// The query of the next page: from `<root>_links` with `rel` next (Octavia, Neutron, Nova) or from `next` (Barbican). Only the
 /// query is taken: behind a proxy, scheme, host and path of the link are often wrong.
-fn next_query(page: &Map<String, Value>, root: &str) -> Option<Vec<(String, String)>> {
+///
+/// An Octavia without a page size writes `limit=None` into a link that it adds to every list, whole as it is, and refuses to follow it.
+fn next_query(page: &Map<String, Value>, root: &str) -> Option<Query> {
     let links = page.get(&format!("{root}_links")).and_then(Value::as_array);
     let next = links
         .and_then(|links| links.iter().find(|link| link.get("rel").and_then(Value::as_str) == Some("next")))
@@ -54,5 +65,7 @@ fn next_query(page: &Map<String, Value>, root: &str) -> Option<Vec<(String, Stri
         .and_then(Value::as_str)?;
     let query = next.split_once('?').map_or("", |(_, query)| query);
     let query = query.split('#').next().unwrap_or_default();
-    Some(url::form_urlencoded::parse(query.as_bytes()).into_owned().collect())
+    let query: Query = url::form_urlencoded::parse(query.as_bytes()).into_owned().collect();
+    let is_whole = query.iter().any(|(key, value)| key == "limit" && value == "None");
+    (!is_whole).then_some(query)
 }

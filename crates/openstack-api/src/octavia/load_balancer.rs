@@ -82,8 +82,8 @@ pub struct LoadBalancerFilter {
     pub name: Option<String>,
     /// All of these tags.
     pub tags: Vec<String>,
-    /// Id; more than one asks for any of them in one call.
-    pub ids: Vec<String>,
+    /// Id. Octavia takes no list of them.
+    pub id: Option<String>,
     /// Port of the VIP.
     pub vip_port_id: Option<String>,
     /// Primary VIP address; additional ones are not found this way.
@@ -180,6 +180,7 @@ impl Octavia {
         filter: &LoadBalancerFilter,
     ) -> Result<Vec<LoadBalancer>, ApiError> {
         let mut call = get("loadbalancer_list", lbaas!("loadbalancers"))
+            .query_if("id", filter.id.as_deref())
             .query_if("name", filter.name.as_deref())
             .query_if("vip_port_id", filter.vip_port_id.as_deref())
             .query_if("vip_address", filter.vip_address.as_deref())
@@ -190,9 +191,6 @@ impl Octavia {
             );
         if !filter.tags.is_empty() {
             call = call.query("tags", filter.tags.join(","));
-        }
-        for id in &filter.ids {
-            call = call.query("id", id);
         }
         self.client.list(call, "loadbalancers").await
     }

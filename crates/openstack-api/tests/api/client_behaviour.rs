@@ -134,6 +134,41 @@ async fn recorded_pages_of_octavia_are_read_to_the_end() {
     assert!(second.ends_with("?limit=1&sort=name&marker=5538ba8c-7cf7-4d0b-8294-fbb4ff1b4b57"), "{second}");
 }
 
+/// Octavia's link to the second page has lost the filters; without them it leads to load balancers of others.
+#[tokio::test]
+async fn the_second_page_is_filtered_like_the_first() {
+    let first = answer(
+        200,
+        &json!({
+            "loadbalancers": [],
+            "loadbalancers_links": [{"rel": "next", "href": "http://lb/v2.0/lbaas/loadbalancers?limit=1000&marker=1"}]
+        }),
+    );
+    let stand_in = StandIn::new([Ok(first), Ok(load_balancers())]);
+    let filter = LoadBalancerFilter {
+        project_id: Some("p".to_owned()),
+        tags: vec!["a".to_owned()],
+        ..LoadBalancerFilter::default()
+    };
+    Octavia::new(stand_in.client()).list_load_balancers(&filter).await.unwrap();
+    let second = &stand_in.lines()[1];
+    assert_eq!(second, "GET /v2.0/lbaas/loadbalancers?limit=1000&marker=1&project_id=p&tags=a");
+}
+
+#[tokio::test]
+async fn an_octavia_without_a_page_size_is_not_asked_for_a_page_that_it_refuses() {
+    let whole = answer(
+        200,
+        &json!({
+            "loadbalancers": [],
+            "loadbalancers_links": [{"rel": "next", "href": "http://lb/v2.0/lbaas/loadbalancers?limit=None&marker=1"}]
+        }),
+    );
+    let stand_in = StandIn::new([Ok(whole)]);
+    Octavia::new(stand_in.client()).list_load_balancers(&all()).await.unwrap();
+    assert_eq!(stand_in.lines().len(), 1);
+}
+
 #[tokio::test]
 async fn barbicans_own_way_of_paging_is_followed() {
     let secret = |id: &str| json!({"secret_ref": format!("http://keys/v1/secrets/{id}"), "status": "ACTIVE"});
@@ -150,7 +185,7 @@ async fn barbicans_own_way_of_paging_is_followed() {
     let stand_in = StandIn::new([Ok(first), Ok(last)]);
     let secrets = Barbican::new(stand_in.client()).list_secrets(Some("tls")).await.unwrap();
     assert_eq!(secrets.len(), 2);
-    assert_eq!(stand_in.lines(), ["GET /v1/secrets?name=tls", "GET /v1/secrets?limit=1&offset=1"]);
+    assert_eq!(stand_in.lines(), ["GET /v1/secrets?name=tls", "GET /v1/secrets?limit=1&offset=1&name=tls"]);
 }
 
 #[tokio::test]

@@ -218,12 +218,12 @@ async fn filters_become_queries() {
     let filter = LoadBalancerFilter {
         name: Some("kube service".to_owned()),
         tags: vec!["a".to_owned(), "b".to_owned()],
-        ids: vec!["1".to_owned(), "2".to_owned()],
+        id: Some("1".to_owned()),
         provisioning_status: Some(ProvisioningStatus::Error),
         ..LoadBalancerFilter::default()
     };
     let (line, _) = sent!(Octavia, |octavia| octavia.list_load_balancers(&filter));
-    let query = "name=kube+service&provisioning_status=ERROR&tags=a%2Cb&id=1&id=2";
+    let query = "id=1&name=kube+service&provisioning_status=ERROR&tags=a%2Cb";
     assert_eq!(line, format!("GET /v2.0/lbaas/loadbalancers?{query}"));
 
     let filter = PortFilter {

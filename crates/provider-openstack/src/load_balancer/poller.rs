@@ -90,7 +90,7 @@ impl Watchlist {
         let pending = self.lock();
         let mut filter = LoadBalancerFilter::default();
         if pending.len() == 1 {
-            filter.ids = pending.keys().cloned().collect();
+            filter.id = pending.keys().next().cloned();
             return filter;
         }
         let projects: BTreeSet<_> = pending.values().map(|entry| entry.project_id.as_ref()).collect();
