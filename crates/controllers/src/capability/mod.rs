@@ -143,16 +143,13 @@ impl Capability {
             && lock(&self.state).silent_until.is_none_or(|until| until <= Instant::now())
     }
 
-    /// Learns from the answer to a real status write.
-    pub(crate) fn answered(&self, sent: &[IngressEntry], answered: &[IngressEntry]) {
-        let Some(told) = evidence(sent, answered) else { return };
-        if told == self.known() {
-            return;
-        }
+    /// Learns from the answer to a real status write; answers whether the verdict is another one now.
+    pub(crate) fn answered(&self, sent: &[IngressEntry], answered: &[IngressEntry]) -> bool {
+        let Some(told) = evidence(sent, answered).filter(|told| *told != self.known()) else { return false };
         {
             let mut state = lock(&self.state);
             if told == ServerSupport::Keeps && state.held() {
-                return;
+                return false;
             }
             if told == ServerSupport::Drops {
                 let hold = doubled(HOLD, state.contradictions);
@@ -162,6 +159,7 @@ impl Capability {
         }
         self.conclude(told, "the answer to a status write");
         self.suspicion.notify_one();
+        true
     }
 
     /// A connection to the API server broke: it may be another one, or of another version, when it is back.

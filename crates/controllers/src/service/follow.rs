@@ -9,7 +9,9 @@ use kube::runtime::reflector::{ObjectRef, store::Writer};
 use kube::runtime::watcher::Event;
 use kube::{Api, Client};
 use openstack_ccm_core::advertise::capability::ServerSupport;
+use openstack_ccm_core::service::ServiceKey;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::change::{needs_pass, status_edited};
 use super::intent::{key, needs_cleanup};
@@ -102,7 +104,17 @@ impl Follower {
         } else if let Some(published) = published {
             let compare_mode = self.sync.capability.known() != ServerSupport::Drops;
             if status_edited(new, &published, compare_mode) {
-                self.queue.add(&key, Cause::Readvertise);
+                self.restore(&key);
+            }
+        }
+    }
+
+    /// Somebody edited the status: publishes again, unless that has become a quarrel.
+    fn restore(&self, key: &ServiceKey) {
+        match self.sync.memory.with(key, |known| known.restorations.allow(Instant::now())) {
+            Some(true) => self.queue.add(key, Cause::Readvertise),
+            Some(false) | None => {
+                tracing::warn!(service = %key, "another writer keeps changing the published status; it is left alone for a while");
             }
         }
     }

@@ -6,11 +6,13 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1 as k8s;
 use openstack_ccm_core::advertise::entry::IngressEntry;
 use openstack_ccm_core::provider::Ready;
 use openstack_ccm_core::service::{Service, ServiceKey};
+use tokio::time::Instant;
 
 use super::change::Written;
 use crate::lock::lock;
@@ -47,8 +49,32 @@ pub(crate) struct Remembered {
     pub(crate) advertised: Option<(&'static str, &'static str)>,
     /// What has been announced.
     pub(crate) activity: Activity,
+    /// How often the status was restored after an edit by others.
+    pub(crate) restorations: Restorations,
     /// The object as the API server answered our last write, for as long as the watch has not caught up.
     pub(crate) latest: Option<Arc<k8s::Service>>,
+}
+
+/// Keeps two writers that disagree about a status from overtaking each other for ever.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Restorations {
+    since: Option<Instant>,
+    count: u32,
+}
+
+impl Restorations {
+    /// Restorations that are made within [`Self::WINDOW`]; after that the edit stays until the next pass.
+    const MOST: u32 = 10;
+    const WINDOW: Duration = Duration::from_secs(600);
+
+    /// Counts one, and answers whether it may be made.
+    pub(crate) fn allow(&mut self, now: Instant) -> bool {
+        if self.since.is_none_or(|since| now.duration_since(since) >= Self::WINDOW) {
+            *self = Self { since: Some(now), count: 0 };
+        }
+        self.count = self.count.saturating_add(1);
+        self.count <= Self::MOST
+    }
 }
 
 /// The served Services.
@@ -70,6 +96,7 @@ impl Memory {
                     written: Written::new(),
                     advertised: None,
                     activity: Activity::Idle,
+                    restorations: Restorations::default(),
                     latest: None,
                 };
                 services.insert(service.key.clone(), remembered);

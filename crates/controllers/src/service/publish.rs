@@ -129,27 +129,46 @@ impl ServiceSync {
             let (advertisement, same) = compare(&entries(&current), ready, &cluster);
             let missing = missing_annotations(&current, annotations);
             if same && missing.is_empty() {
-                self.memory.with(&key, |known| known.published = Some(advertisement.entries.clone()));
+                self.memory.with(&key, |known| known.published = Some(entries(&current)));
                 self.advertised(&key, uid(&current), &advertisement, wrote);
                 return Ok(Published::Done);
             }
             let send = (!same).then_some(advertisement.entries.as_slice());
             self.expect(&key, send, &missing);
-            let answer = match self.write(&current, send, &missing).await? {
+            current = match self.write(&current, send, &missing).await? {
                 WriteEnd::Answer(answer) => answer,
                 WriteEnd::Gone => return Ok(Published::Done),
                 WriteEnd::Stale => return Ok(Published::Stale),
             };
-            current = answer;
-            if let Some(sent) = send {
-                wrote = true;
-                self.metrics.wrote_status(advertisement.mode.as_str(), advertisement.reason.as_str());
-                self.capability.answered(sent, &entries(&current));
-            }
             self.memory.with(&key, |known| known.latest = Some(Arc::clone(&current)));
+            let Some(sent) = send else { continue };
+            wrote = true;
+            if !self.written(&key, &current, sent, &advertisement) {
+                self.advertised(&key, uid(&current), &advertisement, wrote);
+                return Ok(Published::Done);
+            }
         }
-        tracing::warn!(service = %key, "the API server does not keep what is published");
         Ok(Published::Done)
+    }
+
+    /// Takes in the answer to a status write; answers whether it showed the cluster in another light, so that the
+    /// decision has to be made again.
+    fn written(
+        &self,
+        key: &ServiceKey,
+        answer: &k8s::Service,
+        sent: &[IngressEntry],
+        advertisement: &Advertisement,
+    ) -> bool {
+        let published = entries(answer);
+        self.metrics.wrote_status(advertisement.mode.as_str(), advertisement.reason.as_str());
+        let learned = self.capability.answered(sent, &published);
+        if !learned && !same_entries(&published, sent, false) {
+            // Writing it again would not help: something admits and changes it.
+            tracing::warn!(service = %key, "the API server stored other ingress entries than were sent");
+        }
+        self.memory.with(key, |known| known.published = Some(published));
+        learned
     }
 
     /// Writes annotations alone; nothing happens when they are there already.
