@@ -26,7 +26,7 @@ pub mod gcfg;
 mod login;
 mod reference;
 pub mod section;
-mod suggestion;
+pub(crate) mod suggestion;
 pub mod value;
 
 use std::collections::BTreeMap;

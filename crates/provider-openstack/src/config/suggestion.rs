@@ -27,7 +27,7 @@ pub(super) fn about_unknown_key(section: SectionName, key: &str) -> String {
 
 /// The candidate that is nearest to the name, if one is near enough to be meant. Case and the difference between
 /// `-` and `_` do not count.
-pub(super) fn nearest<'name>(
+pub(crate) fn nearest<'name>(
     name: &str,
     candidates: impl IntoIterator<Item = &'name str>,
 ) -> Option<&'name str> {

@@ -2,23 +2,52 @@
 //!
 //! Pure: nothing is asked of the cloud. Each annotation is read once; everything that is wrong is reported together,
 //! and a value that is wrong is never replaced by a default.
+//!
+//! | module | reads |
+//! | --- | --- |
+//! | `reader` | single values, and remembers what is wrong with them |
+//! | `network` | class, VIP, member subnet, floating IP |
+//! | `listener` | PROXY protocol, headers, TLS, limits, source ranges |
+//! | `pool` | algorithm, health monitor, node selector |
+//! | `publication` | mode and hostname |
+//! | `ports` | what follows for single ports, and the path of clients inside the cluster |
+//! | `unknown` | annotations that mean nothing |
+//! | `release` | what matters when the Service goes |
+//! | [`node_selector`], [`node_address`] | which nodes become members, and by which address |
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
 use openstack_ccm_core::advertise::Preference;
-use openstack_ccm_core::service::IpFamily;
+use openstack_ccm_core::notice::Notice;
+use openstack_ccm_core::service::{IpFamily, Service};
 use openstack_ccm_openstack_api::barbican::Reference;
 use openstack_ccm_openstack_api::octavia::LbAlgorithm;
 
+use super::annotations::{
+    ALLOW_FOREIGN_CLUSTER, AVAILABILITY_ZONE, FLAVOR_ID, KEEP_FLOATING_IP, LOAD_BALANCER_ID,
+};
 use super::floating_subnet::SubnetMatch;
 use super::model::listener::Timeouts;
+use crate::config::Config;
 
+mod error;
+mod listener;
+mod network;
 pub mod node_address;
 pub mod node_selector;
+mod pool;
+mod ports;
+mod publication;
+mod reader;
+mod release;
+mod unknown;
 
+pub use error::{Origin, SettingsError, SettingsErrors};
 pub use node_selector::NodeSelector;
+use reader::Reader;
+pub use release::ReleaseSettings;
 
 /// What one Service wants of its load balancer. Every value in here is valid by itself; whether the objects behind
 /// the ids exist is not known yet.
@@ -76,6 +105,59 @@ pub struct Settings {
     pub cascade_delete: bool,
     /// `manage-security-groups`: node ports are opened by a security group per Service.
     pub manage_security_groups: bool,
+}
+
+impl Settings {
+    /// Reads everything that a Service and cloud.conf say, with what the user should be told besides.
+    pub fn read(service: &Service, config: &Config) -> (Result<Self, SettingsErrors>, Vec<Notice>) {
+        let mut reader = Reader::new(service, config);
+        reader.class = network::choose_class(&mut reader, config);
+        let settings = Self::assemble(&mut reader);
+        let Reader { errors, mut notices, .. } = reader;
+        notices.extend(unknown::notices(service));
+        match SettingsErrors::of(errors) {
+            Some(errors) => (Err(errors), notices),
+            None => {
+                notices.extend(settings.port_notices(&service.ports));
+                (Ok(settings), notices)
+            }
+        }
+    }
+
+    fn assemble(reader: &mut Reader<'_>) -> Self {
+        let config = reader.config;
+        let network::Placement { vip, member_subnet_id, exposure } = network::placement(reader);
+        let proxy_protocol = listener::proxy_protocol(reader);
+        let flavor = reader.annotation_or_config(&FLAVOR_ID, "flavor-id", config.flavor_id.as_deref());
+        let zone = config.availability_zone.as_deref();
+        let zone = reader.annotation_or_config(&AVAILABILITY_ZONE, "availability-zone", zone);
+        Self {
+            load_balancer_id: reader.uuid(reader.annotation(&LOAD_BALANCER_ID)),
+            allow_foreign_cluster: reader.bool(&ALLOW_FOREIGN_CLUSTER, config.adopt_foreign_cluster),
+            provider: config.lb_provider.clone(),
+            flavor_id: reader.uuid(flavor),
+            availability_zone: reader.text(zone),
+            vip,
+            member_subnet_id,
+            family: reader.service.ip_families.first().copied(),
+            exposure,
+            keep_floating_ip: reader.bool(&KEEP_FLOATING_IP, false),
+            node_selector: pool::node_selector(reader),
+            proxy_protocol,
+            x_forwarded_for: listener::x_forwarded_for(reader, proxy_protocol),
+            tls: listener::tls(reader),
+            connection_limit: listener::connection_limit(reader),
+            timeouts: listener::timeouts(reader),
+            lb_algorithm: pool::lb_algorithm(reader),
+            health_monitor: pool::health_monitor(reader),
+            source_ranges: listener::source_ranges(reader),
+            preference: publication::preference(reader),
+            max_shared_load_balancer: config.max_shared_lb,
+            serial_api_calls: config.provider_requires_serial_api_calls,
+            cascade_delete: config.cascade_delete,
+            manage_security_groups: config.manage_security_groups,
+        }
+    }
 }
 
 /// Where the VIP of a new load balancer is. Matters at creation only: a VIP never moves.

@@ -1,0 +1,87 @@
+//! The reference page of annotations.
+
+use std::fmt::Write as _;
+
+use super::{ALL, Annotation, Change, Empty, Form, Since};
+
+const HEAD: &str = "\
+# Annotations of Services
+
+<!-- Generated from the table of annotations. To write it anew:
+     UPDATE_DOCS=1 cargo test -p openstack-ccm-provider-openstack --test settings reference -->
+
+What one Service wants differently from what `[LoadBalancer]` in [cloud.conf](cloud-conf.md) says for all.
+
+- A value of the wrong form, or out of range, is an error: the Service gets an Event that names key, value and what to
+  do, and its load balancer stays as it is until the value is corrected. All wrong values are named at once. No default
+  takes the place of a wrong value.
+- `true` and `false` may be written in any case, except for `proxy-protocol`. Numbers are decimal and have no unit.
+  Nothing is trimmed.
+- The empty text means the same as no annotation, except where the table says otherwise.
+- A key with the prefix `loadbalancer.openstack.org/` that is not in the table has no effect; a Warning Event names the
+  key that may be meant.
+
+Keys marked *OCCM* have the name and meaning that they have in the Go openstack-cloud-controller-manager; the others
+exist since the version named. Keys in the column *Default* are those of `[LoadBalancer]`.
+";
+
+/// The reference page, as `docs/reference/annotations.md` holds it.
+pub fn reference_markdown() -> String {
+    let mut page = HEAD.to_owned();
+    for annotation in ALL {
+        page.push_str(&entry(annotation));
+    }
+    page
+}
+
+fn entry(annotation: &Annotation) -> String {
+    let mut rows = vec![("Value", value(annotation.form))];
+    if !annotation.default.is_empty() {
+        rows.push(("Default", annotation.default.to_owned()));
+    }
+    if !matches!(annotation.form, Form::Output(_)) {
+        rows.push(("Change on a live Service", change(annotation.change).to_owned()));
+    }
+    if let Empty::Means(meaning) = annotation.empty {
+        rows.push(("Empty", meaning.to_owned()));
+    }
+    rows.push(("Since", since(annotation.since).to_owned()));
+
+    let mut text = format!("\n## `{}`\n\n{}\n\n| | |\n| --- | --- |\n", annotation.key, annotation.effect);
+    for (name, content) in rows {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "| {name} | {content} |");
+    }
+    text
+}
+
+fn value(form: Form) -> String {
+    match form {
+        Form::Bool => "`true` or `false`".to_owned(),
+        Form::Integer { min, max, unit } => {
+            let unit = if unit.is_empty() { String::new() } else { format!(", in {unit}") };
+            format!("whole number, {min} to {max}{unit}")
+        }
+        Form::Word(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "),
+        Form::Uuid(of) => format!("UUID of {of}"),
+        Form::Text(form) => form.to_owned(),
+        Form::Output(what) => format!("{what}; written by openstack-ccm, never read"),
+    }
+}
+
+fn change(change: Change) -> &'static str {
+    match change {
+        Change::Live => "Takes effect at once.",
+        Change::How(how) => how,
+        Change::Creation => "None: it matters when the load balancer is created.",
+        Change::FloatingIpCreation => "None, as long as the load balancer has a floating IP.",
+    }
+}
+
+fn since(since: Since) -> &'static str {
+    match since {
+        Since::Occm => "OCCM",
+        Since::Kubernetes => "Kubernetes",
+        Since::Version(version) => version,
+    }
+}

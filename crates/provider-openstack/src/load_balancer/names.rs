@@ -1,0 +1,329 @@
+//! Names, descriptions and tags of what is made for a Service, and how to read them.
+//!
+//! Names and descriptions are those of OCCM, so that either program finds what the other made. The two tags of our own
+//! tell what a name cannot: which of several clusters of one name, and which of several Services of one name in the
+//! course of time.
+//!
+//! | tag | on | value |
+//! | --- | --- | --- |
+//! | `kube_service_<cluster>_<namespace>_<service>` | load balancer and its children | OCCM's: the generated name. Those on a load balancer count as its users. |
+//! | `openstack-ccm-cluster=<uid>` | everything | uid of the cluster's namespace `kube-system` |
+//! | `openstack-ccm-service=<uid>` | everything | uid of the Service |
+//!
+//! With a uid of 36 characters ours have 58; Neutron takes 60, Octavia 255.
+
+use std::net::IpAddr;
+
+use openstack_ccm_core::service::{Service, ServiceKey};
+use uuid::Uuid;
+
+use super::model::Tags;
+
+/// Longest name and longest description, in bytes. Octavia and Neutron count characters, which is never more.
+const LONGEST: usize = 255;
+
+/// Every name that OCCM generates for a load balancer starts so.
+const SERVICE_PREFIX: &str = "kube_service_";
+
+const CLUSTER_TAG: &str = "openstack-ccm-cluster=";
+const SERVICE_TAG: &str = "openstack-ccm-service=";
+
+/// Which cluster this is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClusterIdentity {
+    /// `--cluster-name`: part of all names. Not unique; many clusters are called `kubernetes`.
+    pub name: String,
+    /// Uid of the namespace `kube-system`: unique, and the same as long as the cluster lives.
+    pub uid: String,
+}
+
+/// The names, descriptions and tags of one Service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Names {
+    cluster: ClusterIdentity,
+    service: ServiceKey,
+    service_uid: String,
+    /// The generated name of the load balancer before it is shortened.
+    whole: String,
+    load_balancer: String,
+}
+
+impl Names {
+    /// Names of a Service in a cluster.
+    pub fn new(cluster: &ClusterIdentity, service: &Service) -> Self {
+        let ServiceKey { namespace, name } = &service.key;
+        let whole = format!("{SERVICE_PREFIX}{}_{namespace}_{name}", cluster.name);
+        Self {
+            cluster: cluster.clone(),
+            service: service.key.clone(),
+            service_uid: service.uid.clone(),
+            load_balancer: fit(&whole),
+            whole,
+        }
+    }
+
+    /// Name of the load balancer. Also the tag by which OCCM knows the Service's users and listeners.
+    pub fn load_balancer(&self) -> &str {
+        &self.load_balancer
+    }
+
+    /// The name that OCCM gives, where it is another one: it cuts names that are too long, so that two Services may get
+    /// the same. A load balancer of this name is ours only if its description says so.
+    pub fn former_load_balancer(&self) -> Option<String> {
+        (self.whole.len() > LONGEST).then(|| cut(&self.whole, LONGEST).to_owned())
+    }
+
+    /// The name that Kubernetes gave before OCCM had names of its own: `a` and the Service's uid without dashes, 32
+    /// characters in all.
+    pub fn legacy_load_balancer(&self) -> String {
+        let digits = self.service_uid.chars().filter(|letter| *letter != '-');
+        std::iter::once('a').chain(digits).take(32).collect()
+    }
+
+    /// Name of the listener of the port with this index in `spec.ports`.
+    pub fn listener(&self, index: usize) -> String {
+        self.child("listener", index)
+    }
+
+    /// Name of the pool of the port with this index.
+    pub fn pool(&self, index: usize) -> String {
+        self.child("pool", index)
+    }
+
+    /// Name of the health monitor of the port with this index.
+    pub fn monitor(&self, index: usize) -> String {
+        self.child("monitor", index)
+    }
+
+    fn child(&self, kind: &str, index: usize) -> String {
+        fit(&format!("{kind}_{index}_{}", self.load_balancer))
+    }
+
+    /// Description of the load balancer. It says "external" for internal ones too.
+    pub fn description(&self) -> String {
+        fit(&format!("Kubernetes external service {} from cluster {}", self.service, self.cluster.name))
+    }
+
+    /// Description of the floating IP.
+    pub fn floating_ip_description(&self) -> String {
+        fit(&format!(
+            "Floating IP for Kubernetes external service {} from cluster {}",
+            self.service, self.cluster.name
+        ))
+    }
+
+    /// Tags of the load balancer and its children.
+    pub fn tags(&self) -> Tags {
+        let mut tags = self.identity_tags();
+        tags.insert(self.load_balancer.clone());
+        tags
+    }
+
+    /// Tags of what Neutron keeps, where the generated name would be too long a tag.
+    pub fn identity_tags(&self) -> Tags {
+        Tags::from([format!("{CLUSTER_TAG}{}", self.cluster.uid), self.service_tag()])
+    }
+
+    /// The tag that only this Service's objects carry.
+    pub fn service_tag(&self) -> String {
+        format!("{SERVICE_TAG}{}", self.service_uid)
+    }
+}
+
+/// Name of a member where members are made one by one. In batches it is the name of the node.
+pub fn serial_member(node: &str, address: IpAddr, port: u16) -> String {
+    fit(&format!("member_{node}_{address}_{port}"))
+}
+
+/// A text that fits as it is; of one that does not, the beginning and a mark that tells it from every other. The `~`
+/// occurs in no name of Kubernetes.
+fn fit(text: &str) -> String {
+    if text.len() <= LONGEST {
+        return text.to_owned();
+    }
+    let digest = Uuid::new_v5(&Uuid::NAMESPACE_OID, text.as_bytes()).simple().to_string();
+    let mark = format!("~{}", &digest[..16]);
+    format!("{}{mark}", cut(text, LONGEST - mark.len()))
+}
+
+/// The beginning of a text, up to so many bytes, and never half a character.
+fn cut(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes)]
+}
+
+/// What a generated load balancer name says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GeneratedName {
+    /// The cluster's name.
+    pub cluster: String,
+    /// The Service.
+    pub service: ServiceKey,
+}
+
+impl GeneratedName {
+    /// Reads `kube_service_<cluster>_<namespace>_<service>`. `None` for any other text, and for generated names that
+    /// had to be shortened.
+    pub fn parse(name: &str) -> Option<Self> {
+        // Only the cluster's name may hold a `_`.
+        let mut parts = name.strip_prefix(SERVICE_PREFIX)?.rsplitn(3, '_');
+        let (service, namespace, cluster) = (parts.next()?, parts.next()?, parts.next()?);
+        let valid = |part: &str| !part.is_empty() && part.bytes().all(is_name_byte);
+        (valid(service) && valid(namespace))
+            .then(|| Self { cluster: cluster.to_owned(), service: ServiceKey::new(namespace, service) })
+    }
+}
+
+fn is_name_byte(byte: u8) -> bool {
+    byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-' || byte == b'.'
+}
+
+/// Uids of the clusters that the tags name. None: what was made by OCCM or by hand.
+pub fn cluster_uids(tags: &Tags) -> impl Iterator<Item = &str> {
+    tags.iter().filter_map(|tag| tag.strip_prefix(CLUSTER_TAG))
+}
+
+/// Uids of the Services that the tags name.
+pub fn service_uids(tags: &Tags) -> impl Iterator<Item = &str> {
+    tags.iter().filter_map(|tag| tag.strip_prefix(SERVICE_TAG))
+}
+
+/// Generated names among the tags: on a load balancer one for each Service that uses it.
+pub fn user_names(tags: &Tags) -> impl Iterator<Item = &str> {
+    tags.iter().map(String::as_str).filter(|tag| is_generated(tag))
+}
+
+/// Whether a name is one that OCCM or this program generated, for any cluster.
+pub fn is_generated(name: &str) -> bool {
+    name.starts_with(SERVICE_PREFIX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use openstack_ccm_core::service::{ExternalTrafficPolicy, SessionAffinity};
+    use proptest::prelude::*;
+    use rstest::rstest;
+
+    use super::*;
+
+    const UID: &str = "0a1b2c3d-0000-4000-8000-112233445566";
+
+    fn names(cluster: &str, namespace: &str, name: &str) -> Names {
+        let service = Service {
+            key: ServiceKey::new(namespace, name),
+            uid: UID.into(),
+            annotations: BTreeMap::new(),
+            ports: Vec::new(),
+            ip_families: Vec::new(),
+            load_balancer_ip: None,
+            source_ranges: Vec::new(),
+            session_affinity: SessionAffinity::None,
+            external_traffic_policy: ExternalTrafficPolicy::Cluster,
+            health_check_node_port: None,
+        };
+        let cluster =
+            ClusterIdentity { name: cluster.into(), uid: "c1c1c1c1-0000-4000-8000-000000000001".into() };
+        Names::new(&cluster, &service)
+    }
+
+    #[test]
+    fn names_and_descriptions_are_those_that_occm_gives() {
+        let names = names("kubernetes", "default", "web");
+        assert_eq!(names.load_balancer(), "kube_service_kubernetes_default_web");
+        assert_eq!(names.listener(0), "listener_0_kube_service_kubernetes_default_web");
+        assert_eq!(names.pool(12), "pool_12_kube_service_kubernetes_default_web");
+        assert_eq!(names.monitor(1), "monitor_1_kube_service_kubernetes_default_web");
+        assert_eq!(names.legacy_load_balancer(), "a0a1b2c3d000040008000112233445566"[..32]);
+        assert_eq!(names.former_load_balancer(), None);
+        assert_eq!(names.description(), "Kubernetes external service default/web from cluster kubernetes");
+        assert_eq!(
+            names.floating_ip_description(),
+            "Floating IP for Kubernetes external service default/web from cluster kubernetes"
+        );
+        let address = "192.0.2.4".parse().unwrap();
+        assert_eq!(serial_member("node-1", address, 30_080), "member_node-1_192.0.2.4_30080");
+    }
+
+    #[test]
+    fn two_long_names_that_begin_alike_stay_apart() {
+        let cluster = "c".repeat(240);
+        let (one, two) = (names(&cluster, "default", "web-one"), names(&cluster, "default", "web-two"));
+        assert_eq!(one.former_load_balancer(), two.former_load_balancer());
+        assert_eq!(one.former_load_balancer().map(|name| name.len()), Some(255));
+        for (one, two) in [
+            (one.load_balancer().to_owned(), two.load_balancer().to_owned()),
+            (one.pool(0), two.pool(0)),
+            (one.description(), two.description()),
+            (one.floating_ip_description(), two.floating_ip_description()),
+        ] {
+            assert_ne!(one, two);
+            assert_eq!(one.len(), 255);
+        }
+    }
+
+    #[test]
+    fn a_name_of_just_the_limit_is_left_alone() {
+        let cluster = "c".repeat(255 - "kube_service__default_web".len());
+        let names = names(&cluster, "default", "web");
+        assert_eq!(names.load_balancer().len(), 255);
+        assert!(names.load_balancer().ends_with("_default_web"));
+        assert_eq!(names.former_load_balancer(), None);
+    }
+
+    #[test]
+    fn tags_name_the_cluster_and_the_service_and_fit_into_neutron() {
+        let names = names("kubernetes", "default", "web");
+        let tags = names.tags();
+        assert_eq!(cluster_uids(&tags).collect::<Vec<_>>(), ["c1c1c1c1-0000-4000-8000-000000000001"]);
+        assert_eq!(service_uids(&tags).collect::<Vec<_>>(), [UID]);
+        assert_eq!(user_names(&tags).collect::<Vec<_>>(), [names.load_balancer()]);
+        assert_eq!(user_names(&names.identity_tags()).count(), 0, "OCCM would count it as a user");
+        assert!(names.identity_tags().iter().all(|tag| tag.len() <= 60 && !tag.contains(',')));
+        assert!(names.identity_tags().contains(&names.service_tag()));
+    }
+
+    #[rstest]
+    #[case::plain("kube_service_kubernetes_default_web", Some(("kubernetes", "default", "web")))]
+    #[case::cluster_with_underscores("kube_service_a_b_c_default_web", Some(("a_b_c", "default", "web")))]
+    #[case::cluster_like_the_prefix("kube_service_kube_service_ns_svc", Some(("kube_service", "ns", "svc")))]
+    #[case::users_own("web", None)]
+    #[case::too_few_parts("kube_service_default_web", None)]
+    #[case::no_service("kube_service_k_default_", None)]
+    #[case::shortened("kube_service_k_default_we~0123456789abcdef", None)]
+    fn a_generated_name_tells_cluster_namespace_and_service(
+        #[case] name: &str,
+        #[case] parts: Option<(&str, &str, &str)>,
+    ) {
+        let expected = parts.map(|(cluster, namespace, name)| GeneratedName {
+            cluster: cluster.into(),
+            service: ServiceKey::new(namespace, name),
+        });
+        assert_eq!(GeneratedName::parse(name), expected);
+    }
+
+    proptest! {
+        #[test]
+        fn no_name_is_too_long_and_each_is_read_back(
+            cluster in ".{0,300}",
+            namespace in "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?",
+            name in "[a-z]([a-z0-9-]{0,61}[a-z0-9])?",
+        ) {
+            let names = names(&cluster, &namespace, &name);
+            for text in [names.load_balancer().to_owned(), names.listener(9), names.description(), names.floating_ip_description()] {
+                prop_assert!(text.len() <= 255);
+            }
+            match GeneratedName::parse(names.load_balancer()) {
+                Some(parsed) => prop_assert_eq!(parsed.service, ServiceKey::new(namespace, name)),
+                None => prop_assert!(names.former_load_balancer().is_some()),
+            }
+        }
+
+        #[test]
+        fn any_text_can_be_read(text in ".*") {
+            let _ = GeneratedName::parse(&text);
+            let tags = Tags::from([text]);
+            let _ = (cluster_uids(&tags).count(), service_uids(&tags).count(), user_names(&tags).count());
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What listeners do: PROXY protocol, headers, TLS, limits, and who may connect.
+
+use std::collections::BTreeSet;
+
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use openstack_ccm_core::service::IpFamily;
+use openstack_ccm_openstack_api::barbican::Reference;
+
+use super::error::Origin;
+use super::reader::{Reader, Sourced};
+use super::{ProxyVersion, SourceRanges, TlsContainer};
+use crate::load_balancer::annotations::{
+    Annotation, CONNECTION_LIMIT, DEFAULT_TLS_CONTAINER_REF, PROXY_PROTOCOL, SOURCE_RANGES,
+    TIMEOUT_CLIENT_DATA, TIMEOUT_MEMBER_CONNECT, TIMEOUT_MEMBER_DATA, TIMEOUT_TCP_INSPECT, X_FORWARDED_FOR,
+};
+use crate::load_balancer::model::listener::Timeouts;
+
+/// The version of the PROXY protocol.
+///
+/// Words are taken as they are written. OCCM takes every word that it does not know, `True` and `V2` among them, for
+/// "off": to turn the protocol on for these would break the members of a Service that worked.
+pub(super) fn proxy_protocol(reader: &mut Reader<'_>) -> Option<ProxyVersion> {
+    match reader.word(&PROXY_PROTOCOL)?.text {
+        "v2" => Some(ProxyVersion::V2),
+        "false" => None,
+        _ => Some(ProxyVersion::V1),
+    }
+}
+
+/// Whether the header is inserted.
+pub(super) fn x_forwarded_for(reader: &mut Reader<'_>, proxy_protocol: Option<ProxyVersion>) -> bool {
+    let wanted = reader.bool(&X_FORWARDED_FOR, false);
+    if wanted && proxy_protocol.is_some() {
+        if let Some(value) = reader.annotation(&X_FORWARDED_FOR) {
+            reader.reject(
+                &value,
+                format!("cannot be combined with annotation {}", PROXY_PROTOCOL.key),
+                "remove one of the two",
+            );
+        }
+    }
+    wanted
+}
+
+/// The certificate.
+pub(super) fn tls(reader: &mut Reader<'_>) -> Option<TlsContainer> {
+    let configured = reader.config.default_tls_container_ref.as_deref();
+    let value =
+        reader.annotation_or_config(&DEFAULT_TLS_CONTAINER_REF, "default-tls-container-ref", configured)?;
+    let reference = reader.text(Some(value.clone()))?;
+    if !reader.config.verifies_tls_containers() {
+        return Some(TlsContainer { reference, barbican: None });
+    }
+    let barbican = Reference::parse(&reference);
+    if barbican.is_none() {
+        reader.reject(
+            &value,
+            "is not the address of a Barbican container or secret",
+            "write it as Barbican shows it, such as https://barbican.example.org/v1/containers/<id>; \
+             for another store set container-store = external in cloud.conf",
+        );
+    }
+    Some(TlsContainer { reference, barbican })
+}
+
+/// Most connections at once; -1 is no limit.
+pub(super) fn connection_limit(reader: &mut Reader<'_>) -> i64 {
+    reader.integer(&CONNECTION_LIMIT).unwrap_or(-1)
+}
+
+/// The timeouts, in milliseconds.
+pub(super) fn timeouts(reader: &mut Reader<'_>) -> Timeouts {
+    let mut timeout = |annotation: &Annotation, default: u32| {
+        reader.integer(annotation).and_then(|number| u32::try_from(number).ok()).unwrap_or(default)
+    };
+    Timeouts {
+        client_data: timeout(&TIMEOUT_CLIENT_DATA, 50_000),
+        member_connect: timeout(&TIMEOUT_MEMBER_CONNECT, 5_000),
+        member_data: timeout(&TIMEOUT_MEMBER_DATA, 50_000),
+        tcp_inspect: timeout(&TIMEOUT_TCP_INSPECT, 0),
+    }
+}
+
+/// Who may connect: the field, else the annotation, else everybody.
+pub(super) fn source_ranges(reader: &mut Reader<'_>) -> SourceRanges {
+    let values = requested_ranges(reader);
+    if values.is_empty() {
+        return SourceRanges { networks: BTreeSet::from([everybody(reader)]), requested: false };
+    }
+    let networks = values.iter().filter_map(|value| network(reader, value)).collect();
+    SourceRanges { networks, requested: true }
+}
+
+fn requested_ranges<'a>(reader: &Reader<'a>) -> Vec<Sourced<'a>> {
+    let field = Origin::Field("spec.loadBalancerSourceRanges");
+    let service = reader.service;
+    if !service.source_ranges.is_empty() {
+        let texts = service.source_ranges.iter().map(|text| text.trim());
+        return texts.map(|text| Sourced { text, origin: field.clone() }).collect();
+    }
+    let Some(Sourced { text, origin }) = reader.annotation(&SOURCE_RANGES) else { return Vec::new() };
+    text.split(|letter: char| letter == ',' || letter.is_whitespace())
+        .filter(|text| !text.is_empty())
+        .map(|text| Sourced { text, origin: origin.clone() })
+        .collect()
+}
+
+/// Everybody of the Service's first family.
+fn everybody(reader: &Reader<'_>) -> IpNet {
+    match reader.service.ip_families.first() {
+        Some(IpFamily::V6) => IpNet::V6(Ipv6Net::default()),
+        Some(IpFamily::V4) | None => IpNet::V4(Ipv4Net::default()),
+    }
+}
+
+/// The network of a CIDR, without the bits of a host.
+fn network(reader: &mut Reader<'_>, value: &Sourced<'_>) -> Option<IpNet> {
+    match value.text.parse::<IpNet>() {
+        Ok(network) => Some(network.trunc()),
+        Err(_) => {
+            reader.reject(
+                value,
+                "is not a CIDR",
+                "write networks such as 192.0.2.0/24, a single address as 192.0.2.7/32",
+            );
+            None
+        }
+    }
+}

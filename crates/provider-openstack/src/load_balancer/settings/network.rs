@@ -1,0 +1,234 @@
+//! Where the load balancer is: class, VIP, member subnet, floating IP, address.
+
+use std::net::IpAddr;
+
+use openstack_ccm_core::service::IpFamily;
+
+use super::error::Origin;
+use super::node_address::family_of;
+use super::reader::{Class, Reader, Sourced, sourced};
+use super::{Exposure, FloatingIpSettings, FloatingSubnet, VipSettings};
+use crate::config::Config;
+use crate::load_balancer::annotations::{
+    CLASS, FLOATING_NETWORK_ID, FLOATING_SUBNET, FLOATING_SUBNET_ID, FLOATING_SUBNET_TAGS, INTERNAL,
+    MEMBER_SUBNET_ID, NETWORK_ID, PORT_ID, SUBNET_ID,
+};
+use crate::load_balancer::floating_subnet::{NamePattern, SubnetMatch, TagCondition};
+
+/// Where the load balancer is.
+pub(super) struct Placement {
+    pub(super) vip: VipSettings,
+    pub(super) member_subnet_id: Option<String>,
+    pub(super) exposure: Exposure,
+}
+
+/// One id, by the places where it may stand.
+struct Candidates<'a> {
+    annotation: Option<Sourced<'a>>,
+    class: Option<Sourced<'a>>,
+    config: Option<Sourced<'a>>,
+}
+
+impl<'a> Candidates<'a> {
+    fn annotation_first(&self) -> Option<Sourced<'a>> {
+        self.annotation.clone().or_else(|| self.class.clone()).or_else(|| self.config.clone())
+    }
+
+    /// The class has the last word on the VIP of an external Service only. Manifests rely on that rule of OCCM.
+    fn for_vip(&self, internal: bool) -> Option<Sourced<'a>> {
+        let class = self.class.clone().filter(|_| !internal);
+        class.or_else(|| self.annotation_first())
+    }
+}
+
+/// Finds the class that the Service names.
+pub(super) fn choose_class<'a>(reader: &mut Reader<'a>, config: &'a Config) -> Option<Class<'a>> {
+    let value = reader.annotation(&CLASS)?;
+    if let Some((name, keys)) = config.classes.get_key_value(value.text) {
+        return Some(Class { name, keys });
+    }
+    let names: Vec<String> = config.classes.keys().map(|name| format!("{name:?}")).collect();
+    let fix = if names.is_empty() {
+        "cloud.conf has no [LoadBalancerClass] section: remove the annotation, or have the class added"
+            .to_owned()
+    } else {
+        format!("use one of {} (case matters), or have the class added", names.join(", "))
+    };
+    reader.reject(&value, "is not a class of cloud.conf", fix);
+    None
+}
+
+/// Reads where the load balancer is.
+pub(super) fn placement(reader: &mut Reader<'_>) -> Placement {
+    let internal = internal(reader);
+    let address = load_balancer_ip(reader);
+    let (subnet, network) = (vip_subnet(reader), vip_network(reader));
+    let vip = VipSettings {
+        port_id: reader.uuid(reader.annotation(&PORT_ID)),
+        subnet_id: reader.uuid(subnet.for_vip(internal)),
+        network_id: reader.uuid(network.for_vip(internal)),
+        address: address.filter(|address| internal || address.is_ipv6()),
+    };
+    // Wrong annotations are reported even where the class hides them.
+    for hidden in [subnet.annotation.clone(), network.annotation] {
+        reader.uuid(hidden);
+    }
+    let member_subnet_id = member_subnet(reader, subnet);
+    let exposure = exposure(reader, internal, address.filter(IpAddr::is_ipv4));
+    Placement { vip, member_subnet_id, exposure }
+}
+
+fn internal(reader: &mut Reader<'_>) -> bool {
+    let forced = reader.config.internal_lb;
+    let wanted = reader.bool(&INTERNAL, forced);
+    if forced && !wanted {
+        reader.warn(
+            "LoadBalancerForcedInternal",
+            format!(
+                "annotation {} asks for an external load balancer, but internal-lb in [LoadBalancer] of cloud.conf makes \
+                 all of them internal; remove the annotation, or ask the operator to change cloud.conf",
+                INTERNAL.key
+            ),
+        );
+    }
+    forced || wanted
+}
+
+fn load_balancer_ip(reader: &mut Reader<'_>) -> Option<IpAddr> {
+    let value = sourced(reader.service.load_balancer_ip.as_deref(), Origin::Field("spec.loadBalancerIP"))?;
+    let Ok(address) = value.text.parse::<IpAddr>() else {
+        reader.reject(&value, "is not an IP address", "write an IPv4 or IPv6 address, or remove the field");
+        return None;
+    };
+    let family = reader.service.ip_families.first().copied();
+    if family.is_some_and(|family| family != family_of(address)) {
+        let wanted = match family_of(address) {
+            IpFamily::V4 => "IPv6",
+            IpFamily::V6 => "IPv4",
+        };
+        let problem = format!("is not an {wanted} address, as the first of spec.ipFamilies asks for");
+        reader.reject(&value, problem, format!("write an {wanted} address, or change spec.ipFamilies"));
+    }
+    Some(address)
+}
+
+fn vip_subnet<'a>(reader: &Reader<'a>) -> Candidates<'a> {
+    Candidates {
+        annotation: reader.annotation(&SUBNET_ID),
+        class: reader.class_value("subnet-id", |class| class.subnet_id.as_deref()),
+        config: config_subnet(reader),
+    }
+}
+
+fn config_subnet<'a>(reader: &Reader<'a>) -> Option<Sourced<'a>> {
+    sourced(reader.config.subnet_id.as_deref(), Origin::Config("subnet-id"))
+}
+
+fn vip_network<'a>(reader: &Reader<'a>) -> Candidates<'a> {
+    Candidates {
+        annotation: reader.annotation(&NETWORK_ID),
+        class: reader.class_value("network-id", |class| class.network_id.as_deref()),
+        config: sourced(reader.config.network_id.as_deref(), Origin::Config("network-id")),
+    }
+}
+
+/// The one order for creation and for node changes: `member-subnet-id` by annotation, class, cloud.conf; `subnet-id` of
+/// cloud.conf; `subnet-id` by annotation, class.
+fn member_subnet(reader: &mut Reader<'_>, vip_subnet: Candidates<'_>) -> Option<String> {
+    let member_subnet = Candidates {
+        annotation: reader.annotation(&MEMBER_SUBNET_ID),
+        class: reader.class_value("member-subnet-id", |class| class.member_subnet_id.as_deref()),
+        config: sourced(reader.config.member_subnet_id.as_deref(), Origin::Config("member-subnet-id")),
+    };
+    let chosen = member_subnet
+        .annotation_first()
+        .or_else(|| config_subnet(reader))
+        .or_else(|| vip_subnet.annotation_first());
+    reader.uuid(chosen)
+}
+
+fn exposure(reader: &mut Reader<'_>, internal: bool, address: Option<IpAddr>) -> Exposure {
+    // Annotations are checked for internal Services too; class and cloud.conf say nothing about those.
+    reader.uuid(reader.annotation(&FLOATING_NETWORK_ID));
+    let annotated = SubnetGroup::of_annotations(reader).read(reader);
+    if internal {
+        return Exposure::Internal;
+    }
+    let network = reader
+        .class_value("floating-network-id", |class| class.floating_network_id.as_deref())
+        .or_else(|| {
+            let configured = reader.config.floating_network_id.as_deref();
+            reader.annotation_or_config(&FLOATING_NETWORK_ID, "floating-network-id", configured)
+        });
+    let subnet = SubnetGroup::of_class(reader)
+        .read(reader)
+        .or(annotated)
+        .or_else(|| SubnetGroup::of_config(reader).read(reader))
+        .unwrap_or_default();
+    Exposure::External(FloatingIpSettings { address, network_id: reader.uuid(network), subnet })
+}
+
+/// The three ways to name the floating IP's subnet, from one place. The first place that says anything wins whole.
+struct SubnetGroup<'a> {
+    id: Option<Sourced<'a>>,
+    name: Option<Sourced<'a>>,
+    tags: Option<Sourced<'a>>,
+}
+
+impl<'a> SubnetGroup<'a> {
+    fn of_annotations(reader: &Reader<'a>) -> Self {
+        Self {
+            id: reader.annotation(&FLOATING_SUBNET_ID),
+            name: reader.annotation(&FLOATING_SUBNET),
+            tags: reader.annotation(&FLOATING_SUBNET_TAGS),
+        }
+    }
+
+    fn of_class(reader: &Reader<'a>) -> Self {
+        Self {
+            id: reader.class_value("floating-subnet-id", |class| class.floating_subnet_id.as_deref()),
+            name: reader.class_value("floating-subnet", |class| class.floating_subnet.as_deref()),
+            tags: reader.class_value("floating-subnet-tags", |class| class.floating_subnet_tags.as_deref()),
+        }
+    }
+
+    fn of_config(reader: &Reader<'a>) -> Self {
+        let config = reader.config;
+        Self {
+            id: sourced(config.floating_subnet_id.as_deref(), Origin::Config("floating-subnet-id")),
+            name: sourced(config.floating_subnet.as_deref(), Origin::Config("floating-subnet")),
+            tags: sourced(config.floating_subnet_tags.as_deref(), Origin::Config("floating-subnet-tags")),
+        }
+    }
+
+    /// What the place says; `None` if nothing. An id hides the other two.
+    fn read(self, reader: &mut Reader<'_>) -> Option<FloatingSubnet> {
+        if self.id.is_some() {
+            return reader.uuid(self.id).map(FloatingSubnet::Id);
+        }
+        if self.name.is_none() && self.tags.is_none() {
+            return None;
+        }
+        let name = self.name.and_then(|value| name_pattern(reader, &value));
+        let tags = self.tags.and_then(|value| tag_condition(reader, &value));
+        Some(FloatingSubnet::Matching(SubnetMatch { name, tags }))
+    }
+}
+
+fn name_pattern(reader: &mut Reader<'_>, value: &Sourced<'_>) -> Option<NamePattern> {
+    NamePattern::parse(value.text)
+        .map_err(|error| {
+            let fix = "write a name, a glob such as \"pool-*\", or ~ and a regular expression such as \"~pool-[0-9]+\"";
+            reader.reject(value, format!("is not a pattern: {error}"), fix);
+        })
+        .ok()
+}
+
+fn tag_condition(reader: &mut Reader<'_>, value: &Sourced<'_>) -> Option<TagCondition> {
+    TagCondition::parse(value.text)
+        .map_err(|error| {
+            let fix = "write tags separated by commas, such as \"a,b\" (one of them), \"&a,b\" (all), \"!a,b\" (none) or \"!&a,b\" (not all)";
+            reader.reject(value, format!("is not a condition for tags: {error}"), fix);
+        })
+        .ok()
+}

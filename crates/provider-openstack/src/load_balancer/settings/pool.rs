@@ -1,0 +1,112 @@
+//! What pools do: algorithm, health monitor, and which nodes are in them.
+
+use openstack_ccm_openstack_api::octavia::LbAlgorithm;
+
+use super::error::Origin;
+use super::reader::{Reader, Sourced};
+use super::{HealthMonitorSettings, NodeSelector};
+use crate::load_balancer::annotations::{
+    Annotation, ENABLE_HEALTH_MONITOR, Form, HEALTH_MONITOR_DELAY, HEALTH_MONITOR_MAX_RETRIES,
+    HEALTH_MONITOR_MAX_RETRIES_DOWN, HEALTH_MONITOR_TIMEOUT, LB_METHOD, NODE_SELECTOR,
+};
+use crate::load_balancer::model::facts::OVN;
+
+/// The algorithm of pools.
+pub(super) fn lb_algorithm(reader: &mut Reader<'_>) -> LbAlgorithm {
+    if let Some(value) = reader.word(&LB_METHOD) {
+        return LbAlgorithm::from(value.text);
+    }
+    let configured = LbAlgorithm::from(reader.config.lb_method.as_str());
+    // ROUND_ROBIN is what stands there when nobody chose, and ovn refuses it.
+    if configured == LbAlgorithm::RoundRobin && reader.config.lb_provider.as_deref() == Some(OVN) {
+        return LbAlgorithm::SourceIpPort;
+    }
+    configured
+}
+
+/// The health monitor.
+pub(super) fn health_monitor(reader: &mut Reader<'_>) -> Option<HealthMonitorSettings> {
+    let enabled = reader.bool(&ENABLE_HEALTH_MONITOR, reader.config.create_monitor);
+    let config = reader.config;
+    // Annotations are checked even where there is no monitor, cloud.conf is not.
+    let mut value = |annotation, key, configured| monitor_value(reader, annotation, enabled, key, configured);
+    let delay = value(&HEALTH_MONITOR_DELAY, "monitor-delay", config.monitor_delay_seconds());
+    let timeout = value(&HEALTH_MONITOR_TIMEOUT, "monitor-timeout", config.monitor_timeout_seconds());
+    let max_retries =
+        value(&HEALTH_MONITOR_MAX_RETRIES, "monitor-max-retries", config.monitor_max_retries.into());
+    let max_retries_down = value(
+        &HEALTH_MONITOR_MAX_RETRIES_DOWN,
+        "monitor-max-retries-down",
+        config.monitor_max_retries_down.into(),
+    );
+    let monitor = HealthMonitorSettings {
+        delay: delay?,
+        timeout: timeout?,
+        max_retries: max_retries?,
+        max_retries_down: max_retries_down?,
+    };
+    if !enabled {
+        return None;
+    }
+    check_timeout(reader, monitor);
+    Some(monitor)
+}
+
+/// A number of the monitor, within the range of the annotation's form; `None` where it is wrong.
+fn monitor_value(
+    reader: &mut Reader<'_>,
+    annotation: &Annotation,
+    enabled: bool,
+    key: &'static str,
+    configured: u64,
+) -> Option<u32> {
+    if reader.annotation(annotation).is_some() {
+        return reader.integer(annotation).and_then(|number| u32::try_from(number).ok());
+    }
+    let Form::Integer { min, max, .. } = annotation.form else { return None };
+    let number = i64::try_from(configured).ok().filter(|number| (min..=max).contains(number));
+    if number.is_none() && enabled {
+        let text = configured.to_string();
+        reader.reject(
+            &Sourced { text: &text, origin: Origin::Config(key) },
+            "is out of range",
+            format!("use {min} to {max} there, or set annotation {}", annotation.key),
+        );
+    }
+    number.and_then(|number| u32::try_from(number).ok())
+}
+
+/// A check that may take longer than the time between two checks is refused by Octavia's documentation, and piles up.
+fn check_timeout(reader: &mut Reader<'_>, monitor: HealthMonitorSettings) {
+    let HealthMonitorSettings { delay, timeout, .. } = monitor;
+    if timeout <= delay {
+        return;
+    }
+    let text = timeout.to_string();
+    let value = reader.annotation(&HEALTH_MONITOR_TIMEOUT);
+    let value = value.unwrap_or(Sourced { text: &text, origin: Origin::Config("monitor-timeout") });
+    reader.reject(
+        &value,
+        format!("is longer than the time between two checks, {delay} seconds"),
+        format!(
+            "set annotation {} to {delay} or less, or {} to {timeout} or more",
+            HEALTH_MONITOR_TIMEOUT.key, HEALTH_MONITOR_DELAY.key
+        ),
+    );
+}
+
+/// Which nodes become members.
+pub(super) fn node_selector(reader: &mut Reader<'_>) -> NodeSelector {
+    let configured = reader.config.node_selector.as_deref();
+    let Some(value) = reader.annotation_or_config(&NODE_SELECTOR, "node-selector", configured) else {
+        return NodeSelector::default();
+    };
+    NodeSelector::parse(value.text).unwrap_or_else(|error| {
+        reader.reject(
+            &value,
+            format!("selects no node: {error}"),
+            "write key=value or key, separated by commas",
+        );
+        NodeSelector::default()
+    })
+}

@@ -1,0 +1,36 @@
+//! How the address is published.
+
+use openstack_ccm_core::advertise::{IpModeChoice, Preference, hostname};
+
+use super::reader::Reader;
+use crate::load_balancer::annotations::{Form, HOSTNAME, IP_MODE};
+
+/// What user and operator prefer.
+pub(super) fn preference(reader: &mut Reader<'_>) -> Preference {
+    Preference {
+        service_mode: service_mode(reader),
+        cluster_mode: reader.config.ip_mode,
+        hostname: hostname_annotation(reader),
+        always_hostname: reader.config.enable_ingress_hostname,
+        hostname_suffix: reader.config.effective_hostname_suffix().map(str::to_owned),
+    }
+}
+
+fn service_mode(reader: &mut Reader<'_>) -> Option<IpModeChoice> {
+    let value = reader.annotation(&IP_MODE)?;
+    let mode = IpModeChoice::parse(value.text);
+    if let (None, Form::Word(words)) = (mode, IP_MODE.form) {
+        reader.reject_word(&value, words);
+    }
+    mode
+}
+
+fn hostname_annotation(reader: &mut Reader<'_>) -> Option<String> {
+    let value = reader.annotation(&HOSTNAME)?;
+    if let Err(error) = hostname::validate(value.text) {
+        let fix = "write a DNS name in lower case, such as app.example.org";
+        reader.reject(&value, format!("is not a hostname: {error}"), fix);
+        return None;
+    }
+    Some(value.text.to_owned())
+}

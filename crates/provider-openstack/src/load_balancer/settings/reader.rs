@@ -1,0 +1,176 @@
+//! Reads single values, and remembers what is wrong with them.
+
+use openstack_ccm_core::notice::Notice;
+use openstack_ccm_core::service::Service;
+use uuid::Uuid;
+
+use super::error::{Origin, SettingsError};
+use crate::config::{Config, LoadBalancer, LoadBalancerClass};
+use crate::load_balancer::annotations::{Annotation, Form};
+
+/// Longest text that Octavia takes, in characters.
+const LONGEST: usize = 255;
+
+/// The sources of one Service's settings, and what was found out about them on the way.
+///
+/// A method that meets a value that is wrong records it and goes on with a stand-in; the settings made of it are
+/// thrown away at the end.
+pub(super) struct Reader<'a> {
+    pub(super) service: &'a Service,
+    pub(super) config: &'a LoadBalancer,
+    /// The class that the Service names, if there is one of that name.
+    pub(super) class: Option<Class<'a>>,
+    pub(super) errors: Vec<SettingsError>,
+    pub(super) notices: Vec<Notice>,
+}
+
+/// A class and its name.
+#[derive(Clone, Copy)]
+pub(super) struct Class<'a> {
+    pub(super) name: &'a str,
+    pub(super) keys: &'a LoadBalancerClass,
+}
+
+/// A value that is not empty, and where it stands.
+#[derive(Clone)]
+pub(super) struct Sourced<'a> {
+    pub(super) text: &'a str,
+    pub(super) origin: Origin,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(service: &'a Service, config: &'a Config) -> Self {
+        Self { service, config: &config.load_balancer, class: None, errors: Vec::new(), notices: Vec::new() }
+    }
+
+    /// Records a value that is wrong.
+    pub(super) fn reject(&mut self, value: &Sourced<'_>, problem: impl Into<String>, fix: impl Into<String>) {
+        self.errors.push(SettingsError {
+            origin: value.origin.clone(),
+            value: value.text.to_owned(),
+            problem: problem.into(),
+            fix: fix.into(),
+        });
+    }
+
+    /// Tells the user about something that is not an error.
+    pub(super) fn warn(&mut self, reason: &'static str, message: String) {
+        self.notices.push(Notice::warning(reason, message));
+    }
+
+    /// Whether the annotation is there, be it empty.
+    pub(super) fn has(&self, annotation: &Annotation) -> bool {
+        self.service.annotations.contains_key(annotation.key)
+    }
+
+    /// The annotation's value. The empty text counts as absent.
+    pub(super) fn annotation(&self, annotation: &Annotation) -> Option<Sourced<'a>> {
+        let text = self.service.annotations.get(annotation.key)?;
+        sourced(Some(text), Origin::Annotation(annotation.key))
+    }
+
+    /// The annotation's value, else that of cloud.conf. The empty annotation hides the latter.
+    pub(super) fn annotation_or_config(
+        &self,
+        annotation: &Annotation,
+        key: &'static str,
+        value: Option<&'a str>,
+    ) -> Option<Sourced<'a>> {
+        if self.has(annotation) { self.annotation(annotation) } else { sourced(value, Origin::Config(key)) }
+    }
+
+    /// A value of the class.
+    pub(super) fn class_value(
+        &self,
+        key: &'static str,
+        value: fn(&LoadBalancerClass) -> Option<&str>,
+    ) -> Option<Sourced<'a>> {
+        let class = self.class?;
+        sourced(value(class.keys), Origin::Class { class: class.name.to_owned(), key })
+    }
+
+    /// A bool. The empty annotation counts as absent.
+    pub(super) fn bool(&mut self, annotation: &Annotation, default: bool) -> bool {
+        let Some(value) = self.annotation(annotation) else { return default };
+        match parse_bool(value.text) {
+            Some(choice) => choice,
+            None => {
+                self.reject(&value, "is neither true nor false", "write \"true\" or \"false\"");
+                default
+            }
+        }
+    }
+
+    /// A whole number within the range of the annotation's form.
+    pub(super) fn integer(&mut self, annotation: &Annotation) -> Option<i64> {
+        let value = self.annotation(annotation)?;
+        let Form::Integer { min, max, unit } = annotation.form else { return None };
+        let of = if unit.is_empty() { String::new() } else { format!(" of {unit}") };
+        let fix = format!("write a number{of} from {min} to {max}, without a unit");
+        match value.text.parse::<i64>() {
+            Ok(number) if (min..=max).contains(&number) => return Some(number),
+            Ok(_) => self.reject(&value, "is out of range", fix),
+            Err(_) => self.reject(&value, "is not a whole number", fix),
+        }
+        None
+    }
+
+    /// One of the words of the annotation's form, as written there.
+    pub(super) fn word(&mut self, annotation: &Annotation) -> Option<Sourced<'a>> {
+        let value = self.annotation(annotation)?;
+        let Form::Word(words) = annotation.form else { return None };
+        if words.contains(&value.text) {
+            return Some(value);
+        }
+        self.reject_word(&value, words);
+        None
+    }
+
+    /// Records a word that is not among those that are known.
+    pub(super) fn reject_word(&mut self, value: &Sourced<'_>, words: &[&str]) {
+        let quoted: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
+        self.reject(value, "is not known", format!("write one of {}", quoted.join(", ")));
+    }
+
+    /// A UUID: Neutron and Octavia refuse every other id, Octavia only after it has made the VIP port.
+    pub(super) fn uuid(&mut self, value: Option<Sourced<'_>>) -> Option<String> {
+        let value = value?;
+        if is_uuid(value.text) {
+            return Some(value.text.to_owned());
+        }
+        self.reject(
+            &value,
+            "is not a UUID",
+            "write the id as OpenStack shows it, such as 6a61a5c8-0a57-4f5b-9c3e-0d6f1f9d2a11; a name is not enough",
+        );
+        None
+    }
+
+    /// A text that Octavia can store.
+    pub(super) fn text(&mut self, value: Option<Sourced<'_>>) -> Option<String> {
+        let value = value?;
+        if value.text.chars().count() <= LONGEST {
+            return Some(value.text.to_owned());
+        }
+        self.reject(&value, "is too long", format!("use at most {LONGEST} characters"));
+        None
+    }
+}
+
+/// A value where it stands, unless it is absent or empty.
+pub(super) fn sourced(value: Option<&str>, origin: Origin) -> Option<Sourced<'_>> {
+    value.filter(|text| !text.is_empty()).map(|text| Sourced { text, origin })
+}
+
+/// `true` or `false` in any case.
+pub(super) fn parse_bool(text: &str) -> Option<bool> {
+    [("true", true), ("false", false)]
+        .into_iter()
+        .find(|(word, _)| word.eq_ignore_ascii_case(text))
+        .map(|(_, value)| value)
+}
+
+/// With dashes, or the 32 digits alone.
+pub(super) fn is_uuid(text: &str) -> bool {
+    matches!(text.len(), 32 | 36) && Uuid::try_parse(text).is_ok()
+}

@@ -1,0 +1,53 @@
+//! What is to be known when a Service goes.
+
+use openstack_ccm_core::notice::Notice;
+use openstack_ccm_core::service::Service;
+
+use super::reader::{is_uuid, parse_bool};
+use crate::config::Config;
+use crate::load_balancer::annotations::{Annotation, KEEP_FLOATING_IP, LOAD_BALANCER_ID};
+
+/// What is to be known when a Service goes. Nothing here can fail: a wrong annotation must not hold a deletion up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReleaseSettings {
+    /// The load balancer that the annotation `load-balancer-id` names. One that cannot be an id counts as absent: what
+    /// the Service has is then found by name.
+    pub load_balancer_id: Option<String>,
+    /// `keep-floatingip`. A value that is neither true nor false keeps: what is kept can still be deleted.
+    pub keep_floating_ip: bool,
+    /// `cascade-delete`: the load balancer is deleted with its children in one call.
+    pub cascade_delete: bool,
+    /// `manage-security-groups`
+    pub manage_security_groups: bool,
+}
+
+impl ReleaseSettings {
+    /// Reads them, and says what was wrong.
+    pub fn read(service: &Service, config: &Config) -> (Self, Vec<Notice>) {
+        let mut notices = Vec::new();
+        let value = |annotation: &Annotation| {
+            service.annotations.get(annotation.key).map(String::as_str).filter(|text| !text.is_empty())
+        };
+        let load_balancer_id = value(&LOAD_BALANCER_ID).filter(|text| is_uuid(text));
+        let keep_floating_ip = value(&KEEP_FLOATING_IP).is_some_and(|text| {
+            parse_bool(text).unwrap_or_else(|| {
+                notices.push(Notice::warning(
+                    "FloatingIPKept",
+                    format!(
+                        "annotation {}: {text:?} is neither true nor false; a floating IP of the Service is kept, \
+                         delete it if it is not needed",
+                        KEEP_FLOATING_IP.key
+                    ),
+                ));
+                true
+            })
+        });
+        let release = Self {
+            load_balancer_id: load_balancer_id.map(str::to_owned),
+            keep_floating_ip,
+            cascade_delete: config.load_balancer.cascade_delete,
+            manage_security_groups: config.load_balancer.manage_security_groups,
+        };
+        (release, notices)
+    }
+}
