@@ -263,7 +263,7 @@ impl AuthType for Keystone {
             })
     }
 
-    /// Makes sure that there is a good token. A refused one is replaced by [`Keystone::reauthenticate`], which knows which one.
+    /// Makes sure that there is a good token. A refused one is replaced by the transport, which knows which one it was.
     async fn refresh(&self, _client: &Client) -> Result<(), Error> {
         self.token().await.map(drop).map_err(|error| openstack_error(&error))
     }
