@@ -30,14 +30,10 @@ pub(super) fn proxy_protocol(reader: &mut Reader<'_>) -> Option<ProxyVersion> {
 /// Whether the header is inserted.
 pub(super) fn x_forwarded_for(reader: &mut Reader<'_>, proxy_protocol: Option<ProxyVersion>) -> bool {
     let wanted = reader.bool(&X_FORWARDED_FOR, false);
-    if wanted && proxy_protocol.is_some() {
-        if let Some(value) = reader.annotation(&X_FORWARDED_FOR) {
-            reader.reject(
-                &value,
-                format!("cannot be combined with annotation {}", PROXY_PROTOCOL.key),
-                "remove one of the two",
-            );
-        }
+    let value = reader.annotation(&X_FORWARDED_FOR).filter(|_| wanted && proxy_protocol.is_some());
+    if let Some(value) = value {
+        let problem = format!("cannot be combined with annotation {}", PROXY_PROTOCOL.key);
+        reader.reject(&value, problem, "remove one of the two");
     }
     wanted
 }

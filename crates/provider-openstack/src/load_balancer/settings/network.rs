@@ -73,7 +73,7 @@ pub(super) fn placement(reader: &mut Reader<'_>) -> Placement {
     for hidden in [subnet.annotation.clone(), network.annotation] {
         reader.uuid(hidden);
     }
-    let member_subnet_id = member_subnet(reader, subnet);
+    let member_subnet_id = member_subnet(reader, &subnet);
     let exposure = exposure(reader, internal, address.filter(IpAddr::is_ipv4));
     Placement { vip, member_subnet_id, exposure }
 }
@@ -134,7 +134,7 @@ fn vip_network<'a>(reader: &Reader<'a>) -> Candidates<'a> {
 
 /// The one order for creation and for node changes: `member-subnet-id` by annotation, class, cloud.conf; `subnet-id` of
 /// cloud.conf; `subnet-id` by annotation, class.
-fn member_subnet(reader: &mut Reader<'_>, vip_subnet: Candidates<'_>) -> Option<String> {
+fn member_subnet(reader: &mut Reader<'_>, vip_subnet: &Candidates<'_>) -> Option<String> {
     let member_subnet = Candidates {
         annotation: reader.annotation(&MEMBER_SUBNET_ID),
         class: reader.class_value("member-subnet-id", |class| class.member_subnet_id.as_deref()),

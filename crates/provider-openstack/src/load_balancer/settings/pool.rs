@@ -76,7 +76,7 @@ fn monitor_value(
     number.and_then(|number| u32::try_from(number).ok())
 }
 
-/// A check that may take longer than the time between two checks is refused by Octavia's documentation, and piles up.
+/// Octavia's rule: a check ends before the next one begins.
 fn check_timeout(reader: &mut Reader<'_>, monitor: HealthMonitorSettings) {
     let HealthMonitorSettings { delay, timeout, .. } = monitor;
     if timeout <= delay {

@@ -1,0 +1,78 @@
+//! Which nodes become members, and by which address.
+
+use openstack_ccm_core::advertise::data_plane::Evidence;
+use openstack_ccm_core::node::{AddressKind, Node, NodeAddress};
+use openstack_ccm_core::service::IpFamily;
+use openstack_ccm_provider_openstack::load_balancer::settings::{NodeSelector, node_address};
+use rstest::rstest;
+
+use super::fixture::Case;
+
+fn node(labels: &[(&str, &str)], addresses: &[(AddressKind, &str)]) -> Node {
+    Node {
+        name: "node-1".to_owned(),
+        provider_id: None,
+        addresses: addresses
+            .iter()
+            .map(|(kind, address)| NodeAddress { kind: *kind, address: (*address).to_owned() })
+            .collect(),
+        labels: labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(),
+        backend: true,
+        evidence: Evidence::new("v1.32.0", "linux", [], []),
+    }
+}
+
+#[rstest]
+#[case::all_nodes("", &[], true)]
+#[case::blank("  ", &[], true)]
+#[case::value("pool=edge", &[("pool", "edge")], true)]
+#[case::other_value("pool=edge", &[("pool", "core")], false)]
+#[case::no_labels("pool=edge", &[], false)]
+#[case::key_only("pool", &[("pool", "anything")], true)]
+#[case::empty_value_means_key_only("pool=", &[("pool", "anything")], true)]
+#[case::key_only_missing("pool", &[("zone", "a")], false)]
+#[case::all_pairs(" pool=edge , zone=a ", &[("pool", "edge"), ("zone", "a")], true)]
+#[case::one_pair_missing("pool=edge,zone=a", &[("pool", "edge")], false)]
+#[case::split_at_the_first_equals_sign("pool=a=b", &[("pool", "a=b")], true)]
+#[case::blanks_around_the_equals_sign_count("pool = edge", &[("pool", "edge")], false)]
+fn a_selector_matches_labels(#[case] selector: &str, #[case] labels: &[(&str, &str)], #[case] matches: bool) {
+    let selector = NodeSelector::parse(selector).unwrap();
+    assert_eq!(selector.matches(&node(labels, &[])), matches);
+}
+
+#[rstest]
+#[case::annotation(Some("pool=edge"), Some("pool=core"), "pool=edge")]
+#[case::config(None, Some("pool=core"), "pool=core")]
+#[case::empty_is_all_nodes(Some(""), Some("pool=core"), "")]
+fn the_selector_comes_from_annotation_or_config(
+    #[case] annotation: Option<&str>,
+    #[case] configured: Option<&str>,
+    #[case] expected: &str,
+) {
+    let case = Case::new().maybe("node-selector", annotation).config(|config| {
+        config.load_balancer.node_selector = configured.map(str::to_owned);
+    });
+    let selector = case.settings().node_selector;
+    assert_eq!(selector, NodeSelector::parse(expected).unwrap());
+    assert_eq!(selector.selects_all(), expected.is_empty());
+}
+
+use AddressKind::{ExternalIp, InternalIp, Name};
+
+#[rstest]
+#[case::internal_first(&[(ExternalIp, "203.0.113.1"), (InternalIp, "10.0.0.1")], Some(IpFamily::V4), Some("10.0.0.1"))]
+#[case::external_if_need_be(&[(Name, "node-1"), (ExternalIp, "203.0.113.1")], Some(IpFamily::V4), Some("203.0.113.1"))]
+#[case::first_of_the_family(&[(InternalIp, "2001:db8::1"), (InternalIp, "10.0.0.1"), (InternalIp, "10.0.0.2")], Some(IpFamily::V4), Some("10.0.0.1"))]
+#[case::external_of_the_family_before_internal_of_another(&[(InternalIp, "10.0.0.1"), (ExternalIp, "2001:db8::1")], Some(IpFamily::V6), Some("2001:db8::1"))]
+#[case::no_family_no_preference(&[(InternalIp, "2001:db8::1"), (InternalIp, "10.0.0.1")], None, Some("2001:db8::1"))]
+#[case::none_of_the_family(&[(InternalIp, "10.0.0.1")], Some(IpFamily::V6), None)]
+#[case::names_are_no_addresses(&[(Name, "10.0.0.1")], None, None)]
+#[case::garbage_is_skipped(&[(InternalIp, "10.0.0"), (InternalIp, "10.0.0.2")], None, Some("10.0.0.2"))]
+fn the_address_of_a_member(
+    #[case] addresses: &[(AddressKind, &str)],
+    #[case] family: Option<IpFamily>,
+    #[case] expected: Option<&str>,
+) {
+    let address = node_address::of(&node(&[], addresses), family);
+    assert_eq!(address.map(|address| address.to_string()).as_deref(), expected);
+}

@@ -1,0 +1,408 @@
+//! Each annotation: absent, empty, right, of the wrong form, out of range.
+
+use openstack_ccm_core::advertise::IpModeChoice;
+use openstack_ccm_core::service::IpFamily;
+use openstack_ccm_openstack_api::octavia::LbAlgorithm;
+use openstack_ccm_provider_openstack::config::Config;
+use openstack_ccm_provider_openstack::load_balancer::annotations::{ALL, Empty, Form};
+use openstack_ccm_provider_openstack::load_balancer::settings::{
+    Exposure, HealthMonitorSettings, ProxyVersion, Settings,
+};
+use rstest::rstest;
+
+use super::fixture::{Case, id};
+
+const INTERNAL: &str = "service.beta.kubernetes.io/openstack-internal-load-balancer";
+const SOURCE_RANGES: &str = "service.beta.kubernetes.io/load-balancer-source-ranges";
+
+/// What cloud.conf says beside an annotation under test: a value of its own for whatever has one.
+fn opposite(config: &mut Config) {
+    let section = &mut config.load_balancer;
+    section.flavor_id = Some(id(71));
+    section.availability_zone = Some("zone-of-config".to_owned());
+    section.subnet_id = Some(id(72));
+    section.network_id = Some(id(73));
+    section.member_subnet_id = Some(id(74));
+    section.floating_network_id = Some(id(75));
+    section.floating_subnet_id = Some(id(76));
+    section.node_selector = Some("from=config".to_owned());
+    section.default_tls_container_ref = Some("https://barbican/v1/containers/config".to_owned());
+    section.adopt_foreign_cluster = true;
+    section.create_monitor = true;
+}
+
+/// A right value of an annotation.
+fn right(key: &str) -> String {
+    let text = match key.rsplit_once('/').map_or(key, |(_, name)| name) {
+        "proxy-protocol" => "false",
+        "lb-method" => "SOURCE_IP",
+        "ip-mode" => "vip",
+        "availability-zone" => "zone-1",
+        "floating-subnet" => "pool-*",
+        "floating-subnet-tags" => "&a,b",
+        "default-tls-container-ref" => "https://barbican.example.org/v1/containers/c1",
+        "node-selector" => "pool=edge",
+        "hostname" => "app.example.org",
+        "load-balancer-source-ranges" => "192.0.2.0/24",
+        "openstack-internal-load-balancer" | "allow-foreign-cluster" | "keep-floatingip" => "true",
+        "x-forwarded-for" | "enable-health-monitor" => "true",
+        "health-monitor-timeout" => "4",
+        "health-monitor-delay" | "health-monitor-max-retries" | "health-monitor-max-retries-down" => "7",
+        "connection-limit" | "timeout-client-data" | "timeout-member-connect" => "100",
+        "timeout-member-data" | "timeout-tcp-inspect" => "100",
+        _ => return id(1),
+    };
+    text.to_owned()
+}
+
+/// Wrong values of an annotation.
+fn wrong(key: &str, form: Form) -> Vec<String> {
+    let texts: &[&str] = match form {
+        Form::Bool => &["1", "yes", "on", " true", "truee"],
+        Form::Integer { min, max, .. } => {
+            let outside = [min.wrapping_sub(1), max.wrapping_add(1)].map(|number| number.to_string());
+            let forms = ["abc", "1.5", "1s", " 1", "1 ", "0x10", "99999999999999999999"].map(str::to_owned);
+            return outside.into_iter().chain(forms).collect();
+        }
+        Form::Word(_) => &["nonsense", " v1", "Round_Robin"],
+        Form::Uuid(_) => &["a-name", "1234", "{00000001-0000-4000-8000-000000000000}"],
+        Form::Output(_) => &[],
+        Form::Text(_) => match key.rsplit_once('/').map_or(key, |(_, name)| name) {
+            "class" => &["unknown"],
+            "floating-subnet" => &["[abc", "~(", "~[", "!~(", "{a", "[z-a]"],
+            "floating-subnet-tags" => &["!", "&", "!&", " , ,"],
+            "default-tls-container-ref" => &["c1", "https://barbican/v1/orders/c1", "https://barbican/c1"],
+            "node-selector" => &["=edge", "a=b,,c", "a=b,"],
+            "hostname" => &["192.0.2.1", "UPPER.example.org", "under_score", "a..b"],
+            "load-balancer-source-ranges" => &["192.0.2.1", "192.0.2.0/33", "everybody"],
+            "availability-zone" => return vec!["z".repeat(256)],
+            other => panic!("no wrong value is known for {other}"),
+        },
+    };
+    texts.iter().map(|text| (*text).to_owned()).collect()
+}
+
+#[test]
+fn every_annotation_takes_its_right_value() {
+    for annotation in ALL.iter().filter(|annotation| !annotation.key.ends_with("/class")) {
+        Case::new().annotate(annotation.key, right(annotation.key)).settings();
+    }
+}
+
+#[test]
+fn every_wrong_value_is_an_error_that_names_key_value_and_fix() {
+    for annotation in ALL {
+        for value in wrong(annotation.key, annotation.form) {
+            let errors = Case::new().annotate(annotation.key, value.clone()).errors();
+            assert_eq!(errors.len(), 1, "{errors:?}");
+            let message = &errors[0];
+            let shown: String = value.chars().take(80).collect();
+            assert!(message.starts_with(&format!("annotation {}: ", annotation.key)), "{message}");
+            assert!(message.contains(&format!("{shown:?}")), "{message}");
+            assert!(message.contains("; "), "{message}");
+        }
+    }
+}
+
+#[test]
+fn an_empty_annotation_is_absent_unless_the_table_says_otherwise() {
+    for annotation in ALL {
+        let absent = Case::new().config(opposite).settings();
+        let empty = Case::new().config(opposite).annotate(annotation.key, "").settings();
+        match annotation.empty {
+            Empty::Absent => assert_eq!(empty, absent, "{}", annotation.key),
+            Empty::Means(_) => assert_ne!(empty, absent, "{}", annotation.key),
+        }
+    }
+}
+
+#[test]
+fn all_wrong_values_are_reported_together() {
+    let case = ALL
+        .iter()
+        .filter_map(|annotation| Some((annotation.key, wrong(annotation.key, annotation.form).pop()?)))
+        .fold(Case::new(), |case, (key, value)| case.annotate(key, value));
+    // One is hidden: the id of the floating subnet hides pattern and tags.
+    let readable = ALL.iter().filter(|annotation| !matches!(annotation.form, Form::Output(_))).count();
+    assert_eq!(case.errors().len(), readable - 2, "{:#?}", case.errors());
+}
+
+#[rstest]
+#[case::absent(None, None)]
+#[case::empty(Some(""), None)]
+#[case::off(Some("false"), None)]
+#[case::occms_true(Some("true"), Some(ProxyVersion::V1))]
+#[case::version_1(Some("v1"), Some(ProxyVersion::V1))]
+#[case::version_2(Some("v2"), Some(ProxyVersion::V2))]
+fn proxy_protocol_has_two_versions(#[case] value: Option<&str>, #[case] expected: Option<ProxyVersion>) {
+    assert_eq!(Case::new().maybe("proxy-protocol", value).settings().proxy_protocol, expected);
+}
+
+/// OCCM reads these as "off"; a Service that relies on it must not suddenly send the header.
+#[rstest]
+#[case("True")]
+#[case("V2")]
+#[case("v3")]
+#[case("yes")]
+fn words_that_occm_takes_for_off_do_not_turn_proxy_protocol_on(#[case] value: &str) {
+    let errors = Case::new().annotate("proxy-protocol", value).errors();
+    assert_eq!(
+        errors,
+        [format!(
+            "annotation loadbalancer.openstack.org/proxy-protocol: {value:?} is not known; \
+             write one of \"true\", \"v1\", \"v2\", \"false\""
+        )]
+    );
+}
+
+#[rstest]
+#[case::plain("true", true)]
+#[case::capital("True", true)]
+#[case::upper("FALSE", false)]
+fn bools_may_be_written_in_any_case(#[case] value: &str, #[case] expected: bool) {
+    let settings = Case::new().annotate("keep-floatingip", value).settings();
+    assert_eq!(settings.keep_floating_ip, expected);
+}
+
+#[test]
+fn proxy_protocol_and_x_forwarded_for_exclude_each_other() {
+    let case = Case::new().annotate("proxy-protocol", "v1").annotate("x-forwarded-for", "true");
+    assert_eq!(
+        case.errors(),
+        [
+            "annotation loadbalancer.openstack.org/x-forwarded-for: \"true\" cannot be combined with annotation \
+          loadbalancer.openstack.org/proxy-protocol; remove one of the two"
+        ]
+    );
+    let off = Case::new().annotate("proxy-protocol", "false").annotate("x-forwarded-for", "true");
+    assert!(off.settings().x_forwarded_for);
+}
+
+#[rstest]
+#[case::nothing_said(None, false, false, false)]
+#[case::by_annotation(Some("true"), false, true, false)]
+#[case::by_config(None, true, true, false)]
+#[case::forced_although_the_user_asks_for_external(Some("false"), true, true, true)]
+fn internal_is_asked_for_or_forced(
+    #[case] value: Option<&str>,
+    #[case] forced: bool,
+    #[case] internal: bool,
+    #[case] told: bool,
+) {
+    let case = Case::new().maybe(INTERNAL, value).config(|config| config.load_balancer.internal_lb = forced);
+    assert_eq!(case.settings().exposure == Exposure::Internal, internal);
+    let reasons: Vec<_> = case.notices().iter().map(|notice| notice.reason).collect();
+    assert_eq!(reasons == ["LoadBalancerForcedInternal"], told, "{reasons:?}");
+}
+
+#[rstest]
+#[case::default(None, None, "amphora", LbAlgorithm::RoundRobin)]
+#[case::annotation(Some("LEAST_CONNECTIONS"), Some("SOURCE_IP"), "amphora", LbAlgorithm::LeastConnections)]
+#[case::config(None, Some("SOURCE_IP"), "amphora", LbAlgorithm::SourceIp)]
+#[case::empty_is_config(Some(""), Some("SOURCE_IP"), "amphora", LbAlgorithm::SourceIp)]
+#[case::config_is_believed(None, Some("FASTEST"), "amphora", LbAlgorithm::Other("FASTEST".into()))]
+#[case::ovn_knows_one_only(None, None, "ovn", LbAlgorithm::SourceIpPort)]
+#[case::ovn_with_config(None, Some("SOURCE_IP"), "ovn", LbAlgorithm::SourceIp)]
+#[case::ovn_with_annotation(Some("ROUND_ROBIN"), None, "ovn", LbAlgorithm::RoundRobin)]
+fn the_algorithm_comes_from_annotation_config_or_provider(
+    #[case] value: Option<&str>,
+    #[case] configured: Option<&str>,
+    #[case] provider: &str,
+    #[case] expected: LbAlgorithm,
+) {
+    let case = Case::new().maybe("lb-method", value).config(|config| {
+        config.load_balancer.lb_provider = Some(provider.to_owned());
+        if let Some(configured) = configured {
+            config.load_balancer.lb_method = configured.to_owned();
+        }
+    });
+    assert_eq!(case.settings().lb_algorithm, expected);
+}
+
+fn monitor(delay: u32, timeout: u32, max_retries: u32, max_retries_down: u32) -> HealthMonitorSettings {
+    HealthMonitorSettings { delay, timeout, max_retries, max_retries_down }
+}
+
+#[rstest]
+#[case::default(&[], None)]
+#[case::on(&[("enable-health-monitor", "true")], Some(monitor(5, 3, 1, 3)))]
+#[case::values_alone_make_none(&[("health-monitor-delay", "9")], None)]
+#[case::all(
+    &[
+        ("enable-health-monitor", "True"),
+        ("health-monitor-delay", "10"),
+        ("health-monitor-timeout", "10"),
+        ("health-monitor-max-retries", "10"),
+        ("health-monitor-max-retries-down", "1"),
+    ],
+    Some(monitor(10, 10, 10, 1)),
+)]
+fn a_health_monitor_is_made_of_annotations_and_config(
+    #[case] annotations: &[(&str, &str)],
+    #[case] expected: Option<HealthMonitorSettings>,
+) {
+    let case = annotations.iter().fold(Case::new(), |case, (key, value)| case.annotate(key, *value));
+    assert_eq!(case.settings().health_monitor, expected);
+}
+
+#[test]
+fn a_check_may_not_take_longer_than_the_time_between_two() {
+    let case = Case::new().annotate("enable-health-monitor", "true").annotate("health-monitor-delay", "2");
+    assert_eq!(
+        case.errors(),
+        [
+            "monitor-timeout in [LoadBalancer] of cloud.conf: \"3\" is longer than the time between two checks, 2 \
+          seconds; set annotation loadbalancer.openstack.org/health-monitor-timeout to 2 or less, or \
+          loadbalancer.openstack.org/health-monitor-delay to 3 or more"
+        ]
+    );
+}
+
+#[test]
+fn a_wrong_monitor_value_of_config_matters_only_where_there_is_a_monitor() {
+    let broken = |config: &mut Config| config.load_balancer.monitor_max_retries = 0;
+    assert_eq!(Case::new().config(broken).settings().health_monitor, None);
+    let errors = Case::new().config(broken).annotate("enable-health-monitor", "true").errors();
+    assert_eq!(
+        errors,
+        [
+            "monitor-max-retries in [LoadBalancer] of cloud.conf: \"0\" is out of range; use 1 to 10 there, or set \
+          annotation loadbalancer.openstack.org/health-monitor-max-retries"
+        ]
+    );
+}
+
+#[test]
+fn limits_and_timeouts_have_octavias_defaults_and_keep_their_extremes() {
+    let settings = Case::new().settings();
+    let timeouts = settings.timeouts;
+    assert_eq!(settings.connection_limit, -1);
+    assert_eq!(
+        [timeouts.client_data, timeouts.member_connect, timeouts.member_data, timeouts.tcp_inspect],
+        [50_000, 5_000, 50_000, 0]
+    );
+    let settings = Case::new()
+        .annotate("connection-limit", "+0")
+        .annotate("timeout-client-data", "2073600000")
+        .annotate("timeout-member-data", "0")
+        .settings();
+    assert_eq!(settings.connection_limit, 0);
+    assert_eq!((settings.timeouts.client_data, settings.timeouts.member_data), (2_073_600_000, 0));
+}
+
+#[rstest]
+#[case::everybody(&[], None, IpFamily::V4, &["0.0.0.0/0"], false)]
+#[case::everybody_of_ipv6(&[], None, IpFamily::V6, &["::/0"], false)]
+#[case::blank_annotation(&[], Some(" , "), IpFamily::V4, &["0.0.0.0/0"], false)]
+#[case::annotation(&[], Some("198.51.100.0/24, 192.0.2.7/24  2001:db8::1/64"), IpFamily::V4,
+    &["192.0.2.0/24", "198.51.100.0/24", "2001:db8::/64"], true)]
+#[case::field_hides_annotation(&[" 192.0.2.9/24", "192.0.2.0/24"], Some("garbage"), IpFamily::V4, &["192.0.2.0/24"], true)]
+#[case::asked_for_everybody(&["0.0.0.0/0"], None, IpFamily::V4, &["0.0.0.0/0"], true)]
+fn source_ranges_are_normalised_networks(
+    #[case] field: &[&str],
+    #[case] annotation: Option<&str>,
+    #[case] family: IpFamily,
+    #[case] expected: &[&str],
+    #[case] requested: bool,
+) {
+    let case = Case::new().maybe(SOURCE_RANGES, annotation).service(|service| {
+        service.source_ranges = field.iter().map(|text| (*text).to_owned()).collect();
+        service.ip_families = vec![family];
+    });
+    let ranges = case.settings().source_ranges;
+    assert_eq!(ranges.networks.iter().map(ToString::to_string).collect::<Vec<_>>(), expected);
+    assert_eq!(ranges.requested, requested);
+}
+
+#[test]
+fn a_wrong_source_range_of_the_field_is_named() {
+    let case =
+        Case::new().service(|service| service.source_ranges = vec!["10.0.0.1".into(), "10.0.0.0/8".into()]);
+    assert_eq!(
+        case.errors(),
+        [
+            "spec.loadBalancerSourceRanges: \"10.0.0.1\" is not a CIDR; write networks such as 192.0.2.0/24, a single \
+          address as 192.0.2.7/32"
+        ]
+    );
+}
+
+#[rstest]
+#[case::annotation(
+    Some("https://b/v1/secrets/s1"),
+    Some("https://b/v1/containers/c1"),
+    Some("https://b/v1/secrets/s1")
+)]
+#[case::config(None, Some("https://b/v1/containers/c1"), Some("https://b/v1/containers/c1"))]
+#[case::empty_turns_tls_off(Some(""), Some("https://b/v1/containers/c1"), None)]
+fn the_certificate_comes_from_annotation_or_config(
+    #[case] annotation: Option<&str>,
+    #[case] configured: Option<&str>,
+    #[case] expected: Option<&str>,
+) {
+    let case = Case::new().maybe("default-tls-container-ref", annotation).config(|config| {
+        config.load_balancer.default_tls_container_ref = configured.map(str::to_owned);
+    });
+    let tls = case.settings().tls;
+    assert_eq!(tls.as_ref().map(|tls| tls.reference.as_str()), expected);
+    assert!(tls.is_none_or(|tls| tls.barbican.is_some()));
+}
+
+#[test]
+fn another_container_store_takes_any_reference() {
+    let case = Case::new()
+        .annotate("default-tls-container-ref", "vault:web")
+        .config(|config| config.load_balancer.container_store = Some("external".to_owned()));
+    let tls = case.settings().tls.unwrap();
+    assert_eq!((tls.reference.as_str(), tls.barbican), ("vault:web", None));
+}
+
+fn preferred(case: &Case) -> (Option<IpModeChoice>, IpModeChoice, Option<String>, bool, Option<String>) {
+    let preference = case.settings().preference;
+    (
+        preference.service_mode,
+        preference.cluster_mode,
+        preference.hostname,
+        preference.always_hostname,
+        preference.hostname_suffix,
+    )
+}
+
+#[test]
+fn publication_is_what_user_and_operator_say() {
+    assert_eq!(preferred(&Case::new()), (None, IpModeChoice::Auto, None, false, None));
+    let case =
+        Case::new().annotate("ip-mode", "Auto").annotate("hostname", "app.example.org").config(|config| {
+            config.load_balancer.ip_mode = IpModeChoice::Vip;
+            config.load_balancer.ingress_hostname_suffix = Some("lb.example.org".to_owned());
+        });
+    assert_eq!(
+        preferred(&case),
+        (
+            Some(IpModeChoice::Auto),
+            IpModeChoice::Vip,
+            Some("app.example.org".into()),
+            false,
+            Some("lb.example.org".into())
+        )
+    );
+    let hostnames = Case::new().config(|config| config.load_balancer.enable_ingress_hostname = true);
+    assert_eq!(preferred(&hostnames), (None, IpModeChoice::Auto, None, true, Some("nip.io".into())));
+}
+
+#[test]
+fn what_is_only_configured_arrives() {
+    let settings: Settings = Case::new()
+        .config(|config| {
+            let section = &mut config.load_balancer;
+            section.lb_provider = None;
+            section.max_shared_lb = 5;
+            section.provider_requires_serial_api_calls = true;
+            section.cascade_delete = false;
+            section.manage_security_groups = true;
+        })
+        .settings();
+    assert_eq!(settings.provider, None);
+    assert_eq!(settings.max_shared_load_balancer, 5);
+    assert!(settings.serial_api_calls && settings.manage_security_groups && !settings.cascade_delete);
+}
