@@ -1,4 +1,4 @@
-//! Clients of the Kubernetes API.
+//! The client of the Kubernetes API.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,29 +11,17 @@ use kube::{Api, Client, Config};
 /// The namespace whose uid is the identity of the cluster.
 const IDENTITY_NAMESPACE: &str = "kube-system";
 
-/// Two clients of one server.
-#[derive(Clone)]
-pub struct Clients {
-    /// Sends a request again when the server is overloaded.
-    pub patient: Client,
-    /// Sends each request once: for the lease and for dry runs, where a late answer is worth nothing.
-    pub exact: Client,
-}
-
-impl Clients {
-    /// Clients for the server that the flags name, or for the cluster that this pod runs in.
-    ///
-    /// # Errors
-    /// Files that cannot be read or do not make sense. The server is not asked yet.
-    pub async fn new(kubeconfig: Option<&Path>, master: Option<&str>) -> anyhow::Result<Self> {
-        let config = config(kubeconfig, master).await?;
-        let mut exact = config.clone();
-        exact.default_retry = false;
-        Ok(Self {
-            patient: Client::try_from(config).context("no client for the Kubernetes API could be made")?,
-            exact: Client::try_from(exact).context("no client for the Kubernetes API could be made")?,
-        })
-    }
+/// A client for the server that the flags name, or for the cluster that this pod runs in.
+///
+/// It sends each request once: what is to be sent again is decided by the controllers, and for the lease an answer that
+/// comes late is worth nothing.
+///
+/// # Errors
+/// Files that cannot be read or do not make sense. The server is not asked yet.
+pub async fn client(kubeconfig: Option<&Path>, master: Option<&str>) -> anyhow::Result<Client> {
+    let mut config = config(kubeconfig, master).await?;
+    config.default_retry = false;
+    Client::try_from(config).context("no client for the Kubernetes API could be made")
 }
 
 async fn config(kubeconfig: Option<&Path>, master: Option<&str>) -> anyhow::Result<Config> {

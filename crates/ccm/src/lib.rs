@@ -1,11 +1,58 @@
 //! The cloud-controller-manager as a library: command line, wiring and endpoints. The binary is a thin shell around
 //! it, and tests run the whole program in process.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | [`args`] | the command line |
+//! | [`run`] | start, leader election, stop |
+//! | [`program`] | what a leader runs: the controllers over the provider |
+//! | [`admin`], [`health`] | the endpoints for probes and scrapers |
+//! | [`check_config`] | reading the configuration, and the subcommand that only does that |
+//! | [`kubernetes`] | clients of the Kubernetes API |
+//! | `demo` | the demonstration on embedded simulators (cargo feature `demo`) |
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use args::{Command, CommandLine};
 
 pub mod admin;
 pub mod args;
-pub mod health;
-pub mod logging;
 pub mod backoff;
 pub mod call_metrics;
 pub mod check_config;
+#[cfg(feature = "demo")]
+pub mod demo;
+pub mod health;
 pub mod kubernetes;
+pub mod logging;
+pub mod program;
+pub mod run;
+
+/// Does what the command line says.
+pub fn start(command_line: CommandLine) -> ExitCode {
+    // Two providers in one process would be ambiguous; this one is chosen before anybody asks.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let runtime = match tokio::runtime::Runtime::new() {
+        Ok(runtime) => runtime,
+        Err(error) => return failed(&anyhow::Error::new(error).context("the runtime cannot be started")),
+    };
+    let result = match command_line.command {
+        Some(Command::CheckConfig(arguments)) => check_config::report(&arguments.cloud_config),
+        #[cfg(feature = "demo")]
+        Some(Command::Demo(arguments)) => runtime.block_on(demo::run(arguments)),
+        None => {
+            logging::start(&command_line.run.logging);
+            runtime.block_on(run::run(command_line.run))
+        }
+    };
+    // Tasks that hang in a system call must not hold up the end of the process.
+    runtime.shutdown_background();
+    result.map_or_else(|error| failed(&error), |()| ExitCode::SUCCESS)
+}
+
+fn failed(error: &anyhow::Error) -> ExitCode {
+    // Standard error may be closed; the exit code remains.
+    let _ = writeln!(std::io::stderr(), "openstack-ccm: {error:#}");
+    ExitCode::FAILURE
+}

@@ -1,5 +1,7 @@
 //! Log output: text or JSON, with klog's verbosity levels.
 
+use std::io::IsTerminal as _;
+
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
@@ -18,10 +20,13 @@ fn level(verbosity: u8) -> LevelFilter {
 pub fn start(arguments: &LoggingArgs) {
     let level = level(arguments.verbosity);
     // Libraries below the HTTP layer speak of bytes; their trace output helps nobody who debugs a cluster.
-    let quiet = "hyper=info,hyper_util=info,rustls=info,tower=info,reqwest=info,h2=info";
+    let quiet = "hyper=info,kube_client=info,hyper_util=info,rustls=info,tower=info,reqwest=info,h2=info";
     let filter = std::env::var("RUST_LOG").unwrap_or_else(|_| format!("{level},{quiet}"));
     let filter = EnvFilter::builder().with_default_directive(level.into()).parse_lossy(filter);
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(std::io::stderr);
     let started = match arguments.logging_format.as_str() {
         "json" => builder.json().try_init(),
         _ => builder.try_init(),
