@@ -1,25 +1,111 @@
 //! The load balancer of a Service, from what it wants to what is done in the cloud.
 //!
-//! | module | step |
-//! | --- | --- |
-//! | [`annotations`] | all annotations, as one table |
-//! | [`settings`] | what the Service asks for: fields, annotations, class and cloud.conf as one |
-//! | [`names`] | names, descriptions and tags of what is made, and whose they are |
-//! | [`floating_subnet`] | which subnets a floating IP may come from |
-//! | [`model`] | what is wanted and what is there, in the same comparable types |
-//! | [`plan`] | the difference, as steps in an order that is right wherever it stops |
-//! | [`step`] | the steps: one call to the cloud each |
+//! | step | module | does |
+//! | --- | --- | --- |
+//! | settings | [`annotations`] | all annotations, as one table |
+//! | | [`settings`] | what the Service asks for: fields, annotations, class and cloud.conf as one |
+//! | | [`names`] | names, descriptions and tags of what is made, and how to read them |
+//! | | [`floating_subnet`] | which subnets a floating IP may come from |
+//! | observe | `observe` | reads what is there |
+//! | | `ownership` | says whose it is |
+//! | resolve | `resolve` | looks up what nobody has written down |
+//! | desired | [`desired`] | what is wanted, whole |
+//! | | [`model`] | what is wanted and what is there, in the same comparable types |
+//! | plan | [`plan`] | the difference, as steps in an order that is right wherever it stops |
+//! | | [`step`] | the steps: one call to the cloud each |
+//! | apply | `apply` | makes the calls |
+//! | | `carry_out` | says what comes next |
+//! | wait | [`poller`] | watches load balancers that Octavia works on |
+//!
+//! `serve` and `release` run through these for a Service that is to be served, and for one that goes. `memory`, `turns`
+//! and `report` hold what a pass has besides; `failure` explains what the cloud refuses.
 
 pub mod annotations;
 mod apply;
+mod carry_out;
+pub mod desired;
 mod failure;
 pub mod floating_subnet;
+mod memory;
 pub mod model;
 pub mod names;
 mod observe;
+mod ownership;
 pub mod plan;
-mod poller;
+pub mod poller;
+mod release;
+mod report;
 mod resolve;
+mod serve;
 pub mod settings;
 pub mod step;
 mod turns;
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use openstack_ccm_core::provider::{LoadBalancers, Pass, Wake};
+use openstack_ccm_core::service::Goal;
+use openstack_ccm_openstack_api::OpenStack;
+
+use crate::config::Config;
+use memory::Memory;
+use names::ClusterIdentity;
+use poller::{PollInterval, Poller, Watchlist};
+use report::Report;
+use resolve::Resolver;
+use turns::Turns;
+
+/// Load balancers in Octavia.
+pub struct OpenStackLoadBalancers {
+    openstack: OpenStack,
+    config: Arc<Config>,
+    cluster: ClusterIdentity,
+    resolver: Resolver,
+    watchlist: Watchlist,
+    turns: Turns,
+    memory: Memory,
+}
+
+impl OpenStackLoadBalancers {
+    /// Load balancers of a cluster in a cloud, and the poller that has to run beside them: it wakes the Services whose
+    /// load balancer Octavia has finished.
+    pub fn new(
+        openstack: OpenStack,
+        config: Arc<Config>,
+        cluster: ClusterIdentity,
+        wake: Arc<dyn Wake>,
+    ) -> (Self, Poller) {
+        let watchlist = Watchlist::default();
+        let poller = Poller::new(openstack.octavia.clone(), watchlist.clone(), wake, PollInterval::default());
+        let load_balancers = Self {
+            resolver: Resolver::new(openstack.clone()),
+            openstack,
+            config,
+            cluster,
+            watchlist,
+            turns: Turns::default(),
+            memory: Memory::default(),
+        };
+        (load_balancers, poller)
+    }
+}
+
+impl fmt::Debug for OpenStackLoadBalancers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenStackLoadBalancers").field("cluster", &self.cluster).finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl LoadBalancers for OpenStackLoadBalancers {
+    async fn reconcile(&self, goal: &Goal) -> Pass {
+        let mut report = Report::default();
+        let result = match goal {
+            Goal::Serve(intent) => self.serve(intent, &mut report).await,
+            Goal::Release(service) => self.release(service, &mut report).await,
+        };
+        report.end(result)
+    }
+}

@@ -109,7 +109,8 @@ fn tree(f: &mut Formatter<'_>, spec: &LoadBalancerSpec, listeners: &[DesiredList
         .add("flavor_id", spec.flavor_id.as_ref())
         .add("availability_zone", spec.availability_zone.as_ref())
         .tags(&spec.tags);
-    write!(f, "create load balancer {}: {pairs}", spec.name)?;
+    write!(f, "create load balancer {}", spec.name)?;
+    pairs.append(f)?;
     for DesiredListener { listener, pool } in listeners {
         write!(f, "\n  {}", Words(listener))?;
         write!(f, "\n    {}", Words(&pool.pool))?;
@@ -147,7 +148,8 @@ impl Display for Words<'_, ListenerSpec> {
             .add("allowed_cidrs", allowed_cidrs.as_ref().map(list))
             .add("tls_container_ref", tls_container_ref.as_ref())
             .tags(tags);
-        write!(f, "listener {name}: {protocol} {port} {pairs}")
+        write!(f, "listener {name}: {protocol} {port}")?;
+        pairs.append(f)
     }
 }
 
@@ -156,7 +158,8 @@ impl Display for Words<'_, PoolSpec> {
         let PoolSpec { name, protocol, attributes, tags } = self.0;
         let pairs =
             Pairs::default().add("session_persistence", attributes.session_persistence.as_ref()).tags(tags);
-        write!(f, "pool {name}: {protocol} {} {pairs}", attributes.lb_algorithm)
+        write!(f, "pool {name}: {protocol} {}", attributes.lb_algorithm)?;
+        pairs.append(f)
     }
 }
 
@@ -172,7 +175,8 @@ impl Display for Words<'_, MonitorSpec> {
             .add("max_retries_down", Some(max_retries_down))
             .add("http", request)
             .tags(tags);
-        write!(f, "health monitor {name}: {kind} {pairs}")
+        write!(f, "health monitor {name}: {kind}")?;
+        pairs.append(f)
     }
 }
 
@@ -246,6 +250,11 @@ impl Pairs {
     fn add(mut self, key: &str, value: Option<impl Display>) -> Self {
         self.0.extend(value.map(|value| format!("{key}={value}")));
         self
+    }
+
+    /// Writes the pairs behind something else.
+    fn append(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() { Ok(()) } else { write!(f, " {self}") }
     }
 
     fn tags(self, tags: &crate::load_balancer::model::Tags) -> Self {

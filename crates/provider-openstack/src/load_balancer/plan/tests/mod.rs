@@ -3,7 +3,5 @@
 
 mod cloud;
 mod golden;
-mod golden_address;
-mod golden_release;
 mod properties;
 mod shape;

@@ -1,22 +1,24 @@
 //! A model of Octavia and Neutron that applies steps to an observation, and panics where the real ones would refuse.
 
+mod attributes;
+mod neutron;
+
 use std::collections::BTreeSet;
 
-use openstack_ccm_openstack_api::change::Change;
-use openstack_ccm_openstack_api::octavia::{ListenerProtocol, PoolProtocol, ProvisioningStatus};
+use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
-use crate::load_balancer::model::floating_ip::SubnetChoice;
 use crate::load_balancer::model::listener::ListenerSpec;
 use crate::load_balancer::model::member::{Member, MemberKey};
 use crate::load_balancer::model::monitor::MonitorSpec;
 use crate::load_balancer::model::observed::{
-    Children, Observed, ObservedFloatingIp, ObservedListener, ObservedLoadBalancer, ObservedMember,
-    ObservedMonitor, ObservedPool, Ownership,
+    Children, Observed, ObservedListener, ObservedLoadBalancer, ObservedMember, ObservedMonitor,
+    ObservedPool, Ownership,
 };
 use crate::load_balancer::model::pool::PoolSpec;
 use crate::load_balancer::model::tree::{Desired, DesiredListener, LoadBalancerSpec, ReleaseTerms};
 use crate::load_balancer::plan::{self, Plan, Then};
-use crate::load_balancer::step::{Handle, ListenerChanges, MonitorChanges, PoolChanges, Step};
+use crate::load_balancer::step::{Handle, Step};
+use attributes::{fits, update_listener, update_monitor, update_pool};
 
 /// More passes than any change of the test states takes.
 const BOUND: usize = 200;
@@ -108,7 +110,7 @@ impl Cloud {
         assert!(step.is_applicable(), "the step needs an object that does not exist yet: {step}");
         match step {
             Step::CreateLoadBalancer { load_balancer, listeners } => {
-                self.create_tree(load_balancer, listeners)
+                self.create_tree(load_balancer, listeners);
             }
             Step::TagLoadBalancer { id, tags } => {
                 self.lock();
@@ -132,7 +134,9 @@ impl Cloud {
                 self.lock();
                 self.own_listener(id);
                 self.children().listeners.retain(|listener| listener.id != *id);
-                self.children().pools.iter_mut().for_each(|pool| drop(pool.used_by.remove(id)));
+                self.children().pools.iter_mut().for_each(|pool| {
+                    pool.used_by.remove(id);
+                });
             }
             Step::CreatePool { pool, .. } => {
                 self.lock();
@@ -168,52 +172,6 @@ impl Cloud {
             | Step::TagFloatingIp { .. }
             | Step::DeleteFloatingIp { .. } => self.apply_to_neutron(step),
         }
-    }
-
-    fn apply_to_neutron(&mut self, step: &Step) {
-        match step {
-            Step::CreateFloatingIp { address, subnet, port, .. } => {
-                assert_ne!(*subnet, SubnetChoice::FirstFree(Vec::new()));
-                let id = self.id("fip");
-                let address = address.unwrap_or_else(|| format!("203.0.113.{}", self.made).parse().unwrap());
-                // The tags are a second call, which is lost here: the next plan has to repair that.
-                let floating_ip = ObservedFloatingIp {
-                    id: id.clone(),
-                    address,
-                    port_id: None,
-                    ours: true,
-                    tags: BTreeSet::new(),
-                };
-                self.observed.floating_ips.push(floating_ip);
-                self.attach(&id, port);
-            }
-            Step::AttachFloatingIp { id, port, .. } => self.attach(id, port),
-            Step::DetachFloatingIp { id, .. } => self.floating_ip(id).port_id = None,
-            Step::TagFloatingIp { id, tags } => {
-                assert!(self.floating_ip(id).ours, "a foreign floating IP is tagged");
-                self.floating_ip(id).tags.clone_from(tags);
-            }
-            Step::DeleteFloatingIp { id, .. } => {
-                assert!(self.floating_ip(id).ours, "a foreign floating IP is deleted");
-                self.observed.floating_ips.retain(|floating_ip| floating_ip.id != *id);
-            }
-            other => panic!("not a step of Neutron: {other}"),
-        }
-    }
-
-    fn attach(&mut self, id: &str, port: &Handle) {
-        let port = port.id().expect("applicable").to_owned();
-        let taken = self.observed.floating_ips.iter().any(|other| other.port_id.as_ref() == Some(&port));
-        assert!(!taken, "409: FloatingIPPortAlreadyAssociated");
-        assert_eq!(
-            self.observed.load_balancer.as_ref().and_then(|there| there.vip_port_id.clone()),
-            Some(port.clone())
-        );
-        self.floating_ip(id).port_id = Some(port);
-    }
-
-    fn floating_ip(&mut self, id: &str) -> &mut ObservedFloatingIp {
-        self.observed.floating_ips.iter_mut().find(|one| one.id == *id).expect("404: floating IP")
     }
 
     fn create_tree(&mut self, spec: &LoadBalancerSpec, listeners: &[DesiredListener]) {
@@ -374,67 +332,4 @@ impl Cloud {
         assert!(pool.ours, "the monitor of a foreign pool is changed");
         &mut pool.monitor
     }
-}
-
-/// The pairs that Octavia allows.
-fn fits(listener: &ListenerProtocol, pool: &PoolProtocol) -> bool {
-    use PoolProtocol::{Http, Https, Proxy, ProxyV2, Sctp, Tcp, Udp};
-    match listener {
-        ListenerProtocol::Tcp => matches!(pool, Tcp | Http | Https | Proxy | ProxyV2),
-        ListenerProtocol::Http | ListenerProtocol::TerminatedHttps => matches!(pool, Http | Proxy | ProxyV2),
-        ListenerProtocol::Https => matches!(pool, Https | Tcp | Proxy | ProxyV2),
-        ListenerProtocol::Udp => *pool == Udp,
-        ListenerProtocol::Sctp => *pool == Sctp,
-        ListenerProtocol::Prometheus | ListenerProtocol::Other(_) => false,
-    }
-}
-
-fn set<T: Clone>(target: &mut T, change: Option<&T>) {
-    if let Some(value) = change {
-        target.clone_from(value);
-    }
-}
-
-fn update_listener(listener: &mut ObservedListener, changes: &ListenerChanges) {
-    let attributes = &mut listener.attributes;
-    set(&mut attributes.connection_limit, changes.connection_limit.as_ref());
-    if let Some(timeouts) = &mut attributes.timeouts {
-        set(&mut timeouts.client_data, changes.timeout_client_data.as_ref());
-        set(&mut timeouts.member_connect, changes.timeout_member_connect.as_ref());
-        set(&mut timeouts.member_data, changes.timeout_member_data.as_ref());
-        set(&mut timeouts.tcp_inspect, changes.timeout_tcp_inspect.as_ref());
-    }
-    set(&mut attributes.insert_headers, changes.insert_headers.as_ref());
-    if let Some(cidrs) = &changes.allowed_cidrs {
-        attributes.allowed_cidrs = Some(cidrs.clone());
-    }
-    if let Some(reference) = &changes.tls_container_ref {
-        attributes.tls_container_ref = Some(reference.clone());
-    }
-    set(&mut listener.tags, changes.tags.as_ref());
-    listener.status = ProvisioningStatus::Active;
-}
-
-fn update_pool(pool: &mut ObservedPool, changes: &PoolChanges) {
-    set(&mut pool.attributes.lb_algorithm, changes.lb_algorithm.as_ref());
-    match &changes.session_persistence {
-        Change::Keep => {}
-        Change::Set(kind) => pool.attributes.session_persistence = Some(kind.clone()),
-        Change::Clear => pool.attributes.session_persistence = None,
-    }
-    set(&mut pool.tags, changes.tags.as_ref());
-    pool.status = ProvisioningStatus::Active;
-}
-
-fn update_monitor(monitor: &mut ObservedMonitor, changes: &MonitorChanges) {
-    let attributes = &mut monitor.attributes;
-    set(&mut attributes.delay, changes.delay.as_ref());
-    set(&mut attributes.timeout, changes.timeout.as_ref());
-    set(&mut attributes.max_retries, changes.max_retries.as_ref());
-    set(&mut attributes.max_retries_down, changes.max_retries_down.as_ref());
-    if let Some(http) = &changes.http {
-        attributes.http = Some(http.clone());
-    }
-    set(&mut monitor.tags, changes.tags.as_ref());
-    monitor.status = ProvisioningStatus::Active;
 }

@@ -3,11 +3,11 @@
 use insta::assert_snapshot;
 use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
-use super::cloud::Cloud;
-use super::shape::{CLUSTER_TAG, Shape, tcp};
 use crate::load_balancer::model::observed::{Observed, Ownership};
 use crate::load_balancer::model::tree::ReleaseTerms;
 use crate::load_balancer::plan::release;
+use crate::load_balancer::plan::tests::cloud::Cloud;
+use crate::load_balancer::plan::tests::shape::{CLUSTER_TAG, Shape, tcp};
 
 fn served() -> Cloud {
     Cloud::serving(&Shape::web().with(|shape| shape.monitor_delay = Some(5)).desired())

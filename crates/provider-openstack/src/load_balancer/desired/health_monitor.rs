@@ -1,0 +1,63 @@
+//! How the members of a port are checked.
+
+use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::service::{ExternalTrafficPolicy, Protocol, ServicePort};
+use openstack_ccm_openstack_api::octavia::HealthMonitorType;
+
+use super::Sources;
+use crate::load_balancer::model::facts::Features;
+use crate::load_balancer::model::monitor::{HttpCheck, MonitorAttributes, MonitorSpec};
+
+/// What Octavia asks of the delay of a UDP check, unless its operator lowered `udp_connect_min_interval_health_monitor`.
+const SHORTEST_UDP_DELAY: u32 = 3;
+
+/// The health monitor of a port, where the Service asks for monitors.
+pub(super) fn of_port(
+    sources: Sources<'_>,
+    index: usize,
+    port: &ServicePort,
+) -> Result<Option<MonitorSpec>, Failure> {
+    let Some(settings) = sources.settings.health_monitor else { return Ok(None) };
+    let (kind, http) = match (http_check_port(sources, port.protocol), port.protocol) {
+        (Some(_), _) => (HealthMonitorType::Http, Some(HttpCheck::health_check_node_port())),
+        (None, Protocol::Tcp) => (HealthMonitorType::Tcp, None),
+        (None, Protocol::Udp) => (HealthMonitorType::UdpConnect, None),
+        (None, Protocol::Sctp) => (HealthMonitorType::Sctp, None),
+    };
+    if kind == HealthMonitorType::UdpConnect && settings.delay < SHORTEST_UDP_DELAY {
+        return Err(Failure::user_input(format!(
+            "health-monitor-delay is {}, and Octavia asks for at least {SHORTEST_UDP_DELAY} on the UDP port {}: raise \
+             it",
+            settings.delay, port.port
+        )));
+    }
+    Ok(Some(MonitorSpec {
+        name: sources.names.monitor(index),
+        kind,
+        attributes: MonitorAttributes {
+            delay: settings.delay,
+            timeout: settings.timeout,
+            max_retries: settings.max_retries,
+            max_retries_down: settings.max_retries_down,
+            http,
+        },
+        tags: sources.tags(),
+    }))
+}
+
+/// The port of the service proxy's health check, where members are checked by it: it tells which nodes have
+/// endpoints, which matters with `externalTrafficPolicy: Local` only.
+pub(super) fn http_check_port(sources: Sources<'_>, transport: Protocol) -> Option<u16> {
+    let service = &sources.intent.service;
+    let wanted = sources.settings.health_monitor.is_some()
+        && service.external_traffic_policy == ExternalTrafficPolicy::Local;
+    let possible = can_check_http(sources.facts.features, transport);
+    service.health_check_node_port.filter(|_| wanted && possible)
+}
+
+fn can_check_http(features: Features, transport: Protocol) -> bool {
+    match transport {
+        Protocol::Tcp | Protocol::Sctp => features.http_monitor,
+        Protocol::Udp => features.http_monitor_on_udp,
+    }
+}

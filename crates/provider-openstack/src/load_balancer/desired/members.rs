@@ -1,0 +1,65 @@
+//! Nodes as members of pools.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use openstack_ccm_core::notice::Notice;
+
+use super::Sources;
+use crate::load_balancer::model::member::Member;
+use crate::load_balancer::settings::node_address;
+
+/// A node that is selected cannot be a member.
+const NODE_SKIPPED: &str = "LoadBalancerNodeSkipped";
+
+/// A node that becomes a member of every pool.
+#[derive(Debug)]
+pub(super) struct Backend {
+    name: String,
+    address: IpAddr,
+    subnet_id: Option<String>,
+}
+
+/// The nodes that become members: selected by their labels, and with an address of the Service's family. Two nodes
+/// with one address are one member, since Octavia takes an address once.
+pub(super) fn backends(sources: Sources<'_>, notices: &mut Vec<Notice>) -> Vec<Backend> {
+    let mut skip = |node: &str, why: String| {
+        notices.push(Notice::warning(NODE_SKIPPED, format!("node {node} gets no traffic: {why}")));
+    };
+    let mut backends = BTreeMap::<IpAddr, Backend>::new();
+    for node in sources.intent.nodes.iter().filter(|node| sources.settings.node_selector.matches(node)) {
+        let name = &node.name;
+        let Some(address) = node_address::of(node, sources.settings.family) else {
+            skip(name, "it has no InternalIP and no ExternalIP of the Service's IP family".to_owned());
+            continue;
+        };
+        if let Some(other) = backends.get(&address) {
+            skip(name, format!("node {} has the same address {address}", other.name));
+            continue;
+        }
+        let subnet_id = sources.facts.member_subnets.of(name).map(str::to_owned);
+        backends.insert(address, Backend { name: name.clone(), address, subnet_id });
+    }
+    backends.into_values().collect()
+}
+
+/// The members of one pool, sorted by key. Without a node port there is nothing to send to.
+pub(super) fn of_pool(
+    backends: &[Backend],
+    node_port: Option<u16>,
+    monitor_port: Option<u16>,
+) -> Vec<Member> {
+    let Some(port) = node_port else { return Vec::new() };
+    let member = |backend: &Backend| Member {
+        name: backend.name.clone(),
+        address: backend.address,
+        port,
+        subnet_id: backend.subnet_id.clone(),
+        monitor_port,
+        monitor_address: None,
+        weight: 1,
+        backup: false,
+        admin_state_up: true,
+    };
+    backends.iter().map(member).collect()
+}

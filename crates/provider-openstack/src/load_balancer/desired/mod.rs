@@ -1,0 +1,160 @@
+//! What is wanted in the cloud, whole: the tree of a load balancer and its floating IP. Pure.
+//!
+//! A tree that Octavia refuses leaves a port and an address behind in Neutron, and a member on an unknown subnet
+//! breaks the load balancer for good. So everything that Octavia checks is checked here first.
+
+mod capability;
+mod health_monitor;
+mod members;
+mod port;
+mod release;
+mod source_ranges;
+#[cfg(test)]
+mod tests;
+mod validate;
+
+use std::collections::BTreeMap;
+
+use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::notice::Notice;
+use openstack_ccm_core::service::{Intent, IpFamily};
+
+pub use release::release_terms;
+
+use super::model::Tags;
+use super::model::facts::Facts;
+use super::model::floating_ip::{FloatingIpGoal, FloatingIpSpec};
+use super::model::listener::ListenerKey;
+use super::model::tree::{Desired, DesiredListener, LoadBalancerSpec, Vip};
+use super::names::Names;
+use super::settings::node_address::family_of;
+use super::settings::{Exposure, Settings};
+
+/// As OCCM names it.
+const ZONES_IGNORED: &str = "LoadBalancerAvailabilityZonesIgnored";
+const FLAVOR_IGNORED: &str = "LoadBalancerFlavorIgnored";
+
+/// What a tree is built from.
+#[derive(Clone, Copy, Debug)]
+pub struct Sources<'a> {
+    /// The Service and its nodes.
+    pub intent: &'a Intent,
+    /// What the Service asks for.
+    pub settings: &'a Settings,
+    /// Its names.
+    pub names: &'a Names,
+    /// What was looked up.
+    pub facts: &'a Facts,
+}
+
+impl Sources<'_> {
+    /// Tags of the load balancer and its children.
+    fn tags(&self) -> Tags {
+        if self.facts.features.tags { self.names.tags() } else { Tags::new() }
+    }
+}
+
+/// Builds what is wanted.
+///
+/// # Errors
+/// [`FailureClass::UserInput`](openstack_ccm_core::failure::FailureClass::UserInput) where the Service asks for
+/// something that this cloud cannot do, or that contradicts itself.
+pub fn desired(sources: Sources<'_>) -> Result<Desired, Failure> {
+    let mut notices = Vec::new();
+    let load_balancer = load_balancer(sources, &mut notices)?;
+    let listeners = listeners(sources, &mut notices)?;
+    let desired = Desired { load_balancer, listeners, floating_ip: floating_ip(sources), notices };
+    validate::tree(&desired, sources.facts.vip_family)?;
+    Ok(desired)
+}
+
+fn load_balancer(sources: Sources<'_>, notices: &mut Vec<Notice>) -> Result<LoadBalancerSpec, Failure> {
+    let Sources { settings, names, facts, .. } = sources;
+    let flavor_id = settings.flavor_id.clone().filter(|flavor| {
+        let supported = facts.features.flavors;
+        if !supported {
+            let message =
+                format!("flavor-id {flavor} is ignored: this Octavia, or its provider, has no flavors");
+            notices.push(Notice::warning(FLAVOR_IGNORED, message));
+        }
+        supported
+    });
+    let availability_zone = settings.availability_zone.clone().filter(|zone| {
+        let supported = facts.features.availability_zones;
+        if !supported {
+            let message =
+                format!("availability-zone {zone} is ignored: this Octavia, or its provider, has no zones");
+            notices.push(Notice::warning(ZONES_IGNORED, message));
+        }
+        supported
+    });
+    Ok(LoadBalancerSpec {
+        name: names.load_balancer().to_owned(),
+        description: names.description(),
+        provider: settings.provider.clone(),
+        vip: vip(settings, facts)?,
+        flavor_id,
+        availability_zone,
+        tags: sources.tags(),
+    })
+}
+
+fn vip(settings: &Settings, facts: &Facts) -> Result<Vip, Failure> {
+    let asked = settings.vip.address;
+    if let Some(asked) = asked.filter(|asked| family_of(*asked) != facts.vip_family) {
+        return Err(Failure::user_input(format!(
+            "spec.loadBalancerIP {asked} is not of the family of the load balancer's subnet: name an address of that \
+             subnet, or another subnet with loadbalancer.openstack.org/subnet-id"
+        )));
+    }
+    let former = facts.former_vip_address.filter(|former| family_of(*former) == facts.vip_family);
+    let address = asked.or(former);
+    Ok(match &settings.vip.port_id {
+        // The address of the former load balancer is on its own port, which is gone.
+        Some(port_id) => Vip { port_id: Some(port_id.clone()), address: asked, ..Vip::default() },
+        None => Vip {
+            port_id: None,
+            subnet_id: facts.vip_subnet_id.clone(),
+            network_id: facts.vip_network_id.clone(),
+            address,
+        },
+    })
+}
+
+fn listeners(
+    sources: Sources<'_>,
+    notices: &mut Vec<Notice>,
+) -> Result<BTreeMap<ListenerKey, DesiredListener>, Failure> {
+    let ports = &sources.intent.service.ports;
+    if ports.is_empty() {
+        return Err(Failure::user_input("the Service has no ports: add one to spec.ports"));
+    }
+    capability::check(sources.settings, sources.facts.features, ports)?;
+    let nodes = members::backends(sources, notices);
+    let allowed_cidrs = source_ranges::allowed_cidrs(sources, notices)?;
+    let mut listeners = BTreeMap::new();
+    for (index, port) in ports.iter().enumerate() {
+        let key = ListenerKey::new(port.protocol, port.port);
+        let listener = port::listener(sources, index, port, &nodes, allowed_cidrs.as_ref())?;
+        if listeners.insert(key, listener).is_some() {
+            return Err(Failure::user_input(format!("spec.ports has {key} twice: remove one of the two")));
+        }
+    }
+    Ok(listeners)
+}
+
+fn floating_ip(sources: Sources<'_>) -> FloatingIpGoal {
+    let Sources { settings, names, facts, .. } = sources;
+    match (&settings.exposure, facts.vip_family) {
+        (Exposure::Internal, _) => FloatingIpGoal::Internal { keep: settings.keep_floating_ip },
+        (Exposure::External(_), IpFamily::V6) => FloatingIpGoal::NotNeeded,
+        (Exposure::External(floating_ip), IpFamily::V4) => FloatingIpGoal::External(FloatingIpSpec {
+            network_id: facts.floating_network_id.clone(),
+            subnet: facts.floating_subnet.clone(),
+            address: floating_ip.address,
+            description: names.floating_ip_description(),
+            tags: names.identity_tags(),
+            keep: settings.keep_floating_ip,
+        }),
+    }
+}

@@ -1,0 +1,72 @@
+//! One port of the Service as a listener with its pool.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ipnet::IpNet;
+use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::service::{ServicePort, SessionAffinity};
+use openstack_ccm_openstack_api::octavia::SessionPersistenceType;
+
+use super::members::Backend;
+use super::{Sources, health_monitor, members};
+use crate::load_balancer::model::listener::{ListenerAttributes, ListenerSpec, X_FORWARDED_FOR};
+use crate::load_balancer::model::pool::{PoolAttributes, PoolSpec};
+use crate::load_balancer::model::tree::{DesiredListener, DesiredPool};
+
+pub(super) fn listener(
+    sources: Sources<'_>,
+    index: usize,
+    port: &ServicePort,
+    backends: &[Backend],
+    allowed_cidrs: Option<&BTreeSet<IpNet>>,
+) -> Result<DesiredListener, Failure> {
+    let settings = sources.settings;
+    let attributes = ListenerAttributes {
+        connection_limit: settings.connection_limit,
+        timeouts: sources.facts.features.timeouts.then_some(settings.timeouts),
+        insert_headers: insert_headers(settings.inserts_x_forwarded_for(port)),
+        allowed_cidrs: allowed_cidrs.cloned(),
+        tls_container_ref: settings.tls_of(port).map(|tls| tls.reference.clone()),
+    };
+    Ok(DesiredListener {
+        listener: ListenerSpec {
+            name: sources.names.listener(index),
+            protocol: settings.listener_protocol(port),
+            port: port.port,
+            attributes,
+            tags: sources.tags(),
+        },
+        pool: pool(sources, index, port, backends)?,
+    })
+}
+
+fn insert_headers(x_forwarded_for: bool) -> BTreeMap<String, String> {
+    x_forwarded_for.then(|| (X_FORWARDED_FOR.to_owned(), "true".to_owned())).into_iter().collect()
+}
+
+fn pool(
+    sources: Sources<'_>,
+    index: usize,
+    port: &ServicePort,
+    backends: &[Backend],
+) -> Result<DesiredPool, Failure> {
+    let monitor_port = health_monitor::http_check_port(sources, port.protocol);
+    let session_persistence = match sources.intent.service.session_affinity {
+        SessionAffinity::None => None,
+        // The timeout has no counterpart on TCP, and OCCM never sent it.
+        SessionAffinity::ClientIp { timeout_seconds: _ } => Some(SessionPersistenceType::SourceIp),
+    };
+    Ok(DesiredPool {
+        pool: PoolSpec {
+            name: sources.names.pool(index),
+            protocol: sources.settings.pool_protocol(port),
+            attributes: PoolAttributes {
+                lb_algorithm: sources.settings.lb_algorithm.clone(),
+                session_persistence,
+            },
+            tags: sources.tags(),
+        },
+        members: members::of_pool(backends, port.node_port, monitor_port),
+        monitor: health_monitor::of_port(sources, index, port)?,
+    })
+}

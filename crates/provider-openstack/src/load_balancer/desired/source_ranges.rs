@@ -1,0 +1,69 @@
+//! Who may connect.
+
+use std::collections::BTreeSet;
+
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::notice::Notice;
+use openstack_ccm_core::service::IpFamily;
+
+use super::Sources;
+
+/// As OCCM names it.
+const IGNORED: &str = "LoadBalancerSourceRangesIgnored";
+
+/// The networks for `allowed_cidrs` of all listeners; none where the cloud lacks the feature. Octavia refuses networks
+/// of a family that the VIP is not of, so these are left out.
+pub(super) fn allowed_cidrs(
+    sources: Sources<'_>,
+    notices: &mut Vec<Notice>,
+) -> Result<Option<BTreeSet<IpNet>>, Failure> {
+    let ranges = &sources.settings.source_ranges;
+    if !sources.facts.features.allowed_cidrs {
+        // With ovn, the rules of the security group do the work where there is one.
+        if ranges.requested && !sources.settings.manage_security_groups {
+            notices.push(Notice::warning(
+                IGNORED,
+                "the source ranges are ignored, everybody may connect: this needs Octavia API 2.12 and a provider other \
+                 than ovn",
+            ));
+        }
+        return Ok(None);
+    }
+    let family = sources.facts.vip_family;
+    if !ranges.requested {
+        return Ok(Some([everybody(family)].into()));
+    }
+    let (fitting, others): (BTreeSet<IpNet>, BTreeSet<IpNet>) =
+        ranges.networks.iter().partition(|network| is_of(**network, family));
+    let list: Vec<String> = others.iter().map(IpNet::to_string).collect();
+    if fitting.is_empty() {
+        return Err(Failure::user_input(format!(
+            "none of the source ranges ({}) is of the family of the load balancer's address: add the networks of its \
+             clients",
+            list.join(", ")
+        )));
+    }
+    if !others.is_empty() {
+        let message =
+            format!("source ranges of another family than the load balancer's address: {}", list.join(", "));
+        notices.push(Notice::warning(IGNORED, message));
+    }
+    Ok(Some(fitting))
+}
+
+/// Whether a network is of a family.
+pub(super) fn is_of(network: IpNet, family: IpFamily) -> bool {
+    match family {
+        IpFamily::V4 => matches!(network, IpNet::V4(_)),
+        IpFamily::V6 => matches!(network, IpNet::V6(_)),
+    }
+}
+
+/// The network of all addresses.
+fn everybody(family: IpFamily) -> IpNet {
+    match family {
+        IpFamily::V4 => IpNet::V4(Ipv4Net::default()),
+        IpFamily::V6 => IpNet::V6(Ipv6Net::default()),
+    }
+}

@@ -1,0 +1,151 @@
+//! What Octavia checks in a tree, checked before it is sent.
+//!
+//! What the user can get wrong is reported where it is read, in the user's words. This is the net below: a tree that
+//! does not pass is a defect of this program, and is not sent.
+
+use std::collections::BTreeSet;
+
+use openstack_ccm_core::failure::{Failure, FailureClass};
+use openstack_ccm_core::service::IpFamily;
+use openstack_ccm_openstack_api::octavia::{HealthMonitorType, ListenerProtocol, PoolProtocol};
+
+use super::source_ranges::is_of;
+use crate::load_balancer::model::listener::{ListenerSpec, Timeouts};
+use crate::load_balancer::model::member::{Member, MemberKey};
+use crate::load_balancer::model::monitor::MonitorSpec;
+use crate::load_balancer::model::tree::{Desired, DesiredListener};
+
+/// Longest name and description.
+const LONGEST_TEXT: usize = 255;
+/// Longest timeout of a listener: a year in seconds, though the unit is milliseconds.
+const LONGEST_TIMEOUT: u32 = 31_536_000;
+/// Most retries of a health monitor.
+const MOST_RETRIES: u32 = 10;
+
+/// Checks a whole tree.
+pub(super) fn tree(desired: &Desired, vip_family: IpFamily) -> Result<(), Failure> {
+    let load_balancer = &desired.load_balancer;
+    text("load balancer name", &load_balancer.name)?;
+    ensure(load_balancer.description.chars().count() <= LONGEST_TEXT, || {
+        format!("the description of {} is too long", load_balancer.name)
+    })?;
+    for (key, listener) in &desired.listeners {
+        ensure(listener.listener.key() == *key, || format!("a listener for {key} does not take that port"))?;
+        self::listener(listener, vip_family)?;
+    }
+    Ok(())
+}
+
+fn listener(wanted: &DesiredListener, vip_family: IpFamily) -> Result<(), Failure> {
+    let DesiredListener { listener, pool } = wanted;
+    text("listener name", &listener.name)?;
+    text("pool name", &pool.pool.name)?;
+    let (from, to) = (&listener.protocol, &pool.pool.protocol);
+    ensure(listener.port != 0, || format!("listener {} has port 0", listener.name))?;
+    ensure(fits(from, to), || format!("pool protocol {to} does not go with listener protocol {from}"))?;
+    attributes(listener, vip_family)?;
+    members(&pool.members)?;
+    pool.monitor.as_ref().map_or(Ok(()), |spec| monitor(spec, to))
+}
+
+/// The pairs that Octavia accepts.
+fn fits(listener: &ListenerProtocol, pool: &PoolProtocol) -> bool {
+    let accepted: &[PoolProtocol] = match listener {
+        ListenerProtocol::Tcp => &[
+            PoolProtocol::Tcp,
+            PoolProtocol::Http,
+            PoolProtocol::Https,
+            PoolProtocol::Proxy,
+            PoolProtocol::ProxyV2,
+        ],
+        ListenerProtocol::Http | ListenerProtocol::TerminatedHttps => {
+            &[PoolProtocol::Http, PoolProtocol::Proxy, PoolProtocol::ProxyV2]
+        }
+        ListenerProtocol::Https => {
+            &[PoolProtocol::Https, PoolProtocol::Tcp, PoolProtocol::Proxy, PoolProtocol::ProxyV2]
+        }
+        ListenerProtocol::Udp => &[PoolProtocol::Udp],
+        ListenerProtocol::Sctp => &[PoolProtocol::Sctp],
+        ListenerProtocol::Prometheus | ListenerProtocol::Other(_) => &[],
+    };
+    accepted.contains(pool)
+}
+
+fn attributes(listener: &ListenerSpec, vip_family: IpFamily) -> Result<(), Failure> {
+    let ListenerSpec { name, protocol, attributes, .. } = listener;
+    let http = matches!(protocol, ListenerProtocol::Http | ListenerProtocol::TerminatedHttps);
+    ensure(http || attributes.insert_headers.is_empty(), || {
+        format!("listener {name} inserts headers into {protocol}")
+    })?;
+    let terminates_tls = *protocol == ListenerProtocol::TerminatedHttps;
+    ensure(terminates_tls == attributes.tls_container_ref.is_some(), || {
+        format!("listener {name} is {protocol}, which does not go with its certificate")
+    })?;
+    ensure(attributes.connection_limit >= -1, || {
+        format!("listener {name} has the connection limit {}", attributes.connection_limit)
+    })?;
+    if let Some(Timeouts { client_data, member_connect, member_data, tcp_inspect }) = attributes.timeouts {
+        let longest = client_data.max(member_connect).max(member_data).max(tcp_inspect);
+        ensure(longest <= LONGEST_TIMEOUT, || format!("listener {name} has a timeout of {longest} ms"))?;
+    }
+    let mut cidrs = attributes.allowed_cidrs.iter().flatten();
+    ensure(cidrs.all(|cidr| is_of(*cidr, vip_family)), || {
+        format!("listener {name} allows networks of another family than the VIP's")
+    })
+}
+
+fn members(members: &[Member]) -> Result<(), Failure> {
+    let keys: BTreeSet<MemberKey> = members.iter().map(Member::key).collect();
+    ensure(keys.len() == members.len(), || "a pool has one member twice".to_owned())?;
+    for member in members {
+        text("member name", &member.name)?;
+        ensure(member.port != 0 && member.monitor_port != Some(0), || {
+            format!("member {} has port 0", member.name)
+        })?;
+    }
+    Ok(())
+}
+
+fn monitor(spec: &MonitorSpec, pool: &PoolProtocol) -> Result<(), Failure> {
+    text("health monitor name", &spec.name)?;
+    ensure(checks(&spec.kind, pool), || {
+        format!("health monitor type {} does not go with pool protocol {pool}", spec.kind)
+    })?;
+    let attributes = &spec.attributes;
+    ensure(attributes.timeout >= 1 && attributes.timeout <= attributes.delay, || {
+        format!(
+            "health monitor {} has timeout {} and delay {}",
+            spec.name, attributes.timeout, attributes.delay
+        )
+    })?;
+    let retries = 1..=MOST_RETRIES;
+    ensure(
+        retries.contains(&attributes.max_retries) && retries.contains(&attributes.max_retries_down),
+        || format!("health monitor {} has retries out of 1 to {MOST_RETRIES}", spec.name),
+    )?;
+    ensure(attributes.http.is_some() == (spec.kind == HealthMonitorType::Http), || {
+        format!("health monitor {} is {}, which does not go with its request", spec.name, spec.kind)
+    })
+}
+
+/// The pairs that Octavia accepts.
+fn checks(kind: &HealthMonitorType, pool: &PoolProtocol) -> bool {
+    let packets = matches!(pool, PoolProtocol::Udp | PoolProtocol::Sctp);
+    match kind {
+        HealthMonitorType::Http | HealthMonitorType::Tcp => true,
+        HealthMonitorType::UdpConnect | HealthMonitorType::Sctp => packets,
+        HealthMonitorType::Https
+        | HealthMonitorType::Ping
+        | HealthMonitorType::TlsHello
+        | HealthMonitorType::Other(_) => !packets,
+    }
+}
+
+fn text(what: &str, text: &str) -> Result<(), Failure> {
+    let length = text.chars().count();
+    ensure((1..=LONGEST_TEXT).contains(&length), || format!("{what} {text:?} has {length} characters"))
+}
+
+fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), Failure> {
+    if holds { Ok(()) } else { Err(Failure::new(FailureClass::Bug, otherwise())) }
+}

@@ -1,0 +1,70 @@
+//! What Octavia does to single objects, and what it refuses.
+
+use openstack_ccm_openstack_api::change::Change;
+use openstack_ccm_openstack_api::octavia::{ListenerProtocol, PoolProtocol, ProvisioningStatus};
+
+use crate::load_balancer::model::observed::{ObservedListener, ObservedMonitor, ObservedPool};
+use crate::load_balancer::step::{ListenerChanges, MonitorChanges, PoolChanges};
+
+/// The pairs that Octavia allows.
+pub(super) fn fits(listener: &ListenerProtocol, pool: &PoolProtocol) -> bool {
+    use PoolProtocol::{Http, Https, Proxy, ProxyV2, Sctp, Tcp, Udp};
+    match listener {
+        ListenerProtocol::Tcp => matches!(pool, Tcp | Http | Https | Proxy | ProxyV2),
+        ListenerProtocol::Http | ListenerProtocol::TerminatedHttps => matches!(pool, Http | Proxy | ProxyV2),
+        ListenerProtocol::Https => matches!(pool, Https | Tcp | Proxy | ProxyV2),
+        ListenerProtocol::Udp => *pool == Udp,
+        ListenerProtocol::Sctp => *pool == Sctp,
+        ListenerProtocol::Prometheus | ListenerProtocol::Other(_) => false,
+    }
+}
+
+fn set<T: Clone>(target: &mut T, change: Option<&T>) {
+    if let Some(value) = change {
+        target.clone_from(value);
+    }
+}
+
+pub(super) fn update_listener(listener: &mut ObservedListener, changes: &ListenerChanges) {
+    let attributes = &mut listener.attributes;
+    set(&mut attributes.connection_limit, changes.connection_limit.as_ref());
+    if let Some(timeouts) = &mut attributes.timeouts {
+        set(&mut timeouts.client_data, changes.timeout_client_data.as_ref());
+        set(&mut timeouts.member_connect, changes.timeout_member_connect.as_ref());
+        set(&mut timeouts.member_data, changes.timeout_member_data.as_ref());
+        set(&mut timeouts.tcp_inspect, changes.timeout_tcp_inspect.as_ref());
+    }
+    set(&mut attributes.insert_headers, changes.insert_headers.as_ref());
+    if let Some(cidrs) = &changes.allowed_cidrs {
+        attributes.allowed_cidrs = Some(cidrs.clone());
+    }
+    if let Some(reference) = &changes.tls_container_ref {
+        attributes.tls_container_ref = Some(reference.clone());
+    }
+    set(&mut listener.tags, changes.tags.as_ref());
+    listener.status = ProvisioningStatus::Active;
+}
+
+pub(super) fn update_pool(pool: &mut ObservedPool, changes: &PoolChanges) {
+    set(&mut pool.attributes.lb_algorithm, changes.lb_algorithm.as_ref());
+    match &changes.session_persistence {
+        Change::Keep => {}
+        Change::Set(kind) => pool.attributes.session_persistence = Some(kind.clone()),
+        Change::Clear => pool.attributes.session_persistence = None,
+    }
+    set(&mut pool.tags, changes.tags.as_ref());
+    pool.status = ProvisioningStatus::Active;
+}
+
+pub(super) fn update_monitor(monitor: &mut ObservedMonitor, changes: &MonitorChanges) {
+    let attributes = &mut monitor.attributes;
+    set(&mut attributes.delay, changes.delay.as_ref());
+    set(&mut attributes.timeout, changes.timeout.as_ref());
+    set(&mut attributes.max_retries, changes.max_retries.as_ref());
+    set(&mut attributes.max_retries_down, changes.max_retries_down.as_ref());
+    if let Some(http) = &changes.http {
+        attributes.http = Some(http.clone());
+    }
+    set(&mut monitor.tags, changes.tags.as_ref());
+    monitor.status = ProvisioningStatus::Active;
+}

@@ -1,0 +1,56 @@
+//! Neutron's part of the model: floating IPs.
+
+use std::collections::BTreeSet;
+
+use super::Cloud;
+use crate::load_balancer::model::floating_ip::SubnetChoice;
+use crate::load_balancer::model::observed::ObservedFloatingIp;
+use crate::load_balancer::step::{Handle, Step};
+
+impl Cloud {
+    pub(super) fn apply_to_neutron(&mut self, step: &Step) {
+        match step {
+            Step::CreateFloatingIp { address, subnet, port, .. } => {
+                assert_ne!(*subnet, SubnetChoice::FirstFree(Vec::new()));
+                let id = self.id("fip");
+                let address = address.unwrap_or_else(|| format!("203.0.113.{}", self.made).parse().unwrap());
+                // The tags are a second call, which is lost here: the next plan has to repair that.
+                let floating_ip = ObservedFloatingIp {
+                    id: id.clone(),
+                    address,
+                    port_id: None,
+                    ours: true,
+                    tags: BTreeSet::new(),
+                };
+                self.observed.floating_ips.push(floating_ip);
+                self.attach(&id, port);
+            }
+            Step::AttachFloatingIp { id, port, .. } => self.attach(id, port),
+            Step::DetachFloatingIp { id, .. } => self.floating_ip(id).port_id = None,
+            Step::TagFloatingIp { id, tags } => {
+                assert!(self.floating_ip(id).ours, "a foreign floating IP is tagged");
+                self.floating_ip(id).tags.clone_from(tags);
+            }
+            Step::DeleteFloatingIp { id, .. } => {
+                assert!(self.floating_ip(id).ours, "a foreign floating IP is deleted");
+                self.observed.floating_ips.retain(|floating_ip| floating_ip.id != *id);
+            }
+            other => panic!("not a step of Neutron: {other}"),
+        }
+    }
+
+    fn attach(&mut self, id: &str, port: &Handle) {
+        let port = port.id().expect("applicable").to_owned();
+        let taken = self.observed.floating_ips.iter().any(|other| other.port_id.as_ref() == Some(&port));
+        assert!(!taken, "409: FloatingIPPortAlreadyAssociated");
+        assert_eq!(
+            self.observed.load_balancer.as_ref().and_then(|there| there.vip_port_id.clone()),
+            Some(port.clone())
+        );
+        self.floating_ip(id).port_id = Some(port);
+    }
+
+    fn floating_ip(&mut self, id: &str) -> &mut ObservedFloatingIp {
+        self.observed.floating_ips.iter_mut().find(|one| one.id == *id).expect("404: floating IP")
+    }
+}

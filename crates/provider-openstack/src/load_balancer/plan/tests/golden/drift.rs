@@ -1,0 +1,146 @@
+//! The cloud changes behind the back of the program.
+
+use insta::assert_snapshot;
+use openstack_ccm_openstack_api::octavia::{ListenerProtocol, SessionPersistenceType};
+
+use super::drift;
+use crate::load_balancer::model::observed::Ownership;
+use crate::load_balancer::plan::serve;
+use crate::load_balancer::plan::tests::cloud::Cloud;
+use crate::load_balancer::plan::tests::shape::{GENERATED_NAME, Shape, tcp};
+
+#[test]
+fn what_an_administrator_set_stays() {
+    let plan = drift(&Shape::web(), |cloud| {
+        let children = cloud.children();
+        children.listeners[0].attributes.insert_headers.insert("X-Foo".to_owned(), "true".to_owned());
+        children.listeners[0].tags.insert("team-a".to_owned());
+        children.pools[0].attributes.session_persistence = Some(SessionPersistenceType::HttpCookie);
+        children.pools[0].members[0].member.weight = 5;
+        children.pools[0].members[0].member.subnet_id = Some("SUB9".to_owned());
+        cloud.load_balancer().tags.insert("team-a".to_owned());
+    });
+    assert_snapshot!(plan, @"nothing to do");
+}
+
+#[test]
+fn a_batch_keeps_weight_and_subnet_of_members_that_stay() {
+    let mut cloud = Cloud::serving(&Shape::web().desired());
+    let member = &mut cloud.children().pools[0].members[0].member;
+    member.weight = 5;
+    member.backup = true;
+    member.subnet_id = Some("SUB9".to_owned());
+    let kept = member.clone();
+    let after = Shape::web()
+        .with(|shape| {
+            shape.nodes.insert(3);
+        })
+        .desired();
+    assert_snapshot!(serve(&after, &cloud.observed), @"
+    set members of pool pool-2: [n1 10.0.0.11:30080 (weight=5 backup=true), n2 10.0.0.12:30080, n3 10.0.0.13:30080]
+    done
+    ");
+    cloud.converge(&after, |_| {});
+    assert_eq!(cloud.children().pools[0].members[0].member, kept);
+}
+
+#[test]
+fn a_changed_limit_is_reset() {
+    let plan = drift(&Shape::web(), |cloud| cloud.children().listeners[0].attributes.connection_limit = 7);
+    assert_snapshot!(plan, @"
+    update listener listener-5 (TCP:80): connection_limit=-1
+    done
+    ");
+}
+
+#[test]
+fn an_occm_load_balancer_is_adopted_by_tags_alone() {
+    let shape = Shape::web().with(|shape| shape.monitor_delay = Some(5));
+    let plan = drift(&shape, |cloud| {
+        let name = GENERATED_NAME.to_owned();
+        cloud.load_balancer().tags = [name.clone()].into();
+        let children = cloud.children();
+        children.listeners[0].tags = [name].into();
+        children.pools[0].tags.clear();
+        children.pools[0].monitor.as_mut().unwrap().tags.clear();
+    });
+    assert_snapshot!(plan, @"
+    tag load balancer lb-1: [kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1]
+    update listener listener-6 (TCP:80): tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1]
+    update pool pool-2: tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1]
+    update health monitor monitor-5: tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1]
+    done
+    ");
+}
+
+#[test]
+fn a_listener_that_lost_its_pool_gets_a_complete_one() {
+    let plan = drift(&Shape::web(), |cloud| {
+        cloud.children().pools.clear();
+        cloud.children().listeners[0].default_pool_id = None;
+    });
+    assert_snapshot!(plan, @"
+    create pool pool_0_web: TCP ROUND_ROBIN tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1]
+    set members of pool (new) pool_0_web: [n1 10.0.0.11:30080, n2 10.0.0.12:30080]
+    done
+    ");
+}
+
+#[test]
+fn two_own_listeners_on_one_pool_are_told_apart() {
+    let shape = Shape::web().with(|shape| shape.ports.push(tcp(443, 30443)));
+    let plan = drift(&shape, |cloud| {
+        let children = cloud.children();
+        let (first, second) = (children.pools[0].id.clone(), children.listeners[1].id.clone());
+        cloud.swap(&second, &first);
+    });
+    assert_snapshot!(plan, @"
+    give listener listener-9 (TCP:443) the pool pool-6
+    done
+    ");
+}
+
+#[test]
+fn a_port_of_somebody_else_blocks_and_changes_nothing() {
+    let mut cloud = Cloud::serving(&Shape::web().desired());
+    let children = cloud.children();
+    children.listeners[0].ours = false;
+    children.listeners[0].protocol = ListenerProtocol::Http;
+    children.pools[0].ours = false;
+    cloud.load_balancer().ownership = Ownership::Guest;
+    cloud.load_balancer().tags.clear();
+    assert_snapshot!(serve(&Shape::web().desired(), &cloud.observed), @"blocked (user_input): load balancer kube_service_c1_default_web (lb-1) has listeners of somebody else where the Service wants its own: port TCP:80 by the listener listener_0_web (listener-5, HTTP); choose other ports, or another load balancer");
+}
+
+#[test]
+fn a_port_of_somebody_else_does_not_stop_the_care_for_the_others() {
+    let before = Shape::web();
+    let mut cloud = Cloud::serving(&before.desired());
+    let mut foreign = cloud.children().listeners[0].clone();
+    foreign.id = "listener-x".to_owned();
+    foreign.name = "metrics".to_owned();
+    foreign.port = 9000;
+    foreign.ours = false;
+    foreign.default_pool_id = None;
+    cloud.children().listeners.push(foreign);
+    let after = before.with(|shape| {
+        shape.nodes.insert(3);
+        shape.ports.push(tcp(9000, 30900));
+    });
+    assert_snapshot!(serve(&after.desired(), &cloud.observed), @"
+    set members of pool pool-2: [n1 10.0.0.11:30080, n2 10.0.0.12:30080, n3 10.0.0.13:30080]
+    blocked (user_input): load balancer kube_service_c1_default_web (lb-1) has listeners of somebody else where the Service wants its own: port TCP:9000 by the listener metrics (listener-x, TCP); choose other ports, or another load balancer
+    ");
+}
+
+#[test]
+fn untagged_listeners_of_an_administrator_stay() {
+    let plan = drift(&Shape::web(), |cloud| {
+        let mut foreign = cloud.children().listeners[0].clone();
+        foreign.id = "listener-x".to_owned();
+        foreign.port = 9999;
+        foreign.ours = false;
+        cloud.children().listeners.push(foreign);
+    });
+    assert_snapshot!(plan, @"nothing to do");
+}

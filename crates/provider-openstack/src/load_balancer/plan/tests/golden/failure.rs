@@ -1,0 +1,110 @@
+//! Octavia is at work, or failed.
+
+use insta::assert_snapshot;
+use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
+
+use super::{drift, notices};
+use crate::load_balancer::model::observed::Ownership;
+use crate::load_balancer::plan::serve;
+use crate::load_balancer::plan::tests::cloud::Cloud;
+use crate::load_balancer::plan::tests::shape::Shape;
+
+#[test]
+fn children_in_error_are_sent_again() {
+    let shape = Shape::web().with(|shape| shape.monitor_delay = Some(5));
+    let plan = drift(&shape, |cloud| {
+        let children = cloud.children();
+        children.listeners[0].status = ProvisioningStatus::Error;
+        let pool = &mut children.pools[0];
+        pool.status = ProvisioningStatus::Error;
+        pool.members[0].status = ProvisioningStatus::Error;
+        pool.monitor.as_mut().unwrap().status = ProvisioningStatus::Error;
+    });
+    assert_snapshot!(plan, @"
+    update listener listener-6 (TCP:80): connection_limit=-1 timeout_client_data=50000 timeout_member_connect=5000 timeout_member_data=50000 timeout_tcp_inspect=0 allowed_cidrs=[0.0.0.0/0]
+    update pool pool-2: lb_algorithm=ROUND_ROBIN
+    set members of pool pool-2: [n1 10.0.0.11:30080, n2 10.0.0.12:30080]
+    update health monitor monitor-5: delay=5 timeout=3 max_retries=1 max_retries_down=3
+    done
+    ");
+    assert!(plan.heals);
+    assert_snapshot!(notices(&plan), @"
+    LoadBalancerChildFailed: Octavia could not make the last change of listener listener_0_web (listener-6): sending it again
+    LoadBalancerChildFailed: Octavia could not make the last change of pool pool_0_web (pool-2): sending it again
+    LoadBalancerChildFailed: Octavia could not make the last change of member n1 (member-3): sending it again
+    LoadBalancerChildFailed: Octavia could not make the last change of health monitor monitor_0_web (monitor-5): sending it again
+    ");
+}
+
+#[test]
+fn a_member_that_failed_on_another_subnet_is_taken_out_and_comes_back() {
+    let plan = drift(&Shape::web(), |cloud| {
+        let member = &mut cloud.children().pools[0].members[0];
+        member.status = ProvisioningStatus::Error;
+        member.member.subnet_id = Some("unknown".to_owned());
+    });
+    assert_snapshot!(plan, @"
+    set members of pool pool-2: [n2 10.0.0.12:30080]
+    set members of pool pool-2: [n1 10.0.0.11:30080, n2 10.0.0.12:30080]
+    done
+    ");
+}
+
+#[test]
+fn a_pending_load_balancer_is_waited_for_but_its_floating_ip_is_not() {
+    let shape = Shape::web();
+    let mut cloud = Cloud::default();
+    cloud.apply(&serve(&shape.desired(), &cloud.observed).steps[0]);
+    assert_snapshot!(serve(&shape.desired(), &cloud.observed), @"
+    create floating IP on network EXT1 for port vip-of-lb-1
+    wait: load balancer lb-1 is PENDING_CREATE
+    ");
+    cloud.load_balancer().status = ProvisioningStatus::PendingDelete;
+    assert_snapshot!(serve(&shape.desired(), &cloud.observed), @"wait: load balancer lb-1 is PENDING_DELETE");
+}
+
+#[test]
+fn a_child_at_work_is_waited_for() {
+    let plan = drift(&Shape::web(), |cloud| {
+        cloud.children().pools[0].members[1].status = ProvisioningStatus::PendingUpdate;
+    });
+    assert_snapshot!(plan, @"wait: member member-4 is PENDING_UPDATE");
+}
+
+#[test]
+fn a_broken_load_balancer_is_made_anew_on_its_address() {
+    let plan = drift(&Shape::web(), |cloud| {
+        cloud.load_balancer().status = ProvisioningStatus::Error;
+        cloud.observed.floating_ips[0].tags.clear();
+    });
+    assert_snapshot!(plan, @"
+    tag floating IP fip-6: [kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1]
+    delete load balancer lb-1 with everything below it
+    create load balancer kube_service_c1_default_web provider=amphora vip_subnet_id=SUB1 vip_address=10.0.0.100 tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1]
+      listener listener_0_web: TCP 80 connection_limit=-1 timeout_client_data=50000 timeout_member_connect=5000 timeout_member_data=50000 timeout_tcp_inspect=0 allowed_cidrs=[0.0.0.0/0] tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1]
+        pool pool_0_web: TCP ROUND_ROBIN tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1]
+          member n1 10.0.0.11:30080
+          member n2 10.0.0.12:30080
+    done
+    ");
+    assert!(plan.heals);
+    assert_snapshot!(notices(&plan), @"LoadBalancerReplaced: load balancer kube_service_c1_default_web (lb-1) is in ERROR: it is deleted and made anew");
+}
+
+#[test]
+fn a_broken_load_balancer_of_several_is_left_to_an_administrator() {
+    let plan = drift(&Shape::web(), |cloud| {
+        cloud.load_balancer().status = ProvisioningStatus::Error;
+        cloud.load_balancer().ownership = Ownership::Shared;
+    });
+    assert_snapshot!(plan, @"blocked (unavailable): load balancer kube_service_c1_default_web (lb-1) is in ERROR and other Services use it too, so it is not replaced: have an administrator fail it over (openstack loadbalancer failover lb-1)");
+}
+
+#[test]
+fn a_broken_load_balancer_with_a_foreign_listener_is_left_to_an_administrator() {
+    let plan = drift(&Shape::web(), |cloud| {
+        cloud.load_balancer().status = ProvisioningStatus::Error;
+        cloud.children().listeners[0].ours = false;
+    });
+    assert_snapshot!(plan, @"blocked (unavailable): load balancer kube_service_c1_default_web (lb-1) is in ERROR and carries the listener listener_0_web (listener-5), which is not this Service's, so it is not replaced: have an administrator fail it over (openstack loadbalancer failover lb-1)");
+}
