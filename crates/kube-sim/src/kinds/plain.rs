@@ -1,0 +1,183 @@
+//! Kinds with few rules of their own: ConfigMap, EndpointSlice, Lease, Pod, Secret, ServiceAccount.
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::{Map, Value};
+
+use super::{Part, Rules};
+use crate::failure::FieldError;
+use crate::names::NameRule;
+use crate::object::{integer, text};
+use crate::version::ApiVersion;
+
+pub(super) const CONFIG_MAP: &str = "immutable*:flag data:map binaryData:map";
+pub(super) const SECRET: &str = "immutable*:flag data:map stringData:map type";
+pub(super) const SERVICE_ACCOUNT: &str = "secrets[name]{kind namespace name uid apiVersion resourceVersion \
+    fieldPath} imagePullSecrets[]{name} automountServiceAccountToken*:flag";
+pub(super) const LEASE: &str = "spec!{holderIdentity* leaseDurationSeconds*:int acquireTime:microtime \
+    renewTime:microtime leaseTransitions*:int strategy*@31 preferredHolder*@31}";
+pub(super) const ENDPOINT_SLICE: &str = "addressType! endpoints![]{addresses[=] conditions!{ready*:flag \
+    serving*:flag terminating*:flag} hostname* targetRef{kind namespace name uid apiVersion resourceVersion \
+    fieldPath} deprecatedTopology:map nodeName* zone* hints{forZones[]{name!} forNodes@33[]{name!}}} \
+    ports![]{name* protocol* port*:int appProtocol*}";
+/// Pods are kept as they are given: nothing here runs them.
+pub(super) const POD: &str = "spec:any status:any";
+
+pub(super) struct ConfigMap;
+
+impl Rules for ConfigMap {
+    fn validate(
+        &self,
+        new: &Value,
+        old: Option<&Value>,
+        _part: Part,
+        _version: ApiVersion,
+    ) -> Vec<FieldError> {
+        old.map(|old| immutable_problems(new, old, &["data", "binaryData"])).unwrap_or_default()
+    }
+}
+
+/// Problems of an update to an object that declares itself immutable.
+fn immutable_problems(new: &Value, old: &Value, fields: &[&str]) -> Vec<FieldError> {
+    if old["immutable"] != true {
+        return Vec::new();
+    }
+    let rule = "field is immutable when `immutable` is set";
+    let mut problems = Vec::new();
+    if new["immutable"] != true {
+        problems.push(FieldError::forbidden("immutable", rule));
+    }
+    let changed = fields.iter().filter(|field| new.get(**field) != old.get(**field));
+    problems.extend(changed.map(|field| FieldError::forbidden(*field, rule)));
+    problems
+}
+
+pub(super) struct Secret;
+
+impl Rules for Secret {
+    fn set_defaults(&self, object: &mut Value, _version: ApiVersion) {
+        let Some(fields) = object.as_object_mut() else { return };
+        fields.entry("type").or_insert_with(|| "Opaque".into());
+        let Some(Value::Object(plain)) = fields.remove("stringData") else { return };
+        let data = fields.entry("data").or_insert_with(|| Value::Object(Map::new()));
+        for (key, value) in plain {
+            data[key] = BASE64_STANDARD.encode(value.as_str().unwrap_or_default()).into();
+        }
+    }
+
+    fn validate(
+        &self,
+        new: &Value,
+        old: Option<&Value>,
+        _part: Part,
+        _version: ApiVersion,
+    ) -> Vec<FieldError> {
+        let Some(old) = old else { return Vec::new() };
+        let mut problems = immutable_problems(new, old, &["data"]);
+        if new["type"] != old["type"] {
+            problems.push(FieldError::invalid("type", &new["type"], "field is immutable"));
+        }
+        problems
+    }
+
+    fn selectable_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &[("type", "/type")]
+    }
+}
+
+pub(super) struct ServiceAccount;
+
+impl Rules for ServiceAccount {
+    fn returns_deleted_object(&self) -> bool {
+        true
+    }
+}
+
+pub(super) struct Pod;
+
+impl Rules for Pod {
+    fn set_defaults(&self, object: &mut Value, _version: ApiVersion) {
+        if text(object, "/status/phase").is_empty() {
+            crate::object::section(object, "status").insert("phase".to_owned(), "Pending".into());
+        }
+    }
+
+    fn returns_deleted_object(&self) -> bool {
+        true
+    }
+
+    fn selectable_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("spec.nodeName", "/spec/nodeName"),
+            ("status.phase", "/status/phase"),
+            ("status.podIP", "/status/podIP"),
+        ]
+    }
+}
+
+pub(super) struct Lease;
+
+impl Rules for Lease {
+    fn creates_on_update(&self) -> bool {
+        true
+    }
+
+    fn allows_unconditional_update(&self) -> bool {
+        false
+    }
+
+    fn validate(
+        &self,
+        new: &Value,
+        _old: Option<&Value>,
+        _part: Part,
+        _version: ApiVersion,
+    ) -> Vec<FieldError> {
+        let mut problems = Vec::new();
+        let duration = &new["spec"]["leaseDurationSeconds"];
+        if !duration.is_null() && integer(new, "/spec/leaseDurationSeconds") <= 0 {
+            problems.push(FieldError::invalid(
+                "spec.leaseDurationSeconds",
+                duration,
+                "must be greater than 0",
+            ));
+        }
+        let transitions = &new["spec"]["leaseTransitions"];
+        if integer(new, "/spec/leaseTransitions") < 0 {
+            let rule = "must be greater than or equal to 0";
+            problems.push(FieldError::invalid("spec.leaseTransitions", transitions, rule));
+        }
+        problems
+    }
+}
+
+pub(super) struct EndpointSlice;
+
+impl Rules for EndpointSlice {
+    fn name_rule(&self, _version: ApiVersion) -> NameRule {
+        NameRule::Subdomain
+    }
+
+    fn validate(
+        &self,
+        new: &Value,
+        old: Option<&Value>,
+        _part: Part,
+        _version: ApiVersion,
+    ) -> Vec<FieldError> {
+        let known = ["FQDN", "IPv4", "IPv6"];
+        let given = text(new, "/addressType");
+        if given.is_empty() {
+            return vec![FieldError::required("addressType", "")];
+        }
+        if !known.contains(&given) {
+            return vec![FieldError::not_supported("addressType", &new["addressType"].to_string(), &known)];
+        }
+        match old {
+            Some(old) if old["addressType"] != new["addressType"] => {
+                vec![FieldError::invalid("addressType", &new["addressType"], "field is immutable")]
+            }
+            Some(_) | None => Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Tokens of service accounts.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::access::User;
+use crate::clock::{later, seconds};
+use crate::object::{list, name, namespace, text};
+
+/// Seconds that a token is good for when the request names none.
+const DEFAULT_LIFE: u64 = 3600;
+/// The API server's own audience.
+const AUDIENCE: &str = "https://kubernetes.default.svc.cluster.local";
+
+/// Answers a `TokenRequest` for a service account: the answer, the token in it, and its user.
+pub(crate) fn issue(account: &Value, sent: &Value, now: Timestamp) -> (Value, String, User) {
+    let life = sent.pointer("/spec/expirationSeconds").and_then(Value::as_u64).unwrap_or(DEFAULT_LIFE);
+    let expires = seconds(later(now, Duration::from_secs(life)));
+    let audiences = match list(sent, "/spec/audiences") {
+        [] => vec![AUDIENCE.into()],
+        given => given.to_vec(),
+    };
+    let (account_namespace, account_name) = (namespace(account), name(account));
+    let identity = text(account, "/metadata/uid");
+    let token = format!("simulated.{account_namespace}.{account_name}.{identity}.{expires}");
+    let answer = json!({
+        "kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1",
+        "metadata": {"name": account_name, "namespace": account_namespace, "uid": identity,
+            "creationTimestamp": seconds(now)},
+        "spec": {"audiences": audiences, "expirationSeconds": life,
+            "boundObjectRef": sent.pointer("/spec/boundObjectRef")},
+        "status": {"token": token, "expirationTimestamp": expires},
+    });
+    (answer, token, User::service_account(account_namespace, account_name))
+}

@@ -1,0 +1,137 @@
+//! PATCH in its four formats.
+
+use serde_json::Value;
+
+use super::create::check_name;
+use super::update::patch_options;
+use super::{FieldValidation, State, Target, WriteOptions, Written};
+use crate::failure::{Failure, FieldError, Subject};
+use crate::go_text;
+use crate::kinds::Resource;
+use crate::managed_fields::{self, Operation};
+use crate::object::section;
+use crate::patch::{PatchKind, apply, json, merge, strategic};
+use crate::schema::decode;
+use crate::store::Stored;
+
+impl State {
+    /// Changes an object as a client asks.
+    pub(crate) fn patch(
+        &mut self,
+        target: &Target,
+        kind: PatchKind,
+        patch: &Value,
+        options: &WriteOptions,
+    ) -> Result<Written, Failure> {
+        let stored = self.store.get(target.resource.storage, &target.key());
+        if kind == PatchKind::Apply {
+            return self.apply(target, stored, patch, options);
+        }
+        let stored = stored.ok_or_else(|| target.not_found())?;
+        let current = self.show(target.resource, &stored);
+        let mut patched = current.clone();
+        match (kind, patch) {
+            (PatchKind::Json, Value::Array(operations)) => {
+                json::apply(&mut patched, operations).map_err(|_| Failure::unprocessable())?;
+            }
+            (PatchKind::Merge, Value::Object(_)) => merge::merge(&mut patched, patch),
+            (PatchKind::Strategic, Value::Object(_)) => {
+                strategic::merge(&target.resource.schema, &mut patched, patch);
+            }
+            (PatchKind::Json | PatchKind::Merge | PatchKind::Strategic | PatchKind::Apply, _) => {
+                return Err(Failure::bad_request(
+                    "error decoding patch: json: cannot unmarshal the patch into the type that its format asks for",
+                ));
+            }
+        }
+        let (mut object, unknown) = self.decode_sent(target.resource, &patched)?;
+        let warnings = judge_unknown_in_patch(&unknown, options.field_validation, || match kind {
+            PatchKind::Strategic => go_text::print(patch),
+            PatchKind::Json | PatchKind::Merge | PatchKind::Apply => patched.to_string(),
+        })?;
+        check_name(target, &mut object)?;
+        let object = self.update_decoded(target, &stored, object, options, None)?;
+        Ok(Written { object, created: false, warnings })
+    }
+
+    fn apply(
+        &mut self,
+        target: &Target,
+        stored: Option<Stored>,
+        config: &Value,
+        options: &WriteOptions,
+    ) -> Result<Written, Failure> {
+        let resource = target.resource;
+        if options.manager.is_empty() {
+            let problem = FieldError::required("fieldManager", "is required for apply patch");
+            return Err(Failure::invalid(patch_options(), &[problem]));
+        }
+        if config.pointer("/metadata/managedFields").is_some() {
+            return Err(Failure::bad_request("metadata.managedFields must be nil"));
+        }
+        self.check_declared(target, config)?;
+        let live = stored.as_ref().map(|stored| self.show(resource, stored));
+        let mut base = live.clone().unwrap_or_else(|| serde_json::json!({"metadata": {}}));
+        section(&mut base, "metadata");
+        let writer = self.writer(target, options, Operation::Apply);
+        let mut config = config.clone();
+        if let Some(fields) = config.as_object_mut() {
+            fields.remove(match target.part {
+                crate::kinds::Part::Main => "status",
+                crate::kinds::Part::Status => "spec",
+            });
+        }
+        let merged = apply::apply(&resource.schema, &base, &config, writer, options.force)?;
+        let entries = managed_fields::read(&merged);
+        let (mut object, _) = self.decode_sent(resource, &merged)?;
+        check_name(target, &mut object)?;
+        let created = stored.is_none();
+        let object = match stored {
+            Some(stored) => self.update_decoded(target, &stored, object, options, Some(entries))?,
+            None if target.part == crate::kinds::Part::Main || resource.rules.creates_on_update() => {
+                let main = Target { part: crate::kinds::Part::Main, ..target.clone() };
+                self.create_decoded(&main, object, options, Some(entries))?
+            }
+            None => return Err(target.not_found()),
+        };
+        Ok(Written { object, created, warnings: Vec::new() })
+    }
+
+    /// Apply refuses fields that the release's schema does not have, and only those.
+    fn check_declared(&self, target: &Target, config: &Value) -> Result<(), Failure> {
+        let mut unknown = Vec::new();
+        let decoded = decode(&target.resource.schema, config, self.version.minor(), &mut unknown);
+        decoded.map_err(|error| Failure::bad_request(error.0))?;
+        let Some(field) = unknown.first() else { return Ok(()) };
+        let Resource { group, version, kind, .. } = target.resource;
+        let object = if target.namespace.is_empty() {
+            target.name.clone()
+        } else {
+            format!("{}/{}", target.namespace, target.name)
+        };
+        Err(Failure::internal(format!(
+            "failed to create typed patch object ({object}; {group}/{version}, Kind={kind}): .{field}: field not \
+             declared in schema"
+        )))
+    }
+}
+
+/// Refuses or warns about unknown fields after a patch. The refusal quotes the patched object, or the patch.
+fn judge_unknown_in_patch(
+    unknown: &[String],
+    validation: FieldValidation,
+    quoted: impl FnOnce() -> String,
+) -> Result<Vec<String>, Failure> {
+    let texts: Vec<String> =
+        unknown.iter().map(|path| format!("unknown field {}", go_text::quote(path))).collect();
+    match validation {
+        FieldValidation::Ignore => Ok(Vec::new()),
+        FieldValidation::Warn => Ok(texts),
+        FieldValidation::Strict if texts.is_empty() => Ok(Vec::new()),
+        FieldValidation::Strict => {
+            let rule = format!("strict decoding error: {}", texts.join(", "));
+            let problem = FieldError::invalid("patch", &quoted().into(), &rule);
+            Err(Failure::invalid(Subject { group: "", kind: "", name: "" }, &[problem]))
+        }
+    }
+}
