@@ -29,6 +29,17 @@ pub(super) fn of_call(error: &ApiError, doing: impl Display, missing: Missing) -
     failure
 }
 
+/// The failure of looking up an object that the user named by `key`.
+pub(super) fn of_named(error: &ApiError, kind: &str, id: &str, key: &str) -> Failure {
+    if error.is_not_found() {
+        return Failure::user_input(format!(
+            "{kind} {id} does not exist, or the user of cloud.conf cannot see it: correct {key} (an annotation of the \
+             Service, a class, or cloud.conf)"
+        ));
+    }
+    of_call(error, format_args!("looking up {kind} {id} of {key}"), Missing::Input)
+}
+
 /// The class of an error kind.
 fn class(kind: ErrorKind, missing: Missing) -> FailureClass {
     match kind {

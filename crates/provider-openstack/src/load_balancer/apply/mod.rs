@@ -29,8 +29,6 @@ pub(super) struct Applied {
     pub(super) locked: Option<Locked>,
     /// Address of a floating IP that was made or attached.
     pub(super) address: Option<IpAddr>,
-    /// Whether steps are left that need an object which a later pass has to find first.
-    pub(super) incomplete: bool,
     /// What the user should know about steps that the cloud refused and the Service can do without.
     pub(super) notices: Vec<Notice>,
 }
@@ -79,8 +77,8 @@ struct Hand<'a> {
 impl Hand<'_> {
     async fn apply(&mut self, steps: &[Step]) -> Result<(), Failure> {
         for step in steps {
+            // Only what an earlier step makes can be missing, and such a step locks: the next pass finds the object.
             if !step.is_applicable() {
-                self.applied.incomplete = true;
                 return Ok(());
             }
             let ended = match self.step(step).await {

@@ -1,5 +1,122 @@
-//! Looks up what the tree needs to know.
+//! Looks up what the tree needs to know and nobody has written down: subnets, networks, what Octavia can do.
+//!
+//! Reads only. What changes slowly is remembered, and what only a new load balancer or floating IP needs is looked
+//! up only then, so that a Service that does not change costs nothing here.
 
+mod certificate;
 mod external_network;
+mod floating;
 mod node_subnet;
 mod remembered;
+mod subnets;
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use ipnet::IpNet;
+use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::notice::Notice;
+use openstack_ccm_core::service::{Intent, IpFamily};
+use openstack_ccm_openstack_api::OpenStack;
+use openstack_ccm_openstack_api::neutron::{Network, Subnet};
+
+use super::failure::{self, Missing};
+use super::model::facts::{Facts, Features};
+use super::model::observed::ObservedLoadBalancer;
+use super::settings::Settings;
+use super::settings::node_address::family_of;
+use remembered::Remembered;
+
+/// For how long networks and subnets are taken to be as they were.
+const KEEP_NETWORKS: Duration = Duration::from_secs(600);
+/// For how long the subnet of a node's address is taken to be as it was.
+const KEEP_NODES: Duration = Duration::from_secs(3600);
+/// For how long a certificate is taken to be there.
+const KEEP_CERTIFICATES: Duration = Duration::from_secs(600);
+
+/// Answers questions about the cloud.
+pub(super) struct Resolver {
+    openstack: OpenStack,
+    subnets: Remembered<Subnet>,
+    networks: Remembered<Network>,
+    subnets_of_network: Remembered<Vec<Subnet>>,
+    external_network: Remembered<String>,
+    node_subnets: Remembered<String>,
+    certificates: Remembered<()>,
+}
+
+/// What a pass has to know.
+pub(super) struct Question<'a> {
+    /// The Service and its nodes.
+    pub(super) intent: &'a Intent,
+    /// What it asks for.
+    pub(super) settings: &'a Settings,
+    /// What the cloud can do.
+    pub(super) features: Features,
+    /// Its load balancer, if it has one: then the VIP is where it is.
+    pub(super) existing: Option<&'a ObservedLoadBalancer>,
+    /// Whether a floating IP may have to be made.
+    pub(super) wants_floating_ip: bool,
+    /// VIP address of the load balancer that broke and was deleted.
+    pub(super) former_vip_address: Option<IpAddr>,
+}
+
+impl Resolver {
+    pub(super) fn new(openstack: OpenStack) -> Self {
+        Self {
+            openstack,
+            subnets: Remembered::new(KEEP_NETWORKS),
+            networks: Remembered::new(KEEP_NETWORKS),
+            subnets_of_network: Remembered::new(KEEP_NETWORKS),
+            external_network: Remembered::new(KEEP_NETWORKS),
+            node_subnets: Remembered::new(KEEP_NODES),
+            certificates: Remembered::new(KEEP_CERTIFICATES),
+        }
+    }
+
+    /// What Octavia can do for a provider. That it cannot be asked never means that it can do nothing.
+    pub(super) async fn features(&self, provider: Option<&str>) -> Result<Features, Failure> {
+        let versions = self.openstack.octavia.api_versions().await;
+        let versions = versions
+            .map_err(|error| failure::of_call(&error, "asking for Octavia's API versions", Missing::Race))?;
+        Ok(Features::of(versions, provider))
+    }
+
+    /// All facts of a Service. What the user should know about how they were found is added to `notices`.
+    pub(super) async fn facts(
+        &self,
+        question: &Question<'_>,
+        notices: &mut Vec<Notice>,
+    ) -> Result<Facts, Failure> {
+        let (places, floating) = tokio::join!(self.places(question), self.floating_ip(question));
+        let (places, floating) = (places?, floating?);
+        notices.extend(places.notice);
+        notices.extend(floating.notice);
+        let former_vip_address = question.former_vip_address;
+        Ok(Facts {
+            features: question.features,
+            vip_subnet_id: places.vip_subnet_id,
+            vip_network_id: places.vip_network_id,
+            vip_family: places.vip_family,
+            former_vip_address: former_vip_address.filter(|former| is_in(places.vip_addresses, *former)),
+            member_subnets: places.member_subnets,
+            floating_network_id: floating.network_id,
+            floating_subnet: floating.subnet,
+        })
+    }
+}
+
+/// Whether an address may be in a subnet, as far as that is known.
+fn is_in(subnet: Option<IpNet>, address: IpAddr) -> bool {
+    subnet.is_none_or(|subnet| subnet.contains(&address))
+}
+
+/// The family that a subnet gives addresses of.
+fn family_of_subnet(subnet: &Subnet) -> IpFamily {
+    if subnet.ip_version == 6 { IpFamily::V6 } else { IpFamily::V4 }
+}
+
+/// The family of a load balancer whose subnet is not known.
+fn family_without_subnet(settings: &Settings) -> IpFamily {
+    settings.vip.address.map(family_of).or(settings.family).unwrap_or(IpFamily::V4)
+}

@@ -35,7 +35,7 @@ pub(super) struct NodeSubnet {
 /// Looks up the subnet of each node's address at the ports of its server.
 pub(super) async fn find(
     neutron: &Neutron,
-    known: &Remembered<Option<String>>,
+    known: &Remembered<String>,
     nodes: &[Candidate],
 ) -> Result<NodeSubnet, ApiError> {
     let subnets: Vec<(String, Option<String>)> = stream::iter(nodes.iter().cloned())
@@ -51,17 +51,21 @@ pub(super) async fn find(
 
 async fn subnet_of(
     neutron: &Neutron,
-    known: &Remembered<Option<String>>,
+    known: &Remembered<String>,
     node: &Candidate,
 ) -> Result<Option<String>, ApiError> {
     let Some(server) = node.provider_id.as_deref().and_then(server_id) else { return Ok(None) };
     let key = format!("{server} {}", node.address);
-    known
-        .get_or_ask(&key, async {
-            let ports = neutron.list_ports(&PortFilter::device(server)).await?;
-            Ok(subnet_with_address(&ports, node.address))
-        })
-        .await
+    if let Some(subnet) = known.get(&key) {
+        return Ok(Some(subnet));
+    }
+    let ports = neutron.list_ports(&PortFilter::device(server)).await?;
+    let subnet = subnet_with_address(&ports, node.address);
+    // A node may get its port later: that there is none is not remembered.
+    if let Some(subnet) = &subnet {
+        known.put(&key, subnet.clone());
+    }
+    Ok(subnet)
 }
 
 fn subnet_with_address(ports: &[Port], address: IpAddr) -> Option<String> {

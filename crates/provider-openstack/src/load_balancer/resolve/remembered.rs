@@ -39,12 +39,14 @@ impl<T: Clone> Remembered<T> {
         Ok(value)
     }
 
-    fn get(&self, key: &str) -> Option<T> {
+    /// The answer that is still good.
+    pub(super) fn get(&self, key: &str) -> Option<T> {
         let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         answers.get(key).filter(|answer| answer.until > Instant::now()).map(|answer| answer.value.clone())
     }
 
-    fn put(&self, key: &str, value: T) {
+    /// Keeps an answer.
+    pub(super) fn put(&self, key: &str, value: T) {
         let now = Instant::now();
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         answers.retain(|_, answer| answer.until > now);

@@ -1,0 +1,134 @@
+//! From a plan to what comes next.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use openstack_ccm_core::failure::{Failure, FailureClass};
+use openstack_ccm_core::notice::Notice;
+use openstack_ccm_core::provider::Waiting;
+use openstack_ccm_core::service::Service;
+
+use super::OpenStackLoadBalancers;
+use super::apply::{self, Applied, Locked};
+use super::model::observed::{ObservedLoadBalancer, Ownership};
+use super::plan::{Plan, Then, Wait};
+use super::report::Report;
+
+/// A Service whose load balancer is PENDING is looked at so often even when nobody wakes it. An amphora takes at most
+/// some minutes.
+const AT_MOST: Duration = Duration::from_secs(120);
+
+/// After so long, Octavia's worker has most likely died over its work, and nothing will end it.
+const STUCK: Duration = Duration::from_secs(600);
+/// A load balancer stays PENDING.
+const LOAD_BALANCER_STUCK: &str = "LoadBalancerStuck";
+
+/// What comes after a plan.
+#[derive(Debug)]
+pub(super) enum Next {
+    /// Everything is as it shall be.
+    Settled {
+        /// Whether this pass had to do something for it.
+        changed: bool,
+        /// The address of the Service.
+        address: Option<IpAddr>,
+    },
+    /// Octavia is at work, and somebody watches.
+    Waiting(Waiting),
+}
+
+impl OpenStackLoadBalancers {
+    /// Applies as much of a plan as can be done now.
+    ///
+    /// # Errors
+    /// A step that failed; what blocks the plan; a repair that has to rest.
+    pub(super) async fn carry_out(
+        &self,
+        service: &Service,
+        plan: &Plan,
+        load_balancer: Option<&ObservedLoadBalancer>,
+        project_id: Option<&str>,
+        report: &mut Report,
+    ) -> Result<Next, Failure> {
+        report.notices(plan.notices.iter().cloned());
+        if plan.heals {
+            self.rest_between_repairs(service)?;
+        }
+        let (applied, result) = apply::apply(&self.openstack, &plan.steps).await;
+        if plan.heals && applied.changed {
+            self.memory.repaired(&service.key);
+        }
+        report.notices(applied.notices.iter().cloned());
+        result?;
+        if let Some(locked) = &applied.locked {
+            return Ok(self.wait_for_lock(service, locked, load_balancer, project_id, report));
+        }
+        self.conclude(service, plan, &applied, load_balancer, project_id, report)
+    }
+
+    /// What failed inside Octavia may fail again: the first repair is made at once, the next ones wait.
+    fn rest_between_repairs(&self, service: &Service) -> Result<(), Failure> {
+        let Some(pause) = self.memory.repair_pause(&service.key) else { return Ok(()) };
+        let message = format!(
+            "Octavia failed again over the last change; it is sent again in {} s: see the load balancer's status in \
+             Octavia for the cause",
+            pause.as_secs() + 1
+        );
+        let mut failure = Failure::new(FailureClass::Unavailable, message);
+        failure.retry_after = Some(pause);
+        Err(failure)
+    }
+
+    fn wait_for_lock(
+        &self,
+        service: &Service,
+        locked: &Locked,
+        load_balancer: Option<&ObservedLoadBalancer>,
+        project_id: Option<&str>,
+        report: &mut Report,
+    ) -> Next {
+        match (&locked.made, load_balancer) {
+            (Some(made), _) => {
+                report.load_balancer(service, &made.id, Ownership::Sole);
+                self.watchlist.watch(&made.id, made.project_id.as_deref(), &service.key);
+            }
+            (None, Some(existing)) => self.watchlist.watch(&existing.id, project_id, &service.key),
+            (None, None) => {}
+        }
+        self.memory.begins_to_wait(&service.key);
+        Next::Waiting(Waiting { on: locked.on.clone(), at_most: AT_MOST })
+    }
+
+    fn conclude(
+        &self,
+        service: &Service,
+        plan: &Plan,
+        applied: &Applied,
+        load_balancer: Option<&ObservedLoadBalancer>,
+        project_id: Option<&str>,
+        report: &mut Report,
+    ) -> Result<Next, Failure> {
+        match &plan.then {
+            Then::Done => {
+                Ok(Next::Settled { changed: applied.changed, address: applied.address.or(plan.address) })
+            }
+            Then::WaitFor(wait) => {
+                if let Some(existing) = load_balancer {
+                    self.watchlist.watch(&existing.id, project_id, &service.key);
+                }
+                let waits = self.memory.waits(&service.key);
+                report.notices((waits >= STUCK).then(|| stuck(wait, waits)));
+                Ok(Next::Waiting(Waiting { on: wait.to_string(), at_most: AT_MOST }))
+            }
+            Then::Blocked(failure) => Err(failure.clone()),
+        }
+    }
+}
+
+fn stuck(wait: &Wait, waits: Duration) -> Notice {
+    let message = format!(
+        "{wait} for {} minutes: Octavia may have lost the work; have an administrator look at it",
+        waits.as_secs() / 60
+    );
+    Notice::warning(LOAD_BALANCER_STUCK, message)
+}

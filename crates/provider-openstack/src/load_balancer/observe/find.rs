@@ -1,0 +1,137 @@
+//! Finding the Service's load balancer: by the id in its annotation, else by the names that it may have.
+
+use futures::future::try_join_all;
+use openstack_ccm_core::failure::Failure;
+use openstack_ccm_openstack_api::error::ApiError;
+use openstack_ccm_openstack_api::octavia::{LoadBalancer, LoadBalancerFilter, Octavia, ProvisioningStatus};
+
+use super::Found;
+use crate::load_balancer::failure::{self, Missing};
+use crate::load_balancer::model::observed::Ownership;
+use crate::load_balancer::ownership::{Claim, FoundBy, SharingRules, Verdict};
+
+/// What the load balancer is looked for.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::load_balancer) enum Purpose {
+    /// To serve the Service with it.
+    Serve(SharingRules),
+    /// To take off it what is the Service's.
+    Release,
+}
+
+/// The load balancer with this id, judged. `None` where there is none.
+///
+/// # Errors
+/// Any failed call; a load balancer that the Service must not use.
+pub(in crate::load_balancer) async fn by_id(
+    octavia: &Octavia,
+    claim: &Claim<'_>,
+    purpose: Purpose,
+    id: &str,
+) -> Result<Option<Found>, Failure> {
+    match octavia.get_load_balancer(id).await {
+        Ok(found) if found.provisioning_status == ProvisioningStatus::Deleted => Ok(None),
+        Ok(found) => judge(claim, purpose, found, FoundBy::Annotation),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(looking(&error)),
+    }
+}
+
+/// The load balancer that has one of the Service's names. Older names are tried where the present one finds nothing.
+///
+/// # Errors
+/// Any failed call; several load balancers that may be meant; one that the Service must not use.
+pub(in crate::load_balancer) async fn by_name(
+    octavia: &Octavia,
+    claim: &Claim<'_>,
+    purpose: Purpose,
+) -> Result<Option<Found>, Failure> {
+    let present =
+        named(octavia, claim, purpose, claim.names.load_balancer().to_owned(), FoundBy::Name).await?;
+    if !present.is_empty() {
+        return only_one(claim, purpose, present);
+    }
+    let cut = claim.names.former_load_balancer().map(|name| (name, FoundBy::CutName));
+    let legacy = (claim.names.legacy_load_balancer(), FoundBy::LegacyName);
+    let older = cut.into_iter().chain([legacy]);
+    let older = try_join_all(older.map(|(name, by)| named(octavia, claim, purpose, name, by))).await?;
+    only_one(claim, purpose, older.into_iter().flatten().collect())
+}
+
+/// The load balancers of one name that count for the purpose.
+async fn named(
+    octavia: &Octavia,
+    claim: &Claim<'_>,
+    purpose: Purpose,
+    name: String,
+    by: FoundBy,
+) -> Result<Vec<Found>, Failure> {
+    let hits = octavia.list_load_balancers(&LoadBalancerFilter::name(name)).await;
+    let hits = hits.map_err(|error| looking(&error))?;
+    let mut found = Vec::new();
+    let mut refusal = None;
+    for hit in hits.into_iter().filter(|hit| counts(hit, purpose)) {
+        match judge(claim, purpose, hit, by) {
+            Ok(usable) => found.extend(usable),
+            Err(refused) => refusal = Some(refused),
+        }
+    }
+    match refusal {
+        // One that is ours is not hidden by a stranger of the same name.
+        Some(refusal) if found.is_empty() => Err(refusal),
+        Some(_) | None => Ok(found),
+    }
+}
+
+/// Who is served gets a new load balancer while the old one goes; who goes waits until it is gone.
+fn counts(hit: &LoadBalancer, purpose: Purpose) -> bool {
+    match (&hit.provisioning_status, purpose) {
+        (ProvisioningStatus::Deleted, _) | (ProvisioningStatus::PendingDelete, Purpose::Serve(_)) => false,
+        (_, Purpose::Serve(_) | Purpose::Release) => true,
+    }
+}
+
+fn judge(
+    claim: &Claim<'_>,
+    purpose: Purpose,
+    found: LoadBalancer,
+    by: FoundBy,
+) -> Result<Option<Found>, Failure> {
+    let ownership: Option<Ownership> = match purpose {
+        Purpose::Release => claim.judge_for_release(&found, by),
+        Purpose::Serve(sharing) => match claim.judge(&found, by, sharing) {
+            Verdict::Usable(ownership) => Some(ownership),
+            Verdict::Unrelated => None,
+            Verdict::Refused(failure) => return Err(failure),
+        },
+    };
+    Ok(ownership.map(|ownership| Found { load_balancer: found, ownership }))
+}
+
+/// Names are not unique. Among several only our tag tells which one is meant; who goes takes them one after the
+/// other.
+fn only_one(claim: &Claim<'_>, purpose: Purpose, mut found: Vec<Found>) -> Result<Option<Found>, Failure> {
+    if found.len() <= 1 {
+        return Ok(found.pop());
+    }
+    let ids: Vec<String> = found.iter().map(|found| found.load_balancer.id.clone()).collect();
+    found.retain(|found| claim.is_tagged(&found.load_balancer));
+    found.sort_by(|a, b| b.load_balancer.id.cmp(&a.load_balancer.id));
+    let clear = match purpose {
+        Purpose::Serve(_) => found.len() == 1,
+        Purpose::Release => !found.is_empty(),
+    };
+    if clear {
+        return Ok(found.pop());
+    }
+    Err(Failure::user_input(format!(
+        "there are multiple load balancers named {}: {}; delete those that are not needed, or set \
+         loadbalancer.openstack.org/load-balancer-id to the one to use",
+        claim.names.load_balancer(),
+        ids.join(", ")
+    )))
+}
+
+fn looking(error: &ApiError) -> Failure {
+    failure::of_call(error, "looking for the load balancer", Missing::Race)
+}

@@ -1,0 +1,189 @@
+use std::collections::BTreeMap;
+
+use openstack_ccm_core::service::{ExternalTrafficPolicy, Service, SessionAffinity};
+use rstest::rstest;
+use serde_json::json;
+
+use super::*;
+
+const CLUSTER: &str = "11111111-1111-4111-8111-111111111111";
+const OTHER_CLUSTER: &str = "22222222-2222-4222-8222-222222222222";
+const SERVICE: &str = "33333333-3333-4333-8333-333333333333";
+const EARLIER_SERVICE: &str = "44444444-4444-4444-8444-444444444444";
+const NAME: &str = "kube_service_c1_default_web";
+const LEGACY_NAME: &str = "a3333333333334333833333333333333";
+const DESCRIPTION: &str = "Kubernetes external service default/web from cluster c1";
+const RULES: SharingRules = SharingRules { tags: true, most_users: 2 };
+
+fn cluster_tag(uid: &str) -> String {
+    format!("openstack-ccm-cluster={uid}")
+}
+
+fn service_tag(uid: &str) -> String {
+    format!("openstack-ccm-service={uid}")
+}
+
+/// The tags that this program gives.
+fn own_tags() -> Vec<String> {
+    vec![NAME.to_owned(), cluster_tag(CLUSTER), service_tag(SERVICE)]
+}
+
+fn with_claim<T>(allow_foreign_cluster: bool, ask: impl FnOnce(Claim<'_>) -> T) -> T {
+    let service = Service {
+        key: ServiceKey::new("default", "web"),
+        uid: SERVICE.into(),
+        annotations: BTreeMap::new(),
+        ports: Vec::new(),
+        ip_families: Vec::new(),
+        load_balancer_ip: None,
+        source_ranges: Vec::new(),
+        session_affinity: SessionAffinity::None,
+        external_traffic_policy: ExternalTrafficPolicy::Cluster,
+        health_check_node_port: None,
+    };
+    let cluster = ClusterIdentity { name: "c1".into(), uid: CLUSTER.into() };
+    let names = Names::new(&cluster, &service);
+    ask(Claim {
+        key: &service.key,
+        service_uid: SERVICE,
+        names: &names,
+        cluster: &cluster,
+        allow_foreign_cluster,
+    })
+}
+
+fn load_balancer(name: &str, description: &str, tags: &[String]) -> LoadBalancer {
+    let value = json!({"id": "lb-1", "name": name, "description": description, "tags": tags,
+        "provisioning_status": "ACTIVE", "operating_status": "ONLINE"});
+    serde_json::from_value(value).expect("a load balancer")
+}
+
+fn listener(name: &str, tags: &[&str]) -> Listener {
+    let value = json!({"id": "listener-1", "name": name, "tags": tags, "default_pool_id": "pool-1", "protocol": "TCP",
+        "protocol_port": 80, "provisioning_status": "ACTIVE", "operating_status": "ONLINE"});
+    serde_json::from_value(value).expect("a listener")
+}
+
+fn pool(id: &str, name: &str, tags: &[&str], users: &[&str]) -> Pool {
+    let users: Vec<_> = users.iter().map(|id| json!({"id": id})).collect();
+    let value = json!({"id": id, "name": name, "tags": tags, "listeners": users, "protocol": "TCP",
+        "lb_algorithm": "ROUND_ROBIN", "provisioning_status": "ACTIVE", "operating_status": "ONLINE"});
+    serde_json::from_value(value).expect("a pool")
+}
+
+fn text(verdict: &Verdict) -> String {
+    match verdict {
+        Verdict::Usable(ownership) => format!("{ownership:?}"),
+        Verdict::Unrelated => "Unrelated".to_owned(),
+        Verdict::Refused(failure) => failure.message.clone(),
+    }
+}
+
+#[rstest]
+#[case::made_here(FoundBy::Name, NAME, DESCRIPTION, own_tags(), "Sole")]
+#[case::made_here_and_renamed_by_hand(FoundBy::Annotation, "renamed", DESCRIPTION, own_tags(), "Sole")]
+#[case::guest_on_one_made_by_hand(FoundBy::Annotation, "mine", "", own_tags(), "Guest")]
+#[case::cluster_renamed(FoundBy::Annotation, "kube_service_old_default_web", "", vec!["kube_service_old_default_web".into(), cluster_tag(CLUSTER), service_tag(SERVICE)], "Sole")]
+#[case::made_by_occm(FoundBy::Name, NAME, DESCRIPTION, vec![NAME.into()], "Sole")]
+#[case::made_by_occm_before_tags(FoundBy::Name, NAME, DESCRIPTION, vec![], "Sole")]
+#[case::made_by_occm_and_annotated(FoundBy::Annotation, NAME, "edited by hand", vec![NAME.into()], "Sole")]
+#[case::occm_shares_it(FoundBy::Annotation, NAME, DESCRIPTION, vec![NAME.into(), "kube_service_c1_default_api".into()], "Shared")]
+#[case::earlier_service_of_the_name(FoundBy::Name, NAME, DESCRIPTION, vec![NAME.into(), cluster_tag(CLUSTER), service_tag(EARLIER_SERVICE)], "Sole")]
+#[case::somebody_took_the_name(FoundBy::Name, NAME, "mine", vec![], "neither its tags nor its description")]
+#[case::legacy_name(FoundBy::LegacyName, LEGACY_NAME, "", vec![], "Sole")]
+#[case::legacy_name_annotated(FoundBy::Annotation, LEGACY_NAME, "", vec![], "Sole")]
+#[case::cut_name_of_another_service(FoundBy::CutName, "kube_service_cut", "another", vec![], "Unrelated")]
+#[case::other_cluster_by_name(FoundBy::Name, NAME, DESCRIPTION, vec![NAME.into(), cluster_tag(OTHER_CLUSTER), service_tag(EARLIER_SERVICE)], "belongs to another cluster")]
+#[case::other_cluster_by_annotation(FoundBy::Annotation, NAME, DESCRIPTION, vec![cluster_tag(OTHER_CLUSTER)], "belongs to another cluster")]
+#[case::made_by_hand(FoundBy::Annotation, "mine", "", vec![], "Guest")]
+#[case::made_for_another_service(FoundBy::Annotation, "kube_service_c1_default_api", "", vec!["kube_service_c1_default_api".into()], "Guest")]
+#[case::other_clusters_occm(FoundBy::Annotation, "kube_service_c2_default_web", "", vec!["kube_service_c2_default_web".into()], "Guest")]
+#[case::full(FoundBy::Annotation, "kube_service_c1_default_api", "", vec!["kube_service_c1_default_api".into(), "kube_service_c1_default_b".into()], "max-shared-lb")]
+#[case::full_but_a_user_already(FoundBy::Annotation, "kube_service_c1_default_api", "", vec!["kube_service_c1_default_api".into(), "kube_service_c1_default_b".into(), NAME.into()], "Guest")]
+fn a_load_balancer_belongs_to(
+    #[case] by: FoundBy,
+    #[case] name: &str,
+    #[case] description: &str,
+    #[case] tags: Vec<String>,
+    #[case] expected: &str,
+) {
+    let found = load_balancer(name, description, &tags);
+    let verdict = with_claim(false, |claim| claim.judge(&found, by, RULES));
+    assert!(text(&verdict).contains(expected), "{}", text(&verdict));
+}
+
+#[test]
+fn another_clusters_load_balancer_is_taken_over_only_on_purpose() {
+    let found = load_balancer(NAME, DESCRIPTION, &[NAME.into(), cluster_tag(OTHER_CLUSTER)]);
+    let verdict = with_claim(true, |claim| claim.judge(&found, FoundBy::Name, RULES));
+    assert_eq!(verdict, Verdict::Usable(Ownership::Sole));
+}
+
+#[test]
+fn sharing_needs_tags() {
+    let found = load_balancer("mine", "", &[]);
+    let rules = SharingRules { tags: false, most_users: 2 };
+    let verdict = with_claim(false, |claim| claim.judge(&found, FoundBy::Annotation, rules));
+    assert!(text(&verdict).contains("needs tags"), "{verdict:?}");
+}
+
+#[test]
+fn who_goes_never_owns_another_clusters_load_balancer() {
+    let tags = [NAME.into(), cluster_tag(OTHER_CLUSTER)];
+    let found = load_balancer(NAME, DESCRIPTION, &tags);
+    with_claim(false, |claim| {
+        assert_eq!(claim.judge_for_release(&found, FoundBy::Name), None);
+        assert_eq!(claim.judge_for_release(&found, FoundBy::Annotation), Some(Ownership::Guest));
+    });
+}
+
+#[rstest]
+#[case::made_here("any", &[NAME, "openstack-ccm-service=33333333-3333-4333-8333-333333333333"], Ownership::Guest, true)]
+#[case::made_by_occm("any", &[NAME], Ownership::Guest, true)]
+#[case::another_services("any", &["kube_service_c1_default_api"], Ownership::Sole, false)]
+#[case::before_tags("listener_0_kube_service_c1_default_web", &[], Ownership::Sole, true)]
+#[case::before_tags_but_a_guest("listener_0_kube_service_c1_default_web", &[], Ownership::Guest, false)]
+#[case::administrators("extra", &[], Ownership::Sole, false)]
+#[case::tags_of_a_team("listener_0_kube_service_c1_default_web", &["team-a"], Ownership::Sole, false)]
+#[case::other_cluster("any", &[NAME, "openstack-ccm-cluster=22222222-2222-4222-8222-222222222222"], Ownership::Sole, false)]
+#[case::earlier_service("any", &[NAME, "openstack-ccm-service=44444444-4444-4444-8444-444444444444"], Ownership::Sole, true)]
+#[case::same_name_elsewhere("any", &[NAME, "openstack-ccm-service=44444444-4444-4444-8444-444444444444"], Ownership::Guest, false)]
+fn a_listener_belongs_to_the_service(
+    #[case] name: &str,
+    #[case] tags: &[&str],
+    #[case] ownership: Ownership,
+    #[case] ours: bool,
+) {
+    let listener = listener(name, tags);
+    assert_eq!(with_claim(false, |claim| claim.owns_listener(&listener, ownership)), ours);
+}
+
+#[rstest]
+#[case::made_here(pool("pool-9", "any", &[NAME], &[]), Ownership::Guest, true)]
+#[case::default_of_an_own_listener(pool("pool-1", "any", &[], &["listener-1"]), Ownership::Guest, true)]
+#[case::shared_with_another_listener(pool("pool-1", "any", &[], &["listener-1", "x"]), Ownership::Sole, false)]
+#[case::of_a_policy(pool("pool-9", "redirect", &[], &["listener-1"]), Ownership::Sole, false)]
+#[case::left_by_occm(pool("pool-9", "pool_0_kube_service_c1_default_web", &[], &[]), Ownership::Sole, true)]
+#[case::same_name_elsewhere(pool("pool-9", "pool_0_kube_service_c1_default_web", &[], &[]), Ownership::Guest, false)]
+#[case::another_services(pool("pool-1", "any", &["openstack-ccm-service=x"], &["listener-1"]), Ownership::Guest, false)]
+fn a_pool_belongs_to_the_service(#[case] pool: Pool, #[case] ownership: Ownership, #[case] ours: bool) {
+    let own = listener("any", &[NAME]);
+    assert_eq!(with_claim(false, |claim| claim.owns_pool(&pool, &[&own], ownership)), ours);
+}
+
+#[rstest]
+#[case::made_here("Floating IP for Kubernetes external service default/web from cluster c1", &["openstack-ccm-cluster=11111111-1111-4111-8111-111111111111"], true)]
+#[case::made_by_occm("Floating IP for Kubernetes external service default/web from cluster c1", &[], true)]
+#[case::another_service("Floating IP for Kubernetes external service default/web2 from cluster c1", &[], false)]
+#[case::users_own("mine", &[], false)]
+#[case::other_cluster("Floating IP for Kubernetes external service default/web from cluster c1", &["openstack-ccm-cluster=22222222-2222-4222-8222-222222222222"], false)]
+fn a_floating_ip_belongs_to_the_service(
+    #[case] description: &str,
+    #[case] tags: &[&str],
+    #[case] ours: bool,
+) {
+    let value = json!({"id": "fip", "floating_ip_address": "203.0.113.1", "floating_network_id": "ext",
+        "description": description, "tags": tags});
+    let floating_ip: FloatingIp = serde_json::from_value(value).expect("a floating IP");
+    assert_eq!(with_claim(false, |claim| claim.owns_floating_ip(&floating_ip)), ours);
+}

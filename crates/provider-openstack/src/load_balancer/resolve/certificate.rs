@@ -1,0 +1,37 @@
+//! Whether the certificate that a Service names exists.
+
+use openstack_ccm_core::failure::Failure;
+use openstack_ccm_openstack_api::barbican::Reference;
+
+use super::Resolver;
+use crate::load_balancer::failure;
+use crate::load_balancer::settings::TlsContainer;
+
+impl Resolver {
+    /// Checks that the container or secret is there, where Barbican can be asked.
+    ///
+    /// Called before a reference is sent to Octavia, not while it stays: an outage of Barbican must not stop changes
+    /// that have nothing to do with it.
+    pub(in crate::load_balancer) async fn verify_certificate(
+        &self,
+        tls: &TlsContainer,
+    ) -> Result<(), Failure> {
+        let Some(reference) = &tls.barbican else { return Ok(()) };
+        let Some(barbican) = &self.openstack.barbican else {
+            return Err(Failure::user_input(
+                "default-tls-container-ref names a certificate in Barbican, and the cloud has no key manager: remove \
+                 it, or set container-store in cloud.conf",
+            ));
+        };
+        let check = async {
+            match reference {
+                Reference::Container(id) => barbican.get_container(id).await.map(drop),
+                Reference::Secret(id) => barbican.get_secret(id).await.map(drop),
+            }
+        };
+        let checked = self.certificates.get_or_ask(&tls.reference, check).await;
+        checked.map_err(|error| {
+            failure::of_named(&error, "TLS container", &tls.reference, "default-tls-container-ref")
+        })
+    }
+}

@@ -1,0 +1,130 @@
+//! Where a new floating IP comes from.
+
+use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::notice::Notice;
+use openstack_ccm_openstack_api::neutron::{Network, SubnetFilter};
+
+use super::external_network::{self, ExternalNetwork};
+use super::{Question, Resolver};
+use crate::load_balancer::failure::{self, Missing};
+use crate::load_balancer::floating_subnet::SubnetMatch;
+use crate::load_balancer::model::floating_ip::SubnetChoice;
+use crate::load_balancer::settings::{Exposure, FloatingIpSettings, FloatingSubnet};
+
+/// The external network could not be found: as OCCM names it.
+const SEARCH_FAILED: &str = "LoadBalancerExternalNetworkSearchFailed";
+
+/// Where a new floating IP comes from.
+pub(super) struct FloatingIpSource {
+    pub(super) network_id: Option<String>,
+    pub(super) subnet: SubnetChoice,
+    pub(super) notice: Option<Notice>,
+}
+
+impl FloatingIpSource {
+    fn of(network_id: Option<String>, subnet: SubnetChoice) -> Self {
+        Self { network_id, subnet, notice: None }
+    }
+}
+
+impl Resolver {
+    /// Checks what is configured and looks up what is not, where a floating IP may have to be made.
+    pub(super) async fn floating_ip(&self, question: &Question<'_>) -> Result<FloatingIpSource, Failure> {
+        let Exposure::External(settings) = &question.settings.exposure else {
+            return Ok(FloatingIpSource::of(None, SubnetChoice::Any));
+        };
+        if !question.wants_floating_ip {
+            return Ok(FloatingIpSource::of(settings.network_id.clone(), SubnetChoice::Any));
+        }
+        match &settings.subnet {
+            FloatingSubnet::Id(id) => self.in_subnet(settings, id).await,
+            // A wanted address has its subnet already.
+            FloatingSubnet::Matching(_) if settings.address.is_some() => self.in_any_subnet(settings).await,
+            FloatingSubnet::Matching(condition) => self.in_matching_subnets(settings, condition).await,
+            FloatingSubnet::Any => self.in_any_subnet(settings).await,
+        }
+    }
+
+    async fn in_subnet(&self, settings: &FloatingIpSettings, id: &str) -> Result<FloatingIpSource, Failure> {
+        let subnet = self.subnet(id, "floating-subnet-id").await?;
+        match &settings.network_id {
+            Some(network) if *network != subnet.network_id => Err(Failure::user_input(format!(
+                "floating-subnet-id {id} is a subnet of network {}, not of floating-network-id {network}: correct \
+                 one of the two",
+                subnet.network_id
+            ))),
+            Some(_) | None => {
+                Ok(FloatingIpSource::of(Some(subnet.network_id), SubnetChoice::Id(id.to_owned())))
+            }
+        }
+    }
+
+    async fn in_any_subnet(&self, settings: &FloatingIpSettings) -> Result<FloatingIpSource, Failure> {
+        let Some(id) = &settings.network_id else { return self.search().await };
+        let network = self.network(id, "floating-network-id").await?;
+        if !network.external {
+            return Err(Failure::user_input(format!(
+                "floating-network-id {id} is not an external network: name one that gives floating IPs"
+            )));
+        }
+        Ok(FloatingIpSource::of(Some(network.id), SubnetChoice::Any))
+    }
+
+    async fn in_matching_subnets(
+        &self,
+        settings: &FloatingIpSettings,
+        condition: &SubnetMatch,
+    ) -> Result<FloatingIpSource, Failure> {
+        let mut source = self.in_any_subnet(settings).await?;
+        let Some(network_id) = &source.network_id else { return Ok(source) };
+        let filter = SubnetFilter { network_id: Some(network_id.clone()), ..SubnetFilter::default() };
+        let list = self.openstack.neutron.list_subnets(&filter);
+        let subnets = self.subnets_of_network.get_or_ask(network_id, list).await.map_err(|error| {
+            failure::of_call(&error, "looking for the floating IP's subnet", Missing::Input)
+        })?;
+        let matching = subnets.iter().filter(|subnet| condition.matches(&subnet.name, &subnet.tags));
+        let ids: Vec<String> = matching.map(|subnet| subnet.id.clone()).collect();
+        if ids.is_empty() {
+            return Err(Failure::user_input(format!(
+                "no subnet of the floating network {network_id} fits {condition}: correct floating-subnet or \
+                 floating-subnet-tags"
+            )));
+        }
+        source.subnet = SubnetChoice::FirstFree(ids);
+        Ok(source)
+    }
+
+    /// Nobody names the external network. Not to find it is no failure: the Service is internal then.
+    async fn search(&self) -> Result<FloatingIpSource, Failure> {
+        if let Some(id) = self.external_network.get("") {
+            return Ok(FloatingIpSource::of(Some(id), SubnetChoice::Any));
+        }
+        let found = external_network::find(&self.openstack.neutron).await;
+        let found = found
+            .map_err(|error| failure::of_call(&error, "looking for the external network", Missing::Race))?;
+        let message = match found {
+            ExternalNetwork::Found(id) => {
+                self.external_network.put("", id.clone());
+                return Ok(FloatingIpSource::of(Some(id), SubnetChoice::Any));
+            }
+            ExternalNetwork::None => "there is no external network with IPv4 addresses".to_owned(),
+            ExternalNetwork::Ambiguous(candidates) => {
+                let names: Vec<String> =
+                    candidates.iter().map(|(name, id)| format!("{name} ({id})")).collect();
+                format!("there are several external networks: {}", names.join(", "))
+            }
+        };
+        let message = format!(
+            "{message}; set floating-network-id in cloud.conf or loadbalancer.openstack.org/floating-network-id on \
+             the Service"
+        );
+        let notice = Some(Notice::warning(SEARCH_FAILED, message));
+        Ok(FloatingIpSource { network_id: None, subnet: SubnetChoice::Any, notice })
+    }
+
+    /// A network that is named by the user as `key`.
+    pub(super) async fn network(&self, id: &str, key: &str) -> Result<Network, Failure> {
+        let found = self.networks.get_or_ask(id, self.openstack.neutron.get_network(id)).await;
+        found.map_err(|error| failure::of_named(&error, "network", id, key))
+    }
+}

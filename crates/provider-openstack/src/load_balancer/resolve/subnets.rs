@@ -1,0 +1,177 @@
+//! Where the VIP and the members are.
+
+use ipnet::IpNet;
+use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::notice::Notice;
+use openstack_ccm_core::service::IpFamily;
+use openstack_ccm_openstack_api::neutron::{Port, Subnet};
+
+use super::node_subnet::{self, Candidate, NodeSubnet};
+use super::{Question, Resolver, family_of_subnet, family_without_subnet};
+use crate::load_balancer::failure::{self, Missing};
+use crate::load_balancer::model::facts::MemberSubnets;
+use crate::load_balancer::model::observed::ObservedLoadBalancer;
+use crate::load_balancer::settings::node_address::{self, family_of};
+
+/// Nodes did not help to find the subnet.
+const NODES_SKIPPED: &str = "LoadBalancerNodesSkipped";
+/// So many nodes are named in a notice.
+const MOST_NAMES: usize = 5;
+
+/// Where the VIP and the members are.
+pub(super) struct Places {
+    pub(super) vip_subnet_id: Option<String>,
+    pub(super) vip_network_id: Option<String>,
+    pub(super) vip_family: IpFamily,
+    pub(super) member_subnets: MemberSubnets,
+    /// The addresses of the VIP's subnet, where it was looked up.
+    pub(super) vip_addresses: Option<IpNet>,
+    pub(super) notice: Option<Notice>,
+}
+
+impl Resolver {
+    /// Every subnet in the answer exists: Octavia accepts a tree with an unknown one and then fails for good.
+    pub(super) async fn places(&self, question: &Question<'_>) -> Result<Places, Failure> {
+        match question.existing {
+            Some(existing) => self.places_of_existing(question, existing).await,
+            None => self.places_of_new(question).await,
+        }
+    }
+
+    async fn places_of_existing(
+        &self,
+        question: &Question<'_>,
+        existing: &ObservedLoadBalancer,
+    ) -> Result<Places, Failure> {
+        let settings = question.settings;
+        let mut notice = None;
+        let member_subnet = match &settings.member_subnet_id {
+            Some(id) => Some(self.subnet(id, "member-subnet-id").await?.id),
+            // The VIP is on the user's port, which tells nothing about the nodes.
+            None if settings.vip.port_id.is_some() && settings.vip.network_id.is_none() => {
+                let found = self.node_subnet(question).await?;
+                notice = found.notice;
+                Some(found.subnet_id)
+            }
+            None => existing.vip_subnet_id.clone(),
+        };
+        Ok(Places {
+            vip_subnet_id: existing.vip_subnet_id.clone(),
+            vip_network_id: settings.vip.network_id.clone(),
+            vip_family: existing.vip_address.map_or_else(|| family_without_subnet(settings), family_of),
+            member_subnets: MemberSubnets::Common(member_subnet),
+            vip_addresses: None,
+            notice,
+        })
+    }
+
+    async fn places_of_new(&self, question: &Question<'_>) -> Result<Places, Failure> {
+        let settings = question.settings;
+        let vip = &settings.vip;
+        let mut places = Places {
+            vip_subnet_id: vip.subnet_id.clone(),
+            vip_network_id: vip.network_id.clone(),
+            vip_family: family_without_subnet(settings),
+            member_subnets: MemberSubnets::Common(settings.member_subnet_id.clone()),
+            vip_addresses: None,
+            notice: None,
+        };
+        if let Some(id) = &settings.member_subnet_id {
+            self.subnet(id, "member-subnet-id").await?;
+        }
+        if let Some(id) = &vip.port_id {
+            places.vip_family = family_of_port(&self.port(id).await?).unwrap_or(places.vip_family);
+        } else if let Some(id) = &vip.subnet_id {
+            let subnet = self.subnet(id, "subnet-id").await?;
+            places.vip_family = family_of_subnet(&subnet);
+            places.vip_addresses = subnet.cidr.parse().ok();
+        } else if let Some(id) = &vip.network_id {
+            self.network(id, "network-id").await?;
+        }
+        if vip.subnet_id.is_none() && vip.network_id.is_none() {
+            self.detect(question, &mut places).await?;
+        }
+        Ok(places)
+    }
+
+    /// Nobody names a place: VIP and members go where the nodes are.
+    async fn detect(&self, question: &Question<'_>, places: &mut Places) -> Result<(), Failure> {
+        let settings = question.settings;
+        if settings.vip.port_id.is_some() && settings.member_subnet_id.is_some() {
+            return Ok(());
+        }
+        let found = self.node_subnet(question).await?;
+        if settings.vip.port_id.is_none() {
+            places.vip_family = found.family;
+            places.vip_subnet_id = Some(found.subnet_id.clone());
+        }
+        if settings.member_subnet_id.is_none() {
+            places.member_subnets = MemberSubnets::Common(Some(found.subnet_id));
+        }
+        places.notice = found.notice;
+        Ok(())
+    }
+
+    async fn node_subnet(&self, question: &Question<'_>) -> Result<Detected, Failure> {
+        let settings = question.settings;
+        let nodes = question.intent.nodes.iter().filter(|node| settings.node_selector.matches(node));
+        let candidates: Vec<Candidate> = nodes
+            .filter_map(|node| {
+                let address = node_address::of(node, settings.family)?;
+                Some(Candidate { name: node.name.clone(), address, provider_id: node.provider_id.clone() })
+            })
+            .collect();
+        let found = node_subnet::find(&self.openstack.neutron, &self.node_subnets, &candidates).await;
+        let found =
+            found.map_err(|error| failure::of_call(&error, "looking for the nodes' ports", Missing::Race))?;
+        let notice = skipped(&found);
+        let subnet_id = found.subnet_id.ok_or_else(|| {
+            Failure::user_input(
+                "no subnet is configured, and no node has a port with its address in this project: set subnet-id in \
+                 cloud.conf or loadbalancer.openstack.org/subnet-id on the Service",
+            )
+        })?;
+        let on_it = candidates.first().map(|candidate| family_of(candidate.address));
+        let family = settings.family.or(on_it).unwrap_or(IpFamily::V4);
+        Ok(Detected { subnet_id, family, notice })
+    }
+
+    /// A subnet that is named by the user as `key`.
+    pub(super) async fn subnet(&self, id: &str, key: &str) -> Result<Subnet, Failure> {
+        let found = self.subnets.get_or_ask(id, self.openstack.neutron.get_subnet(id)).await;
+        found.map_err(|error| failure::of_named(&error, "subnet", id, key))
+    }
+
+    async fn port(&self, id: &str) -> Result<Port, Failure> {
+        let found = self.openstack.neutron.get_port(id).await;
+        found.map_err(|error| failure::of_named(&error, "port", id, "port-id"))
+    }
+}
+
+/// The subnet that the nodes share.
+struct Detected {
+    subnet_id: String,
+    family: IpFamily,
+    notice: Option<Notice>,
+}
+
+fn family_of_port(port: &Port) -> Option<IpFamily> {
+    let first = port.fixed_ips.first()?;
+    first.ip_address.parse().ok().map(family_of)
+}
+
+fn skipped(found: &NodeSubnet) -> Option<Notice> {
+    let names: Vec<&str> = found.skipped.iter().take(MOST_NAMES).map(String::as_str).collect();
+    let more = found.skipped.len().saturating_sub(MOST_NAMES);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!names.is_empty()).then(|| {
+        let names = names.join(", ");
+        Notice::warning(
+            NODES_SKIPPED,
+            format!(
+                "the subnet was looked up without the nodes {names}{more}: they have no providerID of a server with \
+                 a port in this project"
+            ),
+        )
+    })
+}

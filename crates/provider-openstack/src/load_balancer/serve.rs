@@ -1,0 +1,244 @@
+//! One pass for a Service that is to be served.
+
+use std::net::IpAddr;
+
+use openstack_ccm_core::failure::{Failure, FailureClass};
+use openstack_ccm_core::notice::Notice;
+use openstack_ccm_core::provider::{Outcome, Ready};
+use openstack_ccm_core::service::{Intent, IpFamily, Service};
+use tracing::debug;
+
+use super::carry_out::Next;
+use super::desired::Sources;
+use super::memory::FormerVip;
+use super::model::facts::{Facts, Features};
+use super::model::observed::{Observed, Ownership};
+use super::names::Names;
+use super::observe::find::{self, Purpose};
+use super::observe::{self, Depth, FloatingIpQuestion, Found};
+use super::ownership::{Claim, SharingRules};
+use super::plan::{self, Plan};
+use super::report::{self, Report};
+use super::resolve::Question;
+use super::settings::node_address::family_of;
+use super::settings::{Exposure, Settings};
+use super::step::Step;
+use super::{OpenStackLoadBalancers, annotations, desired};
+
+/// The load balancer that the annotation names is gone, and it was made for the Service: there will be a new one.
+const LOAD_BALANCER_GONE: &str = "LoadBalancerGone";
+
+/// A pass on its way: what does not change while it goes on.
+struct Serving<'a> {
+    provider: &'a OpenStackLoadBalancers,
+    intent: &'a Intent,
+    service: &'a Service,
+    settings: &'a Settings,
+    features: Features,
+    claim: Claim<'a>,
+}
+
+impl OpenStackLoadBalancers {
+    pub(super) async fn serve(&self, intent: &Intent, report: &mut Report) -> Result<Outcome, Failure> {
+        let service = &intent.service;
+        self.memory.saw(service);
+        let names = Names::new(&self.cluster, service);
+        let (settings, notices) = Settings::read(service, &self.config);
+        report.notices(notices);
+        let settings = settings?;
+        let features = self.resolver.features(settings.provider.as_deref()).await?;
+        let claim = Claim::new(service, &names, &self.cluster, settings.allow_foreign_cluster);
+        let turn = settings.load_balancer_id.as_deref().unwrap_or(names.load_balancer());
+        let _turn = self.turns.take(turn).await;
+
+        let pass = Serving { provider: self, intent, service, settings: &settings, features, claim };
+        let found = pass.find(report).await?;
+        let project_id = found.as_ref().and_then(|found| found.load_balancer.project_id.clone());
+        let observed = pass.observe(found).await?;
+        let facts = pass.resolve(&observed, report).await?;
+        let desired =
+            desired::desired(Sources { intent, settings: &settings, names: &names, facts: &facts })?;
+        let plan = plan::serve(&desired, &observed);
+        debug!(service = %service.key, %plan, "planned");
+        pass.carry_out(&plan, &observed, project_id.as_deref(), &facts, report).await
+    }
+}
+
+impl Serving<'_> {
+    /// The load balancer that the annotation names, else one that has the Service's name.
+    async fn find(&self, report: &mut Report) -> Result<Option<Found>, Failure> {
+        let octavia = &self.provider.openstack.octavia;
+        let sharing =
+            SharingRules { tags: self.features.tags, most_users: self.settings.max_shared_load_balancer };
+        let purpose = Purpose::Serve(sharing);
+        let mut found = None;
+        if let Some(id) = &self.settings.load_balancer_id {
+            found = find::by_id(octavia, &self.claim, purpose, id).await?;
+            if found.is_none() {
+                self.give_up_annotation(id, report)?;
+            }
+        }
+        if found.is_none() {
+            found = find::by_name(octavia, &self.claim, purpose).await?;
+        }
+        if let Some(found) = &found {
+            report.load_balancer(self.service, &found.load_balancer.id, found.ownership);
+        }
+        Ok(found)
+    }
+
+    /// The annotation names a load balancer that is not there. An id that an earlier pass wrote is dropped; one that
+    /// the user wrote is the user's mistake.
+    fn give_up_annotation(&self, id: &str, report: &mut Report) -> Result<(), Failure> {
+        if !report::is_own_output(self.service) {
+            return Err(Failure::user_input(format!(
+                "load balancer {id} does not exist, or the user of cloud.conf cannot see it: correct or remove \
+                 {}",
+                annotations::LOAD_BALANCER_ID.key
+            )));
+        }
+        report.notice(Notice::warning(
+            LOAD_BALANCER_GONE,
+            format!("load balancer {id} is gone: the Service gets a new one"),
+        ));
+        report.forget_load_balancer(self.service);
+        Ok(())
+    }
+
+    async fn observe(&self, found: Option<Found>) -> Result<Observed, Failure> {
+        let question = self.floating_ip_question(found.as_ref());
+        observe::observe(&self.provider.openstack, &self.claim, found, Depth::Whole, &question).await
+    }
+
+    fn floating_ip_question(&self, found: Option<&Found>) -> FloatingIpQuestion {
+        let owner = found.is_some_and(|found| found.ownership != Ownership::Guest);
+        match &self.settings.exposure {
+            Exposure::Internal if owner => FloatingIpQuestion::OnVip,
+            Exposure::Internal => FloatingIpQuestion::Nothing,
+            Exposure::External(_) if self.is_ipv6(found) => FloatingIpQuestion::Nothing,
+            Exposure::External(wanted) => FloatingIpQuestion::ForVip { asked: wanted.address },
+        }
+    }
+
+    /// Whether the VIP is, or as far as one can tell will be, an IPv6 address, which needs no translation.
+    fn is_ipv6(&self, found: Option<&Found>) -> bool {
+        let seen = found.and_then(|found| found.load_balancer.vip_address.as_deref());
+        let address: Option<IpAddr> = seen.and_then(|text| text.parse().ok()).or(self.settings.vip.address);
+        address.map(family_of).or(self.settings.family) == Some(IpFamily::V6)
+    }
+
+    async fn resolve(&self, observed: &Observed, report: &mut Report) -> Result<Facts, Failure> {
+        let existing = observed.load_balancer.as_ref();
+        let guest = existing.is_some_and(|existing| existing.ownership == Ownership::Guest);
+        let ipv6 = existing.and_then(|existing| existing.vip_address).is_some_and(|vip| vip.is_ipv6());
+        let question = Question {
+            intent: self.intent,
+            settings: self.settings,
+            features: self.features,
+            existing,
+            wants_floating_ip: !guest && !ipv6 && observed.floating_ips.is_empty(),
+            former_vip_address: if existing.is_none() { self.former_vip() } else { None },
+        };
+        let mut notices = Vec::new();
+        let facts = self.provider.resolver.facts(&question, &mut notices).await;
+        report.notices(notices);
+        facts
+    }
+
+    /// The VIP of the load balancer that the Service had, where there is none now. What is remembered is best; after
+    /// a restart the annotation still has the address of an internal Service.
+    fn former_vip(&self) -> Option<IpAddr> {
+        match self.provider.memory.former_vip(&self.service.key) {
+            FormerVip::Address(address) => Some(address),
+            FormerVip::Lost => None,
+            FormerVip::Unknown => {
+                let internal = self.settings.exposure == Exposure::Internal;
+                let published = self.service.annotations.get(annotations::LOAD_BALANCER_ADDRESS.key);
+                published.filter(|_| internal).and_then(|address| address.parse().ok())
+            }
+        }
+    }
+
+    async fn carry_out(
+        &self,
+        plan: &Plan,
+        observed: &Observed,
+        project_id: Option<&str>,
+        facts: &Facts,
+        report: &mut Report,
+    ) -> Result<Outcome, Failure> {
+        let memory = &self.provider.memory;
+        if let Some(tls) = self.settings.tls.as_ref().filter(|_| sends_certificate(&plan.steps)) {
+            self.provider.resolver.verify_certificate(tls).await?;
+        }
+        let load_balancer = observed.load_balancer.as_ref();
+        let next = self.provider.carry_out(self.service, plan, load_balancer, project_id, report).await;
+        if next.is_ok() && replaces(plan) {
+            let vip = load_balancer.and_then(|broken| broken.vip_address);
+            memory.set_former_vip(&self.service.key, vip.map_or(FormerVip::Unknown, FormerVip::Address));
+        }
+        match next {
+            Ok(Next::Waiting(waiting)) => Ok(Outcome::Waiting(waiting)),
+            Ok(Next::Settled { changed, address }) => self.ready(changed, address, report),
+            // The address that the Service had is not to be had again: better another one than none.
+            Err(refusal)
+                if load_balancer.is_none() && facts.former_vip_address.is_some() && refuses(&refusal) =>
+            {
+                memory.set_former_vip(&self.service.key, FormerVip::Lost);
+                Err(Failure::new(FailureClass::Busy, refusal.message))
+            }
+            Err(failure) => Err(failure),
+        }
+    }
+
+    fn ready(&self, changed: bool, address: Option<IpAddr>, report: &mut Report) -> Result<Outcome, Failure> {
+        let address = address.ok_or_else(|| {
+            Failure::new(FailureClass::Bug, "the load balancer has no address in Octavia's answer")
+        })?;
+        self.provider.memory.forget(&self.service.key);
+        report.annotate(self.service, annotations::LOAD_BALANCER_ADDRESS.key, address.to_string());
+        Ok(Outcome::Ready(Ready {
+            addresses: vec![address],
+            path: self.settings.path(&self.service.ports),
+            preference: self.settings.preference.clone(),
+            changed,
+        }))
+    }
+}
+
+/// Whether the cloud said no to what was asked, not just not now.
+fn refuses(failure: &Failure) -> bool {
+    failure.class == FailureClass::UserInput
+}
+
+/// Whether a load balancer that broke is deleted to be made anew.
+fn replaces(plan: &Plan) -> bool {
+    plan.steps.iter().any(|step| matches!(step, Step::DeleteLoadBalancer { .. }))
+}
+
+/// Whether Octavia gets a reference to a certificate that it did not have.
+fn sends_certificate(steps: &[Step]) -> bool {
+    steps.iter().any(|step| match step {
+        Step::CreateLoadBalancer { listeners, .. } => {
+            listeners.iter().any(|desired| desired.listener.attributes.tls_container_ref.is_some())
+        }
+        Step::CreateListener { listener, .. } => listener.attributes.tls_container_ref.is_some(),
+        Step::UpdateListener { changes, .. } => changes.tls_container_ref.is_some(),
+        Step::TagLoadBalancer { .. }
+        | Step::DeleteLoadBalancer { .. }
+        | Step::SwapDefaultPool { .. }
+        | Step::DeleteListener { .. }
+        | Step::CreatePool { .. }
+        | Step::UpdatePool { .. }
+        | Step::DeletePool { .. }
+        | Step::ReplaceMembers { .. }
+        | Step::CreateMonitor { .. }
+        | Step::UpdateMonitor { .. }
+        | Step::DeleteMonitor { .. }
+        | Step::CreateFloatingIp { .. }
+        | Step::AttachFloatingIp { .. }
+        | Step::DetachFloatingIp { .. }
+        | Step::TagFloatingIp { .. }
+        | Step::DeleteFloatingIp { .. } => false,
+    })
+}
