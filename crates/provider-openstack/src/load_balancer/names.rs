@@ -187,6 +187,11 @@ pub fn service_uids(tags: &Tags) -> impl Iterator<Item = &str> {
     tags.iter().filter_map(|tag| tag.strip_prefix(SERVICE_TAG))
 }
 
+/// Whether a tag says to which cluster or to which Service something belongs.
+pub fn is_identity(tag: &str) -> bool {
+    tag.starts_with(CLUSTER_TAG) || tag.starts_with(SERVICE_TAG)
+}
+
 /// Generated names among the tags: on a load balancer one for each Service that uses it.
 pub fn user_names(tags: &Tags) -> impl Iterator<Item = &str> {
     tags.iter().map(String::as_str).filter(|tag| is_generated(tag))

@@ -1,13 +1,13 @@
 //! Questions about all that hangs on a load balancer, and the removal of what is ours and not wanted.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
 use super::Wait;
 use super::draft::Draft;
 use crate::load_balancer::model::listener::ListenerKey;
-use crate::load_balancer::model::observed::{Children, ObservedPool};
+use crate::load_balancer::model::observed::{Children, ObservedListener, ObservedPool};
 use crate::load_balancer::step::Step;
 
 /// Whether anything was made for this Service.
@@ -48,19 +48,24 @@ fn statuses(pool: &ObservedPool) -> impl Iterator<Item = (&'static str, &String,
 /// Removes this Service's listeners that are not wanted, then its pools that no wanted listener claimed.
 ///
 /// The listener goes first: without its pool it would answer for a while, with errors. A pool that a listener of
-/// somebody else uses stays.
+/// somebody else uses stays, and one to which a policy of a listener that stays redirects: Octavia would refuse.
 pub(super) fn remove_unwanted(
     draft: &mut Draft,
     children: &Children,
     is_wanted: impl Fn(ListenerKey) -> bool,
 ) {
-    let own = children.listeners.iter().filter(|listener| listener.ours);
-    for listener in own.clone().filter(|listener| !is_wanted(listener.key())) {
+    let own: BTreeMap<&str, &ObservedListener> =
+        children.listeners.iter().filter(|one| one.ours).map(|one| (one.id.as_str(), one)).collect();
+    for listener in own.values().filter(|listener| !is_wanted(listener.key())) {
         draft.step(Step::DeleteListener { id: listener.id.clone(), key: listener.key() });
     }
-    let own: BTreeSet<&String> = own.map(|listener| &listener.id).collect();
+    let gives_up = |user: &String, pool: &ObservedPool| {
+        own.get(user.as_str()).is_some_and(|listener| {
+            !is_wanted(listener.key()) || listener.default_pool_id.as_ref() == Some(&pool.id)
+        })
+    };
     for pool in children.pools.iter().filter(|pool| pool.ours && !draft.claimed_pools.contains(&pool.id)) {
-        if pool.used_by.iter().all(|listener| own.contains(listener)) {
+        if pool.used_by.iter().all(|user| gives_up(user, pool)) {
             draft.steps.push(Step::DeletePool { id: pool.id.clone(), name: pool.name.clone() });
         }
     }

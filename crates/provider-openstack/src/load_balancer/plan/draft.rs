@@ -9,6 +9,7 @@ use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
 use super::{Plan, Then, Wait};
 use crate::load_balancer::model::Tags;
+use crate::load_balancer::names;
 use crate::load_balancer::step::Step;
 
 /// Reason of the notice that something failed inside Octavia and is sent again.
@@ -80,7 +81,16 @@ impl Draft {
     }
 }
 
-/// All tags that an object has to carry, if it lacks some of the wanted ones. Tags of others stay.
-pub(super) fn tags_to_set(observed: &Tags, wanted: &Tags) -> Option<Tags> {
+/// All tags of an object that is this Service's alone, if they have to change: it lacks some of the wanted ones, or
+/// says that it belongs to another Service or cluster too, which was true before it was taken over. Other tags stay.
+pub(super) fn tags_of_own(observed: &Tags, wanted: &Tags) -> Option<Tags> {
+    let kept: Tags =
+        observed.iter().filter(|tag| wanted.contains(*tag) || !names::is_identity(tag)).cloned().collect();
+    let tags = &kept | wanted;
+    (!wanted.is_empty() && tags != *observed).then_some(tags)
+}
+
+/// All tags of an object that others use too, if it lacks some of the wanted ones.
+pub(super) fn tags_of_shared(observed: &Tags, wanted: &Tags) -> Option<Tags> {
     (!wanted.is_subset(observed)).then(|| observed | wanted)
 }

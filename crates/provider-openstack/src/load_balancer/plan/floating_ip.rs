@@ -5,7 +5,8 @@ use std::net::IpAddr;
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
 
-use super::draft::{Draft, tags_to_set};
+use super::draft::{Draft, tags_of_own};
+use crate::load_balancer::model::Tags;
 use crate::load_balancer::model::floating_ip::{FloatingIpGoal, FloatingIpSpec};
 use crate::load_balancer::model::observed::{ObservedFloatingIp, Ownership};
 use crate::load_balancer::model::tree::ReleaseTerms;
@@ -31,7 +32,7 @@ pub(super) struct VipPort {
 
 impl VipPort {
     fn carries(&self, floating_ip: &ObservedFloatingIp) -> bool {
-        floating_ip.port_id.is_some() && floating_ip.port_id.as_deref() == self.port.id()
+        is_on(floating_ip, self.port.id())
     }
 }
 
@@ -96,7 +97,7 @@ fn keep_or_swap(
             )),
         }
     }
-    tag(draft, attached, spec);
+    tag(draft, attached, &spec.tags);
 }
 
 /// Gives the VIP a floating IP: the asked-for one, the Service's own from before, or a new one.
@@ -137,7 +138,7 @@ fn attach(draft: &mut Draft, spec: &FloatingIpSpec, found: &ObservedFloatingIp, 
     let ObservedFloatingIp { id, address, .. } = found.clone();
     draft.step(Step::AttachFloatingIp { id, address, port: vip.port.clone() });
     draft.address = Some(found.address);
-    tag(draft, found, spec);
+    tag(draft, found, &spec.tags);
 }
 
 fn create(draft: &mut Draft, spec: &FloatingIpSpec, network_id: &str, vip: &VipPort) {
@@ -153,30 +154,28 @@ fn create(draft: &mut Draft, spec: &FloatingIpSpec, network_id: &str, vip: &VipP
 }
 
 /// Tags a floating IP that is ours; others are never marked as ours.
-fn tag(draft: &mut Draft, floating_ip: &ObservedFloatingIp, spec: &FloatingIpSpec) {
-    if let Some(tags) = tags_to_set(&floating_ip.tags, &spec.tags).filter(|_| floating_ip.ours) {
+fn tag(draft: &mut Draft, floating_ip: &ObservedFloatingIp, wanted: &Tags) {
+    if let Some(tags) = tags_of_own(&floating_ip.tags, wanted).filter(|_| floating_ip.ours) {
         draft.step(Step::TagFloatingIp { id: floating_ip.id.clone(), tags });
     }
 }
 
-/// Before the load balancer goes, and its port with it: marks the floating IPs on the port that are ours, because
-/// they can only be found by their tags afterwards.
-pub(super) fn mark_for_release(
+/// Before the load balancer goes, and its port with it: marks the floating IP on the port if it is ours, because it
+/// can only be found by its tags afterwards.
+pub(super) fn mark(
     draft: &mut Draft,
-    terms: &ReleaseTerms,
+    wanted: &Tags,
     candidates: &[ObservedFloatingIp],
     vip_port_id: Option<&str>,
 ) {
-    let on_vip = |candidate: &&ObservedFloatingIp| {
-        candidate.port_id.is_some() && candidate.port_id.as_deref() == vip_port_id
-    };
-    for floating_ip in
-        candidates.iter().filter(on_vip).filter(|candidate| candidate.ours && !terms.keep_floating_ip)
-    {
-        if let Some(tags) = tags_to_set(&floating_ip.tags, &terms.floating_ip_tags) {
-            draft.step(Step::TagFloatingIp { id: floating_ip.id.clone(), tags });
-        }
+    for attached in candidates.iter().filter(|candidate| is_on(candidate, vip_port_id)) {
+        tag(draft, attached, wanted);
     }
+}
+
+/// Whether a floating IP leads to a port that exists.
+pub(super) fn is_on(floating_ip: &ObservedFloatingIp, port_id: Option<&str>) -> bool {
+    port_id.is_some() && floating_ip.port_id.as_deref() == port_id
 }
 
 /// Deletes the floating IPs that are ours, after the load balancer: an address that is given up before its load

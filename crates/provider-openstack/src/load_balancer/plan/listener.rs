@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ipnet::IpNet;
 
-use super::draft::tags_to_set;
+use super::draft::tags_of_own;
 use crate::load_balancer::model::listener::{ListenerAttributes, ListenerSpec, MANAGED_HEADERS};
 use crate::load_balancer::model::observed::ObservedListener;
 use crate::load_balancer::step::ListenerChanges;
@@ -32,7 +32,7 @@ pub(super) fn changes(observed: &ObservedListener, wanted: &ListenerSpec, whole:
         tls_container_ref: tls_container_ref
             .clone()
             .filter(|_| whole || before.tls_container_ref != *tls_container_ref),
-        tags: tags_to_set(&observed.tags, &wanted.tags),
+        tags: tags_of_own(&observed.tags, &wanted.tags),
     }
 }
 

@@ -54,7 +54,7 @@ pub enum Then {
     Done,
     /// Octavia has to finish first; nothing more can be said before.
     WaitFor(Wait),
-    /// Nothing helps but what the failure says.
+    /// Nothing helps but what the failure says. Steps before it keep up what is there already.
     Blocked(Failure),
 }
 

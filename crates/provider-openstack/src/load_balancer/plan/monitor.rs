@@ -1,6 +1,6 @@
 //! What makes the health monitor of a pool the wanted one.
 
-use super::draft::{Draft, tags_to_set};
+use super::draft::{Draft, tags_of_own};
 use crate::load_balancer::model::monitor::{MonitorAttributes, MonitorSpec};
 use crate::load_balancer::model::observed::ObservedMonitor;
 use crate::load_balancer::step::{Handle, MonitorChanges, Step};
@@ -48,6 +48,6 @@ fn changes(observed: &ObservedMonitor, wanted: &MonitorSpec, whole: bool) -> Mon
         max_retries: number(before.max_retries, *max_retries),
         max_retries_down: number(before.max_retries_down, *max_retries_down),
         http: http.clone().filter(|_| whole || before.http != *http),
-        tags: tags_to_set(&observed.tags, &wanted.tags),
+        tags: tags_of_own(&observed.tags, &wanted.tags),
     }
 }

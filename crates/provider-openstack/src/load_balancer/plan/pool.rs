@@ -3,7 +3,7 @@
 use openstack_ccm_openstack_api::change::Change;
 use openstack_ccm_openstack_api::octavia::SessionPersistenceType;
 
-use super::draft::{Draft, tags_to_set};
+use super::draft::{Draft, tags_of_own};
 use super::{members, monitor};
 use crate::load_balancer::model::observed::ObservedPool;
 use crate::load_balancer::model::pool::PoolSpec;
@@ -51,7 +51,7 @@ fn changes(observed: &ObservedPool, wanted: &PoolSpec) -> PoolChanges {
             before.session_persistence.as_ref(),
             after.session_persistence.as_ref(),
         ),
-        tags: tags_to_set(&observed.tags, &wanted.tags),
+        tags: tags_of_own(&observed.tags, &wanted.tags),
     }
 }
 

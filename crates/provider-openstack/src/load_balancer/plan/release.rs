@@ -62,7 +62,9 @@ fn delete(
     below: &Children,
 ) -> Plan {
     let vip_port_id = load_balancer.vip_port_id.as_deref();
-    floating_ip::mark_for_release(&mut draft, terms, &observed.floating_ips, vip_port_id);
+    if !terms.keep_floating_ip {
+        floating_ip::mark(&mut draft, &terms.floating_ip_tags, &observed.floating_ips, vip_port_id);
+    }
     // In ERROR, Octavia refuses to delete the children one by one.
     let cascade = terms.cascade || load_balancer.status == ProvisioningStatus::Error;
     if !cascade {

@@ -4,9 +4,10 @@ use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
-use super::draft::{Draft, tags_to_set};
+use super::draft::{Draft, tags_of_own, tags_of_shared};
 use super::floating_ip::{self, VipPort};
 use super::{Plan, Wait, children, port};
+use crate::load_balancer::model::floating_ip::FloatingIpGoal;
 use crate::load_balancer::model::listener::ListenerKey;
 use crate::load_balancer::model::observed::{Children, Observed, ObservedLoadBalancer, Ownership};
 use crate::load_balancer::model::tree::{Desired, LoadBalancerSpec};
@@ -84,12 +85,10 @@ fn replace(mut draft: Draft, desired: &Desired, observed: &Observed, broken: &Ob
         REPLACED,
         format!("load balancer {} ({}) is in ERROR: it is deleted and made anew", broken.name, broken.id),
     ));
-    let vip = vip_port(broken);
-    let floating_ips = &observed.floating_ips;
-    floating_ip::serve(&mut draft, &desired.floating_ip, floating_ips, &VipPort { ..vip });
-    // Only what marks the floating IP is right now: it will be attached to the new port when that exists.
-    draft.steps.retain(|step| matches!(step, Step::TagFloatingIp { .. }));
-    draft.blocked = None;
+    if let FloatingIpGoal::External(spec) = &desired.floating_ip {
+        // It comes off when the port goes, and is attached again to the port of the next load balancer.
+        floating_ip::mark(&mut draft, &spec.tags, &observed.floating_ips, broken.vip_port_id.as_deref());
+    }
     draft.step(Step::DeleteLoadBalancer { id: broken.id.clone(), cascade: true });
     let mut anew = desired.load_balancer.clone();
     let same_subnet = anew.vip.subnet_id.is_some() && anew.vip.subnet_id == broken.vip_subnet_id;
@@ -117,9 +116,9 @@ fn obstacle_to_replacement(
     }
     let own_port = desired.load_balancer.vip.port_id.is_some()
         && desired.load_balancer.vip.port_id == broken.vip_port_id;
-    let on_vip = |id: &Option<String>| id.is_some() && *id == broken.vip_port_id;
-    let foreign =
-        observed.floating_ips.iter().find(|floating_ip| on_vip(&floating_ip.port_id) && !floating_ip.ours);
+    let vip_port_id = broken.vip_port_id.as_deref();
+    let mut on_vip = observed.floating_ips.iter().filter(|one| floating_ip::is_on(one, vip_port_id));
+    let foreign = on_vip.find(|floating_ip| !floating_ip.ours);
     foreign.filter(|_| !own_port).map(|foreign| {
         format!("has the floating IP {}, which is not this Service's and would be lost", foreign.address)
     })
@@ -149,7 +148,12 @@ fn converge(
     if let Some(wait) = children::pending(below) {
         return draft.wait(wait);
     }
-    if let Some(tags) = tags_to_set(&load_balancer.tags, &desired.load_balancer.tags) {
+    let wanted = &desired.load_balancer.tags;
+    let tags = match load_balancer.ownership {
+        Ownership::Sole => tags_of_own(&load_balancer.tags, wanted),
+        Ownership::Shared | Ownership::Guest => tags_of_shared(&load_balancer.tags, wanted),
+    };
+    if let Some(tags) = tags {
         draft.step(Step::TagLoadBalancer { id: load_balancer.id.clone(), tags });
     }
     for (key, wanted) in desired.listeners.iter().filter(|(key, _)| !conflicts.contains(key)) {

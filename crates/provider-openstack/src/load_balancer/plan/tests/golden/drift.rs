@@ -4,10 +4,11 @@ use insta::assert_snapshot;
 use openstack_ccm_openstack_api::octavia::{ListenerProtocol, SessionPersistenceType};
 
 use super::drift;
+use crate::load_balancer::model::Tags;
 use crate::load_balancer::model::observed::Ownership;
 use crate::load_balancer::plan::serve;
 use crate::load_balancer::plan::tests::cloud::Cloud;
-use crate::load_balancer::plan::tests::shape::{GENERATED_NAME, Shape, tcp};
+use crate::load_balancer::plan::tests::shape::{GENERATED_NAME, Kind, Shape, tcp};
 
 #[test]
 fn what_an_administrator_set_stays() {
@@ -143,4 +144,52 @@ fn untagged_listeners_of_an_administrator_stay() {
         cloud.children().listeners.push(foreign);
     });
     assert_snapshot!(plan, @"nothing to do");
+}
+
+#[test]
+fn what_is_taken_over_no_longer_says_that_it_is_somebody_elses() {
+    let plan = drift(&Shape::web(), |cloud| {
+        let foreign: Tags =
+            ["openstack-ccm-cluster=c0", "openstack-ccm-service=s0", "team-a"].map(str::to_owned).into();
+        cloud.load_balancer().tags = foreign.clone();
+        cloud.children().listeners[0].tags = foreign.clone();
+        cloud.children().pools[0].tags = foreign.clone();
+        cloud.observed.floating_ips[0].tags = foreign;
+    });
+    assert_snapshot!(plan, @"
+    tag floating IP fip-6: [kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1, team-a]
+    tag load balancer lb-1: [kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1, team-a]
+    update listener listener-5 (TCP:80): tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1, team-a]
+    update pool pool-2: tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1, team-a]
+    done
+    ");
+}
+
+#[test]
+fn the_tags_of_other_services_on_a_shared_load_balancer_stay() {
+    let plan = drift(&Shape::web(), |cloud| {
+        cloud.load_balancer().ownership = Ownership::Shared;
+        cloud.load_balancer().tags =
+            ["kube_service_c1_default_web2", "openstack-ccm-service=s2"].map(str::to_owned).into();
+    });
+    assert_snapshot!(plan, @"
+    tag load balancer lb-1: [kube_service_c1_default_web, kube_service_c1_default_web2, openstack-ccm-cluster=c1, openstack-ccm-service=s1, openstack-ccm-service=s2]
+    done
+    ");
+}
+
+#[test]
+fn a_pool_to_which_a_policy_redirects_is_left_when_it_is_replaced() {
+    let mut cloud = Cloud::serving(&Shape::web().desired());
+    let proxy = Shape::web().with(|shape| shape.ports[0].kind = Kind::Proxy).desired();
+    let old = cloud.children().pools[0].id.clone();
+    let listener = cloud.children().listeners[0].id.clone();
+    for _ in 0..3 {
+        cloud.apply(&serve(&proxy, &cloud.observed).steps[0]);
+        cloud.finish_pending();
+    }
+    // The policy shows as a use of the pool by a listener that has another default pool.
+    let pool = cloud.children().pools.iter_mut().find(|pool| pool.id == old).unwrap();
+    pool.used_by.insert(listener);
+    assert_snapshot!(serve(&proxy, &cloud.observed), @"nothing to do");
 }

@@ -108,3 +108,12 @@ fn a_broken_load_balancer_with_a_foreign_listener_is_left_to_an_administrator() 
     });
     assert_snapshot!(plan, @"blocked (unavailable): load balancer kube_service_c1_default_web (lb-1) is in ERROR and carries the listener listener_0_web (listener-5), which is not this Service's, so it is not replaced: have an administrator fail it over (openstack loadbalancer failover lb-1)");
 }
+
+#[test]
+fn a_broken_load_balancer_with_somebody_elses_floating_ip_is_left_to_an_administrator() {
+    let plan = drift(&Shape::web(), |cloud| {
+        cloud.load_balancer().status = ProvisioningStatus::Error;
+        cloud.observed.floating_ips[0].ours = false;
+    });
+    assert_snapshot!(plan, @"blocked (unavailable): load balancer kube_service_c1_default_web (lb-1) is in ERROR and has the floating IP 203.0.113.6, which is not this Service's and would be lost, so it is not replaced: have an administrator fail it over (openstack loadbalancer failover lb-1)");
+}
