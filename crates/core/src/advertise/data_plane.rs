@@ -101,6 +101,10 @@ impl Evidence {
         if self.windows {
             return Some(Cause::Windows);
         }
+        // Nothing runs on a node whose kubelet has not reported yet.
+        if self.kubelet.is_empty() {
+            return None;
+        }
         match Version::parse(&self.kubelet) {
             None => Some(Cause::UnknownVersion(self.kubelet.clone())),
             Some(version) if version < FIRST_FIT_KUBELET => Some(Cause::OldKubelet(self.kubelet.clone())),
@@ -259,6 +263,7 @@ mod tests {
     #[case::new_kubelet("v1.30.0", "linux", &[], &[], None)]
     #[case::old_kubelet("v1.29.15", "linux", &[], &[], Some("old_kubelet"))]
     #[case::odd_kubelet("unknown", "linux", &[], &[], Some("unknown_kubelet_version"))]
+    #[case::kubelet_not_reported_yet("", "", &[], &[], None)]
     #[case::windows("v1.36.0", "windows", &[], &[], Some("windows"))]
     #[case::ovn("v1.36.0", "linux", &["k8s.ovn.org/node-subnets"], &[], Some("service_proxy_replacement"))]
     #[case::kube_ovn("v1.36.0", "linux", &["ovn.kubernetes.io/allocated"], &[], Some("service_proxy_replacement"))]
