@@ -1,0 +1,117 @@
+"""What Neutron's agents would do, on this machine: routers with floating IPs, and the security groups of VIPs.
+
+Reads Neutron once a second (as admin) and keeps
+  qrouter-<id>   a namespace for each router: its interfaces, its gateway, one DNAT/SNAT pair for each floating IP
+  amp-<id>       nftables input rules from the security groups of the amphora's port (allowed_cidrs end up there)
+External networks are bridges in the fabric namespace like all others: plug a "client on the internet" with `state.plug`.
+"""
+import ipaddress
+import os
+import subprocess
+import sys
+import time
+import traceback
+
+import openstack
+
+from local_amphora import state
+
+done = {}
+
+
+def nft(netns, rules):
+    if done.get(netns) == rules:
+        return
+    p = subprocess.run(['ip', 'netns', 'exec', netns, 'nft', '-f', '-'], input=rules, capture_output=True, text=True)
+    if p.returncode:
+        raise RuntimeError(p.stderr + rules)
+    done[netns] = rules
+
+
+def router(n, r, ports, subnets, fips):
+    ns = 'qrouter-' + r.id
+    fresh = not os.path.exists('/run/netns/' + ns)
+    state.ensure_netns(ns)
+    if fresh:
+        done.pop(ns, None)
+        state.run('sysctl', '-qw', 'net.ipv4.ip_forward=1', 'net.ipv6.conf.all.forwarding=1',
+                  'net.ipv4.conf.all.rp_filter=0', netns=ns)
+    gateway = None
+    for p in ports:
+        outer = p.device_owner == 'network:router_gateway'
+        name = ('qg-' if outer else 'qr-') + p.id[:11]
+        state.plug(ns, name, p.network_id, mac=p.mac_address)
+        want = {'%s/%d' % (f['ip_address'], ipaddress.ip_network(subnets[f['subnet_id']].cidr).prefixlen) for f in p.fixed_ips}
+        if outer:
+            gateway = (name, p.fixed_ips[0]['ip_address'])
+            want |= {f.floating_ip_address + '/32' for f in fips if f.port_id}
+        key = (ns, name)
+        have = done.get(key, set()) if not fresh else set()
+        for a in want - have:
+            state.run('ip', 'addr', 'replace', a, 'dev', name, netns=ns)
+        for a in have - want:
+            state.run('ip', 'addr', 'del', a, 'dev', name, netns=ns, check=False)
+        done[key] = want
+    for route in r.routes or ():
+        state.run('ip', 'route', 'replace', route['destination'], 'via', route['nexthop'], netns=ns, check=False)
+    pre = post = ''
+    for f in fips:
+        if f.port_id and gateway:
+            pre += '    ip daddr %s dnat to %s\n' % (f.floating_ip_address, f.fixed_ip_address)
+            post += '    oifname "%s" ip saddr %s snat to %s\n' % (gateway[0], f.fixed_ip_address, f.floating_ip_address)
+    if gateway:
+        # As the L3 agent does: out to the world with the router's address, and a connection from inside to a
+        # floating IP comes back in with the router's own external address as its source.
+        post += '    oifname "%s" snat to %s\n' % gateway
+        post += '    iifname != "%s" ct status dnat snat to %s\n' % gateway
+    nft(ns, 'table ip nat\ndelete table ip nat\ntable ip nat {\n  chain pre { type nat hook prerouting priority -100;\n' + pre
+        + '  }\n  chain post { type nat hook postrouting priority 100;\n' + post + '  }\n}\n')
+
+
+def vip_rules(groups, group_ids):
+    text = ''
+    for g in group_ids:
+        for rule in groups.get(g, ()):
+            if rule['direction'] != 'ingress' or rule.get('remote_group_id'):
+                continue
+            match = ''
+            if rule.get('remote_ip_prefix'):
+                match += '%s saddr %s ' % ('ip' if rule['ethertype'] == 'IPv4' else 'ip6', rule['remote_ip_prefix'])
+            else:
+                match += 'meta nfproto %s ' % rule['ethertype'].lower()
+            if rule.get('protocol') in ('tcp', 'udp', 'sctp') and rule.get('port_range_min'):
+                match += '%s dport %d-%d ' % (rule['protocol'], rule['port_range_min'], rule['port_range_max'])
+            elif rule.get('protocol'):
+                match += 'meta l4proto %s ' % rule['protocol']
+            text += '    ' + match + 'accept\n'
+    return ('table inet sg\ndelete table inet sg\ntable inet sg {\n  chain in { type filter hook input priority 0; policy drop;\n'
+            '    iifname "lo" accept\n    ct state established,related accept\n    meta l4proto { icmp, ipv6-icmp } accept\n' + text + '  }\n}\n')
+
+
+def sync(n):
+    subnets = {s.id: s for s in n.subnets()}
+    fips = list(n.ips())
+    routers = {r.id: r for r in n.routers()}
+    ports = list(n.ports())
+    for r in routers.values():
+        router(n, r, [p for p in ports if p.device_id == r.id], subnets, [f for f in fips if f.router_id == r.id])
+    for name in os.listdir('/run/netns'):
+        if name.startswith('qrouter-') and name[8:] not in routers:
+            state.run('ip', 'netns', 'del', name, check=False)
+    groups = {g.id: g.security_group_rules for g in n.security_groups()}
+    for p in ports:
+        if p.name.startswith('octavia-lb-vrrp-'):
+            ns = 'amp-' + p.name[len('octavia-lb-vrrp-'):]
+            if os.path.exists('/run/netns/' + ns):
+                nft(ns, vip_rules(groups, p.security_group_ids))
+
+
+def main():
+    cloud = openstack.connect(cloud='admin')
+    interval = float(sys.argv[1]) if len(sys.argv) > 1 else 1.0
+    while True:
+        try:
+            sync(cloud.network)
+        except Exception:
+            traceback.print_exc()
+        time.sleep(interval)

@@ -1,0 +1,30 @@
+"""Gunicorn's configuration for every API; E2E_SERVICE says which one."""
+import os
+import sys
+
+STATE, VENV = '@STATE@', '@VENV@'
+name = os.environ['E2E_SERVICE']
+# Name: port, application, arguments, environment.
+port, wsgi_app, arguments, environment = {
+    'keystone': (5000, 'keystone.wsgi.api:application', [],
+                 {'OS_KEYSTONE_CONFIG_FILES': STATE + '/etc/keystone/keystone.conf'}),
+    'neutron': (9696, 'neutron.wsgi.api:application', [],
+                {'OS_NEUTRON_CONFIG_DIR': STATE + '/etc/neutron', 'OS_NEUTRON_CONFIG_FILES': 'neutron.conf;ml2.ini'}),
+    'octavia': (9876, 'octavia.wsgi.api:application',
+                ['--config-file', STATE + '/etc/octavia/octavia.conf', '--log-file', STATE + '/log/octavia-api.log'], {}),
+    'barbican': (9311, 'barbican_application:application', [], {'HOME': STATE + '/etc'}),
+}[name]
+bind = '127.0.0.1:%d' % port
+workers = 1
+worker_class = 'gthread'
+threads = 6
+keepalive = 75
+timeout = 120
+graceful_timeout = 3
+pythonpath = STATE + '/etc'
+accesslog = STATE + '/log/%s.access.log' % name
+access_log_format = '%(t)s "%(m)s %(U)s?%(q)s" %(s)s %(b)s %(M)sms'
+worker_tmp_dir = '/dev/shm'
+os.environ.update(environment)
+# The services read their own options from here.
+sys.argv = [name] + arguments

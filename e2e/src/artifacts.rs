@@ -1,0 +1,212 @@
+//! What the worlds run: programs built from pinned Go modules, OpenStack from PyPI, the drivers for Octavia.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Context as _, Result};
+
+use crate::cache::{Cache, Key};
+use crate::process::{run, run_logged};
+use crate::report::say;
+
+/// A minor version of Kubernetes that is built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Minor {
+    /// The field `ipMode` does not exist.
+    V1_28,
+    /// Alpha: the gate is off unless it is switched on.
+    V1_29,
+    /// The field is always there.
+    V1_36,
+}
+
+impl Minor {
+    /// Such as `1.36`.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::V1_28 => "1.28",
+            Self::V1_29 => "1.29",
+            Self::V1_36 => "1.36",
+        }
+    }
+
+    /// A version of a kubelet of this minor.
+    pub fn kubelet_version(self) -> &'static str {
+        match self {
+            Self::V1_28 => "v1.28.15",
+            Self::V1_29 => "v1.29.15",
+            Self::V1_36 => "v1.36.3",
+        }
+    }
+}
+
+/// Where sources of this package are.
+pub fn source(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// Where built and installed things are.
+#[derive(Clone)]
+pub struct Artifacts {
+    cache: Cache,
+}
+
+impl Artifacts {
+    /// The artifacts of this machine.
+    pub fn new(cache: Cache) -> Self {
+        Self { cache }
+    }
+
+    /// The cache they are in.
+    pub fn cache(&self) -> &Cache {
+        &self.cache
+    }
+
+    /// etcd.
+    ///
+    /// # Errors
+    /// It cannot be built.
+    pub fn etcd(&self) -> Result<PathBuf> {
+        self.go("etcd", &source("tools/etcd"), &[], "-s -w", &[("etcd", "go.etcd.io/etcd/server/v3")])
+            .map(|folder| folder.join("etcd"))
+    }
+
+    /// A program of Kubernetes: `kube-apiserver` or `kube-proxy`.
+    ///
+    /// # Errors
+    /// It cannot be built.
+    pub fn kubernetes(&self, minor: Minor, program: &str) -> Result<PathBuf> {
+        let module = source(&format!("tools/kubernetes-{}", minor.text()));
+        // 1.30 and older have the SDKs of clouds in their tree.
+        let tags: &[&str] = if minor == Minor::V1_36 { &[] } else { &["-tags", "providerless"] };
+        let version = pinned_version(&module, "k8s.io/kubernetes")?;
+        let package = format!("k8s.io/kubernetes/cmd/{program}");
+        let name = format!("{program}-{}", minor.text());
+        let folder =
+            self.go(&name, &module, tags, &version_flags(&version), &[(program, package.as_str())])?;
+        Ok(folder.join(program))
+    }
+
+    fn go(
+        &self,
+        name: &str,
+        module: &Path,
+        tags: &[&str],
+        linker: &str,
+        commands: &[(&str, &str)],
+    ) -> Result<PathBuf> {
+        let compiler = run(Command::new("go").arg("version"))?;
+        let key = Key::of(&[&compiler, linker, &tags.join(" ")])
+            .file(&module.join("go.mod"))?
+            .file(&module.join("go.sum"))?;
+        self.cache.entry(name, &key, |folder| {
+            let began = Instant::now();
+            for (program, package) in commands {
+                let mut build = Command::new("nice");
+                build.args(["go", "build"]).args(tags).args([
+                    "-trimpath",
+                    "-buildvcs=false",
+                    "-ldflags",
+                    linker,
+                ]);
+                build
+                    .arg("-o")
+                    .arg(folder.join(program))
+                    .arg(package)
+                    .current_dir(module)
+                    .env("CGO_ENABLED", "0");
+                run_logged(&folder.with_extension("log"), &mut build)?;
+            }
+            say(&format!("built {name} in {} s", began.elapsed().as_secs()));
+            Ok(())
+        })
+    }
+
+    /// The virtual environment with the OpenStack services.
+    ///
+    /// # Errors
+    /// It cannot be installed.
+    pub fn openstack(&self) -> Result<PathBuf> {
+        let python = run(Command::new("python3").arg("--version"))?;
+        let key = Key::of(&[&python])
+            .file(&source("octavia/requirements.txt"))?
+            .file(&source("octavia/constraints.txt"))?;
+        self.cache.entry("openstack", &key, |folder| {
+            let began = Instant::now();
+            let log = folder.with_extension("log");
+            run_logged(&log, Command::new("python3").args(["-m", "venv"]).arg(folder))?;
+            let pip = folder.join("bin/pip");
+            run_logged(
+                &log,
+                Command::new(&pip).args(["install", "-q", "-U", "pip>=24", "wheel", "setuptools<81"]),
+            )?;
+            let mut install = Command::new(&pip);
+            install.args(["install", "-q", "-c"]).arg(source("octavia/constraints.txt"));
+            run_logged(&log, install.arg("-r").arg(source("octavia/requirements.txt")))?;
+            say(&format!("installed OpenStack in {} s", began.elapsed().as_secs()));
+            Ok(())
+        })
+    }
+
+    /// The folder for `PYTHONPATH` with the drivers that make amphorae local processes.
+    ///
+    /// # Errors
+    /// They cannot be installed.
+    pub fn drivers(&self) -> Result<PathBuf> {
+        let environment = self.openstack()?;
+        let key =
+            Key::of(&[]).file(&source("octavia/pyproject.toml"))?.file(&source("octavia/local_amphora"))?;
+        self.cache.entry("drivers", &key, |folder| {
+            // pip leaves files of the build in the source.
+            let copy = folder.join("source");
+            run(Command::new("cp").arg("-r").arg(source("octavia")).arg(&copy))?;
+            let mut install = Command::new(environment.join("bin/pip"));
+            install
+                .args(["install", "-q", "--no-deps", "--no-build-isolation", "--target"])
+                .arg(folder)
+                .arg(copy);
+            run_logged(&folder.with_extension("log"), &mut install)
+        })
+    }
+}
+
+/// What `/version` and `--version` answer.
+fn version_flags(version: &str) -> String {
+    let minor = version.split('.').nth(1).unwrap_or_default();
+    let packages = ["k8s.io/component-base/version", "k8s.io/client-go/pkg/version"];
+    packages.iter().fold("-s -w".to_owned(), |flags, package| {
+        let commit = "0".repeat(40);
+        flags
+            + &format!(
+                " -X {package}.gitVersion={version} -X {package}.gitMajor=1 -X {package}.gitMinor={minor}"
+            )
+            + &format!(" -X {package}.gitCommit={commit} -X {package}.gitTreeState=clean")
+            + &format!(" -X {package}.buildDate=2026-01-01T00:00:00Z")
+    })
+}
+
+/// The version that a go.mod requires of a module.
+fn pinned_version(module: &Path, dependency: &str) -> Result<String> {
+    let file = module.join("go.mod");
+    let text =
+        std::fs::read_to_string(&file).with_context(|| format!("{} cannot be read", file.display()))?;
+    text.lines()
+        .map(|line| line.trim().trim_start_matches("require "))
+        .find_map(|line| line.strip_prefix(dependency)?.strip_prefix(" v"))
+        .map(|version| format!("v{}", version.split_whitespace().next().unwrap_or_default()))
+        .with_context(|| format!("{} does not require {dependency}", file.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_come_from_the_pinned_modules() {
+        for minor in [Minor::V1_28, Minor::V1_29, Minor::V1_36] {
+            let module = source(&format!("tools/kubernetes-{}", minor.text()));
+            assert_eq!(pinned_version(&module, "k8s.io/kubernetes").unwrap(), minor.kubelet_version());
+        }
+    }
+}

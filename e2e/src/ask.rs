@@ -1,0 +1,158 @@
+//! One HTTP request from a network namespace, with a precise account of what happened.
+//!
+//! The program runs itself inside the namespace (`ip netns exec n1-client openstack-ccm-e2e ask ...`), so nothing but
+//! this file decides what counts as refused, closed or answered.
+
+use std::fmt;
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::{TcpStream, ToSocketAddrs as _};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use serde_json::{Value, json};
+
+use crate::process::run;
+use crate::world::in_namespace;
+
+/// Longest wait for a connection, and then for an answer.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// What happened to a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// A status line and a body came back.
+    Answered {
+        /// Status code of HTTP.
+        status: u16,
+        /// The body without the end of its last line.
+        body: String,
+    },
+    /// The connection was refused.
+    Refused,
+    /// The connection was made, then closed or reset without an answer.
+    Closed,
+    /// Nothing came back in time.
+    TimedOut,
+    /// The name does not resolve, or the address cannot be reached.
+    Unreachable(String),
+}
+
+impl Outcome {
+    /// The client's address as the ingress saw it, if the ingress answered.
+    pub fn client(&self) -> Option<&str> {
+        match self {
+            Self::Answered { status: 200, body } => {
+                body.split_whitespace().find_map(|word| word.strip_prefix("client="))
+            }
+            Self::Answered { .. } | Self::Refused | Self::Closed | Self::TimedOut | Self::Unreachable(_) => {
+                None
+            }
+        }
+    }
+
+    /// The pod that answered.
+    pub fn pod(&self) -> Option<&str> {
+        match self {
+            Self::Answered { body, .. } => body.split_whitespace().find_map(|word| word.strip_prefix("pod=")),
+            Self::Refused | Self::Closed | Self::TimedOut | Self::Unreachable(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Answered { status, body } => write!(formatter, "{status} {body}"),
+            Self::Refused => formatter.write_str("refused"),
+            Self::Closed => formatter.write_str("closed without an answer"),
+            Self::TimedOut => formatter.write_str("timed out"),
+            Self::Unreachable(reason) => write!(formatter, "unreachable: {reason}"),
+        }
+    }
+}
+
+/// Asks `http://host:port/` from a namespace.
+///
+/// # Errors
+/// The request could not even be started.
+pub fn from_namespace(namespace: &str, host: &str, port: u16) -> Result<Outcome> {
+    let this = std::env::current_exe()?;
+    let text = run(in_namespace(namespace, this).args(["ask", host, &port.to_string()]))?;
+    let value: Value =
+        serde_json::from_str(&text).with_context(|| format!("no account of the request: {text}"))?;
+    let word = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
+    Ok(match word("outcome").as_str() {
+        "answered" => {
+            let status = value["status"].as_u64().and_then(|status| u16::try_from(status).ok());
+            Outcome::Answered { status: status.unwrap_or_default(), body: word("body") }
+        }
+        "refused" => Outcome::Refused,
+        "closed" => Outcome::Closed,
+        "timed-out" => Outcome::TimedOut,
+        "unreachable" => Outcome::Unreachable(word("reason")),
+        other => bail!("no account of the request: {other}"),
+    })
+}
+
+/// The other end of [`from_namespace`]: asks, and describes the outcome as JSON.
+pub fn account(host: &str, port: u16) -> Value {
+    match ask(host, port) {
+        Outcome::Answered { status, body } => json!({"outcome": "answered", "status": status, "body": body}),
+        Outcome::Refused => json!({"outcome": "refused"}),
+        Outcome::Closed => json!({"outcome": "closed"}),
+        Outcome::TimedOut => json!({"outcome": "timed-out"}),
+        Outcome::Unreachable(reason) => json!({"outcome": "unreachable", "reason": reason}),
+    }
+}
+
+/// Asks from where this process is.
+pub fn ask(host: &str, port: u16) -> Outcome {
+    let address = match (host, port).to_socket_addrs().map(|mut addresses| addresses.next()) {
+        Ok(Some(address)) => address,
+        Ok(None) => return Outcome::Unreachable("the name has no address".into()),
+        Err(error) => return Outcome::Unreachable(error.to_string()),
+    };
+    exchange(host, &address).unwrap_or_else(|error| match error.kind() {
+        ErrorKind::ConnectionRefused => Outcome::Refused,
+        ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::ConnectionAborted => Outcome::Closed,
+        ErrorKind::TimedOut | ErrorKind::WouldBlock => Outcome::TimedOut,
+        _ => Outcome::Unreachable(error.to_string()),
+    })
+}
+
+fn exchange(host: &str, address: &std::net::SocketAddr) -> std::io::Result<Outcome> {
+    let mut stream = TcpStream::connect_timeout(address, PATIENCE)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.write_all(format!("GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").as_bytes())?;
+    let mut bytes = Vec::new();
+    let end = stream.read_to_end(&mut bytes);
+    if bytes.is_empty() {
+        end?;
+        return Ok(Outcome::Closed);
+    }
+    Ok(parse(&String::from_utf8_lossy(&bytes)))
+}
+
+fn parse(text: &str) -> Outcome {
+    let status = text.split_whitespace().nth(1).and_then(|word| word.parse().ok()).unwrap_or_default();
+    let body = text.split_once("\r\n\r\n").map_or("", |(_, body)| body).trim_end().to_owned();
+    Outcome::Answered { status, body }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_tells_client_and_pod() {
+        let outcome =
+            parse("HTTP/1.1 200 OK\r\nServer: x\r\n\r\npod=n1-ingress client=192.0.2.1 peer=10.0.0.1\n");
+        assert_eq!(outcome.client(), Some("192.0.2.1"));
+        assert_eq!(outcome.pod(), Some("n1-ingress"));
+    }
+
+    #[test]
+    fn an_error_page_has_no_client() {
+        assert_eq!(parse("HTTP/1.1 400 Bad Request\r\n\r\nclient=1.2.3.4").client(), None);
+    }
+}

@@ -1,0 +1,161 @@
+//! The program under test, as a cluster runs it: with a token of its ServiceAccount and a cloud.conf.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::kubernetes::authorization::controller_token;
+use crate::kubernetes::server::ControlPlane;
+use crate::network::Networks;
+use crate::openstack::api::KEYSTONE;
+use crate::process::Daemon;
+use crate::wait::until;
+
+/// The name of the cluster, part of the name of every cloud object.
+pub const CLUSTER_NAME: &str = "e2e";
+/// Where it answers about its health and metrics.
+const PORT: u16 = 10258;
+
+/// What is needed to start it, again and again.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    program: PathBuf,
+    kubeconfig: PathBuf,
+    cloud_config: PathBuf,
+    folder: PathBuf,
+    /// Further flags.
+    pub flags: Vec<String>,
+}
+
+impl Launch {
+    /// Makes ServiceAccount, rights and configuration for a cluster.
+    ///
+    /// # Errors
+    /// The server refuses, or a file cannot be written.
+    pub fn prepare(plane: &ControlPlane, networks: &Networks, program: &Path) -> Result<Self> {
+        let token = controller_token(&plane.api)?;
+        let kubeconfig = plane.pki.kubeconfig("controller", &format!("token: {token}"))?;
+        let cloud_config = plane.folder().join("cloud.conf");
+        std::fs::write(&cloud_config, configuration(networks, ""))?;
+        let folder = plane.folder().to_owned();
+        Ok(Self { program: program.to_owned(), kubeconfig, cloud_config, folder, flags: Vec::new() })
+    }
+
+    /// Adds lines to the section `[LoadBalancer]`.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn load_balancer_settings(&mut self, networks: &Networks, lines: &str) -> Result<()> {
+        Ok(std::fs::write(&self.cloud_config, configuration(networks, lines))?)
+    }
+
+    /// Starts the controller and waits until it works.
+    ///
+    /// # Errors
+    /// It ended or does not become ready.
+    pub fn start(&self) -> Result<Controller> {
+        let mut controller = Controller { daemon: self.spawn()? };
+        until("openstack-ccm is ready", Duration::from_secs(60), || {
+            controller.daemon.check()?;
+            let answer = controller.ask("/readyz")?;
+            ensure!(answer.0 == 200, "{} {}", answer.0, answer.1);
+            Ok(())
+        })?;
+        Ok(controller)
+    }
+
+    /// Starts the controller and does not wait.
+    ///
+    /// # Errors
+    /// The program does not exist.
+    pub fn start_at_once(&self) -> Result<Controller> {
+        Ok(Controller { daemon: self.spawn()? })
+    }
+
+    fn spawn(&self) -> Result<Daemon> {
+        let mut command = Command::new(&self.program);
+        command.arg(format!("--kubeconfig={}", self.kubeconfig.display()));
+        command.arg(format!("--cloud-config={}", self.cloud_config.display()));
+        command.arg(format!("--cluster-name={CLUSTER_NAME}"));
+        command.args(["--controllers=service", "--bind-address=127.0.0.1", "--leader-elect=true", "--v=4"]);
+        // A leader that was killed must not keep the others waiting for longer than a scenario is patient.
+        command.args(["--leader-elect-lease-duration=5s", "--leader-elect-renew-deadline=4s"]);
+        command.args(["--leader-elect-retry-period=1s"]).args(&self.flags).env("RUST_BACKTRACE", "1");
+        Daemon::start("openstack-ccm", &self.folder, &mut command)
+    }
+
+    /// The log of all controllers started with this.
+    pub fn log(&self) -> PathBuf {
+        self.folder.join("openstack-ccm.log")
+    }
+}
+
+/// A running controller.
+pub struct Controller {
+    daemon: Daemon,
+}
+
+impl Controller {
+    fn ask(&self, path: &str) -> Result<(u16, String)> {
+        let client = reqwest::blocking::Client::builder()
+            .danger_accept_invalid_certs(true)
+            .timeout(Duration::from_secs(10))
+            .build()?;
+        let response = client.get(format!("https://127.0.0.1:{PORT}{path}")).send()?;
+        Ok((response.status().as_u16(), response.text()?))
+    }
+
+    /// Lines of the metrics that begin with a name.
+    ///
+    /// # Errors
+    /// The endpoint does not answer.
+    pub fn metrics(&self, name: &str) -> Result<Vec<String>> {
+        let (_, text) = self.ask("/metrics")?;
+        Ok(text.lines().filter(|line| line.starts_with(name)).map(str::to_owned).collect())
+    }
+
+    /// Fails when it has ended.
+    ///
+    /// # Errors
+    /// It has ended.
+    pub fn check(&mut self) -> Result<()> {
+        self.daemon.check()
+    }
+
+    /// Ends it as a cluster does.
+    ///
+    /// # Errors
+    /// It cannot be waited for.
+    pub fn stop(self) -> Result<()> {
+        self.daemon.stop()
+    }
+
+    /// Ends it as a broken machine does.
+    ///
+    /// # Errors
+    /// It cannot be waited for.
+    pub fn kill(self) -> Result<()> {
+        self.daemon.kill()
+    }
+}
+
+fn configuration(networks: &Networks, lines: &str) -> String {
+    format!(
+        "[Global]\nauth-url = {KEYSTONE}\nusername = demo\npassword = e2e\ntenant-name = demo\ndomain-name = Default\n\
+         region = RegionOne\n\n[LoadBalancer]\nsubnet-id = {}\nfloating-network-id = {}\n{lines}\n",
+        networks.cluster_subnet, networks.public
+    )
+}
+
+/// The program that was built with this one.
+///
+/// # Errors
+/// It is not there.
+pub fn program() -> Result<PathBuf> {
+    let this = std::env::current_exe()?;
+    let program = this.parent().context("no folder of programs")?.join("openstack-ccm");
+    ensure!(program.exists(), "{} is not built", program.display());
+    Ok(program)
+}

@@ -1,0 +1,79 @@
+//! What a failed case leaves for the one who looks into it.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::kubernetes::proxy::all_rules;
+use crate::network::NODES;
+use crate::process::{last_lines, run};
+use crate::report::say;
+use crate::stage::Stage;
+
+/// Objects of Kubernetes that are kept.
+const OBJECTS: [(&str, &str); 5] = [
+    ("services", "/api/v1/services"),
+    ("nodes", "/api/v1/nodes"),
+    ("endpointslices", "/apis/discovery.k8s.io/v1/endpointslices"),
+    ("events", "/apis/events.k8s.io/v1/events"),
+    ("leases", "/apis/coordination.k8s.io/v1/leases"),
+];
+/// Objects of OpenStack that are kept.
+const CLOUD_OBJECTS: [(&str, &str, &str); 6] = [
+    ("loadbalancers", "load-balancer", "/v2/lbaas/loadbalancers"),
+    ("listeners", "load-balancer", "/v2/lbaas/listeners"),
+    ("pools", "load-balancer", "/v2/lbaas/pools"),
+    ("floatingips", "network", "/v2.0/floatingips"),
+    ("ports", "network", "/v2.0/ports"),
+    ("security-groups", "network", "/v2.0/security-groups"),
+];
+
+/// Writes rules, objects and logs into a folder, prints the lines that matter, and returns the folder's path.
+pub fn keep(stage: &Stage, folder: &Path) -> String {
+    let path = folder.display().to_string();
+    if let Err(error) = std::fs::create_dir_all(folder) {
+        return format!("none, {path} cannot be made: {error}");
+    }
+    // Evidence is collected as far as it can be had: the failure itself matters more than a missing file.
+    let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).ok();
+    for place in NODES {
+        write(&format!("rules-{}.txt", place.name()), &all_rules(place));
+    }
+    for (name, service, request) in CLOUD_OBJECTS {
+        let text = stage
+            .cloud
+            .user
+            .get(service, request)
+            .map_or_else(|error| format!("{error:#}"), |value| format!("{value:#}"));
+        write(&format!("openstack-{name}.json"), &text);
+    }
+    if let Some(cluster) = &stage.cluster {
+        for (name, request) in OBJECTS {
+            let answer = cluster.plane.api.get(request);
+            let text = answer.map_or_else(|error| format!("{error:#}"), |value| format!("{value:#}"));
+            write(&format!("kubernetes-{name}.json"), &text);
+        }
+        copy(cluster.plane.folder(), folder, "cluster-logs", "*.log");
+        say_lines_that_matter(&cluster.launch.log());
+    }
+    copy(&stage.cloud.folders.logs(), folder, "openstack-logs", "*");
+    copy(&stage.cloud.folders.state.join("state/octavia"), folder, "amphorae", "*");
+    if let Some(line) = stage.ingress.last_broken_header() {
+        say(&format!("    nginx: {line}"));
+    }
+    path
+}
+
+fn copy(from: &Path, folder: &Path, name: &str, pattern: &str) {
+    let script = "mkdir -p \"$2\" && cp -r \"$1\"/$3 \"$2\"/";
+    // As above: what cannot be copied is left out.
+    run(Command::new("bash").args(["-c", script, "copy"]).arg(from).arg(folder.join(name)).arg(pattern)).ok();
+}
+
+fn say_lines_that_matter(log: &Path) {
+    let text = last_lines(log, 400);
+    let matter = |line: &&str| line.contains("WARN") || line.contains("ERROR") || line.contains("panicked");
+    let lines: Vec<&str> = text.lines().filter(matter).collect();
+    for line in &lines[lines.len().saturating_sub(8)..] {
+        say(&format!("    openstack-ccm: {line}"));
+    }
+}

@@ -1,0 +1,157 @@
+//! Calls to the API server as a test makes them: raw JSON, as the administrator.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use reqwest::blocking::Client;
+use reqwest::{Certificate, Identity, Method};
+use serde_json::{Value, json};
+
+use super::pki::{Pki, server_url};
+use crate::answer::Answer;
+
+/// The namespace of the Services of all scenarios.
+pub const NAMESPACE: &str = "default";
+
+/// A client with all rights.
+#[derive(Clone)]
+pub struct Kubernetes {
+    http: Client,
+}
+
+impl Kubernetes {
+    /// A client with the administrator's certificate. Nothing is asked yet.
+    ///
+    /// # Errors
+    /// The certificate cannot be read.
+    pub fn administrator(pki: &Pki) -> Result<Self> {
+        let mut identity = std::fs::read(pki.file("admin.crt"))?;
+        identity.extend(std::fs::read(pki.file("admin.key"))?);
+        let http = Client::builder()
+            .use_rustls_tls()
+            .tls_built_in_root_certs(false)
+            .add_root_certificate(Certificate::from_pem(&std::fs::read(pki.file("ca.crt"))?)?)
+            .identity(Identity::from_pem(&identity)?)
+            .timeout(Duration::from_secs(30))
+            // A server that is replaced leaves dead connections behind.
+            .pool_max_idle_per_host(0)
+            .build()?;
+        Ok(Self { http })
+    }
+
+    fn call(&self, method: Method, path: &str, body: Option<(&str, &Value)>) -> Result<Answer> {
+        let request = format!("{method} {path}");
+        let mut builder = self.http.request(method, format!("{}{path}", server_url()));
+        if let Some((kind, body)) = body {
+            builder = builder.header("Content-Type", kind).body(body.to_string());
+        }
+        let response = builder.send().with_context(|| request.clone())?;
+        Answer::read(request, response)
+    }
+
+    /// GET, whatever the answer.
+    ///
+    /// # Errors
+    /// The server cannot be reached.
+    pub fn raw(&self, path: &str) -> Result<Answer> {
+        self.call(Method::GET, path, None)
+    }
+
+    /// GET of an object.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses.
+    pub fn get(&self, path: &str) -> Result<Value> {
+        self.raw(path)?.success()
+    }
+
+    /// POST.
+    ///
+    /// # Errors
+    /// As for [`Kubernetes::get`].
+    pub fn create(&self, path: &str, object: &Value) -> Result<Value> {
+        self.call(Method::POST, path, Some(("application/json", object)))?.success()
+    }
+
+    /// POST of an object that may be there already.
+    ///
+    /// # Errors
+    /// As for [`Kubernetes::get`].
+    pub fn ensure(&self, path: &str, object: &Value) -> Result<()> {
+        let answer = self.call(Method::POST, path, Some(("application/json", object)))?;
+        if answer.status == 409 { Ok(()) } else { answer.success().map(drop) }
+    }
+
+    /// A merge patch.
+    ///
+    /// # Errors
+    /// As for [`Kubernetes::get`].
+    pub fn patch(&self, path: &str, change: &Value) -> Result<Value> {
+        self.call(Method::PATCH, path, Some(("application/merge-patch+json", change)))?.success()
+    }
+
+    /// DELETE; an object that is not there is fine.
+    ///
+    /// # Errors
+    /// As for [`Kubernetes::get`].
+    pub fn delete(&self, path: &str) -> Result<()> {
+        let answer = self.call(Method::DELETE, path, None)?;
+        if answer.status == 404 { Ok(()) } else { answer.success().map(drop) }
+    }
+
+    /// The path of a Service.
+    pub fn service_path(name: &str) -> String {
+        format!("/api/v1/namespaces/{NAMESPACE}/services/{name}")
+    }
+
+    /// A Service.
+    ///
+    /// # Errors
+    /// It is not there.
+    pub fn service(&self, name: &str) -> Result<Value> {
+        self.get(&Self::service_path(name))
+    }
+
+    /// Fails unless the object is gone.
+    ///
+    /// # Errors
+    /// It is still there.
+    pub fn gone(&self, path: &str) -> Result<()> {
+        let answer = self.raw(path)?;
+        if answer.status == 404 {
+            return Ok(());
+        }
+        let finalizers = &answer.body["metadata"]["finalizers"];
+        bail!("{path} is still there ({}), finalizers {finalizers}", answer.status)
+    }
+
+    /// What the status of a Service lists.
+    ///
+    /// # Errors
+    /// The Service is not there.
+    pub fn ingress(&self, name: &str) -> Result<Value> {
+        Ok(self.service(name)?["status"]["loadBalancer"]["ingress"].clone())
+    }
+
+    /// Writes a status as somebody else would.
+    ///
+    /// # Errors
+    /// As for [`Kubernetes::get`].
+    pub fn write_ingress(&self, name: &str, ingress: &Value) -> Result<Value> {
+        let change = json!({"status": {"loadBalancer": {"ingress": ingress}}});
+        let path = format!("{}/status", Self::service_path(name));
+        Ok(self.patch(&path, &change)?["status"]["loadBalancer"]["ingress"].clone())
+    }
+
+    /// Reasons and notes of the events about a Service.
+    ///
+    /// # Errors
+    /// As for [`Kubernetes::get`].
+    pub fn events(&self, service: &str) -> Result<Vec<(String, String)>> {
+        let list = self.get(&format!("/apis/events.k8s.io/v1/namespaces/{NAMESPACE}/events"))?;
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let items = list["items"].as_array().cloned().unwrap_or_default();
+        let about = |event: &&Value| event["regarding"]["name"] == service;
+        Ok(items.iter().filter(about).map(|event| (text(&event["reason"]), text(&event["note"]))).collect())
+    }
+}

@@ -1,0 +1,112 @@
+//! kube-proxy in the namespace of a node.
+
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+
+use super::server::ServerKind;
+use crate::artifacts::Artifacts;
+use crate::network::NodePlace;
+use crate::process::{Daemon, run};
+use crate::wait::until;
+use crate::world::in_namespace;
+
+use super::server::ControlPlane;
+
+/// How the rules are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Rules of iptables.
+    Iptables,
+    /// Maps of nftables; from 1.31 on without a gate.
+    Nftables,
+}
+
+impl Mode {
+    /// The value of `--proxy-mode`.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Iptables => "iptables",
+            Self::Nftables => "nftables",
+        }
+    }
+}
+
+/// A running kube-proxy.
+pub struct Proxy {
+    place: NodePlace,
+    program: std::path::PathBuf,
+    daemon: Daemon,
+}
+
+impl Proxy {
+    /// Starts it and waits until it serves.
+    ///
+    /// # Errors
+    /// It cannot be built or started.
+    pub fn start(
+        plane: &ControlPlane,
+        artifacts: &Artifacts,
+        place: NodePlace,
+        kind: ServerKind,
+        mode: Mode,
+    ) -> Result<Self> {
+        let program = artifacts.kubernetes(kind.minor, "kube-proxy")?;
+        let mut command = in_namespace(&place.name(), &program);
+        command.arg("--kubeconfig").arg(plane.pki.file("kube-proxy.kubeconfig"));
+        command.arg(format!("--hostname-override={}", place.name()));
+        command.arg(format!("--proxy-mode={}", mode.text()));
+        command.args(["--cluster-cidr=10.244.0.0/16", "--detect-local-mode=ClusterCIDR"]);
+        // These settings of the kernel belong to the first network namespace: 0 leaves them alone.
+        command.args(["--conntrack-max-per-core=0", "--conntrack-min=0"]);
+        command.args(["--conntrack-tcp-timeout-established=0", "--conntrack-tcp-timeout-close-wait=0"]);
+        command.args(["--iptables-min-sync-period=0s", "--v=2"]).args(kind.gate_flag());
+        let mut daemon =
+            Daemon::start(&format!("kube-proxy-{}", place.name()), plane.folder(), &mut command)?;
+        until(&format!("kube-proxy on {} is healthy", place.name()), Duration::from_secs(60), || {
+            daemon.check()?;
+            let answer = crate::ask::from_namespace(&place.name(), "127.0.0.1", 10256)?;
+            ensure!(matches!(answer, crate::ask::Outcome::Answered { .. }), "{answer}");
+            Ok(())
+        })?;
+        Ok(Self { place, program, daemon })
+    }
+
+    /// Ends it and removes the rules that it leaves behind.
+    ///
+    /// # Errors
+    /// It cannot be waited for.
+    pub fn stop(self) -> Result<()> {
+        self.daemon.stop()?;
+        // The clean-up tells by its exit code that it met rules of other modes, which is no failure.
+        run(in_namespace(&self.place.name(), &self.program).arg("--cleanup")).ok();
+        Ok(())
+    }
+}
+
+/// Rules of a node that catch traffic to an address, one for each line.
+///
+/// # Errors
+/// The rules cannot be listed.
+pub fn rules_for(place: NodePlace, address: &str) -> Result<Vec<String>> {
+    let nat = run(in_namespace(&place.name(), "iptables-save").args(["-t", "nat"]))?;
+    // There is no such table unless kube-proxy runs in this mode.
+    let map =
+        run(in_namespace(&place.name(), "nft").args(["list", "map", "ip", "kube-proxy", "service-ips"]));
+    let text = nat + &map.unwrap_or_default();
+    let exact = |line: &&str| {
+        line.split([' ', '/', '{', ',', '\t']).any(|word| word == address)
+            && !line.contains("KUBE-MARK-MASQ -s")
+    };
+    Ok(text.lines().filter(exact).map(|line| line.trim().to_owned()).collect())
+}
+
+/// All rules of a node, for the files of a failure.
+pub fn all_rules(place: NodePlace) -> String {
+    let command = |program: &str, arguments: &[&str]| -> String {
+        let mut command: Command = in_namespace(&place.name(), program);
+        run(command.args(arguments)).unwrap_or_else(|error| format!("{error:#}"))
+    };
+    format!("{}\n{}", command("iptables-save", &[]), command("nft", &["list", "ruleset"]))
+}

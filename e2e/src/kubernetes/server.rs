@@ -1,0 +1,138 @@
+//! etcd and kube-apiserver. The server can be replaced by another version over the same data.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+
+use super::api::Kubernetes;
+use super::pki::Pki;
+use crate::artifacts::{Artifacts, Minor};
+use crate::network::API_SERVER;
+use crate::process::Daemon;
+use crate::wait::until;
+
+/// A version of the API server and how its gate stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServerKind {
+    /// Minor version.
+    pub minor: Minor,
+    /// `LoadBalancerIPMode`; absent where it is not set (1.28 and 1.36 do not know it).
+    pub gate: Option<bool>,
+}
+
+impl ServerKind {
+    /// Such as `1.29 gate on`.
+    pub fn text(self) -> String {
+        match self.gate {
+            None => self.minor.text().to_owned(),
+            Some(true) => format!("{} gate on", self.minor.text()),
+            Some(false) => format!("{} gate off", self.minor.text()),
+        }
+    }
+
+    /// The flag of Kubernetes components.
+    pub fn gate_flag(self) -> Option<String> {
+        self.gate.map(|on| format!("--feature-gates=LoadBalancerIPMode={on}"))
+    }
+}
+
+/// A running control plane.
+pub struct ControlPlane {
+    folder: PathBuf,
+    artifacts: Artifacts,
+    server: Option<Daemon>,
+    etcd: Option<Daemon>,
+    /// Keys and certificates.
+    pub pki: Pki,
+    /// The API as the administrator.
+    pub api: Kubernetes,
+    /// What runs.
+    pub kind: ServerKind,
+}
+
+impl ControlPlane {
+    /// Starts both with empty data, and waits until the API is ready.
+    ///
+    /// # Errors
+    /// A program cannot be built or started.
+    pub fn start(folder: &Path, artifacts: &Artifacts, kind: ServerKind) -> Result<Self> {
+        std::fs::create_dir_all(folder)?;
+        let pki = Pki::create(&folder.join("pki"))?;
+        let api = Kubernetes::administrator(&pki)?;
+        let mut plane = Self {
+            folder: folder.to_owned(),
+            artifacts: artifacts.clone(),
+            server: None,
+            etcd: None,
+            pki,
+            api,
+            kind,
+        };
+        plane.start_etcd()?;
+        plane.start_server(kind)?;
+        Ok(plane)
+    }
+
+    fn start_etcd(&mut self) -> Result<()> {
+        let mut command = Command::new(self.artifacts.etcd()?);
+        command.arg("--data-dir").arg(self.folder.join("etcd"));
+        command.args(["--name", "e2e", "--unsafe-no-fsync", "--log-level", "warn"]);
+        command.args([
+            "--listen-client-urls",
+            "http://127.0.0.1:2379",
+            "--advertise-client-urls",
+            "http://127.0.0.1:2379",
+        ]);
+        command.args(["--listen-peer-urls", "http://127.0.0.1:2380"]);
+        command.args(["--initial-advertise-peer-urls", "http://127.0.0.1:2380"]);
+        command.args(["--initial-cluster", "e2e=http://127.0.0.1:2380"]);
+        self.etcd = Some(Daemon::start("etcd", &self.folder, &mut command)?);
+        Ok(())
+    }
+
+    fn start_server(&mut self, kind: ServerKind) -> Result<()> {
+        let file = |name: &str| self.pki.file(name);
+        let mut command = Command::new(self.artifacts.kubernetes(kind.minor, "kube-apiserver")?);
+        command.args([
+            "--etcd-servers=http://127.0.0.1:2379",
+            "--bind-address=0.0.0.0",
+            "--secure-port=6443",
+        ]);
+        command.args([&format!("--advertise-address={API_SERVER}"), "--endpoint-reconciler-type=none"]);
+        command.arg("--tls-cert-file").arg(file("apiserver.crt"));
+        command.arg("--tls-private-key-file").arg(file("apiserver.key"));
+        command.arg("--client-ca-file").arg(file("ca.crt"));
+        command.arg("--service-account-issuer=https://kubernetes.default.svc");
+        command.arg("--service-account-key-file").arg(file("service-account.pub"));
+        command.arg("--service-account-signing-key-file").arg(file("service-account.key"));
+        command.args(["--service-cluster-ip-range=10.96.0.0/16", "--authorization-mode=Node,RBAC"]);
+        command.args(["--profiling=false", "--shutdown-delay-duration=0s"]);
+        command.arg("--cert-dir").arg(&self.folder).args(kind.gate_flag());
+        self.server = Some(Daemon::start("kube-apiserver", &self.folder, &mut command)?);
+        self.kind = kind;
+        until("kube-apiserver is ready", Duration::from_secs(120), || {
+            self.server.as_mut().map_or(Ok(()), Daemon::check)?;
+            let answer = self.api.raw("/readyz")?;
+            ensure!(answer.status == 200, "{} {}", answer.status, answer.body);
+            Ok(())
+        })
+    }
+
+    /// Replaces the API server by another version or setting, over the same data.
+    ///
+    /// # Errors
+    /// The new one does not become ready.
+    pub fn replace_server(&mut self, kind: ServerKind) -> Result<()> {
+        if let Some(server) = self.server.take() {
+            server.stop()?;
+        }
+        self.start_server(kind)
+    }
+
+    /// The folder with data and logs.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+}

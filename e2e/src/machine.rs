@@ -1,0 +1,93 @@
+//! Whether this machine can run the worlds, and what is installed for them.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, Result};
+
+use crate::process::{run, run_line};
+use crate::report::say;
+
+/// Programs from Debian packages: program, package.
+const PACKAGED: [(&str, &str); 12] = [
+    ("/usr/sbin/mariadbd", "mariadb-server"),
+    ("/usr/lib/rabbitmq/bin/rabbitmq-server", "rabbitmq-server"),
+    ("/usr/sbin/haproxy", "haproxy"),
+    ("/usr/sbin/nginx", "nginx-light"),
+    ("/usr/sbin/nft", "nftables"),
+    ("/usr/sbin/iptables", "iptables"),
+    ("/usr/sbin/conntrack", "conntrack"),
+    ("/usr/bin/openssl", "openssl"),
+    ("/usr/sbin/sysctl", "procps"),
+    ("/usr/bin/unshare", "util-linux"),
+    ("/usr/sbin/ip", "iproute2"),
+    ("/usr/share/python-wheels", "python3-venv"),
+];
+
+/// Why this machine cannot run the worlds; nothing if it can.
+pub fn obstacle() -> Option<String> {
+    if !cfg!(target_os = "linux") {
+        return Some("this is not Linux".into());
+    }
+    if !rustix::process::geteuid().is_root() {
+        return Some("they need root".into());
+    }
+    for program in ["unshare", "setpriv", "bash"] {
+        if !answers(program) {
+            return Some(format!("there is no {program}"));
+        }
+    }
+    if run_line("unshare --net --mount --pid --fork true").is_err() {
+        return Some("this machine does not allow new namespaces".into());
+    }
+    if run(Command::new("go").arg("version")).is_err() {
+        return Some("there is no Go".into());
+    }
+    if !answers("python3") {
+        return Some("there is no Python 3".into());
+    }
+    let missing = missing_packages();
+    if !missing.is_empty() && !answers("apt-get") {
+        return Some(format!("there is no apt-get to install {}", missing.join(", ")));
+    }
+    None
+}
+
+fn answers(program: &str) -> bool {
+    run(Command::new(program).arg("--version")).is_ok()
+}
+
+fn missing_packages() -> Vec<&'static str> {
+    PACKAGED.iter().filter(|(program, _)| !Path::new(program).exists()).map(|(_, package)| *package).collect()
+}
+
+/// Installs the Debian packages that are missing. None of them starts a service of its own.
+///
+/// # Errors
+/// A package cannot be installed.
+pub fn install_packages() -> Result<()> {
+    let missing = missing_packages();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    say(&format!("installing {}", missing.join(", ")));
+    let policy = Path::new("/usr/sbin/policy-rc.d");
+    let own_policy = !policy.exists();
+    if own_policy {
+        std::fs::write(policy, "#!/bin/sh\nexit 101\n")?;
+        run(Command::new("chmod").arg("755").arg(policy))?;
+    }
+    let installed = install(&missing);
+    if own_policy {
+        std::fs::remove_file(policy)?;
+    }
+    installed
+}
+
+fn install(packages: &[&str]) -> Result<()> {
+    let environment = [("DEBIAN_FRONTEND", "noninteractive")];
+    run(Command::new("apt-get").args(["update", "-q"]).envs(environment)).context("apt-get update")?;
+    let mut command = Command::new("apt-get");
+    command.args(["install", "-q", "-y", "--no-install-recommends"]).args(packages).envs(environment);
+    run(&mut command).map(drop)
+}

@@ -1,0 +1,121 @@
+//! Calls to OpenStack as a test makes them: raw JSON, with the tokens of the two users.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use reqwest::Method;
+use reqwest::blocking::Client;
+use serde_json::{Value, json};
+
+use crate::answer::Answer;
+
+/// Address of Keystone.
+pub const KEYSTONE: &str = "http://127.0.0.1:5000/v3";
+const NEUTRON: &str = "http://127.0.0.1:9696";
+const OCTAVIA: &str = "http://127.0.0.1:9876";
+const BARBICAN: &str = "http://127.0.0.1:9311";
+
+/// A logged-in user.
+pub struct OpenStack {
+    http: Client,
+    token: String,
+}
+
+impl OpenStack {
+    /// Logs in with a name, which is also the name of the project: `demo` or `admin`.
+    ///
+    /// # Errors
+    /// Keystone does not answer or refuses.
+    pub fn log_in(user: &str) -> Result<Self> {
+        let http = Client::builder().timeout(Duration::from_secs(60)).build()?;
+        let domain = json!({"id": "default"});
+        let body = json!({"auth": {
+            "identity": {"methods": ["password"], "password": {"user": {"name": user, "domain": domain, "password": "e2e"}}},
+            "scope": {"project": {"name": user, "domain": domain}},
+        }});
+        let response = http.post(format!("{KEYSTONE}/auth/tokens")).json(&body).send()?;
+        let token = response.headers().get("X-Subject-Token").and_then(|value| value.to_str().ok());
+        let token = token.with_context(|| format!("{user} cannot log in: {}", response.status()))?.to_owned();
+        Ok(Self { http, token })
+    }
+
+    /// Any call. `service` is `network`, `load-balancer` or `key-manager`.
+    ///
+    /// # Errors
+    /// The service cannot be reached.
+    pub fn call(&self, service: &str, method: Method, path: &str, body: Option<&Value>) -> Result<Answer> {
+        let base = match service {
+            "network" => NEUTRON,
+            "load-balancer" => OCTAVIA,
+            _ => BARBICAN,
+        };
+        let request = format!("{method} {service} {path}");
+        let mut builder =
+            self.http.request(method, format!("{base}{path}")).header("X-Auth-Token", &self.token);
+        if let Some(body) = body {
+            builder = builder.json(body);
+        }
+        let response = builder.send().with_context(|| request.clone())?;
+        Answer::read(request, response)
+    }
+
+    /// GET.
+    ///
+    /// # Errors
+    /// As for [`OpenStack::call`], and any status that is no success.
+    pub fn get(&self, service: &str, path: &str) -> Result<Value> {
+        self.call(service, Method::GET, path, None)?.success()
+    }
+
+    /// GET of a list, by the key that holds it.
+    ///
+    /// # Errors
+    /// As for [`OpenStack::get`].
+    pub fn list(&self, service: &str, path: &str, key: &str) -> Result<Vec<Value>> {
+        let body = self.get(service, path)?;
+        body[key].as_array().cloned().with_context(|| format!("{path} answered without {key}"))
+    }
+
+    /// POST.
+    ///
+    /// # Errors
+    /// As for [`OpenStack::call`].
+    pub fn post(&self, service: &str, path: &str, body: &Value) -> Result<Answer> {
+        self.call(service, Method::POST, path, Some(body))
+    }
+
+    /// PUT.
+    ///
+    /// # Errors
+    /// As for [`OpenStack::call`].
+    pub fn put(&self, service: &str, path: &str, body: &Value) -> Result<Answer> {
+        self.call(service, Method::PUT, path, Some(body))
+    }
+
+    /// DELETE.
+    ///
+    /// # Errors
+    /// As for [`OpenStack::call`].
+    pub fn delete(&self, service: &str, path: &str) -> Result<Answer> {
+        self.call(service, Method::DELETE, path, None)
+    }
+
+    /// All load balancers of the project.
+    ///
+    /// # Errors
+    /// As for [`OpenStack::list`].
+    pub fn load_balancers(&self) -> Result<Vec<Value>> {
+        self.list("load-balancer", "/v2/lbaas/loadbalancers", "loadbalancers")
+    }
+
+    /// The load balancer whose name contains a text, such as the name of the Service.
+    ///
+    /// # Errors
+    /// There is none, or more than one.
+    pub fn load_balancer(&self, part: &str) -> Result<Value> {
+        let mut found = self.load_balancers()?;
+        found.retain(|balancer| balancer["name"].as_str().is_some_and(|name| name.contains(part)));
+        anyhow::ensure!(found.len() == 1, "{} load balancers have {part} in their name", found.len());
+        found.pop().context("no load balancer")
+    }
+}

@@ -1,0 +1,157 @@
+//! Processes of a world: daemons with a log, and short commands.
+
+use std::fs::{File, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Time that a daemon has between SIGTERM and SIGKILL.
+const GRACE: Duration = Duration::from_secs(20);
+
+/// A daemon is not there any more: waiting for it is in vain.
+#[derive(Debug)]
+pub struct Ended(String);
+
+impl std::fmt::Display for Ended {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Ended {}
+
+/// A running program. It is killed when it goes out of scope.
+pub struct Daemon {
+    name: String,
+    child: Child,
+    log: PathBuf,
+}
+
+impl Daemon {
+    /// Starts the command; its output is appended to `logs`/`name`.log.
+    ///
+    /// # Errors
+    /// The program does not exist, or the log cannot be written.
+    pub fn start(name: &str, logs: &Path, command: &mut Command) -> Result<Self> {
+        let log = logs.join(format!("{name}.log"));
+        let file = append(&log)?;
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(file.try_clone()?)
+            .stderr(file)
+            .spawn()
+            .with_context(|| format!("{name} cannot be started: {command:?}"))?;
+        Ok(Self { name: name.to_owned(), child, log })
+    }
+
+    /// The file that holds its output.
+    pub fn log(&self) -> &Path {
+        &self.log
+    }
+
+    /// Fails, with the end of its log, when the process has ended.
+    ///
+    /// # Errors
+    /// The process has ended.
+    pub fn check(&mut self) -> Result<()> {
+        if let Some(status) = self.child.try_wait()? {
+            return Err(Ended(format!("{} ended ({status}): {}", self.name, last_lines(&self.log, 5))).into());
+        }
+        Ok(())
+    }
+
+    /// Asks it to end, and kills it if it does not.
+    ///
+    /// # Errors
+    /// The process cannot be waited for.
+    pub fn stop(mut self) -> Result<()> {
+        if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+            // It may have ended by itself.
+            kill_process(pid, Signal::TERM).ok();
+        }
+        let deadline = Instant::now() + GRACE;
+        while self.child.try_wait()?.is_none() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Ok(())
+    }
+
+    /// Kills it at once.
+    ///
+    /// # Errors
+    /// The process cannot be waited for.
+    pub fn kill(mut self) -> Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        // Nothing can be done about a process that is gone already.
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+fn append(path: &Path) -> Result<File> {
+    OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(path)
+        .with_context(|| format!("{} cannot be written", path.display()))
+}
+
+/// Runs a command to its end and returns its output.
+///
+/// # Errors
+/// It cannot be started, or it failed: with what it wrote to its error output.
+pub fn run(command: &mut Command) -> Result<String> {
+    let output =
+        command.stdin(Stdio::null()).output().with_context(|| format!("{command:?} cannot be started"))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    if !output.status.success() {
+        bail!("{command:?} failed ({}): {}{}", output.status, String::from_utf8_lossy(&output.stderr), text);
+    }
+    Ok(text)
+}
+
+/// Runs a command line of words without blanks.
+///
+/// # Errors
+/// As for [`run`].
+pub fn run_line(line: &str) -> Result<String> {
+    let mut words = line.split_whitespace();
+    let program = words.next().context("an empty command line")?;
+    run(Command::new(program).args(words))
+}
+
+/// Runs a command to its end with its output in a file.
+///
+/// # Errors
+/// It failed: with the last lines of the file.
+pub fn run_logged(log: &Path, command: &mut Command) -> Result<()> {
+    let file = append(log)?;
+    let status = command
+        .stdin(Stdio::null())
+        .stdout(file.try_clone()?)
+        .stderr(file)
+        .status()
+        .with_context(|| format!("{command:?} cannot be started"))?;
+    if !status.success() {
+        bail!("{command:?} failed ({status}), see {}: {}", log.display(), last_lines(log, 8));
+    }
+    Ok(())
+}
+
+/// The last lines of a text file; empty if there is none.
+pub fn last_lines(path: &Path, count: usize) -> String {
+    let text = std::fs::read(path).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(count)..].join("\n")
+}

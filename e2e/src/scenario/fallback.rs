@@ -1,0 +1,119 @@
+//! Clusters that cannot honour `ipMode`: a hostname is published, and pods reach the ingress by it.
+
+use std::io::Write as _;
+
+use anyhow::{Context as _, Result, ensure};
+
+use super::steps::{self, Reach, client_outside, clients_inside, green, publish_as_before, red};
+use crate::kubernetes::objects::ServiceSketch;
+use crate::kubernetes::proxy::rules_for;
+use crate::network::NODES;
+use crate::stage::Stage;
+use crate::wait::{soon, until};
+
+/// Suffix that the operator configured.
+pub const SUFFIX: &str = "lb.e2e.test";
+/// The name in the annotation.
+const ANNOTATED: &str = "ingress.e2e.test";
+
+/// Waits until the status lists exactly a hostname, and returns it.
+///
+/// # Errors
+/// It lists something else.
+pub fn published_by_name(stage: &Stage, service: &str) -> Result<String> {
+    let api = stage.api()?;
+    soon(&format!("{service} is published by name"), || {
+        let ingress = api.ingress(service)?;
+        ensure!(ingress.as_array().is_some_and(|entries| entries.len() == 1), "{ingress}");
+        ensure!(ingress[0]["ip"].is_null(), "there is an ip: {ingress}");
+        Ok(ingress[0]["hostname"].as_str().with_context(|| format!("no hostname: {ingress}"))?.to_owned())
+    })
+}
+
+/// Makes a name resolve, as the operator's DNS would.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn add_name(stage: &Stage, name: &str, address: &str) -> Result<()> {
+    let mut file = std::fs::OpenOptions::new().append(true).open(&stage.hosts)?;
+    Ok(writeln!(file, "{address} {name}")?)
+}
+
+/// Pods reach the load balancer by the name, and no node has a rule for its address.
+///
+/// # Errors
+/// A pod does not, or a node has.
+pub fn green_by_name(stage: &Stage, service: &str, reach: Reach) -> Result<String> {
+    let name = published_by_name(stage, service)?;
+    let address = steps::address(&stage.api()?, service)?;
+    add_name(stage, &name, &address)?;
+    for place in [NODES[0], NODES[1]] {
+        until(
+            &format!("{} has no rule for {address}", place.name()),
+            std::time::Duration::from_secs(15),
+            || {
+                let rules = rules_for(place, &address)?;
+                ensure!(rules.is_empty(), "{}", rules.join("; "));
+                Ok(())
+            },
+        )?;
+    }
+    let mut clients = clients_inside(stage, reach);
+    clients.push(client_outside(reach));
+    Ok(format!("GREEN: {name}, {}, no rule for {address} on the nodes", green(&name, &clients)?))
+}
+
+/// The whole scenario on the present cluster.
+///
+/// # Errors
+/// The configuration cannot be written or a Service not be made.
+pub fn run(stage: &mut Stage) -> Result<()> {
+    let label = stage.cluster()?.plane.kind.text();
+    let networks = stage.cloud.networks.clone();
+    let settings = format!("ingress-hostname-suffix = {SUFFIX}");
+    stage.cluster()?.launch.load_balancer_settings(&networks, &settings)?;
+    let api = stage.api()?;
+    let places = [NODES[0], NODES[1]];
+    ServiceSketch::proxy("by-suffix", "v1", false).create(&api, &places)?;
+    ServiceSketch::proxy("by-annotation", "v2", true)
+        .annotate("loadbalancer.openstack.org/hostname", ANNOTATED)
+        .create(&api, &places)?;
+    stage.start_controller()?;
+    let services = [("by-suffix", Reach::Floating), ("by-annotation", Reach::Internal)];
+    for (service, _) in services {
+        stage.check("2 fallback", &format!("{label}, {service}, publish"), |stage| {
+            let name = published_by_name(stage, service)?;
+            let wanted = if service == "by-annotation" {
+                ANNOTATED.to_owned()
+            } else {
+                format!("{}.{SUFFIX}", steps::address(&stage.api()?, service)?)
+            };
+            ensure!(name == wanted, "{name} in place of {wanted}");
+            Ok(format!("hostname {name} published"))
+        });
+    }
+    red_then_green(stage, &label, services)?;
+    stage.check("2 fallback", &format!("{label}, clean-up"), |stage| {
+        steps::release(stage, &services.map(|(name, _)| name))
+    });
+    Ok(())
+}
+
+fn red_then_green(stage: &mut Stage, label: &str, services: [(&str, Reach); 2]) -> Result<()> {
+    stage.stop_controller()?;
+    let api = stage.api()?;
+    for (service, reach) in services {
+        stage.check("2 fallback", &format!("{label}, {service}, status as before"), |stage| {
+            let address = steps::address(&api, service)?;
+            publish_as_before(&api, service, &address)?;
+            Ok(format!("RED as it must be: {}", red(stage, &address, &clients_inside(stage, reach))?))
+        });
+    }
+    stage.start_controller()?;
+    for (service, reach) in services {
+        stage.check("2 fallback", &format!("{label}, {service}, with openstack-ccm"), |stage| {
+            green_by_name(stage, service, reach)
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,53 @@
+//! What is looked at. A group is a sequence of scenarios on one cluster, because clusters are what costs time.
+
+pub mod fallback;
+pub mod hairpin;
+pub mod steps;
+
+use anyhow::Result;
+
+use crate::artifacts::Minor;
+use crate::kubernetes::proxy::Mode;
+use crate::kubernetes::server::ServerKind;
+use crate::stage::Stage;
+
+/// Scenarios on one cluster.
+pub struct Group {
+    /// Its name, for `--only`.
+    pub name: &'static str,
+    /// Versions whose programs it needs.
+    pub needs: &'static [Minor],
+    /// What it does.
+    pub run: fn(&mut Stage) -> Result<()>,
+}
+
+/// API server 1.36.
+const CURRENT: ServerKind = ServerKind { minor: Minor::V1_36, gate: None };
+/// API server 1.28, which does not know the field.
+const OLD: ServerKind = ServerKind { minor: Minor::V1_28, gate: None };
+/// API server 1.29 as it is by default.
+const GATE_OFF: ServerKind = ServerKind { minor: Minor::V1_29, gate: Some(false) };
+/// API server 1.29 with the alpha feature.
+const GATE_ON: ServerKind = ServerKind { minor: Minor::V1_29, gate: Some(true) };
+
+/// All groups, in the order of their value.
+pub const GROUPS: &[Group] = &[
+    Group { name: "current", needs: &[Minor::V1_36], run: current },
+    Group { name: "old", needs: &[Minor::V1_28], run: old },
+    Group { name: "gate", needs: &[Minor::V1_29, Minor::V1_36], run: gate },
+];
+
+fn current(stage: &mut Stage) -> Result<()> {
+    stage.start_cluster("current", CURRENT, Mode::Iptables)?;
+    hairpin::run(stage, Mode::Iptables)
+}
+
+fn old(stage: &mut Stage) -> Result<()> {
+    stage.start_cluster("old", OLD, Mode::Iptables)?;
+    fallback::run(stage)
+}
+
+fn gate(stage: &mut Stage) -> Result<()> {
+    stage.start_cluster("gate", GATE_OFF, Mode::Iptables)?;
+    fallback::run(stage)
+}

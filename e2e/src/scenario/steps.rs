@@ -1,0 +1,202 @@
+//! Steps that scenarios share: who asks, what green and red mean, how a Service is waited for and removed.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde_json::{Value, json};
+
+use crate::ask::{Outcome, from_namespace};
+use crate::kubernetes::api::Kubernetes;
+use crate::kubernetes::objects::delete_service;
+use crate::network::{NEIGHBOUR, NEIGHBOUR_ADDRESS, NODES, NodePlace, OUTSIDE, OUTSIDE_ADDRESS};
+use crate::openstack::leaks::left_behind;
+use crate::stage::Stage;
+use crate::wait::{soon, until};
+
+/// Requests from each client that must all succeed or all fail: kube-proxy picks an endpoint at random.
+const ROUNDS: usize = 4;
+/// Longest time that rules of kube-proxy need after a change of the status; measured: half a second.
+const RULES: Duration = Duration::from_secs(15);
+
+/// Where a load balancer is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// At its VIP in the cluster's network.
+    Internal,
+    /// At a floating IP.
+    Floating,
+}
+
+/// Somebody who asks, and the address that the ingress must see.
+#[derive(Clone, Debug)]
+pub struct Client {
+    /// In words.
+    pub who: String,
+    /// The network namespace.
+    pub namespace: String,
+    /// The address that the load balancer sees.
+    pub address: String,
+}
+
+/// Pods on two nodes and a process on a node.
+pub fn clients_inside(stage: &Stage, reach: Reach) -> Vec<Client> {
+    let seen = |place: NodePlace| match reach {
+        Reach::Internal => place.address(),
+        // As Neutron's router does it with connections that it turns around.
+        Reach::Floating => stage.cloud.router_address.clone(),
+    };
+    let pod = |place: NodePlace| Client {
+        who: format!("pod on {}", place.name()),
+        namespace: place.client(),
+        address: seen(place),
+    };
+    let process =
+        Client { who: "process on node1".into(), namespace: NODES[0].name(), address: seen(NODES[0]) };
+    vec![pod(NODES[0]), pod(NODES[1]), process]
+}
+
+/// A client that is no part of the cluster.
+pub fn client_outside(reach: Reach) -> Client {
+    let (namespace, address) = match reach {
+        Reach::Internal => (NEIGHBOUR, NEIGHBOUR_ADDRESS),
+        Reach::Floating => (OUTSIDE, OUTSIDE_ADDRESS),
+    };
+    Client { who: "client outside".into(), namespace: namespace.into(), address: address.into() }
+}
+
+fn reached(client: &Client, host: &str) -> Result<()> {
+    let outcome = from_namespace(&client.namespace, host, 80)?;
+    ensure!(
+        outcome.client() == Some(&client.address),
+        "{} asked {host} and should be seen as {}: {outcome}",
+        client.who,
+        client.address
+    );
+    Ok(())
+}
+
+/// All clients are answered, and the ingress sees the right address, every time.
+///
+/// # Errors
+/// A client is not answered, or is taken for another.
+pub fn green(host: &str, clients: &[Client]) -> Result<String> {
+    for client in clients {
+        until(&format!("{} reaches {host}", client.who), RULES, || reached(client, host))?;
+    }
+    for client in clients {
+        for _ in 0..ROUNDS {
+            reached(client, host)?;
+        }
+    }
+    Ok(format!("{} of {} requests answered", clients.len() * ROUNDS, clients.len() * ROUNDS))
+}
+
+/// No client is answered, and nginx complains of each request that there is no PROXY header.
+///
+/// # Errors
+/// A client is answered, or nginx does not complain.
+pub fn red(stage: &Stage, host: &str, clients: &[Client]) -> Result<String> {
+    let broken = |client: &Client| {
+        let outcome = from_namespace(&client.namespace, host, 80)?;
+        ensure!(outcome == Outcome::Closed, "{} asked {host}: {outcome}", client.who);
+        Ok(())
+    };
+    for client in clients {
+        until(&format!("{} is short-circuited", client.who), RULES, || broken(client))?;
+    }
+    let before = stage.ingress.broken_headers();
+    for client in clients {
+        for _ in 0..ROUNDS {
+            broken(client)?;
+        }
+    }
+    let sent = clients.len() * ROUNDS;
+    let complaints = until("nginx has written its log", Duration::from_secs(5), || {
+        let complaints = stage.ingress.broken_headers() - before;
+        ensure!(complaints == sent, "{sent} requests, {complaints} lines `broken header`");
+        Ok(complaints)
+    })?;
+    Ok(format!("{sent} of {sent} requests cut, nginx logs `broken header` {complaints} times"))
+}
+
+/// The entries of a Service's status, as soon as there is one.
+///
+/// # Errors
+/// None appears.
+pub fn published(api: &Kubernetes, service: &str) -> Result<Value> {
+    soon(&format!("{service} is published"), || {
+        let ingress = api.ingress(service)?;
+        ensure!(ingress.as_array().is_some_and(|entries| !entries.is_empty()), "{}", waiting(api, service));
+        Ok(ingress)
+    })
+}
+
+/// Waits until the status of a Service lists exactly one address with `ipMode: Proxy`, and returns the address.
+///
+/// # Errors
+/// It lists something else.
+pub fn published_through(api: &Kubernetes, service: &str) -> Result<String> {
+    soon(&format!("{service} is published with ipMode Proxy"), || {
+        let ingress = api.ingress(service)?;
+        let entry = &ingress[0];
+        ensure!(entry["ipMode"] == "Proxy", "{ingress}; {}", waiting(api, service));
+        ensure!(ingress.as_array().is_some_and(|entries| entries.len() == 1), "{ingress}");
+        Ok(entry["ip"].as_str().context("no ip")?.to_owned())
+    })
+}
+
+/// The address of the load balancer, from the annotation.
+///
+/// # Errors
+/// There is none yet.
+pub fn address(api: &Kubernetes, service: &str) -> Result<String> {
+    let service = api.service(service)?;
+    let annotation = &service["metadata"]["annotations"]["loadbalancer.openstack.org/load-balancer-address"];
+    Ok(annotation.as_str().context("the Service has no annotation with its address")?.to_owned())
+}
+
+fn waiting(api: &Kubernetes, service: &str) -> String {
+    let events = api.events(service).unwrap_or_default();
+    events.last().map_or("no event".to_owned(), |(reason, note)| format!("last event {reason}: {note}"))
+}
+
+/// Writes the status as a controller without `ipMode` does: the address alone.
+///
+/// # Errors
+/// The server refuses.
+pub fn publish_as_before(api: &Kubernetes, service: &str, address: &str) -> Result<()> {
+    api.write_ingress(service, &json!([{"ip": address}])).map(drop)
+}
+
+/// Deletes Services, waits until they are gone, and looks whether anything is left anywhere.
+///
+/// # Errors
+/// A Service stays, or something is left.
+pub fn release(stage: &Stage, services: &[&str]) -> Result<String> {
+    let api = stage.api()?;
+    for service in services {
+        delete_service(&api, service)?;
+    }
+    for service in services {
+        soon(&format!("{service} is gone"), || {
+            api.gone(&Kubernetes::service_path(service)).with_context(|| waiting(&api, service))
+        })?;
+    }
+    nothing_left(stage)
+}
+
+/// Nothing of ours is in the cloud.
+///
+/// # Errors
+/// Something is.
+pub fn nothing_left(stage: &Stage) -> Result<String> {
+    // The Services are gone only after the load balancers, but Octavia's own clean-up of ports ends a little later.
+    until("the cloud is empty", Duration::from_secs(30), || {
+        let left = left_behind(&stage.cloud.user)?;
+        if !left.is_empty() {
+            bail!("left behind: {}", left.join(", "));
+        }
+        Ok(())
+    })?;
+    Ok("no load balancer, floating IP, port or security group is left".into())
+}

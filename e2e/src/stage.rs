@@ -1,0 +1,243 @@
+//! Everything that scenarios share: one cloud, and one cluster after another on the same machines.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::artifacts::{Artifacts, Minor};
+use crate::controller::{Controller, Launch};
+use crate::ingress::IngressPods;
+use crate::kubernetes::api::Kubernetes;
+use crate::kubernetes::objects::add_node;
+use crate::kubernetes::proxy::{Mode, Proxy};
+use crate::kubernetes::server::{ControlPlane, ServerKind};
+use crate::network::{self, NODES, Networks, NodePlace};
+use crate::openstack::api::OpenStack;
+use crate::openstack::{Folders, Services, database};
+use crate::report::{Finding, Report};
+use crate::{evidence, world};
+
+/// The cloud of a run.
+pub struct Cloud {
+    /// Its files.
+    pub folders: Folders,
+    /// Its processes.
+    pub services: Services,
+    /// The user of the cluster.
+    pub user: OpenStack,
+    /// Ids of networks.
+    pub networks: Networks,
+    /// The address of the router, which clients inside have when they ask for a floating IP.
+    pub router_address: String,
+}
+
+/// A cluster on the machines of the cloud.
+pub struct Cluster {
+    /// etcd and API server.
+    pub plane: ControlPlane,
+    /// The service proxies, by node.
+    pub proxies: Vec<(NodePlace, Proxy)>,
+    /// How the controller is started.
+    pub launch: Launch,
+    /// The controller, while it runs.
+    pub controller: Option<Controller>,
+}
+
+/// Everything of a run.
+pub struct Stage {
+    /// Programs.
+    pub artifacts: Artifacts,
+    /// The cloud.
+    pub cloud: Cloud,
+    /// nginx in the pods.
+    pub ingress: IngressPods,
+    /// The cluster of the present group of scenarios.
+    pub cluster: Option<Cluster>,
+    /// What was seen.
+    pub report: Report,
+    /// The private `/etc/hosts`.
+    pub hosts: PathBuf,
+    folder: PathBuf,
+    program: PathBuf,
+}
+
+impl Stage {
+    /// Starts the cloud, the network and the ingress pods.
+    ///
+    /// # Errors
+    /// A part cannot be started.
+    pub fn build(folder: &Path, artifacts: Artifacts, program: PathBuf) -> Result<Self> {
+        let folders = Folders {
+            state: folder.join("openstack"),
+            environment: artifacts.openstack()?,
+            drivers: artifacts.drivers()?,
+        };
+        folders.prepare()?;
+        let hosts = folder.join("hosts");
+        world::own_hosts_file(&hosts)?;
+        database::restore(&folders, &artifacts)?;
+        let services = Services::start(&folders)?;
+        let user = OpenStack::log_in("demo")?;
+        let networks = Networks::find(&user)?;
+        network::build(&user, &networks)?;
+        let router_address = router_address(&user)?;
+        let ingress = IngressPods::start(&folder.join("ingress"))?;
+        Ok(Self {
+            artifacts,
+            cloud: Cloud { folders, services, user, networks, router_address },
+            ingress,
+            cluster: None,
+            report: Report::default(),
+            hosts,
+            folder: folder.to_owned(),
+            program,
+        })
+    }
+
+    /// Starts a fresh cluster of two nodes; the one before is ended.
+    ///
+    /// # Errors
+    /// A part cannot be started.
+    pub fn start_cluster(&mut self, name: &str, kind: ServerKind, mode: Mode) -> Result<()> {
+        self.end_cluster()?;
+        let folder = self.folder.join(name.replace(' ', "-"));
+        let plane = ControlPlane::start(&folder, &self.artifacts, kind)?;
+        let launch = Launch::prepare(&plane, &self.cloud.networks, &self.program)?;
+        self.cluster = Some(Cluster { plane, proxies: Vec::new(), launch, controller: None });
+        for place in [NODES[0], NODES[1]] {
+            self.join(place, kind, mode)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a node with a kubelet and a kube-proxy of one version.
+    ///
+    /// # Errors
+    /// A part cannot be started.
+    pub fn join(&mut self, place: NodePlace, kind: ServerKind, mode: Mode) -> Result<()> {
+        let artifacts = self.artifacts.clone();
+        let cluster = self.cluster()?;
+        add_node(&cluster.plane.api, place, kind.minor)?;
+        let proxy = Proxy::start(&cluster.plane, &artifacts, place, kind, mode)?;
+        cluster.proxies.push((place, proxy));
+        Ok(())
+    }
+
+    /// Ends the kube-proxy of a node and removes its rules.
+    ///
+    /// # Errors
+    /// It cannot be ended.
+    pub fn end_proxy(&mut self, place: NodePlace) -> Result<()> {
+        let proxies = &mut self.cluster()?.proxies;
+        if let Some(index) = proxies.iter().position(|(known, _)| *known == place) {
+            proxies.remove(index).1.stop()?;
+        }
+        Ok(())
+    }
+
+    /// Replaces all kube-proxies.
+    ///
+    /// # Errors
+    /// One cannot be ended or started.
+    pub fn replace_proxies(&mut self, kind: ServerKind, mode: Mode) -> Result<()> {
+        let places: Vec<NodePlace> = self.cluster()?.proxies.iter().map(|(place, _)| *place).collect();
+        for place in places {
+            self.end_proxy(place)?;
+            self.join(place, kind, mode)?;
+            crate::kubernetes::objects::set_kubelet(&self.cluster()?.plane.api, place, kind.minor)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the present cluster, if there is one.
+    ///
+    /// # Errors
+    /// A process cannot be ended.
+    pub fn end_cluster(&mut self) -> Result<()> {
+        let Some(cluster) = self.cluster.take() else { return Ok(()) };
+        if let Some(controller) = cluster.controller {
+            controller.stop()?;
+        }
+        for (_, proxy) in cluster.proxies {
+            proxy.stop()?;
+        }
+        Ok(())
+    }
+
+    /// The present cluster.
+    ///
+    /// # Errors
+    /// None was started.
+    pub fn cluster(&mut self) -> Result<&mut Cluster> {
+        self.cluster.as_mut().context("no cluster runs")
+    }
+
+    /// The API of the present cluster as its administrator.
+    ///
+    /// # Errors
+    /// No cluster was started.
+    pub fn api(&self) -> Result<Kubernetes> {
+        Ok(self.cluster.as_ref().context("no cluster runs")?.plane.api.clone())
+    }
+
+    /// Starts the controller, if it does not run.
+    ///
+    /// # Errors
+    /// It does not become ready.
+    pub fn start_controller(&mut self) -> Result<()> {
+        let cluster = self.cluster()?;
+        if cluster.controller.is_none() {
+            cluster.controller = Some(cluster.launch.start()?);
+        }
+        Ok(())
+    }
+
+    /// Stops the controller, if it runs.
+    ///
+    /// # Errors
+    /// It cannot be ended.
+    pub fn stop_controller(&mut self) -> Result<()> {
+        self.cluster()?.controller.take().map_or(Ok(()), Controller::stop)
+    }
+
+    /// Looks at one case of a scenario, and records what was seen. A failure leaves evidence and does not end the run.
+    pub fn check(
+        &mut self,
+        scenario: &str,
+        case: &str,
+        look: impl FnOnce(&mut Self) -> Result<String>,
+    ) -> bool {
+        let began = Instant::now();
+        let seen = look(self);
+        let passed = seen.is_ok();
+        let text = seen.unwrap_or_else(|error| {
+            let name = format!("{scenario}-{case}").replace([' ', ':', '/'], "-");
+            let kept = evidence::keep(self, &self.folder.join("failures").join(name));
+            format!("{error:#}; evidence: {kept}")
+        });
+        self.report.add(Finding {
+            scenario: scenario.to_owned(),
+            case: case.to_owned(),
+            seen: text,
+            passed,
+            took: began.elapsed(),
+        });
+        passed
+    }
+
+    /// The kubelet version that fits the present server.
+    ///
+    /// # Errors
+    /// No cluster was started.
+    pub fn minor(&self) -> Result<Minor> {
+        Ok(self.cluster.as_ref().context("no cluster runs")?.plane.kind.minor)
+    }
+}
+
+fn router_address(cloud: &OpenStack) -> Result<String> {
+    let routers = cloud.list("network", "/v2.0/routers?name=cluster", "routers")?;
+    let Some(router) = routers.first() else { bail!("there is no router") };
+    let address = router["external_gateway_info"]["external_fixed_ips"][0]["ip_address"].as_str();
+    Ok(address.context("the router has no external address")?.to_owned())
+}

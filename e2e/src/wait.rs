@@ -1,0 +1,36 @@
+//! Readiness by asking for what is needed.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+
+use crate::process::Ended;
+
+/// Time between two attempts.
+const INTERVAL: Duration = Duration::from_millis(100);
+
+/// Tries until it works, and returns the result.
+///
+/// # Errors
+/// It did not work in time, with the failure of the last attempt; or a daemon has ended.
+pub fn until<T>(what: &str, patience: Duration, mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
+    let deadline = Instant::now() + patience;
+    loop {
+        match attempt() {
+            Ok(value) => return Ok(value),
+            Err(error) if error.is::<Ended>() => return Err(error).with_context(|| what.to_owned()),
+            Err(error) if Instant::now() >= deadline => {
+                return Err(error).with_context(|| format!("not within {} s: {what}", patience.as_secs()));
+            }
+            Err(_) => std::thread::sleep(INTERVAL),
+        }
+    }
+}
+
+/// [`until`] for a number of seconds that suits steps of Octavia on a machine with other work to do.
+///
+/// # Errors
+/// As for [`until`].
+pub fn soon<T>(what: &str, attempt: impl FnMut() -> Result<T>) -> Result<T> {
+    until(what, Duration::from_secs(90), attempt)
+}

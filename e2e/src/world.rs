@@ -1,0 +1,54 @@
+//! One private world: namespaces for network, mounts and processes. The kernel removes all of it with its first process.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, Result};
+
+/// What the first process of a world does. The shell stays, because a first process must reap orphans: else daemons
+/// that ended would stay as zombies and look alive.
+const FIRST_PROCESS: &str = r#"
+set -e
+mount --make-rprivate /
+mount -t tmpfs tmpfs /run
+mkdir -p /run/netns
+ip link set lo up
+"$@"
+exit $?
+"#;
+
+/// Runs this program again, with other arguments, inside a new world and waits for its end.
+///
+/// The world dies with this process, however it ends: the parent-death signal reaches `unshare`, which kills the first
+/// process of the world.
+///
+/// # Errors
+/// The world cannot be made.
+pub fn run_inside(arguments: &[&str]) -> Result<i32> {
+    let this = std::env::current_exe().context("the path of this program is unknown")?;
+    let status = Command::new("setpriv")
+        .args(["--pdeathsig", "KILL", "unshare", "--net", "--mount", "--pid", "--fork", "--kill-child"])
+        .args(["--mount-proc", "bash", "-c", FIRST_PROCESS, "world"])
+        .arg(this)
+        .args(arguments)
+        .status()
+        .context("setpriv and unshare cannot be started")?;
+    Ok(status.code().unwrap_or(1))
+}
+
+/// A command in a network namespace of this world.
+pub fn in_namespace(namespace: &str, program: impl AsRef<std::ffi::OsStr>) -> Command {
+    let mut command = Command::new("ip");
+    command.args(["netns", "exec", namespace]).arg(program);
+    command
+}
+
+/// Gives this world an `/etc/hosts` of its own, which stands in for the DNS records that an operator would make.
+///
+/// # Errors
+/// The file cannot be mounted.
+pub fn own_hosts_file(file: &Path) -> Result<()> {
+    std::fs::write(file, "127.0.0.1 localhost\n")?;
+    crate::process::run(Command::new("mount").args(["--bind"]).arg(file).arg("/etc/hosts"))?;
+    Ok(())
+}
