@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::change::{needs_pass, status_edited};
 use super::intent::{key, needs_cleanup};
-use super::memory::newer;
+use super::memory::{is_echo, newer};
 use super::publish::entries;
 use super::queue::{Cause, ServiceQueue};
 use super::sync::ServiceSync;
@@ -94,9 +94,11 @@ impl Follower {
     fn changed(&self, old: Option<&k8s::Service>, new: &Arc<k8s::Service>, cause: Cause) {
         let key = key(new);
         let known = self.sync.memory.with(&key, |known| {
+            // An echo tells nothing about others: what we are about to write now may differ from it.
+            let echo = known.latest.as_ref().is_some_and(|answered| is_echo(new, answered));
             let newest = newer(Arc::clone(new), known.latest.take());
             known.latest = (!Arc::ptr_eq(&newest, new)).then_some(newest);
-            (known.written.clone(), known.published.clone())
+            (known.written.clone(), known.published.clone().filter(|_| !echo))
         });
         let (written, published) = known.unwrap_or_default();
         if needs_pass(old, new, &written) {

@@ -133,18 +133,22 @@ impl Memory {
 /// The newer of two states of one object: the cached one, unless the last answer to a write is of the same object and
 /// has a higher resourceVersion. Versions that are not numbers cannot be compared; the cache is right in the end.
 pub(crate) fn newer(cached: Arc<k8s::Service>, answered: Option<Arc<k8s::Service>>) -> Arc<k8s::Service> {
+    answered
+        .filter(|answered| versions(answered, &cached).is_some_and(|(answered, cached)| answered > cached))
+        .unwrap_or(cached)
+}
+
+/// Whether a state from the watch is one that an answer to our own write has shown us already, or an older one.
+pub(crate) fn is_echo(seen: &k8s::Service, answered: &k8s::Service) -> bool {
+    versions(answered, seen).is_some_and(|(answered, seen)| answered >= seen)
+}
+
+/// The resourceVersions of two states of one object.
+fn versions(one: &k8s::Service, other: &k8s::Service) -> Option<(u64, u64)> {
     let version = |service: &k8s::Service| -> Option<u64> {
         service.metadata.resource_version.as_deref().and_then(|version| version.parse().ok())
     };
-    match answered {
-        Some(answered)
-            if answered.metadata.uid == cached.metadata.uid
-                && version(&answered).zip(version(&cached)).is_some_and(|(ours, cached)| ours > cached) =>
-        {
-            answered
-        }
-        _ => cached,
-    }
+    (one.metadata.uid == other.metadata.uid).then(|| version(one).zip(version(other))).flatten()
 }
 
 #[cfg(test)]

@@ -20,7 +20,6 @@ use super::policy;
 use super::publish::{Published, entries};
 use super::queue::{Cause, Causes, Next};
 use super::write::ServiceWriter;
-use crate::call::CallError;
 use crate::capability::Capability;
 use crate::events::{EventRecorder, PROVIDER, SERVICE_CONTROLLER};
 use crate::metrics::{Metrics, Operation};
@@ -86,13 +85,9 @@ impl ServiceSync {
             Ok(facts) => facts,
             Err(failure) => return self.failed(&key, uid(&service), operation, failure, &backends),
         };
-        let service = match self.with_finalizer(service).await {
-            Ok(Ok(service)) => service,
-            Ok(Err(next)) => return next,
-            Err(error) => {
-                let failure = error.to_failure("failed to add load balancer cleanup finalizer");
-                return self.failed(&key, &facts.uid, operation, failure, &backends);
-            }
+        let service = match self.with_finalizer(service, operation, &backends).await {
+            Ok(service) => service,
+            Err(next) => return next,
         };
         self.memory.remember(&facts);
         self.memory.with(&key, |known| known.latest = Some(Arc::clone(&service)));
@@ -126,11 +121,18 @@ impl ServiceSync {
     async fn with_finalizer(
         &self,
         service: Arc<k8s::Service>,
-    ) -> Result<Result<Arc<k8s::Service>, Next>, CallError> {
-        Ok(match finalizer::add(&self.writer, service).await? {
-            Edited::Done(service) => Ok(service),
-            Edited::Gone | Edited::Stale => Err(Next::Wait(CATCH_UP)),
-        })
+        operation: Operation,
+        backends: &Backends,
+    ) -> Result<Arc<k8s::Service>, Next> {
+        let (key, uid) = (intent::key(&service), uid(&service).to_owned());
+        match finalizer::add(&self.writer, service).await {
+            Ok(Edited::Done(service)) => Ok(service),
+            Ok(Edited::Gone | Edited::Stale) => Err(Next::Wait(CATCH_UP)),
+            Err(error) => {
+                let failure = error.to_failure("failed to add load balancer cleanup finalizer");
+                Err(self.failed(&key, &uid, operation, failure, backends))
+            }
+        }
     }
 
     /// Publishes again what the provider reported last, without asking the cloud.

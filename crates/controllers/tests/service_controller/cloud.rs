@@ -1,0 +1,133 @@
+//! A cloud that the tests can look into: load balancers by uid of their Service.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use openstack_ccm_core::advertise::{Path, Preference};
+use openstack_ccm_core::notice::Notice;
+use openstack_ccm_core::provider::{LoadBalancers, Outcome, Pass, Ready};
+use openstack_ccm_core::service::{Goal, Service};
+
+use crate::wire::Wire;
+
+pub(crate) const ID: &str = "loadbalancer.openstack.org/load-balancer-id";
+pub(crate) const ADDRESS: &str = "loadbalancer.openstack.org/load-balancer-address";
+
+/// One load balancer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LoadBalancer {
+    pub(crate) address: IpAddr,
+    pub(crate) ports: Vec<u16>,
+    pub(crate) nodes: Vec<String>,
+}
+
+#[derive(Default)]
+struct State {
+    load_balancers: BTreeMap<String, LoadBalancer>,
+    scripted: VecDeque<Pass>,
+    path: Option<Path>,
+    preference: Preference,
+    notices: Vec<Notice>,
+    panics: usize,
+}
+
+pub(crate) struct Cloud {
+    wire: Arc<Wire>,
+    state: Mutex<State>,
+}
+
+impl Cloud {
+    pub(crate) fn new(wire: Arc<Wire>) -> Arc<Self> {
+        Arc::new(Self { wire, state: Mutex::default() })
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap()
+    }
+
+    /// The next pass ends so, whatever its goal; the cloud does not change.
+    pub(crate) fn script(&self, pass: Pass) {
+        self.state().scripted.push_back(pass);
+    }
+
+    pub(crate) fn publish_by(&self, path: Path, preference: Preference) {
+        let mut state = self.state();
+        state.path = Some(path);
+        state.preference = preference;
+    }
+
+    pub(crate) fn say(&self, notices: Vec<Notice>) {
+        self.state().notices = notices;
+    }
+
+    pub(crate) fn panic_next(&self) {
+        self.state().panics += 1;
+    }
+
+    pub(crate) fn load_balancers(&self) -> Vec<LoadBalancer> {
+        self.state().load_balancers.values().cloned().collect()
+    }
+
+    fn serve(&self, service: &Service, nodes: Vec<String>) -> Pass {
+        let mut state = self.state();
+        let number = u8::try_from(state.load_balancers.len()).unwrap();
+        let known = state.load_balancers.get(&service.uid).cloned();
+        let address =
+            known.as_ref().map_or(IpAddr::V4(Ipv4Addr::new(203, 0, 113, 10 + number)), |known| known.address);
+        let ports = service.ports.iter().map(|port| port.port).collect();
+        let wanted = LoadBalancer { address, ports, nodes };
+        let changed = known.as_ref() != Some(&wanted);
+        state.load_balancers.insert(service.uid.clone(), wanted);
+        let ready = Ready {
+            addresses: vec![address],
+            path: state.path.unwrap_or(Path::Direct),
+            preference: state.preference.clone(),
+            changed,
+        };
+        Pass {
+            result: Ok(Outcome::Ready(ready)),
+            notices: state.notices.clone(),
+            annotations: annotations(Some((format!("lb-{}", service.key.name), address.to_string()))),
+        }
+    }
+
+    fn release(&self, service: &Service) -> Pass {
+        self.state().load_balancers.remove(&service.uid);
+        Pass { result: Ok(Outcome::Released), notices: Vec::new(), annotations: annotations(None) }
+    }
+}
+
+fn annotations(values: Option<(String, String)>) -> BTreeMap<String, Option<String>> {
+    let (id, address) = values.unzip();
+    BTreeMap::from([(ID.to_owned(), id), (ADDRESS.to_owned(), address)])
+}
+
+#[async_trait]
+impl LoadBalancers for Cloud {
+    async fn reconcile(&self, goal: &Goal) -> Pass {
+        let fuse = self.wire.fuse();
+        fuse.step().await;
+        let key = &goal.service().key;
+        let nodes = |goal: &Goal| match goal {
+            Goal::Serve(intent) => intent.nodes.iter().map(|node| node.name.clone()).collect(),
+            Goal::Release(_) => Vec::new(),
+        };
+        self.wire.note(match goal {
+            Goal::Serve(_) => format!("cloud serves {} on {}", key.name, nodes(goal).join(",")),
+            Goal::Release(_) => format!("cloud releases {}", key.name),
+        });
+        if self.state().panics > 0 {
+            self.state().panics -= 1;
+            panic!("a defect in the provider");
+        }
+        let scripted = self.state().scripted.pop_front();
+        let pass = scripted.unwrap_or_else(|| match goal {
+            Goal::Serve(intent) => self.serve(&intent.service, nodes(goal)),
+            Goal::Release(service) => self.release(service),
+        });
+        fuse.step().await;
+        pass
+    }
+}

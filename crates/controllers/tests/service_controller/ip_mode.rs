@@ -1,0 +1,193 @@
+//! How a load balancer that is part of the protocol is published, on clusters that can and cannot say so.
+
+use std::time::Duration;
+
+use openstack_ccm_core::advertise::{Needs, Path, Preference};
+use openstack_ccm_kube_sim::ApiVersion;
+use rstest::rstest;
+use serde_json::json;
+
+use crate::wire::Fault;
+use crate::world::{World, settle};
+
+const PROXY: Path = Path::ThroughLoadBalancer(Needs::ProxyProtocol);
+const BY_PROXY: &str = "203.0.113.10(Proxy)";
+const BY_HOSTNAME: &str = "203.0.113.10.example.org";
+
+fn with_suffix() -> Preference {
+    Preference { hostname_suffix: Some("example.org".into()), ..Preference::default() }
+}
+
+async fn world(version: ApiVersion, gate: Option<bool>) -> World {
+    let mut world = World::new(version).await;
+    world.options.ip_mode_gate = gate;
+    world.cloud.publish_by(PROXY, with_suffix());
+    world.start().await;
+    world
+}
+
+#[rstest]
+#[case::unknown_field(ApiVersion::V1_28, None, BY_HOSTNAME)]
+#[case::gate_off(ApiVersion::V1_29, None, BY_HOSTNAME)]
+#[case::gate_on(ApiVersion::V1_29_GATE_ON, None, BY_PROXY)]
+#[case::latest(ApiVersion::V1_36, None, BY_PROXY)]
+#[case::operator_says_no(ApiVersion::V1_36, Some(false), BY_HOSTNAME)]
+#[case::operator_says_yes(ApiVersion::V1_36, Some(true), BY_PROXY)]
+#[case::the_servers_answer_outweighs_the_operator(ApiVersion::V1_28, Some(true), BY_HOSTNAME)]
+#[tokio::test(start_paused = true)]
+async fn a_proxy_protocol_load_balancer_is_published_as_the_cluster_can(
+    #[case] version: ApiVersion,
+    #[case] gate: Option<bool>,
+    #[case] expected: &str,
+) {
+    let world = world(version, gate).await;
+    world.create("app").await;
+    world.until_published("app").await;
+    settle().await;
+    assert_eq!(world.ingress("app").await, [expected]);
+    // Nothing turns over later.
+    world.wire.journal();
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+    assert_eq!(world.ingress("app").await, [expected]);
+    let journal = world.wire.journal();
+    assert!(journal.iter().all(|line| line.starts_with("ask")), "{journal:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_upgrade_turns_hostnames_into_proxy_and_a_downgrade_back() {
+    let world = world(ApiVersion::V1_28, None).await;
+    world.create("app").await;
+    world.create("other").await;
+    world.until_published("app").await;
+    world.until_published("other").await;
+    world.wire.journal();
+    world.kube.set_version(ApiVersion::V1_36);
+    world.until_ingress("app", BY_PROXY).await;
+    world.until_ingress("other", "203.0.113.11(Proxy)").await;
+    world.kube.set_version(ApiVersion::V1_28);
+    world.until_ingress("app", BY_HOSTNAME).await;
+    world.until_ingress("other", "203.0.113.11.example.org").await;
+    settle().await;
+    let journal = world.wire.journal();
+    assert!(!journal.iter().any(|line| line.starts_with("cloud")), "{journal:?}");
+    assert_eq!(journal.iter().filter(|line| line.contains("ingress")).count(), 4, "{journal:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_gate_that_is_switched_shows_nowhere_and_is_found_all_the_same() {
+    let world = world(ApiVersion::V1_29_GATE_ON, None).await;
+    world.create("app").await;
+    world.until_ingress("app", BY_PROXY).await;
+    world.kube.set_version(ApiVersion::V1_29);
+    world.until_ingress("app", BY_HOSTNAME).await;
+    world.kube.set_version(ApiVersion::V1_29_GATE_ON);
+    world.until_ingress("app", BY_PROXY).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_mode_that_a_write_loses_is_replaced_in_the_same_pass() {
+    let world = world(ApiVersion::V1_36, None).await;
+    world.create("first").await;
+    world.until_published("first").await;
+    settle().await;
+    world.wire.journal();
+    // The next write reaches a server that does not know the field.
+    world.kube.set_version(ApiVersion::V1_28);
+    world.create("app").await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert_eq!(world.ingress("app").await, ["203.0.113.11.example.org"]);
+    let journal = world.wire.journal();
+    let writes: Vec<&str> = journal
+        .iter()
+        .filter_map(|line| line.strip_prefix("patch app/status: "))
+        .filter(|line| line.contains("ingress"))
+        .collect();
+    assert_eq!(
+        writes,
+        ["annotations, ingress 203.0.113.11(Proxy)", "ingress 203.0.113.11.example.org"],
+        "{journal:?}"
+    );
+    world.until_ingress("first", BY_HOSTNAME).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_old_node_makes_it_a_hostname_until_it_is_gone() {
+    let world = world(ApiVersion::V1_36, None).await;
+    world.create("app").await;
+    world.until_ingress("app", BY_PROXY).await;
+    world.wire.journal();
+    world.create_node("old", "v1.29.3").await;
+    world.until_ingress("app", BY_HOSTNAME).await;
+    assert_eq!(world.metric("openstack_ccm_ip_mode_unfit_nodes"), "1");
+    world.patch_node_status("old", json!({"status": {"nodeInfo": {"kubeletVersion": "v1.30.1"}}})).await;
+    world.until_ingress("app", BY_PROXY).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plain_load_balancer_is_written_once_on_every_server() {
+    for version in [ApiVersion::V1_28, ApiVersion::V1_29, ApiVersion::V1_36] {
+        let world = World::started(version).await;
+        world.serve("app").await;
+        world.patch("app", json!({"metadata": {"annotations": {"user": "change"}}})).await;
+        settle().await;
+        assert_eq!(world.wire.journal(), ["cloud serves app on n1,n2"]);
+    }
+}
+
+#[rstest]
+#[case::forbidden(403)]
+#[case::broken(500)]
+#[case::webhook(400)]
+#[tokio::test(start_paused = true)]
+async fn a_question_that_fails_is_the_safe_side_and_is_asked_again(#[case] code: u16) {
+    let world = world(ApiVersion::V1_36, None).await;
+    world.wire.break_next("ask", Fault::Answer(code));
+    world.create("app").await;
+    world.until_ingress("app", BY_HOSTNAME).await;
+    world.until_ingress("app", BY_PROXY).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_that_is_not_answered_does_not_hold_the_others_up() {
+    let world = world(ApiVersion::V1_36, None).await;
+    world.wire.break_next("ask", Fault::Silence);
+    let start = tokio::time::Instant::now();
+    for number in 0..5 {
+        world.create(&format!("app{number}")).await;
+    }
+    for number in 0..5 {
+        world.until_published(&format!("app{number}")).await;
+    }
+    assert!(start.elapsed() < Duration::from_secs(12), "{:?}", start.elapsed());
+    for number in 0..5 {
+        world.until_ingress(&format!("app{number}"), &format!("203.0.113.1{number}(Proxy)")).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn trouble_with_the_question_after_a_restart_turns_nothing_over() {
+    let mut world = world(ApiVersion::V1_36, None).await;
+    world.create("app").await;
+    world.until_ingress("app", BY_PROXY).await;
+    world.stop().await;
+    world.wire.journal();
+    world.wire.break_next("ask", Fault::Answer(500));
+    world.start().await;
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    let journal = world.wire.journal();
+    assert!(!journal.iter().any(|line| line.contains("ingress")), "{journal:?}");
+    assert_eq!(world.ingress("app").await, [BY_PROXY]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_services_share_one_question() {
+    let world = world(ApiVersion::V1_36, None).await;
+    for number in 0..20 {
+        world.create(&format!("app{number}")).await;
+    }
+    for number in 0..20 {
+        world.until_published(&format!("app{number}")).await;
+    }
+    let asked = world.wire.journal().iter().filter(|line| line.starts_with("ask")).count();
+    assert_eq!(asked, 1);
+}

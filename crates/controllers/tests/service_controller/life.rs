@@ -1,0 +1,306 @@
+//! Create, change, release: what is said to whom, and in which order.
+
+use std::time::Duration;
+
+use openstack_ccm_controllers::service::FINALIZER;
+use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::provider::{Outcome, Pass, Waiting};
+use openstack_ccm_kube_sim::ApiVersion;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use crate::cloud::{ADDRESS, ID};
+use crate::world::{World, annotation, finalizers, settle, until};
+
+const LATEST: ApiVersion = ApiVersion::V1_36;
+
+fn waiting(seconds: u64) -> Pass {
+    let waiting =
+        Waiting { on: "load balancer lb is PENDING_CREATE".into(), at_most: Duration::from_secs(seconds) };
+    Pass {
+        result: Ok(Outcome::Waiting(waiting)),
+        notices: Vec::new(),
+        annotations: [(ID.to_owned(), Some("lb-app".to_owned()))].into(),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn s2_a_new_service_gets_finalizer_then_cloud_then_status() {
+    let world = World::started(LATEST).await;
+    world.create("app").await;
+    world.until_published("app").await;
+    settle().await;
+    assert_eq!(
+        world.wire.journal(),
+        [
+            "patch app/status: finalizers",
+            "cloud serves app on n1,n2",
+            "ask app/status",
+            "patch app/status: annotations, ingress 203.0.113.10(VIP)",
+        ]
+    );
+    let service = world.get("app").await.unwrap();
+    assert_eq!(finalizers(&service), [FINALIZER]);
+    assert_eq!(annotation(&service, ID).as_deref(), Some("lb-app"));
+    assert_eq!(annotation(&service, ADDRESS).as_deref(), Some("203.0.113.10"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn s4_a_finalizer_that_is_there_is_not_written_again() {
+    let world = World::started(LATEST).await;
+    world.create_with("app", json!({"metadata": {"finalizers": [FINALIZER]}})).await;
+    world.until_published("app").await;
+    assert_eq!(world.wire.journal()[0], "cloud serves app on n1,n2");
+}
+
+#[rstest]
+#[case::s1_cluster_ip(json!({"spec": {"type": "ClusterIP"}}))]
+#[case::s5_class(json!({"spec": {"loadBalancerClass": "example.org/lb"}}))]
+#[tokio::test(start_paused = true)]
+async fn services_of_others_are_left_alone(#[case] change: Value) {
+    let world = World::started(LATEST).await;
+    world.create_with("app", change).await;
+    settle().await;
+    world.delete("app").await;
+    settle().await;
+    assert!(world.wire.journal().is_empty());
+    assert!(world.events("app").await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn s6_a_changed_type_releases_the_load_balancer() {
+    let world = World::started(LATEST).await;
+    world.serve("app").await;
+    world.patch("app", json!({"spec": {"type": "ClusterIP"}})).await;
+    settle().await;
+    assert_eq!(world.wire.journal(), ["cloud releases app", "patch app/status: finalizers, annotations"]);
+    let service = world.get("app").await.unwrap();
+    assert!(finalizers(&service).is_empty());
+    assert_eq!(annotation(&service, ID), None);
+    assert!(world.cloud.load_balancers().is_empty());
+    // And back again.
+    world.patch("app", json!({"spec": {"type": "LoadBalancer"}})).await;
+    world.until_published("app").await;
+    assert_eq!(world.cloud.load_balancers().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn s6_an_old_server_that_keeps_the_status_is_cleared() {
+    let world = World::started(ApiVersion::V1_28).await;
+    world.serve("app").await;
+    world.patch("app", json!({"spec": {"type": "ClusterIP"}})).await;
+    settle().await;
+    assert!(world.ingress("app").await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn s7_a_deleted_service_goes_after_its_load_balancer() {
+    let world = World::started(LATEST).await;
+    world.serve("app").await;
+    world.delete("app").await;
+    world.until_gone("app").await;
+    settle().await;
+    assert_eq!(
+        world.wire.journal(),
+        ["cloud releases app", "patch app/status: finalizers, annotations, ingress none"]
+    );
+    assert!(world.cloud.load_balancers().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn s8_the_cloud_is_asked_to_release_even_after_a_restart() {
+    let mut world = World::new(LATEST).await;
+    world.create_with("app", json!({"metadata": {"finalizers": [FINALIZER]}})).await;
+    world.delete("app").await;
+    world.start().await;
+    world.until_gone("app").await;
+    assert_eq!(world.wire.journal(), ["cloud releases app", "patch app/status: finalizers"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_finalizer_stays_until_the_cloud_is_empty() {
+    let world = World::started(LATEST).await;
+    world.serve("app").await;
+    world.cloud.script(waiting(60));
+    world
+        .cloud
+        .script(Pass::failed(Failure::new(openstack_ccm_core::failure::FailureClass::Unavailable, "503")));
+    world.delete("app").await;
+    settle().await;
+    assert_eq!(finalizers(&world.get("app").await.unwrap()), [FINALIZER]);
+    world.wake("app");
+    settle().await;
+    assert_eq!(finalizers(&world.get("app").await.unwrap()), [FINALIZER]);
+    world.until_gone("app").await;
+    assert_eq!(world.wire.journal().iter().filter(|line| line.contains("releases")).count(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn s20_a_restart_writes_nothing() {
+    let mut world = World::started(LATEST).await;
+    world.serve("app").await;
+    world.serve("other").await;
+    world.stop().await;
+    world.start().await;
+    settle().await;
+    let mut journal = world.wire.journal();
+    journal.sort();
+    // One question serves both.
+    assert_eq!(journal.len(), 3, "{journal:?}");
+    assert!(journal[0].starts_with("ask "));
+    assert_eq!(journal[1..], ["cloud serves app on n1,n2", "cloud serves other on n1,n2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn s16_a_changed_service_is_served_as_it_is_now() {
+    let world = World::started(LATEST).await;
+    world.serve("app").await;
+    world.patch("app", json!({"spec": {"ports": [{"port": 8080, "protocol": "TCP"}]}})).await;
+    settle().await;
+    assert_eq!(world.wire.journal(), ["cloud serves app on n1,n2"]);
+    assert_eq!(world.cloud.load_balancers()[0].ports, [8080]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn own_writes_cause_no_second_pass_but_a_users_do() {
+    let world = World::started(LATEST).await;
+    world.create("app").await;
+    world.until_published("app").await;
+    tokio::time::sleep(Duration::from_secs(1000)).await;
+    let passes = |journal: Vec<String>| journal.iter().filter(|line| line.starts_with("cloud")).count();
+    assert_eq!(passes(world.wire.journal()), 1);
+    // The same annotation with a user's value is a wish.
+    world.patch("app", json!({"metadata": {"annotations": {ID: "another"}}})).await;
+    settle().await;
+    assert_eq!(passes(world.wire.journal()), 1);
+    assert_eq!(annotation(&world.get("app").await.unwrap(), ID).as_deref(), Some("lb-app"));
+    // Labels are not.
+    world.patch("app", json!({"metadata": {"labels": {"a": "b"}}})).await;
+    settle().await;
+    assert!(world.wire.journal().is_empty());
+}
+
+#[rstest]
+#[case::cleared(json!([]))]
+#[case::replaced(json!([{"ip": "198.51.100.1"}]))]
+#[case::hostname(json!([{"hostname": "elsewhere.example.org"}]))]
+#[tokio::test(start_paused = true)]
+async fn an_edited_status_is_restored_without_asking_the_cloud(#[case] ingress: Value) {
+    let world = World::started(LATEST).await;
+    world.serve("app").await;
+    world.patch_status("app", json!({"status": {"loadBalancer": {"ingress": ingress}}})).await;
+    world.until_ingress("app", "203.0.113.10(VIP)").await;
+    settle().await;
+    assert_eq!(world.wire.journal(), ["patch app/status: ingress 203.0.113.10(VIP)"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiting_costs_no_worker_and_ends_with_a_wake() {
+    let mut world = World::new(LATEST).await;
+    world.options.concurrency = 1;
+    world.start().await;
+    world.cloud.script(waiting(600));
+    world.create("slow").await;
+    settle().await;
+    // The id is written at once, so that a restart finds what was made.
+    assert_eq!(annotation(&world.get("slow").await.unwrap(), ID).as_deref(), Some("lb-app"));
+    world.create("quick").await;
+    world.until_published("quick").await;
+    assert!(world.ingress("slow").await.is_empty());
+    world.wire.journal();
+    world.wake("slow");
+    settle().await;
+    assert_eq!(world.ingress("slow").await, ["203.0.113.11(VIP)"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn q3_waiting_ends_by_itself_after_at_most_the_given_time() {
+    let world = World::started(LATEST).await;
+    world.cloud.script(waiting(600));
+    world.create("app").await;
+    let start = tokio::time::Instant::now();
+    world.until_published("app").await;
+    assert!(start.elapsed() >= Duration::from_secs(600) && start.elapsed() < Duration::from_secs(602));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wake_for_a_service_that_is_not_ours_is_ignored() {
+    let world = World::started(LATEST).await;
+    world.wake("nobody");
+    settle().await;
+    assert!(world.wire.journal().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_cloud_is_compared_again_after_a_while() {
+    let mut world = World::new(LATEST).await;
+    world.options.resync = Some(Duration::from_secs(600));
+    world.start().await;
+    world.serve("app").await;
+    tokio::time::sleep(Duration::from_secs(725)).await;
+    let journal = world.wire.journal();
+    assert_eq!(journal.iter().filter(|line| line.starts_with("cloud")).count(), 1, "{journal:?}");
+    assert!(!journal.iter().any(|line| line.starts_with("patch")), "{journal:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn s14_s15_a_service_that_vanished_is_released() {
+    let world = World::started(LATEST).await;
+    world.serve("app").await;
+    world.cloud.script(Pass::failed(Failure::new(
+        openstack_ccm_core::failure::FailureClass::Unavailable,
+        "503 from the cloud",
+    )));
+    world.patch("app", json!({"metadata": {"finalizers": []}})).await;
+    world.delete("app").await;
+    until("the load balancer is gone", async || world.cloud.load_balancers().is_empty()).await;
+    settle().await;
+    let journal = world.wire.journal();
+    assert_eq!(journal.iter().filter(|line| *line == "cloud releases app").count(), 2, "{journal:?}");
+    let events = world.events("app").await;
+    assert!(
+        events.iter().any(|event| event
+            .contains("Warning DeleteLoadBalancerFailed: Error deleting load balancer: 503 from the cloud")),
+        "{events:?}"
+    );
+    assert!(events.iter().any(|event| event.contains("DeletedLoadBalancer")), "{events:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn s17_a_new_service_of_the_same_name_waits_for_the_old_load_balancer() {
+    let mut world = World::started(LATEST).await;
+    world.serve("app").await;
+    world.options.concurrency = 1;
+    // The old one vanishes and the new one comes while the watch looks away.
+    world.patch("app", json!({"metadata": {"finalizers": []}})).await;
+    world.delete("app").await;
+    world.create("app").await;
+    world.until_published("app").await;
+    settle().await;
+    let journal = world.wire.journal();
+    let cloud: Vec<&String> = journal.iter().filter(|line| line.starts_with("cloud")).collect();
+    assert_eq!(cloud, ["cloud releases app", "cloud serves app on n1,n2"], "{journal:?}");
+    assert_eq!(world.cloud.load_balancers().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn stopping_lets_a_running_pass_end() {
+    let mut world = World::started(LATEST).await;
+    world.create("app").await;
+    until("the cloud works", async || !world.wire.journal().is_empty()).await;
+    world.stop().await;
+    assert_eq!(world.cloud.load_balancers().len(), 1);
+    assert_eq!(world.ingress("app").await.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_in_the_provider_harms_no_other_service() {
+    let mut world = World::new(LATEST).await;
+    world.options.concurrency = 1;
+    world.start().await;
+    world.cloud.panic_next();
+    world.create("first").await;
+    world.create("second").await;
+    world.until_published("second").await;
+    world.until_published("first").await;
+}

@@ -1,0 +1,151 @@
+//! Changes of nodes reach every load balancer once, and only when they matter.
+
+use openstack_ccm_core::failure::{Failure, FailureClass};
+use openstack_ccm_core::provider::Pass;
+use openstack_ccm_kube_sim::ApiVersion;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use crate::world::{World, settle};
+
+async fn three_services() -> World {
+    let mut world = World::new(ApiVersion::V1_36).await;
+    world.options.node_selector_annotation = Some("loadbalancer.openstack.org/node-selector".into());
+    world.start().await;
+    for name in ["a", "b", "c"] {
+        world.serve(name).await;
+    }
+    world.create_with("plain", json!({"spec": {"type": "ClusterIP"}})).await;
+    settle().await;
+    world.wire.journal();
+    world
+}
+
+fn sorted(mut journal: Vec<String>) -> Vec<String> {
+    journal.sort();
+    journal
+}
+
+#[tokio::test(start_paused = true)]
+async fn p4_a_new_node_is_brought_to_every_load_balancer_once() {
+    let world = three_services().await;
+    // Several at once are one change.
+    for name in ["n3", "n4", "n5"] {
+        world.create_node(name, "v1.36.0").await;
+    }
+    settle().await;
+    let nodes = "n1,n2,n3,n4,n5";
+    assert_eq!(
+        sorted(world.wire.journal()),
+        ["a", "b", "c"].map(|name| format!("cloud serves {name} on {nodes}"))
+    );
+    let events = world.events("a").await;
+    assert!(
+        events.last().unwrap().contains("Normal UpdatedLoadBalancer: Updated load balancer with new hosts"),
+        "{events:?}"
+    );
+    assert_eq!(world.metric("service_controller_loadbalancer_sync_total"), "3");
+}
+
+#[rstest]
+#[case::p7_autoscaler(json!({"spec": {"taints": [{"key": "ToBeDeletedByClusterAutoscaler", "effect": "NoSchedule", "value": "1700000000"}]}}), "n1")]
+#[case::p8_excluded(json!({"metadata": {"labels": {"node.kubernetes.io/exclude-from-external-load-balancers": ""}}}), "n1")]
+#[tokio::test(start_paused = true)]
+async fn a_node_that_is_to_take_no_traffic_leaves(#[case] patch: Value, #[case] left: &str) {
+    let world = three_services().await;
+    world.patch_node("n2", patch).await;
+    settle().await;
+    assert_eq!(
+        sorted(world.wire.journal()),
+        ["a", "b", "c"].map(|name| format!("cloud serves {name} on {left}"))
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn p9_a_deleted_node_leaves() {
+    let world = three_services().await;
+    world.nodes().delete("n1", &kube::api::DeleteParams::default()).await.unwrap();
+    settle().await;
+    assert_eq!(world.wire.journal().len(), 3);
+    assert!(world.cloud.load_balancers().iter().all(|load_balancer| load_balancer.nodes == ["n2"]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn p6_p10_readiness_and_other_taints_do_not_matter() {
+    let world = three_services().await;
+    for status in ["True", "False", "Unknown"] {
+        let conditions = json!([{"type": "Ready", "status": status}]);
+        world.patch_node_status("n2", json!({"status": {"conditions": conditions}})).await;
+    }
+    world.patch_node("n2", json!({"spec": {"taints": [{"key": "x", "effect": "NoSchedule"}]}})).await;
+    settle().await;
+    assert!(world.wire.journal().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_address_is_followed() {
+    let world = three_services().await;
+    let addresses = json!([{"type": "InternalIP", "address": "10.0.0.99"}]);
+    world.patch_node_status("n2", json!({"status": {"addresses": addresses}})).await;
+    settle().await;
+    assert_eq!(world.wire.journal().len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_label_is_followed_by_those_who_select_by_it() {
+    let world = three_services().await;
+    let selector =
+        json!({"metadata": {"annotations": {"loadbalancer.openstack.org/node-selector": "zone=a"}}});
+    world.patch("b", selector).await;
+    settle().await;
+    world.wire.journal();
+    world.patch_node("n2", json!({"metadata": {"labels": {"unrelated": "1"}}})).await;
+    settle().await;
+    assert!(world.wire.journal().is_empty());
+    world.patch_node("n2", json!({"metadata": {"labels": {"zone": "a"}}})).await;
+    settle().await;
+    assert_eq!(world.wire.journal(), ["cloud serves b on n1,n2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn p5_a_failed_update_is_told_and_tried_again() {
+    let world = three_services().await;
+    for _ in 0..3 {
+        world.cloud.script(Pass::failed(Failure::new(FailureClass::Unavailable, "503 from the cloud")));
+    }
+    world.create_node("n3", "v1.36.0").await;
+    tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+    assert_eq!(world.wire.journal().len(), 6);
+    assert!(world.cloud.load_balancers().iter().all(|load_balancer| load_balancer.nodes.len() == 3));
+    let events = world.events("a").await;
+    let expected = "Warning UpdateLoadBalancerFailed: Error updating load balancer with new hosts n1,n2,n3 \
+                    [node names limited, total number of nodes: 3], error: 503 from the cloud";
+    assert!(events.iter().any(|event| event.contains(expected)), "{events:?}");
+    assert_eq!(world.metric("service_controller_nodesync_error_total"), "3");
+}
+
+#[tokio::test(start_paused = true)]
+async fn p15_a_service_that_has_the_new_nodes_already_is_not_bothered() {
+    let world = three_services().await;
+    world.create_node("n3", "v1.36.0").await;
+    // Its own change arrives first and finds the new node.
+    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    world.patch("b", json!({"metadata": {"annotations": {"x": "y"}}})).await;
+    settle().await;
+    let served: Vec<String> = world.wire.journal().into_iter().filter(|line| line.contains(" b ")).collect();
+    assert_eq!(served, ["cloud serves b on n1,n2,n3"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn s23_without_nodes_the_user_is_warned_and_the_address_is_there_all_the_same() {
+    let mut world = World::new(ApiVersion::V1_36).await;
+    for name in ["n1", "n2"] {
+        world.nodes().delete(name, &kube::api::DeleteParams::default()).await.unwrap();
+    }
+    world.start().await;
+    world.serve("app").await;
+    let events = world.events("app").await;
+    let warning = "Warning UnAvailableLoadBalancer: There are no available nodes for LoadBalancer";
+    assert!(events.iter().any(|event| event.contains(warning)), "{events:?}");
+    assert!(world.cloud.load_balancers()[0].nodes.is_empty());
+}

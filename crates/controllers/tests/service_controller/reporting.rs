@@ -1,0 +1,121 @@
+//! What users and operators are told.
+
+use openstack_ccm_core::advertise::{Needs, Path, Preference};
+use openstack_ccm_core::failure::{Failure, FailureClass};
+use openstack_ccm_core::notice::Notice;
+use openstack_ccm_core::provider::Pass;
+use openstack_ccm_kube_sim::ApiVersion;
+use serde_json::json;
+
+use crate::world::{World, settle};
+
+const PROXY: Path = Path::ThroughLoadBalancer(Needs::ProxyProtocol);
+
+#[tokio::test(start_paused = true)]
+async fn a_life_without_trouble_has_four_events() {
+    let world = World::started(ApiVersion::V1_36).await;
+    world.serve("app").await;
+    world.patch("app", json!({"metadata": {"annotations": {"no": "difference"}}})).await;
+    settle().await;
+    world.delete("app").await;
+    settle().await;
+    assert_eq!(
+        world.events("app").await,
+        [
+            "service-controller Normal EnsuringLoadBalancer: Ensuring load balancer (1)",
+            "service-controller Normal EnsuredLoadBalancer: Ensured load balancer (1)",
+            "service-controller Normal DeletingLoadBalancer: Deleting load balancer (1)",
+            "service-controller Normal DeletedLoadBalancer: Deleted load balancer (1)",
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_that_repeats_is_one_event_with_a_count() {
+    let world = World::started(ApiVersion::V1_36).await;
+    for _ in 0..3 {
+        world.cloud.script(Pass::failed(Failure::new(FailureClass::Unavailable, "the cloud answered 503")));
+    }
+    world.create("app").await;
+    world.until_published("app").await;
+    settle().await;
+    assert_eq!(
+        world.events("app").await,
+        [
+            "service-controller Normal EnsuringLoadBalancer: Ensuring load balancer (1)",
+            "service-controller Warning SyncLoadBalancerFailed: Error syncing load balancer: the cloud answered 503 (3)",
+            "service-controller Normal EnsuredLoadBalancer: Ensured load balancer (1)",
+        ]
+    );
+    assert_eq!(world.metric("openstack_ccm_service_failures_total{class=\"unavailable\"}"), "3");
+    assert_eq!(
+        world.metric("cloudprovider_openstack_reconcile_errors_total{operation=\"loadbalancer_ensure\"}"),
+        "3"
+    );
+    assert_eq!(world.metric("workqueue_retries_total{name=\"service\"}"), "3");
+    assert_eq!(world.metric("workqueue_depth{name=\"service\"}"), "0");
+}
+
+#[tokio::test(start_paused = true)]
+async fn notices_of_the_provider_keep_their_component() {
+    let world = World::started(ApiVersion::V1_36).await;
+    world.cloud.say(vec![Notice::normal("LoadBalancerSourceRangesIgnored", "not supported")]);
+    world.serve("app").await;
+    let events = world.events("app").await;
+    assert!(
+        events.contains(
+            &"cloud-provider-openstack Normal LoadBalancerSourceRangesIgnored: not supported (1)".to_owned()
+        ),
+        "{events:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_changed_mode_is_an_event_and_counted() {
+    let world = World::started(ApiVersion::V1_28).await;
+    world.cloud.publish_by(
+        PROXY,
+        Preference { hostname_suffix: Some("example.org".into()), ..Preference::default() },
+    );
+    world.serve("app").await;
+    world.kube.set_version(ApiVersion::V1_36);
+    world.until_ingress("app", "203.0.113.10(Proxy)").await;
+    settle().await;
+    let changes: Vec<String> = world
+        .events("app")
+        .await
+        .into_iter()
+        .filter_map(|event| event.split_once("LoadBalancerIPModeChanged: ").map(|(_, text)| text.to_owned()))
+        .collect();
+    assert_eq!(
+        changes,
+        [
+            "The load balancer is published by hostname: the API server does not keep ipMode (older than 1.29, or \
+             its feature gate is off) (1)",
+            "The load balancer is published by address with ipMode Proxy: the load balancer adds the PROXY protocol \
+             header (1)",
+        ]
+    );
+    let published = |mode: &str, reason: &str| {
+        world.metric(&format!("openstack_ccm_services_published{{mode=\"{mode}\",reason=\"{reason}\"}}"))
+    };
+    assert_eq!(published("proxy", "proxy_protocol"), "1");
+    assert_eq!(published("hostname", "server_drops_ip_mode"), "0");
+    assert_eq!(world.metric("openstack_ccm_ip_mode_server_support{support=\"keeps\"}"), "1");
+    world.delete("app").await;
+    settle().await;
+    assert_eq!(published("proxy", "proxy_protocol"), "0");
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_neither_mode_nor_hostname_is_possible_the_ways_out_are_named() {
+    let world = World::started(ApiVersion::V1_28).await;
+    world.cloud.publish_by(PROXY, Preference::default());
+    world.serve("app").await;
+    assert_eq!(world.ingress("app").await, ["203.0.113.10"]);
+    let events = world.events("app").await;
+    let warning =
+        events.iter().find(|event| event.contains("Warning LoadBalancerIPModeNotHonoured")).unwrap();
+    assert!(warning.contains("loadbalancer.openstack.org/hostname"), "{warning}");
+    assert!(warning.contains("Upgrade the cluster"), "{warning}");
+}

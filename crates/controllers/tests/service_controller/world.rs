@@ -1,0 +1,267 @@
+//! A cluster, a cloud, and the controller between them, on a paused clock.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{Event, Node, Service};
+use kube::Client;
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use openstack_ccm_controllers::service::{
+    ControllerError, ServiceController, ServiceControllerOptions, ServiceQueue,
+};
+use openstack_ccm_core::provider::Wake;
+use openstack_ccm_kube_sim::{ApiVersion, Sim};
+use prometheus_client::registry::Registry;
+use serde_json::{Value, from_value, json};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::cloud::Cloud;
+use crate::wire::Wire;
+
+/// Longest virtual time that a condition may take.
+const PATIENCE: Duration = Duration::from_secs(3600);
+
+struct Running {
+    shutdown: CancellationToken,
+    task: JoinHandle<Result<(), ControllerError>>,
+    waker: Arc<dyn Wake>,
+}
+
+pub(crate) struct World {
+    pub(crate) kube: Sim,
+    /// Requests of a user, past the wire.
+    pub(crate) user: Client,
+    pub(crate) wire: Arc<Wire>,
+    pub(crate) cloud: Arc<Cloud>,
+    pub(crate) options: ServiceControllerOptions,
+    pub(crate) registry: Registry,
+    running: Option<Running>,
+}
+
+impl World {
+    /// A cluster of this version with two nodes, and no controller yet.
+    pub(crate) async fn new(version: ApiVersion) -> Self {
+        let kube = Sim::new(version);
+        let user = Client::new(kube.service(), "default");
+        let wire = Wire::new();
+        let cloud = Cloud::new(Arc::clone(&wire));
+        // The look for drift has its own test.
+        let options = ServiceControllerOptions { resync: None, ..ServiceControllerOptions::default() };
+        let world = Self { kube, user, wire, cloud, options, registry: Registry::default(), running: None };
+        world.create_node("n1", "v1.36.0").await;
+        world.create_node("n2", "v1.36.0").await;
+        world
+    }
+
+    /// The same, with the controller at work.
+    pub(crate) async fn started(version: ApiVersion) -> Self {
+        let mut world = Self::new(version).await;
+        world.start().await;
+        world
+    }
+
+    /// Starts the controller and waits until it knows the cluster.
+    pub(crate) async fn start(&mut self) {
+        let queue = ServiceQueue::new();
+        let waker = queue.waker();
+        self.registry = Registry::default();
+        let controller = ServiceController::new(
+            self.wire.client(Client::new(self.kube.service(), "default")),
+            Arc::clone(&self.cloud) as _,
+            queue,
+            self.options.clone(),
+            &mut self.registry,
+        );
+        let synced = controller.caches_synced();
+        assert!(!synced.is_synced());
+        let shutdown = CancellationToken::new();
+        let task = tokio::spawn(controller.run(shutdown.clone()));
+        self.running = Some(Running { shutdown, task, waker });
+        until("the caches are synced", async || synced.is_synced()).await;
+    }
+
+    /// Stops the controller as SIGTERM does.
+    pub(crate) async fn stop(&mut self) {
+        let running = self.running.take().expect("not running");
+        running.shutdown.cancel();
+        running.task.await.unwrap().unwrap();
+    }
+
+    /// Ends the controller as SIGKILL does.
+    pub(crate) async fn kill(&mut self) {
+        let running = self.running.take().expect("not running");
+        running.task.abort();
+        assert!(running.task.await.is_err());
+    }
+
+    pub(crate) fn wake(&self, name: &str) {
+        let key = openstack_ccm_core::service::ServiceKey::new("default", name);
+        self.running.as_ref().expect("not running").waker.wake(&key);
+    }
+
+    pub(crate) fn services(&self) -> Api<Service> {
+        Api::namespaced(self.user.clone(), "default")
+    }
+
+    pub(crate) fn nodes(&self) -> Api<Node> {
+        Api::all(self.user.clone())
+    }
+
+    /// Creates a Service of type LoadBalancer with one TCP port.
+    pub(crate) async fn create(&self, name: &str) -> Service {
+        self.create_with(name, json!({})).await
+    }
+
+    pub(crate) async fn create_with(&self, name: &str, change: Value) -> Service {
+        let mut service = json!({
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {"type": "LoadBalancer", "ports": [{"port": 80, "protocol": "TCP"}]},
+        });
+        merge(&mut service, &change);
+        self.services().create(&PostParams::default(), &from_value(service).unwrap()).await.unwrap()
+    }
+
+    /// Creates a Service and waits until it is published; what it took is forgotten.
+    pub(crate) async fn serve(&self, name: &str) {
+        self.create(name).await;
+        self.until_published(name).await;
+        settle().await;
+        self.wire.journal();
+    }
+
+    pub(crate) async fn get(&self, name: &str) -> Option<Service> {
+        self.services().get_opt(name).await.unwrap()
+    }
+
+    pub(crate) async fn patch(&self, name: &str, patch: Value) {
+        self.services().patch(name, &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
+    }
+
+    pub(crate) async fn patch_status(&self, name: &str, patch: Value) {
+        self.services().patch_status(name, &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
+    }
+
+    pub(crate) async fn delete(&self, name: &str) {
+        self.services().delete(name, &DeleteParams::default()).await.unwrap();
+    }
+
+    pub(crate) async fn until_published(&self, name: &str) {
+        until("the service is published", async || !self.ingress(name).await.is_empty()).await;
+    }
+
+    pub(crate) async fn until_gone(&self, name: &str) {
+        until("the service is gone", async || self.get(name).await.is_none()).await;
+    }
+
+    /// The published entries in short: `203.0.113.10(VIP)`.
+    pub(crate) async fn ingress(&self, name: &str) -> Vec<String> {
+        let service = self.get(name).await;
+        let status = service.and_then(|service| service.status).and_then(|status| status.load_balancer);
+        status
+            .and_then(|status| status.ingress)
+            .into_iter()
+            .flatten()
+            .map(|entry| match (entry.ip, entry.ip_mode) {
+                (Some(ip), Some(mode)) => format!("{ip}({mode})"),
+                (Some(ip), None) => ip,
+                (None, _) => entry.hostname.unwrap_or_default(),
+            })
+            .collect()
+    }
+
+    pub(crate) async fn until_ingress(&self, name: &str, expected: &str) {
+        let what = format!("{name} is published as {expected}");
+        until(&what, async || self.ingress(name).await == [expected]).await;
+    }
+
+    pub(crate) async fn create_node(&self, name: &str, kubelet: &str) {
+        let node =
+            json!({"metadata": {"name": name}, "spec": {"providerID": format!("openstack:///{name}")}});
+        self.nodes().create(&PostParams::default(), &from_value(node).unwrap()).await.unwrap();
+        let info = json!({
+            "kubeletVersion": kubelet, "operatingSystem": "linux", "architecture": "amd64", "bootID": "b",
+            "containerRuntimeVersion": "c", "kernelVersion": "k", "kubeProxyVersion": "", "machineID": "m",
+            "osImage": "o", "systemUUID": "s",
+        });
+        let address = json!([{"type": "InternalIP", "address": "10.0.0.11"}]);
+        self.patch_node_status(name, json!({"status": {"nodeInfo": info, "addresses": address}})).await;
+    }
+
+    pub(crate) async fn patch_node(&self, name: &str, patch: Value) {
+        self.nodes().patch(name, &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
+    }
+
+    pub(crate) async fn patch_node_status(&self, name: &str, patch: Value) {
+        self.nodes().patch_status(name, &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
+    }
+
+    /// Events about a Service: `component reason: message (count)`, oldest first.
+    pub(crate) async fn events(&self, name: &str) -> Vec<String> {
+        let events: Api<Event> = Api::namespaced(self.user.clone(), "default");
+        let mut events: Vec<Event> = events
+            .list(&ListParams::default())
+            .await
+            .unwrap()
+            .items
+            .into_iter()
+            .filter(|event| event.involved_object.name.as_deref() == Some(name))
+            .collect();
+        events.sort_by_key(|event| event.metadata.name.clone());
+        events
+            .into_iter()
+            .map(|event| {
+                format!(
+                    "{} {} {}: {} ({})",
+                    event.source.and_then(|source| source.component).unwrap_or_default(),
+                    event.type_.unwrap_or_default(),
+                    event.reason.unwrap_or_default(),
+                    event.message.unwrap_or_default(),
+                    event.count.unwrap_or_default(),
+                )
+            })
+            .collect()
+    }
+
+    /// The value of a metric, by the start of its line.
+    pub(crate) fn metric(&self, start: &str) -> String {
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &self.registry).unwrap();
+        let line = text.lines().find(|line| line.starts_with(start));
+        line.and_then(|line| line.rsplit(' ').next()).unwrap_or("absent").to_owned()
+    }
+}
+
+/// Lets everything that is due happen, on the paused clock.
+pub(crate) async fn settle() {
+    tokio::time::sleep(Duration::from_secs(5)).await;
+}
+
+/// Waits, on the paused clock, until a condition holds.
+pub(crate) async fn until(what: &str, condition: impl AsyncFn() -> bool) {
+    let start = tokio::time::Instant::now();
+    while !condition().await {
+        assert!(start.elapsed() < PATIENCE, "not reached: {what}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+pub(crate) fn finalizers(service: &Service) -> Vec<String> {
+    service.metadata.finalizers.clone().unwrap_or_default()
+}
+
+pub(crate) fn annotation(service: &Service, key: &str) -> Option<String> {
+    service.metadata.annotations.as_ref()?.get(key).cloned()
+}
+
+/// A JSON merge patch.
+pub(crate) fn merge(into: &mut Value, patch: &Value) {
+    match (into, patch) {
+        (Value::Object(into), Value::Object(patch)) => {
+            for (key, value) in patch {
+                merge(into.entry(key).or_insert(Value::Null), value);
+            }
+        }
+        (into, patch) => *into = patch.clone(),
+    }
+}
