@@ -31,6 +31,7 @@ struct State {
     preference: Preference,
     notices: Vec<Notice>,
     panics: usize,
+    hangs: bool,
 }
 
 pub(crate) struct Cloud {
@@ -64,6 +65,16 @@ impl Cloud {
 
     pub(crate) fn panic_next(&self) {
         self.state().panics += 1;
+    }
+
+    /// Passes end again.
+    pub(crate) fn work(&self) {
+        self.state().hangs = false;
+    }
+
+    /// Every pass from now on takes for ever.
+    pub(crate) fn hang(&self) {
+        self.state().hangs = true;
     }
 
     pub(crate) fn load_balancers(&self) -> Vec<LoadBalancer> {
@@ -121,6 +132,9 @@ impl LoadBalancers for Cloud {
         if self.state().panics > 0 {
             self.state().panics -= 1;
             panic!("a defect in the provider");
+        }
+        if self.state().hangs {
+            std::future::pending::<()>().await;
         }
         let scripted = self.state().scripted.pop_front();
         let pass = scripted.unwrap_or_else(|| match goal {

@@ -16,6 +16,7 @@ mod faults;
 mod ip_mode;
 mod life;
 mod node_changes;
+mod recovery;
 mod reporting;
 mod wire;
 mod world;

@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use http::header::AUTHORIZATION;
 use http::{Method, Request, Response};
 use kube::Client;
 use kube::client::Body;
@@ -24,6 +25,7 @@ pub(crate) enum Fault {
 }
 
 type Matcher = Box<dyn Fn(&str) -> bool + Send>;
+type Hook = Box<dyn Fn(&str) + Send>;
 
 /// Lets a given number of steps happen and then stops everything, as a killed process does.
 pub(crate) struct Fuse {
@@ -53,6 +55,9 @@ pub(crate) struct Wire {
     journal: Mutex<Vec<String>>,
     faults: Mutex<Vec<(Matcher, Fault)>>,
     fuse: Mutex<Arc<Fuse>>,
+    before: Mutex<Option<Hook>>,
+    /// Credentials that are added to every request.
+    token: Mutex<Option<&'static str>>,
 }
 
 impl Wire {
@@ -61,6 +66,8 @@ impl Wire {
             journal: Mutex::default(),
             faults: Mutex::default(),
             fuse: Mutex::new(Arc::new(Fuse::new(usize::MAX))),
+            before: Mutex::default(),
+            token: Mutex::default(),
         })
     }
 
@@ -75,7 +82,10 @@ impl Wire {
     }
 
     async fn pass(&self, request: Request<Body>, server: Client) -> Result<Response<Body>, kube::Error> {
-        let (parts, body) = request.into_parts();
+        let (mut parts, body) = request.into_parts();
+        if let Some(token) = *self.token.lock().unwrap() {
+            parts.headers.insert(AUTHORIZATION, format!("Bearer {token}").parse().unwrap());
+        }
         let bytes = body.collect_bytes().await?;
         let sent: Value = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
         let Some(line) = describe(&parts.method, parts.uri.path(), parts.uri.query().unwrap_or(""), &sent)
@@ -85,6 +95,9 @@ impl Wire {
         let fuse = self.fuse();
         fuse.step().await;
         self.note(line.clone());
+        if let Some(hook) = self.before.lock().unwrap().as_ref() {
+            hook(&line);
+        }
         let forward = Request::from_parts(parts, Body::from(bytes.to_vec()));
         let answer = match self.fault(&line) {
             None => server.send(forward).await,
@@ -112,6 +125,15 @@ impl Wire {
     /// The next request whose line in the journal contains `text` meets this fault.
     pub(crate) fn break_next(&self, text: &'static str, fault: Fault) {
         self.faults.lock().unwrap().push((Box::new(move |line| line.contains(text)), fault));
+    }
+
+    /// Calls `hook` with the line of each request before it is sent.
+    pub(crate) fn before_each(&self, hook: impl Fn(&str) + Send + 'static) {
+        *self.before.lock().unwrap() = Some(Box::new(hook));
+    }
+
+    pub(crate) fn use_token(&self, token: &'static str) {
+        *self.token.lock().unwrap() = Some(token);
     }
 
     pub(crate) fn heal(&self) {
