@@ -87,6 +87,9 @@ fn entries(resource: &'static Resource) -> Vec<Value> {
     if !short_names.is_empty() {
         main["shortNames"] = json!(short_names);
     }
+    if matches!(*plural, "pods" | "services") {
+        main["categories"] = json!(["all"]);
+    }
     let subresources = resource.subresources.iter().map(|subresource| {
         let name = format!("{plural}/{subresource}");
         if *subresource == "token" {

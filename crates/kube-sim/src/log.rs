@@ -1,5 +1,7 @@
 //! Every request that arrived.
 
+use std::collections::VecDeque;
+
 use bytes::Bytes;
 use http::{HeaderMap, Method, header};
 use jiff::Timestamp;
@@ -81,10 +83,13 @@ impl RequestRecord {
     }
 }
 
+/// Requests that are kept; of more than that the oldest are forgotten.
+const LIMIT: usize = 100_000;
+
 /// Requests in the order of their arrival.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
-    records: Vec<RequestRecord>,
+    records: VecDeque<RequestRecord>,
     /// Records that were cleared away: numbers stay valid.
     cleared: usize,
 }
@@ -92,7 +97,11 @@ pub(crate) struct Log {
 impl Log {
     /// Notes a request and gives it a number.
     pub(crate) fn arrived(&mut self, record: RequestRecord) -> usize {
-        self.records.push(record);
+        if self.records.len() == LIMIT {
+            self.records.pop_front();
+            self.cleared += 1;
+        }
+        self.records.push_back(record);
         self.cleared + self.records.len() - 1
     }
 
@@ -104,7 +113,7 @@ impl Log {
     }
 
     pub(crate) fn records(&self) -> Vec<RequestRecord> {
-        self.records.clone()
+        self.records.iter().cloned().collect()
     }
 
     pub(crate) fn clear(&mut self) {

@@ -159,8 +159,13 @@ pub(crate) fn list_element(topology: &Topology, item: &Value) -> Option<String> 
         Topology::Atomic => None,
         Topology::Set => Some(format!("v:{item}")),
         Topology::Keyed(keys) => {
-            let keys: Map<String, Value> =
-                keys.iter().filter_map(|key| Some((key.clone(), item.get(key).cloned()?))).collect();
+            let keys: Map<String, Value> = keys
+                .iter()
+                .filter_map(|key| {
+                    let default = || key.default.as_deref().map(Value::from);
+                    Some((key.name.clone(), item.get(&key.name).cloned().or_else(default)?))
+                })
+                .collect();
             Some(format!("k:{}", Value::Object(keys)))
         }
     }
@@ -178,7 +183,8 @@ pub(crate) fn changed_fields(schema: &Schema, old: &Value, new: &Value) -> Field
     }
     match (schema, new) {
         (Schema::Object(_), Value::Object(fields)) => {
-            let mut set = FieldSet { member: fields.is_empty(), children: BTreeMap::new() };
+            // An empty object counts where it was stated, not where something was taken out of it.
+            let mut set = FieldSet { member: fields.is_empty() && old.is_null(), children: BTreeMap::new() };
             for (name, value) in fields.iter().filter(|(_, value)| !value.is_null()) {
                 let inner = schema.field(name).map_or(&Schema::Anything, |field| &field.schema);
                 let before = old.get(name).unwrap_or(&Value::Null);
@@ -248,6 +254,12 @@ impl Entry {
             && self.api_version == other.api_version
     }
 
+    /// Appliers first, then the order of writing.
+    fn order(&self) -> (&'static str, &str, &str, &str, &str) {
+        let time = self.time.as_str().unwrap_or_default();
+        (self.operation.name(), time, &self.manager, &self.api_version, &self.subresource)
+    }
+
     /// The writer as a conflict names it.
     pub(crate) fn describe(&self) -> String {
         let mut text = format!("\"{}\"", self.manager);
@@ -293,9 +305,9 @@ pub(crate) fn read(object: &Value) -> Vec<Entry> {
 
 /// Replaces the entries of an object; entries without fields are left out.
 pub(crate) fn write(object: &mut Value, entries: &[Entry]) {
-    // An applier that gave everything up keeps its (empty) entry under a top-level field; nothing else may be empty.
-    let entries: Vec<Value> =
-        entries.iter().filter(|entry| !entry.fields.is_empty()).map(Entry::to_json).collect();
+    let mut entries: Vec<&Entry> = entries.iter().filter(|entry| !entry.fields.is_empty()).collect();
+    entries.sort_by_key(|entry| entry.order());
+    let entries: Vec<Value> = entries.into_iter().map(Entry::to_json).collect();
     let metadata = crate::object::metadata(object);
     if entries.is_empty() {
         metadata.remove("managedFields");
@@ -304,7 +316,7 @@ pub(crate) fn write(object: &mut Value, entries: &[Entry]) {
     }
 }
 
-/// Accounts a write that was no apply: what `writer` changed is its own now, what is gone belongs to nobody.
+/// Accounts a write that was no apply, between two states in the form that the writer sees: what `writer` changed is its own now, what is gone belongs to nobody.
 pub(crate) fn account(schema: &Schema, old: &Value, new: &Value, mut writer: Entry) -> Vec<Entry> {
     let mut changed = changed_fields(schema, old, new).without_server_owned();
     // The other part of the object cannot have been meant.
@@ -312,7 +324,10 @@ pub(crate) fn account(schema: &Schema, old: &Value, new: &Value, mut writer: Ent
     let present = fields_of(schema, new);
     let mut entries = Vec::new();
     for mut entry in read(old) {
-        if entry.is_same_writer(&writer) {
+        if entry.api_version != writer.api_version {
+            // Another view of the object, with names of its own.
+            entries.push(entry);
+        } else if entry.is_same_writer(&writer) {
             let mut fields = entry.fields.clone();
             fields.union(&changed);
             entry.fields = fields.intersection(&present);

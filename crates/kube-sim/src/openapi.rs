@@ -92,14 +92,15 @@ fn described(schema: &Schema, version: ApiVersion) -> Value {
                 }
                 Topology::Keyed(keys) => {
                     list["x-kubernetes-list-type"] = "map".into();
-                    list["x-kubernetes-list-map-keys"] = json!(keys);
+                    let names: Vec<&str> = keys.iter().map(|key| key.name.as_str()).collect();
+                    list["x-kubernetes-list-map-keys"] = json!(names);
                     list["x-kubernetes-patch-strategy"] = "merge".into();
-                    list["x-kubernetes-patch-merge-key"] = keys.first().cloned().into();
+                    list["x-kubernetes-patch-merge-key"] = names.first().copied().into();
                 }
             }
             list
         }
-        Schema::Object(fields) => {
+        Schema::Object(fields) | Schema::AtomicObject(fields) => {
             let known = fields.iter().filter(|field| field.since <= version.minor());
             let properties: Map<String, Value> =
                 known.map(|field| (field.name.clone(), described(&field.schema, version))).collect();

@@ -185,8 +185,8 @@ impl Shelf {
     fn remember(&mut self, change: Change) {
         self.history.push_back(change);
         if self.history.len() > HISTORY_LIMIT {
-            let oldest_half = self.history.drain(..HISTORY_LIMIT / 2);
-            self.forgotten = oldest_half.last().map_or(self.forgotten, |change| change.revision);
+            let mut oldest_half = self.history.drain(..HISTORY_LIMIT / 2);
+            self.forgotten = oldest_half.next_back().map_or(self.forgotten, |change| change.revision);
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The simulator through the client that the controllers use, in the same process.
 
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by panicking")]
+
 use futures::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Event, Namespace, Node, Service};
@@ -8,7 +10,7 @@ use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams, W
 use kube::runtime::events::{Event as NewEvent, EventType, Recorder, Reporter};
 use kube::runtime::{WatchStreamExt as _, reflector, watcher};
 use kube::{Client, Resource as _, ResourceExt as _};
-use openstack_ccm_kube_sim::{ApiVersion, Fault, Sim};
+use openstack_ccm_kube_sim::{ApiVersion, Fault, RequestRecord, Sim};
 use serde_json::{Value, json};
 
 const FINALIZER: &str = "service.kubernetes.io/load-balancer-cleanup";
@@ -206,7 +208,7 @@ async fn a_lost_answer_leaves_its_effect_behind() {
         Err(kube::Error::Api(status)) => assert!(status.is_already_exists()),
         other => panic!("it exists already, not {other:?}"),
     }
-    let requests = sim.requests_where(|request| request.is_write());
+    let requests = sim.requests_where(RequestRecord::is_write);
     assert_eq!(requests.iter().map(|request| request.status).collect::<Vec<_>>(), [None, Some(409)]);
     assert_eq!(requests[0].json()["metadata"]["name"], "web");
 }

@@ -7,15 +7,15 @@ use crate::failure::FieldError;
 use crate::object::{namespace, text};
 use crate::version::ApiVersion;
 
-pub(super) const CORE: &str = "involvedObject!{kind namespace name uid apiVersion resourceVersion fieldPath} \
+pub(super) const CORE: &str = "involvedObject!={kind namespace name uid apiVersion resourceVersion fieldPath} \
     reason message source!{component host} firstTimestamp!:time lastTimestamp!:time count:int type \
     eventTime!:microtime series{count:int lastObservedTime:microtime} action \
-    related{kind namespace name uid apiVersion resourceVersion fieldPath} reportingComponent! reportingInstance!";
+    related={kind namespace name uid apiVersion resourceVersion fieldPath} reportingComponent! reportingInstance!";
 
 pub(super) const EVENTS_GROUP: &str = "eventTime!:microtime series{count!:int lastObservedTime!:microtime} \
     reportingController reportingInstance action reason \
-    regarding!{kind namespace name uid apiVersion resourceVersion fieldPath} \
-    related{kind namespace name uid apiVersion resourceVersion fieldPath} note type \
+    regarding!={kind namespace name uid apiVersion resourceVersion fieldPath} \
+    related={kind namespace name uid apiVersion resourceVersion fieldPath} note type \
     deprecatedSource!{component host} deprecatedFirstTimestamp!:time deprecatedLastTimestamp!:time \
     deprecatedCount:int";
 

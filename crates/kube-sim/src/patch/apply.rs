@@ -45,7 +45,7 @@ pub(crate) fn apply(
     merge(schema, &mut merged, config);
     remove(schema, &mut merged, &given_up);
     writer.fields = stated;
-    others.insert(0, writer);
+    others.push(writer);
     managed_fields::write(&mut merged, &others);
     Ok(merged)
 }

@@ -67,7 +67,7 @@ fn merge_field(schema: &Schema, fields: &mut Map<String, Value>, key: &str, chan
     match (inner, change) {
         (Schema::List(_, Topology::Set), Value::Array(added)) => add_to_set(slot, added),
         (Schema::List(item, Topology::Keyed(keys)), Value::Array(changes)) => match keys.first() {
-            Some(merge_key) => merge_keyed(item, merge_key, slot, changes),
+            Some(merge_key) => merge_keyed(item, &merge_key.name, slot, changes),
             None => *slot = change.clone(),
         },
         (_, Value::Object(_)) => merge(inner, slot, change),
@@ -128,7 +128,7 @@ fn put_in_order(schema: &Schema, fields: &mut Map<String, Value>, list: &str, or
     };
     let rank = |item: &Value| {
         order.iter().position(|wanted| match merge_key {
-            Some(key) => wanted[key] == item[key],
+            Some(key) => wanted[&key.name] == item[&key.name],
             None => wanted == item,
         })
     };

@@ -33,7 +33,7 @@ impl Decoder<'_> {
             Schema::Anything => Ok(value.clone()),
             Schema::Map => map(value, path),
             Schema::List(item, _) => self.list(item, value, path),
-            Schema::Object(fields) => self.object(fields, value, path),
+            Schema::Object(fields) | Schema::AtomicObject(fields) => self.object(fields, value, path),
         }
     }
 
@@ -105,7 +105,7 @@ fn empty(schema: &Schema, minor: u8) -> Value {
         Schema::Scalar(Scalar::Flag) => false.into(),
         Schema::Scalar(Scalar::Time | Scalar::MicroTime) | Schema::Anything | Schema::List(..) => Value::Null,
         Schema::Map => Value::Object(Map::new()),
-        Schema::Object(fields) => fields
+        Schema::Object(fields) | Schema::AtomicObject(fields) => fields
             .iter()
             .filter(|field| field.since <= minor)
             .filter_map(|field| Some((field.name.clone(), present(field, None, minor)?)))

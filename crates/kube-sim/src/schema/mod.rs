@@ -19,8 +19,10 @@ pub(crate) enum Schema {
     Map,
     /// Not described: taken as it is.
     Anything,
-    /// Known fields.
+    /// Known fields, each a value of its own.
     Object(Vec<Field>),
+    /// Known fields that are one value for server-side apply.
+    AtomicObject(Vec<Field>),
     /// Several values of one type.
     List(Box<Schema>, Topology),
 }
@@ -47,7 +49,15 @@ pub(crate) enum Topology {
     /// Each entry is a value of its own.
     Set,
     /// Entries are objects with these key fields. Strategic merge uses the first one only.
-    Keyed(Vec<String>),
+    Keyed(Vec<ListKey>),
+}
+
+/// One key field of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ListKey {
+    pub(crate) name: String,
+    /// What an entry without the field means.
+    pub(crate) default: Option<String>,
 }
 
 /// What happens to an empty value.
@@ -75,7 +85,9 @@ impl Schema {
     /// The description of a field, if this is an object that knows it.
     pub(crate) fn field(&self, name: &str) -> Option<&Field> {
         match self {
-            Self::Object(fields) => fields.iter().find(|field| field.name == name),
+            Self::Object(fields) | Self::AtomicObject(fields) => {
+                fields.iter().find(|field| field.name == name)
+            }
             Self::Scalar(_) | Self::Map | Self::Anything | Self::List(..) => None,
         }
     }

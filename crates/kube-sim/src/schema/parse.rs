@@ -4,10 +4,12 @@
 //!
 //! - mark: none = left out when empty, `*` = left out only when null, `!` = always shown;
 //! - release: `@29` = known since 1.29;
-//! - type: none = text; `:int`, `:flag`, `:time`, `:microtime`, `:intstr`, `:map`, `:any`; `{...}` = object;
-//!   `[]` atomic list, `[=]` set, `[a,b]` list keyed by `a` and `b`, each followed by `{...}` for objects.
+//! - type: none = text; `:int`, `:flag`, `:time`, `:microtime`, `:intstr`, `:map`, `:any`; `{...}` = object,
+//!   `={...}` = object that server-side apply takes as one value;
+//!   `[]` atomic list, `[=]` set, `[a,b=X]` list keyed by `a` and `b` (`X` where it is
+//!   absent), each followed by `{...}` for objects.
 
-use super::{Field, Presence, Scalar, Schema, Topology};
+use super::{Field, ListKey, Presence, Scalar, Schema, Topology};
 
 /// Reads the fields of an object.
 ///
@@ -91,6 +93,12 @@ impl Parser<'_> {
             let item = if self.rest.starts_with('{') { self.object()? } else { Schema::Scalar(Scalar::Text) };
             return Ok(Schema::List(Box::new(item), topology));
         }
+        if self.take('=') {
+            return Ok(match self.object()? {
+                Schema::Object(fields) => Schema::AtomicObject(fields),
+                other => other,
+            });
+        }
         if self.rest.starts_with('{') { self.object() } else { Ok(Schema::Scalar(Scalar::Text)) }
     }
 
@@ -101,11 +109,17 @@ impl Parser<'_> {
         if self.take('=') {
             return if self.take(']') { Ok(Topology::Set) } else { Err(self.rest.to_owned()) };
         }
-        let mut keys = vec![self.word()?];
+        let mut keys = vec![self.list_key()?];
         while self.take(',') {
-            keys.push(self.word()?);
+            keys.push(self.list_key()?);
         }
         if self.take(']') { Ok(Topology::Keyed(keys)) } else { Err(self.rest.to_owned()) }
+    }
+
+    fn list_key(&mut self) -> Result<ListKey, String> {
+        let name = self.word()?;
+        let default = if self.take('=') { Some(self.word()?) } else { None };
+        Ok(ListKey { name, default })
     }
 
     fn object(&mut self) -> Result<Schema, String> {
@@ -123,13 +137,19 @@ mod tests {
 
     #[test]
     fn marks_releases_and_lists_are_understood() {
-        let schema = parse("spec!{ports[port,protocol]{port!:int mode*@29} names[=] all[]}").unwrap();
+        let schema =
+            parse("ref={name} spec!{ports[port,protocol=TCP]{port!:int mode*@29} names[=] all[]}").unwrap();
+        assert!(matches!(schema.field("ref").unwrap().schema, Schema::AtomicObject(_)));
         let spec = schema.field("spec").unwrap();
         assert_eq!(spec.presence, Presence::Always);
         let Schema::List(item, topology) = &spec.schema.field("ports").unwrap().schema else {
             panic!("a list")
         };
-        assert_eq!(*topology, Topology::Keyed(vec!["port".to_owned(), "protocol".to_owned()]));
+        let key = |name: &str, default: Option<&str>| ListKey {
+            name: name.to_owned(),
+            default: default.map(str::to_owned),
+        };
+        assert_eq!(*topology, Topology::Keyed(vec![key("port", None), key("protocol", Some("TCP"))]));
         let mode = item.field("mode").unwrap();
         assert_eq!((mode.presence, mode.since), (Presence::Pointer, 29));
         assert_eq!(

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{State, Target, WriteOptions, Written, judge_unknown, metadata, storage_of};
 use crate::failure::Failure;
-use crate::managed_fields::{self, Operation};
+use crate::managed_fields::{self, Entry};
 use crate::object::{self, text};
 use crate::store::Key;
 
@@ -32,7 +32,7 @@ impl State {
         target: &Target,
         mut object: Value,
         options: &WriteOptions,
-        applied: Option<Vec<managed_fields::Entry>>,
+        applied: Option<Vec<Entry>>,
     ) -> Result<Value, Failure> {
         let resource = target.resource;
         let namespace = self.namespace_of(target, &object)?;
@@ -58,10 +58,7 @@ impl State {
         if self.store.get(resource.storage, &key).is_some() {
             return Err(Failure::already_exists(target.subject(&name)));
         }
-        let entries = applied.unwrap_or_else(|| {
-            let writer = self.writer(target, options, Operation::Update);
-            managed_fields::account(&storage.schema, &Value::Null, &as_sent, writer)
-        });
+        let entries = applied.unwrap_or_else(|| self.account(target, None, &as_sent, options));
         managed_fields::write(&mut object, &entries);
         storage
             .rules

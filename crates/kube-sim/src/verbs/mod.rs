@@ -12,6 +12,7 @@ pub(crate) use delete::DeleteOptions;
 pub(crate) use list::{ListOptions, VersionMatch, is_listed, parse_resource_version};
 pub(crate) use update::patch_options;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -20,7 +21,7 @@ use crate::clock::Clock;
 use crate::failure::{Failure, FieldError, Subject};
 use crate::go_text;
 use crate::kinds::{self, Allocations, Part, Resource, View};
-use crate::managed_fields::{Entry, FieldSet, Operation};
+use crate::managed_fields::{self, Entry, FieldSet, Operation};
 use crate::object::{name, section};
 use crate::schema::{DecodeError, decode};
 use crate::store::{Key, Store, Stored};
@@ -42,14 +43,14 @@ impl Target {
         Key::new(&self.namespace, &self.name)
     }
 
-    /// The object as refusals name it: `services "web"`.
+    /// The object as refusals name it: `services "web"`. Both views of events are the core group's here.
     pub(crate) fn subject<'a>(&'a self, name: &'a str) -> Subject<'a> {
-        Subject { group: self.resource.group, kind: self.resource.plural, name }
+        Subject { group: storage_of(self.resource).group, kind: self.resource.plural, name }
     }
 
     /// The object as validation names it: `Service "web"`.
     pub(crate) fn kind_subject<'a>(&'a self, name: &'a str) -> Subject<'a> {
-        Subject { group: self.resource.group, kind: self.resource.kind, name }
+        Subject { group: storage_of(self.resource).group, kind: self.resource.kind, name }
     }
 
     fn not_found(&self) -> Failure {
@@ -122,13 +123,39 @@ impl State {
         let object = self.read(resource, stored);
         match resource.view {
             View::Stored => Arc::unwrap_or_clone(object),
+            View::EventsGroup => self.in_view(resource, &object).into_owned(),
+        }
+    }
+
+    /// An object of this release, from its stored form to the form of a resource.
+    fn in_view<'a>(&self, resource: &Resource, object: &'a Value) -> Cow<'a, Value> {
+        match resource.view {
+            View::Stored => Cow::Borrowed(object),
             View::EventsGroup => {
-                let renamed = kinds::events_group_form(&object);
+                let renamed = kinds::events_group_form(object);
                 let mut shown = self.decode_leniently(resource, &renamed).unwrap_or(renamed);
                 stamp_type(&mut shown, resource);
-                shown
+                Cow::Owned(shown)
             }
         }
+    }
+
+    /// `managedFields` after a write by `options.manager` that was no apply. `old` is absent on creation.
+    fn account(
+        &self,
+        target: &Target,
+        old: Option<&Value>,
+        new: &Value,
+        options: &WriteOptions,
+    ) -> Vec<Entry> {
+        let resource = target.resource;
+        let writer = self.writer(target, options, Operation::Update);
+        let old = match old {
+            Some(old) => self.in_view(resource, old),
+            // Fields that are always shown were not set by anyone.
+            None => Cow::Owned(self.decode_leniently(resource, &json!({})).unwrap_or_default()),
+        };
+        managed_fields::account(&resource.schema, &old, &self.in_view(resource, new), writer)
     }
 
     /// A stored object in its stored form, as this release reads it.
@@ -196,7 +223,6 @@ impl State {
         if problems.is_empty() {
             return Ok(());
         }
-        // Validation names the kind without its group where the whole kind is in the core group.
         Err(Failure::invalid(target.kind_subject(name(new)), &problems))
     }
 

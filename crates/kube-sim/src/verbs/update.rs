@@ -6,7 +6,7 @@ use super::create::{carry_over_metadata, check_name, check_type};
 use super::{State, Target, WriteOptions, Written, judge_unknown, storage_of};
 use crate::failure::{Failure, FieldError, Subject};
 use crate::kinds::Part;
-use crate::managed_fields::{self, Entry, Operation};
+use crate::managed_fields::{self, Entry};
 use crate::object::{is_same_content, is_terminating, set_metadata, text, texts};
 use crate::store::Stored;
 
@@ -67,10 +67,7 @@ impl State {
         storage.rules.before_update(&mut new, &old, target.part, self.version);
         self.refuse_invalid(target, &new, Some(&old))?;
         set_metadata(&mut new, "managedFields", old["metadata"]["managedFields"].clone());
-        let entries = applied.unwrap_or_else(|| {
-            let writer = self.writer(target, options, Operation::Update);
-            managed_fields::account(&storage.schema, &old, &new, writer)
-        });
+        let entries = applied.unwrap_or_else(|| self.account(target, Some(&old), &new, options));
         storage
             .rules
             .allocate(&mut new, Some(&old), &self.allocations)

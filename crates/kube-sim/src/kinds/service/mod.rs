@@ -14,7 +14,7 @@ use crate::names::NameRule;
 use crate::object::{list, section, text};
 use crate::version::ApiVersion;
 
-pub(super) const FIELDS: &str = "spec!{ports[port,protocol]{name protocol appProtocol* port!:int \
+pub(super) const FIELDS: &str = "spec!{ports[port,protocol=TCP]{name protocol appProtocol* port!:int \
     targetPort!:intstr nodePort:int} selector:map clusterIP clusterIPs[] type externalIPs[] sessionAffinity \
     loadBalancerIP loadBalancerSourceRanges[] externalName externalTrafficPolicy healthCheckNodePort:int \
     publishNotReadyAddresses:flag sessionAffinityConfig{clientIP{timeoutSeconds*:int}} ipFamilies[] \

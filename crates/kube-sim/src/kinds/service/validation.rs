@@ -234,10 +234,9 @@ pub(super) fn of_status(new: &Value, version: ApiVersion) -> Vec<FieldError> {
 
 fn ingress_problems(entry: &Value, path: &str, version: ApiVersion, problems: &mut Vec<FieldError>) {
     let ip = text(entry, "/ip");
-    if !ip.is_empty() {
-        if let Some(rule) = address_problem(ip, version.has_strict_addresses()) {
-            problems.push(FieldError::invalid(format!("{path}.ip"), &ip.into(), rule));
-        }
+    let rule = address_problem(ip, version.has_strict_addresses());
+    if let Some(rule) = rule.filter(|_| !ip.is_empty()) {
+        problems.push(FieldError::invalid(format!("{path}.ip"), &ip.into(), rule));
     }
     let mode_path = format!("{path}.ipMode");
     match entry.get("ipMode").and_then(Value::as_str) {
