@@ -1,1 +1,53 @@
-//! placeholder
+//! An OpenStack to run against: Keystone, Nova, Neutron, Octavia and Barbican in memory.
+//!
+//! Two faces: [`Sim::call`] takes requests without a socket and works under a paused tokio clock; [`Sim::serve`] serves all
+//! services on a TCP port. The behaviour, error texts included, is that of recorded exchanges with the real services, which
+//! the contract test replays.
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use openstack_ccm_openstack_sim::Sim;
+//!
+//! let sim = Sim::new();
+//! let request = http::Request::builder()
+//!     .uri("/v2.0/lbaas/loadbalancers")
+//!     .header("x-auth-token", sim.token())
+//!     .body(bytes::Bytes::new())?;
+//! let response = sim.call("load-balancer", request).await?;
+//! assert_eq!(response.status(), 200);
+//! # Ok(())
+//! # }
+//! ```
+
+mod actor;
+mod barbican;
+mod client_config;
+mod faults;
+mod filters;
+mod forward;
+mod inspect;
+mod keystone;
+mod log;
+mod neutron;
+mod nova;
+mod octavia;
+mod paging;
+mod python_repr;
+mod reply;
+mod request;
+mod seed;
+mod server;
+mod service;
+mod sim;
+mod world;
+
+pub use actor::Actor;
+pub use faults::{Fault, FaultId, Faults, WorkerFault};
+pub use log::{Call, CallLog};
+pub use seed::{Node, PASSWORD, PROJECT, Seed, USER};
+pub use server::Server;
+pub use service::Service;
+pub use sim::{ConnectionDropped, Sim, SimBuilder};
+pub use world::World;
+pub use world::operation::OperationKind;

@@ -1,0 +1,169 @@
+//! Looking at the world from outside: collections as an administrator would read them.
+
+use serde_json::{Value, json};
+
+use crate::neutron;
+use crate::octavia::views::{self, Depth};
+use crate::service::Service;
+use crate::sim::Sim;
+use crate::world::World;
+use crate::world::identity::Caller;
+
+impl Sim {
+    fn neutron(&self, kind: neutron::Kind) -> Vec<Value> {
+        let admin = Caller {
+            user_id: String::new(),
+            project_id: String::new(),
+            roles: std::collections::BTreeSet::from(["admin".to_owned()]),
+        };
+        self.read(|world| {
+            kind.resources(&world.network)
+                .values()
+                .map(|resource| neutron::views::view(world, &admin, kind, resource))
+                .collect()
+        })
+    }
+
+    /// The networks.
+    #[must_use]
+    pub fn networks(&self) -> Vec<Value> {
+        self.neutron(neutron::Kind::Network)
+    }
+
+    /// The subnets.
+    #[must_use]
+    pub fn subnets(&self) -> Vec<Value> {
+        self.neutron(neutron::Kind::Subnet)
+    }
+
+    /// The ports, those of routers and floating IPs too.
+    #[must_use]
+    pub fn ports(&self) -> Vec<Value> {
+        self.neutron(neutron::Kind::Port)
+    }
+
+    /// The ports that Octavia made for load balancers that do not exist.
+    #[must_use]
+    pub fn leaked_ports(&self) -> Vec<Value> {
+        let used: Vec<Value> = self.load_balancers().iter().map(|lb| lb["vip_port_id"].clone()).collect();
+        self.ports()
+            .into_iter()
+            .filter(|port| port["device_owner"] == "Octavia" && !used.contains(&port["id"]))
+            .collect()
+    }
+
+    /// The floating IPs.
+    #[must_use]
+    pub fn floating_ips(&self) -> Vec<Value> {
+        self.neutron(neutron::Kind::FloatingIp)
+    }
+
+    /// The security groups with their rules.
+    #[must_use]
+    pub fn security_groups(&self) -> Vec<Value> {
+        self.neutron(neutron::Kind::SecurityGroup)
+    }
+
+    /// The security group rules.
+    #[must_use]
+    pub fn security_group_rules(&self) -> Vec<Value> {
+        self.neutron(neutron::Kind::SecurityGroupRule)
+    }
+
+    /// The routers.
+    #[must_use]
+    pub fn routers(&self) -> Vec<Value> {
+        self.neutron(neutron::Kind::Router)
+    }
+
+    /// The load balancers.
+    #[must_use]
+    pub fn load_balancers(&self) -> Vec<Value> {
+        self.octavia(|world| {
+            let state = &world.load_balancing;
+            state.load_balancers.values().map(|lb| views::load_balancer(state, lb, Depth::Ids)).collect()
+        })
+    }
+
+    /// The load balancer with this name.
+    #[must_use]
+    pub fn load_balancer(&self, name: &str) -> Option<Value> {
+        self.load_balancers().into_iter().find(|lb| lb["name"] == name)
+    }
+
+    /// The listeners.
+    #[must_use]
+    pub fn listeners(&self) -> Vec<Value> {
+        self.octavia(|world| {
+            let minor = world.load_balancing.api_minor;
+            world.load_balancing.listeners.values().map(|one| views::listener(one, minor)).collect()
+        })
+    }
+
+    /// The pools.
+    #[must_use]
+    pub fn pools(&self) -> Vec<Value> {
+        self.octavia(|world| {
+            let state = &world.load_balancing;
+            state.pools.values().map(|pool| views::pool(state, pool)).collect()
+        })
+    }
+
+    /// The members of a pool, oldest first.
+    #[must_use]
+    pub fn members(&self, pool_id: &str) -> Vec<Value> {
+        self.octavia(|world| {
+            let state = &world.load_balancing;
+            state.members_of(pool_id).into_iter().map(|one| views::member(one, state.api_minor)).collect()
+        })
+    }
+
+    /// The health monitors.
+    #[must_use]
+    pub fn health_monitors(&self) -> Vec<Value> {
+        self.octavia(|world| {
+            let minor = world.load_balancing.api_minor;
+            world
+                .load_balancing
+                .health_monitors
+                .values()
+                .map(|one| views::health_monitor(one, minor))
+                .collect()
+        })
+    }
+
+    fn octavia(&self, look: impl FnOnce(&World) -> Vec<Value>) -> Vec<Value> {
+        self.read(look)
+    }
+
+    /// The servers: id, name, status and metadata.
+    #[must_use]
+    pub fn servers(&self) -> Vec<Value> {
+        self.read(|world| {
+            world
+                .compute
+                .servers
+                .values()
+                .map(|one| json!({"id": one.id, "name": one.name, "status": one.status, "metadata": one.metadata}))
+                .collect()
+        })
+    }
+
+    /// The references of the secrets in Barbican.
+    #[must_use]
+    pub fn secrets(&self) -> Vec<String> {
+        self.read(|world| {
+            let base = world.endpoint(Service::KeyManager);
+            world.key_management.secrets.keys().map(|id| format!("{base}/v1/secrets/{id}")).collect()
+        })
+    }
+
+    /// The references of the containers in Barbican.
+    #[must_use]
+    pub fn containers(&self) -> Vec<String> {
+        self.read(|world| {
+            let base = world.endpoint(Service::KeyManager);
+            world.key_management.containers.keys().map(|id| format!("{base}/v1/containers/{id}")).collect()
+        })
+    }
+}

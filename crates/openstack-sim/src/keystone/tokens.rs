@@ -1,0 +1,85 @@
+//! `/v3/auth/tokens`.
+
+use http::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use super::fault::Fault;
+use super::{SUBJECT_TOKEN, catalog, domain, log_in};
+use crate::reply::{Answer, Reply};
+use crate::request::Request;
+use crate::world::World;
+use crate::world::identity::Token;
+
+/// Logs in.
+pub(crate) fn issue(world: &mut World, request: &Request) -> Answer {
+    let body = request.json().unwrap_or_default();
+    let auth = body.get("auth").cloned();
+    let auth = auth.ok_or_else(|| Fault::bad_request("'auth' is a required property").reply(world))?;
+    let grant = log_in::grant(world, &auth).map_err(|fault| fault.reply(world))?;
+    let token = world.issue_token(grant);
+    let body = show(world, &token, wants_catalog(request));
+    Ok(Reply::created(body).with_header(SUBJECT_TOKEN, token.id))
+}
+
+fn wants_catalog(request: &Request) -> bool {
+    request.parameter("nocatalog").is_none()
+}
+
+fn show(world: &mut World, token: &Token, with_catalog: bool) -> Value {
+    let user_name = world.identity.users.get(&token.user_id).map(|user| user.name.clone());
+    let mut view = json!({
+        "methods": token.methods,
+        "user": {"domain": domain(), "id": token.user_id, "name": user_name, "password_expires_at": null},
+        "audit_ids": token.audit_ids,
+        "expires_at": world.microsecond_time(token.expires_at),
+        "issued_at": world.microsecond_time(token.issued_at),
+    });
+    if let Some(project) = token.project_id.as_ref().and_then(|id| world.identity.projects.get(id)) {
+        view["project"] = json!({"domain": domain(), "id": project.id, "name": project.name});
+        view["is_domain"] = json!(false);
+        view["roles"] = token
+            .roles
+            .iter()
+            .filter_map(|name| world.identity.roles.get(name).map(|id| json!({"id": id, "name": name})))
+            .collect();
+        if with_catalog {
+            view["catalog"] = catalog::catalog(world);
+        }
+    }
+    if let Some(trust) = token.trust_id.as_ref().and_then(|id| world.identity.trusts.get(id)) {
+        view["OS-TRUST:trust"] = json!({
+            "id": trust.id,
+            "impersonation": trust.impersonation,
+            "trustor_user": {"id": trust.trustor_user_id},
+            "trustee_user": {"id": trust.trustee_user_id},
+        });
+    }
+    json!({"token": view})
+}
+
+/// The token that the request is about.
+fn subject(world: &World, request: &Request, caller: &Token) -> Result<Token, Reply> {
+    let id = request.header(SUBJECT_TOKEN.as_str()).unwrap_or(&caller.id);
+    let missing = || Fault::not_found(format!("Could not find token: {id}.")).reply(world);
+    world.valid_token(id).cloned().ok_or_else(missing)
+}
+
+/// Shows a token.
+pub(crate) fn validate(world: &mut World, request: &Request, caller: &Token) -> Answer {
+    let token = subject(world, request, caller)?;
+    let reply = if request.method == Method::HEAD {
+        Reply::empty(StatusCode::OK)
+    } else {
+        Reply::ok(show(world, &token, wants_catalog(request)))
+    };
+    Ok(reply.with_header(SUBJECT_TOKEN, token.id))
+}
+
+/// Revokes a token.
+pub(crate) fn revoke(world: &mut World, request: &Request, caller: &Token) -> Answer {
+    let id = subject(world, request, caller)?.id;
+    if let Some(token) = world.identity.tokens.get_mut(&id) {
+        token.revoked = true;
+    }
+    Ok(Reply::empty(StatusCode::NO_CONTENT))
+}

@@ -1,0 +1,191 @@
+//! Neutron: networks, subnets, ports, floating IPs, security groups, routers.
+
+mod addresses;
+mod fault;
+mod floating_ips;
+mod kind;
+mod listing;
+mod networks;
+pub(crate) mod ports;
+mod quotas;
+mod resource;
+mod routers;
+pub(crate) mod security_groups;
+mod subnets;
+mod tags;
+pub(crate) mod views;
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::reply::{Answer, Reply};
+use crate::request::Request;
+use crate::service::Service;
+use crate::world::World;
+use crate::world::identity::Caller;
+use crate::world::network::Resource;
+
+pub(crate) use addresses::cidr_holds;
+pub(crate) use fault::Fault;
+pub(crate) use kind::Kind;
+
+/// The extensions of the recorded service, as it lists them.
+const EXTENSIONS: &str = include_str!("extensions.json");
+
+/// Answers a request to Neutron.
+pub(crate) fn answer(world: &mut World, request: &Request) -> Reply {
+    route(world, request).unwrap_or_else(|refusal| refusal)
+}
+
+fn route(world: &mut World, request: &Request) -> Answer {
+    let segments = request.segments();
+    let href = format!("{}/v2.0/", world.endpoint(Service::Network));
+    if segments.is_empty() {
+        return Ok(Reply::ok(json!({"versions": [
+            {"id": "v2.0", "status": "CURRENT", "links": [{"rel": "self", "href": href}]},
+        ]})));
+    }
+    let caller = request
+        .header("x-auth-token")
+        .and_then(|token| world.caller(token))
+        .ok_or_else(|| Reply::unauthorized(&world.identity_url()))?;
+    match segments.as_slice() {
+        ["v2.0"] => Ok(Reply::ok(json!({"resources": resource_links(&href)}))),
+        ["v2.0", "extensions", rest @ ..] => extensions(world, request, rest),
+        ["v2.0", "quotas", rest @ ..] => quotas::answer(world, &caller, request, rest),
+        ["v2.0", collection, rest @ ..] => match Kind::of_collection(collection) {
+            Some(kind) => resource(world, &caller, request, kind, rest),
+            None => Err(Fault::no_such_path().into()),
+        },
+        _ => Err(Fault::no_such_path().into()),
+    }
+}
+
+fn resource_links(href: &str) -> Value {
+    Kind::ALL
+        .into_iter()
+        .map(|kind| {
+            let collection = kind.path();
+            json!({"name": kind.root(), "collection": kind.collection(),
+                   "links": [{"rel": "self", "href": format!("{href}{collection}")}]})
+        })
+        .collect()
+}
+
+fn extensions(world: &World, request: &Request, path: &[&str]) -> Answer {
+    let all: Vec<Value> = serde_json::from_str(EXTENSIONS).unwrap_or_default();
+    let mut present = all.into_iter().filter(|one| {
+        one["alias"].as_str().is_some_and(|alias| !world.network.missing_extensions.contains(alias))
+    });
+    match (request.method.clone(), path) {
+        (Method::GET, []) => Ok(Reply::ok(json!({"extensions": present.collect::<Vec<_>>()}))),
+        (Method::GET, [alias]) => {
+            let found = present.find(|one| one["alias"] == **alias);
+            let found = found.ok_or_else(Fault::no_such_path)?;
+            Ok(Reply::ok(json!({"extension": found})))
+        }
+        _ => Err(Fault::no_such_path().into()),
+    }
+}
+
+/// Whether this deployment has an API extension.
+pub(crate) fn has_extension(world: &World, alias: &str) -> bool {
+    !world.network.missing_extensions.contains(alias)
+}
+
+fn resource(world: &mut World, caller: &Caller, request: &Request, kind: Kind, path: &[&str]) -> Answer {
+    match (request.method.clone(), path) {
+        (Method::GET, []) => listing::list(world, caller, request, kind),
+        (Method::POST, []) => {
+            fault::check_policy(caller, "create", kind)?;
+            create(world, caller, request, kind)
+        }
+        (Method::GET, [id]) => {
+            let found = resource::visible(world, caller, kind, id)?;
+            let fields = request.parameters("fields");
+            let view = crate::filters::select_fields(views::view(world, caller, kind, found), &fields);
+            Ok(Reply::ok(json!({kind.root(): view})))
+        }
+        (Method::PUT, [id]) => {
+            resource::check_revision(world, caller, request, kind, id)?;
+            fault::check_policy(caller, "update", kind)?;
+            update(world, caller, request, kind, id)
+        }
+        (Method::DELETE, [id]) => {
+            resource::check_revision(world, caller, request, kind, id)?;
+            fault::check_policy(caller, "delete", kind)?;
+            delete(world, caller, kind, id)?;
+            Ok(Reply::empty(http::StatusCode::NO_CONTENT))
+        }
+        (_, [id, "tags", rest @ ..]) => tags::answer(world, caller, request, kind, id, rest),
+        (Method::PUT, [id, action]) if kind == Kind::Router => {
+            routers::act(world, caller, request, id, action)
+        }
+        _ => Err(Fault::no_such_path().into()),
+    }
+}
+
+fn create(world: &mut World, caller: &Caller, request: &Request, kind: Kind) -> Answer {
+    let body = resource::body(request, kind)?;
+    let id = match kind {
+        Kind::Network => networks::create(world, caller, body)?,
+        Kind::Subnet => subnets::create(world, caller, body)?,
+        Kind::Port => ports::create_for_user(world, caller, &body)?,
+        Kind::FloatingIp => floating_ips::create(world, caller, &body)?,
+        Kind::SecurityGroup => security_groups::create(world, caller, &body)?,
+        Kind::SecurityGroupRule => security_groups::create_rule(world, caller, &body)?,
+        Kind::Router => routers::create(world, caller, body)?,
+    };
+    let view = views::created(world, caller, kind, &id);
+    Ok(Reply::created(json!({kind.root(): view})))
+}
+
+fn update(world: &mut World, caller: &Caller, request: &Request, kind: Kind, id: &str) -> Answer {
+    let body = resource::body(request, kind)?;
+    match kind {
+        Kind::FloatingIp => floating_ips::update(world, caller, id, &body)?,
+        Kind::Port => ports::update(world, caller, id, &body)?,
+        Kind::Router => routers::update(world, caller, id, &body)?,
+        Kind::Network | Kind::Subnet | Kind::SecurityGroup => resource::update_plain(world, kind, id, &body)?,
+        Kind::SecurityGroupRule => return Err(Fault::no_such_path().into()),
+    }
+    let found = resource::visible(world, caller, kind, id)?;
+    Ok(Reply::ok(json!({kind.root(): views::view(world, caller, kind, found)})))
+}
+
+fn delete(world: &mut World, caller: &Caller, kind: Kind, id: &str) -> Result<(), Fault> {
+    let found = resource::visible(world, caller, kind, id)?;
+    if !caller.owns(&found.project_id) {
+        return Err(Fault::not_found(kind, id));
+    }
+    match kind {
+        Kind::Network => networks::delete(world, id),
+        Kind::Subnet => subnets::delete(world, id),
+        Kind::Port => ports::delete(world, id),
+        Kind::FloatingIp => {
+            floating_ips::delete(world, id);
+            Ok(())
+        }
+        Kind::SecurityGroup => security_groups::delete(world, id),
+        Kind::SecurityGroupRule => {
+            security_groups::delete_rule(world, id);
+            Ok(())
+        }
+        Kind::Router => routers::delete(world, id),
+    }
+}
+
+/// A network that the caller may see.
+pub(crate) fn visible_network<'a>(world: &'a World, caller: &Caller, id: &str) -> Option<&'a Resource> {
+    resource::visible(world, caller, Kind::Network, id).ok()
+}
+
+/// A subnet that the caller may see.
+pub(crate) fn visible_subnet<'a>(world: &'a World, caller: &Caller, id: &str) -> Option<&'a Resource> {
+    resource::visible(world, caller, Kind::Subnet, id).ok()
+}
+
+/// The subnets of a network.
+pub(crate) fn subnets_of<'a>(world: &'a World, network_id: &str) -> Vec<&'a Resource> {
+    world.network.subnets.values().filter(|subnet| subnet.text("network_id") == network_id).collect()
+}

@@ -1,0 +1,189 @@
+//! `/v2.0/lbaas/pools/ID/members`: single members and the batch that replaces them all.
+
+use std::collections::BTreeSet;
+
+use http::{Method, StatusCode};
+use serde_json::{Map, Value, json};
+
+use super::fault::Fault;
+use super::kind::Kind;
+use super::locks::{begin, lock_tree, mark_pool_and_listeners};
+use super::schema::{Reading, name_whole_body, parse, read_object, root_object};
+use super::validation::check_quota;
+use super::{Action, create, list_of_kind, listeners, pools, schema, views};
+use crate::neutron;
+use crate::reply::{Answer, Reply};
+use crate::request::Request;
+use crate::world::World;
+use crate::world::identity::Caller;
+use crate::world::load_balancing::{Member, Pool, Provisioning};
+use crate::world::operation::OperationKind;
+
+pub(crate) fn answer(
+    world: &mut World,
+    caller: &Caller,
+    request: &Request,
+    pool_id: &str,
+    path: &[&str],
+) -> Answer {
+    let pool = pools::owned(world, caller, pool_id)?.clone();
+    if request.method == Method::PUT && path.is_empty() {
+        return batch(world, request, &pool);
+    }
+    match Action::of(request, path)? {
+        Action::List => {
+            let minor = world.load_balancing.api_minor;
+            let members = world.load_balancing.members_of(pool_id);
+            let views = members.into_iter().map(|one| views::member(one, minor)).collect();
+            list_of_kind(world, request, Kind::Member, views)
+        }
+        Action::Create => create_one(world, caller, request, &pool),
+        Action::Get(id) => show(world, &pool, id, StatusCode::OK),
+        Action::Update(id) => update_one(world, request, &pool, id),
+        Action::Delete(id) => delete_one(world, &pool, id),
+    }
+}
+
+fn show(world: &World, pool: &Pool, id: &str, status: StatusCode) -> Answer {
+    let member = find(world, pool, id)?;
+    Ok(Reply::json(status, json!({"member": views::member(member, world.load_balancing.api_minor)})))
+}
+
+fn find<'a>(world: &'a World, pool: &Pool, id: &str) -> Result<&'a Member, Fault> {
+    let member = world.load_balancing.members.get(id).filter(|member| member.pool_id == pool.entity.id);
+    member.ok_or_else(|| Fault::not_found(Kind::Member, id))
+}
+
+fn lock(world: &mut World, pool: &Pool) -> Result<(), Fault> {
+    lock_tree(world, &pool.load_balancer_id, (Kind::Pool, &pool.entity.id))
+}
+
+fn create_one(world: &mut World, caller: &Caller, request: &Request, pool: &Pool) -> Answer {
+    let given = schema::read_body(request, Kind::Member, world.load_balancing.api_minor)?;
+    if let Some(subnet) = given.get("subnet_id").and_then(Value::as_str) {
+        if neutron::visible_subnet(world, caller, subnet).is_none() {
+            return Err(Fault::InvalidReference { kind: "Subnet", id: subnet.to_owned() }.into());
+        }
+    }
+    check_quota(world, &pool.entity.project_id, Kind::Member, 1)?;
+    lock(world, pool)?;
+    match create::member(world, &pool.entity.id, &pool.entity.project_id, &given) {
+        Ok(id) => {
+            mark_pool_and_listeners(world, &pool.entity.id);
+            begin(world, OperationKind::MemberCreate, &pool.load_balancer_id, &id);
+            show(world, pool, &id, StatusCode::CREATED)
+        }
+        Err(fault) => {
+            listeners::unlock(world, &pool.load_balancer_id);
+            Err(fault.into())
+        }
+    }
+}
+
+fn update_one(world: &mut World, request: &Request, pool: &Pool, id: &str) -> Answer {
+    let given = schema::read_body(request, Kind::Member, world.load_balancing.api_minor)?;
+    find(world, pool, id)?;
+    lock(world, pool)?;
+    mark_pool_and_listeners(world, &pool.entity.id);
+    change(world, id, given);
+    begin(world, OperationKind::MemberUpdate, &pool.load_balancer_id, id);
+    show(world, pool, id, StatusCode::OK)
+}
+
+fn delete_one(world: &mut World, pool: &Pool, id: &str) -> Answer {
+    find(world, pool, id)?;
+    lock(world, pool)?;
+    mark_pool_and_listeners(world, &pool.entity.id);
+    mark_deleted(world, id);
+    begin(world, OperationKind::MemberDelete, &pool.load_balancer_id, id);
+    Ok(Reply::empty(StatusCode::NO_CONTENT))
+}
+
+fn change(world: &mut World, id: &str, given: Map<String, Value>) {
+    let now = world.plain_time();
+    if let Some(member) = world.load_balancing.members.get_mut(id) {
+        member.entity.attributes.extend(given);
+        member.entity.set_provisioning(Provisioning::PendingUpdate, &now);
+    }
+}
+
+fn mark_deleted(world: &mut World, id: &str) {
+    let now = world.plain_time();
+    if let Some(member) = world.load_balancing.members.get_mut(id) {
+        member.entity.set_provisioning(Provisioning::PendingDelete, &now);
+    }
+}
+
+/// The batch: adds and updates, and deletes what it does not name unless `additive_only`.
+///
+/// Nothing is compared: an unchanged batch costs a full round. An unknown subnet is accepted here and fails in the worker.
+fn batch(world: &mut World, request: &Request, pool: &Pool) -> Answer {
+    let minor = world.load_balancing.api_minor;
+    if let Some((name, _)) = request.query.iter().find(|(name, _)| name != "additive_only" || minor < 11) {
+        return Err(Fault::BadRequest(format!("Unknown argument: \"{name}\"")).into());
+    }
+    let additive = request.parameter("additive_only").is_some_and(|text| text.eq_ignore_ascii_case("true"));
+    let wanted = read_batch(request, minor)?;
+    let project_id = &pool.entity.project_id;
+    let new = wanted.iter().filter(|one| create::find_member(world, &pool.entity.id, one).is_none()).count();
+    check_quota(world, project_id, Kind::Member, new)?;
+    lock(world, pool)?;
+    mark_pool_and_listeners(world, &pool.entity.id);
+
+    let mut named = BTreeSet::new();
+    for given in wanted {
+        match create::find_member(world, &pool.entity.id, &given) {
+            Some(id) => {
+                let mut values = batch_defaults();
+                values.extend(given);
+                change(world, &id, values);
+                named.insert(id);
+            }
+            None => {
+                named.insert(create::member(world, &pool.entity.id, project_id, &given)?);
+            }
+        }
+    }
+    if !additive {
+        let members = world.load_balancing.members_of(&pool.entity.id);
+        let gone: Vec<String> =
+            members.into_iter().map(|one| one.entity.id.clone()).filter(|id| !named.contains(id)).collect();
+        for id in gone {
+            mark_deleted(world, &id);
+        }
+    }
+    begin(world, OperationKind::MemberBatch, &pool.load_balancer_id, &pool.entity.id);
+    Ok(Reply::empty(StatusCode::ACCEPTED))
+}
+
+/// What a batch sets when it does not say otherwise; name, tags and subnet stay as they are.
+fn batch_defaults() -> Map<String, Value> {
+    let reset = Kind::Member.attributes().iter().filter(|attribute| attribute.reset_by_batch);
+    reset.map(|attribute| (attribute.name.to_owned(), attribute.default_value())).collect()
+}
+
+fn read_batch(request: &Request, minor: u8) -> Result<Vec<Map<String, Value>>, Fault> {
+    const ARGUMENT: &str = "members_";
+    let body = parse(request)?;
+    let list = root_object(&body, ARGUMENT, "members")?;
+    let entries = list.as_array().ok_or_else(|| Fault::InvalidInput {
+        attribute: "members".to_owned(),
+        value: list.clone(),
+        reason: "Value should be a list".to_owned(),
+    })?;
+    let reading =
+        Reading { kind: Kind::Member, minor, update: false, argument: "members_.members", nested: true };
+    let mut members: Vec<Map<String, Value>> = Vec::new();
+    for entry in entries {
+        let member = read_object(entry, reading).map_err(|fault| name_whole_body(fault, ARGUMENT, &body))?;
+        members.push(member);
+    }
+    let keys: BTreeSet<String> = members
+        .iter()
+        .map(|member| format!("{:?} {:?}", member.get("address"), member.get("protocol_port")))
+        .collect();
+    if keys.len() < members.len() {
+        return Err(Fault::validation("Member must be updated only once in the same request."));
+    }
+    Ok(members)
+}

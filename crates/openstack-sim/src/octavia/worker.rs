@@ -1,0 +1,340 @@
+//! Finishing accepted work: what the worker does to the world when it succeeds, and what it leaves when it fails.
+
+use std::time::Duration;
+
+use super::kind::Kind;
+use super::{status, vip};
+use crate::faults::WorkerFaults;
+use crate::neutron;
+use crate::neutron::ports::Wanted;
+use crate::world::World;
+use crate::world::load_balancing::{Entity, Operating, Provisioning};
+use crate::world::operation::{Operation, OperationKind, Outcome};
+
+impl World {
+    /// Finishes all work that is due and that nothing holds. Answers whether anything changed.
+    pub(crate) fn run_worker(&mut self, faults: &mut WorkerFaults) -> bool {
+        let mut changed = false;
+        while let Some(operation) = self.take_ready(faults) {
+            let names = operation_names(self, &operation);
+            let failed = faults.fails(operation.kind, &names) || must_fail(self, &operation);
+            let outcome = if failed { Outcome::Failed } else { Outcome::Done };
+            finish(self, &operation, outcome);
+            status::refresh(&mut self.load_balancing, &operation.load_balancer_id);
+            changed = true;
+        }
+        changed
+    }
+
+    fn take_ready(&mut self, faults: &WorkerFaults) -> Option<Operation> {
+        let now = self.now();
+        let ready = self.load_balancing.operations.iter().position(|operation| {
+            operation.due <= now && !faults.holds(operation.kind, &operation_names(self, operation))
+        })?;
+        Some(self.load_balancing.operations.remove(ready))
+    }
+
+    /// When the next work will be finished, if time is all that it waits for.
+    pub(crate) fn next_due(&self) -> Option<Duration> {
+        self.load_balancing.operations.iter().map(|operation| operation.due).min()
+    }
+
+    /// Makes all unfinished work due at once.
+    pub(crate) fn hurry(&mut self) {
+        let now = self.now();
+        for operation in &mut self.load_balancing.operations {
+            operation.due = now;
+        }
+    }
+}
+
+/// What a rule can call an operation by: ids of the load balancer and of the object, and their names.
+fn operation_names(world: &World, operation: &Operation) -> Vec<String> {
+    let state = &world.load_balancing;
+    let mut names = vec![operation.load_balancer_id.clone(), operation.target_id.clone()];
+    let entities = [
+        state.load_balancers.get(&operation.load_balancer_id).map(|one| &one.entity),
+        state.listeners.get(&operation.target_id).map(|one| &one.entity),
+        state.pools.get(&operation.target_id).map(|one| &one.entity),
+        state.members.get(&operation.target_id).map(|one| &one.entity),
+        state.health_monitors.get(&operation.target_id).map(|one| &one.entity),
+    ];
+    names.extend(entities.into_iter().flatten().map(|entity| entity.text("name").to_owned()));
+    names
+}
+
+/// What the API accepts and the worker cannot do: members in subnets that do not exist, two load balancers on one port.
+fn must_fail(world: &World, operation: &Operation) -> bool {
+    let state = &world.load_balancing;
+    let bad_member = |pool_id: &str| {
+        state.members_of(pool_id).into_iter().any(|member| {
+            let subnet = member.entity.text("subnet_id");
+            member.entity.provisioning != Provisioning::PendingDelete
+                && !subnet.is_empty()
+                && !world.network.subnets.contains_key(subnet)
+        })
+    };
+    match operation.kind {
+        OperationKind::LoadBalancerCreate => {
+            let pools = state.pools_of(&operation.target_id);
+            pools.into_iter().any(|pool| bad_member(&pool.entity.id))
+                || port_is_taken(world, &operation.target_id)
+        }
+        OperationKind::MemberBatch => bad_member(&operation.target_id),
+        OperationKind::LoadBalancerUpdate
+        | OperationKind::LoadBalancerDelete
+        | OperationKind::LoadBalancerFailover
+        | OperationKind::ListenerCreate
+        | OperationKind::ListenerUpdate
+        | OperationKind::ListenerDelete
+        | OperationKind::PoolCreate
+        | OperationKind::PoolUpdate
+        | OperationKind::PoolDelete
+        | OperationKind::MemberCreate
+        | OperationKind::MemberUpdate
+        | OperationKind::MemberDelete
+        | OperationKind::HealthMonitorCreate
+        | OperationKind::HealthMonitorUpdate
+        | OperationKind::HealthMonitorDelete => false,
+    }
+}
+
+fn port_is_taken(world: &World, load_balancer_id: &str) -> bool {
+    let lbs = &world.load_balancing.load_balancers;
+    let Some(lb) = lbs.get(load_balancer_id) else { return true };
+    lbs.values().any(|other| {
+        other.entity.id != load_balancer_id
+            && other.vip.port_id == lb.vip.port_id
+            && other.security_group_id.is_some()
+    })
+}
+
+fn finish(world: &mut World, operation: &Operation, outcome: Outcome) {
+    let target = &operation.target_id;
+    let lb_id = &operation.load_balancer_id;
+    match operation.kind {
+        OperationKind::LoadBalancerCreate => finish_create(world, lb_id, outcome),
+        OperationKind::LoadBalancerUpdate => finish_update(world, lb_id, outcome),
+        OperationKind::LoadBalancerDelete => finish_delete(world, lb_id, outcome),
+        OperationKind::LoadBalancerFailover => finish_failover(world, lb_id, outcome),
+        OperationKind::ListenerCreate | OperationKind::ListenerUpdate => {
+            settle(world, Kind::Listener, target, outcome)
+        }
+        OperationKind::ListenerDelete => {
+            if outcome == Outcome::Done {
+                world.load_balancing.listeners.remove(target);
+            } else {
+                settle(world, Kind::Listener, target, outcome);
+            }
+        }
+        OperationKind::PoolCreate | OperationKind::PoolUpdate => {
+            settle(world, Kind::Pool, target, outcome);
+            settle_listeners_of(world, target);
+        }
+        OperationKind::PoolDelete => {
+            settle_listeners_of(world, target);
+            if outcome == Outcome::Done {
+                world.load_balancing.remove_pool(target);
+            } else {
+                settle(world, Kind::Pool, target, outcome);
+            }
+        }
+        OperationKind::MemberBatch => finish_batch(world, target, outcome),
+        OperationKind::MemberCreate | OperationKind::MemberUpdate | OperationKind::MemberDelete => {
+            finish_member(world, operation, outcome);
+        }
+        OperationKind::HealthMonitorCreate
+        | OperationKind::HealthMonitorUpdate
+        | OperationKind::HealthMonitorDelete => {
+            finish_monitor(world, operation, outcome);
+        }
+    }
+    unlock(world, lb_id);
+}
+
+/// A failed change of a child leaves the load balancer ACTIVE: only the child's status tells.
+fn unlock(world: &mut World, lb_id: &str) {
+    let now = world.plain_time();
+    if let Some(lb) = world.load_balancing.load_balancers.get_mut(lb_id) {
+        if lb.entity.provisioning == Provisioning::PendingUpdate {
+            lb.entity.set_provisioning(Provisioning::Active, &now);
+        }
+    }
+}
+
+fn result(outcome: Outcome) -> Provisioning {
+    match outcome {
+        Outcome::Done => Provisioning::Active,
+        Outcome::Failed => Provisioning::Error,
+    }
+}
+
+fn entity_mut<'a>(world: &'a mut World, kind: Kind, id: &str) -> Option<&'a mut Entity> {
+    let state = &mut world.load_balancing;
+    match kind {
+        Kind::LoadBalancer => state.load_balancers.get_mut(id).map(|one| &mut one.entity),
+        Kind::Listener => state.listeners.get_mut(id).map(|one| &mut one.entity),
+        Kind::Pool => state.pools.get_mut(id).map(|one| &mut one.entity),
+        Kind::Member => state.members.get_mut(id).map(|one| &mut one.entity),
+        Kind::HealthMonitor => state.health_monitors.get_mut(id).map(|one| &mut one.entity),
+    }
+}
+
+fn settle(world: &mut World, kind: Kind, id: &str, outcome: Outcome) {
+    let now = world.plain_time();
+    if let Some(entity) = entity_mut(world, kind, id) {
+        entity.set_provisioning(result(outcome), &now);
+    }
+}
+
+fn settle_listeners_of(world: &mut World, pool_id: &str) {
+    let listeners: Vec<String> =
+        world.load_balancing.listeners_using(pool_id).into_iter().map(|one| one.entity.id.clone()).collect();
+    for id in listeners {
+        settle(world, Kind::Listener, &id, Outcome::Done);
+    }
+}
+
+fn settle_pool_and_listeners(world: &mut World, pool_id: &str) {
+    settle(world, Kind::Pool, pool_id, Outcome::Done);
+    settle_listeners_of(world, pool_id);
+}
+
+fn finish_create(world: &mut World, lb_id: &str, outcome: Outcome) {
+    settle(world, Kind::LoadBalancer, lb_id, outcome);
+    if outcome == Outcome::Failed {
+        // The flow's revert gives the VIP port back; the children keep PENDING_CREATE for ever.
+        release_vip_port(world, lb_id);
+        return;
+    }
+    bring_up(world, lb_id);
+}
+
+/// Marks the whole tree ACTIVE and puts Octavia's security group on the VIP port.
+fn bring_up(world: &mut World, lb_id: &str) {
+    let now = world.plain_time();
+    for entity in world.load_balancing.children_mut(lb_id) {
+        entity.set_provisioning(Provisioning::Active, &now);
+    }
+    let built = world.load_balancing.load_balancers.get(lb_id).and_then(|lb| lb.security_group_id.clone());
+    let group = match built {
+        Some(group) => group,
+        None => neutron::security_groups::create_for_load_balancer(world, lb_id),
+    };
+    let Some(lb) = world.load_balancing.load_balancers.get_mut(lb_id) else { return };
+    lb.security_group_id = Some(group.clone());
+    let mut groups: Vec<String> = vec![group];
+    let own = lb.entity.attributes.get("vip_sg_ids").and_then(serde_json::Value::as_array);
+    groups.extend(own.into_iter().flatten().filter_map(serde_json::Value::as_str).map(str::to_owned));
+    let port_id = lb.vip.port_id.clone();
+    neutron::ports::set_security_groups(world, &port_id, groups);
+}
+
+fn finish_update(world: &mut World, lb_id: &str, outcome: Outcome) {
+    settle(world, Kind::LoadBalancer, lb_id, outcome);
+    if outcome == Outcome::Failed {
+        let listeners: Vec<String> =
+            world.load_balancing.listeners_of(lb_id).into_iter().map(|one| one.entity.id.clone()).collect();
+        for id in listeners {
+            settle(world, Kind::Listener, &id, Outcome::Failed);
+        }
+    }
+}
+
+fn finish_delete(world: &mut World, lb_id: &str, outcome: Outcome) {
+    if outcome == Outcome::Failed {
+        settle(world, Kind::LoadBalancer, lb_id, outcome);
+        return;
+    }
+    release_vip_port(world, lb_id);
+    let state = &mut world.load_balancing;
+    let pools: Vec<String> = state.pools_of(lb_id).into_iter().map(|pool| pool.entity.id.clone()).collect();
+    for pool in pools {
+        state.remove_pool(&pool);
+    }
+    state.listeners.retain(|_, listener| listener.load_balancer_id != lb_id);
+    let removed = state.load_balancers.remove(lb_id);
+    if let Some(group) = removed.and_then(|lb| lb.security_group_id) {
+        neutron::security_groups::remove_unused(world, &group);
+    }
+}
+
+fn release_vip_port(world: &mut World, lb_id: &str) {
+    let Some(lb) = world.load_balancing.load_balancers.get(lb_id) else { return };
+    let (port_id, owns, group) = (lb.vip.port_id.clone(), lb.owns_vip_port, lb.security_group_id.clone());
+    if owns {
+        neutron::ports::remove(world, &port_id);
+    } else if let Some(group) = group {
+        neutron::ports::drop_security_group(world, &port_id, &group);
+    }
+}
+
+/// A failover builds everything anew, a lost VIP port included: it heals what no other call can.
+fn finish_failover(world: &mut World, lb_id: &str, outcome: Outcome) {
+    settle(world, Kind::LoadBalancer, lb_id, outcome);
+    if outcome == Outcome::Failed {
+        return;
+    }
+    let Some(lb) = world.load_balancing.load_balancers.get(lb_id).cloned() else { return };
+    if lb.owns_vip_port && !world.network.ports.contains_key(&lb.vip.port_id) {
+        let mut wanted = vec![Wanted { subnet_id: Some(lb.vip.subnet_id), ip_address: Some(lb.vip.address) }];
+        wanted.extend(
+            lb.additional_vips
+                .into_iter()
+                .map(|(subnet, address)| Wanted { subnet_id: Some(subnet), ip_address: Some(address) }),
+        );
+        let port = vip::vip_port(lb_id, &lb.entity.project_id, &lb.vip.network_id, wanted);
+        match neutron::ports::create(world, port) {
+            Ok(port_id) => {
+                if let Some(lb) = world.load_balancing.load_balancers.get_mut(lb_id) {
+                    lb.vip.port_id = port_id;
+                }
+            }
+            Err(_) => {
+                settle(world, Kind::LoadBalancer, lb_id, Outcome::Failed);
+                return;
+            }
+        }
+    }
+    bring_up(world, lb_id);
+}
+
+fn finish_batch(world: &mut World, pool_id: &str, outcome: Outcome) {
+    let now = world.plain_time();
+    world.load_balancing.members.retain(|_, member| {
+        member.pool_id != pool_id || member.entity.provisioning != Provisioning::PendingDelete
+    });
+    for member in world.load_balancing.members.values_mut().filter(|member| member.pool_id == pool_id) {
+        // A failed batch marks every member of the pool, those that it did not name too.
+        member.entity.set_provisioning(result(outcome), &now);
+    }
+    settle_pool_and_listeners(world, pool_id);
+}
+
+fn finish_member(world: &mut World, operation: &Operation, outcome: Outcome) {
+    let id = &operation.target_id;
+    let Some(pool_id) = world.load_balancing.members.get(id).map(|member| member.pool_id.clone()) else {
+        return;
+    };
+    if operation.kind == OperationKind::MemberDelete && outcome == Outcome::Done {
+        world.load_balancing.members.remove(id);
+    } else {
+        settle(world, Kind::Member, id, outcome);
+    }
+    settle_pool_and_listeners(world, &pool_id);
+}
+
+fn finish_monitor(world: &mut World, operation: &Operation, outcome: Outcome) {
+    let id = &operation.target_id;
+    let found = world.load_balancing.health_monitors.get(id).map(|monitor| monitor.pool_id.clone());
+    let Some(pool_id) = found else { return };
+    if operation.kind == OperationKind::HealthMonitorDelete && outcome == Outcome::Done {
+        world.load_balancing.health_monitors.remove(id);
+        for member in world.load_balancing.members.values_mut().filter(|member| member.pool_id == pool_id) {
+            member.entity.operating = Operating::NoMonitor;
+        }
+    } else {
+        settle(world, Kind::HealthMonitor, id, outcome);
+    }
+    settle_pool_and_listeners(world, &pool_id);
+}

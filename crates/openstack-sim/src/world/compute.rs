@@ -1,0 +1,78 @@
+//! What Nova keeps: flavors and servers. Addresses are not here: they are read from the servers' ports.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+/// Nova's state.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Compute {
+    /// Flavors by id.
+    pub(crate) flavors: BTreeMap<String, Flavor>,
+    /// Servers by id.
+    pub(crate) servers: BTreeMap<String, Server>,
+    /// Names of the availability zones.
+    pub(crate) availability_zones: Vec<String>,
+    /// The image of the seeded servers.
+    pub(crate) image_id: String,
+}
+
+/// A flavor.
+#[derive(Debug, Clone)]
+pub(crate) struct Flavor {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    /// Memory in MiB.
+    pub(crate) ram: u64,
+    /// Root disk in GiB.
+    pub(crate) disk: u64,
+    pub(crate) vcpus: u64,
+}
+
+/// A server.
+#[derive(Debug, Clone)]
+pub(crate) struct Server {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) project_id: String,
+    pub(crate) user_id: String,
+    pub(crate) flavor_id: String,
+    pub(crate) image_id: String,
+    /// `ACTIVE`, `SHUTOFF`, or whatever a test has set.
+    pub(crate) status: String,
+    pub(crate) metadata: Map<String, Value>,
+    pub(crate) tags: Vec<String>,
+    pub(crate) availability_zone: String,
+    pub(crate) host_id: String,
+    pub(crate) access_ipv4: String,
+    pub(crate) access_ipv6: String,
+    pub(crate) created: String,
+    pub(crate) updated: String,
+    /// The order of creation: lists have the newest first.
+    pub(crate) order: u64,
+}
+
+impl Server {
+    /// Nova's inner state that belongs to the status.
+    pub(crate) fn vm_state(&self) -> &str {
+        match self.status.as_str() {
+            "ACTIVE" => "active",
+            "SHUTOFF" => "stopped",
+            "PAUSED" => "paused",
+            "SUSPENDED" => "suspended",
+            "BUILD" => "building",
+            "DELETED" => "deleted",
+            _ => "error",
+        }
+    }
+
+    /// Nova's power state: 1 running, 3 paused, 4 shut down, 0 unknown.
+    pub(crate) fn power_state(&self) -> u8 {
+        match self.status.as_str() {
+            "ACTIVE" => 1,
+            "PAUSED" => 3,
+            "SHUTOFF" | "SUSPENDED" => 4,
+            _ => 0,
+        }
+    }
+}
