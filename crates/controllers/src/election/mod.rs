@@ -3,7 +3,8 @@
 //!
 //! # Guarantees
 //! - Work runs only while the Lease is held: the token handed to it is cancelled before the Lease can lapse for
-//!   others, measured on this machine's monotonic clock from the start of the last renewal that succeeded.
+//!   others, measured on this machine's monotonic clock from the start of the last renewal that succeeded. Work that
+//!   does not end by then is dropped.
 //! - Another holder's Lease is only taken when its record did not change for its whole duration as observed here;
 //!   timestamps of other machines are never compared with this one's clock.
 //! - Every write carries the resourceVersion that was read, so that two candidates cannot both win.
@@ -14,8 +15,9 @@
 use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease;
+use kube::api::PostParams;
 use kube::{Api, Client};
-use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 mod record;
@@ -55,16 +57,43 @@ pub struct Elector {
     leases: Api<Lease>,
     options: ElectionOptions,
     observed: Option<Observed>,
+    /// When the request was begun that made the Lease ours for the last time. The server may have stored it at once
+    /// and answered late, so that others may count from this moment.
+    held_since: Instant,
+    /// Whether a request went out that may have made the Lease ours.
+    claimed: bool,
+}
+
+/// How one try to take or renew ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Attempt {
+    /// The Lease is ours, and everybody can see that we are alive.
+    Held,
+    /// Somebody else has it.
+    HeldByOther,
+    /// Somebody else wrote at the same time, so that nothing of ours was stored.
+    Contended,
+}
+
+/// How a held Lease was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Loss {
+    /// It could not be renewed in time; others have to wait until it lapses.
+    NotRenewed,
+    /// Somebody else has it already.
+    Taken,
 }
 
 impl Elector {
     /// A candidate; `client` must not retry requests by itself.
     pub fn new(client: Client, options: ElectionOptions) -> Self {
-        Self { leases: Api::namespaced(client, &options.namespace), options, observed: None }
+        let leases = Api::namespaced(client, &options.namespace);
+        Self { leases, options, observed: None, held_since: Instant::now(), claimed: false }
     }
 
     /// Waits for the Lease, then runs `work` while it is held. The token that `work` gets is cancelled when the
-    /// leadership ends or `stop` is cancelled; `work` is then given `grace` to end before it is dropped.
+    /// leadership ends or `stop` is cancelled; `work` is then given `grace` to end before it is dropped, and less where
+    /// somebody else may lead sooner.
     pub async fn lead<Work>(
         mut self,
         stop: CancellationToken,
@@ -75,46 +104,70 @@ impl Elector {
         Work: Future<Output = ()>,
     {
         tokio::select! {
-            () = stop.cancelled() => return Ended::Stopped,
+            () = stop.cancelled() => {
+                // A claim whose answer was not waited for may have been stored.
+                if self.claimed {
+                    self.release().await;
+                }
+                return Ended::Stopped;
+            }
             () = self.acquire() => {}
         }
         tracing::info!(lease = %self.options.name, identity = %self.options.identity, "became leader");
         let leading = CancellationToken::new();
         let work = work(leading.clone());
         tokio::pin!(work);
-        let ended = tokio::select! {
-            () = &mut work => Ended::WorkEnded,
-            () = self.renew_until_lost() => Ended::Lost,
-            () = stop.cancelled() => Ended::Stopped,
-        };
-        leading.cancel();
-        match ended {
-            Ended::Lost => {
-                tracing::error!(lease = %self.options.name, "leadership lost: the lease was not renewed in time");
-                // Others may lead from lease_duration on; what is left until then is all that the work gets.
-                let left = self.options.lease_duration.saturating_sub(self.options.renew_deadline).min(grace);
-                let _ = timeout(left, work).await;
+        tokio::select! {
+            () = &mut work => {
+                self.release().await;
+                Ended::WorkEnded
             }
-            Ended::Stopped => {
-                let finish = timeout(grace, work);
-                tokio::pin!(finish);
+            loss = self.renew_until_lost() => {
+                leading.cancel();
+                self.lost(loss, work, grace).await;
+                Ended::Lost
+            }
+            () = stop.cancelled() => {
+                leading.cancel();
                 // The lease is kept while the work ends, so that nobody else starts before.
                 tokio::select! {
-                    _ = &mut finish => self.release().await,
-                    () = self.renew_until_lost() => {}
+                    _ = timeout(grace, work) => self.release().await,
+                    _ = self.renew_until_lost() => {}
                 }
+                Ended::Stopped
             }
-            Ended::WorkEnded => self.release().await,
         }
-        ended
+    }
+
+    /// Gives the work the time that is left until somebody else may lead.
+    async fn lost(&self, loss: Loss, work: impl Future<Output = ()>, grace: Duration) {
+        let left = match loss {
+            Loss::NotRenewed => {
+                tracing::error!(lease = %self.options.name, "leadership lost: the lease was not renewed in time");
+                (self.held_since + self.options.lease_duration).saturating_duration_since(Instant::now())
+            }
+            Loss::Taken => {
+                tracing::error!(lease = %self.options.name, "leadership lost: another instance has the lease");
+                Duration::ZERO
+            }
+        };
+        if timeout(left.min(grace), work).await.is_err() {
+            tracing::warn!(lease = %self.options.name, "work that did not end in time is dropped");
+        }
     }
 
     /// Tries until the Lease is ours.
     async fn acquire(&mut self) {
         loop {
-            match timeout(self.options.renew_deadline, self.try_hold()).await {
-                Ok(Ok(true)) => return,
-                Ok(Ok(false)) => tracing::debug!(lease = %self.options.name, "another instance leads"),
+            let started = Instant::now();
+            match timeout(self.options.renew_deadline, self.attempt()).await {
+                Ok(Ok(Attempt::Held)) => {
+                    self.held_since = started;
+                    return;
+                }
+                Ok(Ok(Attempt::HeldByOther | Attempt::Contended)) => {
+                    tracing::debug!(lease = %self.options.name, "another instance leads");
+                }
                 Ok(Err(error)) => {
                     tracing::warn!(lease = %self.options.name, %error, "the lease cannot be read or written");
                 }
@@ -125,88 +178,87 @@ impl Elector {
     }
 
     /// Returns when the Lease was not renewed for the renew deadline, or is seen in other hands.
-    async fn renew_until_lost(&mut self) {
-        let mut deadline = Instant::now() + self.options.renew_deadline;
+    async fn renew_until_lost(&mut self) -> Loss {
         loop {
-            sleep(self.options.retry_period).await;
+            let deadline = self.held_since + self.options.renew_deadline;
+            sleep_until(deadline.min(Instant::now() + self.options.retry_period)).await;
             let started = Instant::now();
-            match timeout_at(deadline, self.try_hold()).await {
-                // Counted from before the request: the server may have stored it at once and answered late.
-                Ok(Ok(true)) => deadline = started + self.options.renew_deadline,
-                Ok(Ok(false)) => return,
+            if started >= deadline {
+                return Loss::NotRenewed;
+            }
+            match timeout_at(deadline, self.attempt()).await {
+                Ok(Ok(Attempt::Held)) => self.held_since = started,
+                Ok(Ok(Attempt::HeldByOther)) => return Loss::Taken,
+                Ok(Ok(Attempt::Contended)) => {}
                 Ok(Err(error)) => {
                     tracing::warn!(lease = %self.options.name, %error, "the lease was not renewed, trying again");
                 }
-                Err(_) => {}
-            }
-            if Instant::now() >= deadline {
-                return;
+                Err(_) => return Loss::NotRenewed,
             }
         }
     }
 
-    /// One try to take or renew; true when the Lease is ours afterwards.
-    async fn try_hold(&mut self) -> kube::Result<bool> {
-        let (name, identity) = (self.options.name.clone(), self.options.identity.clone());
+    /// One try to take or renew.
+    async fn attempt(&mut self) -> kube::Result<Attempt> {
+        let name = self.options.name.clone();
         let Some(lease) = self.leases.get_opt(&name).await? else {
             let lease = record::fresh(&self.options);
-            return match self.leases.create(&kube::api::PostParams::default(), &lease).await {
+            self.claimed = true;
+            return match self.leases.create(&PostParams::default(), &lease).await {
                 Ok(created) => Ok(self.observe(&created)),
-                Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(false),
+                Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(Attempt::Contended),
                 Err(error) => Err(error),
             };
         };
         self.observe(&lease);
-        let standing = record::standing(&lease, self.observed.as_ref(), &identity, Instant::now());
-        let wanted = match standing {
-            Standing::HeldByOther => return Ok(false),
+        let wanted = match record::standing(&lease, self.observed.as_ref(), &self.options, Instant::now()) {
+            Standing::HeldByOther => return Ok(Attempt::HeldByOther),
             Standing::Ours => record::renewed(lease, &self.options),
             Standing::Free => record::taken(lease, &self.options),
         };
-        match self.leases.replace(&name, &kube::api::PostParams::default(), &wanted).await {
+        self.claimed = true;
+        match self.leases.replace(&name, &PostParams::default(), &wanted).await {
             Ok(stored) => Ok(self.observe(&stored)),
-            // Somebody else wrote first; what they wrote is looked at in the next try.
-            Err(kube::Error::Api(status)) if status.is_conflict() => {
-                Ok(standing == Standing::Ours && self.reread().await?)
-            }
+            // What they wrote is looked at in the next try.
+            Err(kube::Error::Api(status)) if status.is_conflict() => Ok(Attempt::Contended),
             Err(error) => Err(error),
         }
     }
 
-    /// After a conflict on our own Lease: is it still ours?
-    async fn reread(&mut self) -> kube::Result<bool> {
-        let lease = self.leases.get(&self.options.name).await?;
-        Ok(self.observe(&lease))
-    }
-
-    /// Remembers when the record changed last, and tells whether it names us.
-    fn observe(&mut self, lease: &Lease) -> bool {
+    /// Remembers when the record changed last, and tells whom it names.
+    fn observe(&mut self, lease: &Lease) -> Attempt {
         let record = record::of(lease);
         let ours = record.holder.as_deref() == Some(self.options.identity.as_str());
         if self.observed.as_ref().is_none_or(|observed| observed.record != record) {
             self.observed = Some(Observed { record, at: Instant::now() });
         }
-        ours
+        if ours { Attempt::Held } else { Attempt::HeldByOther }
     }
 
     /// Gives the Lease back, so that nobody has to wait for it to lapse.
-    async fn release(&mut self) {
-        let (name, identity) = (self.options.name.clone(), self.options.identity.clone());
-        let release = async {
-            let lease = self.leases.get(&name).await?;
-            if record::of(&lease).holder.as_deref() == Some(identity.as_str()) {
-                self.leases
-                    .replace(&name, &kube::api::PostParams::default(), &record::released(lease))
-                    .await?;
-            }
-            Ok::<(), kube::Error>(())
-        };
-        match timeout(self.options.retry_period.max(Duration::from_secs(1)), release).await {
+    async fn release(&self) {
+        let name = &self.options.name;
+        match timeout(self.options.retry_period.max(Duration::from_secs(1)), self.try_release()).await {
             Ok(Ok(())) => tracing::info!(lease = %name, "lease released"),
             Ok(Err(error)) => {
-                tracing::warn!(lease = %name, %error, "the lease was not released and will lapse")
+                tracing::warn!(lease = %name, %error, "the lease was not released and will lapse");
             }
             Err(_) => tracing::warn!(lease = %name, "the lease was not released in time and will lapse"),
+        }
+    }
+
+    async fn try_release(&self) -> kube::Result<()> {
+        loop {
+            let Some(lease) = self.leases.get_opt(&self.options.name).await? else { return Ok(()) };
+            if record::of(&lease).holder.as_deref() != Some(self.options.identity.as_str()) {
+                return Ok(());
+            }
+            let released = record::released(lease);
+            match self.leases.replace(&self.options.name, &PostParams::default(), &released).await {
+                // A renewal whose answer was not waited for may come in between.
+                Err(kube::Error::Api(status)) if status.is_conflict() => {}
+                answer => return answer.map(drop),
+            }
         }
     }
 }

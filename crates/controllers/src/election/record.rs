@@ -48,15 +48,22 @@ pub(super) fn of(lease: &Lease) -> Record {
     }
 }
 
-pub(super) fn standing(lease: &Lease, observed: Option<&Observed>, identity: &str, now: Instant) -> Standing {
+pub(super) fn standing(
+    lease: &Lease,
+    observed: Option<&Observed>,
+    options: &ElectionOptions,
+    now: Instant,
+) -> Standing {
     let record = of(lease);
     match &record.holder {
         None => Standing::Free,
-        Some(holder) if holder == identity => Standing::Ours,
+        Some(holder) if *holder == options.identity => Standing::Ours,
         Some(_) => {
-            let seconds = u64::try_from(record.lease_duration.unwrap_or(0)).unwrap_or(0);
+            // A holder that does not say how long its word is good gets the time that we would want for ourselves.
+            let seconds = record.lease_duration.and_then(|seconds| u64::try_from(seconds).ok());
+            let duration = seconds.map_or(options.lease_duration, Duration::from_secs);
             let lapsed = observed.is_some_and(|observed| {
-                observed.record == record && now.duration_since(observed.at) >= Duration::from_secs(seconds)
+                observed.record == record && now.duration_since(observed.at) >= duration
             });
             if lapsed { Standing::Free } else { Standing::HeldByOther }
         }
@@ -126,20 +133,30 @@ mod tests {
 
     #[test]
     fn a_live_holder_is_left_alone_until_its_record_stood_still() {
-        let lease = fresh(&options("other"));
+        let (lease, me) = (fresh(&options("other")), options("me"));
         let seen = Observed { record: of(&lease), at: Instant::now() };
         let at = |seconds| seen.at + Duration::from_secs(seconds);
-        assert_eq!(standing(&lease, None, "me", at(0)), Standing::HeldByOther);
-        assert_eq!(standing(&lease, Some(&seen), "me", at(14)), Standing::HeldByOther);
-        assert_eq!(standing(&lease, Some(&seen), "me", at(15)), Standing::Free);
+        assert_eq!(standing(&lease, None, &me, at(0)), Standing::HeldByOther);
+        assert_eq!(standing(&lease, Some(&seen), &me, at(14)), Standing::HeldByOther);
+        assert_eq!(standing(&lease, Some(&seen), &me, at(15)), Standing::Free);
         let renewed = taken(lease, &options("other"));
-        assert_eq!(standing(&renewed, Some(&seen), "me", at(99)), Standing::HeldByOther);
+        assert_eq!(standing(&renewed, Some(&seen), &me, at(99)), Standing::HeldByOther);
+    }
+
+    #[test]
+    fn a_holder_that_does_not_say_for_how_long_is_waited_for() {
+        let mut lease = fresh(&options("other"));
+        lease.spec.as_mut().unwrap().lease_duration_seconds = None;
+        let seen = Observed { record: of(&lease), at: Instant::now() };
+        let at = |seconds| seen.at + Duration::from_secs(seconds);
+        assert_eq!(standing(&lease, Some(&seen), &options("me"), at(14)), Standing::HeldByOther);
+        assert_eq!(standing(&lease, Some(&seen), &options("me"), at(15)), Standing::Free);
     }
 
     #[test]
     fn a_released_lease_is_free_at_once() {
         let lease = released(fresh(&options("other")));
-        assert_eq!(standing(&lease, None, "me", Instant::now()), Standing::Free);
+        assert_eq!(standing(&lease, None, &options("me"), Instant::now()), Standing::Free);
         assert_eq!(lease.spec.unwrap().lease_duration_seconds, Some(1));
     }
 
