@@ -2,7 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by panicking")]
 
+use std::time::Duration;
+
 use futures::{StreamExt as _, TryStreamExt as _};
+use k8s_openapi::api::authentication::v1::TokenReview;
+use k8s_openapi::api::authorization::v1::SubjectAccessReview;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Event, Namespace, Node, Service};
 use k8s_openapi::api::events::v1::Event as GroupEvent;
@@ -10,7 +14,7 @@ use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams, W
 use kube::runtime::events::{Event as NewEvent, EventType, Recorder, Reporter};
 use kube::runtime::{WatchStreamExt as _, reflector, watcher};
 use kube::{Client, Resource as _, ResourceExt as _};
-use openstack_ccm_kube_sim::{ApiVersion, Fault, RequestRecord, Sim};
+use openstack_ccm_kube_sim::{ApiVersion, Fault, RequestRecord, Sim, User};
 use serde_json::{Value, json};
 
 const FINALIZER: &str = "service.kubernetes.io/load-balancer-cleanup";
@@ -250,10 +254,72 @@ async fn a_deleted_namespace_takes_its_content_along() {
 async fn stamps_follow_the_paused_clock() {
     let sim = Sim::default();
     sim.set_time("2030-01-01T00:00:00Z".parse().unwrap());
-    tokio::time::advance(std::time::Duration::from_secs(90)).await;
+    tokio::time::advance(Duration::from_secs(90)).await;
     let created = sim.create(&service("web")).unwrap();
     assert_eq!(created["metadata"]["creationTimestamp"], "2030-01-01T00:01:30Z");
     sim.freeze_time("2031-01-01T00:00:00Z".parse().unwrap());
-    tokio::time::advance(std::time::Duration::from_secs(90)).await;
+    tokio::time::advance(Duration::from_secs(90)).await;
     assert_eq!(sim.now().to_string(), "2031-01-01T00:00:00Z");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_with_a_selector_sees_objects_come_and_go() {
+    let sim = Sim::default();
+    sim.create(&service("web")).unwrap();
+    let api: Api<Service> = Api::namespaced(client(&sim), "default");
+    let only_web = WatchParams::default().labels("app=web").timeout(10);
+    let watch = api.watch(&only_web, &sim.resource_version().to_string()).await.unwrap();
+    sim.create(&service("other")).unwrap();
+    sim.patch("services", "default", "web", &json!({"metadata": {"annotations": {"a": "b"}}})).unwrap();
+    sim.patch("services", "default", "web", &json!({"metadata": {"labels": {"app": "x"}}})).unwrap();
+    sim.patch("services", "default", "other", &json!({"metadata": {"labels": {"app": "web"}}})).unwrap();
+    let events: Vec<String> = watch
+        .map_ok(|event| match event {
+            WatchEvent::Added(service) => format!("added {}", service.name_any()),
+            WatchEvent::Modified(service) => format!("modified {}", service.name_any()),
+            WatchEvent::Deleted(service) => format!("deleted {}", service.name_any()),
+            WatchEvent::Bookmark(_) => "bookmark".to_owned(),
+            WatchEvent::Error(status) => status.message,
+        })
+        .try_collect()
+        .await
+        .unwrap();
+    assert_eq!(events, ["modified web", "deleted web", "added other", "bookmark"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn reviews_answer_who_may_do_what() {
+    let sim = Sim::default();
+    sim.add_token("secret", User::named("reader"));
+    sim.set_authorizer(|user, wanted| user.name == "reader" && wanted.path == "/metrics");
+    let tokens: Api<TokenReview> = Api::all(client(&sim));
+    let review = |token: &str| -> TokenReview {
+        serde_json::from_value(json!({"metadata": {}, "spec": {"token": token}})).unwrap()
+    };
+    let known = tokens.create(&PostParams::default(), &review("secret")).await.unwrap().status.unwrap();
+    assert_eq!(known.authenticated, Some(true));
+    assert_eq!(known.user.unwrap().username.as_deref(), Some("reader"));
+    let unknown = tokens.create(&PostParams::default(), &review("guessed")).await.unwrap().status.unwrap();
+    assert_eq!(unknown.authenticated, None);
+    let access: Api<SubjectAccessReview> = Api::all(client(&sim));
+    for (path, allowed) in [("/metrics", true), ("/configz", false)] {
+        let question = json!({"metadata": {}, "spec": {"user": "reader",
+            "nonResourceAttributes": {"path": path, "verb": "get"}}});
+        let question: SubjectAccessReview = serde_json::from_value(question).unwrap();
+        let answer = access.create(&PostParams::default(), &question).await.unwrap();
+        assert_eq!(answer.status.unwrap().allowed, allowed, "{path}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_can_hang_and_be_slow() {
+    let sim = Sim::default();
+    let api: Api<Service> = Api::namespaced(client(&sim), "default");
+    sim.inject(Fault::on("GET", "/services/kubernetes").once().hang());
+    sim.inject(Fault::on("GET", "/services/kubernetes").delay(Duration::from_secs(30)));
+    let hour = Duration::from_secs(3600);
+    assert!(tokio::time::timeout(hour, api.get("kubernetes")).await.is_err());
+    let start = tokio::time::Instant::now();
+    api.get("kubernetes").await.unwrap();
+    assert_eq!(start.elapsed(), Duration::from_secs(30));
 }

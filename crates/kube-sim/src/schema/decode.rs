@@ -182,6 +182,7 @@ fn mismatch(value: &Value, path: &str, wanted: &str) -> DecodeError {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
@@ -207,6 +208,38 @@ mod tests {
             read("list[]{ip mode*@29}", &json!({"list": [{"ip": "x", "mode": "y", "other": 1}], "z": 1}));
         assert_eq!(decoded.unwrap(), json!({"list": [{"ip": "x"}]}));
         assert_eq!(unknown, ["list[0].mode", "list[0].other", "z"]);
+    }
+
+    /// Any JSON of a few fields that the kinds below know, and some that they do not.
+    fn any_json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            (0..3_i64).prop_map(Value::from),
+            "[a-z]{0,2}".prop_map(Value::from),
+        ];
+        let name =
+            prop_oneof!["metadata", "spec", "status", "ports", "port", "ingress", "loadBalancer", "ip", "x"];
+        leaf.prop_recursive(5, 64, 5, move |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+                proptest::collection::btree_map(name.clone(), inner, 0..5)
+                    .prop_map(|fields| fields.into_iter().collect::<Map<String, Value>>().into()),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_decoded_decodes_to_itself(value in any_json()) {
+            for resource in crate::kinds::all() {
+                let Ok(once) = decode(&resource.schema, &value, 36, &mut Vec::new()) else { continue };
+                let mut unknown = Vec::new();
+                let twice = decode(&resource.schema, &once, 36, &mut unknown).unwrap();
+                prop_assert_eq!(&twice, &once);
+                prop_assert!(unknown.is_empty());
+            }
+        }
     }
 
     #[test]

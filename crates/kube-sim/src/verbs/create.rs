@@ -1,12 +1,15 @@
 //! POST.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
-use super::{State, Target, WriteOptions, Written, judge_unknown, metadata, storage_of};
-use crate::failure::Failure;
+use super::{State, Target, WriteOptions, Written, judge_unknown, storage_of};
+use crate::failure::{Failure, FieldError};
+use crate::kinds::Resource;
 use crate::managed_fields::{self, Entry};
 use crate::object::{self, text};
-use crate::store::Key;
+use crate::store::{Key, Stored};
 
 impl State {
     /// Creates what a client sent.
@@ -42,8 +45,7 @@ impl State {
             prefix if given.is_empty() && !prefix.is_empty() => format!("{prefix}{}", self.name_suffix()),
             "" if given.is_empty() => {
                 let subject = target.kind_subject("");
-                let problem =
-                    crate::failure::FieldError::required("metadata.name", "name or generateName is required");
+                let problem = FieldError::required("metadata.name", "name or generateName is required");
                 return Err(Failure::invalid(subject, &[problem]));
             }
             _ => given,
@@ -83,8 +85,8 @@ impl State {
     }
 
     /// A written object that is not stored, as it is shown.
-    pub(super) fn show_unstored(&self, resource: &crate::kinds::Resource, object: Value) -> Value {
-        let stored = crate::store::Stored { object: std::sync::Arc::new(object), written_by: self.version };
+    pub(super) fn show_unstored(&self, resource: &Resource, object: Value) -> Value {
+        let stored = Stored { object: Arc::new(object), written_by: self.version };
         self.show(resource, &stored)
     }
 }
@@ -132,6 +134,3 @@ pub(super) fn check_name(target: &Target, object: &mut Value) -> Result<(), Fail
     }
     Ok(())
 }
-
-// Used by the update path for objects that a PUT creates.
-pub(super) use metadata::carry_over as carry_over_metadata;

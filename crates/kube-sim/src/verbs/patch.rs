@@ -7,7 +7,7 @@ use super::update::patch_options;
 use super::{FieldValidation, State, Target, WriteOptions, Written};
 use crate::failure::{Failure, FieldError, Subject};
 use crate::go_text;
-use crate::kinds::Resource;
+use crate::kinds::{Part, Resource};
 use crate::managed_fields::{self, Operation};
 use crate::object::section;
 use crate::patch::{PatchKind, apply, json, merge, strategic};
@@ -77,8 +77,8 @@ impl State {
         let mut config = config.clone();
         if let Some(fields) = config.as_object_mut() {
             fields.remove(match target.part {
-                crate::kinds::Part::Main => "status",
-                crate::kinds::Part::Status => "spec",
+                Part::Main => "status",
+                Part::Status => "spec",
             });
         }
         let merged = apply::apply(&resource.schema, &base, &config, writer, options.force)?;
@@ -88,8 +88,8 @@ impl State {
         let created = stored.is_none();
         let object = match stored {
             Some(stored) => self.update_decoded(target, &stored, object, options, Some(entries))?,
-            None if target.part == crate::kinds::Part::Main || resource.rules.creates_on_update() => {
-                let main = Target { part: crate::kinds::Part::Main, ..target.clone() };
+            None if target.part == Part::Main || resource.rules.creates_on_update() => {
+                let main = Target { part: Part::Main, ..target.clone() };
                 self.create_decoded(&main, object, options, Some(entries))?
             }
             None => return Err(target.not_found()),

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::create::{carry_over_metadata, check_name, check_type};
+use super::create::{check_name, check_type};
+use super::metadata;
 use super::{State, Target, WriteOptions, Written, judge_unknown, storage_of};
 use crate::failure::{Failure, FieldError, Subject};
 use crate::kinds::Part;
@@ -63,7 +64,7 @@ impl State {
             return Err(Failure::modified(target.subject(&target.name)));
         }
         set_metadata(&mut new, "resourceVersion", old["metadata"]["resourceVersion"].clone());
-        carry_over_metadata(&mut new, &old);
+        metadata::carry_over(&mut new, &old);
         storage.rules.before_update(&mut new, &old, target.part, self.version);
         self.refuse_invalid(target, &new, Some(&old))?;
         set_metadata(&mut new, "managedFields", old["metadata"]["managedFields"].clone());

@@ -71,8 +71,9 @@ impl Allocations {
     /// Takes note of a stored change.
     pub(crate) fn replace(&mut self, old: Option<&Value>, new: Option<&Value>) {
         for port in old.map(used_ports).unwrap_or_default() {
-            if let Some(uses) = self.ports.get_mut(&port) {
-                *uses = uses.saturating_sub(1);
+            match self.ports.get_mut(&port) {
+                Some(uses) if *uses > 1 => *uses -= 1,
+                Some(_) | None => drop(self.ports.remove(&port)),
             }
         }
         for address in old.map(used_addresses).unwrap_or_default() {
@@ -86,7 +87,6 @@ impl Allocations {
             self.addresses.insert(address);
             self.last_host = self.last_host.max(host(address));
         }
-        self.ports.retain(|_, uses| *uses > 0);
     }
 
     fn next_port(&self, also_taken: &[u16]) -> Option<u16> {
