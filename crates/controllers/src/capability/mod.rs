@@ -73,11 +73,21 @@ struct State {
     silent_until: Option<Instant>,
     /// Lost modes in a row.
     contradictions: u32,
-    /// After a lost mode: an answer that the server keeps modes is not believed until then.
+    /// After a lost mode: an answer that the server keeps modes is not believed until then. It stays when it is over.
     held_until: Option<Instant>,
 }
 
 impl State {
+    /// Holds the server to drop modes for a while, longer each time unless the last time is long ago.
+    fn hold(&mut self) {
+        let now = Instant::now();
+        if self.held_until.is_none_or(|until| now.saturating_duration_since(until) > HOLD.1) {
+            self.contradictions = 0;
+        }
+        self.held_until = Some(now + doubled(HOLD, self.contradictions));
+        self.contradictions = self.contradictions.saturating_add(1);
+    }
+
     fn held(&self) -> bool {
         self.held_until.is_some_and(|until| until > Instant::now())
     }
@@ -152,9 +162,7 @@ impl Capability {
                 return false;
             }
             if told == ServerSupport::Drops {
-                let hold = doubled(HOLD, state.contradictions);
-                state.contradictions = state.contradictions.saturating_add(1);
-                state.held_until = Some(Instant::now() + hold);
+                state.hold();
             }
         }
         self.conclude(told, "the answer to a status write");
@@ -239,7 +247,6 @@ impl Capability {
         if told == ServerSupport::Keeps && state.held() {
             return;
         }
-        state.held_until = None;
         drop(state);
         self.conclude(told, "a dry-run status write");
     }
@@ -268,9 +275,6 @@ impl Capability {
         let changed = state.version.as_ref().is_some_and(|known| *known != version);
         if changed {
             tracing::info!(version, "the API server has another version than before");
-            // A new server is not suspected for what the old one did.
-            state.contradictions = 0;
-            state.held_until = None;
         }
         state.version = Some(version);
         changed

@@ -101,7 +101,7 @@ async fn api_servers_of_different_minds_do_not_turn_the_status_over_all_the_time
     world.create("app").await;
     tokio::time::sleep(Duration::from_secs(3600)).await;
     let writes = world.wire.journal().iter().filter(|line| line.contains("ingress")).count();
-    assert!(writes < 60, "{writes} writes in an hour");
+    assert!(writes < 30, "{writes} writes in an hour");
     // When the old one is gone, the mode is there to stay.
     world.wire.before_each(|_| {});
     world.kube.set_version(LATEST);
