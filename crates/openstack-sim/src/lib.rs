@@ -25,7 +25,7 @@ mod barbican;
 mod client_config;
 mod faults;
 mod filters;
-mod forward;
+pub mod forward;
 mod inspect;
 mod keystone;
 mod log;
