@@ -65,6 +65,10 @@ fn class(kind: ErrorKind, missing: Missing) -> FailureClass {
 /// What the user can do about it.
 fn advice(kind: ErrorKind, error: &ApiError) -> Option<String> {
     match kind {
+        ErrorKind::Quota if is_out_of_addresses(error) => Some(
+            "no address is left there: enlarge the subnet, free some addresses, or choose another network or subnet"
+                .to_owned(),
+        ),
         ErrorKind::Quota => Some(quota_advice(error)),
         ErrorKind::Policy => Some(policy_advice(error).to_owned()),
         ErrorKind::Unauthorized => {
@@ -80,6 +84,12 @@ fn advice(kind: ErrorKind, error: &ApiError) -> Option<String> {
         | ErrorKind::ServerFault
         | ErrorKind::Decode => None,
     }
+}
+
+/// Whether what is used up is the addresses of a network or subnet, and not the project's quota.
+pub(super) fn is_out_of_addresses(error: &ApiError) -> bool {
+    let quota = |text: &str| text.to_ascii_lowercase().contains("quota");
+    error.kind() == ErrorKind::Quota && error.fault().is_some_and(|fault| !quota(&fault.message))
 }
 
 fn quota_advice(error: &ApiError) -> String {

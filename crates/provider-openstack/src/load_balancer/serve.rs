@@ -97,10 +97,13 @@ impl Serving<'_> {
                 annotations::LOAD_BALANCER_ID.key
             )));
         }
-        report.notice(Notice::warning(
-            LOAD_BALANCER_GONE,
-            format!("load balancer {id} is gone: the Service gets a new one"),
-        ));
+        // One that was deleted here, because it was broken, is no news.
+        if self.provider.memory.former_vip(&self.service.key) == FormerVip::Unknown {
+            report.notice(Notice::warning(
+                LOAD_BALANCER_GONE,
+                format!("load balancer {id} is gone: the Service gets a new one"),
+            ));
+        }
         report.forget_load_balancer(self.service);
         Ok(())
     }

@@ -244,7 +244,7 @@ impl Hand<'_> {
         for id in subnets {
             body.subnet_id = Some(id.clone());
             match neutron.create_floating_ip(&body).await {
-                Err(error) if concerns_subnet(error.kind()) => refusal = Some(error),
+                Err(error) if concerns_subnet(&error) => refusal = Some(error),
                 result => return result,
             }
         }
@@ -257,12 +257,12 @@ impl Hand<'_> {
 }
 
 /// Whether another subnet may do better: this one is full, or has no addresses of its own to give.
-fn concerns_subnet(kind: ErrorKind) -> bool {
-    match kind {
+fn concerns_subnet(error: &ApiError) -> bool {
+    match error.kind() {
         ErrorKind::Conflict(ConflictCause::Other) | ErrorKind::BadRequest => true,
+        ErrorKind::Quota => failure::is_out_of_addresses(error),
         ErrorKind::Conflict(ConflictCause::Immutable | ConflictCause::Stale)
         | ErrorKind::NotFound
-        | ErrorKind::Quota
         | ErrorKind::Policy
         | ErrorKind::Unauthorized
         | ErrorKind::RateLimited

@@ -1,0 +1,125 @@
+//! The program is killed at every call to the cloud, before it is sent and after it was processed, and starts anew:
+//! the end is the same as without, nothing is leaked and nothing is doubled.
+
+use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::service::{Protocol, Service};
+use rstest::rstest;
+use serde_json::Value;
+
+use crate::cloud::{Cloud, NODE_3};
+use crate::cluster::{Cluster, annotate, node, port, web};
+use crate::line::Stop;
+
+/// What is being done when the program is killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Action {
+    Create,
+    AddPort,
+    RemovePort,
+    MovePort,
+    SwitchProxyOn,
+    SwitchHeadersOn,
+    AddNode,
+    TurnInternal,
+    Delete,
+    DeleteChildByChild,
+}
+
+impl Action {
+    /// The state before.
+    async fn prepare(self, cloud: &Cloud) -> (Cluster, Service) {
+        let mut config = cloud.config();
+        config.load_balancer.cascade_delete = self != Self::DeleteChildByChild;
+        let mut cluster = Cluster::with_config(cloud, config);
+        let mut service = web();
+        annotate(&mut service, "enable-health-monitor", "true");
+        if self == Self::RemovePort {
+            service.ports.push(port(Protocol::Tcp, 443, 30443));
+        }
+        if self != Self::Create {
+            cluster.settle(&mut service).await.expect("served");
+        }
+        (cluster, service)
+    }
+
+    fn change(self, cluster: &mut Cluster, service: &mut Service) {
+        match self {
+            Self::Create | Self::Delete | Self::DeleteChildByChild => {}
+            Self::AddPort => service.ports.push(port(Protocol::Udp, 53, 30053)),
+            Self::RemovePort => drop(service.ports.remove(0)),
+            Self::MovePort => service.ports[0].port = 8080,
+            Self::SwitchProxyOn => annotate(service, "proxy-protocol", "v2"),
+            Self::SwitchHeadersOn => annotate(service, "x-forwarded-for", "true"),
+            Self::AddNode => cluster.nodes.push(node("n3", NODE_3, None)),
+            Self::TurnInternal => {
+                annotate(service, "service.beta.kubernetes.io/openstack-internal-load-balancer", "true");
+            }
+        }
+    }
+
+    async fn go(self, cluster: &mut Cluster, service: &mut Service) -> Result<(), Failure> {
+        match self {
+            Self::Delete | Self::DeleteChildByChild => cluster.release(service).await,
+            Self::Create
+            | Self::AddPort
+            | Self::RemovePort
+            | Self::MovePort
+            | Self::SwitchProxyOn
+            | Self::SwitchHeadersOn
+            | Self::AddNode
+            | Self::TurnInternal => cluster.settle(service).await.map(drop),
+        }
+    }
+}
+
+/// One run, perhaps killed once. Returns the end state, and whether it was killed.
+async fn run(action: Action, stop: Option<Stop>) -> (Value, bool) {
+    let cloud = Cloud::new();
+    let (mut cluster, mut service) = action.prepare(&cloud).await;
+    action.change(&mut cluster, &mut service);
+    cloud.line.stop_at(stop);
+    let killed = tokio::select! {
+        biased;
+        () = cloud.line.stopped.notified() => true,
+        result = action.go(&mut cluster, &mut service) => {
+            result.unwrap_or_else(|failure| panic!("{action:?} {stop:?}: {failure}"));
+            false
+        }
+    };
+    cloud.line.stop_at(None);
+    if killed {
+        cluster.restart();
+        let result = action.go(&mut cluster, &mut service).await;
+        result.unwrap_or_else(|failure| panic!("{action:?} after {stop:?}: {failure}"));
+    }
+    (cloud.snapshot(), killed)
+}
+
+#[rstest]
+#[case::create(Action::Create)]
+#[case::add_port(Action::AddPort)]
+#[case::remove_port(Action::RemovePort)]
+#[case::move_port(Action::MovePort)]
+#[case::switch_proxy_on(Action::SwitchProxyOn)]
+#[case::switch_headers_on(Action::SwitchHeadersOn)]
+#[case::add_node(Action::AddNode)]
+#[case::turn_internal(Action::TurnInternal)]
+#[case::delete(Action::Delete)]
+#[case::delete_child_by_child(Action::DeleteChildByChild)]
+#[tokio::test(start_paused = true)]
+async fn killed_anywhere_the_end_is_the_same(#[case] action: Action) {
+    let (expected, _) = run(action, None).await;
+    let mut kills = 0;
+    for stop in [Stop::Before, Stop::After] {
+        for number in 0.. {
+            let stop = stop(number);
+            let (end, killed) = run(action, Some(stop)).await;
+            assert_eq!(end, expected, "{action:?} killed at {stop:?}");
+            if !killed {
+                break;
+            }
+            kills += 1;
+        }
+    }
+    assert!(kills >= 10, "only {kills} calls were interrupted");
+}
