@@ -27,7 +27,7 @@ pub(super) enum Version {
 impl Version {
     /// The header of a client's connection.
     ///
-    /// Where the families differ, version 1 says UNKNOWN, and version 2 maps the IPv4 address into IPv6.
+    /// Where the families differ, the IPv4 address is mapped into IPv6.
     pub(super) fn header(self, source: SocketAddr, destination: SocketAddr) -> Vec<u8> {
         match self {
             Self::V1 => text(source, destination),
@@ -47,14 +47,13 @@ impl Version {
 }
 
 fn text(source: SocketAddr, destination: SocketAddr) -> Vec<u8> {
-    let family = match (source, destination) {
-        (SocketAddr::V4(_), SocketAddr::V4(_)) => "TCP4",
-        (SocketAddr::V6(_), SocketAddr::V6(_)) => "TCP6",
-        (SocketAddr::V4(_), SocketAddr::V6(_)) | (SocketAddr::V6(_), SocketAddr::V4(_)) => {
-            return b"PROXY UNKNOWN\r\n".to_vec();
+    let (from, to) = (source.ip(), destination.ip());
+    let (family, from, to): (_, IpAddr, IpAddr) = match (from, to) {
+        (IpAddr::V4(_), IpAddr::V4(_)) => ("TCP4", from, to),
+        (IpAddr::V6(_), IpAddr::V6(_)) | (IpAddr::V4(_), IpAddr::V6(_)) | (IpAddr::V6(_), IpAddr::V4(_)) => {
+            ("TCP6", as_ipv6(from).into(), as_ipv6(to).into())
         }
     };
-    let (from, to) = (source.ip(), destination.ip());
     format!("PROXY {family} {from} {to} {} {}\r\n", source.port(), destination.port()).into_bytes()
 }
 
@@ -106,8 +105,8 @@ mod tests {
     #[rstest]
     #[case(V4, "PROXY TCP4 198.18.0.30 198.18.0.93 34484 80\r\n")]
     #[case(V6, "PROXY TCP6 2001:db8::30 2001:db8::93 34484 80\r\n")]
-    #[case([V4[0], V6[1]], "PROXY UNKNOWN\r\n")]
-    #[case([V6[0], V4[1]], "PROXY UNKNOWN\r\n")]
+    #[case([V4[0], V6[1]], "PROXY TCP6 ::ffff:198.18.0.30 2001:db8::93 34484 80\r\n")]
+    #[case([V6[0], V4[1]], "PROXY TCP6 2001:db8::30 ::ffff:198.18.0.93 34484 80\r\n")]
     fn version_1_is_a_line_of_text(#[case] connection: [&str; 2], #[case] expected: &str) {
         let (source, destination) = addresses(connection);
         assert_eq!(Version::V1.header(source, destination), expected.as_bytes());

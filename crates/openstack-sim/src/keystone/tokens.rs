@@ -46,6 +46,11 @@ fn show(world: &mut World, token: &Token, with_catalog: bool) -> Value {
             view["catalog"] = catalog::catalog(world);
         }
     }
+    let credentials = &world.identity.application_credentials;
+    if let Some(credential) = token.application_credential_id.as_ref().and_then(|id| credentials.get(id)) {
+        view["application_credential"] =
+            json!({"id": credential.id, "name": credential.name, "restricted": true});
+    }
     if let Some(trust) = token.trust_id.as_ref().and_then(|id| world.identity.trusts.get(id)) {
         view["OS-TRUST:trust"] = json!({
             "id": trust.id,

@@ -50,12 +50,15 @@ pub(crate) fn view(world: &World, caller: &Caller, kind: Kind, resource: &Resour
     Value::Object(view)
 }
 
-/// A resource as the answer to its POST: networks show one attribute more.
+/// A resource as the answer to its POST: networks show one attribute more, new groups know that they are not the default.
 pub(crate) fn created(world: &World, caller: &Caller, kind: Kind, id: &str) -> Value {
     let Some(resource) = kind.resources(&world.network).get(id) else { return Value::Null };
     let mut view = view(world, caller, kind, resource);
     if kind == Kind::Network {
         view["is_default"] = resource.attributes["is_default"].clone();
+    }
+    for rule in view.get_mut("security_group_rules").and_then(Value::as_array_mut).into_iter().flatten() {
+        rule["belongs_to_default_sg"] = json!(false);
     }
     view
 }

@@ -1,5 +1,7 @@
 //! What a deployment offers: providers, flavors, availability zones; and the amphorae that only administrators see.
 
+use std::time::Duration;
+
 use http::Method;
 use serde_json::{Value, json};
 
@@ -121,8 +123,10 @@ fn flavor_capabilities() -> Value {
 pub(crate) fn amphorae(world: &World, caller: &Caller, request: &Request, path: &[&str]) -> Answer {
     require_admin(caller)?;
     let lbs = world.load_balancing.load_balancers.values();
-    let views: Vec<Value> =
-        lbs.filter(|lb| lb.entity.provisioning != Provisioning::PendingCreate).map(amphora).collect();
+    let views: Vec<Value> = lbs
+        .filter(|lb| lb.entity.provisioning != Provisioning::PendingCreate)
+        .map(|lb| amphora(world, lb))
+        .collect();
     match (request.method.clone(), path) {
         (Method::GET, []) => list(world, request, "amphorae", views.iter()),
         (Method::GET, [id]) => one("amphora", "Amphora", id, views.iter().find(|view| view["id"] == **id)),
@@ -131,22 +135,27 @@ pub(crate) fn amphorae(world: &World, caller: &Caller, request: &Request, path: 
     }
 }
 
-/// The amphora's ids are derived from the load balancer's: nothing else refers to them.
-fn amphora(lb: &LoadBalancer) -> Value {
+/// The lifetime of an amphora's certificate.
+const CERTIFICATE_LIFETIME: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// The amphora's ids are derived from the load balancer's: nothing else refers to them. One that was never plugged in has no
+/// addresses.
+fn amphora(world: &World, lb: &LoadBalancer) -> Value {
     let derived = |what: &str| {
         uuid::Uuid::new_v5(&uuid::Uuid::NAMESPACE_OID, format!("{what} {}", lb.entity.id).as_bytes())
             .to_string()
     };
+    let plugged = lb.built;
     json!({
         "id": derived("amphora"),
         "loadbalancer_id": lb.entity.id,
         "compute_id": derived("compute"),
         "lb_network_ip": "192.0.2.1",
-        "vrrp_ip": lb.vip.address,
-        "ha_ip": lb.vip.address,
-        "vrrp_port_id": lb.vip.port_id,
-        "ha_port_id": lb.vip.port_id,
-        "cert_expiration": null,
+        "vrrp_ip": plugged.then_some(&lb.vip.address),
+        "ha_ip": plugged.then_some(&lb.vip.address),
+        "vrrp_port_id": plugged.then_some(&lb.vip.port_id),
+        "ha_port_id": plugged.then_some(&lb.vip.port_id),
+        "cert_expiration": world.calendar(world.now() + CERTIFICATE_LIFETIME).strftime("%Y-%m-%dT%H:%M:%S").to_string(),
         "cert_busy": false,
         "role": "STANDALONE",
         "status": "ALLOCATED",

@@ -87,6 +87,7 @@ fn create(world: &mut World, caller: &Caller, request: &Request) -> Answer {
         vip: allocated.vip,
         additional_vips: allocated.additional,
         owns_vip_port: allocated.owns_port,
+        built: false,
         security_group_id: None,
     };
     world.load_balancing.load_balancers.insert(id.clone(), lb.clone());

@@ -8,7 +8,7 @@ use crate::world::load_balancing::{LoadBalancing, Member, Operating, Provisionin
 /// of its load balancer put into ERROR stays ONLINE.
 pub(crate) fn refresh(state: &mut LoadBalancing, load_balancer_id: &str) {
     let Some(lb) = state.load_balancers.get(load_balancer_id) else { return };
-    if lb.security_group_id.is_none() {
+    if !lb.built {
         return;
     }
     refresh_listeners(state, load_balancer_id);

@@ -103,9 +103,7 @@ fn port_is_taken(world: &World, load_balancer_id: &str) -> bool {
     let lbs = &world.load_balancing.load_balancers;
     let Some(lb) = lbs.get(load_balancer_id) else { return true };
     lbs.values().any(|other| {
-        other.entity.id != load_balancer_id
-            && other.vip.port_id == lb.vip.port_id
-            && other.security_group_id.is_some()
+        other.entity.id != load_balancer_id && other.vip.port_id == lb.vip.port_id && other.built
     })
 }
 
@@ -202,31 +200,43 @@ fn settle_pool_and_listeners(world: &mut World, pool_id: &str) {
 
 fn finish_create(world: &mut World, lb_id: &str, outcome: Outcome) {
     settle(world, Kind::LoadBalancer, lb_id, outcome);
-    if outcome == Outcome::Failed {
-        // The flow's revert gives the VIP port back; the children keep PENDING_CREATE for ever.
-        release_vip_port(world, lb_id);
+    if outcome == Outcome::Done {
+        bring_up(world, lb_id);
         return;
     }
-    bring_up(world, lb_id);
+    // The flow's revert gives a port that Octavia made back, and leaves a user's own with the group that it was given. The
+    // children keep PENDING_CREATE for ever.
+    let owns = world.load_balancing.load_balancers.get(lb_id).is_some_and(|lb| lb.owns_vip_port);
+    if owns {
+        release_vip_port(world, lb_id);
+    } else {
+        plug_security_group(world, lb_id);
+    }
 }
 
-/// Marks the whole tree ACTIVE and puts Octavia's security group on the VIP port.
+/// Marks the whole tree ACTIVE.
 fn bring_up(world: &mut World, lb_id: &str) {
     let now = world.plain_time();
     for entity in world.load_balancing.children_mut(lb_id) {
         entity.set_provisioning(Provisioning::Active, &now);
     }
-    let built = world.load_balancing.load_balancers.get(lb_id).and_then(|lb| lb.security_group_id.clone());
-    let group = match built {
-        Some(group) => group,
-        None => neutron::security_groups::create_for_load_balancer(world, lb_id),
-    };
-    let Some(lb) = world.load_balancing.load_balancers.get_mut(lb_id) else { return };
-    lb.security_group_id = Some(group.clone());
-    let mut groups: Vec<String> = vec![group];
-    let own = lb.entity.attributes.get("vip_sg_ids").and_then(serde_json::Value::as_array);
-    groups.extend(own.into_iter().flatten().filter_map(serde_json::Value::as_str).map(str::to_owned));
-    let port_id = lb.vip.port_id.clone();
+    if let Some(lb) = world.load_balancing.load_balancers.get_mut(lb_id) {
+        lb.built = true;
+    }
+    plug_security_group(world, lb_id);
+}
+
+/// Puts Octavia's security group on the VIP port, beside the user's own choice.
+fn plug_security_group(world: &mut World, lb_id: &str) {
+    let Some(lb) = world.load_balancing.load_balancers.get(lb_id) else { return };
+    let (port_id, present) = (lb.vip.port_id.clone(), lb.security_group_id.clone());
+    let chosen = lb.entity.attributes.get("vip_sg_ids").and_then(serde_json::Value::as_array).cloned();
+    let group = present.unwrap_or_else(|| neutron::security_groups::create_for_load_balancer(world, lb_id));
+    if let Some(lb) = world.load_balancing.load_balancers.get_mut(lb_id) {
+        lb.security_group_id = Some(group.clone());
+    }
+    let mut groups = vec![group];
+    groups.extend(chosen.iter().flatten().filter_map(serde_json::Value::as_str).map(str::to_owned));
     neutron::ports::set_security_groups(world, &port_id, groups);
 }
 

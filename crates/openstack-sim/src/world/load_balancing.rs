@@ -129,7 +129,9 @@ pub(crate) struct LoadBalancer {
     pub(crate) additional_vips: Vec<(String, String)>,
     /// Whether Octavia made the VIP port, and so deletes it.
     pub(crate) owns_vip_port: bool,
-    /// Octavia's own security group on the VIP port, once built.
+    /// Whether the worker has ever finished building it.
+    pub(crate) built: bool,
+    /// Octavia's own security group on the VIP port, once plugged in.
     pub(crate) security_group_id: Option<String>,
 }
 
