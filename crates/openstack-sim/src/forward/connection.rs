@@ -1,79 +1,81 @@
-//! One connection of a client.
+//! One connection from a client through a listener to a member.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
+use std::time::Duration;
 
-use tokio::io::copy_bidirectional;
+use tokio::io::{AsyncWriteExt, copy_bidirectional};
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 
 use super::http;
-use super::listener::Shared;
-use super::upstream::{self, Route};
-use super::wanted::{Listener, ListenerProtocol, PoolProtocol};
+use super::proxy_header;
+use super::route::{Frontend, Mode, Route};
+use crate::sim::Sim;
 
-/// Serves a connection that was accepted on an address of the listener, to its end.
-pub(super) async fn serve(client: TcpStream, peer: SocketAddr, address: IpAddr, shared: &Shared) {
-    let listener = shared.listener();
-    let counted = shared.environment.counters.open(&listener.id);
-    let source = (shared.environment.source)(peer);
-    if !admits(&listener, source.ip()) {
-        counted.denied();
-        if let Err(error) = client.set_zero_linger() {
-            tracing::debug!(%error, "the connection is closed rather than reset");
+/// How long a member may take to accept a connection: Octavia's default `timeout_member_connect`.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A client's connection and what the load balancer knows about it.
+pub(crate) struct Connection<'a> {
+    pub(crate) sim: &'a Sim,
+    pub(crate) frontend: &'a Frontend,
+    /// The client as the load balancer sees it.
+    pub(crate) client: SocketAddr,
+    /// How many connections came before.
+    pub(crate) turn: usize,
+}
+
+impl Connection<'_> {
+    /// Carries a connection until one side closes it. A client that may not connect is closed at once; a real load balancer
+    /// lets it hang.
+    ///
+    /// # Errors
+    /// Either side went away.
+    pub(crate) async fn carry(&self, mut stream: TcpStream, route: &Route) -> io::Result<()> {
+        if !route.allows(self.client.ip()) {
+            tracing::debug!(client = %self.client, port = self.frontend.port, "not in allowed_cidrs");
+            return Ok(());
         }
-        return;
+        match route.mode {
+            Mode::Stream => {
+                let Some(mut member) = self.connect(route).await else { return Ok(()) };
+                self.send_proxy_header(&mut member, route).await?;
+                copy_bidirectional(&mut stream, &mut member).await?;
+            }
+            Mode::Http => {
+                let (head, body) = http::read_head(&mut stream).await?;
+                let Some(mut member) = self.connect(route).await else {
+                    return stream.write_all(http::UNAVAILABLE).await;
+                };
+                self.send_proxy_header(&mut member, route).await?;
+                let head = http::rewrite(&head, &route.insert, self.client.ip(), self.frontend.port);
+                member.write_all(&head).await?;
+                member.write_all(&body).await?;
+                copy_bidirectional(&mut stream, &mut member).await?;
+            }
+        }
+        Ok(())
     }
-    let route = Route { source, destination: destination(&listener, address) };
-    let end = match listener.protocol {
-        ListenerProtocol::Tcp => relay(client, &listener, route, shared).await,
-        ListenerProtocol::Http => http::exchange(client, &listener, route, shared).await,
-    };
-    match end {
-        Ok(End::Served) => {}
-        Ok(End::Unserved) => counted.unserved(),
-        Err(error) => tracing::debug!(listener = %listener.id, client = %source, %error, "connection broke"),
+
+    /// The first member that accepts, beginning with the one whose turn it is.
+    async fn connect(&self, route: &Route) -> Option<TcpStream> {
+        for (address, port) in route.candidates(self.client.ip(), self.turn) {
+            let Some(target) = self.sim.forwarding().member_socket(&address, port) else { continue };
+            if let Ok(Ok(member)) = timeout(CONNECT_TIMEOUT, TcpStream::connect(target)).await {
+                return Some(member);
+            }
+            tracing::debug!(address, port, "member does not accept connections");
+        }
+        None
     }
-}
 
-/// What came of a connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
-    /// A member had it.
-    Served,
-    /// No member could be reached.
-    Unserved,
-}
-
-/// Copies bytes both ways until both sides are done. Without a member the connection is closed, as HAProxy does.
-async fn relay(mut client: TcpStream, listener: &Listener, route: Route, shared: &Shared) -> io::Result<End> {
-    client.set_nodelay(true)?;
-    let Some(mut member) = connect(listener, route, shared).await else { return Ok(End::Unserved) };
-    copy_bidirectional(&mut client, &mut member).await?;
-    Ok(End::Served)
-}
-
-/// Connects to a member of the listener's pool.
-pub(super) async fn connect(listener: &Listener, route: Route, shared: &Shared) -> Option<TcpStream> {
-    let pool = listener.pool.as_ref()?;
-    upstream::connect(pool, shared.next_turn(), route, &shared.environment).await
-}
-
-/// Whether requests get `X-Forwarded-For`: not in PROXY pools, whatever the listener says.
-pub(super) fn inserts_x_forwarded_for(listener: &Listener) -> bool {
-    listener.insert_x_forwarded_for
-        && listener.pool.as_ref().is_some_and(|pool| match pool.protocol {
-            PoolProtocol::Http => true,
-            PoolProtocol::Tcp | PoolProtocol::Proxy | PoolProtocol::ProxyV2 => false,
-        })
-}
-
-fn admits(listener: &Listener, client: IpAddr) -> bool {
-    listener.allowed_cidrs.is_empty()
-        || listener.allowed_cidrs.iter().any(|network| network.contains(&client))
-}
-
-/// Where the load balancer sees a connection arrive. A floating IP is translated before it.
-fn destination(listener: &Listener, address: IpAddr) -> SocketAddr {
-    let known = listener.addresses.iter().find(|known| known.reached_at == address);
-    SocketAddr::new(known.map_or(address, |known| known.seen_as), listener.port)
+    async fn send_proxy_header(&self, member: &mut TcpStream, route: &Route) -> io::Result<()> {
+        let Some(version) = route.proxy else { return Ok(()) };
+        let destination = match self.frontend.vip.parse() {
+            Ok(vip) => SocketAddr::new(vip, self.frontend.port),
+            Err(_) => member.peer_addr()?,
+        };
+        member.write_all(&proxy_header::header(version, self.client, destination)).await
+    }
 }

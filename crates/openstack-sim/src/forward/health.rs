@@ -1,231 +1,183 @@
-//! Which members are healthy: the counting of checks, its results, and the tasks that check.
+//! Real health checks: what a monitor says is tried on every member, and the results become `operating_status`.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use tokio::sync::watch;
-use tokio::time::{MissedTickBehavior, interval};
-use tokio_util::task::AbortOnDropHandle;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout};
 
-use super::environment::Environment;
-use super::probe::probe;
-use super::proxy_header::Version;
-use super::wanted::{Monitor, Wanted};
+use super::http;
+use super::proxy_header::{self, Version};
+use crate::octavia::status;
+use crate::sim::{Sim, WeakSim};
+use crate::world::World;
+use crate::world::load_balancing::{HealthMonitor, Member, Pool, Provisioning};
 
-/// Whether a member is healthy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MemberStatus {
-    /// Its checks pass; or it is new, and none has finished.
-    Online,
-    /// Its checks fail: it gets no connections.
-    Error,
-    /// Nobody checks.
-    NoMonitor,
-}
+/// How often it is looked whether a check is due.
+const TICK: Duration = Duration::from_millis(50);
 
-/// The status of every wanted member, by id.
-#[derive(Debug, Default)]
-pub(super) struct HealthTable(watch::Sender<BTreeMap<String, MemberStatus>>);
-
-impl HealthTable {
-    /// A copy of the table.
-    pub(super) fn read(&self) -> BTreeMap<String, MemberStatus> {
-        self.0.borrow().clone()
-    }
-
-    /// The table, with a wake-up at each change.
-    pub(super) fn subscribe(&self) -> watch::Receiver<BTreeMap<String, MemberStatus>> {
-        self.0.subscribe()
-    }
-
-    /// Makes the table have exactly the wanted members. Results that are known stay.
-    pub(super) fn reconcile(&self, wanted: &Wanted) {
-        self.0.send_if_modified(|table| {
-            let next = members(wanted, table);
-            let changed = *table != next;
-            *table = next;
-            changed
-        });
-    }
-
-    /// Whether a member may get connections.
-    pub(super) fn is_usable(&self, member_id: &str) -> bool {
-        match self.0.borrow().get(member_id) {
-            Some(MemberStatus::Online | MemberStatus::NoMonitor) | None => true,
-            Some(MemberStatus::Error) => false,
-        }
-    }
-
-    /// Records a result; a member that is gone or not monitored any more stays so.
-    fn record(&self, member_id: &str, up: bool) {
-        let next = if up { MemberStatus::Online } else { MemberStatus::Error };
-        self.0.send_if_modified(|table| match table.get_mut(member_id) {
-            Some(status @ (MemberStatus::Online | MemberStatus::Error)) if *status != next => {
-                *status = next;
-                true
-            }
-            Some(MemberStatus::Online | MemberStatus::Error | MemberStatus::NoMonitor) | None => false,
-        });
-    }
-}
-
-fn members(wanted: &Wanted, known: &BTreeMap<String, MemberStatus>) -> BTreeMap<String, MemberStatus> {
-    let mut table = BTreeMap::new();
-    for pool in wanted.listeners.iter().filter_map(|listener| listener.pool.as_ref()) {
-        for member in &pool.members {
-            let status = match (&pool.monitor, known.get(&member.id)) {
-                (None, _) => MemberStatus::NoMonitor,
-                (Some(_), Some(MemberStatus::Error)) => MemberStatus::Error,
-                (Some(_), Some(MemberStatus::Online | MemberStatus::NoMonitor) | None) => {
-                    MemberStatus::Online
-                }
-            };
-            table.insert(member.id.clone(), status);
-        }
-    }
-    table
-}
-
-/// What is checked how.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Check {
-    /// Where, in the world.
-    pub(super) target: SocketAddr,
-    pub(super) monitor: Monitor,
-    /// The PROXY header that goes first.
-    pub(super) proxy: Option<Version>,
-}
-
-impl Check {
-    /// The checks of all members that have a monitor, by member id. A pool behind several listeners is checked once.
-    pub(super) fn all(wanted: &Wanted) -> BTreeMap<String, Self> {
-        let mut checks = BTreeMap::new();
-        for pool in wanted.listeners.iter().filter_map(|listener| listener.pool.as_ref()) {
-            let Some(monitor) = &pool.monitor else { continue };
-            for member in &pool.members {
-                let proxy =
-                    if member.is_monitored_elsewhere() { None } else { pool.protocol.proxy_version() };
-                let check = Self { target: member.monitor_target(), monitor: monitor.clone(), proxy };
-                checks.insert(member.id.clone(), check);
-            }
-        }
-        checks
-    }
-}
-
-/// A check that is made again and again until it is dropped.
-#[derive(Debug)]
-pub(super) struct RunningCheck {
-    pub(super) check: Check,
-    _task: AbortOnDropHandle<()>,
-}
-
-impl RunningCheck {
-    /// Starts at once, in the runtime that is entered.
-    pub(super) fn start(member_id: String, check: Check, environment: Environment) -> Self {
-        let task = tokio::spawn(run(member_id, check.clone(), environment));
-        Self { check, _task: AbortOnDropHandle::new(task) }
-    }
-}
-
-async fn run(member_id: String, check: Check, environment: Environment) {
-    let mut tally = Tally::new(&check.monitor, environment.health.is_usable(&member_id));
-    // A delay of zero is not a delay to wait for.
-    let mut ticks = interval(check.monitor.delay.max(Duration::from_millis(1)));
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        ticks.tick().await;
-        let passed =
-            match tokio::time::timeout(check.monitor.timeout, probe(&check, &environment.member)).await {
-                Ok(Ok(passed)) => passed,
-                Ok(Err(error)) => {
-                    tracing::debug!(member = %member_id, %error, "health check failed");
-                    false
-                }
-                Err(_elapsed) => false,
-            };
-        tally.count(passed);
-        environment.health.record(&member_id, tally.is_up());
-    }
-}
-
-/// HAProxy's way of counting: a number from 0 that means up from `rise` on.
-///
-/// A member begins up, but falls at the first failure: its number begins at `rise`. A failure on the way up and a pass on
-/// the way down start the count again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Tally {
-    number: u32,
+/// A check of one member, as the monitor describes it.
+#[derive(Debug, Clone)]
+struct Check {
+    member_id: String,
+    address: String,
+    port: u16,
+    kind: Kind,
+    /// Sent before anything else; not when the check goes to a port or address of its own.
+    proxy: Option<Version>,
+    delay: Duration,
+    timeout: Duration,
+    /// Successes that bring a member back, and failures that take it out.
     rise: u32,
     fall: u32,
 }
 
-impl Tally {
-    fn new(monitor: &Monitor, up: bool) -> Self {
-        let (rise, fall) = (monitor.rise.max(1), monitor.fall.max(1));
-        Self { number: if up { rise } else { 0 }, rise, fall }
-    }
+#[derive(Debug, Clone)]
+enum Kind {
+    Connect,
+    Http { request: String, expected: String },
+    /// What cannot be checked over TCP counts as healthy.
+    Assumed,
+}
 
-    fn is_up(self) -> bool {
-        self.number >= self.rise
-    }
+/// What the checks of a member have given so far.
+#[derive(Debug)]
+struct History {
+    next: Instant,
+    up: bool,
+    /// Results in a row that contradict `up`.
+    contradictions: u32,
+}
 
-    fn count(&mut self, passed: bool) {
-        let was_up = self.is_up();
-        if !passed {
-            self.number = if self.number > self.rise { self.number - 1 } else { 0 };
-        } else if was_up || self.number + 1 >= self.rise {
-            self.number = self.rise + self.fall - 1;
-        } else {
-            self.number += 1;
+/// Checks members until nobody uses the simulator any more.
+pub(crate) async fn run(sim: WeakSim) {
+    let mut histories: BTreeMap<String, History> = BTreeMap::new();
+    loop {
+        let Some(sim) = sim.upgrade() else { return };
+        let checks = sim.read(checks);
+        histories.retain(|member, _| checks.iter().any(|check| check.member_id == *member));
+        for check in checks {
+            let due = histories.get(&check.member_id).is_none_or(|history| history.next <= Instant::now());
+            if due {
+                let healthy = perform(&sim, &check).await;
+                record(&sim, &mut histories, &check, healthy);
+            }
         }
+        drop(sim);
+        tokio::time::sleep(TICK).await;
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use rstest::rstest;
-
-    use super::super::wanted::MonitorKind;
-    use super::*;
-
-    fn monitor(rise: u32, fall: u32) -> Monitor {
-        let second = Duration::from_secs(1);
-        Monitor { kind: MonitorKind::Tcp, delay: second, timeout: second, rise, fall }
+fn record(sim: &Sim, histories: &mut BTreeMap<String, History>, check: &Check, healthy: bool) {
+    let next = Instant::now() + check.delay;
+    let Some(history) = histories.get_mut(&check.member_id) else {
+        histories.insert(check.member_id.clone(), History { next, up: healthy, contradictions: 0 });
+        publish(sim, &check.member_id, healthy);
+        return;
+    };
+    history.next = next;
+    if healthy == history.up {
+        history.contradictions = 0;
+        return;
     }
-
-    /// `+` is a check that passes, `-` one that fails; the answer has `U` for up and `D` for down after each.
-    #[rstest]
-    #[case::a_new_member_falls_at_the_first_failure(2, 3, "-", "D")]
-    #[case::a_proven_member_falls_after_fall_failures(2, 3, "+---", "UUUD")]
-    #[case::a_pass_starts_the_count_of_failures_again(2, 3, "+--+--", "UUUUUU")]
-    #[case::a_fallen_member_rises_after_rise_passes(2, 3, "-++", "DDU")]
-    #[case::a_failure_starts_the_count_of_passes_again(2, 3, "-+-+", "DDDD")]
-    #[case::one_of_each_is_enough_when_so_configured(1, 1, "-+-+", "DUDU")]
-    fn checks_are_counted_as_haproxy_does(
-        #[case] rise: u32,
-        #[case] fall: u32,
-        #[case] checks: &str,
-        #[case] expected: &str,
-    ) {
-        let mut tally = Tally::new(&monitor(rise, fall), true);
-        let seen: String = checks
-            .chars()
-            .map(|check| {
-                tally.count(check == '+');
-                if tally.is_up() { 'U' } else { 'D' }
-            })
-            .collect();
-        assert_eq!(seen, expected);
+    history.contradictions += 1;
+    let needed = if history.up { check.fall } else { check.rise };
+    if history.contradictions >= needed {
+        history.up = healthy;
+        history.contradictions = 0;
+        publish(sim, &check.member_id, healthy);
     }
+}
 
-    #[test]
-    fn a_member_that_was_down_must_rise_when_its_checks_are_changed() {
-        let mut tally = Tally::new(&monitor(2, 3), false);
-        tally.count(true);
-        assert!(!tally.is_up());
-        tally.count(true);
-        assert!(tally.is_up());
+fn publish(sim: &Sim, member_id: &str, healthy: bool) {
+    sim.write(|world| {
+        world.load_balancing.check_results.insert(member_id.to_owned(), healthy);
+        status::refresh_all(&mut world.load_balancing);
+    });
+}
+
+fn checks(world: &World) -> Vec<Check> {
+    let state = &world.load_balancing;
+    state
+        .health_monitors
+        .values()
+        .filter(|monitor| monitor.entity.is_up() && monitor.entity.provisioning != Provisioning::PendingCreate)
+        .filter_map(|monitor| Some((monitor, state.pools.get(&monitor.pool_id)?)))
+        .flat_map(|(monitor, pool)| {
+            let members = state.members_of(&pool.entity.id).into_iter();
+            members.filter_map(move |member| check(monitor, pool, member))
+        })
+        .collect()
+}
+
+fn check(monitor: &HealthMonitor, pool: &Pool, member: &Member) -> Option<Check> {
+    if member.entity.provisioning == Provisioning::PendingCreate {
+        return None;
     }
+    let own_port = member.entity.port("monitor_port");
+    let own_address = Some(member.entity.text("monitor_address")).filter(|address| !address.is_empty());
+    let number = |name: &str| monitor.entity.attributes[name].as_u64().unwrap_or_default();
+    let count = |name: &str| u32::try_from(number(name)).unwrap_or(u32::MAX);
+    let proxy = if own_port.is_none() && own_address.is_none() {
+        Version::of_pool(pool.entity.text("protocol"))
+    } else {
+        None
+    };
+    Some(Check {
+        member_id: member.entity.id.clone(),
+        address: own_address.unwrap_or_else(|| member.entity.text("address")).to_owned(),
+        port: own_port.or_else(|| member.entity.port("protocol_port"))?,
+        kind: kind(monitor),
+        proxy,
+        delay: Duration::from_secs(number("delay")).max(TICK),
+        timeout: Duration::from_secs(number("timeout")).max(TICK),
+        rise: count("max_retries").max(1),
+        fall: count("max_retries_down").max(1),
+    })
+}
+
+fn kind(monitor: &HealthMonitor) -> Kind {
+    let text = |name: &str| monitor.entity.text(name);
+    match text("type") {
+        "HTTP" => {
+            let host = if text("domain_name").is_empty() { "localhost" } else { text("domain_name") };
+            let request =
+                format!("{} {} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n", text("http_method"), text("url_path"));
+            Kind::Http { request, expected: text("expected_codes").to_owned() }
+        }
+        "TCP" | "HTTPS" | "TLS-HELLO" => Kind::Connect,
+        _ => Kind::Assumed,
+    }
+}
+
+async fn perform(sim: &Sim, check: &Check) -> bool {
+    if matches!(check.kind, Kind::Assumed) {
+        return true;
+    }
+    let Some(target) = sim.forwarding().member_socket(&check.address, check.port) else { return false };
+    matches!(timeout(check.timeout, attempt(target, check)).await, Ok(Ok(true)))
+}
+
+async fn attempt(target: SocketAddr, check: &Check) -> io::Result<bool> {
+    let mut stream = TcpStream::connect(target).await?;
+    match check.proxy {
+        Some(Version::V1) => {
+            let header = proxy_header::header(Version::V1, stream.local_addr()?, target);
+            stream.write_all(&header).await?;
+        }
+        Some(Version::V2) => stream.write_all(&proxy_header::local()).await?,
+        None => {}
+    }
+    let Kind::Http { request, expected } = &check.kind else { return Ok(true) };
+    stream.write_all(request.as_bytes()).await?;
+    let mut answer = Vec::new();
+    while answer.len() < 12 {
+        if stream.read_buf(&mut answer).await? == 0 {
+            return Ok(false);
+        }
+    }
+    Ok(http::status(&answer).is_some_and(|status| http::is_expected(expected, status)))
 }
