@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result};
 
-use crate::cache::{Cache, Key};
+use crate::cache::{Cache, Key, beside};
 use crate::process::{run, run_logged};
 use crate::report::say;
 
@@ -116,7 +116,7 @@ impl Artifacts {
                     .arg(package)
                     .current_dir(module)
                     .env("CGO_ENABLED", "0");
-                run_logged(&folder.with_extension("log"), &mut build)?;
+                run_logged(&beside(folder, "log"), &mut build)?;
             }
             say(&format!("built {name} in {} s", began.elapsed().as_secs()));
             Ok(())
@@ -134,7 +134,7 @@ impl Artifacts {
             .file(&source("octavia/constraints.txt"))?;
         self.cache.entry("openstack", &key, |folder| {
             let began = Instant::now();
-            let log = folder.with_extension("log");
+            let log = beside(folder, "log");
             run_logged(&log, Command::new("python3").args(["-m", "venv"]).arg(folder))?;
             let pip = folder.join("bin/pip");
             run_logged(
@@ -166,7 +166,7 @@ impl Artifacts {
                 .args(["install", "-q", "--no-deps", "--no-build-isolation", "--target"])
                 .arg(folder)
                 .arg(copy);
-            run_logged(&folder.with_extension("log"), &mut install)
+            run_logged(&beside(folder, "log"), &mut install)
         })
     }
 }

@@ -59,7 +59,13 @@ impl Cache {
 }
 
 fn complete(folder: &Path) -> PathBuf {
-    folder.with_extension("complete")
+    beside(folder, "complete")
+}
+
+/// A path beside an entry: names of entries hold dots, so this is no extension.
+pub fn beside(folder: &Path, suffix: &str) -> PathBuf {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    folder.with_file_name(format!("{name}.{suffix}"))
 }
 
 /// What an entry is made from.
@@ -105,6 +111,14 @@ impl Key {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn versions_in_names_stay_apart() {
+        assert_ne!(
+            complete(Path::new("/c/kube-proxy-1.29-ab")),
+            complete(Path::new("/c/kube-proxy-1.36-ab"))
+        );
+    }
 
     #[test]
     fn different_content_has_a_different_key() {

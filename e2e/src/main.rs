@@ -110,7 +110,8 @@ fn run(only: &[String], if_possible: bool) -> Result<bool> {
     let path = folder.to_string_lossy();
     let mut arguments = vec!["inside", &path];
     arguments.extend(groups.iter().map(|group| group.name));
-    let code = world::run_inside(&arguments)?;
+    let program = own_copies(&folder)?;
+    let code = world::run_inside(&program, &arguments)?;
     say(&format!("the whole run took {} s; logs and report: {path}", began.elapsed().as_secs()));
     Ok(code == 0)
 }
@@ -139,6 +140,17 @@ fn build(artifacts: &Artifacts, groups: &[&Group]) -> Result<()> {
     }
     say(&format!("components are in place after {} s", began.elapsed().as_secs()));
     Ok(())
+}
+
+/// Copies of this program and of the controller: a build meanwhile must not change what runs. Returns the former.
+fn own_copies(folder: &Path) -> Result<PathBuf> {
+    let programs = folder.join("bin");
+    std::fs::create_dir_all(&programs)?;
+    let this = std::env::current_exe()?;
+    for program in [&this, &controller::program()?] {
+        std::fs::copy(program, programs.join(program.file_name().context("a program without a name")?))?;
+    }
+    Ok(programs.join(this.file_name().context("a program without a name")?))
 }
 
 /// The folder of a run, beside the program.

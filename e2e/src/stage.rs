@@ -181,12 +181,15 @@ impl Stage {
         Ok(self.cluster.as_ref().context("no cluster runs")?.plane.api.clone())
     }
 
-    /// Starts the controller, if it does not run.
+    /// Starts the controller, if it does not run: at first, and as a kubelet does after it has ended by itself.
     ///
     /// # Errors
     /// It does not become ready.
     pub fn start_controller(&mut self) -> Result<()> {
         let cluster = self.cluster()?;
+        if cluster.controller.as_mut().is_some_and(|controller| !controller.runs()) {
+            cluster.controller = None;
+        }
         if cluster.controller.is_none() {
             cluster.controller = Some(cluster.launch.start()?);
         }

@@ -17,19 +17,18 @@ ip link set lo up
 exit $?
 "#;
 
-/// Runs this program again, with other arguments, inside a new world and waits for its end.
+/// Runs a program inside a new world and waits for its end.
 ///
 /// The world dies with this process, however it ends: the parent-death signal reaches `unshare`, which kills the first
 /// process of the world.
 ///
 /// # Errors
 /// The world cannot be made.
-pub fn run_inside(arguments: &[&str]) -> Result<i32> {
-    let this = std::env::current_exe().context("the path of this program is unknown")?;
+pub fn run_inside(program: &Path, arguments: &[&str]) -> Result<i32> {
     let status = Command::new("setpriv")
         .args(["--pdeathsig", "KILL", "unshare", "--net", "--mount", "--pid", "--fork", "--kill-child"])
         .args(["--mount-proc", "bash", "-c", FIRST_PROCESS, "world"])
-        .arg(this)
+        .arg(program)
         .args(arguments)
         .status()
         .context("setpriv and unshare cannot be started")?;

@@ -39,7 +39,7 @@ impl OpenStack {
         Ok(Self { http, token })
     }
 
-    /// Any call. `service` is `network`, `load-balancer` or `key-manager`.
+    /// Any call. `service` is `identity`, `network`, `load-balancer` or `key-manager`.
     ///
     /// # Errors
     /// The service cannot be reached.
@@ -47,6 +47,7 @@ impl OpenStack {
         let base = match service {
             "network" => NEUTRON,
             "load-balancer" => OCTAVIA,
+            "identity" => KEYSTONE,
             _ => BARBICAN,
         };
         let request = format!("{method} {service} {path}");

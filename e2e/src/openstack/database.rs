@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use super::{Folders, PORTS, Services};
 use crate::artifacts::{Artifacts, source};
-use crate::cache::Key;
+use crate::cache::{Key, beside};
 use crate::process::{run, run_logged};
 use crate::report::say;
 
@@ -30,7 +30,7 @@ fn key(folders: &Folders) -> Result<Key> {
 pub fn restore(folders: &Folders, artifacts: &Artifacts) -> Result<()> {
     let snapshot = artifacts.cache().entry("databases", &key(folders)?, |target| {
         let began = std::time::Instant::now();
-        let state = target.with_extension("work");
+        let state = beside(target, "work");
         let making = Folders { state: state.clone(), ..folders.clone() };
         if state.exists() {
             std::fs::remove_dir_all(&state)?;

@@ -4,6 +4,7 @@ pub mod api;
 pub mod database;
 pub mod faults;
 pub mod leaks;
+pub mod tree;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,9 +1,8 @@
 //! Clusters that cannot honour `ipMode`: a hostname is published, and pods reach the ingress by it.
 
-use std::io::Write as _;
-
 use anyhow::{Context as _, Result, ensure};
 
+use super::detection::verdict_is_right;
 use super::steps::{self, Reach, client_outside, clients_inside, green, publish_as_before, red};
 use crate::kubernetes::objects::ServiceSketch;
 use crate::kubernetes::proxy::rules_for;
@@ -35,8 +34,13 @@ pub fn published_by_name(stage: &Stage, service: &str) -> Result<String> {
 /// # Errors
 /// The file cannot be written.
 pub fn add_name(stage: &Stage, name: &str, address: &str) -> Result<()> {
-    let mut file = std::fs::OpenOptions::new().append(true).open(&stage.hosts)?;
-    Ok(writeln!(file, "{address} {name}")?)
+    let known = std::fs::read_to_string(&stage.hosts)?;
+    let own = format!(" {name}");
+    let mut text: String =
+        known.lines().filter(|line| !line.ends_with(&own)).map(|line| format!("{line}\n")).collect();
+    text.push_str(&format!("{address} {name}\n"));
+    // Written in place: it is mounted.
+    Ok(std::fs::write(&stage.hosts, text)?)
 }
 
 /// Pods reach the load balancer by the name, and no node has a rule for its address.
@@ -77,6 +81,8 @@ pub fn run(stage: &mut Stage) -> Result<()> {
     ServiceSketch::proxy("by-suffix", "v1", false).create(&api, &places)?;
     ServiceSketch::proxy("by-annotation", "v2", true)
         .annotate("loadbalancer.openstack.org/hostname", ANNOTATED)
+        // With it the name is a fallback only, and not what is always published.
+        .annotate("loadbalancer.openstack.org/ip-mode", "auto")
         .create(&api, &places)?;
     stage.start_controller()?;
     let services = [("by-suffix", Reach::Floating), ("by-annotation", Reach::Internal)];
@@ -93,6 +99,7 @@ pub fn run(stage: &mut Stage) -> Result<()> {
         });
     }
     red_then_green(stage, &label, services)?;
+    stage.check("3 detection", &label, |stage| verdict_is_right(stage, "by-suffix"));
     stage.check("2 fallback", &format!("{label}, clean-up"), |stage| {
         steps::release(stage, &services.map(|(name, _)| name))
     });

@@ -74,15 +74,17 @@ pub fn red_then_green(stage: &mut Stage, label: &str) -> Result<()> {
     Ok(())
 }
 
-/// The whole scenario on the present cluster.
+/// The whole scenario on the present cluster: with iptables, then with nftables.
 ///
 /// # Errors
-/// The Services cannot be made.
-pub fn run(stage: &mut Stage, mode: Mode) -> Result<()> {
-    let label = format!("{} {}", stage.cluster()?.plane.kind.text(), mode.text());
-    if stage.check("1 hairpin", &format!("{label}, publish"), create) {
-        red_then_green(stage, &label)?;
+/// A kube-proxy does not start.
+pub fn run(stage: &mut Stage) -> Result<()> {
+    let kind = stage.cluster()?.plane.kind;
+    if stage.check("1 hairpin", &format!("{}, publish", kind.text()), create) {
+        red_then_green(stage, &format!("{} {}", kind.text(), Mode::Iptables.text()))?;
+        stage.replace_proxies(kind, Mode::Nftables)?;
+        red_then_green(stage, &format!("{} {}", kind.text(), Mode::Nftables.text()))?;
     }
-    stage.check("1 hairpin", &format!("{label}, clean-up"), |stage| steps::release(stage, &names()));
+    stage.check("1 hairpin", &format!("{}, clean-up", kind.text()), |stage| steps::release(stage, &names()));
     Ok(())
 }

@@ -1,8 +1,15 @@
 //! What is looked at. A group is a sequence of scenarios on one cluster, because clusters are what costs time.
 
+pub mod choice;
+pub mod detection;
 pub mod fallback;
 pub mod hairpin;
+pub mod killed;
+pub mod life;
+pub mod skew;
 pub mod steps;
+pub mod trouble;
+pub mod upgrade;
 
 use anyhow::Result;
 
@@ -33,13 +40,28 @@ const GATE_ON: ServerKind = ServerKind { minor: Minor::V1_29, gate: Some(true) }
 /// All groups, in the order of their value.
 pub const GROUPS: &[Group] = &[
     Group { name: "current", needs: &[Minor::V1_36], run: current },
+    Group { name: "nodes", needs: &[Minor::V1_36, Minor::V1_29], run: nodes },
     Group { name: "old", needs: &[Minor::V1_28], run: old },
     Group { name: "gate", needs: &[Minor::V1_29, Minor::V1_36], run: gate },
+    Group { name: "life", needs: &[Minor::V1_36], run: life },
 ];
 
 fn current(stage: &mut Stage) -> Result<()> {
     stage.start_cluster("current", CURRENT, Mode::Iptables)?;
-    hairpin::run(stage, Mode::Iptables)
+    hairpin::run(stage)
+}
+
+fn nodes(stage: &mut Stage) -> Result<()> {
+    stage.start_cluster("nodes", CURRENT, Mode::Iptables)?;
+    choice::run(stage)?;
+    skew::run(stage)
+}
+
+fn life(stage: &mut Stage) -> Result<()> {
+    stage.start_cluster("life", CURRENT, Mode::Iptables)?;
+    life::run(stage)?;
+    trouble::run(stage)?;
+    killed::run(stage)
 }
 
 fn old(stage: &mut Stage) -> Result<()> {
@@ -49,5 +71,6 @@ fn old(stage: &mut Stage) -> Result<()> {
 
 fn gate(stage: &mut Stage) -> Result<()> {
     stage.start_cluster("gate", GATE_OFF, Mode::Iptables)?;
-    fallback::run(stage)
+    fallback::run(stage)?;
+    upgrade::run(stage)
 }

@@ -1,0 +1,76 @@
+//! A load balancer with its children, as Octavia shows it.
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
+
+use super::api::OpenStack;
+
+/// One load balancer.
+#[derive(Clone, Debug)]
+pub struct Tree {
+    /// Its id.
+    pub id: String,
+    /// `provisioning_status`.
+    pub status: String,
+    /// Its listeners.
+    pub listeners: Vec<Value>,
+    /// The members of all its pools.
+    pub members: Vec<Value>,
+}
+
+impl Tree {
+    /// The load balancer of a Service.
+    ///
+    /// # Errors
+    /// There is not exactly one, or Octavia cannot be asked.
+    pub fn of(cloud: &OpenStack, service: &str) -> Result<Self> {
+        let balancer = cloud.load_balancer(service)?;
+        let id = text(&balancer, "id");
+        let listeners = cloud.list(
+            "load-balancer",
+            &format!("/v2/lbaas/listeners?load_balancer_id={id}"),
+            "listeners",
+        )?;
+        let pools = cloud.list("load-balancer", &format!("/v2/lbaas/pools?loadbalancer_id={id}"), "pools")?;
+        let mut members = Vec::new();
+        for pool in &pools {
+            let path = format!("/v2/lbaas/pools/{}/members", text(pool, "id"));
+            members.extend(cloud.list("load-balancer", &path, "members")?);
+        }
+        Ok(Self { id, status: text(&balancer, "provisioning_status"), listeners, members })
+    }
+
+    /// Ports of the listeners, sorted.
+    pub fn ports(&self) -> Vec<u64> {
+        let mut ports: Vec<u64> =
+            self.listeners.iter().filter_map(|listener| listener["protocol_port"].as_u64()).collect();
+        ports.sort_unstable();
+        ports
+    }
+
+    /// Addresses of the members, sorted and once each.
+    pub fn addresses(&self) -> Vec<String> {
+        let mut addresses: Vec<String> = self.members.iter().map(|member| text(member, "address")).collect();
+        addresses.sort();
+        addresses.dedup();
+        addresses
+    }
+
+    /// Fails unless the load balancer and all its children are in order.
+    ///
+    /// # Errors
+    /// One of them is not `ACTIVE`.
+    pub fn settled(&self) -> Result<()> {
+        ensure!(self.status == "ACTIVE", "the load balancer is {}", self.status);
+        let bad = |object: &&Value| object["provisioning_status"] != "ACTIVE";
+        let first = self.listeners.iter().chain(&self.members).find(bad);
+        let description =
+            first.map(|object| format!("{} is {}", object["name"], object["provisioning_status"]));
+        ensure!(first.is_none(), "{}", description.context("no description")?);
+        Ok(())
+    }
+}
+
+fn text(object: &Value, key: &str) -> String {
+    object[key].as_str().unwrap_or_default().to_owned()
+}
