@@ -98,7 +98,7 @@ impl SimBuilder {
             faults: Faults::default(),
             log: CallLog::default(),
             started: Instant::now(),
-            changed: Notify::new(),
+            changed: Arc::default(),
             forwarding: Forwarding::default(),
         };
         Sim { inner: Arc::new(inner) }
@@ -124,13 +124,32 @@ impl WeakSim {
     }
 }
 
+/// The next moment at which the world may have changed; holding it does not keep the world alive.
+#[derive(Debug)]
+pub(crate) struct NextChange {
+    changed: Arc<Notify>,
+    due: Option<Duration>,
+}
+
+impl NextChange {
+    /// Work that is held is due already, and a simulator may be dropped without a word: so both are looked at again.
+    const SHORTEST: Duration = Duration::from_millis(20);
+    const LONGEST: Duration = Duration::from_millis(500);
+
+    /// Waits for it.
+    pub(crate) async fn wait(self) {
+        let wait = self.due.map_or(Self::LONGEST, |due| due.clamp(Self::SHORTEST, Self::LONGEST));
+        let _elapsed = tokio::time::timeout(wait, self.changed.notified()).await;
+    }
+}
+
 struct Inner {
     world: Mutex<World>,
     seed: Seed,
     faults: Faults,
     log: CallLog,
     started: Instant,
-    changed: Notify,
+    changed: Arc<Notify>,
     forwarding: Forwarding,
 }
 
@@ -233,17 +252,10 @@ impl Sim {
         enter(&mut world)
     }
 
-    /// Waits until the world may have changed: a request came, or work is due.
-    pub(crate) async fn changed(&self) {
-        let wait = self.read(|world| world.next_due().map(|due| due.saturating_sub(world.now())));
-        match wait {
-            // Held work is due already; it is looked at again from time to time.
-            Some(wait) => {
-                let wait = wait.max(Duration::from_millis(20));
-                let _elapsed = tokio::time::timeout(wait, self.inner.changed.notified()).await;
-            }
-            None => self.inner.changed.notified().await,
-        }
+    /// What to wait for until the world may have changed: a write, or work that is due.
+    pub(crate) fn next_change(&self) -> NextChange {
+        let due = self.read(|world| world.next_due().map(|due| due.saturating_sub(world.now())));
+        NextChange { changed: Arc::clone(&self.inner.changed), due }
     }
 
     pub(crate) fn forwarding(&self) -> &Forwarding {

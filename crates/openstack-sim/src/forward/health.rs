@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
 use super::http;
@@ -38,7 +39,10 @@ struct Check {
 #[derive(Debug, Clone)]
 enum Kind {
     Connect,
-    Http { request: String, expected: String },
+    Http {
+        request: String,
+        expected: String,
+    },
     /// What cannot be checked over TCP counts as healthy.
     Assumed,
 }
@@ -59,10 +63,20 @@ pub(crate) async fn run(sim: WeakSim) {
         let Some(sim) = sim.upgrade() else { return };
         let checks = sim.read(checks);
         histories.retain(|member, _| checks.iter().any(|check| check.member_id == *member));
+        // One backend that does not answer must not keep the others waiting.
+        let mut performing = JoinSet::new();
         for check in checks {
             let due = histories.get(&check.member_id).is_none_or(|history| history.next <= Instant::now());
             if due {
-                let healthy = perform(&sim, &check).await;
+                let sim = sim.clone();
+                performing.spawn(async move {
+                    let healthy = perform(&sim, &check).await;
+                    (check, healthy)
+                });
+            }
+        }
+        while let Some(performed) = performing.join_next().await {
+            if let Ok((check, healthy)) = performed {
                 record(&sim, &mut histories, &check, healthy);
             }
         }
@@ -104,7 +118,9 @@ fn checks(world: &World) -> Vec<Check> {
     state
         .health_monitors
         .values()
-        .filter(|monitor| monitor.entity.is_up() && monitor.entity.provisioning != Provisioning::PendingCreate)
+        .filter(|monitor| {
+            monitor.entity.is_up() && monitor.entity.provisioning != Provisioning::PendingCreate
+        })
         .filter_map(|monitor| Some((monitor, state.pools.get(&monitor.pool_id)?)))
         .flat_map(|(monitor, pool)| {
             let members = state.members_of(&pool.entity.id).into_iter();
@@ -144,8 +160,11 @@ fn kind(monitor: &HealthMonitor) -> Kind {
     match text("type") {
         "HTTP" => {
             let host = if text("domain_name").is_empty() { "localhost" } else { text("domain_name") };
-            let request =
-                format!("{} {} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n", text("http_method"), text("url_path"));
+            let request = format!(
+                "{} {} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n",
+                text("http_method"),
+                text("url_path")
+            );
             Kind::Http { request, expected: text("expected_codes").to_owned() }
         }
         "TCP" | "HTTPS" | "TLS-HELLO" => Kind::Connect,

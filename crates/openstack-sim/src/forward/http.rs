@@ -55,7 +55,9 @@ pub(crate) fn rewrite(head: &[u8], insert: &[Header], client: IpAddr, port: u16)
 /// The status of a response's first line.
 pub(crate) fn status(response: &[u8]) -> Option<u16> {
     let text = std::str::from_utf8(response.get(..12)?).ok()?;
-    text.strip_prefix("HTTP/1.").and_then(|rest| rest.split(' ').nth(1)).and_then(|status| status.parse().ok())
+    text.strip_prefix("HTTP/1.")
+        .and_then(|rest| rest.split(' ').nth(1))
+        .and_then(|status| status.parse().ok())
 }
 
 /// Whether `expected_codes` of a health monitor (`200`, `200,202`, `200-204`) has a status.

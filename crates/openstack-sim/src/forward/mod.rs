@@ -48,8 +48,12 @@ struct Open {
 
 impl fmt::Debug for Forwarding {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let open: Vec<(String, SocketAddr)> =
-            self.state().open.iter().map(|(one, open)| (format!("{}:{}", one.vip, one.port), open.socket)).collect();
+        let open: Vec<(String, SocketAddr)> = self
+            .state()
+            .open
+            .iter()
+            .map(|(one, open)| (format!("{}:{}", one.vip, one.port), open.socket))
+            .collect();
         formatter.debug_struct("Forwarding").field("open", &open).finish_non_exhaustive()
     }
 }
@@ -91,11 +95,18 @@ impl Sim {
     pub fn endpoint(&self, address: &str, port: u16) -> Option<SocketAddr> {
         let vip = self.read(|world| route::vip_behind(world, address));
         let state = self.forwarding().state();
-        state.open.iter().find(|(frontend, _)| frontend.vip == vip && frontend.port == port).map(|(_, open)| open.socket)
+        state
+            .open
+            .iter()
+            .find(|(frontend, _)| frontend.vip == vip && frontend.port == port)
+            .map(|(_, open)| open.socket)
     }
 
     /// Says where members are really to be reached, by address and port; `None` means nowhere. By default at their own address.
-    pub fn set_member_resolver(&self, resolve: impl Fn(&str, u16) -> Option<SocketAddr> + Send + Sync + 'static) {
+    pub fn set_member_resolver(
+        &self,
+        resolve: impl Fn(&str, u16) -> Option<SocketAddr> + Send + Sync + 'static,
+    ) {
         self.forwarding().state().member_resolver = Some(Arc::new(resolve));
     }
 
@@ -118,7 +129,10 @@ impl Sim {
                 Ok((listener, socket)) => {
                     let stop = CancellationToken::new();
                     tokio::spawn(accept(self.downgrade(), listener, frontend.clone(), stop.clone()));
-                    self.forwarding().state().open.insert(frontend, Open { socket, _stop: stop.drop_guard() });
+                    self.forwarding()
+                        .state()
+                        .open
+                        .insert(frontend, Open { socket, _stop: stop.drop_guard() });
                 }
                 Err(error) => {
                     tracing::warn!(%error, vip = frontend.vip, port = frontend.port, "could not open a listener");

@@ -82,7 +82,8 @@ mod tests {
 
     #[test]
     fn version_2_is_what_an_independent_parser_reads() {
-        let bytes = header(Version::V2, "198.18.0.30:34484".parse().unwrap(), "198.18.0.93:443".parse().unwrap());
+        let bytes =
+            header(Version::V2, "198.18.0.30:34484".parse().unwrap(), "198.18.0.93:443".parse().unwrap());
         assert_eq!(&bytes[12..16], &[0x21, 0x11, 0x00, 0x0c]);
         let HeaderResult::V2(Ok(parsed)) = HeaderResult::parse(&bytes) else { panic!("not version 2") };
         let v2::Addresses::IPv4(addresses) = parsed.addresses else { panic!("not IPv4") };
