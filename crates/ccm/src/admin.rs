@@ -95,11 +95,13 @@ async fn metrics(State(admin): State<Admin>) -> Response {
 pub fn tls_config(files: Option<(&Path, &Path)>) -> anyhow::Result<ServerConfig> {
     let (certificates, key) = match files {
         Some((certificate, key)) => {
-            let certificates = CertificateDer::pem_file_iter(certificate)
-                .and_then(Iterator::collect)
-                .with_context(|| format!("--tls-cert-file={}: cannot be read as PEM", certificate.display()))?;
-            let key = PrivateKeyDer::from_pem_file(key)
-                .with_context(|| format!("--tls-private-key-file={}: cannot be read as PEM", key.display()))?;
+            let certificates =
+                CertificateDer::pem_file_iter(certificate).and_then(Iterator::collect).with_context(
+                    || format!("--tls-cert-file={}: cannot be read as PEM", certificate.display()),
+                )?;
+            let key = PrivateKeyDer::from_pem_file(key).with_context(|| {
+                format!("--tls-private-key-file={}: cannot be read as PEM", key.display())
+            })?;
             (certificates, key)
         }
         None => self_signed()?,
@@ -112,7 +114,8 @@ pub fn tls_config(files: Option<(&Path, &Path)>) -> anyhow::Result<ServerConfig>
 
 fn self_signed() -> anyhow::Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)> {
     let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
-    let generated = rcgen::generate_simple_self_signed(names).context("no self-signed certificate could be made")?;
+    let generated =
+        rcgen::generate_simple_self_signed(names).context("no self-signed certificate could be made")?;
     let key = PrivatePkcs8KeyDer::from(generated.signing_key.serialize_der());
     Ok((vec![generated.cert.der().clone()], key.into()))
 }
@@ -143,7 +146,8 @@ pub async fn serve(listener: TcpListener, tls: ServerConfig, admin: Admin, stop:
         };
         let (acceptor, router) = (acceptor.clone(), router.clone());
         tokio::spawn(async move {
-            let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await else {
+            let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await
+            else {
                 return;
             };
             let service = TowerToHyperService::new(router);

@@ -71,7 +71,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_stop_ends_the_waiting() {
         let (health, stop) = (Health::default(), CancellationToken::new());
-        let waiting = until_it_works("x", &health, &stop, || async { Err::<(), _>(anyhow::anyhow!("never")) });
+        let waiting =
+            until_it_works("x", &health, &stop, || async { Err::<(), _>(anyhow::anyhow!("never")) });
         let (result, ()) = tokio::join!(waiting, async {
             tokio::time::sleep(Duration::from_secs(100)).await;
             stop.cancel();

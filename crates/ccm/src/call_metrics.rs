@@ -40,7 +40,11 @@ impl CallMetrics {
             "Latency of an OpenStack API call",
             metrics.durations.clone(),
         );
-        registry.register("openstack_api_requests", "Total number of OpenStack API calls", metrics.requests.clone());
+        registry.register(
+            "openstack_api_requests",
+            "Total number of OpenStack API calls",
+            metrics.requests.clone(),
+        );
         registry.register(
             "openstack_api_request_errors",
             "Total number of errors for an OpenStack API call",
@@ -75,11 +79,21 @@ mod tests {
         let mut registry = Registry::default();
         let metrics = CallMetrics::register(&mut registry);
         metrics.observe("loadbalancer_create", Duration::from_millis(30), Outcome::Success);
-        metrics.observe("loadbalancer_create", Duration::from_millis(30), Outcome::Failure(ErrorKind::NotFound));
+        metrics.observe(
+            "loadbalancer_create",
+            Duration::from_millis(30),
+            Outcome::Failure(ErrorKind::NotFound),
+        );
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
         assert!(text.contains("openstack_api_requests_total{request=\"loadbalancer_create\"} 2"), "{text}");
-        assert!(text.contains("openstack_api_request_errors_total{request=\"loadbalancer_create\"} 1"), "{text}");
-        assert!(text.contains("openstack_api_request_duration_seconds_bucket{le=\"0.05\",request="), "{text}");
+        assert!(
+            text.contains("openstack_api_request_errors_total{request=\"loadbalancer_create\"} 1"),
+            "{text}"
+        );
+        assert!(
+            text.contains("openstack_api_request_duration_seconds_bucket{le=\"0.05\",request="),
+            "{text}"
+        );
     }
 }

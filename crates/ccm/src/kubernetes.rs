@@ -32,9 +32,9 @@ async fn config(kubeconfig: Option<&Path>, master: Option<&str>) -> anyhow::Resu
         (Some(file), _) => {
             let kubeconfig = Kubeconfig::read_from(file)
                 .with_context(|| format!("--kubeconfig={}: the file cannot be used", file.display()))?;
-            Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
-                .await
-                .with_context(|| format!("--kubeconfig={}: its current context cannot be used", file.display()))?
+            Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.with_context(
+                || format!("--kubeconfig={}: its current context cannot be used", file.display()),
+            )?
         }
         (None, Some(url)) => Config::new(url),
         (None, None) => Config::incluster()

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use openstack_ccm_controllers::election::{Elector, ElectionOptions, Ended};
+use kube::Client;
+use openstack_ccm_controllers::election::{ElectionOptions, Elector, Ended};
 use openstack_ccm_controllers::service::ServiceControllerOptions;
+use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_openstack_api::client::ClientSettings;
 use openstack_ccm_openstack_api::identity::AuthOptions;
-use openstack_ccm_openstack_api::OpenStack;
-use kube::Client;
 use prometheus_client::registry::Registry;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -52,7 +52,8 @@ pub async fn run(arguments: RunArgs) -> anyhow::Result<()> {
     login.user_agent = user_agent(&arguments.user_agent);
     // Before the election: an instance that cannot log in must not keep the lease from one that can.
     let settings = || ClientSettings { observer: call_metrics.clone(), ..ClientSettings::default() };
-    let Some(openstack) = until_it_works("openstack", &health, &stop, || connect(&login, settings())).await else {
+    let Some(openstack) = until_it_works("openstack", &health, &stop, || connect(&login, settings())).await
+    else {
         return Ok(());
     };
     if !selection.service() || !loaded.config.load_balancer.enabled {

@@ -7,7 +7,8 @@ use std::time::Duration;
 /// # Errors
 /// A text that names the form when it is not one.
 pub fn parse(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("{text:?} is not a duration; write a number with a unit, for example 15s, 1m30s or 500ms");
+    let wrong =
+        || format!("{text:?} is not a duration; write a number with a unit, for example 15s, 1m30s or 500ms");
     if text == "0" {
         return Ok(Duration::ZERO);
     }
@@ -41,7 +42,9 @@ mod tests {
 
     #[test]
     fn notations_of_go_are_read() {
-        for (text, milliseconds) in [("15s", 15_000), ("1m30s", 90_000), ("500ms", 500), ("1.5h", 5_400_000), ("0", 0)] {
+        for (text, milliseconds) in
+            [("15s", 15_000), ("1m30s", 90_000), ("500ms", 500), ("1.5h", 5_400_000), ("0", 0)]
+        {
             assert_eq!(parse(text), Ok(Duration::from_millis(milliseconds)), "{text}");
         }
     }

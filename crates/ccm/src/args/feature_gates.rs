@@ -39,13 +39,19 @@ impl FromStr for FeatureGates {
             let value = match value.trim().to_ascii_lowercase().as_str() {
                 "true" | "t" | "1" => true,
                 "false" | "f" | "0" => false,
-                other => return Err(format!("value {other:?} of gate {name} is not a boolean; write true or false")),
+                other => {
+                    return Err(format!(
+                        "value {other:?} of gate {name} is not a boolean; write true or false"
+                    ));
+                }
             };
             match name.trim() {
                 LOAD_BALANCER_IP_MODE => gates.load_balancer_ip_mode = Some(value),
                 known if WITHOUT_EFFECT.contains(&known) => gates.without_effect.push(known.to_owned()),
                 unknown => {
-                    return Err(format!("unknown gate {unknown:?}; the gate of this program is {LOAD_BALANCER_IP_MODE}"));
+                    return Err(format!(
+                        "unknown gate {unknown:?}; the gate of this program is {LOAD_BALANCER_IP_MODE}"
+                    ));
                 }
             }
         }
@@ -69,6 +75,8 @@ mod tests {
     fn wrong_gates_name_the_fix() {
         assert!(FeatureGates::from_str("LoadBalancerIPMode").unwrap_err().contains("=true"));
         assert!(FeatureGates::from_str("LoadBalancerIPMode=maybe").unwrap_err().contains("maybe"));
-        assert!(FeatureGates::from_str("LoadBalancerIpMode=true").unwrap_err().contains("LoadBalancerIPMode"));
+        assert!(
+            FeatureGates::from_str("LoadBalancerIpMode=true").unwrap_err().contains("LoadBalancerIPMode")
+        );
     }
 }

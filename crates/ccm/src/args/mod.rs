@@ -146,10 +146,14 @@ pub struct LoggingArgs {
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum ArgumentError {
     /// Another provider.
-    #[error("--cloud-provider={0}: only \"openstack\" is served by this program; set --cloud-provider=openstack")]
+    #[error(
+        "--cloud-provider={0}: only \"openstack\" is served by this program; set --cloud-provider=openstack"
+    )]
     CloudProvider(String),
     /// No configuration.
-    #[error("--cloud-config is missing: name the cloud.conf file, for example --cloud-config=/etc/config/cloud.conf")]
+    #[error(
+        "--cloud-config is missing: name the cloud.conf file, for example --cloud-config=/etc/config/cloud.conf"
+    )]
     NoConfig,
     /// Unknown controller.
     #[error(transparent)]
@@ -168,7 +172,9 @@ pub enum ArgumentError {
         retry: Duration,
     },
     /// An empty cluster name.
-    #[error("--cluster-name is empty: it is part of the name of every load balancer; give the cluster a name")]
+    #[error(
+        "--cluster-name is empty: it is part of the name of every load balancer; give the cluster a name"
+    )]
     ClusterName,
 }
 
@@ -254,7 +260,10 @@ mod tests {
     fn boolean_flags_work_with_and_without_a_value() {
         assert!(!parse(&["--leader-elect=false"]).leader_election.leader_elect);
         assert!(parse(&["--leader-elect"]).leader_election.leader_elect);
-        assert_eq!(parse(&["--allocate-node-cidrs", "--configure-cloud-routes=false"]).accepted.given().len(), 2);
+        assert_eq!(
+            parse(&["--allocate-node-cidrs", "--configure-cloud-routes=false"]).accepted.given().len(),
+            2
+        );
     }
 
     #[test]

@@ -13,17 +13,18 @@ use tokio_util::task::AbortOnDropHandle;
 const LONGEST: usize = 4096;
 
 /// A running backend.
-pub struct Backend {
+pub(super) struct Backend {
     /// Where it listens.
-    pub address: SocketAddr,
+    pub(super) address: SocketAddr,
     log: Arc<Mutex<Vec<String>>>,
     _server: AbortOnDropHandle<()>,
 }
 
 impl Backend {
     /// Starts it on a free port.
-    pub async fn start() -> anyhow::Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.context("no port for the backend")?;
+    pub(super) async fn start() -> anyhow::Result<Self> {
+        let listener =
+            TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.context("no port for the backend")?;
         let address = listener.local_addr()?;
         let log = Arc::new(Mutex::new(Vec::new()));
         let server = tokio::spawn(serve(listener, Arc::clone(&log)));
@@ -31,7 +32,7 @@ impl Backend {
     }
 
     /// Takes what was logged since the last time.
-    pub fn take_log(&self) -> Vec<String> {
+    pub(super) fn take_log(&self) -> Vec<String> {
         std::mem::take(&mut *self.log.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -119,7 +120,10 @@ mod tests {
         let backend = Backend::start().await.unwrap();
         assert!(fetch(None, backend.address, "x").await.is_err());
         let log = backend.take_log();
-        assert!(log[0].starts_with("broken header: \"GET / HTTP/1.1\" while reading PROXY protocol"), "{log:?}");
+        assert!(
+            log[0].starts_with("broken header: \"GET / HTTP/1.1\" while reading PROXY protocol"),
+            "{log:?}"
+        );
     }
 
     #[tokio::test]

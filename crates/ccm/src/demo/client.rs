@@ -11,16 +11,16 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What came back.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub(super) struct Answer {
     /// HTTP status code.
-    pub status: u16,
+    pub(super) status: u16,
     /// Body.
-    pub body: String,
+    pub(super) body: String,
 }
 
 /// Why nothing came back.
 #[derive(Debug, thiserror::Error)]
-pub enum FetchError {
+pub(super) enum FetchError {
     /// No connection.
     #[error("connection refused")]
     Connect(#[source] std::io::Error),
@@ -36,8 +36,14 @@ pub enum FetchError {
 ///
 /// # Errors
 /// No answer.
-pub async fn fetch(source: Option<IpAddr>, destination: SocketAddr, host: &str) -> Result<Answer, FetchError> {
-    tokio::time::timeout(TIMEOUT, exchange(source, destination, host)).await.map_err(|_| FetchError::Timeout)?
+pub(super) async fn fetch(
+    source: Option<IpAddr>,
+    destination: SocketAddr,
+    host: &str,
+) -> Result<Answer, FetchError> {
+    tokio::time::timeout(TIMEOUT, exchange(source, destination, host))
+        .await
+        .map_err(|_| FetchError::Timeout)?
 }
 
 async fn exchange(source: Option<IpAddr>, destination: SocketAddr, host: &str) -> Result<Answer, FetchError> {

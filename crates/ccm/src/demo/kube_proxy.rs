@@ -13,7 +13,7 @@ use openstack_ccm_core::advertise::data_plane::Version;
 const HONOURS_IP_MODE: Version = Version(1, 30, 0);
 
 /// Whether a service proxy of this version sends its node's traffic for `address`:`port` straight to a pod.
-pub fn short_circuits(version: Version, services: &[Service], address: IpAddr, port: u16) -> bool {
+pub(super) fn short_circuits(version: Version, services: &[Service], address: IpAddr, port: u16) -> bool {
     services.iter().any(|service| {
         let ports = service.spec.as_ref().and_then(|spec| spec.ports.as_ref());
         let serves = ports.is_some_and(|ports| ports.iter().any(|entry| entry.port == i32::from(port)));

@@ -1,9 +1,12 @@
 //! What the demo shows: a table with one line for each thing that was measured.
 
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 
 use anyhow::Context as _;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
+
+/// Columns of the table where standard output is not a terminal.
+const WIDTH_OF_A_LOG: u16 = 140;
 
 /// One measured thing.
 struct Line {
@@ -15,7 +18,7 @@ struct Line {
 }
 
 /// The lines of one chapter.
-pub struct Chapter {
+pub(super) struct Chapter {
     title: &'static str,
     explanation: &'static str,
     lines: Vec<Line>,
@@ -23,12 +26,12 @@ pub struct Chapter {
 
 impl Chapter {
     /// A chapter with a sentence that says what to look at.
-    pub fn new(title: &'static str, explanation: &'static str) -> Self {
+    pub(super) fn new(title: &'static str, explanation: &'static str) -> Self {
         Self { title, explanation, lines: Vec::new() }
     }
 
     /// Adds a line: the situation, what the status says, who asked and what came of it, and whether that is as stated.
-    pub fn line(
+    pub(super) fn line(
         &mut self,
         situation: impl Into<String>,
         published: impl Into<String>,
@@ -49,9 +52,12 @@ impl Chapter {
     ///
     /// # Errors
     /// Standard output is closed.
-    pub fn print(self) -> anyhow::Result<usize> {
+    pub(super) fn print(self) -> anyhow::Result<usize> {
         let mut table = Table::new();
-        table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+        table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+        if !std::io::stdout().is_terminal() {
+            table.set_width(WIDTH_OF_A_LOG);
+        }
         table.set_header(["situation", "status of the Service", "who asks", "what happens", ""]);
         for line in &self.lines {
             let mark = Cell::new(if line.stated { "as stated" } else { "NOT AS STATED" });
@@ -65,7 +71,8 @@ impl Chapter {
         }
         let wrong = self.lines.iter().filter(|line| !line.stated).count();
         let mut output = std::io::stdout().lock();
-        writeln!(output, "\n{}\n{}\n{table}", self.title, self.explanation).context("standard output is closed")?;
+        writeln!(output, "\n{}\n{}\n{table}", self.title, self.explanation)
+            .context("standard output is closed")?;
         Ok(wrong)
     }
 }

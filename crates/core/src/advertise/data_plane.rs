@@ -144,7 +144,7 @@ impl Images {
                 (_, "kube-proxy") => images.kube_proxy = true,
                 ("cilium", "cilium") => images.cilium = images.cilium.max(Some(version)),
                 ("antrea", _) if image.starts_with("antrea-") => {
-                    images.antrea = images.antrea.max(Some(version))
+                    images.antrea = images.antrea.max(Some(version));
                 }
                 (_, "kube-router") => images.kube_router = images.kube_router.max(Some(version)),
                 _ => {}

@@ -189,10 +189,11 @@ pub fn decide(addresses: &[IpAddr], path: Path, preference: &Preference, cluster
         if let Some(hostname) = &preference.hostname {
             return hostname_only(hostname, Reason::HostnameAnnotation);
         }
-        if preference.always_hostname && path == Path::ThroughLoadBalancer(Needs::ProxyProtocol) {
-            if let Some(suffix) = &preference.hostname_suffix {
-                return by_suffix(addresses, suffix, Reason::IngressHostnameEnabled);
-            }
+        if preference.always_hostname
+            && path == Path::ThroughLoadBalancer(Needs::ProxyProtocol)
+            && let Some(suffix) = &preference.hostname_suffix
+        {
+            return by_suffix(addresses, suffix, Reason::IngressHostnameEnabled);
         }
     }
     match (preference.service_mode.unwrap_or(preference.cluster_mode), path) {

@@ -1,0 +1,113 @@
+//! The program is killed at every call, to either side, before it is sent and after it was carried out, and started
+//! anew: the end is the same as without, nothing is leaked, nothing is doubled.
+
+use openstack_ccm_kube_sim::ApiVersion;
+use rstest::rstest;
+use serde_json::json;
+
+use crate::support::{PROXY, Stop, World, service};
+
+/// What is going on when the program is killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Story {
+    Create,
+    CreateOnOldCluster,
+    AddPort,
+    SwitchProxyOn,
+    SwitchProxyOff,
+    AddNode,
+    Delete,
+    TypeChanged,
+}
+
+impl Story {
+    fn proxy(self) -> Option<&'static str> {
+        match self {
+            Self::Create | Self::CreateOnOldCluster | Self::SwitchProxyOff | Self::AddNode => Some("v2"),
+            Self::AddPort | Self::SwitchProxyOn | Self::Delete | Self::TypeChanged => None,
+        }
+    }
+
+    async fn prepare(self, stop: Option<Stop>) -> World {
+        let version = if self == Self::CreateOnOldCluster { ApiVersion::V1_28 } else { ApiVersion::V1_36 };
+        let mut world = World::new(version);
+        world.settings.cloud_conf = "ingress-hostname-suffix = lb.example.org\n".to_owned();
+        let service =
+            service("web", json!({"metadata": {"annotations": {PROXY: self.proxy(), "theirs": "kept"}}}));
+        if matches!(self, Self::Create | Self::CreateOnOldCluster) {
+            // The start of the program belongs to the story.
+            world.create(&service);
+            world.start_until(stop).await;
+            return world;
+        }
+        world.start().await;
+        world.serve(&service).await;
+        if let Some(stop) = stop {
+            world.stop_at(stop);
+        }
+        world
+    }
+
+    fn act(self, world: &World) {
+        match self {
+            Self::Create | Self::CreateOnOldCluster => {}
+            Self::AddPort => {
+                let ports = json!([
+                    {"name": "http", "port": 80, "protocol": "TCP", "nodePort": 30080},
+                    {"name": "dns", "port": 53, "protocol": "UDP", "nodePort": 30053},
+                ]);
+                world.patch("web", &json!({"spec": {"ports": ports}}));
+            }
+            Self::SwitchProxyOn => world.annotate("web", PROXY, Some("v2")),
+            Self::SwitchProxyOff => world.annotate("web", PROXY, None),
+            Self::AddNode => world.add_node("node-3", "v1.36.0"),
+            Self::Delete => world.delete("web"),
+            Self::TypeChanged => world.patch("web", &json!({"spec": {"type": "ClusterIP"}})),
+        }
+    }
+}
+
+/// One run, killed once at most. Answers how it ended, and whether it was killed.
+async fn tell(story: Story, stop: Option<Stop>) -> (String, bool) {
+    let mut world = story.prepare(stop).await;
+    story.act(&world);
+    let killed = !world.survives().await;
+    if killed {
+        world.kill().await;
+        world.start().await;
+        world.quiet().await;
+    }
+    let leaked = format!("leaked ports: {}", world.cloud.leaked_ports().len());
+    (format!("{}{leaked}", world.state()), killed)
+}
+
+#[rstest]
+#[case::create(Story::Create)]
+#[case::create_on_old_cluster(Story::CreateOnOldCluster)]
+#[case::add_port(Story::AddPort)]
+#[case::switch_proxy_on(Story::SwitchProxyOn)]
+#[case::switch_proxy_off(Story::SwitchProxyOff)]
+#[case::add_node(Story::AddNode)]
+#[case::delete(Story::Delete)]
+#[case::type_changed(Story::TypeChanged)]
+#[tokio::test(start_paused = true)]
+async fn killed_at_any_call_the_end_is_the_same(#[case] story: Story) {
+    let (expected, _) = tell(story, None).await;
+    insta::assert_snapshot!(format!("{story:?}"), expected);
+    for stop in [Stop::Before, Stop::After] {
+        let mut kills = 0;
+        loop {
+            let stop = stop(kills);
+            let (end, killed) = tell(story, Some(stop)).await;
+            assert!(
+                end == expected,
+                "{story:?} killed {stop:?} a call ended differently:\n{end}\nexpected:\n{expected}"
+            );
+            if !killed {
+                break;
+            }
+            kills += 1;
+        }
+        assert!(kills >= 10, "{story:?} makes only {kills} calls");
+    }
+}

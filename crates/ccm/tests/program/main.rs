@@ -1,0 +1,22 @@
+//! The whole program between a simulated Kubernetes and a simulated OpenStack: objects in; status, events, cloud and
+//! calls out.
+//!
+//! The clock is paused: waiting costs nothing, and nothing depends on the speed of the machine.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "the helpers of tests say what they expect by panicking, as the tests do"
+)]
+
+mod bad_input;
+mod budget;
+mod cloud_faults;
+mod clusters;
+mod crash;
+mod fallback;
+mod main_job;
+mod support;
+mod unchanged;
+mod upgrade;

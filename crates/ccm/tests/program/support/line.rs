@@ -1,0 +1,179 @@
+//! The lines from the program to its two servers: every call gets a number, is written down, and may be the last one.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use http::{Method, Request, Response};
+use kube::client::Body;
+use openstack_ccm_kube_sim::Sim as Kubernetes;
+use openstack_ccm_openstack_api::OpenStack;
+use openstack_ccm_openstack_api::client::Client;
+use openstack_ccm_openstack_api::transport::{self, FnTransport, TransportError};
+use openstack_ccm_openstack_sim::Sim as Cloud;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use tower::service_fn;
+
+/// Who is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Side {
+    Kubernetes,
+    OpenStack,
+}
+
+/// One call.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    pub(crate) side: Side,
+    /// `PATCH services/NAME/status`, `WATCH nodes`, `POST loadbalancers`, `PUT pools/ID/members`.
+    pub(crate) name: String,
+    /// Whether it asks for a change.
+    pub(crate) write: bool,
+    /// When, on the paused clock.
+    pub(crate) at: Instant,
+}
+
+/// Where the program dies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// Before the call with this number (from 0) is sent.
+    Before(usize),
+    /// After it was carried out; the answer is lost.
+    After(usize),
+}
+
+/// The calls of all programs of a world.
+pub(crate) type Journal = Arc<Mutex<Vec<Call>>>;
+
+/// The lines of one program. When they are cut, nothing gets through any more in either direction.
+pub(crate) struct Line {
+    journal: Journal,
+    number: AtomicUsize,
+    stop: Mutex<Option<Stop>>,
+    is_cut: AtomicBool,
+    cut: Notify,
+    /// Time that each call to OpenStack takes.
+    latency: Duration,
+    /// Texts that the Kubernetes API has in place of others when it is asked for objects.
+    translation: Option<(&'static str, &'static str)>,
+}
+
+impl Line {
+    pub(crate) fn new(
+        journal: &Journal,
+        stop: Option<Stop>,
+        latency: Duration,
+        translation: Option<(&'static str, &'static str)>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            journal: Arc::clone(journal),
+            number: AtomicUsize::new(0),
+            stop: Mutex::new(stop),
+            is_cut: AtomicBool::new(false),
+            cut: Notify::new(),
+            latency,
+            translation,
+        })
+    }
+
+    /// Counts calls from here.
+    pub(crate) fn stop_at(&self, stop: Stop) {
+        self.number.store(0, Ordering::SeqCst);
+        *self.stop.lock().unwrap() = Some(stop);
+    }
+
+    /// Cuts the lines.
+    pub(crate) fn cut(&self) {
+        self.is_cut.store(true, Ordering::SeqCst);
+        self.cut.notify_one();
+    }
+
+    /// Waits until the lines are cut.
+    pub(crate) async fn until_cut(&self) {
+        while !self.is_cut.load(Ordering::SeqCst) {
+            self.cut.notified().await;
+        }
+    }
+
+    async fn boundary(&self, here: Stop) {
+        if *self.stop.lock().unwrap() == Some(here) {
+            self.cut();
+        }
+        if self.is_cut.load(Ordering::SeqCst) {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    async fn send<T>(&self, side: Side, name: String, write: bool, call: impl Future<Output = T>) -> T {
+        let number = self.number.fetch_add(1, Ordering::SeqCst);
+        self.boundary(Stop::Before(number)).await;
+        self.journal.lock().unwrap().push(Call { side, name, write, at: Instant::now() });
+        let answer = call.await;
+        self.boundary(Stop::After(number)).await;
+        answer
+    }
+
+    /// The program's client of the Kubernetes API.
+    pub(crate) fn kubernetes(self: &Arc<Self>, sim: &Kubernetes) -> kube::Client {
+        let (line, server) = (Arc::clone(self), kube::Client::new(sim.service(), "default"));
+        let service = service_fn(move |request: Request<Body>| {
+            let (line, server) = (Arc::clone(&line), server.clone());
+            async move {
+                let (name, write) = super::describe::kubernetes(&request);
+                let translated =
+                    line.translation.filter(|_| name.starts_with("LIST ") || name.starts_with("GET "));
+                let call = async {
+                    let answer = server.send(request).await?;
+                    translate(answer, translated).await
+                };
+                line.send(Side::Kubernetes, name, write, call).await
+            }
+        });
+        kube::Client::new(service, "default")
+    }
+
+    /// The program's client of OpenStack.
+    pub(crate) fn openstack(self: &Arc<Self>, sim: &Cloud) -> OpenStack {
+        let (line, sim, token) = (Arc::clone(self), sim.clone(), sim.token());
+        let transport = FnTransport::new(move |request: transport::Request| {
+            let (line, sim, token) = (Arc::clone(&line), sim.clone(), token.clone());
+            async move {
+                let name = super::describe::openstack(&request);
+                let write = request.method != Method::GET;
+                line.send(Side::OpenStack, name, write, answer(&sim, &token, request, line.latency)).await
+            }
+        });
+        OpenStack::new(Client::over(transport))
+    }
+}
+
+async fn answer(
+    sim: &Cloud,
+    token: &str,
+    mut request: transport::Request,
+    latency: Duration,
+) -> Result<transport::Response, TransportError> {
+    if !latency.is_zero() {
+        tokio::time::sleep(latency).await;
+    }
+    let service = request.service;
+    request.headers.insert("x-auth-token", token.parse().unwrap());
+    let answer = sim.call(service.catalog_type(), request.into_http().unwrap()).await;
+    answer.map(Into::into).map_err(|lost| TransportError::LostAnswer {
+        service,
+        host: "cloud".to_owned(),
+        timed_out: false,
+        source: lost.into(),
+    })
+}
+
+async fn translate(
+    answer: Response<Body>,
+    translation: Option<(&str, &str)>,
+) -> Result<Response<Body>, kube::Error> {
+    let Some((from, to)) = translation else { return Ok(answer) };
+    let (parts, body) = answer.into_parts();
+    let text = String::from_utf8(body.collect_bytes().await?.to_vec()).unwrap().replace(from, to);
+    Ok(Response::from_parts(parts, Body::from(text.into_bytes())))
+}

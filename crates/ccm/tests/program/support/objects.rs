@@ -1,0 +1,52 @@
+//! Kubernetes objects as users and kubelets write them.
+
+use openstack_ccm_openstack_sim::Node;
+use serde_json::{Value, json};
+
+/// Prefix of most annotations.
+pub(crate) const ANNOTATION: &str = "loadbalancer.openstack.org/";
+/// The annotation with the real address.
+pub(crate) const ADDRESS: &str = "loadbalancer.openstack.org/load-balancer-address";
+/// The annotation that turns on the PROXY protocol.
+pub(crate) const PROXY: &str = "loadbalancer.openstack.org/proxy-protocol";
+
+/// A Service of type LoadBalancer with TCP port 80, changed by a merge patch.
+pub(crate) fn service(name: &str, change: Value) -> Value {
+    let mut service = json!({
+        "apiVersion": "v1", "kind": "Service",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"type": "LoadBalancer", "ports": [{"name": "http", "port": 80, "protocol": "TCP"}]},
+    });
+    merge(&mut service, &change);
+    service
+}
+
+/// A node whose server is in the cloud.
+pub(crate) fn node(server: &Node, kubelet: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Node",
+        "metadata": {"name": server.name},
+        "spec": {"providerID": format!("openstack:///{}", server.server_id)},
+        "status": {
+            "addresses": [{"type": "InternalIP", "address": server.addresses[0]}],
+            "nodeInfo": {"kubeletVersion": kubelet, "operatingSystem": "linux"},
+        },
+    })
+}
+
+/// Name of the load balancer of a Service in namespace `default` of cluster `c1`.
+pub(crate) fn lb_name(service: &str) -> String {
+    format!("kube_service_c1_default_{service}")
+}
+
+/// A JSON merge patch.
+pub(crate) fn merge(into: &mut Value, patch: &Value) {
+    match (into, patch) {
+        (Value::Object(into), Value::Object(patch)) => {
+            for (key, value) in patch {
+                merge(into.entry(key).or_insert(Value::Null), value);
+            }
+        }
+        (into, patch) => *into = patch.clone(),
+    }
+}

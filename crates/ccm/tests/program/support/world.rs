@@ -1,0 +1,381 @@
+//! The world, and what a test does in it.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use openstack_ccm::health::Health;
+use openstack_ccm::kubernetes::cluster_uid;
+use openstack_ccm::program::{Program, ProgramOptions};
+use openstack_ccm_controllers::service::ServiceControllerOptions;
+use openstack_ccm_kube_sim::{ApiVersion, Sim as Kubernetes};
+use openstack_ccm_openstack_sim::Sim as Cloud;
+use openstack_ccm_provider_openstack::config::{self, Config, Environment};
+use prometheus_client::registry::Registry;
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::describe;
+use super::line::{Call, Journal, Line, Side, Stop};
+use super::objects;
+
+/// Longest virtual time that a condition may take.
+const PATIENCE: Duration = Duration::from_secs(7200);
+/// After so long without a call everything is done; failures that are repeated sooner than that are not over.
+const QUIET: Duration = Duration::from_secs(25);
+/// How long Octavia works on each change, unless a test says otherwise.
+const WORK: Duration = Duration::from_secs(2);
+
+/// What the program is told.
+#[derive(Clone)]
+pub(crate) struct Settings {
+    pub(crate) cluster_name: String,
+    /// In place of the uid of the namespace kube-system, which is the same in every simulated cluster.
+    pub(crate) cluster_uid: Option<String>,
+    /// Lines for `[LoadBalancer]` of cloud.conf, and whatever follows it.
+    pub(crate) cloud_conf: String,
+    pub(crate) service: ServiceControllerOptions,
+    /// Time that each call to OpenStack takes.
+    pub(crate) latency: Duration,
+    /// A text that lists of objects have in place of another.
+    pub(crate) translation: Option<(&'static str, &'static str)>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            cluster_name: "c1".to_owned(),
+            cluster_uid: None,
+            cloud_conf: String::new(),
+            service: ServiceControllerOptions::default(),
+            latency: Duration::ZERO,
+            translation: None,
+        }
+    }
+}
+
+struct Running {
+    line: Arc<Line>,
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+pub(crate) struct World {
+    pub(crate) kube: Kubernetes,
+    pub(crate) cloud: Cloud,
+    pub(crate) settings: Settings,
+    pub(crate) health: Health,
+    pub(crate) registry: Arc<Mutex<Registry>>,
+    journal: Journal,
+    running: Option<Running>,
+}
+
+impl World {
+    /// A cluster of this version with two nodes of the same version, and no program yet.
+    pub(crate) fn new(version: ApiVersion) -> Self {
+        let cloud = Cloud::builder().nodes(2).token_lifetime(Duration::from_secs(1 << 30)).build();
+        cloud.set_delays(WORK);
+        Self::in_cloud(version, cloud)
+    }
+
+    /// The same, whose nodes are the servers of this cloud.
+    pub(crate) fn in_cloud(version: ApiVersion, cloud: Cloud) -> Self {
+        let world = Self {
+            kube: Kubernetes::new(version),
+            cloud,
+            settings: Settings::default(),
+            health: Health::default(),
+            registry: Arc::default(),
+            journal: Journal::default(),
+            running: None,
+        };
+        for server in world.cloud.nodes() {
+            world.kube.create(&objects::node(&server, &format!("v1.{}.0", version.minor()))).unwrap();
+        }
+        world
+    }
+
+    /// A newest cluster with the program at work.
+    pub(crate) async fn started() -> Self {
+        let mut world = Self::new(ApiVersion::V1_36);
+        world.start().await;
+        world
+    }
+
+    /// The same with a Service that is served already; what that took is forgotten.
+    pub(crate) async fn serving(service: &Value) -> Self {
+        let world = Self::started().await;
+        world.serve(service).await;
+        world
+    }
+
+    // The program.
+
+    pub(crate) async fn start(&mut self) {
+        self.start_until(None).await;
+    }
+
+    /// Starts the program, which is killed at a call.
+    pub(crate) async fn start_until(&mut self, stop: Option<Stop>) {
+        let line = Line::new(&self.journal, stop, self.settings.latency, self.settings.translation);
+        let uid = match &self.settings.cluster_uid {
+            Some(uid) => uid.clone(),
+            None => cluster_uid(kube::Client::new(self.kube.service(), "default")).await.unwrap(),
+        };
+        self.registry = Arc::default();
+        let options = ProgramOptions {
+            cluster_name: self.settings.cluster_name.clone(),
+            service: self.settings.service.clone(),
+        };
+        let program = Program::new(
+            line.kubernetes(&self.kube),
+            line.openstack(&self.cloud),
+            Arc::new(self.config()),
+            uid,
+            options,
+            &self.registry,
+        );
+        let (health, stop) = (self.health.clone(), CancellationToken::new());
+        let leading = stop.clone();
+        let task = tokio::spawn(async move { program.run(&health, leading).await });
+        self.running = Some(Running { line, stop, task });
+    }
+
+    /// The configuration, read as the program reads it.
+    fn config(&self) -> Config {
+        let text = format!("{}{}", self.cloud.cloud_conf(), self.settings.cloud_conf);
+        config::load(&[PathBuf::from("cloud.conf")], &OneFile(text)).unwrap().config
+    }
+
+    /// Ends the program as SIGTERM does.
+    pub(crate) async fn stop(&mut self) {
+        let running = self.running.take().expect("not running");
+        running.stop.cancel();
+        running.task.await.unwrap();
+    }
+
+    /// Ends the program as SIGKILL does.
+    pub(crate) async fn kill(&mut self) {
+        let running = self.running.take().expect("not running");
+        running.line.cut();
+        running.task.abort();
+        assert!(running.task.await.is_err());
+    }
+
+    pub(crate) async fn restart(&mut self) {
+        self.stop().await;
+        self.start().await;
+    }
+
+    /// Has the running program killed at a call from here on.
+    pub(crate) fn stop_at(&self, stop: Stop) {
+        self.running.as_ref().expect("not running").line.stop_at(stop);
+    }
+
+    /// Waits until everything is done; answers false when the program was killed before.
+    pub(crate) async fn survives(&self) -> bool {
+        let line = &self.running.as_ref().expect("not running").line;
+        tokio::select! {
+            biased;
+            () = line.until_cut() => false,
+            () = self.quiet() => true,
+        }
+    }
+
+    // Kubernetes.
+
+    pub(crate) fn create(&self, service: &Value) {
+        self.kube.create(service).unwrap();
+    }
+
+    /// Creates a Service and waits until everything is done; what that took is forgotten.
+    pub(crate) async fn serve(&self, service: &Value) {
+        self.create(service);
+        let name = service["metadata"]["name"].as_str().unwrap();
+        self.until_published(name).await;
+        self.quiet().await;
+        self.take_calls();
+    }
+
+    /// The Service; null when there is none.
+    pub(crate) fn service(&self, name: &str) -> Value {
+        self.kube.get("services", "default", name).unwrap_or_default()
+    }
+
+    pub(crate) fn patch(&self, name: &str, patch: &Value) {
+        self.kube.patch("services", "default", name, patch).unwrap();
+    }
+
+    /// Sets an annotation, or removes it.
+    pub(crate) fn annotate(&self, name: &str, key: &str, value: Option<&str>) {
+        self.patch(name, &json!({"metadata": {"annotations": {key: value}}}));
+    }
+
+    pub(crate) fn annotation(&self, name: &str, key: &str) -> Option<String> {
+        self.service(name)["metadata"]["annotations"][key].as_str().map(str::to_owned)
+    }
+
+    pub(crate) fn delete(&self, name: &str) {
+        self.kube.delete("services", "default", name).unwrap();
+    }
+
+    /// Adds a server, and its node to the cluster.
+    pub(crate) fn add_node(&self, name: &str, kubelet: &str) {
+        let server = self.cloud.add_node(name);
+        self.kube.create(&objects::node(&server, kubelet)).unwrap();
+    }
+
+    pub(crate) fn set_kubelets(&self, version: &str) {
+        for node in self.kube.list("nodes", "").unwrap() {
+            self.set_kubelet(node["metadata"]["name"].as_str().unwrap(), version);
+        }
+    }
+
+    pub(crate) fn set_kubelet(&self, node: &str, version: &str) {
+        let patch = json!({"status": {"nodeInfo": {"kubeletVersion": version}}});
+        self.kube.patch_status("nodes", "", node, &patch).unwrap();
+    }
+
+    /// Replaces the API server; as in life, watches end.
+    pub(crate) fn replace_api_server(&self, version: ApiVersion) {
+        self.kube.set_version(version);
+        self.kube.break_watches();
+    }
+
+    pub(crate) fn ingress(&self, name: &str) -> Vec<String> {
+        describe::ingress(&self.service(name))
+    }
+
+    /// Events about a Service, oldest first: `Normal EnsuredLoadBalancer: Ensured load balancer`, without ids.
+    pub(crate) fn events(&self, name: &str) -> Vec<String> {
+        let mut events = self.kube.list("events", "default").unwrap();
+        events.retain(|event| event["involvedObject"]["name"] == name);
+        events.sort_by_key(|event| event["metadata"]["name"].to_string());
+        let field = |event: &Value, key: &str| event[key].as_str().unwrap_or_default().to_owned();
+        events
+            .iter()
+            .map(|event| {
+                let line = format!(
+                    "{} {}: {}",
+                    field(event, "type"),
+                    field(event, "reason"),
+                    field(event, "message")
+                );
+                describe::without_ids(&line, &self.kube, &self.cloud)
+            })
+            .collect()
+    }
+
+    pub(crate) fn warnings(&self, name: &str) -> Vec<String> {
+        self.events(name).into_iter().filter(|event| event.starts_with("Warning")).collect()
+    }
+
+    // Both.
+
+    /// Waits, on the paused clock, until a condition holds.
+    pub(crate) async fn until(&self, what: &str, condition: impl Fn(&Self) -> bool) {
+        let start = Instant::now();
+        while !condition(self) {
+            let patient = start.elapsed() < PATIENCE;
+            assert!(
+                patient,
+                "not reached: {what}\n{}\n{:#?}",
+                self.state(),
+                self.kube.list("events", "default")
+            );
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    }
+
+    pub(crate) async fn until_published(&self, name: &str) {
+        self.until(&format!("{name} is published"), |world| !world.ingress(name).is_empty()).await;
+    }
+
+    pub(crate) async fn until_ingress(&self, name: &str, expected: &str) {
+        self.until(&format!("{name} is published as {expected}"), |world| world.ingress(name) == [expected])
+            .await;
+    }
+
+    pub(crate) async fn until_gone(&self, name: &str) {
+        self.until(&format!("{name} is gone"), |world| world.service(name).is_null()).await;
+    }
+
+    pub(crate) async fn until_warned(&self, name: &str, text: &str) {
+        let warned = |world: &Self| world.warnings(name).iter().any(|warning| warning.contains(text));
+        self.until(&format!("a warning about {name} with {text:?}"), warned).await;
+    }
+
+    /// Waits until nothing happens any more.
+    pub(crate) async fn quiet(&self) {
+        let start = Instant::now();
+        loop {
+            let before = self.work();
+            tokio::time::sleep(QUIET).await;
+            if self.work() == before {
+                return;
+            }
+            assert!(start.elapsed() < PATIENCE, "never quiet: {}", self.state());
+        }
+    }
+
+    /// Calls so far that are not part of watching the cluster.
+    fn work(&self) -> usize {
+        let watching = |call: &&Call| {
+            call.name.starts_with("LIST") || call.name.starts_with("WATCH") || call.name.ends_with("version")
+        };
+        self.journal.lock().unwrap().iter().filter(|call| !watching(call)).count()
+    }
+
+    /// Calls since the last time.
+    pub(crate) fn take_calls(&self) -> Vec<Call> {
+        std::mem::take(&mut self.journal.lock().unwrap())
+    }
+
+    /// Names of the writes to OpenStack since the last time.
+    pub(crate) fn take_cloud_writes(&self) -> Vec<String> {
+        let calls = self.take_calls().into_iter();
+        calls.filter(|call| call.side == Side::OpenStack && call.write).map(|call| call.name).collect()
+    }
+
+    /// All Services of ours and all that they have in the cloud, as text without ids.
+    pub(crate) fn state(&self) -> String {
+        let mut services = self.kube.list("services", "").unwrap();
+        services.retain(|service| service["metadata"]["name"] != "kubernetes");
+        let services: String = services.iter().map(describe::service).collect();
+        describe::without_ids(&format!("{services}{}", self.cloud_state()), &self.kube, &self.cloud)
+    }
+
+    pub(crate) fn cloud_state(&self) -> String {
+        describe::without_ids(&describe::cloud(&self.cloud), &self.kube, &self.cloud)
+    }
+
+    /// The value of a metric, by the start of its line.
+    pub(crate) fn metric(&self, start: &str) -> String {
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &self.registry.lock().unwrap()).unwrap();
+        let line = text.lines().find(|line| line.starts_with(start));
+        line.and_then(|line| line.rsplit(' ').next()).unwrap_or("absent").to_owned()
+    }
+}
+
+/// A cloud.conf, and nothing else in the environment.
+struct OneFile(String);
+
+impl Environment for OneFile {
+    fn variable(&self, _name: &str) -> Option<String> {
+        None
+    }
+
+    fn read(&self, path: &Path) -> std::io::Result<Vec<u8>> {
+        if path == Path::new("cloud.conf") {
+            return Ok(self.0.clone().into_bytes());
+        }
+        Err(std::io::ErrorKind::NotFound.into())
+    }
+
+    fn working_directory(&self) -> PathBuf {
+        PathBuf::from("/")
+    }
+}
