@@ -69,11 +69,8 @@ impl OpenStackLoadBalancers {
     /// What failed inside Octavia may fail again: the first repair is made at once, the next ones wait.
     fn rest_between_repairs(&self, service: &Service) -> Result<(), Failure> {
         let Some(pause) = self.memory.repair_pause(&service.key) else { return Ok(()) };
-        let message = format!(
-            "Octavia failed again over the last change; it is sent again in {} s: see the load balancer's status in \
-             Octavia for the cause",
-            pause.as_secs() + 1
-        );
+        let message = "Octavia failed again over the last change, which is sent again after a pause: see the status \
+                       of the load balancer and its children in Octavia for the cause";
         let mut failure = Failure::new(FailureClass::Unavailable, message);
         failure.retry_after = Some(pause);
         Err(failure)
@@ -116,8 +113,7 @@ impl OpenStackLoadBalancers {
                 if let Some(existing) = load_balancer {
                     self.watchlist.watch(&existing.id, project_id, &service.key);
                 }
-                let waits = self.memory.waits(&service.key);
-                report.notices((waits >= STUCK).then(|| stuck(wait, waits)));
+                report.notices((self.memory.waits(&service.key) >= STUCK).then(|| stuck(wait)));
                 Ok(Next::Waiting(Waiting { on: wait.to_string(), at_most: AT_MOST }))
             }
             Then::Blocked(failure) => Err(failure.clone()),
@@ -125,10 +121,11 @@ impl OpenStackLoadBalancers {
     }
 }
 
-fn stuck(wait: &Wait, waits: Duration) -> Notice {
+/// Says the same each time, so that repeats fold into one Event.
+fn stuck(wait: &Wait) -> Notice {
     let message = format!(
-        "{wait} for {} minutes: Octavia may have lost the work; have an administrator look at it",
-        waits.as_secs() / 60
+        "{wait} for more than {} minutes: Octavia may have lost the work; have an administrator look at it",
+        STUCK.as_secs() / 60
     );
     Notice::warning(LOAD_BALANCER_STUCK, message)
 }

@@ -7,7 +7,7 @@ use rstest::rstest;
 use serde_json::Value;
 
 use crate::cloud::{Cloud, NODE_3};
-use crate::cluster::{Cluster, annotate, node, port, web};
+use crate::cluster::{Cluster, NAME, annotate, node, port, web};
 use crate::line::Stop;
 
 /// What is being done when the program is killed.
@@ -21,8 +21,14 @@ enum Action {
     SwitchHeadersOn,
     AddNode,
     TurnInternal,
+    /// The load balancer has broken.
+    Replace,
+    /// The Service moves in with another one.
+    Join,
     Delete,
     DeleteChildByChild,
+    /// The Service moves out, the other one stays.
+    Leave,
 }
 
 impl Action {
@@ -36,15 +42,33 @@ impl Action {
         if self == Self::RemovePort {
             service.ports.push(port(Protocol::Tcp, 443, 30443));
         }
-        if self != Self::Create {
+        if matches!(self, Self::Join | Self::Leave) {
+            let uid = "99999999-2222-3333-4444-555555555555";
+            let mut host = crate::cluster::service("host", uid, vec![port(Protocol::Tcp, 8080, 31080)]);
+            cluster.settle(&mut host).await.expect("served");
+            annotate(
+                &mut service,
+                "load-balancer-id",
+                &cloud.load_balancer_id("kube_service_c1_default_host"),
+            );
+        }
+        if !matches!(self, Self::Create | Self::Join) {
             cluster.settle(&mut service).await.expect("served");
+        }
+        if self == Self::Replace {
+            cloud.break_load_balancer(NAME);
         }
         (cluster, service)
     }
 
     fn change(self, cluster: &mut Cluster, service: &mut Service) {
         match self {
-            Self::Create | Self::Delete | Self::DeleteChildByChild => {}
+            Self::Create
+            | Self::Replace
+            | Self::Join
+            | Self::Delete
+            | Self::DeleteChildByChild
+            | Self::Leave => {}
             Self::AddPort => service.ports.push(port(Protocol::Udp, 53, 30053)),
             Self::RemovePort => drop(service.ports.remove(0)),
             Self::MovePort => service.ports[0].port = 8080,
@@ -59,7 +83,7 @@ impl Action {
 
     async fn go(self, cluster: &mut Cluster, service: &mut Service) -> Result<(), Failure> {
         match self {
-            Self::Delete | Self::DeleteChildByChild => cluster.release(service).await,
+            Self::Delete | Self::DeleteChildByChild | Self::Leave => cluster.release(service).await,
             Self::Create
             | Self::AddPort
             | Self::RemovePort
@@ -67,7 +91,9 @@ impl Action {
             | Self::SwitchProxyOn
             | Self::SwitchHeadersOn
             | Self::AddNode
-            | Self::TurnInternal => cluster.settle(service).await.map(drop),
+            | Self::TurnInternal
+            | Self::Replace
+            | Self::Join => cluster.settle(service).await.map(drop),
         }
     }
 }
@@ -104,8 +130,11 @@ async fn run(action: Action, stop: Option<Stop>) -> (Value, bool) {
 #[case::switch_headers_on(Action::SwitchHeadersOn)]
 #[case::add_node(Action::AddNode)]
 #[case::turn_internal(Action::TurnInternal)]
+#[case::replace(Action::Replace)]
+#[case::join(Action::Join)]
 #[case::delete(Action::Delete)]
 #[case::delete_child_by_child(Action::DeleteChildByChild)]
+#[case::leave(Action::Leave)]
 #[tokio::test(start_paused = true)]
 async fn killed_anywhere_the_end_is_the_same(#[case] action: Action) {
     let (expected, _) = run(action, None).await;
