@@ -90,7 +90,7 @@ impl Hand<'_> {
                 }
                 Err(error) => return Err(failure::of_call(&error, doing(step), missing(step))),
             };
-            info!(%step, "changed the cloud");
+            info!(step = doing(step), "changed the cloud");
             self.applied.changed = true;
             if let Ended::Locked(made) = ended {
                 self.applied.locked = Some(Locked { made, on: doing(step) });
