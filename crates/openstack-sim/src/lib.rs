@@ -22,7 +22,9 @@
 
 mod actor;
 mod barbican;
+mod builder;
 mod client_config;
+mod controls;
 mod faults;
 mod filters;
 pub mod forward;
@@ -43,11 +45,12 @@ mod sim;
 mod world;
 
 pub use actor::Actor;
+pub use builder::SimBuilder;
 pub use faults::{Fault, FaultId, Faults, WorkerFault};
 pub use log::{Call, CallLog};
 pub use seed::{Node, PASSWORD, PROJECT, Seed, USER};
 pub use server::Server;
 pub use service::Service;
-pub use sim::{ConnectionDropped, Sim, SimBuilder};
+pub use sim::{ConnectionDropped, Sim};
 pub use world::World;
 pub use world::operation::OperationKind;

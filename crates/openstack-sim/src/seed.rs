@@ -76,16 +76,16 @@ pub(crate) fn plant(world: &mut World, ipv6: bool, token_lifetime: Duration) -> 
     plant_load_balancing(world);
     let flavor_id = plant_compute(world);
     let (public_network_id, public_subnet_id) = plant_public_network(world);
-    let network = post(world, USER, "networks", "network", json!({"name": "cluster"}));
+    let network = post(world, USER, "networks", "network", &json!({"name": "cluster"}));
     let network_id = id_of(&network);
     let subnet = |cidr: &str, name: &str, version: u8| json!({"name": name, "network_id": network_id, "ip_version": version, "cidr": cidr});
     let v4 = subnet("198.18.0.0/24", "cluster-v4", 4);
     let mut v6 = subnet("fd00:18::/64", "cluster-v6", 6);
     v6["gateway_ip"] = json!("fd00:18::1");
-    let subnet_id = id_of(&post(world, USER, "subnets", "subnet", v4));
-    let subnet_v6_id = ipv6.then(|| id_of(&post(world, USER, "subnets", "subnet", v6)));
+    let subnet_id = id_of(&post(world, USER, "subnets", "subnet", &v4));
+    let subnet_v6_id = ipv6.then(|| id_of(&post(world, USER, "subnets", "subnet", &v6)));
     let gateway = json!({"name": "cluster", "external_gateway_info": {"network_id": public_network_id}});
-    let router_id = id_of(&post(world, USER, "routers", "router", gateway));
+    let router_id = id_of(&post(world, USER, "routers", "router", &gateway));
     for subnet in std::iter::once(&subnet_id).chain(&subnet_v6_id) {
         let path = format!("/v2.0/routers/{router_id}/add_router_interface");
         send(world, USER, http::Method::PUT, &path, &json!({"subnet_id": subnet}));
@@ -157,7 +157,7 @@ fn plant_compute(world: &mut World) -> String {
 
 fn plant_public_network(world: &mut World) -> (String, String) {
     let external = json!({"name": "public", "router:external": true, "mtu": 1500});
-    let network_id = id_of(&post(world, "admin", "networks", "network", external));
+    let network_id = id_of(&post(world, "admin", "networks", "network", &external));
     let subnet = json!({
         "name": "public-v4",
         "network_id": network_id,
@@ -167,7 +167,7 @@ fn plant_public_network(world: &mut World) -> (String, String) {
         "enable_dhcp": false,
         "allocation_pools": [{"start": "198.19.0.10", "end": "198.19.0.250"}],
     });
-    let subnet_id = id_of(&post(world, "admin", "subnets", "subnet", subnet));
+    let subnet_id = id_of(&post(world, "admin", "subnets", "subnet", &subnet));
     (network_id, subnet_id)
 }
 
@@ -175,7 +175,7 @@ fn id_of(resource: &Value) -> String {
     resource["id"].as_str().unwrap_or_default().to_owned()
 }
 
-fn post(world: &mut World, user: &str, collection: &str, root: &str, body: Value) -> Value {
+fn post(world: &mut World, user: &str, collection: &str, root: &str, body: &Value) -> Value {
     let answer = send(world, user, http::Method::POST, &format!("/v2.0/{collection}"), &json!({root: body}));
     answer[root].clone()
 }
@@ -232,7 +232,8 @@ pub(crate) fn add_node(world: &mut World, seed: &Seed, name: &str) -> Node {
 }
 
 fn node_of(world: &World, name: &str, server_id: &str, port_id: &str) -> Node {
-    let ips = world.network.ports.get(port_id).map(|port| port.fixed_ips()).unwrap_or_default();
+    let ips =
+        world.network.ports.get(port_id).map(super::world::network::Resource::fixed_ips).unwrap_or_default();
     Node {
         name: name.to_owned(),
         server_id: server_id.to_owned(),

@@ -6,20 +6,18 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request as HttpRequest, Response};
-use jiff::Timestamp;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::actor::Actor;
+use crate::builder::SimBuilder;
 use crate::faults::{Fate, Faults};
 use crate::forward::Forwarding;
 use crate::log::CallLog;
 use crate::reply::Reply;
 use crate::request::Request;
-use crate::seed::{self, Node, Seed};
+use crate::seed::Seed;
 use crate::service::Service;
 use crate::world::World;
-use crate::world::operation::OperationKind;
 use crate::{barbican, keystone, neutron, nova, octavia};
 
 /// The connection was closed before an answer came. Whether the request was carried out, the caller cannot know.
@@ -33,77 +31,6 @@ impl fmt::Display for ConnectionDropped {
 }
 
 impl std::error::Error for ConnectionDropped {}
-
-/// How a simulator begins.
-#[derive(Debug, Clone)]
-pub struct SimBuilder {
-    nodes: usize,
-    ipv6: bool,
-    token_lifetime: Duration,
-    octavia_api: u8,
-}
-
-impl Default for SimBuilder {
-    fn default() -> Self {
-        Self {
-            nodes: 3,
-            ipv6: false,
-            token_lifetime: Duration::from_secs(3600),
-            octavia_api: octavia::NEWEST_MINOR,
-        }
-    }
-}
-
-impl SimBuilder {
-    /// How many node servers there are from the beginning: `node-1`, `node-2`, ...; 3 by default.
-    #[must_use]
-    pub fn nodes(mut self, nodes: usize) -> Self {
-        self.nodes = nodes;
-        self
-    }
-
-    /// Whether the network `cluster` has an IPv6 subnet beside the IPv4 one; not by default.
-    #[must_use]
-    pub fn ipv6(mut self, ipv6: bool) -> Self {
-        self.ipv6 = ipv6;
-        self
-    }
-
-    /// How long tokens live; one hour by default.
-    #[must_use]
-    pub fn token_lifetime(mut self, lifetime: Duration) -> Self {
-        self.token_lifetime = lifetime;
-        self
-    }
-
-    /// The newest API version 2.x that Octavia knows; 2.30 by default.
-    #[must_use]
-    pub fn octavia_api(mut self, minor: u8) -> Self {
-        self.octavia_api = minor;
-        self
-    }
-
-    /// The simulator.
-    #[must_use]
-    pub fn build(self) -> Sim {
-        let mut world = World::new(Timestamp::now());
-        let seed = seed::plant(&mut world, self.ipv6, self.token_lifetime);
-        world.load_balancing.api_minor = self.octavia_api.min(octavia::NEWEST_MINOR);
-        for number in 1..=self.nodes {
-            seed::add_node(&mut world, &seed, &format!("node-{number}"));
-        }
-        let inner = Inner {
-            world: Mutex::new(world),
-            seed,
-            faults: Faults::default(),
-            log: CallLog::default(),
-            started: Instant::now(),
-            changed: Arc::default(),
-            forwarding: Forwarding::default(),
-        };
-        Sim { inner: Arc::new(inner) }
-    }
-}
 
 /// An OpenStack to run against. Clones share one world.
 #[derive(Clone)]
@@ -182,6 +109,19 @@ impl Sim {
     #[must_use]
     pub fn builder() -> SimBuilder {
         SimBuilder::default()
+    }
+
+    pub(crate) fn with_world(world: World, seed: Seed) -> Self {
+        let inner = Inner {
+            world: Mutex::new(world),
+            seed,
+            faults: Faults::default(),
+            log: CallLog::default(),
+            started: Instant::now(),
+            changed: Arc::default(),
+            forwarding: Forwarding::default(),
+        };
+        Self { inner: Arc::new(inner) }
     }
 
     pub(crate) fn downgrade(&self) -> WeakSim {
@@ -278,162 +218,6 @@ impl Sim {
     #[must_use]
     pub fn log(&self) -> &CallLog {
         &self.inner.log
-    }
-
-    /// A valid token of the user `demo` in the project `demo`.
-    #[must_use]
-    pub fn token(&self) -> String {
-        self.token_of(seed::USER)
-    }
-
-    /// A valid token of a seeded user (`admin`, `demo`, `plain`, `stranger`, `octavia`, ...) in its project; empty when
-    /// there is no such user.
-    #[must_use]
-    pub fn token_of(&self, user: &str) -> String {
-        self.enter(|world| seed::token_of(world, user))
-    }
-
-    /// Revokes every token: the next request with one gets 401.
-    pub fn revoke_tokens(&self) {
-        self.enter(|world| world.identity.tokens.values_mut().for_each(|token| token.revoked = true));
-    }
-
-    /// An administrator.
-    #[must_use]
-    pub fn admin(&self) -> Actor<'_> {
-        Actor::new(self, self.token_of("admin"))
-    }
-
-    /// The user `demo`, beside whoever else uses that account.
-    #[must_use]
-    pub fn user(&self) -> Actor<'_> {
-        Actor::new(self, self.token())
-    }
-
-    /// A user of another project with the same roles.
-    #[must_use]
-    pub fn stranger(&self) -> Actor<'_> {
-        Actor::new(self, self.token_of("stranger"))
-    }
-
-    /// Adds a node server.
-    pub fn add_node(&self, name: &str) -> Node {
-        let seed = self.inner.seed.clone();
-        self.write(|world| seed::add_node(world, &seed, name))
-    }
-
-    /// Removes a node server with its ports. Answers whether there was one.
-    pub fn remove_node(&self, name: &str) -> bool {
-        let found = self.nodes().into_iter().find(|node| node.name == name);
-        found.is_some_and(|node| {
-            self.write(|world| nova::servers::remove(world, &node.server_id));
-            true
-        })
-    }
-
-    /// The node servers by name.
-    #[must_use]
-    pub fn nodes(&self) -> Vec<Node> {
-        self.read(|world| seed::nodes(world, &self.inner.seed))
-    }
-
-    /// Sets the status of the server with this name, such as `ACTIVE`, `SHUTOFF` or `ERROR`.
-    pub fn set_server_status(&self, name: &str, status: &str) {
-        self.write(|world| {
-            let ids: Vec<String> = world
-                .compute
-                .servers
-                .values()
-                .filter(|one| one.name == name)
-                .map(|one| one.id.clone())
-                .collect();
-            for id in ids {
-                nova::servers::set_status(world, &id, status);
-            }
-        });
-    }
-
-    /// How long operations of a kind take from now on; zero means that they are finished when next looked at.
-    pub fn set_delay(&self, kind: OperationKind, delay: Duration) {
-        self.write(|world| world.load_balancing.delays.insert(kind, delay));
-    }
-
-    /// How long operations of every kind take from now on.
-    pub fn set_delays(&self, delay: Duration) {
-        for kind in OperationKind::ALL {
-            self.set_delay(kind, delay);
-        }
-    }
-
-    /// Finishes all unfinished work that no rule holds, whatever its delay.
-    pub fn settle(&self) {
-        self.write(World::hurry);
-        self.write(|_| ());
-    }
-
-    /// The newest API version 2.x that Octavia knows from now on; newer attributes are unknown to it.
-    pub fn set_octavia_api(&self, minor: u8) {
-        self.write(|world| world.load_balancing.api_minor = minor.min(octavia::NEWEST_MINOR));
-    }
-
-    /// Limits how many load balancers, listeners, pools, members or health monitors the project `demo` may have
-    /// (`load_balancer`, `listener`, `pool`, `member`, `health_monitor`); -1 for no limit.
-    pub fn set_octavia_quota(&self, resource: &str, limit: i64) {
-        let project = self.inner.seed.project_id.clone();
-        self.write(|world| {
-            world.load_balancing.quotas.entry(project).or_default().insert(resource.to_owned(), limit);
-        });
-    }
-
-    /// Limits how many Neutron resources the project `demo` may have (`port`, `floatingip`, `security_group`, ...).
-    pub fn set_neutron_quota(&self, resource: &str, limit: i64) {
-        let project = self.inner.seed.project_id.clone();
-        self.write(|world| {
-            world.network.quotas.entry(project).or_default().insert(resource.to_owned(), limit);
-        });
-    }
-
-    /// Makes Neutron lack an API extension, such as `extraroute-atomic`.
-    pub fn remove_extension(&self, alias: &str) {
-        self.write(|world| world.network.missing_extensions.insert(alias.to_owned()));
-    }
-
-    /// Adds a load balancer flavor.
-    pub fn add_octavia_flavor(&self, name: &str) -> String {
-        self.write(|world| {
-            let id = world.new_id();
-            let view = serde_json::json!({
-                "id": id, "name": name, "description": "", "enabled": true, "flavor_profile_id": null,
-            });
-            world.load_balancing.flavors.insert(id.clone(), view);
-            id
-        })
-    }
-
-    /// Adds a load balancer availability zone.
-    pub fn add_octavia_availability_zone(&self, name: &str) {
-        self.write(|world| {
-            let view = serde_json::json!({"name": name, "description": "", "enabled": true});
-            world.load_balancing.availability_zones.insert(name.to_owned(), view);
-        });
-    }
-
-    /// Adds a load balancer provider, such as `ovn`.
-    pub fn add_octavia_provider(&self, name: &str) {
-        self.write(|world| world.load_balancing.providers.push((name.to_owned(), String::new())));
-    }
-
-    /// Says whether a backend passes its health checks, where none are really made; all do by default.
-    pub fn set_backend_health(&self, address: &str, port: u16, healthy: bool) {
-        self.write(|world| {
-            let backend = (address.to_owned(), port);
-            if healthy {
-                world.load_balancing.unhealthy_backends.remove(&backend);
-            } else {
-                world.load_balancing.unhealthy_backends.insert(backend);
-            }
-            octavia::status::refresh_all(&mut world.load_balancing);
-        });
     }
 
     /// A copy of everything that exists.

@@ -42,9 +42,9 @@ pub(crate) fn rewrite(head: &[u8], insert: &[Header], client: IpAddr, port: u16)
     }
     let mut rewritten: Vec<String> = lines.into_iter().map(str::to_owned).collect();
     rewritten.extend(insert.iter().map(|header| match header {
-        Header::ForwardedFor => format!("X-Forwarded-For: {}", client.to_canonical()),
-        Header::ForwardedPort => format!("X-Forwarded-Port: {port}"),
-        Header::ForwardedProto => "X-Forwarded-Proto: http".to_owned(),
+        Header::For => format!("X-Forwarded-For: {}", client.to_canonical()),
+        Header::Port => format!("X-Forwarded-Port: {port}"),
+        Header::Proto => "X-Forwarded-Proto: http".to_owned(),
     }));
     if !upgrades {
         rewritten.push("Connection: close".to_owned());
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn headers_are_added_and_the_connection_is_closed() {
         let head = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: keep-alive\r\n\r\n";
-        let insert = [Header::ForwardedFor, Header::ForwardedPort, Header::ForwardedProto];
+        let insert = [Header::For, Header::Port, Header::Proto];
         let rewritten = rewrite(head, &insert, "192.0.2.7".parse().unwrap(), 80);
         let expected = "GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 192.0.2.7\r\nX-Forwarded-Port: 80\r\n\
                         X-Forwarded-Proto: http\r\nConnection: close\r\n\r\n";

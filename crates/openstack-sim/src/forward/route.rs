@@ -46,12 +46,12 @@ pub(crate) struct Route {
     pub(crate) sticky: bool,
 }
 
-/// A header that the load balancer adds.
+/// An `X-Forwarded-` header that the load balancer adds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Header {
-    ForwardedFor,
-    ForwardedPort,
-    ForwardedProto,
+    For,
+    Port,
+    Proto,
 }
 
 impl Route {
@@ -143,13 +143,13 @@ fn headers(listener: &Listener, proxy: Option<Version>) -> Vec<Header> {
     let wanted = |name: &str| listener.entity.attributes["insert_headers"][name] == "true";
     let mut headers = Vec::new();
     if proxy.is_none() && wanted("X-Forwarded-For") {
-        headers.push(Header::ForwardedFor);
+        headers.push(Header::For);
     }
     if proxy.is_none() && wanted("X-Forwarded-Port") {
-        headers.push(Header::ForwardedPort);
+        headers.push(Header::Port);
     }
     if wanted("X-Forwarded-Proto") {
-        headers.push(Header::ForwardedProto);
+        headers.push(Header::Proto);
     }
     headers
 }

@@ -31,12 +31,12 @@ pub(crate) fn create(world: &mut World, caller: &Caller, body: &Map<String, Valu
         visible(world, caller, Kind::Subnet, &subnet)?;
     }
     let address = take_address(world, &network_id, text("subnet_id"), chosen)?;
-    let id = add(world, &project_id, &network_id, &address, text("description").unwrap_or_default());
-    if let Some(port_id) = text("port_id") {
-        if let Err(fault) = associate(world, caller, &id, &port_id, text("fixed_ip_address")) {
-            delete(world, &id);
-            return Err(fault);
-        }
+    let id = add(world, &project_id, &network_id, &address, &text("description").unwrap_or_default());
+    if let Some(port_id) = text("port_id")
+        && let Err(fault) = associate(world, caller, &id, &port_id, text("fixed_ip_address").as_deref())
+    {
+        delete(world, &id);
+        return Err(fault);
     }
     Ok(id)
 }
@@ -75,7 +75,7 @@ fn add(
     project_id: &str,
     network_id: &str,
     address: &(String, String),
-    description: String,
+    description: &str,
 ) -> String {
     let attributes = match json!({
         "floating_ip_address": address.1,
@@ -104,7 +104,7 @@ pub(crate) fn update(
     body: &Map<String, Value>,
 ) -> Result<(), Fault> {
     visible(world, caller, Kind::FloatingIp, id)?;
-    let fixed_ip = body.get("fixed_ip_address").and_then(Value::as_str).map(str::to_owned);
+    let fixed_ip = body.get("fixed_ip_address").and_then(Value::as_str);
     match body.get("port_id").and_then(Value::as_str) {
         Some(port_id) => associate(world, caller, id, port_id, fixed_ip)?,
         None => dissociate(world, id),
@@ -122,13 +122,13 @@ fn associate(
     caller: &Caller,
     id: &str,
     port_id: &str,
-    fixed_ip: Option<String>,
+    fixed_ip: Option<&str>,
 ) -> Result<(), Fault> {
     let port = visible(world, caller, Kind::Port, port_id)?;
     let internal = port
         .fixed_ips()
         .into_iter()
-        .find(|ip| fixed_ip.as_ref().map_or_else(|| ip.is_ipv4(), |wanted| *wanted == ip.ip_address))
+        .find(|ip| fixed_ip.map_or_else(|| ip.is_ipv4(), |wanted| *wanted == ip.ip_address))
         .ok_or_else(|| {
             let message = format!(
                 "Bad floatingip request: Cannot add floating IP to port {port_id} that has no fixed IPv4 addresses."

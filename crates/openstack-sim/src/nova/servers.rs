@@ -90,16 +90,12 @@ fn list(world: &World, caller: &Caller, request: &Request, view: impl Fn(&Server
     let limit = request.parameter("limit").and_then(|text| text.parse::<usize>().ok());
     servers.truncate(limit.unwrap_or(usize::MAX));
     let mut body = json!({"servers": servers.iter().map(|server| view(server)).collect::<Vec<_>>()});
-    if let (Some(limit), Some(last)) = (limit, servers.last()) {
-        if servers.len() >= limit {
-            let url = format!(
-                "{}{}?limit={limit}&marker={}",
-                world.endpoint(Service::Compute),
-                request.path,
-                last.id
-            );
-            body["servers_links"] = json!([{"rel": "next", "href": url}]);
-        }
+    if let (Some(limit), Some(last)) = (limit, servers.last())
+        && servers.len() >= limit
+    {
+        let url =
+            format!("{}{}?limit={limit}&marker={}", world.endpoint(Service::Compute), request.path, last.id);
+        body["servers_links"] = json!([{"rel": "next", "href": url}]);
     }
     Ok(Reply::ok(body))
 }

@@ -116,10 +116,10 @@ fn sort_keys(request: &Request, listing: &Listing<'_>) -> Result<Vec<SortKey>, F
         }
         (None, None) => vec![SortKey::ascending("created_at")],
     };
-    if let Some(names) = &listing.names {
-        if let Some(unknown) = keys.iter().find(|key| !names.contains(&key.name.as_str())) {
-            return Err(Fault::BadRequest(format!("Supplied sort key '{}' is not valid.", unknown.name)));
-        }
+    if let Some(names) = &listing.names
+        && let Some(unknown) = keys.iter().find(|key| !names.contains(&key.name.as_str()))
+    {
+        return Err(Fault::BadRequest(format!("Supplied sort key '{}' is not valid.", unknown.name)));
     }
     keys.push(SortKey::ascending("id"));
     Ok(keys)

@@ -113,16 +113,16 @@ fn project_of(caller: &Caller, given: &Map<String, Value>) -> Result<String, Fau
 fn check_deployment(world: &World, given: &Map<String, Value>) -> Result<(), Fault> {
     let state = &world.load_balancing;
     let text = |name: &str| given.get(name).and_then(Value::as_str);
-    if let Some(flavor) = text("flavor_id") {
-        if state.flavors.get(flavor).is_none_or(|found| found["enabled"] != json!(true)) {
-            let text = format!("The selected flavor is not allowed in this deployment: {flavor}");
-            return Err(Fault::BadRequest(text));
-        }
+    if let Some(flavor) = text("flavor_id")
+        && state.flavors.get(flavor).is_none_or(|found| found["enabled"] != json!(true))
+    {
+        let text = format!("The selected flavor is not allowed in this deployment: {flavor}");
+        return Err(Fault::BadRequest(text));
     }
-    if let Some(zone) = text("availability_zone") {
-        if !state.availability_zones.contains_key(zone) {
-            return Err(Fault::validation("Invalid availability zone."));
-        }
+    if let Some(zone) = text("availability_zone")
+        && !state.availability_zones.contains_key(zone)
+    {
+        return Err(Fault::validation("Invalid availability zone."));
     }
     match text("provider") {
         Some(provider) if state.providers.iter().all(|(name, _)| name != provider) => {
@@ -148,7 +148,8 @@ fn delete(world: &mut World, caller: &Caller, request: &Request, id: &str) -> An
     owned(world, caller, id)?;
     let cascade = request.parameter("cascade").is_some_and(|text| text.eq_ignore_ascii_case("true"));
     let state = &world.load_balancing;
-    if !cascade && !(state.listeners_of(id).is_empty() && state.pools_of(id).is_empty()) {
+    let has_children = !state.listeners_of(id).is_empty() || !state.pools_of(id).is_empty();
+    if has_children && !cascade {
         let text = format!("Cannot delete Load Balancer {id} - it has children");
         return Err(Fault::validation(text).into());
     }

@@ -60,10 +60,10 @@ fn lock(world: &mut World, pool: &Pool) -> Result<(), Fault> {
 
 fn create_one(world: &mut World, caller: &Caller, request: &Request, pool: &Pool) -> Answer {
     let given = schema::read_body(request, Kind::Member, world.load_balancing.api_minor)?;
-    if let Some(subnet) = given.get("subnet_id").and_then(Value::as_str) {
-        if neutron::visible_subnet(world, caller, subnet).is_none() {
-            return Err(Fault::InvalidReference { kind: "Subnet", id: subnet.to_owned() }.into());
-        }
+    if let Some(subnet) = given.get("subnet_id").and_then(Value::as_str)
+        && neutron::visible_subnet(world, caller, subnet).is_none()
+    {
+        return Err(Fault::InvalidReference { kind: "Subnet", id: subnet.to_owned() }.into());
     }
     check_quota(world, &pool.entity.project_id, Kind::Member, 1)?;
     lock(world, pool)?;

@@ -16,12 +16,13 @@ mod schema;
 pub(crate) mod status;
 mod tree;
 mod validation;
+mod values;
 mod versions;
 pub(crate) mod views;
 mod vip;
 pub(crate) mod worker;
 
-use http::header::{ALLOW, HeaderName};
+use http::header::ALLOW;
 use http::{Method, StatusCode};
 use serde_json::json;
 
@@ -69,7 +70,7 @@ fn lbaas(world: &mut World, caller: &Caller, request: &Request, path: &[&str]) -
         ["pools", rest @ ..] => pools::answer(world, caller, request, rest),
         ["healthmonitors", rest @ ..] => health_monitors::answer(world, caller, request, rest),
         ["quotas", rest @ ..] => quotas::answer(world, caller, request, rest),
-        ["providers", ..] | ["flavors", ..] | ["flavorprofiles", ..] | ["availabilityzones", ..] => {
+        ["providers" | "flavors" | "flavorprofiles" | "availabilityzones", ..] => {
             deployment::answer(world, caller, request, path)
         }
         _ => Err(not_found()),
@@ -101,8 +102,7 @@ fn not_found() -> Reply {
 }
 
 fn method_not_allowed() -> Reply {
-    Reply::titled(StatusCode::METHOD_NOT_ALLOWED, "")
-        .with_header(HeaderName::from(ALLOW), "DELETE, GET, POST, PUT")
+    Reply::titled(StatusCode::METHOD_NOT_ALLOWED, "").with_header(ALLOW, "DELETE, GET, POST, PUT")
 }
 
 /// The shape of a request's path below a collection, with its method.

@@ -106,10 +106,10 @@ fn refresh_pool(state: &mut LoadBalancing, pool_id: &str) {
         failed if failed == statuses.len() => Operating::Error,
         _ => Operating::Degraded,
     };
-    if let Some(pool) = state.pools.get_mut(pool_id) {
-        if matches!(pool.entity.provisioning, Provisioning::Active | Provisioning::PendingUpdate) {
-            pool.entity.operating = if pool.entity.is_up() { status } else { Operating::Offline };
-        }
+    if let Some(pool) = state.pools.get_mut(pool_id)
+        && matches!(pool.entity.provisioning, Provisioning::Active | Provisioning::PendingUpdate)
+    {
+        pool.entity.operating = if pool.entity.is_up() { status } else { Operating::Offline };
     }
 }
 

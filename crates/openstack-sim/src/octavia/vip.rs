@@ -38,7 +38,7 @@ pub(crate) struct Allocated {
 pub(crate) fn plan(world: &World, caller: &Caller, given: &Map<String, Value>) -> Result<Plan, Fault> {
     let text = |name: &str| given.get(name).and_then(Value::as_str).map(str::to_owned);
     let mut plan = if let Some(port) = text("vip_port_id") {
-        from_port(world, caller, &port, text("vip_subnet_id"), text("vip_address"))?
+        from_port(world, caller, &port, text("vip_subnet_id").as_deref(), text("vip_address").as_deref())?
     } else if let Some(network) = text("vip_network_id") {
         from_network(world, caller, &network, text("vip_subnet_id"), text("vip_address"))?
     } else if let Some(subnet) = text("vip_subnet_id") {
@@ -74,8 +74,8 @@ fn from_port(
     world: &World,
     caller: &Caller,
     port_id: &str,
-    subnet_id: Option<String>,
-    address: Option<String>,
+    subnet_id: Option<&str>,
+    address: Option<&str>,
 ) -> Result<Plan, Fault> {
     let port = world
         .network
@@ -84,10 +84,9 @@ fn from_port(
         .filter(|port| caller.owns(&port.project_id))
         .ok_or_else(|| missing("Port", port_id))?;
     let fixed_ips = port.fixed_ips();
-    let chosen = fixed_ips.iter().find(|ip| {
-        subnet_id.as_ref().is_some_and(|subnet| *subnet == ip.subnet_id)
-            || address.as_ref().is_some_and(|address| *address == ip.ip_address)
-    });
+    let chosen = fixed_ips
+        .iter()
+        .find(|ip| subnet_id == Some(ip.subnet_id.as_str()) || address == Some(ip.ip_address.as_str()));
     let chosen = chosen.or(if fixed_ips.len() == 1 { fixed_ips.first() } else { None }).ok_or_else(|| {
         Fault::validation(
             "VIP port's subnet could not be determined. Please specify either a VIP subnet or address.",
@@ -201,7 +200,12 @@ pub(crate) fn allocate(
             (port_id, true)
         }
     };
-    let fixed_ips = world.network.ports.get(&port_id).map(|port| port.fixed_ips()).unwrap_or_default();
+    let fixed_ips = world
+        .network
+        .ports
+        .get(&port_id)
+        .map(super::super::world::network::Resource::fixed_ips)
+        .unwrap_or_default();
     let address_in = |subnet: &str| {
         fixed_ips.iter().find(|ip| ip.subnet_id == subnet).map(|ip| ip.ip_address.clone()).unwrap_or_default()
     };

@@ -116,7 +116,7 @@ fn finish(world: &mut World, operation: &Operation, outcome: Outcome) {
         OperationKind::LoadBalancerDelete => finish_delete(world, lb_id, outcome),
         OperationKind::LoadBalancerFailover => finish_failover(world, lb_id, outcome),
         OperationKind::ListenerCreate | OperationKind::ListenerUpdate => {
-            settle(world, Kind::Listener, target, outcome)
+            settle(world, Kind::Listener, target, outcome);
         }
         OperationKind::ListenerDelete => {
             if outcome == Outcome::Done {
@@ -153,10 +153,10 @@ fn finish(world: &mut World, operation: &Operation, outcome: Outcome) {
 /// A failed change of a child leaves the load balancer ACTIVE: only the child's status tells.
 fn unlock(world: &mut World, lb_id: &str) {
     let now = world.plain_time();
-    if let Some(lb) = world.load_balancing.load_balancers.get_mut(lb_id) {
-        if lb.entity.provisioning == Provisioning::PendingUpdate {
-            lb.entity.set_provisioning(Provisioning::Active, &now);
-        }
+    if let Some(lb) = world.load_balancing.load_balancers.get_mut(lb_id)
+        && lb.entity.provisioning == Provisioning::PendingUpdate
+    {
+        lb.entity.set_provisioning(Provisioning::Active, &now);
     }
 }
 

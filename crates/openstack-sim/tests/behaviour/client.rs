@@ -15,12 +15,8 @@ pub(crate) async fn send(
 ) -> Result<Response<Bytes>, ConnectionDropped> {
     let token = sim.token();
     let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
-    let request = Request::builder()
-        .method(method)
-        .uri(path)
-        .header("x-auth-token", token)
-        .body(body)
-        .expect("a request");
+    let request =
+        Request::builder().method(method).uri(path).header("x-auth-token", token).body(body).unwrap();
     sim.call(service, request).await
 }
 

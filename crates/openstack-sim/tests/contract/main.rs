@@ -1,6 +1,12 @@
 //! The simulator against recorded answers of the real services: every exchange is sent again, in file order, and the answer must
 //! have the same status, headers, keys, values and texts, with ids and addresses mapped as they appear.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test says what it expects by panicking, its helpers too"
+)]
+
 mod compare;
 mod names;
 mod replay;

@@ -235,12 +235,14 @@ impl Replay {
                 }
                 continue;
             }
-            match simulated {
-                Some(simulated) if name == "X-Subject-Token" => self.learn_token(&recorded, &simulated),
-                Some(simulated) if self.names.unify(&recorded, &simulated) => {}
-                simulated => {
-                    found.push(format!("header {name}: recorded {recorded}, simulated {simulated:?}"))
-                }
+            let Some(simulated) = simulated else {
+                found.push(format!("header {name}: recorded {recorded}, simulated none"));
+                continue;
+            };
+            if name == "X-Subject-Token" {
+                self.learn_token(&recorded, &simulated);
+            } else if !self.names.unify(&recorded, &simulated) {
+                found.push(format!("header {name}: recorded {recorded}, simulated {simulated}"));
             }
         }
     }
@@ -275,7 +277,7 @@ impl Replay {
 
 fn catalog_type(project: &str) -> &'static str {
     let service = Service::ALL.into_iter().find(|service| service.project_name() == project);
-    service.map(Service::catalog_type).expect("a simulated service")
+    service.map(Service::catalog_type).unwrap()
 }
 
 /// The recorder's client escapes what may not be in a path; the recording has it unescaped.

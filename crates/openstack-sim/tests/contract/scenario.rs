@@ -44,7 +44,7 @@ pub(crate) fn prepare(replay: &mut Replay, exchange: &str) {
     }
 }
 
-fn post(replay: &Replay, service: &str, path: &str, root: &str, body: Value) -> Value {
+fn post(replay: &Replay, service: &str, path: &str, root: &str, body: &Value) -> Value {
     let (status, answer) = replay.sim.user().post(service, path, &json!({root: body}));
     assert!(status < 300, "unrecorded POST {path} failed: {status} {answer}");
     answer[root].clone()
@@ -57,7 +57,7 @@ fn text(value: &Value) -> &str {
 fn load_balancer(replay: &Replay, body: &Value) -> Value {
     let mut body = body.clone();
     body["vip_subnet_id"] = json!(replay.sim.seed().subnet_id);
-    let lb = post(replay, "load-balancer", "/v2.0/lbaas/loadbalancers", "loadbalancer", body);
+    let lb = post(replay, "load-balancer", "/v2.0/lbaas/loadbalancers", "loadbalancer", &body);
     replay.sim.settle();
     lb
 }
@@ -117,10 +117,10 @@ fn prepare_variants(replay: &mut Replay, exchange: &str) {
     match exchange {
         "IPv6 subnet" => {
             delete_load_balancers(replay, "variants");
-            let network = post(replay, "network", "/v2.0/networks", "network", json!({"name": "dual"}));
+            let network = post(replay, "network", "/v2.0/networks", "network", &json!({"name": "dual"}));
             replay.names.bind("07951501-f76b-40c9-a67a-cb771dc5575b", text(&network["id"]));
             let body = json!({"name": "dual-v4", "network_id": network["id"], "ip_version": 4, "cidr": "198.18.4.0/24"});
-            let subnet = post(replay, "network", "/v2.0/subnets", "subnet", body);
+            let subnet = post(replay, "network", "/v2.0/subnets", "subnet", &body);
             replay.names.bind("45f54ba5-f59c-418c-93a2-520c378d9dc2", text(&subnet["id"]));
         }
         "port: create to be a VIP, two subnets" => delete_load_balancers(replay, "dual"),
@@ -185,6 +185,6 @@ fn prepare_compute(replay: &mut Replay, exchange: &str) {
         let sim = &replay.sim;
         let port = sim.ports().into_iter().find(|port| port["device_owner"] == "compute:nova").unwrap();
         let body = json!({"floating_network_id": sim.seed().public_network_id, "port_id": port["id"]});
-        post(replay, "network", "/v2.0/floatingips", "floatingip", body);
+        post(replay, "network", "/v2.0/floatingips", "floatingip", &body);
     }
 }

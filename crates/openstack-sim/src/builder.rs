@@ -1,0 +1,72 @@
+//! Choosing how a simulator begins.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::octavia;
+use crate::seed;
+use crate::sim::Sim;
+use crate::world::World;
+
+/// How a simulator begins.
+#[derive(Debug, Clone)]
+pub struct SimBuilder {
+    nodes: usize,
+    ipv6: bool,
+    token_lifetime: Duration,
+    octavia_api: u8,
+}
+
+impl Default for SimBuilder {
+    fn default() -> Self {
+        Self {
+            nodes: 3,
+            ipv6: false,
+            token_lifetime: Duration::from_secs(3600),
+            octavia_api: octavia::NEWEST_MINOR,
+        }
+    }
+}
+
+impl SimBuilder {
+    /// How many node servers there are from the beginning: `node-1`, `node-2`, ...; 3 by default.
+    #[must_use]
+    pub fn nodes(mut self, nodes: usize) -> Self {
+        self.nodes = nodes;
+        self
+    }
+
+    /// Whether the network `cluster` has an IPv6 subnet beside the IPv4 one; not by default.
+    #[must_use]
+    pub fn ipv6(mut self, ipv6: bool) -> Self {
+        self.ipv6 = ipv6;
+        self
+    }
+
+    /// How long tokens live; one hour by default.
+    #[must_use]
+    pub fn token_lifetime(mut self, lifetime: Duration) -> Self {
+        self.token_lifetime = lifetime;
+        self
+    }
+
+    /// The newest API version 2.x that Octavia knows; 2.30 by default.
+    #[must_use]
+    pub fn octavia_api(mut self, minor: u8) -> Self {
+        self.octavia_api = minor;
+        self
+    }
+
+    /// The simulator.
+    #[must_use]
+    pub fn build(self) -> Sim {
+        let mut world = World::new(Timestamp::now());
+        let seed = seed::plant(&mut world, self.ipv6, self.token_lifetime);
+        world.load_balancing.api_minor = self.octavia_api.min(octavia::NEWEST_MINOR);
+        for number in 1..=self.nodes {
+            seed::add_node(&mut world, &seed, &format!("node-{number}"));
+        }
+        Sim::with_world(world, seed)
+    }
+}

@@ -1,0 +1,168 @@
+//! What a test or an operator can turn: people, nodes, time, quotas, versions, health.
+
+use std::time::Duration;
+
+use crate::actor::Actor;
+use crate::seed::{self, Node};
+use crate::sim::Sim;
+use crate::world::World;
+use crate::world::operation::OperationKind;
+use crate::{nova, octavia};
+
+impl Sim {
+    /// A valid token of the user `demo` in the project `demo`.
+    #[must_use]
+    pub fn token(&self) -> String {
+        self.token_of(seed::USER)
+    }
+
+    /// A valid token of a seeded user (`admin`, `demo`, `plain`, `stranger`, `octavia`, ...) in its project; empty when
+    /// there is no such user.
+    #[must_use]
+    pub fn token_of(&self, user: &str) -> String {
+        self.write(|world| seed::token_of(world, user))
+    }
+
+    /// Revokes every token: the next request with one gets 401.
+    pub fn revoke_tokens(&self) {
+        self.write(|world| world.identity.tokens.values_mut().for_each(|token| token.revoked = true));
+    }
+
+    /// An administrator.
+    #[must_use]
+    pub fn admin(&self) -> Actor<'_> {
+        Actor::new(self, self.token_of("admin"))
+    }
+
+    /// The user `demo`, beside whoever else uses that account.
+    #[must_use]
+    pub fn user(&self) -> Actor<'_> {
+        Actor::new(self, self.token())
+    }
+
+    /// A user of another project with the same roles.
+    #[must_use]
+    pub fn stranger(&self) -> Actor<'_> {
+        Actor::new(self, self.token_of("stranger"))
+    }
+
+    /// Adds a node server.
+    pub fn add_node(&self, name: &str) -> Node {
+        let seed = self.seed().clone();
+        self.write(|world| seed::add_node(world, &seed, name))
+    }
+
+    /// Removes a node server with its ports. Answers whether there was one.
+    pub fn remove_node(&self, name: &str) -> bool {
+        let found = self.nodes().into_iter().find(|node| node.name == name);
+        found.is_some_and(|node| {
+            self.write(|world| nova::servers::remove(world, &node.server_id));
+            true
+        })
+    }
+
+    /// The node servers by name.
+    #[must_use]
+    pub fn nodes(&self) -> Vec<Node> {
+        self.read(|world| seed::nodes(world, self.seed()))
+    }
+
+    /// Sets the status of the server with this name, such as `ACTIVE`, `SHUTOFF` or `ERROR`.
+    pub fn set_server_status(&self, name: &str, status: &str) {
+        self.write(|world| {
+            let ids: Vec<String> = world
+                .compute
+                .servers
+                .values()
+                .filter(|one| one.name == name)
+                .map(|one| one.id.clone())
+                .collect();
+            for id in ids {
+                nova::servers::set_status(world, &id, status);
+            }
+        });
+    }
+
+    /// How long operations of a kind take from now on; zero means that they are finished when next looked at.
+    pub fn set_delay(&self, kind: OperationKind, delay: Duration) {
+        self.write(|world| world.load_balancing.delays.insert(kind, delay));
+    }
+
+    /// How long operations of every kind take from now on.
+    pub fn set_delays(&self, delay: Duration) {
+        for kind in OperationKind::ALL {
+            self.set_delay(kind, delay);
+        }
+    }
+
+    /// Finishes all unfinished work that no rule holds, whatever its delay.
+    pub fn settle(&self) {
+        self.write(World::hurry);
+        self.write(|_| ());
+    }
+
+    /// The newest API version 2.x that Octavia knows from now on; newer attributes are unknown to it.
+    pub fn set_octavia_api(&self, minor: u8) {
+        self.write(|world| world.load_balancing.api_minor = minor.min(octavia::NEWEST_MINOR));
+    }
+
+    /// Limits how many load balancers, listeners, pools, members or health monitors the project `demo` may have
+    /// (`load_balancer`, `listener`, `pool`, `member`, `health_monitor`); -1 for no limit.
+    pub fn set_octavia_quota(&self, resource: &str, limit: i64) {
+        let project = self.seed().project_id.clone();
+        self.write(|world| {
+            world.load_balancing.quotas.entry(project).or_default().insert(resource.to_owned(), limit);
+        });
+    }
+
+    /// Limits how many Neutron resources the project `demo` may have (`port`, `floatingip`, `security_group`, ...).
+    pub fn set_neutron_quota(&self, resource: &str, limit: i64) {
+        let project = self.seed().project_id.clone();
+        self.write(|world| {
+            world.network.quotas.entry(project).or_default().insert(resource.to_owned(), limit);
+        });
+    }
+
+    /// Makes Neutron lack an API extension, such as `extraroute-atomic`.
+    pub fn remove_extension(&self, alias: &str) {
+        self.write(|world| world.network.missing_extensions.insert(alias.to_owned()));
+    }
+
+    /// Adds a load balancer flavor.
+    pub fn add_octavia_flavor(&self, name: &str) -> String {
+        self.write(|world| {
+            let id = world.new_id();
+            let view = serde_json::json!({
+                "id": id, "name": name, "description": "", "enabled": true, "flavor_profile_id": null,
+            });
+            world.load_balancing.flavors.insert(id.clone(), view);
+            id
+        })
+    }
+
+    /// Adds a load balancer availability zone.
+    pub fn add_octavia_availability_zone(&self, name: &str) {
+        self.write(|world| {
+            let view = serde_json::json!({"name": name, "description": "", "enabled": true});
+            world.load_balancing.availability_zones.insert(name.to_owned(), view);
+        });
+    }
+
+    /// Adds a load balancer provider, such as `ovn`.
+    pub fn add_octavia_provider(&self, name: &str) {
+        self.write(|world| world.load_balancing.providers.push((name.to_owned(), String::new())));
+    }
+
+    /// Says whether a backend passes its health checks, where none are really made; all do by default.
+    pub fn set_backend_health(&self, address: &str, port: u16, healthy: bool) {
+        self.write(|world| {
+            let backend = (address.to_owned(), port);
+            if healthy {
+                world.load_balancing.unhealthy_backends.remove(&backend);
+            } else {
+                world.load_balancing.unhealthy_backends.insert(backend);
+            }
+            octavia::status::refresh_all(&mut world.load_balancing);
+        });
+    }
+}
