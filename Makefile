@@ -8,7 +8,7 @@ CARGO_DENY_VERSION := 0.20.2
 
 .PHONY: help
 help: ## List the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-10s %s\n", $$1, $$2}'
 
 .PHONY: setup
 setup: ## Install what a build needs: a C compiler for the TLS library
@@ -25,6 +25,11 @@ demo: setup ## Show the break and the cure on embedded OpenStack and Kubernetes 
 test: setup ## Run all tests, then the demo as an acceptance test
 	$(CARGO) test --locked --workspace --all-features
 	$(MAKE) --no-print-directory demo
+
+.PHONY: e2e
+e2e: setup ## Run the scenarios on real Kubernetes and OpenStack components (root, Go, Python 3; see e2e/README.md)
+	$(CARGO) build --locked --package openstack-ccm
+	$(CARGO) run --quiet --locked --package openstack-ccm-e2e -- run $(E2E_ARGS)
 
 .PHONY: check
 check: setup ## Formatting, lints, documentation, dependencies

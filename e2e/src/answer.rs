@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// Status code and body.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub(crate) struct Answer {
     /// What was asked, for messages.
     pub request: String,
     /// Status code of HTTP.
@@ -20,7 +20,7 @@ impl Answer {
     ///
     /// # Errors
     /// The connection broke, or the body is not JSON.
-    pub fn read(request: String, response: Response) -> Result<Self> {
+    pub(crate) fn read(request: String, response: Response) -> Result<Self> {
         let status = response.status().as_u16();
         let text = response.text().with_context(|| request.clone())?;
         let body = if text.trim().is_empty() {
@@ -35,7 +35,7 @@ impl Answer {
     ///
     /// # Errors
     /// Any other status, with the body.
-    pub fn success(self) -> Result<Value> {
+    pub(crate) fn success(self) -> Result<Value> {
         if !(200..300).contains(&self.status) {
             bail!("{}: {} {}", self.request, self.status, self.body);
         }

@@ -12,7 +12,7 @@ use crate::report::say;
 
 /// A minor version of Kubernetes that is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Minor {
+pub(crate) enum Minor {
     /// The field `ipMode` does not exist.
     V1_28,
     /// Alpha: the gate is off unless it is switched on.
@@ -23,7 +23,7 @@ pub enum Minor {
 
 impl Minor {
     /// Such as `1.36`.
-    pub fn text(self) -> &'static str {
+    pub(crate) fn text(self) -> &'static str {
         match self {
             Self::V1_28 => "1.28",
             Self::V1_29 => "1.29",
@@ -32,7 +32,7 @@ impl Minor {
     }
 
     /// A version of a kubelet of this minor.
-    pub fn kubelet_version(self) -> &'static str {
+    pub(crate) fn kubelet_version(self) -> &'static str {
         match self {
             Self::V1_28 => "v1.28.15",
             Self::V1_29 => "v1.29.15",
@@ -42,24 +42,24 @@ impl Minor {
 }
 
 /// Where sources of this package are.
-pub fn source(path: &str) -> PathBuf {
+pub(crate) fn source(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
 /// Where built and installed things are.
 #[derive(Clone)]
-pub struct Artifacts {
+pub(crate) struct Artifacts {
     cache: Cache,
 }
 
 impl Artifacts {
     /// The artifacts of this machine.
-    pub fn new(cache: Cache) -> Self {
+    pub(crate) fn new(cache: Cache) -> Self {
         Self { cache }
     }
 
     /// The cache they are in.
-    pub fn cache(&self) -> &Cache {
+    pub(crate) fn cache(&self) -> &Cache {
         &self.cache
     }
 
@@ -67,7 +67,7 @@ impl Artifacts {
     ///
     /// # Errors
     /// It cannot be built.
-    pub fn etcd(&self) -> Result<PathBuf> {
+    pub(crate) fn etcd(&self) -> Result<PathBuf> {
         self.go("etcd", &source("tools/etcd"), &[], "-s -w", &[("etcd", "go.etcd.io/etcd/server/v3")])
             .map(|folder| folder.join("etcd"))
     }
@@ -76,7 +76,7 @@ impl Artifacts {
     ///
     /// # Errors
     /// It cannot be built.
-    pub fn kubernetes(&self, minor: Minor, program: &str) -> Result<PathBuf> {
+    pub(crate) fn kubernetes(&self, minor: Minor, program: &str) -> Result<PathBuf> {
         let module = source(&format!("tools/kubernetes-{}", minor.text()));
         // 1.30 and older have the SDKs of clouds in their tree.
         let tags: &[&str] = if minor == Minor::V1_36 { &[] } else { &["-tags", "providerless"] };
@@ -127,7 +127,7 @@ impl Artifacts {
     ///
     /// # Errors
     /// It cannot be installed.
-    pub fn openstack(&self) -> Result<PathBuf> {
+    pub(crate) fn openstack(&self) -> Result<PathBuf> {
         let python = run(Command::new("python3").arg("--version"))?;
         let key = Key::of(&[&python])
             .file(&source("octavia/requirements.txt"))?
@@ -153,7 +153,7 @@ impl Artifacts {
     ///
     /// # Errors
     /// They cannot be installed.
-    pub fn drivers(&self) -> Result<PathBuf> {
+    pub(crate) fn drivers(&self) -> Result<PathBuf> {
         let environment = self.openstack()?;
         let key =
             Key::of(&[]).file(&source("octavia/pyproject.toml"))?.file(&source("octavia/local_amphora"))?;

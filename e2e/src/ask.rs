@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 /// What happened to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub(crate) enum Outcome {
     /// A status line and a body came back.
     Answered {
         /// Status code of HTTP.
@@ -39,7 +39,7 @@ pub enum Outcome {
 
 impl Outcome {
     /// The client's address as the ingress saw it, if the ingress answered.
-    pub fn client(&self) -> Option<&str> {
+    pub(crate) fn client(&self) -> Option<&str> {
         match self {
             Self::Answered { status: 200, body } => {
                 body.split_whitespace().find_map(|word| word.strip_prefix("client="))
@@ -51,7 +51,7 @@ impl Outcome {
     }
 
     /// The pod that answered.
-    pub fn pod(&self) -> Option<&str> {
+    pub(crate) fn pod(&self) -> Option<&str> {
         match self {
             Self::Answered { body, .. } => body.split_whitespace().find_map(|word| word.strip_prefix("pod=")),
             Self::Refused | Self::Closed | Self::TimedOut | Self::Unreachable(_) => None,
@@ -75,7 +75,7 @@ impl fmt::Display for Outcome {
 ///
 /// # Errors
 /// The request could not even be started.
-pub fn from_namespace(namespace: &str, host: &str, port: u16) -> Result<Outcome> {
+pub(crate) fn from_namespace(namespace: &str, host: &str, port: u16) -> Result<Outcome> {
     let this = std::env::current_exe()?;
     let text = run(in_namespace(namespace, this).args(["ask", host, &port.to_string()]))?;
     let value: Value =
@@ -95,7 +95,7 @@ pub fn from_namespace(namespace: &str, host: &str, port: u16) -> Result<Outcome>
 }
 
 /// The other end of [`from_namespace`]: asks, and describes the outcome as JSON.
-pub fn account(host: &str, port: u16) -> Value {
+pub(crate) fn account(host: &str, port: u16) -> Value {
     match ask(host, port) {
         Outcome::Answered { status, body } => json!({"outcome": "answered", "status": status, "body": body}),
         Outcome::Refused => json!({"outcome": "refused"}),
@@ -106,7 +106,7 @@ pub fn account(host: &str, port: u16) -> Value {
 }
 
 /// Asks from where this process is.
-pub fn ask(host: &str, port: u16) -> Outcome {
+pub(crate) fn ask(host: &str, port: u16) -> Outcome {
     let address = match (host, port).to_socket_addrs().map(|mut addresses| addresses.next()) {
         Ok(Some(address)) => address,
         Ok(None) => return Outcome::Unreachable("the name has no address".into()),

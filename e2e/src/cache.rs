@@ -7,7 +7,7 @@ use ring::digest::{Context, SHA256};
 
 /// The folder of all entries.
 #[derive(Clone)]
-pub struct Cache {
+pub(crate) struct Cache {
     root: PathBuf,
 }
 
@@ -16,7 +16,7 @@ impl Cache {
     ///
     /// # Errors
     /// There is no home folder, or it cannot be written.
-    pub fn of_user() -> Result<Self> {
+    pub(crate) fn of_user() -> Result<Self> {
         let base = match std::env::var_os("XDG_CACHE_HOME") {
             Some(folder) => PathBuf::from(folder),
             None => PathBuf::from(std::env::var_os("HOME").context("HOME is not set")?).join(".cache"),
@@ -27,7 +27,7 @@ impl Cache {
     }
 
     /// The folder of an entry, which may not exist yet.
-    pub fn path(&self, name: &str, key: &Key) -> PathBuf {
+    pub(crate) fn path(&self, name: &str, key: &Key) -> PathBuf {
         self.root.join(format!("{name}-{}", key.text()))
     }
 
@@ -38,7 +38,12 @@ impl Cache {
     ///
     /// # Errors
     /// The build failed.
-    pub fn entry(&self, name: &str, key: &Key, build: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
+    pub(crate) fn entry(
+        &self,
+        name: &str,
+        key: &Key,
+        build: impl FnOnce(&Path) -> Result<()>,
+    ) -> Result<PathBuf> {
         let folder = self.path(name, key);
         if self.has(name, key) {
             return Ok(folder);
@@ -53,7 +58,7 @@ impl Cache {
     }
 
     /// Whether the entry is there and complete.
-    pub fn has(&self, name: &str, key: &Key) -> bool {
+    pub(crate) fn has(&self, name: &str, key: &Key) -> bool {
         complete(&self.path(name, key)).exists()
     }
 }
@@ -63,17 +68,17 @@ fn complete(folder: &Path) -> PathBuf {
 }
 
 /// A path beside an entry: names of entries hold dots, so this is no extension.
-pub fn beside(folder: &Path, suffix: &str) -> PathBuf {
+pub(crate) fn beside(folder: &Path, suffix: &str) -> PathBuf {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     folder.with_file_name(format!("{name}.{suffix}"))
 }
 
 /// What an entry is made from.
-pub struct Key(Context);
+pub(crate) struct Key(Context);
 
 impl Key {
     /// A key for this much text.
-    pub fn of(texts: &[&str]) -> Self {
+    pub(crate) fn of(texts: &[&str]) -> Self {
         texts.iter().fold(Self(Context::new(&SHA256)), |key, text| key.text_part(text))
     }
 
@@ -87,7 +92,7 @@ impl Key {
     ///
     /// # Errors
     /// A file cannot be read.
-    pub fn file(mut self, path: &Path) -> Result<Self> {
+    pub(crate) fn file(mut self, path: &Path) -> Result<Self> {
         if path.is_dir() {
             let mut names: Vec<PathBuf> =
                 std::fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;

@@ -14,13 +14,17 @@ use crate::process::Daemon;
 use crate::wait::until;
 
 /// The name of the cluster, part of the name of every cloud object.
-pub const CLUSTER_NAME: &str = "e2e";
+pub(crate) const CLUSTER_NAME: &str = "e2e";
 /// Where it answers about its health and metrics.
 const PORT: u16 = 10258;
 
+/// Like `-v 4`, and each request to the API server with its status, which shows a missing right.
+const LOG_FILTER: &str =
+    "debug,hyper=info,hyper_util=info,rustls=info,reqwest=info,h2=info,tower=info,kube_client=debug";
+
 /// What is needed to start it, again and again.
 #[derive(Clone, Debug)]
-pub struct Launch {
+pub(crate) struct Launch {
     program: PathBuf,
     kubeconfig: PathBuf,
     cloud_config: PathBuf,
@@ -34,7 +38,7 @@ impl Launch {
     ///
     /// # Errors
     /// The server refuses, or a file cannot be written.
-    pub fn prepare(plane: &ControlPlane, networks: &Networks, program: &Path) -> Result<Self> {
+    pub(crate) fn prepare(plane: &ControlPlane, networks: &Networks, program: &Path) -> Result<Self> {
         let token = controller_token(&plane.api)?;
         let kubeconfig = plane.pki.kubeconfig("controller", &format!("token: {token}"))?;
         let cloud_config = plane.folder().join("cloud.conf");
@@ -47,7 +51,7 @@ impl Launch {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn load_balancer_settings(&mut self, networks: &Networks, lines: &str) -> Result<()> {
+    pub(crate) fn load_balancer_settings(&mut self, networks: &Networks, lines: &str) -> Result<()> {
         Ok(std::fs::write(&self.cloud_config, configuration(networks, lines))?)
     }
 
@@ -55,7 +59,7 @@ impl Launch {
     ///
     /// # Errors
     /// It ended or does not become ready.
-    pub fn start(&self) -> Result<Controller> {
+    pub(crate) fn start(&self) -> Result<Controller> {
         let mut controller = Controller { daemon: self.spawn()? };
         until("openstack-ccm is ready", Duration::from_secs(60), || {
             controller.daemon.check()?;
@@ -70,7 +74,7 @@ impl Launch {
     ///
     /// # Errors
     /// The program does not exist.
-    pub fn start_at_once(&self) -> Result<Controller> {
+    pub(crate) fn start_at_once(&self) -> Result<Controller> {
         Ok(Controller { daemon: self.spawn()? })
     }
 
@@ -79,19 +83,19 @@ impl Launch {
         command.arg(format!("--kubeconfig={}", self.kubeconfig.display()));
         command.arg(format!("--cloud-config={}", self.cloud_config.display()));
         command.arg(format!("--cluster-name={CLUSTER_NAME}"));
-        command.args(["--controllers=service", "--bind-address=127.0.0.1", "--leader-elect=true", "--v=4"]);
-        command.args(&self.flags).env("RUST_BACKTRACE", "1");
+        command.args(["--controllers=service", "--bind-address=127.0.0.1", "--v=4"]);
+        command.args(&self.flags).env("RUST_BACKTRACE", "1").env("RUST_LOG", LOG_FILTER);
         Daemon::start("openstack-ccm", &self.folder, &mut command)
     }
 
     /// The log of all controllers started with this.
-    pub fn log(&self) -> PathBuf {
+    pub(crate) fn log(&self) -> PathBuf {
         self.folder.join("openstack-ccm.log")
     }
 }
 
 /// A running controller.
-pub struct Controller {
+pub(crate) struct Controller {
     daemon: Daemon,
 }
 
@@ -109,13 +113,13 @@ impl Controller {
     ///
     /// # Errors
     /// The endpoint does not answer.
-    pub fn metrics(&self, name: &str) -> Result<Vec<String>> {
+    pub(crate) fn metrics(&self, name: &str) -> Result<Vec<String>> {
         let (_, text) = self.ask("/metrics")?;
         Ok(text.lines().filter(|line| line.starts_with(name)).map(str::to_owned).collect())
     }
 
     /// Whether it has not ended.
-    pub fn runs(&mut self) -> bool {
+    pub(crate) fn runs(&mut self) -> bool {
         self.daemon.check().is_ok()
     }
 
@@ -123,7 +127,7 @@ impl Controller {
     ///
     /// # Errors
     /// It cannot be waited for.
-    pub fn stop(self) -> Result<()> {
+    pub(crate) fn stop(self) -> Result<()> {
         self.daemon.stop()
     }
 
@@ -131,7 +135,7 @@ impl Controller {
     ///
     /// # Errors
     /// It cannot be waited for.
-    pub fn kill(self) -> Result<()> {
+    pub(crate) fn kill(self) -> Result<()> {
         self.daemon.kill()
     }
 }
@@ -148,7 +152,7 @@ fn configuration(networks: &Networks, lines: &str) -> String {
 ///
 /// # Errors
 /// It is not there.
-pub fn program() -> Result<PathBuf> {
+pub(crate) fn program() -> Result<PathBuf> {
     let this = std::env::current_exe()?;
     let program = this.parent().context("no folder of programs")?.join("openstack-ccm");
     ensure!(program.exists(), "{} is not built", program.display());

@@ -28,7 +28,7 @@ const CLOUD_OBJECTS: [(&str, &str, &str); 6] = [
 ];
 
 /// Writes rules, objects and logs into a folder, prints the lines that matter, and returns the folder's path.
-pub fn keep(stage: &Stage, folder: &Path) -> String {
+pub(crate) fn keep(stage: &Stage, folder: &Path) -> String {
     let path = folder.display().to_string();
     if let Err(error) = std::fs::create_dir_all(folder) {
         return format!("none, {path} cannot be made: {error}");

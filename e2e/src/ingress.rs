@@ -11,7 +11,7 @@ use crate::wait::until;
 use crate::world::in_namespace;
 
 /// The ingress pods of all nodes.
-pub struct IngressPods {
+pub(crate) struct IngressPods {
     pods: Vec<(NodePlace, PathBuf, Daemon)>,
 }
 
@@ -20,7 +20,7 @@ impl IngressPods {
     ///
     /// # Errors
     /// nginx cannot be started.
-    pub fn start(folder: &Path) -> Result<Self> {
+    pub(crate) fn start(folder: &Path) -> Result<Self> {
         let mut pods = Vec::new();
         for place in NODES {
             let own = folder.join(place.ingress());
@@ -47,12 +47,12 @@ impl IngressPods {
     }
 
     /// How many connections came without a PROXY header so far, over all pods.
-    pub fn broken_headers(&self) -> usize {
+    pub(crate) fn broken_headers(&self) -> usize {
         self.pods.iter().map(|(_, folder, _)| broken_lines(folder).len()).sum()
     }
 
     /// The last line about a missing header.
-    pub fn last_broken_header(&self) -> Option<String> {
+    pub(crate) fn last_broken_header(&self) -> Option<String> {
         self.pods.iter().filter_map(|(_, folder, _)| broken_lines(folder).pop()).max()
     }
 }

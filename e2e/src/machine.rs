@@ -25,7 +25,7 @@ const PACKAGED: [(&str, &str); 12] = [
 ];
 
 /// Why this machine cannot run the worlds; nothing if it can.
-pub fn obstacle() -> Option<String> {
+pub(crate) fn obstacle() -> Option<String> {
     if !cfg!(target_os = "linux") {
         return Some("this is not Linux".into());
     }
@@ -65,7 +65,7 @@ fn missing_packages() -> Vec<&'static str> {
 ///
 /// # Errors
 /// A package cannot be installed.
-pub fn install_packages() -> Result<()> {
+pub(crate) fn install_packages() -> Result<()> {
     let missing = missing_packages();
     if missing.is_empty() {
         return Ok(());

@@ -17,6 +17,7 @@ mod process;
 mod report;
 mod scenario;
 mod stage;
+mod stream;
 mod wait;
 mod world;
 
@@ -68,6 +69,22 @@ enum Command {
         /// TCP port.
         port: u16,
     },
+    /// Send requests until a file appears, then write down what became of them.
+    #[command(hide = true)]
+    Stream {
+        /// Name or address.
+        host: String,
+        /// The file for the count.
+        tally: PathBuf,
+        /// The file that ends it.
+        stop: PathBuf,
+    },
+    /// Serve requests with and without the PROXY header.
+    #[command(hide = true)]
+    TolerantBackend {
+        /// TCP port.
+        port: u16,
+    },
 }
 
 fn main() -> ExitCode {
@@ -78,6 +95,8 @@ fn main() -> ExitCode {
             say(&ask::account(&host, port).to_string());
             Ok(true)
         }
+        Command::Stream { host, tally, stop } => stream::run(&host, &tally, &stop).map(|()| true),
+        Command::TolerantBackend { port } => stream::tolerant_backend(port).map(|()| true),
     };
     match result {
         Ok(true) => ExitCode::SUCCESS,

@@ -19,58 +19,58 @@ use crate::process::{run, run_line};
 /// The namespace that holds the bridges.
 const FABRIC: &str = "fabric";
 /// Where nodes reach the API server.
-pub const API_SERVER: &str = "10.0.0.1";
+pub(crate) const API_SERVER: &str = "10.0.0.1";
 /// A client in the network `public`.
-pub const OUTSIDE: &str = "outside";
+pub(crate) const OUTSIDE: &str = "outside";
 /// Its address.
-pub const OUTSIDE_ADDRESS: &str = "198.19.0.5";
+pub(crate) const OUTSIDE_ADDRESS: &str = "198.19.0.5";
 /// A client in the cluster's Neutron network that is no node.
-pub const NEIGHBOUR: &str = "neighbour";
+pub(crate) const NEIGHBOUR: &str = "neighbour";
 /// Its address.
-pub const NEIGHBOUR_ADDRESS: &str = "198.18.0.30";
+pub(crate) const NEIGHBOUR_ADDRESS: &str = "198.18.0.30";
 
 /// A machine of the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NodePlace(pub u8);
+pub(crate) struct NodePlace(pub u8);
 
 /// Nodes that exist as machines. The third one joins clusters only in scenarios about nodes.
-pub const NODES: [NodePlace; 3] = [NodePlace(1), NodePlace(2), NodePlace(3)];
+pub(crate) const NODES: [NodePlace; 3] = [NodePlace(1), NodePlace(2), NodePlace(3)];
 
 impl NodePlace {
     /// Its name, which is also that of its namespace.
-    pub fn name(self) -> String {
+    pub(crate) fn name(self) -> String {
         format!("node{}", self.0)
     }
 
     /// Its address in the Neutron network.
-    pub fn address(self) -> String {
+    pub(crate) fn address(self) -> String {
         format!("198.18.0.1{}", self.0)
     }
 
     /// The range of its pods.
-    pub fn pod_range(self) -> String {
+    pub(crate) fn pod_range(self) -> String {
         format!("10.244.{}.0/24", self.0)
     }
 
     /// The namespace of its pod that asks.
-    pub fn client(self) -> String {
+    pub(crate) fn client(self) -> String {
         format!("n{}-client", self.0)
     }
 
     /// The namespace of its ingress pod.
-    pub fn ingress(self) -> String {
+    pub(crate) fn ingress(self) -> String {
         format!("n{}-ingress", self.0)
     }
 
     /// The address of its ingress pod.
-    pub fn ingress_address(self) -> String {
+    pub(crate) fn ingress_address(self) -> String {
         format!("10.244.{}.3", self.0)
     }
 }
 
 /// The Neutron networks of the cloud.
 #[derive(Clone, Debug)]
-pub struct Networks {
+pub(crate) struct Networks {
     /// The network `cluster`.
     pub cluster: String,
     /// The network `public`.
@@ -84,7 +84,7 @@ impl Networks {
     ///
     /// # Errors
     /// Neutron cannot be asked, or they are not there.
-    pub fn find(cloud: &OpenStack) -> Result<Self> {
+    pub(crate) fn find(cloud: &OpenStack) -> Result<Self> {
         let network = |name: &str| {
             let list = cloud.list("network", &format!("/v2.0/networks?name={name}"), "networks")?;
             id_of(list.first()).with_context(|| format!("there is no network {name}"))
@@ -106,7 +106,7 @@ fn id_of(object: Option<&Value>) -> Option<String> {
 ///
 /// # Errors
 /// Neutron refuses a port, or a command fails.
-pub fn build(cloud: &OpenStack, networks: &Networks) -> Result<()> {
+pub(crate) fn build(cloud: &OpenStack, networks: &Networks) -> Result<()> {
     run_line("ip link add management type bridge")?;
     run_line(&format!("ip addr add {API_SERVER}/24 dev management"))?;
     run_line("ip link set management up")?;

@@ -13,7 +13,7 @@ const GRACE: Duration = Duration::from_secs(20);
 
 /// A daemon is not there any more: waiting for it is in vain.
 #[derive(Debug)]
-pub struct Ended(String);
+pub(crate) struct Ended(String);
 
 impl std::fmt::Display for Ended {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -24,7 +24,7 @@ impl std::fmt::Display for Ended {
 impl std::error::Error for Ended {}
 
 /// A running program. It is killed when it goes out of scope.
-pub struct Daemon {
+pub(crate) struct Daemon {
     name: String,
     child: Child,
     log: PathBuf,
@@ -35,7 +35,7 @@ impl Daemon {
     ///
     /// # Errors
     /// The program does not exist, or the log cannot be written.
-    pub fn start(name: &str, logs: &Path, command: &mut Command) -> Result<Self> {
+    pub(crate) fn start(name: &str, logs: &Path, command: &mut Command) -> Result<Self> {
         let log = logs.join(format!("{name}.log"));
         let file = append(&log)?;
         let child = command
@@ -47,16 +47,11 @@ impl Daemon {
         Ok(Self { name: name.to_owned(), child, log })
     }
 
-    /// The file that holds its output.
-    pub fn log(&self) -> &Path {
-        &self.log
-    }
-
     /// Fails, with the end of its log, when the process has ended.
     ///
     /// # Errors
     /// The process has ended.
-    pub fn check(&mut self) -> Result<()> {
+    pub(crate) fn check(&mut self) -> Result<()> {
         if let Some(status) = self.child.try_wait()? {
             return Err(Ended(format!("{} ended ({status}): {}", self.name, last_lines(&self.log, 5))).into());
         }
@@ -67,7 +62,7 @@ impl Daemon {
     ///
     /// # Errors
     /// The process cannot be waited for.
-    pub fn stop(mut self) -> Result<()> {
+    pub(crate) fn stop(mut self) -> Result<()> {
         if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
             // It may have ended by itself.
             kill_process(pid, Signal::TERM).ok();
@@ -83,7 +78,7 @@ impl Daemon {
     ///
     /// # Errors
     /// The process cannot be waited for.
-    pub fn kill(mut self) -> Result<()> {
+    pub(crate) fn kill(mut self) -> Result<()> {
         self.child.kill()?;
         self.child.wait()?;
         Ok(())
@@ -110,7 +105,7 @@ fn append(path: &Path) -> Result<File> {
 ///
 /// # Errors
 /// It cannot be started, or it failed: with what it wrote to its error output.
-pub fn run(command: &mut Command) -> Result<String> {
+pub(crate) fn run(command: &mut Command) -> Result<String> {
     let output =
         command.stdin(Stdio::null()).output().with_context(|| format!("{command:?} cannot be started"))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -124,7 +119,7 @@ pub fn run(command: &mut Command) -> Result<String> {
 ///
 /// # Errors
 /// As for [`run`].
-pub fn run_line(line: &str) -> Result<String> {
+pub(crate) fn run_line(line: &str) -> Result<String> {
     let mut words = line.split_whitespace();
     let program = words.next().context("an empty command line")?;
     run(Command::new(program).args(words))
@@ -134,7 +129,7 @@ pub fn run_line(line: &str) -> Result<String> {
 ///
 /// # Errors
 /// It failed: with the last lines of the file.
-pub fn run_logged(log: &Path, command: &mut Command) -> Result<()> {
+pub(crate) fn run_logged(log: &Path, command: &mut Command) -> Result<()> {
     let file = append(log)?;
     let status = command
         .stdin(Stdio::null())
@@ -149,7 +144,7 @@ pub fn run_logged(log: &Path, command: &mut Command) -> Result<()> {
 }
 
 /// The last lines of a text file; empty if there is none.
-pub fn last_lines(path: &Path, count: usize) -> String {
+pub(crate) fn last_lines(path: &Path, count: usize) -> String {
     let text = std::fs::read(path).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     let lines: Vec<&str> = text.lines().collect();

@@ -7,14 +7,14 @@ use std::time::Duration;
 use anyhow::Result;
 
 /// Prints a line at once.
-pub fn say(line: &str) {
+pub(crate) fn say(line: &str) {
     // A closed pipe is no reason to stop a run.
     writeln!(std::io::stdout(), "{line}").ok();
 }
 
 /// One thing that was looked at: what was expected and what was seen.
 #[derive(Clone, Debug)]
-pub struct Finding {
+pub(crate) struct Finding {
     /// Which scenario.
     pub scenario: String,
     /// Under which circumstances.
@@ -29,13 +29,13 @@ pub struct Finding {
 
 /// All findings of a run.
 #[derive(Default)]
-pub struct Report {
+pub(crate) struct Report {
     findings: Vec<Finding>,
 }
 
 impl Report {
     /// Adds a finding and prints it.
-    pub fn add(&mut self, finding: Finding) {
+    pub(crate) fn add(&mut self, finding: Finding) {
         let verdict = if finding.passed { "ok  " } else { "FAIL" };
         let seconds = finding.took.as_secs_f32();
         say(&format!(
@@ -46,12 +46,12 @@ impl Report {
     }
 
     /// Whether something was looked at and all of it was as expected.
-    pub fn passed(&self) -> bool {
+    pub(crate) fn passed(&self) -> bool {
         !self.findings.is_empty() && self.findings.iter().all(|finding| finding.passed)
     }
 
     /// The table of all findings, as Markdown.
-    pub fn table(&self) -> String {
+    pub(crate) fn table(&self) -> String {
         let mut table =
             "| Result | Scenario | Case | Seen | Seconds |\n| --- | --- | --- | --- | ---: |".to_owned();
         for finding in &self.findings {
@@ -68,7 +68,7 @@ impl Report {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn write(&self, path: &Path, took: Duration) -> Result<()> {
+    pub(crate) fn write(&self, path: &Path, took: Duration) -> Result<()> {
         let text =
             format!("# End-to-end report\n\n{}\n\nThe whole run took {} s.\n", self.table(), took.as_secs());
         Ok(std::fs::write(path, text)?)

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::artifacts::{Artifacts, Minor};
+use crate::artifacts::Artifacts;
 use crate::controller::{Controller, Launch};
 use crate::ingress::IngressPods;
 use crate::kubernetes::api::Kubernetes;
@@ -19,7 +19,7 @@ use crate::report::{Finding, Report};
 use crate::{evidence, world};
 
 /// The cloud of a run.
-pub struct Cloud {
+pub(crate) struct Cloud {
     /// Its files.
     pub folders: Folders,
     /// Its processes.
@@ -33,7 +33,7 @@ pub struct Cloud {
 }
 
 /// A cluster on the machines of the cloud.
-pub struct Cluster {
+pub(crate) struct Cluster {
     /// etcd and API server.
     pub plane: ControlPlane,
     /// The service proxies, by node.
@@ -45,7 +45,7 @@ pub struct Cluster {
 }
 
 /// Everything of a run.
-pub struct Stage {
+pub(crate) struct Stage {
     /// Programs.
     pub artifacts: Artifacts,
     /// The cloud.
@@ -67,7 +67,7 @@ impl Stage {
     ///
     /// # Errors
     /// A part cannot be started.
-    pub fn build(folder: &Path, artifacts: Artifacts, program: PathBuf) -> Result<Self> {
+    pub(crate) fn build(folder: &Path, artifacts: Artifacts, program: PathBuf) -> Result<Self> {
         let folders = Folders {
             state: folder.join("openstack"),
             environment: artifacts.openstack()?,
@@ -99,7 +99,7 @@ impl Stage {
     ///
     /// # Errors
     /// A part cannot be started.
-    pub fn start_cluster(&mut self, name: &str, kind: ServerKind, mode: Mode) -> Result<()> {
+    pub(crate) fn start_cluster(&mut self, name: &str, kind: ServerKind, mode: Mode) -> Result<()> {
         self.end_cluster()?;
         let folder = self.folder.join(name.replace(' ', "-"));
         let plane = ControlPlane::start(&folder, &self.artifacts, kind)?;
@@ -115,7 +115,7 @@ impl Stage {
     ///
     /// # Errors
     /// A part cannot be started.
-    pub fn join(&mut self, place: NodePlace, kind: ServerKind, mode: Mode) -> Result<()> {
+    pub(crate) fn join(&mut self, place: NodePlace, kind: ServerKind, mode: Mode) -> Result<()> {
         let artifacts = self.artifacts.clone();
         let cluster = self.cluster()?;
         add_node(&cluster.plane.api, place, kind.minor)?;
@@ -128,7 +128,7 @@ impl Stage {
     ///
     /// # Errors
     /// It cannot be ended.
-    pub fn end_proxy(&mut self, place: NodePlace) -> Result<()> {
+    pub(crate) fn end_proxy(&mut self, place: NodePlace) -> Result<()> {
         let proxies = &mut self.cluster()?.proxies;
         if let Some(index) = proxies.iter().position(|(known, _)| *known == place) {
             proxies.remove(index).1.stop()?;
@@ -140,7 +140,7 @@ impl Stage {
     ///
     /// # Errors
     /// One cannot be ended or started.
-    pub fn replace_proxies(&mut self, kind: ServerKind, mode: Mode) -> Result<()> {
+    pub(crate) fn replace_proxies(&mut self, kind: ServerKind, mode: Mode) -> Result<()> {
         let places: Vec<NodePlace> = self.cluster()?.proxies.iter().map(|(place, _)| *place).collect();
         for place in places {
             self.end_proxy(place)?;
@@ -154,7 +154,7 @@ impl Stage {
     ///
     /// # Errors
     /// A process cannot be ended.
-    pub fn end_cluster(&mut self) -> Result<()> {
+    pub(crate) fn end_cluster(&mut self) -> Result<()> {
         let Some(cluster) = self.cluster.take() else { return Ok(()) };
         if let Some(controller) = cluster.controller {
             controller.stop()?;
@@ -169,7 +169,7 @@ impl Stage {
     ///
     /// # Errors
     /// None was started.
-    pub fn cluster(&mut self) -> Result<&mut Cluster> {
+    pub(crate) fn cluster(&mut self) -> Result<&mut Cluster> {
         self.cluster.as_mut().context("no cluster runs")
     }
 
@@ -177,7 +177,7 @@ impl Stage {
     ///
     /// # Errors
     /// No cluster was started.
-    pub fn api(&self) -> Result<Kubernetes> {
+    pub(crate) fn api(&self) -> Result<Kubernetes> {
         Ok(self.cluster.as_ref().context("no cluster runs")?.plane.api.clone())
     }
 
@@ -185,7 +185,7 @@ impl Stage {
     ///
     /// # Errors
     /// It does not become ready.
-    pub fn start_controller(&mut self) -> Result<()> {
+    pub(crate) fn start_controller(&mut self) -> Result<()> {
         let cluster = self.cluster()?;
         if cluster.controller.as_mut().is_some_and(|controller| !controller.runs()) {
             cluster.controller = None;
@@ -200,12 +200,12 @@ impl Stage {
     ///
     /// # Errors
     /// It cannot be ended.
-    pub fn stop_controller(&mut self) -> Result<()> {
+    pub(crate) fn stop_controller(&mut self) -> Result<()> {
         self.cluster()?.controller.take().map_or(Ok(()), Controller::stop)
     }
 
     /// Looks at one case of a scenario, and records what was seen. A failure leaves evidence and does not end the run.
-    pub fn check(
+    pub(crate) fn check(
         &mut self,
         scenario: &str,
         case: &str,
@@ -227,14 +227,6 @@ impl Stage {
             took: began.elapsed(),
         });
         passed
-    }
-
-    /// The kubelet version that fits the present server.
-    ///
-    /// # Errors
-    /// No cluster was started.
-    pub fn minor(&self) -> Result<Minor> {
-        Ok(self.cluster.as_ref().context("no cluster runs")?.plane.kind.minor)
     }
 }
 

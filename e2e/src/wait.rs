@@ -13,7 +13,7 @@ const INTERVAL: Duration = Duration::from_millis(100);
 ///
 /// # Errors
 /// It did not work in time, with the failure of the last attempt; or a daemon has ended.
-pub fn until<T>(what: &str, patience: Duration, mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
+pub(crate) fn until<T>(what: &str, patience: Duration, mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
     let deadline = Instant::now() + patience;
     loop {
         match attempt() {
@@ -31,6 +31,6 @@ pub fn until<T>(what: &str, patience: Duration, mut attempt: impl FnMut() -> Res
 ///
 /// # Errors
 /// As for [`until`].
-pub fn soon<T>(what: &str, attempt: impl FnMut() -> Result<T>) -> Result<T> {
+pub(crate) fn soon<T>(what: &str, attempt: impl FnMut() -> Result<T>) -> Result<T> {
     until(what, Duration::from_secs(90), attempt)
 }

@@ -24,7 +24,7 @@ exit $?
 ///
 /// # Errors
 /// The world cannot be made.
-pub fn run_inside(program: &Path, arguments: &[&str]) -> Result<i32> {
+pub(crate) fn run_inside(program: &Path, arguments: &[&str]) -> Result<i32> {
     let status = Command::new("setpriv")
         .args(["--pdeathsig", "KILL", "unshare", "--net", "--mount", "--pid", "--fork", "--kill-child"])
         .args(["--mount-proc", "bash", "-c", FIRST_PROCESS, "world"])
@@ -36,7 +36,7 @@ pub fn run_inside(program: &Path, arguments: &[&str]) -> Result<i32> {
 }
 
 /// A command in a network namespace of this world.
-pub fn in_namespace(namespace: &str, program: impl AsRef<std::ffi::OsStr>) -> Command {
+pub(crate) fn in_namespace(namespace: &str, program: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new("ip");
     command.args(["netns", "exec", namespace]).arg(program);
     command
@@ -46,7 +46,7 @@ pub fn in_namespace(namespace: &str, program: impl AsRef<std::ffi::OsStr>) -> Co
 ///
 /// # Errors
 /// The file cannot be mounted.
-pub fn own_hosts_file(file: &Path) -> Result<()> {
+pub(crate) fn own_hosts_file(file: &Path) -> Result<()> {
     std::fs::write(file, "127.0.0.1 localhost\n")?;
     crate::process::run(Command::new("mount").args(["--bind"]).arg(file).arg("/etc/hosts"))?;
     Ok(())

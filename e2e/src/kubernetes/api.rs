@@ -11,11 +11,11 @@ use super::pki::{Pki, server_url};
 use crate::answer::Answer;
 
 /// The namespace of the Services of all scenarios.
-pub const NAMESPACE: &str = "default";
+pub(crate) const NAMESPACE: &str = "default";
 
 /// A client with all rights.
 #[derive(Clone)]
-pub struct Kubernetes {
+pub(crate) struct Kubernetes {
     http: Client,
 }
 
@@ -24,7 +24,7 @@ impl Kubernetes {
     ///
     /// # Errors
     /// The certificate cannot be read.
-    pub fn administrator(pki: &Pki) -> Result<Self> {
+    pub(crate) fn administrator(pki: &Pki) -> Result<Self> {
         let mut identity = std::fs::read(pki.file("admin.crt"))?;
         identity.extend(std::fs::read(pki.file("admin.key"))?);
         let http = Client::builder()
@@ -53,7 +53,7 @@ impl Kubernetes {
     ///
     /// # Errors
     /// The server cannot be reached.
-    pub fn raw(&self, path: &str) -> Result<Answer> {
+    pub(crate) fn raw(&self, path: &str) -> Result<Answer> {
         self.call(Method::GET, path, None)
     }
 
@@ -61,7 +61,7 @@ impl Kubernetes {
     ///
     /// # Errors
     /// The server cannot be reached or refuses.
-    pub fn get(&self, path: &str) -> Result<Value> {
+    pub(crate) fn get(&self, path: &str) -> Result<Value> {
         self.raw(path)?.success()
     }
 
@@ -69,7 +69,7 @@ impl Kubernetes {
     ///
     /// # Errors
     /// As for [`Kubernetes::get`].
-    pub fn create(&self, path: &str, object: &Value) -> Result<Value> {
+    pub(crate) fn create(&self, path: &str, object: &Value) -> Result<Value> {
         self.call(Method::POST, path, Some(("application/json", object)))?.success()
     }
 
@@ -77,7 +77,7 @@ impl Kubernetes {
     ///
     /// # Errors
     /// As for [`Kubernetes::get`].
-    pub fn ensure(&self, path: &str, object: &Value) -> Result<()> {
+    pub(crate) fn ensure(&self, path: &str, object: &Value) -> Result<()> {
         let answer = self.call(Method::POST, path, Some(("application/json", object)))?;
         if answer.status == 409 { Ok(()) } else { answer.success().map(drop) }
     }
@@ -86,7 +86,7 @@ impl Kubernetes {
     ///
     /// # Errors
     /// As for [`Kubernetes::get`].
-    pub fn patch(&self, path: &str, change: &Value) -> Result<Value> {
+    pub(crate) fn patch(&self, path: &str, change: &Value) -> Result<Value> {
         self.call(Method::PATCH, path, Some(("application/merge-patch+json", change)))?.success()
     }
 
@@ -94,13 +94,13 @@ impl Kubernetes {
     ///
     /// # Errors
     /// As for [`Kubernetes::get`].
-    pub fn delete(&self, path: &str) -> Result<()> {
+    pub(crate) fn delete(&self, path: &str) -> Result<()> {
         let answer = self.call(Method::DELETE, path, None)?;
         if answer.status == 404 { Ok(()) } else { answer.success().map(drop) }
     }
 
     /// The path of a Service.
-    pub fn service_path(name: &str) -> String {
+    pub(crate) fn service_path(name: &str) -> String {
         format!("/api/v1/namespaces/{NAMESPACE}/services/{name}")
     }
 
@@ -108,7 +108,7 @@ impl Kubernetes {
     ///
     /// # Errors
     /// It is not there.
-    pub fn service(&self, name: &str) -> Result<Value> {
+    pub(crate) fn service(&self, name: &str) -> Result<Value> {
         self.get(&Self::service_path(name))
     }
 
@@ -116,7 +116,7 @@ impl Kubernetes {
     ///
     /// # Errors
     /// It is still there.
-    pub fn gone(&self, path: &str) -> Result<()> {
+    pub(crate) fn gone(&self, path: &str) -> Result<()> {
         let answer = self.raw(path)?;
         if answer.status == 404 {
             return Ok(());
@@ -129,7 +129,7 @@ impl Kubernetes {
     ///
     /// # Errors
     /// The Service is not there.
-    pub fn ingress(&self, name: &str) -> Result<Value> {
+    pub(crate) fn ingress(&self, name: &str) -> Result<Value> {
         Ok(self.service(name)?["status"]["loadBalancer"]["ingress"].clone())
     }
 
@@ -137,7 +137,7 @@ impl Kubernetes {
     ///
     /// # Errors
     /// As for [`Kubernetes::get`].
-    pub fn write_ingress(&self, name: &str, ingress: &Value) -> Result<Value> {
+    pub(crate) fn write_ingress(&self, name: &str, ingress: &Value) -> Result<Value> {
         let change = json!({"status": {"loadBalancer": {"ingress": ingress}}});
         let path = format!("{}/status", Self::service_path(name));
         Ok(self.patch(&path, &change)?["status"]["loadBalancer"]["ingress"].clone())
@@ -147,7 +147,7 @@ impl Kubernetes {
     ///
     /// # Errors
     /// As for [`Kubernetes::get`].
-    pub fn events(&self, service: &str) -> Result<Vec<(String, String)>> {
+    pub(crate) fn events(&self, service: &str) -> Result<Vec<(String, String)>> {
         let list = self.get(&format!("/apis/events.k8s.io/v1/namespaces/{NAMESPACE}/events"))?;
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let items = list["items"].as_array().cloned().unwrap_or_default();

@@ -13,7 +13,7 @@ const NAMESPACE: &str = "kube-system";
 ///
 /// # Errors
 /// The chart cannot be read, or the server refuses an object.
-pub fn controller_token(api: &Kubernetes) -> Result<String> {
+pub(crate) fn controller_token(api: &Kubernetes) -> Result<String> {
     let values = values()?;
     let account = values["serviceAccountName"].as_str().context("values.yaml has no serviceAccountName")?;
     let accounts = format!("/api/v1/namespaces/{NAMESPACE}/serviceaccounts");

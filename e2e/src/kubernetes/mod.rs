@@ -1,8 +1,8 @@
 //! The Kubernetes of a world: etcd, kube-apiserver and a kube-proxy in each node's namespace.
 
-pub mod api;
-pub mod authorization;
-pub mod objects;
-pub mod pki;
-pub mod proxy;
-pub mod server;
+pub(crate) mod api;
+pub(crate) mod authorization;
+pub(crate) mod objects;
+pub(crate) mod pki;
+pub(crate) mod proxy;
+pub(crate) mod server;

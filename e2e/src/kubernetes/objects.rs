@@ -11,7 +11,7 @@ use crate::network::NodePlace;
 ///
 /// # Errors
 /// The server refuses it.
-pub fn add_node(api: &Kubernetes, place: NodePlace, kubelet: Minor) -> Result<()> {
+pub(crate) fn add_node(api: &Kubernetes, place: NodePlace, kubelet: Minor) -> Result<()> {
     let name = place.name();
     let object = json!({
         "apiVersion": "v1", "kind": "Node",
@@ -31,7 +31,7 @@ pub fn add_node(api: &Kubernetes, place: NodePlace, kubelet: Minor) -> Result<()
 ///
 /// # Errors
 /// The server refuses it.
-pub fn set_kubelet(api: &Kubernetes, place: NodePlace, kubelet: Minor) -> Result<()> {
+pub(crate) fn set_kubelet(api: &Kubernetes, place: NodePlace, kubelet: Minor) -> Result<()> {
     let name = place.name();
     let status = json!({"status": {
         "addresses": [{"type": "InternalIP", "address": place.address()}, {"type": "Hostname", "address": name}],
@@ -47,13 +47,15 @@ pub fn set_kubelet(api: &Kubernetes, place: NodePlace, kubelet: Minor) -> Result
 
 /// What a Service of a scenario looks like.
 #[derive(Clone, Debug)]
-pub struct ServiceSketch {
+pub(crate) struct ServiceSketch {
     /// Its name, also the name of its endpoints.
     pub name: String,
     /// Annotations.
     pub annotations: Map<String, Value>,
-    /// Ports of the load balancer; all lead to port 80 of the ingress pods.
+    /// Ports of the load balancer.
     pub ports: Vec<u16>,
+    /// Port of the pods: 80 wants the PROXY header, 81 does not.
+    pub target: u16,
     /// `externalTrafficPolicy`.
     pub policy: &'static str,
     /// `loadBalancerSourceRanges`; empty leaves them out.
@@ -62,16 +64,17 @@ pub struct ServiceSketch {
 
 impl ServiceSketch {
     /// A load balancer on port 80 with PROXY protocol `v1` or `v2`.
-    pub fn proxy(name: &str, version: &str, internal: bool) -> Self {
+    pub(crate) fn proxy(name: &str, version: &str, internal: bool) -> Self {
         Self::plain(name, internal).annotate("loadbalancer.openstack.org/proxy-protocol", version)
     }
 
     /// A load balancer on port 80 that only forwards.
-    pub fn plain(name: &str, internal: bool) -> Self {
+    pub(crate) fn plain(name: &str, internal: bool) -> Self {
         let sketch = Self {
             name: name.to_owned(),
             annotations: Map::new(),
             ports: vec![80],
+            target: 80,
             policy: "Cluster",
             source_ranges: Vec::new(),
         };
@@ -80,7 +83,7 @@ impl ServiceSketch {
 
     /// The same with one more annotation.
     #[must_use]
-    pub fn annotate(mut self, key: &str, value: &str) -> Self {
+    pub(crate) fn annotate(mut self, key: &str, value: &str) -> Self {
         self.annotations.insert(key.to_owned(), Value::from(value));
         self
     }
@@ -90,7 +93,7 @@ impl ServiceSketch {
             .ports
             .iter()
             .map(
-                |port| json!({"name": format!("p{port}"), "port": port, "targetPort": 80, "protocol": "TCP"}),
+                |port| json!({"name": format!("p{port}"), "port": port, "targetPort": self.target, "protocol": "TCP"}),
             )
             .collect();
         let mut spec = json!({
@@ -110,7 +113,7 @@ impl ServiceSketch {
     ///
     /// # Errors
     /// The server refuses one of them.
-    pub fn create(&self, api: &Kubernetes, places: &[NodePlace]) -> Result<()> {
+    pub(crate) fn create(&self, api: &Kubernetes, places: &[NodePlace]) -> Result<()> {
         api.create(&format!("/api/v1/namespaces/{NAMESPACE}/services"), &self.object())?;
         api.create(
             &format!("/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices"),
@@ -123,7 +126,7 @@ impl ServiceSketch {
         let ports: Vec<Value> = self
             .ports
             .iter()
-            .map(|port| json!({"name": format!("p{port}"), "port": 80, "protocol": "TCP"}))
+            .map(|port| json!({"name": format!("p{port}"), "port": self.target, "protocol": "TCP"}))
             .collect();
         json!({
             "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4", "ports": ports,
@@ -139,7 +142,7 @@ impl ServiceSketch {
     ///
     /// # Errors
     /// The server refuses one of them.
-    pub fn update(&self, api: &Kubernetes, places: &[NodePlace]) -> Result<()> {
+    pub(crate) fn update(&self, api: &Kubernetes, places: &[NodePlace]) -> Result<()> {
         let object = self.object();
         api.patch(
             &Kubernetes::service_path(&self.name),
@@ -155,7 +158,7 @@ impl ServiceSketch {
 ///
 /// # Errors
 /// The server refuses.
-pub fn delete_service(api: &Kubernetes, name: &str) -> Result<()> {
+pub(crate) fn delete_service(api: &Kubernetes, name: &str) -> Result<()> {
     api.delete(&Kubernetes::service_path(name))?;
     api.delete(&format!("/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices/{name}"))
 }

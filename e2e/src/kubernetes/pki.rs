@@ -11,13 +11,13 @@ use rcgen::{
 use crate::network::API_SERVER;
 
 /// The address at which everybody reaches the API server.
-pub fn server_url() -> String {
+pub(crate) fn server_url() -> String {
     format!("https://{API_SERVER}:6443")
 }
 
 /// The files of a cluster's authority.
 #[derive(Clone)]
-pub struct Pki {
+pub(crate) struct Pki {
     folder: PathBuf,
 }
 
@@ -26,7 +26,7 @@ impl Pki {
     ///
     /// # Errors
     /// A key cannot be made or a file not written.
-    pub fn create(folder: &Path) -> Result<Self> {
+    pub(crate) fn create(folder: &Path) -> Result<Self> {
         std::fs::create_dir_all(folder)?;
         let pki = Self { folder: folder.to_owned() };
         let mut parameters = CertificateParams::default();
@@ -45,7 +45,7 @@ impl Pki {
     }
 
     /// A file of it.
-    pub fn file(&self, name: &str) -> PathBuf {
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
@@ -61,7 +61,7 @@ impl Pki {
         }
         parameters.distinguished_name.push(DnType::CommonName, "kube-apiserver");
         parameters.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-        self.sign(authority, "apiserver", parameters)
+        self.sign(authority, "apiserver", &parameters)
     }
 
     fn client(
@@ -77,7 +77,7 @@ impl Pki {
             parameters.distinguished_name.push(DnType::OrganizationName, group);
         }
         parameters.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
-        self.sign(authority, name, parameters)?;
+        self.sign(authority, name, &parameters)?;
         let user = format!(
             "client-certificate: {}, client-key: {}",
             self.file(&format!("{name}.crt")).display(),
@@ -90,7 +90,7 @@ impl Pki {
         &self,
         authority: &CertifiedIssuer<'_, KeyPair>,
         name: &str,
-        wanted: CertificateParams,
+        wanted: &CertificateParams,
     ) -> Result<()> {
         let key = KeyPair::generate()?;
         let certificate = wanted.signed_by(&key, authority)?;
@@ -102,7 +102,7 @@ impl Pki {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn kubeconfig(&self, name: &str, user: &str) -> Result<PathBuf> {
+    pub(crate) fn kubeconfig(&self, name: &str, user: &str) -> Result<PathBuf> {
         let path = self.file(&format!("{name}.kubeconfig"));
         let text = format!(
             "apiVersion: v1\nkind: Config\n\

@@ -16,7 +16,7 @@ use super::server::ControlPlane;
 
 /// How the rules are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub(crate) enum Mode {
     /// Rules of iptables.
     Iptables,
     /// Maps of nftables; from 1.31 on without a gate.
@@ -25,7 +25,7 @@ pub enum Mode {
 
 impl Mode {
     /// The value of `--proxy-mode`.
-    pub fn text(self) -> &'static str {
+    pub(crate) fn text(self) -> &'static str {
         match self {
             Self::Iptables => "iptables",
             Self::Nftables => "nftables",
@@ -34,7 +34,7 @@ impl Mode {
 }
 
 /// A running kube-proxy.
-pub struct Proxy {
+pub(crate) struct Proxy {
     place: NodePlace,
     program: std::path::PathBuf,
     daemon: Daemon,
@@ -45,7 +45,7 @@ impl Proxy {
     ///
     /// # Errors
     /// It cannot be built or started.
-    pub fn start(
+    pub(crate) fn start(
         plane: &ControlPlane,
         artifacts: &Artifacts,
         place: NodePlace,
@@ -77,7 +77,7 @@ impl Proxy {
     ///
     /// # Errors
     /// It cannot be waited for.
-    pub fn stop(self) -> Result<()> {
+    pub(crate) fn stop(self) -> Result<()> {
         self.daemon.stop()?;
         // The clean-up tells by its exit code that it met rules of other modes, which is no failure.
         run(in_namespace(&self.place.name(), &self.program).arg("--cleanup")).ok();
@@ -89,7 +89,7 @@ impl Proxy {
 ///
 /// # Errors
 /// The rules cannot be listed.
-pub fn rules_for(place: NodePlace, address: &str) -> Result<Vec<String>> {
+pub(crate) fn rules_for(place: NodePlace, address: &str) -> Result<Vec<String>> {
     let nat = run(in_namespace(&place.name(), "iptables-save").args(["-t", "nat"]))?;
     // There is no such table unless kube-proxy runs in this mode.
     let map =
@@ -103,7 +103,7 @@ pub fn rules_for(place: NodePlace, address: &str) -> Result<Vec<String>> {
 }
 
 /// All rules of a node, for the files of a failure.
-pub fn all_rules(place: NodePlace) -> String {
+pub(crate) fn all_rules(place: NodePlace) -> String {
     let command = |program: &str, arguments: &[&str]| -> String {
         let mut command: Command = in_namespace(&place.name(), program);
         run(command.args(arguments)).unwrap_or_else(|error| format!("{error:#}"))

@@ -15,7 +15,7 @@ use crate::wait::until;
 
 /// A version of the API server and how its gate stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ServerKind {
+pub(crate) struct ServerKind {
     /// Minor version.
     pub minor: Minor,
     /// `LoadBalancerIPMode`; absent where it is not set (1.28 and 1.36 do not know it).
@@ -24,7 +24,7 @@ pub struct ServerKind {
 
 impl ServerKind {
     /// Such as `1.29 gate on`.
-    pub fn text(self) -> String {
+    pub(crate) fn text(self) -> String {
         match self.gate {
             None => self.minor.text().to_owned(),
             Some(true) => format!("{} gate on", self.minor.text()),
@@ -33,13 +33,13 @@ impl ServerKind {
     }
 
     /// The flag of Kubernetes components.
-    pub fn gate_flag(self) -> Option<String> {
+    pub(crate) fn gate_flag(self) -> Option<String> {
         self.gate.map(|on| format!("--feature-gates=LoadBalancerIPMode={on}"))
     }
 }
 
 /// A running control plane.
-pub struct ControlPlane {
+pub(crate) struct ControlPlane {
     folder: PathBuf,
     artifacts: Artifacts,
     server: Option<Daemon>,
@@ -57,7 +57,7 @@ impl ControlPlane {
     ///
     /// # Errors
     /// A program cannot be built or started.
-    pub fn start(folder: &Path, artifacts: &Artifacts, kind: ServerKind) -> Result<Self> {
+    pub(crate) fn start(folder: &Path, artifacts: &Artifacts, kind: ServerKind) -> Result<Self> {
         std::fs::create_dir_all(folder)?;
         let pki = Pki::create(&folder.join("pki"))?;
         let api = Kubernetes::administrator(&pki)?;
@@ -124,7 +124,7 @@ impl ControlPlane {
     ///
     /// # Errors
     /// The new one does not become ready.
-    pub fn replace_server(&mut self, kind: ServerKind) -> Result<()> {
+    pub(crate) fn replace_server(&mut self, kind: ServerKind) -> Result<()> {
         if let Some(server) = self.server.take() {
             server.stop()?;
         }
@@ -132,7 +132,7 @@ impl ControlPlane {
     }
 
     /// The folder with data and logs.
-    pub fn folder(&self) -> &Path {
+    pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 }

@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 use crate::answer::Answer;
 
 /// Address of Keystone.
-pub const KEYSTONE: &str = "http://127.0.0.1:5000/v3";
+pub(crate) const KEYSTONE: &str = "http://127.0.0.1:5000/v3";
 const NEUTRON: &str = "http://127.0.0.1:9696";
 const OCTAVIA: &str = "http://127.0.0.1:9876";
 const BARBICAN: &str = "http://127.0.0.1:9311";
 
 /// A logged-in user.
-pub struct OpenStack {
+pub(crate) struct OpenStack {
     http: Client,
     token: String,
 }
@@ -26,7 +26,7 @@ impl OpenStack {
     ///
     /// # Errors
     /// Keystone does not answer or refuses.
-    pub fn log_in(user: &str) -> Result<Self> {
+    pub(crate) fn log_in(user: &str) -> Result<Self> {
         let http = Client::builder().timeout(Duration::from_secs(60)).build()?;
         let domain = json!({"id": "default"});
         let body = json!({"auth": {
@@ -43,7 +43,13 @@ impl OpenStack {
     ///
     /// # Errors
     /// The service cannot be reached.
-    pub fn call(&self, service: &str, method: Method, path: &str, body: Option<&Value>) -> Result<Answer> {
+    pub(crate) fn call(
+        &self,
+        service: &str,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Answer> {
         let base = match service {
             "network" => NEUTRON,
             "load-balancer" => OCTAVIA,
@@ -64,7 +70,7 @@ impl OpenStack {
     ///
     /// # Errors
     /// As for [`OpenStack::call`], and any status that is no success.
-    pub fn get(&self, service: &str, path: &str) -> Result<Value> {
+    pub(crate) fn get(&self, service: &str, path: &str) -> Result<Value> {
         self.call(service, Method::GET, path, None)?.success()
     }
 
@@ -72,7 +78,7 @@ impl OpenStack {
     ///
     /// # Errors
     /// As for [`OpenStack::get`].
-    pub fn list(&self, service: &str, path: &str, key: &str) -> Result<Vec<Value>> {
+    pub(crate) fn list(&self, service: &str, path: &str, key: &str) -> Result<Vec<Value>> {
         let body = self.get(service, path)?;
         body[key].as_array().cloned().with_context(|| format!("{path} answered without {key}"))
     }
@@ -81,7 +87,7 @@ impl OpenStack {
     ///
     /// # Errors
     /// As for [`OpenStack::call`].
-    pub fn post(&self, service: &str, path: &str, body: &Value) -> Result<Answer> {
+    pub(crate) fn post(&self, service: &str, path: &str, body: &Value) -> Result<Answer> {
         self.call(service, Method::POST, path, Some(body))
     }
 
@@ -89,7 +95,7 @@ impl OpenStack {
     ///
     /// # Errors
     /// As for [`OpenStack::call`].
-    pub fn put(&self, service: &str, path: &str, body: &Value) -> Result<Answer> {
+    pub(crate) fn put(&self, service: &str, path: &str, body: &Value) -> Result<Answer> {
         self.call(service, Method::PUT, path, Some(body))
     }
 
@@ -97,7 +103,7 @@ impl OpenStack {
     ///
     /// # Errors
     /// As for [`OpenStack::call`].
-    pub fn delete(&self, service: &str, path: &str) -> Result<Answer> {
+    pub(crate) fn delete(&self, service: &str, path: &str) -> Result<Answer> {
         self.call(service, Method::DELETE, path, None)
     }
 
@@ -105,7 +111,7 @@ impl OpenStack {
     ///
     /// # Errors
     /// As for [`OpenStack::list`].
-    pub fn load_balancers(&self) -> Result<Vec<Value>> {
+    pub(crate) fn load_balancers(&self) -> Result<Vec<Value>> {
         self.list("load-balancer", "/v2/lbaas/loadbalancers", "loadbalancers")
     }
 
@@ -113,7 +119,7 @@ impl OpenStack {
     ///
     /// # Errors
     /// There is none, or more than one.
-    pub fn load_balancer(&self, part: &str) -> Result<Value> {
+    pub(crate) fn load_balancer(&self, part: &str) -> Result<Value> {
         let mut found = self.load_balancers()?;
         found.retain(|balancer| balancer["name"].as_str().is_some_and(|name| name.contains(part)));
         anyhow::ensure!(found.len() == 1, "{} load balancers have {part} in their name", found.len());

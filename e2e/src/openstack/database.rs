@@ -27,7 +27,7 @@ fn key(folders: &Folders) -> Result<Key> {
 ///
 /// # Errors
 /// They cannot be made or copied.
-pub fn restore(folders: &Folders, artifacts: &Artifacts) -> Result<()> {
+pub(crate) fn restore(folders: &Folders, artifacts: &Artifacts) -> Result<()> {
     let snapshot = artifacts.cache().entry("databases", &key(folders)?, |target| {
         let began = std::time::Instant::now();
         let state = beside(target, "work");

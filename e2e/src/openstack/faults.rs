@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::Folders;
 
 /// The file of rules. Dropping the value removes all rules.
-pub struct Faults {
+pub(crate) struct Faults {
     file: PathBuf,
 }
 
@@ -17,7 +17,7 @@ impl Faults {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn inject(folders: &Folders, rules: &[Value]) -> Result<Self> {
+    pub(crate) fn inject(folders: &Folders, rules: &[Value]) -> Result<Self> {
         let file = folders.state.join("state/octavia/faults.json");
         let fresh = file.with_extension("fresh");
         std::fs::write(&fresh, json!(rules).to_string())?;

@@ -10,7 +10,7 @@ use super::api::OpenStack;
 ///
 /// # Errors
 /// A service cannot be asked.
-pub fn left_behind(cloud: &OpenStack) -> Result<Vec<String>> {
+pub(crate) fn left_behind(cloud: &OpenStack) -> Result<Vec<String>> {
     let mut found = Vec::new();
     found.extend(named("load balancer", &cloud.load_balancers()?));
     found.extend(named("listener", &cloud.list("load-balancer", "/v2/lbaas/listeners", "listeners")?));

@@ -1,10 +1,10 @@
 //! The OpenStack of a world: MariaDB, RabbitMQ, Keystone, Neutron, Octavia with local amphorae, Barbican.
 
-pub mod api;
-pub mod database;
-pub mod faults;
-pub mod leaks;
-pub mod tree;
+pub(crate) mod api;
+pub(crate) mod database;
+pub(crate) mod faults;
+pub(crate) mod leaks;
+pub(crate) mod tree;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -24,7 +24,7 @@ const PORTS: [(&str, u16); 4] =
 
 /// Where an OpenStack lives.
 #[derive(Clone, Debug)]
-pub struct Folders {
+pub(crate) struct Folders {
     /// Files of this run: configuration, databases, logs.
     pub state: PathBuf,
     /// The virtual environment.
@@ -38,7 +38,7 @@ impl Folders {
     ///
     /// # Errors
     /// A file cannot be written.
-    pub fn prepare(&self) -> Result<()> {
+    pub(crate) fn prepare(&self) -> Result<()> {
         for name in ["log", "run", "keys", "rabbitmq/mnesia", "state/neutron/lock", "state/octavia"] {
             std::fs::create_dir_all(self.state.join(name))?;
         }
@@ -64,12 +64,12 @@ impl Folders {
     }
 
     /// The folder of logs.
-    pub fn logs(&self) -> PathBuf {
+    pub(crate) fn logs(&self) -> PathBuf {
         self.state.join("log")
     }
 
     /// A program of the virtual environment, with the drivers in reach.
-    pub fn program(&self, name: &str) -> Command {
+    pub(crate) fn program(&self, name: &str) -> Command {
         let mut command = Command::new(self.environment.join("bin").join(name));
         command
             .current_dir(&self.state)
@@ -81,7 +81,7 @@ impl Folders {
 }
 
 /// Running services. They end with this value.
-pub struct Services {
+pub(crate) struct Services {
     daemons: Vec<(String, Daemon)>,
 }
 
@@ -90,7 +90,7 @@ impl Services {
     ///
     /// # Errors
     /// A service ended or does not answer.
-    pub fn start(folders: &Folders) -> Result<Self> {
+    pub(crate) fn start(folders: &Folders) -> Result<Self> {
         let mut services = Self { daemons: Vec::new() };
         services.add("rabbitmq", folders, &mut rabbitmq(folders))?;
         services.database(folders)?;
@@ -173,7 +173,7 @@ impl Services {
     ///
     /// # Errors
     /// It does not run.
-    pub fn stop(&mut self, name: &str) -> Result<()> {
+    pub(crate) fn stop(&mut self, name: &str) -> Result<()> {
         let index = self.daemons.iter().position(|(known, _)| known == name);
         let index = index.with_context(|| format!("{name} does not run"))?;
         self.daemons.remove(index).1.stop()
@@ -183,7 +183,7 @@ impl Services {
     ///
     /// # Errors
     /// It does not answer.
-    pub fn resume(&mut self, folders: &Folders, name: &str) -> Result<()> {
+    pub(crate) fn resume(&mut self, folders: &Folders, name: &str) -> Result<()> {
         self.api(folders, name)?;
         let port = PORTS.iter().find(|(known, _)| *known == name).map_or(0, |(_, port)| *port);
         self.wait_for_port(name, port)

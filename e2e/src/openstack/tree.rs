@@ -7,7 +7,7 @@ use super::api::OpenStack;
 
 /// One load balancer.
 #[derive(Clone, Debug)]
-pub struct Tree {
+pub(crate) struct Tree {
     /// Its id.
     pub id: String,
     /// `provisioning_status`.
@@ -23,7 +23,7 @@ impl Tree {
     ///
     /// # Errors
     /// There is not exactly one, or Octavia cannot be asked.
-    pub fn of(cloud: &OpenStack, service: &str) -> Result<Self> {
+    pub(crate) fn of(cloud: &OpenStack, service: &str) -> Result<Self> {
         let balancer = cloud.load_balancer(service)?;
         let id = text(&balancer, "id");
         let listeners = cloud.list(
@@ -41,7 +41,7 @@ impl Tree {
     }
 
     /// Ports of the listeners, sorted.
-    pub fn ports(&self) -> Vec<u64> {
+    pub(crate) fn ports(&self) -> Vec<u64> {
         let mut ports: Vec<u64> =
             self.listeners.iter().filter_map(|listener| listener["protocol_port"].as_u64()).collect();
         ports.sort_unstable();
@@ -49,7 +49,7 @@ impl Tree {
     }
 
     /// Addresses of the members, sorted and once each.
-    pub fn addresses(&self) -> Vec<String> {
+    pub(crate) fn addresses(&self) -> Vec<String> {
         let mut addresses: Vec<String> = self.members.iter().map(|member| text(member, "address")).collect();
         addresses.sort();
         addresses.dedup();
@@ -60,7 +60,7 @@ impl Tree {
     ///
     /// # Errors
     /// One of them is not `ACTIVE`.
-    pub fn settled(&self) -> Result<()> {
+    pub(crate) fn settled(&self) -> Result<()> {
         ensure!(self.status == "ACTIVE", "the load balancer is {}", self.status);
         let bad = |object: &&Value| object["provisioning_status"] != "ACTIVE";
         let first = self.listeners.iter().chain(&self.members).find(bad);

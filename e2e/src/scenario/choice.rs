@@ -18,7 +18,7 @@ const ANNOTATION: &str = "loadbalancer.openstack.org/ip-mode";
 ///
 /// # Errors
 /// The Service cannot be made, or the controller does not start.
-pub fn run(stage: &mut Stage) -> Result<()> {
+pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     let networks = stage.cloud.networks.clone();
     stage.stop_controller()?;
     stage.cluster()?.launch.load_balancer_settings(&networks, "")?;

@@ -17,7 +17,7 @@ const QUESTION: &str = "question";
 ///
 /// # Errors
 /// The server refuses.
-pub fn server_keeps(api: &Kubernetes) -> Result<bool> {
+pub(crate) fn server_keeps(api: &Kubernetes) -> Result<bool> {
     let object = json!({
         "apiVersion": "v1", "kind": "Service", "metadata": {"name": QUESTION},
         "spec": {"type": "LoadBalancer", "loadBalancerClass": "e2e.test/none", "ports": [{"port": 80}]},
@@ -32,7 +32,7 @@ pub fn server_keeps(api: &Kubernetes) -> Result<bool> {
 ///
 /// # Errors
 /// It is not, for longer than a minute and a half.
-pub fn verdict_is_right(stage: &Stage, service: &str) -> Result<String> {
+pub(crate) fn verdict_is_right(stage: &Stage, service: &str) -> Result<String> {
     let truth = if server_keeps(&stage.api()?)? { "keeps" } else { "drops" };
     let cluster = stage.cluster.as_ref().context("no cluster runs")?;
     let controller = cluster.controller.as_ref().context("no controller runs")?;
@@ -57,7 +57,7 @@ pub fn verdict_is_right(stage: &Stage, service: &str) -> Result<String> {
 ///
 /// # Errors
 /// One of it is not so.
-pub fn by_ip(stage: &Stage, service: &str, reach: Reach) -> Result<String> {
+pub(crate) fn by_ip(stage: &Stage, service: &str, reach: Reach) -> Result<String> {
     let address = published_through(&stage.api()?, service)?;
     let seen = green(&address, &clients_inside(stage, reach))?;
     Ok(format!("{address} ipMode Proxy, {seen}; {}", verdict_is_right(stage, service)?))
@@ -67,7 +67,7 @@ pub fn by_ip(stage: &Stage, service: &str, reach: Reach) -> Result<String> {
 ///
 /// # Errors
 /// One of it is not so.
-pub fn by_name(stage: &Stage, service: &str, reach: Reach) -> Result<String> {
+pub(crate) fn by_name(stage: &Stage, service: &str, reach: Reach) -> Result<String> {
     published_by_name(stage, service)?;
     let verdict = verdict_is_right(stage, service)?;
     Ok(format!("{}; {verdict}", green_by_name(stage, service, reach)?))

@@ -11,7 +11,7 @@ use crate::stage::Stage;
 use crate::wait::{soon, until};
 
 /// Suffix that the operator configured.
-pub const SUFFIX: &str = "lb.e2e.test";
+pub(crate) const SUFFIX: &str = "lb.e2e.test";
 /// The name in the annotation.
 const ANNOTATED: &str = "ingress.e2e.test";
 
@@ -19,7 +19,7 @@ const ANNOTATED: &str = "ingress.e2e.test";
 ///
 /// # Errors
 /// It lists something else.
-pub fn published_by_name(stage: &Stage, service: &str) -> Result<String> {
+pub(crate) fn published_by_name(stage: &Stage, service: &str) -> Result<String> {
     let api = stage.api()?;
     soon(&format!("{service} is published by name"), || {
         let ingress = api.ingress(service)?;
@@ -33,7 +33,7 @@ pub fn published_by_name(stage: &Stage, service: &str) -> Result<String> {
 ///
 /// # Errors
 /// The file cannot be written.
-pub fn add_name(stage: &Stage, name: &str, address: &str) -> Result<()> {
+pub(crate) fn add_name(stage: &Stage, name: &str, address: &str) -> Result<()> {
     let known = std::fs::read_to_string(&stage.hosts)?;
     let own = format!(" {name}");
     let mut text: String =
@@ -47,7 +47,7 @@ pub fn add_name(stage: &Stage, name: &str, address: &str) -> Result<()> {
 ///
 /// # Errors
 /// A pod does not, or a node has.
-pub fn green_by_name(stage: &Stage, service: &str, reach: Reach) -> Result<String> {
+pub(crate) fn green_by_name(stage: &Stage, service: &str, reach: Reach) -> Result<String> {
     let name = published_by_name(stage, service)?;
     let address = steps::address(&stage.api()?, service)?;
     add_name(stage, &name, &address)?;
@@ -71,7 +71,7 @@ pub fn green_by_name(stage: &Stage, service: &str, reach: Reach) -> Result<Strin
 ///
 /// # Errors
 /// The configuration cannot be written or a Service not be made.
-pub fn run(stage: &mut Stage) -> Result<()> {
+pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     let label = stage.cluster()?.plane.kind.text();
     let networks = stage.cloud.networks.clone();
     let settings = format!("ingress-hostname-suffix = {SUFFIX}");

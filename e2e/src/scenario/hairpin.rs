@@ -19,7 +19,7 @@ const SERVICES: [(&str, &str, Reach); 4] = [
 ];
 
 /// The names of the Services.
-pub fn names() -> Vec<&'static str> {
+pub(crate) fn names() -> Vec<&'static str> {
     SERVICES.iter().map(|(name, _, _)| *name).collect()
 }
 
@@ -27,7 +27,7 @@ pub fn names() -> Vec<&'static str> {
 ///
 /// # Errors
 /// One is not published.
-pub fn create(stage: &mut Stage) -> Result<String> {
+pub(crate) fn create(stage: &mut Stage) -> Result<String> {
     let api = stage.api()?;
     for (name, version, reach) in SERVICES {
         let sketch = ServiceSketch::proxy(name, version, reach == Reach::Internal);
@@ -45,7 +45,7 @@ pub fn create(stage: &mut Stage) -> Result<String> {
 ///
 /// # Errors
 /// The controller cannot be stopped.
-pub fn red_then_green(stage: &mut Stage, label: &str) -> Result<()> {
+pub(crate) fn red_then_green(stage: &mut Stage, label: &str) -> Result<()> {
     let api = stage.api()?;
     stage.stop_controller()?;
     let mut addresses = Vec::new();
@@ -78,7 +78,7 @@ pub fn red_then_green(stage: &mut Stage, label: &str) -> Result<()> {
 ///
 /// # Errors
 /// A kube-proxy does not start.
-pub fn run(stage: &mut Stage) -> Result<()> {
+pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     let kind = stage.cluster()?.plane.kind;
     if stage.check("1 hairpin", &format!("{}, publish", kind.text()), create) {
         red_then_green(stage, &format!("{} {}", kind.text(), Mode::Iptables.text()))?;

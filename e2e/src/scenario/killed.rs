@@ -26,7 +26,7 @@ const LIFE_MILLISECONDS: u64 = 4000;
 ///
 /// # Errors
 /// The controller cannot be started.
-pub fn run(stage: &mut Stage) -> Result<()> {
+pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     stage.stop_controller()?;
     // Without the lease a new controller works at once, so that each round has something to interrupt.
     stage.cluster()?.launch.flags = vec!["--leader-elect=false".into()];

@@ -23,7 +23,7 @@ const PLACES: [NodePlace; 2] = [NODES[0], NODES[1]];
 ///
 /// # Errors
 /// The Service cannot be made.
-pub fn run(stage: &mut Stage) -> Result<()> {
+pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     let api = stage.api()?;
     let mut sketch = ServiceSketch::proxy(SERVICE, "v2", true);
     sketch.create(&api, &PLACES)?;

@@ -1,15 +1,17 @@
 //! What is looked at. A group is a sequence of scenarios on one cluster, because clusters are what costs time.
 
-pub mod choice;
-pub mod detection;
-pub mod fallback;
-pub mod hairpin;
-pub mod killed;
-pub mod life;
-pub mod skew;
-pub mod steps;
-pub mod trouble;
-pub mod upgrade;
+pub(crate) mod choice;
+pub(crate) mod detection;
+pub(crate) mod fallback;
+pub(crate) mod hairpin;
+pub(crate) mod killed;
+pub(crate) mod life;
+pub(crate) mod skew;
+pub(crate) mod source;
+pub(crate) mod steps;
+pub(crate) mod toggle;
+pub(crate) mod trouble;
+pub(crate) mod upgrade;
 
 use anyhow::Result;
 
@@ -19,7 +21,7 @@ use crate::kubernetes::server::ServerKind;
 use crate::stage::Stage;
 
 /// Scenarios on one cluster.
-pub struct Group {
+pub(crate) struct Group {
     /// Its name, for `--only`.
     pub name: &'static str,
     /// Versions whose programs it needs.
@@ -38,17 +40,24 @@ const GATE_OFF: ServerKind = ServerKind { minor: Minor::V1_29, gate: Some(false)
 const GATE_ON: ServerKind = ServerKind { minor: Minor::V1_29, gate: Some(true) };
 
 /// All groups, in the order of their value.
-pub const GROUPS: &[Group] = &[
+pub(crate) const GROUPS: &[Group] = &[
     Group { name: "current", needs: &[Minor::V1_36], run: current },
     Group { name: "nodes", needs: &[Minor::V1_36, Minor::V1_29], run: nodes },
     Group { name: "old", needs: &[Minor::V1_28], run: old },
     Group { name: "gate", needs: &[Minor::V1_29, Minor::V1_36], run: gate },
+    Group { name: "traffic", needs: &[Minor::V1_36], run: traffic },
     Group { name: "life", needs: &[Minor::V1_36], run: life },
 ];
 
 fn current(stage: &mut Stage) -> Result<()> {
     stage.start_cluster("current", CURRENT, Mode::Iptables)?;
     hairpin::run(stage)
+}
+
+fn traffic(stage: &mut Stage) -> Result<()> {
+    stage.start_cluster("traffic", CURRENT, Mode::Iptables)?;
+    source::run(stage)?;
+    toggle::run(stage)
 }
 
 fn nodes(stage: &mut Stage) -> Result<()> {

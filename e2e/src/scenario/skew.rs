@@ -19,7 +19,7 @@ const SCENARIO: &str = "4 skew";
 ///
 /// # Errors
 /// A part of the cluster does not start.
-pub fn run(stage: &mut Stage) -> Result<()> {
+pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     let networks = stage.cloud.networks.clone();
     stage.stop_controller()?;
     stage

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::ask::{Outcome, from_namespace};
 use crate::kubernetes::api::Kubernetes;
@@ -20,7 +20,7 @@ const RULES: Duration = Duration::from_secs(15);
 
 /// Where a load balancer is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
+pub(crate) enum Reach {
     /// At its VIP in the cluster's network.
     Internal,
     /// At a floating IP.
@@ -29,7 +29,7 @@ pub enum Reach {
 
 /// Somebody who asks, and the address that the ingress must see.
 #[derive(Clone, Debug)]
-pub struct Client {
+pub(crate) struct Client {
     /// In words.
     pub who: String,
     /// The network namespace.
@@ -39,7 +39,7 @@ pub struct Client {
 }
 
 /// Pods on two nodes and a process on a node.
-pub fn clients_inside(stage: &Stage, reach: Reach) -> Vec<Client> {
+pub(crate) fn clients_inside(stage: &Stage, reach: Reach) -> Vec<Client> {
     let seen = |place: NodePlace| match reach {
         Reach::Internal => place.address(),
         // As Neutron's router does it with connections that it turns around.
@@ -56,7 +56,7 @@ pub fn clients_inside(stage: &Stage, reach: Reach) -> Vec<Client> {
 }
 
 /// A client that is no part of the cluster.
-pub fn client_outside(reach: Reach) -> Client {
+pub(crate) fn client_outside(reach: Reach) -> Client {
     let (namespace, address) = match reach {
         Reach::Internal => (NEIGHBOUR, NEIGHBOUR_ADDRESS),
         Reach::Floating => (OUTSIDE, OUTSIDE_ADDRESS),
@@ -79,7 +79,7 @@ fn reached(client: &Client, host: &str) -> Result<()> {
 ///
 /// # Errors
 /// A client is not answered, or is taken for another.
-pub fn green(host: &str, clients: &[Client]) -> Result<String> {
+pub(crate) fn green(host: &str, clients: &[Client]) -> Result<String> {
     for client in clients {
         until(&format!("{} reaches {host}", client.who), RULES, || reached(client, host))?;
     }
@@ -95,7 +95,7 @@ pub fn green(host: &str, clients: &[Client]) -> Result<String> {
 ///
 /// # Errors
 /// A client is answered, or nginx does not complain.
-pub fn red(stage: &Stage, host: &str, clients: &[Client]) -> Result<String> {
+pub(crate) fn red(stage: &Stage, host: &str, clients: &[Client]) -> Result<String> {
     let broken = |client: &Client| {
         let outcome = from_namespace(&client.namespace, host, 80)?;
         ensure!(outcome == Outcome::Closed, "{} asked {host}: {outcome}", client.who);
@@ -119,23 +119,11 @@ pub fn red(stage: &Stage, host: &str, clients: &[Client]) -> Result<String> {
     Ok(format!("{sent} of {sent} requests cut, nginx logs `broken header` {complaints} times"))
 }
 
-/// The entries of a Service's status, as soon as there is one.
-///
-/// # Errors
-/// None appears.
-pub fn published(api: &Kubernetes, service: &str) -> Result<Value> {
-    soon(&format!("{service} is published"), || {
-        let ingress = api.ingress(service)?;
-        ensure!(ingress.as_array().is_some_and(|entries| !entries.is_empty()), "{}", waiting(api, service));
-        Ok(ingress)
-    })
-}
-
 /// Waits until the status of a Service lists exactly one address with `ipMode: Proxy`, and returns the address.
 ///
 /// # Errors
 /// It lists something else.
-pub fn published_through(api: &Kubernetes, service: &str) -> Result<String> {
+pub(crate) fn published_through(api: &Kubernetes, service: &str) -> Result<String> {
     soon(&format!("{service} is published with ipMode Proxy"), || {
         let ingress = api.ingress(service)?;
         let entry = &ingress[0];
@@ -149,7 +137,7 @@ pub fn published_through(api: &Kubernetes, service: &str) -> Result<String> {
 ///
 /// # Errors
 /// There is none yet.
-pub fn address(api: &Kubernetes, service: &str) -> Result<String> {
+pub(crate) fn address(api: &Kubernetes, service: &str) -> Result<String> {
     let service = api.service(service)?;
     let annotation = &service["metadata"]["annotations"]["loadbalancer.openstack.org/load-balancer-address"];
     Ok(annotation.as_str().context("the Service has no annotation with its address")?.to_owned())
@@ -164,7 +152,7 @@ fn waiting(api: &Kubernetes, service: &str) -> String {
 ///
 /// # Errors
 /// The server refuses.
-pub fn publish_as_before(api: &Kubernetes, service: &str, address: &str) -> Result<()> {
+pub(crate) fn publish_as_before(api: &Kubernetes, service: &str, address: &str) -> Result<()> {
     api.write_ingress(service, &json!([{"ip": address}])).map(drop)
 }
 
@@ -172,7 +160,7 @@ pub fn publish_as_before(api: &Kubernetes, service: &str, address: &str) -> Resu
 ///
 /// # Errors
 /// A Service stays, or something is left.
-pub fn release(stage: &Stage, services: &[&str]) -> Result<String> {
+pub(crate) fn release(stage: &Stage, services: &[&str]) -> Result<String> {
     let api = stage.api()?;
     for service in services {
         delete_service(&api, service)?;
@@ -189,7 +177,7 @@ pub fn release(stage: &Stage, services: &[&str]) -> Result<String> {
 ///
 /// # Errors
 /// Something is.
-pub fn nothing_left(stage: &Stage) -> Result<String> {
+pub(crate) fn nothing_left(stage: &Stage) -> Result<String> {
     // The Services are gone only after the load balancers, but Octavia's own clean-up of ports ends a little later.
     until("the cloud is empty", Duration::from_secs(30), || {
         let left = left_behind(&stage.cloud.user)?;

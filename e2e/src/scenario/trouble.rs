@@ -23,7 +23,7 @@ const PLACES: [NodePlace; 2] = [NODES[0], NODES[1]];
 ///
 /// # Errors
 /// The cluster does not work.
-pub fn run(stage: &mut Stage) -> Result<()> {
+pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     stage.start_controller()?;
     stage.check(SCENARIO, "Service deleted while its load balancer is PENDING", deleted_while_pending);
     stage.check(SCENARIO, "load balancer in ERROR after create", error_after_create);
@@ -140,10 +140,9 @@ fn quota_met(stage: &mut Stage) -> Result<String> {
 /// The rights of the chart are enough: the log of the controller shows no 403 of the API server.
 fn nothing_forbidden(stage: &mut Stage) -> Result<String> {
     let log = std::fs::read_to_string(stage.cluster()?.launch.log())?;
-    let refused =
-        log.lines().find(|line| line.contains("http.status_code=403") || line.contains("is forbidden"));
+    let refused = log.lines().find(|line| line.contains("status_code=403") || line.contains("is forbidden"));
     ensure!(refused.is_none(), "{}", refused.unwrap_or_default());
-    let requests = log.lines().filter(|line| line.contains("http.status_code=")).count();
+    let requests = log.lines().filter(|line| line.contains("status_code=")).count();
     ensure!(requests > 0, "the log shows no request");
     Ok(format!("{requests} requests in the log"))
 }

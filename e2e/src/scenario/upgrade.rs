@@ -20,7 +20,7 @@ const SCENARIO: &str = "4 upgrade";
 ///
 /// # Errors
 /// A part of the cluster does not start.
-pub fn run(stage: &mut Stage) -> Result<()> {
+pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     let networks = stage.cloud.networks.clone();
     let settings = format!("ingress-hostname-suffix = {SUFFIX}");
     stage.cluster()?.launch.load_balancer_settings(&networks, &settings)?;

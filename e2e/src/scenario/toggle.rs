@@ -1,0 +1,120 @@
+//! PROXY protocol is switched on and off on a live Service, under a steady stream of connections.
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+
+use super::steps;
+use crate::ask::from_namespace;
+use crate::kubernetes::api::Kubernetes;
+use crate::kubernetes::objects::ServiceSketch;
+use crate::network::{NEIGHBOUR, NODES};
+use crate::openstack::tree::Tree;
+use crate::process::{Daemon, run_line};
+use crate::stage::Stage;
+use crate::stream::{Stream, TOLERANT_PORT, Tally, start_tolerant_backend};
+use crate::wait::soon;
+
+const SERVICE: &str = "toggled";
+const SCENARIO: &str = "6 toggle";
+
+/// The whole scenario on the present cluster.
+///
+/// # Errors
+/// The backends cannot be started.
+pub(crate) fn run(stage: &mut Stage) -> Result<()> {
+    let folder = stage.cluster()?.plane.folder().to_owned();
+    let mut backends: Vec<Daemon> = Vec::new();
+    for place in [NODES[0], NODES[1]] {
+        backends.push(start_tolerant_backend(&place.ingress(), &folder)?);
+    }
+    let api = stage.api()?;
+    let mut sketch = ServiceSketch::plain(SERVICE, true);
+    sketch.target = TOLERANT_PORT;
+    sketch.create(&api, &[NODES[0], NODES[1]])?;
+    stage.start_controller()?;
+    stage.check(SCENARIO, "published, no PROXY", |stage| {
+        header(stage, "none").map(|()| "no header arrives".into())
+    });
+    let mut reload = Tally::default();
+    stage.check(SCENARIO, "measure: HAProxy is reloaded, nothing else", |stage| {
+        reload = reload_alone(stage)?;
+        Ok(format!("{} answered, {} failed", reload.answered, reload.failed))
+    });
+    for (from, to) in [("none", "v1"), ("v1", "v2"), ("v2", "none")] {
+        stage.check(SCENARIO, &format!("{from} to {to} under load"), |stage| toggle(stage, to, reload));
+    }
+    stage.check(SCENARIO, "clean-up", |stage| steps::release(stage, &[SERVICE]));
+    Ok(())
+}
+
+fn host(stage: &Stage) -> Result<String> {
+    soon("the Service has an address", || steps::address(&stage.api()?, SERVICE))
+}
+
+/// New connections arrive with this header.
+fn header(stage: &Stage, wanted: &str) -> Result<()> {
+    let host = host(stage)?;
+    soon(&format!("header {wanted} arrives"), || {
+        let outcome = from_namespace(NEIGHBOUR, &host, 80)?;
+        ensure!(outcome.to_string().ends_with(&format!("header={wanted}")), "{outcome}");
+        Ok(())
+    })
+}
+
+fn streamed(stage: &mut Stage, work: impl FnOnce(&mut Stage) -> Result<()>) -> Result<Tally> {
+    let folder = stage.cluster()?.plane.folder().to_owned();
+    let stream = Stream::start(NEIGHBOUR, &host(stage)?, &folder)?;
+    let worked = work(stage);
+    let tally = stream.end()?;
+    worked?;
+    Ok(tally)
+}
+
+/// What a reload costs that changes nothing: three of them.
+fn reload_alone(stage: &mut Stage) -> Result<Tally> {
+    let amphorae = stage.cloud.folders.state.join("state/octavia/amphorae");
+    let id = Tree::of(&stage.cloud.user, SERVICE)?.id;
+    streamed(stage, |_| {
+        for _ in 0..3 {
+            for entry in std::fs::read_dir(&amphorae)? {
+                let folder = entry?.path();
+                let about = std::fs::read_to_string(folder.join("amphora.json")).unwrap_or_default();
+                if about.contains(&id) {
+                    let pid = std::fs::read_to_string(folder.join("haproxy.pid"))?;
+                    let pid = pid.split_whitespace().next().context("no pid of HAProxy")?.to_owned();
+                    run_line(&format!("kill -USR2 {pid}"))?;
+                }
+            }
+            // The old process ends its connections meanwhile; the length of the measure, not a wait for readiness.
+            std::thread::sleep(std::time::Duration::from_secs(1));
+        }
+        Ok(())
+    })
+}
+
+fn toggle(stage: &mut Stage, to: &str, reload: Tally) -> Result<String> {
+    let api = stage.api()?;
+    let value = if to == "none" { Value::from("false") } else { Value::from(to) };
+    let tally = streamed(stage, |stage| {
+        let change =
+            json!({"metadata": {"annotations": {"loadbalancer.openstack.org/proxy-protocol": value}}});
+        api.patch(&Kubernetes::service_path(SERVICE), &change)?;
+        header(stage, to)?;
+        soon("Octavia has settled", || {
+            let tree = Tree::of(&stage.cloud.user, SERVICE)?;
+            ensure!(
+                tree.members.len() == 2,
+                "{} members: the former pool is still there",
+                tree.members.len()
+            );
+            tree.settled()
+        })
+    })?;
+    let (answered, failed) = (tally.answered, tally.failed);
+    ensure!(
+        failed <= reload.failed,
+        "{answered} answered, {failed} failed; reloads alone: {} failed",
+        reload.failed
+    );
+    Ok(format!("{answered} answered, {failed} failed; reloads alone: {} failed", reload.failed))
+}
