@@ -23,6 +23,7 @@ pub struct Fault {
     skip: u32,
     times: Option<u32>,
     latency: Duration,
+    answer_latency: Duration,
     retry_after: Option<u64>,
     effect: Effect,
 }
@@ -96,6 +97,13 @@ impl Fault {
     #[must_use]
     pub fn latency(mut self, latency: Duration) -> Self {
         self.latency = latency;
+        self
+    }
+
+    /// Lets the service do what was asked at once and delays only the answer: a client that gives up has made its change.
+    #[must_use]
+    pub fn slow_answer(mut self, latency: Duration) -> Self {
+        self.answer_latency = latency;
         self
     }
 
@@ -238,7 +246,10 @@ pub struct Faults {
 /// What happens to one request.
 #[derive(Debug, Default)]
 pub(crate) struct Decision {
+    /// Before the service sees the request.
     pub(crate) latency: Duration,
+    /// Between what the service does and its answer.
+    pub(crate) answer_latency: Duration,
     pub(crate) fate: Fate,
 }
 
@@ -325,5 +336,5 @@ fn decision(fault: &Fault, identity_url: &str) -> Decision {
         Effect::DropBefore => Fate::DropBefore,
         Effect::DropAfter => Fate::DropAfter,
     };
-    Decision { latency: fault.latency, fate }
+    Decision { latency: fault.latency, answer_latency: fault.answer_latency, fate }
 }

@@ -25,6 +25,7 @@ mod barbican;
 mod builder;
 mod client_config;
 mod controls;
+mod end_state;
 mod faults;
 mod filters;
 pub mod forward;

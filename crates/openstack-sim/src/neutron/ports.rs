@@ -299,6 +299,10 @@ pub(crate) fn remove(world: &mut World, id: &str) {
 
 /// Puts exactly these security groups on a port.
 pub(crate) fn set_security_groups(world: &mut World, id: &str, groups: Vec<String>) {
+    let present = world.network.ports.get(id).map(|port| port.list("security_groups").to_vec());
+    if present.is_none_or(|present| json!(present) == json!(groups)) {
+        return;
+    }
     change(world, Kind::Port, id, |port| port.set("security_groups", groups));
 }
 

@@ -242,7 +242,9 @@ fn plug_security_group(world: &mut World, lb_id: &str) {
 
 fn finish_update(world: &mut World, lb_id: &str, outcome: Outcome) {
     settle(world, Kind::LoadBalancer, lb_id, outcome);
-    if outcome == Outcome::Failed {
+    if outcome == Outcome::Done {
+        plug_security_group(world, lb_id);
+    } else {
         let listeners: Vec<String> =
             world.load_balancing.listeners_of(lb_id).into_iter().map(|one| one.entity.id.clone()).collect();
         for id in listeners {

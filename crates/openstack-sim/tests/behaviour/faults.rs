@@ -58,6 +58,15 @@ async fn latency_is_simulated_time() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_client_that_gives_up_on_a_slow_answer_has_made_its_change() {
+    let sim = Sim::new();
+    sim.faults().add(Fault::new().slow_answer(Duration::from_secs(60)));
+    let request = send(&sim, "network", "POST", "/v2.0/networks", json!({"network": {"name": "slow"}}));
+    assert!(tokio::time::timeout(Duration::from_secs(5), request).await.is_err());
+    assert_eq!(sim.networks().iter().filter(|network| network["name"] == "slow").count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn cleared_rules_do_nothing() {
     let sim = Sim::new();
     sim.faults().add(Fault::new().unauthorized());

@@ -173,3 +173,40 @@ async fn strangers_neither_see_nor_change_what_is_ours() {
     assert_eq!(sim.stranger().delete("load-balancer", &path).0, 403);
     assert_eq!(sim.admin().get("load-balancer", &path).0, 200);
 }
+
+#[tokio::test(start_paused = true)]
+async fn end_states_are_equal_when_only_ids_and_addresses_differ() {
+    let tree =
+        json!([listener("TCP", 80, "PROXY", &[("198.18.0.50", 1)]), listener("TCP", 443, "PROXYV2", &[])]);
+    let (straight, crooked) = (Sim::new(), Sim::new());
+    create_tree(&straight, "a", tree.clone()).await;
+    let detour = create_tree(&crooked, "detour", json!([])).await;
+    create_tree(&crooked, "a", tree).await;
+    assert_ne!(straight.end_state(), crooked.end_state());
+    octavia(&crooked, "DELETE", &format!("/loadbalancers/{detour}"), Value::Null).await;
+    assert_ne!(straight.load_balancers()[0]["id"], crooked.load_balancers()[0]["id"]);
+    assert_eq!(straight.end_state(), crooked.end_state());
+    octavia(
+        &crooked,
+        "PUT",
+        &format!("/pools/{}", crooked.pools()[0]["id"].as_str().unwrap()),
+        json!({"pool": {"lb_algorithm": "SOURCE_IP"}}),
+    )
+    .await;
+    assert_ne!(straight.end_state(), crooked.end_state());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_users_security_groups_are_on_the_vip_port_beside_octavias() {
+    let sim = Sim::new();
+    let id = create_tree(&sim, "a", json!([])).await;
+    let group = json!({"security_group": {"name": "mine"}});
+    let (_, group) = sim.user().post("network", "/v2.0/security-groups", &group);
+    let group = &group["security_group"]["id"];
+    let body = json!({"loadbalancer": {"vip_sg_ids": [group]}});
+    assert_eq!(octavia(&sim, "PUT", &format!("/loadbalancers/{id}"), body).await.0, 200);
+    assert_eq!(status(&sim, "a"), "ACTIVE");
+    let port = sim.ports().into_iter().find(|port| port["device_owner"] == "Octavia").unwrap();
+    let groups = port["security_groups"].as_array().unwrap();
+    assert_eq!((groups.len(), groups.contains(group)), (2, true));
+}
