@@ -80,7 +80,7 @@ impl Kind {
     }
 }
 
-/// Octavia's largest `timeout_*`: one year in milliseconds is not it; the column is a signed 32-bit number.
+/// In milliseconds. Eleven days (999999999) is taken by the real service; the bound here is what its database column holds.
 const TIMEOUT: Check = Check::Integer { min: 0, max: 2_147_483_647 };
 const PORT: Check = Check::Integer { min: 1, max: 65_535 };
 const NAME: Check = Check::Text { max: 255 };
