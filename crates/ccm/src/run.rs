@@ -9,9 +9,9 @@ use anyhow::Context as _;
 use kube::Client;
 use openstack_ccm_controllers::election::{ElectionOptions, Elector, Ended};
 use openstack_ccm_controllers::service::ServiceControllerOptions;
-use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_openstack_api::client::ClientSettings;
 use openstack_ccm_openstack_api::identity::AuthOptions;
+use openstack_ccm_openstack_api::{ErrorKind, OpenStack};
 use prometheus_client::registry::Registry;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -29,6 +29,10 @@ use crate::program::{Program, ProgramOptions};
 const PASS_GRACE: Duration = Duration::from_secs(10);
 /// How long all work may take to end after a stop, until the lease is given back: passes and the last events.
 const WORK_GRACE: Duration = Duration::from_secs(16);
+
+/// Keystone has one answer for everything that may be wrong.
+const WRONG_LOGIN: &str = "; Keystone does not say what is wrong: check in [Global] of cloud.conf the user, the password, \
+                           the project and their domains, or the application credential";
 
 /// Runs until a signal stops it or the leadership is lost.
 ///
@@ -125,6 +129,9 @@ async fn connect(login: &AuthOptions, settings: ClientSettings) -> anyhow::Resul
             message.push_str(": ");
             message.push_str(&cause.to_string());
             source = cause.source();
+        }
+        if error.kind() == ErrorKind::Unauthorized {
+            message.push_str(WRONG_LOGIN);
         }
         anyhow::anyhow!("OpenStack cannot be used yet: {message}")
     })
