@@ -14,6 +14,7 @@ import subprocess
 import time
 
 from octavia.amphorae.backends.utils import haproxy_query
+from octavia.amphorae.backends.utils import ip_advertisement
 from octavia.amphorae.drivers.haproxy import rest_api_driver
 from octavia.common import constants as consts
 from oslo_config import cfg
@@ -106,9 +107,12 @@ class LocalClient:
         state.plug(ns, 'eth1', network_id, mac=net_info['mac_address'], mtu=net_info.get('mtu'))
         self._address(ns, 'eth1', net_info['vrrp_ip'], net_info['subnet_cidr'])
         self._address(ns, 'eth1', vip, net_info['subnet_cidr'], host=True)
+        # As the agent does: a neighbour may still know the address by the MAC of a former amphora.
+        ip_advertisement.send_ip_advertisement('eth1', vip, ns)
         for extra in net_info.get('additional_vips', ()):
             self._address(ns, 'eth1', extra['ip_address'], extra['subnet_cidr'], host=False)
             self._gateway(ns, extra.get('gateway'))
+            ip_advertisement.send_ip_advertisement('eth1', extra['ip_address'], ns)
         self._gateway(ns, net_info.get('gateway'))
         for route in net_info.get('host_routes', ()):
             state.run('ip', 'route', 'replace', route['destination'], 'via', route['nexthop'], netns=ns, check=False)

@@ -143,7 +143,7 @@ impl Kubernetes {
         Ok(self.patch(&path, &change)?["status"]["loadBalancer"]["ingress"].clone())
     }
 
-    /// Reasons and notes of the events about a Service.
+    /// Reasons and notes of the events about a Service, without those about its cluster IP by the API server itself.
     ///
     /// # Errors
     /// As for [`Kubernetes::get`].
@@ -151,7 +151,9 @@ impl Kubernetes {
         let list = self.get(&format!("/apis/events.k8s.io/v1/namespaces/{NAMESPACE}/events"))?;
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let items = list["items"].as_array().cloned().unwrap_or_default();
-        let about = |event: &&Value| event["regarding"]["name"] == service;
+        let repairs =
+            |event: &Value| event["reason"].as_str().is_some_and(|reason| reason.starts_with("ClusterIP"));
+        let about = |event: &&Value| event["regarding"]["name"] == service && !repairs(event);
         Ok(items.iter().filter(about).map(|event| (text(&event["reason"]), text(&event["note"]))).collect())
     }
 }

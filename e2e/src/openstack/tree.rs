@@ -14,6 +14,8 @@ pub(crate) struct Tree {
     pub status: String,
     /// Its listeners.
     pub listeners: Vec<Value>,
+    /// Protocols of its pools.
+    pub protocols: Vec<String>,
     /// The members of all its pools.
     pub members: Vec<Value>,
 }
@@ -32,12 +34,13 @@ impl Tree {
             "listeners",
         )?;
         let pools = cloud.list("load-balancer", &format!("/v2/lbaas/pools?loadbalancer_id={id}"), "pools")?;
+        let protocols = pools.iter().map(|pool| text(pool, "protocol")).collect();
         let mut members = Vec::new();
         for pool in &pools {
             let path = format!("/v2/lbaas/pools/{}/members", text(pool, "id"));
             members.extend(cloud.list("load-balancer", &path, "members")?);
         }
-        Ok(Self { id, status: text(&balancer, "provisioning_status"), listeners, members })
+        Ok(Self { id, status: text(&balancer, "provisioning_status"), listeners, protocols, members })
     }
 
     /// Ports of the listeners, sorted.

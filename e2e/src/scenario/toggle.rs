@@ -15,6 +15,8 @@ use crate::stream::{Stream, TOLERANT_PORT, Tally, start_tolerant_backend};
 use crate::wait::soon;
 
 const SERVICE: &str = "toggled";
+/// Its pods insist on the header.
+const STRICT: &str = "strict";
 const SCENARIO: &str = "6 toggle";
 
 /// The whole scenario on the present cluster.
@@ -43,17 +45,18 @@ pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     for (from, to) in [("none", "v1"), ("v1", "v2"), ("v2", "none")] {
         stage.check(SCENARIO, &format!("{from} to {to} under load"), |stage| toggle(stage, to, reload));
     }
-    stage.check(SCENARIO, "clean-up", |stage| steps::release(stage, &[SERVICE]));
+    stage.check(SCENARIO, "v1 to v2 under load, pods that insist on a header", |stage| strict(stage, reload));
+    stage.check(SCENARIO, "clean-up", |stage| steps::release(stage, &[SERVICE, STRICT]));
     Ok(())
 }
 
-fn host(stage: &Stage) -> Result<String> {
-    soon("the Service has an address", || steps::address(&stage.api()?, SERVICE))
+fn host(stage: &Stage, service: &str) -> Result<String> {
+    soon("the Service has an address", || steps::address(&stage.api()?, service))
 }
 
 /// New connections arrive with this header.
 fn header(stage: &Stage, wanted: &str) -> Result<()> {
-    let host = host(stage)?;
+    let host = host(stage, SERVICE)?;
     soon(&format!("header {wanted} arrives"), || {
         let outcome = from_namespace(NEIGHBOUR, &host, 80)?;
         ensure!(outcome.to_string().ends_with(&format!("header={wanted}")), "{outcome}");
@@ -61,9 +64,9 @@ fn header(stage: &Stage, wanted: &str) -> Result<()> {
     })
 }
 
-fn streamed(stage: &mut Stage, work: impl FnOnce(&mut Stage) -> Result<()>) -> Result<Tally> {
+fn streamed(stage: &mut Stage, service: &str, work: impl FnOnce(&mut Stage) -> Result<()>) -> Result<Tally> {
     let folder = stage.cluster()?.plane.folder().to_owned();
-    let stream = Stream::start(NEIGHBOUR, &host(stage)?, &folder)?;
+    let stream = Stream::start(NEIGHBOUR, &host(stage, service)?, &folder)?;
     let worked = work(stage);
     let tally = stream.end()?;
     worked?;
@@ -74,7 +77,7 @@ fn streamed(stage: &mut Stage, work: impl FnOnce(&mut Stage) -> Result<()>) -> R
 fn reload_alone(stage: &mut Stage) -> Result<Tally> {
     let amphorae = stage.cloud.folders.state.join("state/octavia/amphorae");
     let id = Tree::of(&stage.cloud.user, SERVICE)?.id;
-    streamed(stage, |_| {
+    streamed(stage, SERVICE, |_| {
         for _ in 0..3 {
             for entry in std::fs::read_dir(&amphorae)? {
                 let folder = entry?.path();
@@ -95,7 +98,7 @@ fn reload_alone(stage: &mut Stage) -> Result<Tally> {
 fn toggle(stage: &mut Stage, to: &str, reload: Tally) -> Result<String> {
     let api = stage.api()?;
     let value = if to == "none" { Value::from("false") } else { Value::from(to) };
-    let tally = streamed(stage, |stage| {
+    let tally = streamed(stage, SERVICE, |stage| {
         let change =
             json!({"metadata": {"annotations": {"loadbalancer.openstack.org/proxy-protocol": value}}});
         api.patch(&Kubernetes::service_path(SERVICE), &change)?;
@@ -110,6 +113,10 @@ fn toggle(stage: &mut Stage, to: &str, reload: Tally) -> Result<String> {
             tree.settled()
         })
     })?;
+    verdict(tally, reload)
+}
+
+fn verdict(tally: Tally, reload: Tally) -> Result<String> {
     let (answered, failed) = (tally.answered, tally.failed);
     ensure!(
         failed <= reload.failed,
@@ -117,4 +124,23 @@ fn toggle(stage: &mut Stage, to: &str, reload: Tally) -> Result<String> {
         reload.failed
     );
     Ok(format!("{answered} answered, {failed} failed; reloads alone: {} failed", reload.failed))
+}
+
+/// nginx takes both versions of the header, but no connection without one.
+fn strict(stage: &mut Stage, reload: Tally) -> Result<String> {
+    let api = stage.api()?;
+    ServiceSketch::proxy(STRICT, "v1", true).create(&api, &[NODES[0], NODES[1]])?;
+    let address = steps::published_through(&api, STRICT)?;
+    steps::green(&address, &[steps::client_outside(steps::Reach::Internal)])?;
+    let tally = streamed(stage, STRICT, |stage| {
+        let change =
+            json!({"metadata": {"annotations": {"loadbalancer.openstack.org/proxy-protocol": "v2"}}});
+        api.patch(&Kubernetes::service_path(STRICT), &change)?;
+        soon("Octavia sends version 2 only", || {
+            let tree = Tree::of(&stage.cloud.user, STRICT)?;
+            ensure!(tree.protocols == ["PROXYV2"], "pools {:?}", tree.protocols);
+            tree.settled()
+        })
+    })?;
+    verdict(tally, reload)
 }
