@@ -1,1 +1,83 @@
-//! Placeholder.
+//! What each change costs: calls to OpenStack and to Kubernetes, from the change until everything is done.
+
+use serde_json::json;
+
+use crate::support::{PROXY, Side, World, service};
+
+/// The calls that a change costs.
+#[derive(Debug, PartialEq, Eq)]
+struct Cost {
+    openstack_writes: usize,
+    openstack_calls: usize,
+    /// Events included.
+    kubernetes_writes: usize,
+}
+
+async fn cost(world: &mut World) -> Cost {
+    world.quiet().await;
+    let calls = world.take_calls();
+    let count =
+        |side, write: bool| calls.iter().filter(|call| call.side == side && (!write || call.write)).count();
+    Cost {
+        openstack_writes: count(Side::OpenStack, true),
+        openstack_calls: count(Side::OpenStack, false),
+        kubernetes_writes: count(Side::Kubernetes, true),
+    }
+}
+
+/// Rounds of the poller are among the calls: one list for all load balancers that are PENDING, while there are any.
+#[tokio::test(start_paused = true)]
+async fn the_budget_is_kept() {
+    let mut table = Vec::new();
+    let mut world = World::started().await;
+
+    world.create(&service("web", json!({})));
+    world.until_published("web").await;
+    table.push(("create", cost(&mut world).await));
+
+    world.create(&service("web-2", json!({})));
+    world.until_published("web-2").await;
+    table.push(("create another", cost(&mut world).await));
+    world.delete("web-2");
+    world.until_gone("web-2").await;
+    table.push(("delete", cost(&mut world).await));
+
+    world.patch("web", &json!({"metadata": {"labels": {"a": "b"}}}));
+    table.push(("no change that matters", cost(&mut world).await));
+
+    world.restart().await;
+    table.push(("restart", cost(&mut world).await));
+
+    world.add_node("node-3", "v1.36.0");
+    table.push(("node added", cost(&mut world).await));
+
+    let ports = json!([
+        {"name": "http", "port": 80, "protocol": "TCP", "nodePort": 30080},
+        {"name": "https", "port": 443, "protocol": "TCP", "nodePort": 30443},
+    ]);
+    // The node port of the first port is part of the change: its members change too.
+    world.patch("web", &json!({"spec": {"ports": ports}}));
+    table.push(("port added", cost(&mut world).await));
+
+    world.annotate("web", PROXY, Some("v2"));
+    table.push(("proxy protocol on, two ports", cost(&mut world).await));
+
+    let expected = [
+        //                                    OpenStack        Kubernetes
+        //                                writes  all calls    writes
+        ("create", 3, 17, 5),
+        ("create another", 3, 14, 5),
+        ("delete", 2, 12, 3),
+        ("no change that matters", 0, 0, 0),
+        ("restart", 0, 7, 0),
+        ("node added", 1, 13, 1),
+        ("port added", 4, 40, 2),
+        ("proxy protocol on, two ports", 8, 88, 4),
+    ];
+    let expected: Vec<_> = expected
+        .map(|(change, openstack_writes, openstack_calls, kubernetes_writes)| {
+            (change, Cost { openstack_writes, openstack_calls, kubernetes_writes })
+        })
+        .into();
+    assert_eq!(table, expected);
+}

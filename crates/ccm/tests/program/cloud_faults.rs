@@ -1,1 +1,203 @@
-//! Placeholder.
+//! A cloud that is slow, fails, loses work, or is changed behind the program's back.
+
+use std::time::Duration;
+
+use http::Method;
+use openstack_ccm_openstack_sim::{Fault, OperationKind, WorkerFault};
+use rstest::rstest;
+use serde_json::json;
+use tokio::time::Instant;
+
+use crate::support::{PROXY, Side, World, lb_name, service};
+
+fn octavia(method: Method, path: &str) -> Fault {
+    Fault::new().service("load-balancer").method(method).path(path)
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_overloaded_octavia_is_left_alone_as_long_as_it_asks() {
+    let world = World::started().await;
+    let busy = octavia(Method::POST, "loadbalancers$").answer(503, json!({"faultstring": "busy"}));
+    world.cloud.faults().add(busy.retry_after(90).once());
+    let start = Instant::now();
+    world.create(&service("web", json!({})));
+    world.until_warned("web", "busy").await;
+    world.until_published("web").await;
+    assert!(start.elapsed() >= Duration::from_secs(90), "{:?}", start.elapsed());
+    world.quiet().await;
+    let posts: Vec<Instant> = world
+        .take_calls()
+        .into_iter()
+        .filter(|call| call.name == "POST loadbalancers")
+        .map(|call| call.at)
+        .collect();
+    assert_eq!(posts.len(), 2);
+    assert!(posts[1] - posts[0] >= Duration::from_secs(90));
+}
+
+#[rstest]
+#[case::unavailable(Fault::new().answer(503, json!({})))]
+#[case::broken(Fault::new().answer(500, json!({})))]
+#[case::no_connection(Fault::new().drop_before())]
+#[case::deaf(Fault::new().drop_after())]
+#[case::too_many(Fault::new().answer(429, json!({})).retry_after(5))]
+#[tokio::test(start_paused = true)]
+async fn an_outage_of_the_cloud_is_survived(#[case] fault: Fault) {
+    let world = World::started().await;
+    let outage = world.cloud.faults().add(fault);
+    world.create(&service("web", json!({"metadata": {"annotations": {PROXY: "v2"}}})));
+    tokio::time::sleep(Duration::from_secs(1800)).await;
+    assert!(world.ingress("web").is_empty());
+    assert!(!world.warnings("web").is_empty(), "the user is told");
+    world.cloud.faults().remove(outage);
+    world.until_ingress("web", "198.19.0.11(Proxy)").await;
+    world.quiet().await;
+    assert_eq!(world.cloud.load_balancers().len(), 1);
+    assert_eq!(world.cloud.floating_ips().len(), 1);
+    assert!(world.cloud.leaked_ports().is_empty());
+}
+
+/// Each third call fails, for the whole life of a Service.
+#[rstest]
+#[case::lost_answers(Fault::new().drop_after())]
+#[case::errors(Fault::new().answer(502, json!({})))]
+#[tokio::test(start_paused = true)]
+async fn a_cloud_that_fails_again_and_again_ends_in_the_same_state(#[case] fault: Fault) {
+    let healthy = World::serving(&service("web", json!({"metadata": {"annotations": {PROXY: "v2"}}}))).await;
+    let world = World::started().await;
+    for nth in 1..40 {
+        world.cloud.faults().add(fault.clone().nth(nth * 3));
+    }
+    world.serve(&service("web", json!({"metadata": {"annotations": {PROXY: "v2"}}}))).await;
+    assert_eq!(world.state(), healthy.state());
+    world.delete("web");
+    world.until_gone("web").await;
+    assert!(world.cloud.load_balancers().is_empty() && world.cloud.floating_ips().is_empty());
+    assert!(world.cloud.leaked_ports().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_load_balancer_that_fails_to_be_made_is_made_anew() {
+    let world = World::started().await;
+    world.cloud.faults().add_worker(WorkerFault::fail(OperationKind::LoadBalancerCreate).times(1));
+    world.create(&service("web", json!({})));
+    world.until_published("web").await;
+    world.quiet().await;
+    assert_eq!(world.cloud.load_balancers().len(), 1);
+    assert!(world.cloud.leaked_ports().is_empty());
+    let warnings = world.warnings("web");
+    assert!(warnings.iter().any(|warning| warning.contains("LoadBalancerReplaced")), "{warnings:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_load_balancer_that_breaks_while_it_serves_comes_back_on_its_addresses() {
+    let world = World::serving(&service("web", json!({"metadata": {"annotations": {PROXY: "v2"}}}))).await;
+    let before = world.state();
+    let id = world.cloud.load_balancer(&lb_name("web")).unwrap()["id"].clone();
+    world.cloud.faults().add_worker(WorkerFault::fail(OperationKind::MemberBatch).times(1));
+    world.cloud.faults().add_worker(WorkerFault::fail(OperationKind::LoadBalancerUpdate).times(1));
+    let path = format!("/v2.0/lbaas/loadbalancers/{}", id.as_str().unwrap());
+    world.cloud.user().put("load-balancer", &path, &json!({"loadbalancer": {"admin_state_up": true}}));
+    world.cloud.settle();
+    assert_eq!(world.cloud.load_balancer(&lb_name("web")).unwrap()["provisioning_status"], "ERROR");
+    // Found by the look for drift, within 36 minutes.
+    let replaced = |world: &World| {
+        world
+            .cloud
+            .load_balancer(&lb_name("web"))
+            .is_some_and(|lb| lb["id"] != id && lb["provisioning_status"] == "ACTIVE")
+    };
+    world.until("it is replaced", replaced).await;
+    world.quiet().await;
+    assert_eq!(world.state(), before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stuck_load_balancer_holds_up_no_other_service() {
+    let mut world = World::started().await;
+    world.stop().await;
+    world.settings.service.concurrency = 1;
+    world.start().await;
+    let stuck = world.cloud.faults().add_worker(WorkerFault::hold(None).of(&lb_name("stuck")));
+    world.create(&service("stuck", json!({})));
+    world.until("it is being made", |world| world.cloud.load_balancer(&lb_name("stuck")).is_some()).await;
+    let start = Instant::now();
+    for number in 0..5 {
+        world.create(&service(&format!("web-{number}"), json!({})));
+    }
+    for number in 0..5 {
+        world.until_published(&format!("web-{number}")).await;
+    }
+    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
+    tokio::time::sleep(Duration::from_secs(1200)).await;
+    assert!(world.ingress("stuck").is_empty());
+    world.until_warned("stuck", "LoadBalancerStuck").await;
+    world.cloud.faults().remove(stuck);
+    world.until_published("stuck").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn members_that_fail_inside_octavia_are_sent_again() {
+    let world = World::serving(&service("web", json!({}))).await;
+    world.cloud.faults().add_worker(WorkerFault::fail(OperationKind::MemberBatch).times(2));
+    world.add_node("node-3", "v1.36.0");
+    world.until("it is a member", |world| world.cloud_state().contains("member node-3")).await;
+    world.quiet().await;
+    let state = world.cloud_state();
+    assert!(!state.contains("ERROR"), "{state}");
+    assert_eq!(world.take_cloud_writes(), ["PUT pools/ID/members"; 3]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_load_balancer_that_somebody_deletes_is_made_anew() {
+    let world = World::serving(&service("web", json!({"metadata": {"annotations": {PROXY: "v2"}}}))).await;
+    let before = world.state();
+    let id = world.cloud.load_balancer(&lb_name("web")).unwrap()["id"].as_str().unwrap().to_owned();
+    world.cloud.user().delete("load-balancer", &format!("/v2.0/lbaas/loadbalancers/{id}?cascade=true"));
+    world.cloud.settle();
+    assert!(world.cloud.load_balancers().is_empty());
+    world.until("it is made anew", |world| !world.cloud.load_balancers().is_empty()).await;
+    world.quiet().await;
+    assert_eq!(world.state(), before);
+    assert_eq!(world.cloud.floating_ips().len(), 1);
+    let warnings = world.warnings("web");
+    assert!(warnings.iter().any(|warning| warning.contains("LoadBalancerGone")), "{warnings:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn children_that_somebody_deletes_are_made_anew() {
+    let world = World::serving(&service("web", json!({"metadata": {"annotations": {PROXY: "v2"}}}))).await;
+    let before = world.state();
+    let listener = world.cloud.listeners()[0]["id"].as_str().unwrap().to_owned();
+    world.cloud.user().delete("load-balancer", &format!("/v2.0/lbaas/listeners/{listener}"));
+    world.cloud.settle();
+    let pool = world.cloud.pools()[0]["id"].as_str().unwrap().to_owned();
+    world.cloud.user().delete("load-balancer", &format!("/v2.0/lbaas/pools/{pool}"));
+    world.cloud.settle();
+    let floating_ip = world.cloud.floating_ips()[0]["id"].as_str().unwrap().to_owned();
+    world.cloud.user().put(
+        "network",
+        &format!("/v2.0/floatingips/{floating_ip}"),
+        &json!({"floatingip": {"port_id": null}}),
+    );
+    world.until("they are made anew", |world| !world.cloud.listeners().is_empty()).await;
+    world.quiet().await;
+    assert_eq!(world.state(), before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiting_for_many_load_balancers_costs_one_list_for_each_round() {
+    let world = World::started().await;
+    world.cloud.set_delay(OperationKind::LoadBalancerCreate, Duration::from_secs(60));
+    for number in 0..30 {
+        world.create(&service(&format!("web-{number}"), json!({})));
+    }
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    world.take_calls();
+    tokio::time::sleep(Duration::from_secs(40)).await;
+    let calls = world.take_calls();
+    let lists: Vec<&str> =
+        calls.iter().filter(|call| call.side == Side::OpenStack).map(|call| call.name.as_str()).collect();
+    assert!(lists.iter().all(|name| *name == "GET loadbalancers"), "{lists:?}");
+    assert!((8..=20).contains(&lists.len()), "{}", lists.len());
+}

@@ -14,7 +14,6 @@ enum Story {
     CreateOnOldCluster,
     AddPort,
     SwitchProxyOn,
-    SwitchProxyOff,
     AddNode,
     Delete,
     TypeChanged,
@@ -23,7 +22,7 @@ enum Story {
 impl Story {
     fn proxy(self) -> Option<&'static str> {
         match self {
-            Self::Create | Self::CreateOnOldCluster | Self::SwitchProxyOff | Self::AddNode => Some("v2"),
+            Self::Create | Self::CreateOnOldCluster | Self::AddNode => Some("v2"),
             Self::AddPort | Self::SwitchProxyOn | Self::Delete | Self::TypeChanged => None,
         }
     }
@@ -59,7 +58,6 @@ impl Story {
                 world.patch("web", &json!({"spec": {"ports": ports}}));
             }
             Self::SwitchProxyOn => world.annotate("web", PROXY, Some("v2")),
-            Self::SwitchProxyOff => world.annotate("web", PROXY, None),
             Self::AddNode => world.add_node("node-3", "v1.36.0"),
             Self::Delete => world.delete("web"),
             Self::TypeChanged => world.patch("web", &json!({"spec": {"type": "ClusterIP"}})),
@@ -86,7 +84,6 @@ async fn tell(story: Story, stop: Option<Stop>) -> (String, bool) {
 #[case::create_on_old_cluster(Story::CreateOnOldCluster)]
 #[case::add_port(Story::AddPort)]
 #[case::switch_proxy_on(Story::SwitchProxyOn)]
-#[case::switch_proxy_off(Story::SwitchProxyOff)]
 #[case::add_node(Story::AddNode)]
 #[case::delete(Story::Delete)]
 #[case::type_changed(Story::TypeChanged)]

@@ -100,7 +100,7 @@ async fn proxy_protocol_is_switched_on_and_off_on_a_live_service() {
     world.annotate("web", PROXY, Some("true"));
     world.until_ingress("web", "198.19.0.11(Proxy)").await;
     world.quiet().await;
-    let writes = ["POST pools", "PUT listeners/ID", "DELETE pools/ID"];
+    let writes = ["POST pools", "PUT pools/ID/members", "PUT listeners/ID", "DELETE pools/ID"];
     assert_eq!(world.take_cloud_writes(), writes, "the listener never stands without a pool");
     assert!(world.cloud_state().contains(" PROXY "), "{}", world.cloud_state());
     world.annotate("web", PROXY, None);

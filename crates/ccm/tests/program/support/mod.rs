@@ -6,5 +6,5 @@ mod objects;
 mod world;
 
 pub(crate) use line::{Call, Side, Stop};
-pub(crate) use objects::{ADDRESS, ANNOTATION, PROXY, lb_name, merge, node, service};
+pub(crate) use objects::{ADDRESS, ANNOTATION, PROXY, lb_name, node, service};
 pub(crate) use world::{Settings, World};

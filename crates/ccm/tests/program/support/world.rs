@@ -279,12 +279,7 @@ impl World {
         let start = Instant::now();
         while !condition(self) {
             let patient = start.elapsed() < PATIENCE;
-            assert!(
-                patient,
-                "not reached: {what}\n{}\n{:#?}",
-                self.state(),
-                self.kube.list("events", "default")
-            );
+            assert!(patient, "not reached: {what}\n{}\n{:#?}", self.state(), self.events("web"));
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
     }

@@ -1,0 +1,16 @@
+//! The binary as a cluster runs it: its own process, files, signals, sockets, and simulated servers over TCP.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "the helpers of tests say what they expect by panicking, as the tests do"
+)]
+
+mod configuration;
+mod hand_over;
+mod process;
+mod secrets;
+mod stage;
+mod start;
+mod stop;

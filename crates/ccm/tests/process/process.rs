@@ -1,0 +1,167 @@
+//! One running `openstack-ccm`.
+
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+use crate::stage::{Stage, free_port};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The process; it is killed when this is dropped.
+pub(crate) struct Process {
+    child: Child,
+    log: PathBuf,
+    port: u16,
+    certificate: PathBuf,
+}
+
+impl Process {
+    /// Starts the controllers.
+    pub(crate) fn start(stage: &Stage, name: &str, arguments: &[&str]) -> Self {
+        let port = free_port();
+        let file = |name: &str| stage.file(name).display().to_string();
+        let mut all = vec![
+            format!("--cloud-config={}", file("cloud.conf")),
+            format!("--kubeconfig={}", file("kubeconfig")),
+            "--cluster-name=c1".to_owned(),
+            "--bind-address=127.0.0.1".to_owned(),
+            format!("--secure-port={port}"),
+            format!("--tls-cert-file={}", file("tls.crt")),
+            format!("--tls-private-key-file={}", file("tls.key")),
+            "--leader-elect-lease-duration=3s".to_owned(),
+            "--leader-elect-renew-deadline=2s".to_owned(),
+            "--leader-elect-retry-period=200ms".to_owned(),
+        ];
+        all.extend(arguments.iter().map(|argument| (*argument).to_owned()));
+        let log = stage.file(&format!("{name}.log"));
+        let child = command(stage, &log).args(all).spawn().unwrap();
+        Self { child, log, port, certificate: stage.file("tls.crt") }
+    }
+
+    /// Runs to the end with these arguments only.
+    pub(crate) fn run(stage: &Stage, arguments: &[&str]) -> (ExitStatus, String) {
+        let log = stage.file("run.log");
+        let status = command(stage, &log).args(arguments).status().unwrap();
+        (status, std::fs::read_to_string(&log).unwrap())
+    }
+
+    /// All that it has written to standard output and standard error.
+    pub(crate) fn output(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap()
+    }
+
+    pub(crate) fn runs(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
+    /// Sends SIGTERM.
+    pub(crate) fn terminate(&self) {
+        let status =
+            Command::new("sh").args(["-c", "kill -TERM \"$0\"", &self.child.id().to_string()]).status();
+        assert!(status.unwrap().success());
+    }
+
+    /// Sends SIGKILL.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+    }
+
+    pub(crate) async fn end(&mut self) -> ExitStatus {
+        let start = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            assert!(start.elapsed() < PATIENCE, "it does not end:\n{}", self.output());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Waits until it has written a text.
+    pub(crate) async fn until_says(&self, text: &str) {
+        let start = Instant::now();
+        while !self.output().contains(text) {
+            assert!(start.elapsed() < PATIENCE, "it does not say {text:?}:\n{}", self.output());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    pub(crate) async fn until_ready(&self) {
+        let start = Instant::now();
+        loop {
+            let answer = self.get("/readyz").await;
+            if matches!(&answer, Ok((200, _))) {
+                return;
+            }
+            assert!(start.elapsed() < PATIENCE, "it is not ready: {answer:?}\n{}", self.output());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Waits until an endpoint answers at all.
+    pub(crate) async fn until_answers(&self, path: &str) -> (u16, String) {
+        let start = Instant::now();
+        loop {
+            match self.get(path).await {
+                Ok(answer) => return answer,
+                Err(error) => assert!(start.elapsed() < PATIENCE, "no answer: {error}\n{}", self.output()),
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Asks one of the endpoints: status and body.
+    pub(crate) async fn get(&self, path: &str) -> io::Result<(u16, String)> {
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from_pem_file(&self.certificate).unwrap()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let stream = TcpStream::connect(("127.0.0.1", self.port)).await?;
+        let name = ServerName::try_from("127.0.0.1").unwrap();
+        let mut stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await?;
+        let request = format!("GET {path} HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await?;
+        let mut answer = Vec::new();
+        match stream.read_to_end(&mut answer).await {
+            // The server closes without saying so in TLS.
+            Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => return Err(error),
+            Ok(_) | Err(_) => {}
+        }
+        let answer = String::from_utf8_lossy(&answer);
+        let (head, body) = answer.split_once("\r\n\r\n").ok_or(io::ErrorKind::UnexpectedEof)?;
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+        Ok((status.ok_or(io::ErrorKind::InvalidData)?, body.to_owned()))
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Errors mean that it has ended before.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn command(stage: &Stage, log: &PathBuf) -> Command {
+    let output = File::create(log).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_openstack-ccm"));
+    // Nothing of the machine's own clouds and clusters.
+    command.env_clear().env("HOME", stage.directory()).current_dir(stage.directory());
+    command.stdin(Stdio::null()).stdout(output.try_clone().unwrap()).stderr(output);
+    command
+}

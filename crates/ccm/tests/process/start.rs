@@ -1,0 +1,83 @@
+//! Starting when not everything is there.
+
+use crate::process::Process;
+use crate::stage::{Stage, until};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_starts_while_openstack_is_down_says_why_it_is_not_ready_and_becomes_ready() {
+    let mut stage = Stage::without_cloud().await;
+    let mut process = Process::start(&stage, "ccm", &[]);
+    process.until_says("OpenStack cannot be used yet").await;
+    let (status, body) = process.until_answers("/readyz").await;
+    assert_eq!(status, 500);
+    assert!(body.contains("[-]openstack failed: OpenStack cannot be used yet"), "{body}");
+    assert_eq!(process.until_answers("/livez").await.0, 200, "it is alive: a restart would not help");
+    assert_eq!(stage.holder(), "", "the lease is left to an instance that can work");
+    assert!(process.runs());
+    stage.start_cloud().await;
+    process.until_ready().await;
+    stage.create_service("web");
+    stage.until_published("web").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_password_is_named_and_tried_again_without_a_crash() {
+    let stage = Stage::new().await;
+    stage.set_cloud_conf(
+        &stage.cloud_conf().replace("password=\"lab\"", "password=\"correct-horse-battery\""),
+    );
+    let mut process = Process::start(&stage, "ccm", &[]);
+    until("it has tried twice", || process.output().matches("OpenStack cannot be used yet").count() >= 2)
+        .await;
+    let (status, body) = process.until_answers("/readyz").await;
+    assert_eq!(status, 500);
+    assert!(body.contains("401"), "{body}");
+    assert!(process.runs());
+    for text in [process.output(), body] {
+        assert!(!text.contains("correct-horse-battery"), "{text}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cloud_without_octavia_is_named_in_an_event() {
+    let stage = Stage::new().await;
+    stage.set_cloud_conf(&stage.cloud_conf().replace("region=\"RegionOne\"", "region=\"Nowhere\""));
+    let process = Process::start(&stage, "ccm", &[]);
+    stage.create_service("web");
+    let named = |text: &str| text.contains("Nowhere") && text.contains("load-balancer");
+    until("the missing endpoint is named", || {
+        let events = stage.kube.list("events", "default").unwrap();
+        events.iter().any(|event| named(event["message"].as_str().unwrap_or_default()))
+            || named(&process.output())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_leader_election_it_works_at_once_and_leaves_no_lease() {
+    let stage = Stage::new().await;
+    let process = Process::start(&stage, "ccm", &["--leader-elect=false"]);
+    process.until_ready().await;
+    stage.create_service("web");
+    stage.until_published("web").await;
+    assert_eq!(stage.holder(), "");
+    let (status, metrics) = process.until_answers("/metrics").await;
+    assert_eq!(status, 200);
+    assert!(metrics.contains("openstack_api_requests_total{request=\"loadbalancer_create\"} 1"), "{metrics}");
+    assert!(metrics.trim_end().ends_with("# EOF"), "{metrics}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_that_is_revoked_is_replaced_without_anybody_noticing() {
+    let stage = Stage::new().await;
+    let process = Process::start(&stage, "ccm", &[]);
+    process.until_ready().await;
+    stage.create_service("one");
+    stage.until_published("one").await;
+    stage.cloud.revoke_tokens();
+    stage.create_service("two");
+    stage.until_published("two").await;
+    let events = stage.kube.list("events", "default").unwrap();
+    assert!(events.iter().all(|event| event["type"] != "Warning"), "{events:#?}");
+    assert_eq!(stage.cloud.load_balancers().len(), 2);
+}
