@@ -6,6 +6,8 @@
 use std::fmt;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{TcpStream, ToSocketAddrs as _};
+use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
@@ -77,7 +79,26 @@ impl fmt::Display for Outcome {
 /// The request could not even be started.
 pub(crate) fn from_namespace(namespace: &str, host: &str, port: u16) -> Result<Outcome> {
     let this = std::env::current_exe()?;
-    let text = run(in_namespace(namespace, this).args(["ask", host, &port.to_string()]))?;
+    told(in_namespace(namespace, this).args(["ask", host, &port.to_string()]))
+}
+
+/// Asks `https://host:port/` from a namespace and trusts only the given authority.
+///
+/// # Errors
+/// The request could not even be started.
+pub(crate) fn from_namespace_by_tls(
+    namespace: &str,
+    host: &str,
+    port: u16,
+    authority: &Path,
+) -> Result<Outcome> {
+    let this = std::env::current_exe()?;
+    let mut command = in_namespace(namespace, this);
+    told(command.args(["ask", host, &port.to_string(), "--authority"]).arg(authority))
+}
+
+fn told(command: &mut Command) -> Result<Outcome> {
+    let text = run(command)?;
     let value: Value =
         serde_json::from_str(&text).with_context(|| format!("no account of the request: {text}"))?;
     let word = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
@@ -95,8 +116,13 @@ pub(crate) fn from_namespace(namespace: &str, host: &str, port: u16) -> Result<O
 }
 
 /// The other end of [`from_namespace`]: asks, and describes the outcome as JSON.
-pub(crate) fn account(host: &str, port: u16) -> Value {
-    match ask(host, port) {
+pub(crate) fn account(host: &str, port: u16, authority: Option<&Path>) -> Value {
+    let outcome = match authority {
+        Some(authority) => ask_by_tls(host, port, authority)
+            .unwrap_or_else(|error| Outcome::Unreachable(format!("{error:#}"))),
+        None => ask(host, port),
+    };
+    match outcome {
         Outcome::Answered { status, body } => json!({"outcome": "answered", "status": status, "body": body}),
         Outcome::Refused => json!({"outcome": "refused"}),
         Outcome::Closed => json!({"outcome": "closed"}),
@@ -118,6 +144,18 @@ pub(crate) fn ask(host: &str, port: u16) -> Outcome {
         ErrorKind::TimedOut | ErrorKind::WouldBlock => Outcome::TimedOut,
         _ => Outcome::Unreachable(error.to_string()),
     })
+}
+
+fn ask_by_tls(host: &str, port: u16, authority: &Path) -> Result<Outcome> {
+    let client = reqwest::blocking::Client::builder()
+        .use_rustls_tls()
+        .tls_built_in_root_certs(false)
+        .add_root_certificate(reqwest::Certificate::from_pem(&std::fs::read(authority)?)?)
+        .timeout(PATIENCE)
+        .build()?;
+    let response = client.get(format!("https://{host}:{port}/")).send()?;
+    let status = response.status().as_u16();
+    Ok(Outcome::Answered { status, body: response.text()?.trim_end().to_owned() })
 }
 
 fn exchange(host: &str, address: &std::net::SocketAddr) -> std::io::Result<Outcome> {

@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use clap::{Parser, Subcommand};
 
 use crate::artifacts::Artifacts;
@@ -52,6 +52,9 @@ enum Command {
         /// Where machines that cannot run the scenarios are fine: say why, and succeed.
         #[arg(long)]
         if_possible: bool,
+        /// Where logs and the report go; runs in different folders do not disturb each other.
+        #[arg(long)]
+        folder: Option<PathBuf>,
     },
     /// Run the scenarios in the world that is around this process.
     #[command(hide = true)]
@@ -68,6 +71,9 @@ enum Command {
         host: String,
         /// TCP port.
         port: u16,
+        /// Ask by TLS, and trust this authority.
+        #[arg(long)]
+        authority: Option<PathBuf>,
     },
     /// Send requests until a file appears, then write down what became of them.
     #[command(hide = true)]
@@ -87,12 +93,15 @@ enum Command {
     },
 }
 
+/// The file that tells the folder of a run from any other.
+const MARK: &str = ".end-to-end-run";
+
 fn main() -> ExitCode {
     let result = match CommandLine::parse().command {
-        Command::Run { only, if_possible } => run(&only, if_possible),
+        Command::Run { only, if_possible, folder } => run(&only, if_possible, folder),
         Command::Inside { folder, groups } => inside(&folder, &groups),
-        Command::Ask { host, port } => {
-            say(&ask::account(&host, port).to_string());
+        Command::Ask { host, port, authority } => {
+            say(&ask::account(&host, port, authority.as_deref()).to_string());
             Ok(true)
         }
         Command::Stream { host, tally, stop } => stream::run(&host, &tally, &stop).map(|()| true),
@@ -108,7 +117,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(only: &[String], if_possible: bool) -> Result<bool> {
+fn run(only: &[String], if_possible: bool, chosen_folder: Option<PathBuf>) -> Result<bool> {
     if let Some(obstacle) = machine::obstacle() {
         say(&format!("left out: the end-to-end scenarios on real components, because {obstacle}"));
         return Ok(if_possible);
@@ -116,13 +125,16 @@ fn run(only: &[String], if_possible: bool) -> Result<bool> {
     let groups = chosen(only)?;
     let began = Instant::now();
     machine::install_packages()?;
-    let folder = folder()?;
-    let lock = std::fs::File::create(folder.with_extension("lock"))?;
+    let folder = std::path::absolute(chosen_folder.map_or_else(folder, Ok)?)?;
+    let lock = std::fs::File::create(cache::beside(&folder, "lock"))?;
     lock.try_lock().context("another run is under way in this folder")?;
     if folder.exists() {
+        // What the user points to by mistake is not removed.
+        ensure!(folder.join(MARK).exists(), "{} is there and not of an earlier run", folder.display());
         std::fs::remove_dir_all(&folder)?;
     }
     std::fs::create_dir_all(&folder)?;
+    std::fs::write(folder.join(MARK), "")?;
     let artifacts = Artifacts::new(Cache::of_user()?);
     build(&artifacts, &groups)?;
     say(&format!("everything is built and installed after {} s", began.elapsed().as_secs()));
@@ -172,7 +184,7 @@ fn own_copies(folder: &Path) -> Result<PathBuf> {
     Ok(programs.join(this.file_name().context("a program without a name")?))
 }
 
-/// The folder of a run, beside the program.
+/// The folder of a run unless another is chosen, beside the program.
 fn folder() -> Result<PathBuf> {
     let this = std::env::current_exe()?;
     let target = this.parent().and_then(Path::parent).context("this program is not in a target folder")?;

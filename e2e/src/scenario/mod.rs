@@ -9,6 +9,7 @@ pub(crate) mod life;
 pub(crate) mod skew;
 pub(crate) mod source;
 pub(crate) mod steps;
+pub(crate) mod tls;
 pub(crate) mod toggle;
 pub(crate) mod trouble;
 pub(crate) mod upgrade;
@@ -57,6 +58,7 @@ fn current(stage: &mut Stage) -> Result<()> {
 fn traffic(stage: &mut Stage) -> Result<()> {
     stage.start_cluster("traffic", CURRENT, Mode::Iptables)?;
     source::run(stage)?;
+    tls::run(stage)?;
     toggle::run(stage)
 }
 
