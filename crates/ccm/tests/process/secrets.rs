@@ -68,9 +68,9 @@ fn reveals(text: &str, secret: &str) -> bool {
 }
 
 #[rstest]
-#[case::password(LogIn::Password, "text")]
-#[case::application_credential(LogIn::ApplicationCredential, "json")]
-#[case::clouds_yaml(LogIn::CloudsYaml, "text")]
+#[case::password(LogIn::Password)]
+#[case::application_credential(LogIn::ApplicationCredential)]
+#[case::clouds_yaml(LogIn::CloudsYaml)]
 #[tokio::test(flavor = "multi_thread")]
 async fn no_secret_is_written_in_a_whole_life(#[case] log_in: LogIn, #[values("text", "json")] format: &str) {
     let stage = Stage::new().await;

@@ -48,7 +48,8 @@ async fn a_wrong_annotation_is_named_once_and_the_load_balancer_serves_on() {
         world
             .patch("web", &json!({"metadata": {"annotations": {key: value}}, "spec": {"ports": port(8080)}}));
         world.until_warned("web", &shown).await;
-        tokio::time::sleep(std::time::Duration::from_secs(600)).await;
+        // Some repetitions later.
+        tokio::time::sleep(std::time::Duration::from_secs(250)).await;
         let warnings = world.warnings("web");
         assert_eq!(warnings.len(), 1, "{key}: {warnings:?}");
         assert!(warnings[0].contains(key) && warnings[0].contains(&shown), "{warnings:?}");
