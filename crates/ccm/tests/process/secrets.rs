@@ -92,8 +92,10 @@ async fn no_secret_is_written_in_a_whole_life(#[case] log_in: LogIn, #[values("t
     let output = process.output();
     assert!(output.contains("loadbalancer_create"), "bodies and calls are logged at this level");
     let events = serde_json::to_string(&stage.kube.list("events", "").unwrap()).unwrap();
-    let services =
-        serde_json::to_string(&stage.kube.requests().iter().map(|r| r.json()).collect::<Vec<_>>()).unwrap();
+    let services = serde_json::to_string(
+        &stage.kube.requests().iter().map(openstack_ccm_kube_sim::RequestRecord::json).collect::<Vec<_>>(),
+    )
+    .unwrap();
     for (place, text) in
         [("output", &output), ("events", &events), ("requests", &services), ("metrics", &metrics)]
     {

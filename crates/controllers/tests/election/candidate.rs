@@ -118,7 +118,7 @@ impl Candidate {
                 }
                 Work::Ignores => {
                     told.await;
-                    std::future::pending().await
+                    std::future::pending::<()>().await;
                 }
                 Work::Finishes(time) => tokio::time::sleep(time).await,
             }

@@ -11,6 +11,7 @@ use crate::candidate::{Candidate, Journal, LEASE_DURATION, LONGEST_PAUSE, Work, 
 const IDLE: Work = Work::Ends(Duration::ZERO);
 
 /// As client-go writes it.
+#[allow(clippy::needless_pass_by_value, reason = "json! literals read better by value")]
 fn foreign(sim: &Sim, renewed: &str, duration: Value) {
     let lease = json!({
         "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",

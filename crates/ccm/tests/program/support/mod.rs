@@ -5,6 +5,9 @@ pub(crate) mod line;
 mod objects;
 mod world;
 
+#[allow(unused_imports, reason = "the tests and the benchmark use different parts")]
 pub(crate) use line::{Call, Side, Stop};
+#[allow(unused_imports, reason = "the tests and the benchmark use different parts")]
 pub(crate) use objects::{ADDRESS, ANNOTATION, PROXY, lb_name, node, service};
+#[allow(unused_imports, reason = "the tests and the benchmark use different parts")]
 pub(crate) use world::{Settings, World};

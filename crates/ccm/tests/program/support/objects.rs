@@ -11,6 +11,7 @@ pub(crate) const ADDRESS: &str = "loadbalancer.openstack.org/load-balancer-addre
 pub(crate) const PROXY: &str = "loadbalancer.openstack.org/proxy-protocol";
 
 /// A Service of type LoadBalancer with TCP port 80, changed by a merge patch.
+#[allow(clippy::needless_pass_by_value, reason = "json! literals read better by value")]
 pub(crate) fn service(name: &str, change: Value) -> Value {
     let mut service = json!({
         "apiVersion": "v1", "kind": "Service",

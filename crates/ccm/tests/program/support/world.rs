@@ -345,14 +345,6 @@ impl World {
     pub(crate) fn cloud_state(&self) -> String {
         describe::without_ids(&describe::cloud(&self.cloud), &self.kube, &self.cloud)
     }
-
-    /// The value of a metric, by the start of its line.
-    pub(crate) fn metric(&self, start: &str) -> String {
-        let mut text = String::new();
-        prometheus_client::encoding::text::encode(&mut text, &self.registry.lock().unwrap()).unwrap();
-        let line = text.lines().find(|line| line.starts_with(start));
-        line.and_then(|line| line.rsplit(' ').next()).unwrap_or("absent").to_owned()
-    }
 }
 
 /// A cloud.conf, and nothing else in the environment.
