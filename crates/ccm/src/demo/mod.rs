@@ -2,7 +2,7 @@
 //!
 //! Everything that the tables show is measured in that run: real connections through load balancers that really forward,
 //! a backend that really insists on the PROXY header, the controller run as a cluster runs it. Only the nodes are a model:
-//! kube-proxy's rule for load balancer addresses ([`kube_proxy`]).
+//! kube-proxy's rule for load balancer addresses (`kube_proxy`).
 
 use std::io::Write as _;
 use std::net::IpAddr;
