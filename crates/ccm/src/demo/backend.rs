@@ -38,20 +38,22 @@ impl Backend {
 }
 
 async fn serve(listener: TcpListener, log: Arc<Mutex<Vec<String>>>) {
-    while let Ok((stream, peer)) = listener.accept().await {
+    while let Ok((mut stream, peer)) = listener.accept().await {
         let log = Arc::clone(&log);
         tokio::spawn(async move {
-            let line = match answer(stream).await {
+            let line = match answer(&mut stream).await {
                 Ok(client) => format!("client={client} \"GET / HTTP/1.1\" 200"),
                 Err(error) => format!("{error:#}, client: {}", peer.ip()),
             };
+            // Before the connection closes: who sees it closed finds the line.
             log.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+            drop(stream);
         });
     }
 }
 
 /// Reads header and request, answers, and returns the client's address as the header has it.
-async fn answer(mut stream: TcpStream) -> anyhow::Result<IpAddr> {
+async fn answer(stream: &mut TcpStream) -> anyhow::Result<IpAddr> {
     let mut received = Vec::new();
     let (client, header_length) = loop {
         let mut chunk = [0; 512];
