@@ -102,7 +102,7 @@ pub(crate) fn member(
         entity.operating = Operating::NoMonitor;
     }
     let id = entity.id.clone();
-    world.load_balancing.members.insert(id.clone(), Member { entity, pool_id: pool_id.to_owned() });
+    world.load_balancing.members.insert(Member { entity, pool_id: pool_id.to_owned() });
     Ok(id)
 }
 
@@ -114,8 +114,8 @@ pub(crate) fn find_member(world: &World, pool_id: &str, wanted: &Map<String, Val
     let wanted = key(wanted);
     world
         .load_balancing
-        .members_of(pool_id)
-        .into_iter()
+        .members
+        .of(pool_id)
         .find(|member| key(&member.entity.attributes) == wanted)
         .map(|member| member.entity.id.clone())
 }

@@ -81,7 +81,6 @@ fn create(world: &mut World, caller: &Caller, request: &Request) -> Answer {
     let entity = create::entity(world, Kind::LoadBalancer, &project_id, &given);
     let id = entity.id.clone();
     let allocated = vip::allocate(world, &id, &project_id, plan)?;
-    let before = world.load_balancing.clone();
     let lb = LoadBalancer {
         entity,
         vip: allocated.vip,
@@ -93,7 +92,7 @@ fn create(world: &mut World, caller: &Caller, request: &Request) -> Answer {
     world.load_balancing.load_balancers.insert(id.clone(), lb.clone());
     if let Err(fault) = tree::grow(world, &id, &project_id, &given) {
         // The real service rolls its own database back and forgets the port that it made in Neutron.
-        world.load_balancing = before;
+        world.load_balancing.remove_tree(&id);
         return Err(fault.into());
     }
     begin(world, OperationKind::LoadBalancerCreate, &id, &id);

@@ -313,10 +313,9 @@ fn finish_failover(world: &mut World, lb_id: &str, outcome: Outcome) {
 
 fn finish_batch(world: &mut World, pool_id: &str, outcome: Outcome) {
     let now = world.plain_time();
-    world.load_balancing.members.retain(|_, member| {
-        member.pool_id != pool_id || member.entity.provisioning != Provisioning::PendingDelete
-    });
-    for member in world.load_balancing.members.values_mut().filter(|member| member.pool_id == pool_id) {
+    let members = &mut world.load_balancing.members;
+    members.retain_in(pool_id, |member| member.entity.provisioning != Provisioning::PendingDelete);
+    for member in members.of_mut(pool_id) {
         // A failed batch marks every member of the pool, those that it did not name too.
         member.entity.set_provisioning(result(outcome), &now);
     }
@@ -342,7 +341,7 @@ fn finish_monitor(world: &mut World, operation: &Operation, outcome: Outcome) {
     let Some(pool_id) = found else { return };
     if operation.kind == OperationKind::HealthMonitorDelete && outcome == Outcome::Done {
         world.load_balancing.health_monitors.remove(id);
-        for member in world.load_balancing.members.values_mut().filter(|member| member.pool_id == pool_id) {
+        for member in world.load_balancing.members.of_mut(&pool_id) {
             member.entity.operating = Operating::NoMonitor;
         }
     } else {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use super::members::Members;
 use super::operation::{Operation, OperationKind};
 
 /// Octavia's state.
@@ -14,7 +15,7 @@ pub(crate) struct LoadBalancing {
     pub(crate) load_balancers: BTreeMap<String, LoadBalancer>,
     pub(crate) listeners: BTreeMap<String, Listener>,
     pub(crate) pools: BTreeMap<String, Pool>,
-    pub(crate) members: BTreeMap<String, Member>,
+    pub(crate) members: Members,
     pub(crate) health_monitors: BTreeMap<String, HealthMonitor>,
     /// Work that is not finished, oldest first.
     pub(crate) operations: Vec<Operation>,
@@ -186,8 +187,7 @@ impl LoadBalancing {
 
     /// The members of a pool, oldest first.
     pub(crate) fn members_of(&self, pool_id: &str) -> Vec<&Member> {
-        let mut members: Vec<&Member> =
-            self.members.values().filter(|member| member.pool_id == pool_id).collect();
+        let mut members: Vec<&Member> = self.members.of(pool_id).collect();
         members.sort_by(|one, other| one.entity.created_at.cmp(&other.entity.created_at));
         members
     }
@@ -208,13 +208,24 @@ impl LoadBalancing {
     /// Removes a pool with its members and its monitor; listeners lose their default pool.
     pub(crate) fn remove_pool(&mut self, pool_id: &str) {
         self.pools.remove(pool_id);
-        self.members.retain(|_, member| member.pool_id != pool_id);
+        self.members.retain_in(pool_id, |_| false);
         self.health_monitors.retain(|_, monitor| monitor.pool_id != pool_id);
         for listener in self.listeners.values_mut() {
             if listener.default_pool_id.as_deref() == Some(pool_id) {
                 listener.default_pool_id = None;
             }
         }
+    }
+
+    /// Removes a load balancer and everything that belongs to it.
+    pub(crate) fn remove_tree(&mut self, load_balancer_id: &str) {
+        let pools: Vec<String> =
+            self.pools_of(load_balancer_id).into_iter().map(|pool| pool.entity.id.clone()).collect();
+        for pool_id in pools {
+            self.remove_pool(&pool_id);
+        }
+        self.listeners.retain(|_, listener| listener.load_balancer_id != load_balancer_id);
+        self.load_balancers.remove(load_balancer_id);
     }
 
     /// The entities of a load balancer's whole tree except its own.
@@ -239,10 +250,7 @@ impl LoadBalancing {
                 .map(|pool| &mut pool.entity),
         );
         entities.extend(
-            self.members
-                .values_mut()
-                .filter(|member| pools.contains(&member.pool_id))
-                .map(|member| &mut member.entity),
+            self.members.of_pools_mut(|pool_id| pools.contains(pool_id)).map(|member| &mut member.entity),
         );
         entities.extend(
             self.health_monitors

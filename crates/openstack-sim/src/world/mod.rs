@@ -6,6 +6,7 @@ pub(crate) mod compute;
 pub(crate) mod identity;
 pub(crate) mod key_management;
 pub(crate) mod load_balancing;
+pub(crate) mod members;
 pub(crate) mod network;
 pub(crate) mod operation;
 
