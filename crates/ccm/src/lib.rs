@@ -6,6 +6,7 @@
 //! | [`args`] | the command line |
 //! | [`run`] | start, leader election, stop |
 //! | [`program`] | what a leader runs: the controllers over the provider |
+//! | `wiring` | each controller over its part of the provider |
 //! | [`admin`], [`health`] | the endpoints for probes and scrapers |
 //! | [`check_config`] | reading the configuration, and the subcommand that only does that |
 //! | [`kubernetes`] | clients of the Kubernetes API |
@@ -28,6 +29,7 @@ pub mod kubernetes;
 pub mod logging;
 pub mod program;
 pub mod run;
+mod wiring;
 
 /// Does what the command line says.
 pub fn start(command_line: CommandLine) -> ExitCode {

@@ -2,34 +2,46 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use futures::StreamExt;
+use futures::future::join_all;
+use futures::stream::FuturesUnordered;
 use kube::Client;
-use openstack_ccm_controllers::service::{ServiceController, ServiceControllerOptions, ServiceQueue};
+use openstack_ccm_controllers::service::ServiceControllerOptions;
 use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_provider_openstack::config::Config;
-use openstack_ccm_provider_openstack::load_balancer::names::ClusterIdentity;
-use openstack_ccm_provider_openstack::load_balancer::poller::Poller;
-use openstack_ccm_provider_openstack::load_balancer::{OpenStackLoadBalancers, annotations};
 use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
 
 use crate::health::{Health, Kind};
+use crate::wiring::{self, Controller};
 
-/// Name of the health check that passes when Services and Nodes have been listed.
+/// Name of the health check that passes when the controllers have listed what they work on.
 const CACHES: &str = "caches";
 
-/// What the command line says about the controllers.
+/// What the command line says about the controllers. One that is absent does not run.
 #[derive(Clone, Debug)]
 pub struct ProgramOptions {
     /// `--cluster-name`
     pub cluster_name: String,
     /// Settings of the service controller.
-    pub service: ServiceControllerOptions,
+    pub service: Option<ServiceControllerOptions>,
+}
+
+/// What every controller is put together from.
+pub(crate) struct Ground<'a> {
+    /// It must not repeat requests by itself.
+    pub(crate) client: Client,
+    pub(crate) openstack: OpenStack,
+    pub(crate) config: Arc<Config>,
+    pub(crate) cluster_name: String,
+    /// The uid of the namespace kube-system.
+    pub(crate) cluster_uid: String,
+    pub(crate) registry: &'a mut Registry,
 }
 
 /// The controllers, put together and not yet running.
 pub struct Program {
-    controller: ServiceController,
-    poller: Poller,
+    controllers: Vec<Controller>,
 }
 
 impl Program {
@@ -43,36 +55,44 @@ impl Program {
         options: ProgramOptions,
         registry: &Mutex<Registry>,
     ) -> Self {
-        let queue = ServiceQueue::new();
-        let cluster = ClusterIdentity { name: options.cluster_name, uid: cluster_uid };
-        let service = ServiceControllerOptions {
-            node_selector_annotation: Some(annotations::NODE_SELECTOR.key.to_owned()),
-            node_selector: config.load_balancer.node_selector.clone(),
-            ..options.service
-        };
-        let (provider, poller) = OpenStackLoadBalancers::new(openstack, config, cluster, queue.waker());
+        let ProgramOptions { cluster_name, service } = options;
         let mut registry = registry.lock().unwrap_or_else(PoisonError::into_inner);
-        let controller = ServiceController::new(client, Arc::new(provider), queue, service, &mut registry);
-        Self { controller, poller }
+        let mut ground =
+            Ground { client, openstack, config, cluster_name, cluster_uid, registry: &mut registry };
+        let controllers = [service.map(|options| wiring::service::controller(&mut ground, options))];
+        Self { controllers: controllers.into_iter().flatten().collect() }
     }
 
-    /// Works until `stop`.
+    /// Works until `stop`, or until a controller ended by itself, which ends the others.
     pub async fn run(self, health: &Health, stop: CancellationToken) {
-        let Self { controller, poller } = self;
-        let mut synced = controller.caches_synced();
-        health.set(CACHES, Kind::Readiness, Some("services and nodes are not listed yet".to_owned()));
+        health.set(CACHES, Kind::Readiness, Some("the cluster's objects are not listed yet".to_owned()));
+        let stopping = stop.child_token();
+        let (mut synced, mut running) = (Vec::new(), FuturesUnordered::new());
+        for Controller { name, listed, work } in self.controllers {
+            tracing::info!(controller = name, "the controller starts");
+            synced.push(listed);
+            let work = work(stopping.clone());
+            running.push(async move { (name, work.await) });
+        }
         let ready = async {
-            synced.wait().await;
+            join_all(synced).await;
             health.set(CACHES, Kind::Readiness, None);
             std::future::pending::<()>().await;
         };
+        let work = async {
+            if running.is_empty() {
+                stop.cancelled().await;
+            }
+            while let Some((controller, result)) = running.next().await {
+                match result {
+                    Ok(()) => tracing::info!(controller, "the controller has stopped"),
+                    Err(error) => tracing::error!(controller, "{:#}", anyhow::Error::new(error)),
+                }
+                stopping.cancel();
+            }
+        };
         tokio::select! {
-            result = controller.run(stop) => match result {
-                Ok(()) => tracing::info!("the service controller has stopped"),
-                Err(error) => tracing::error!("{:#}", anyhow::Error::new(error)),
-            },
-            // Both end with this future: running passes may still wait for the poller after the stop.
-            () = poller.run(CancellationToken::new()) => {}
+            () = work => {}
             () = ready => {}
         }
     }

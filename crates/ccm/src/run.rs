@@ -11,12 +11,15 @@ use openstack_ccm_controllers::election::{ElectionOptions, Elector, Ended};
 use openstack_ccm_controllers::service::ServiceControllerOptions;
 use openstack_ccm_openstack_api::client::ClientSettings;
 use openstack_ccm_openstack_api::identity::AuthOptions;
+use openstack_ccm_openstack_api::transport::Service;
 use openstack_ccm_openstack_api::{ErrorKind, OpenStack};
+use openstack_ccm_provider_openstack::config::Config;
 use prometheus_client::registry::Registry;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::admin::{self, Admin};
+use crate::args::controllers::ControllerSelection;
 use crate::args::{ArgumentError, LeaderElectionArgs, RunArgs};
 use crate::backoff::until_it_works;
 use crate::call_metrics::CallMetrics;
@@ -60,19 +63,9 @@ pub async fn run(arguments: RunArgs) -> anyhow::Result<()> {
     else {
         return Ok(());
     };
-    if !selection.service() || !loaded.config.load_balancer.enabled {
-        tracing::warn!("the service controller is switched off; there is nothing to do");
-        stop.cancelled().await;
-        return Ok(());
-    }
     let options = ProgramOptions {
         cluster_name: arguments.cluster_name.clone(),
-        service: ServiceControllerOptions {
-            concurrency: arguments.concurrent_service_syncs.into(),
-            ip_mode_gate: arguments.feature_gates.load_balancer_ip_mode,
-            shutdown_grace: PASS_GRACE,
-            ..ServiceControllerOptions::default()
-        },
+        service: service_options(&arguments, &selection, &loaded.config, &openstack),
     };
     let config = Arc::new(loaded.config);
     let (kubernetes, status) = (client.clone(), health.clone());
@@ -84,6 +77,32 @@ pub async fn run(arguments: RunArgs) -> anyhow::Result<()> {
         }
     };
     lead(&arguments.leader_election, client, &health, stop, work).await
+}
+
+/// Settings of the service controller; absent when it does not run, for a reason that is logged.
+fn service_options(
+    arguments: &RunArgs,
+    selection: &ControllerSelection,
+    config: &Config,
+    openstack: &OpenStack,
+) -> Option<ServiceControllerOptions> {
+    if !selection.service() || !config.load_balancer.enabled {
+        tracing::warn!("the service controller is switched off");
+        return None;
+    }
+    if !openstack.has(Service::LoadBalancer) {
+        tracing::error!(
+            "the service controller does not run: the catalog of the cloud has no endpoint of type load-balancer in \
+             the region; Services of type LoadBalancer get no load balancer"
+        );
+        return None;
+    }
+    Some(ServiceControllerOptions {
+        concurrency: arguments.concurrent_service_syncs.into(),
+        ip_mode_gate: arguments.feature_gates.load_balancer_ip_mode,
+        shutdown_grace: PASS_GRACE,
+        ..ServiceControllerOptions::default()
+    })
 }
 
 async fn lead<Work>(

@@ -27,5 +27,9 @@ mod events;
 mod lock;
 mod metrics;
 mod nodes;
+mod parts;
+mod queue_metrics;
 pub mod service;
 mod watch;
+
+pub use parts::ControllerError;

@@ -22,7 +22,6 @@ mod memory;
 mod policy;
 pub(crate) mod publish;
 mod queue;
-mod queue_metrics;
 mod release;
 mod sync;
 pub(crate) mod write;
@@ -50,6 +49,7 @@ use crate::capability::{Capability, Intervals};
 use crate::events::{self, EventWriter};
 use crate::metrics::Metrics;
 use crate::nodes::{self, NodeObserver, NodeSelectors, NodeSnapshot};
+use crate::parts::{ControllerError, named, part_ended};
 use memory::Memory;
 use queue::Cause;
 use sync::ServiceSync;
@@ -100,17 +100,6 @@ impl Default for ServiceControllerOptions {
             shutdown_grace: Duration::from_secs(10),
         }
     }
-}
-
-/// Why a controller ended although nobody asked it to.
-#[derive(Debug, thiserror::Error)]
-pub enum ControllerError {
-    /// A part that runs for ever ended; the process should be restarted.
-    #[error("the service controller lost its {0}")]
-    PartEnded(&'static str),
-    /// A part panicked.
-    #[error("a part of the service controller panicked")]
-    Panicked(#[source] tokio::task::JoinError),
 }
 
 /// Whether Services and Nodes have been listed; before that nothing is decided.
@@ -259,19 +248,6 @@ impl ServiceController {
             async move { sync.capability.follow(|| candidates(&sync)).await }
         }));
         parts.spawn(named("passes after changes of the cluster", readvertise_after_changes(sync, queue)));
-    }
-}
-
-async fn named(name: &'static str, part: impl Future<Output = ()>) -> &'static str {
-    part.await;
-    name
-}
-
-fn part_ended(ended: Option<Result<&'static str, tokio::task::JoinError>>) -> ControllerError {
-    match ended {
-        Some(Ok(name)) => ControllerError::PartEnded(name),
-        Some(Err(error)) => ControllerError::Panicked(error),
-        None => ControllerError::PartEnded("parts"),
     }
 }
 

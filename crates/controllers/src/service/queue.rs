@@ -17,8 +17,8 @@ use prometheus_client::registry::Registry;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use super::queue_metrics::QueueMetrics;
 use crate::lock::lock;
+use crate::queue_metrics::{QueueMetrics, Source};
 
 /// Why a Service is queued. The order is the order of service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -172,7 +172,7 @@ impl ServiceQueue {
 
     /// Makes the metrics of the queue visible in `registry`.
     pub(crate) fn register(&self, registry: &mut Registry) {
-        self.shared.metrics.register(registry, &self.shared.metrics_source());
+        self.shared.metrics.register(registry, "service", &self.shared.metrics_source());
     }
 
     /// Queues a Service.
@@ -231,7 +231,7 @@ impl Shared {
         lock(&self.state)
     }
 
-    fn metrics_source(self: &Arc<Self>) -> super::queue_metrics::Source {
+    fn metrics_source(self: &Arc<Self>) -> Source {
         let shared = Arc::downgrade(self);
         Arc::new(move || {
             let Some(shared) = shared.upgrade() else { return (0, Vec::new()) };

@@ -6,9 +6,8 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{Event, Node, Service};
 use kube::Client;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
-use openstack_ccm_controllers::service::{
-    ControllerError, ServiceController, ServiceControllerOptions, ServiceQueue,
-};
+use openstack_ccm_controllers::ControllerError;
+use openstack_ccm_controllers::service::{ServiceController, ServiceControllerOptions, ServiceQueue};
 use openstack_ccm_core::provider::Wake;
 use openstack_ccm_kube_sim::{ApiVersion, Sim};
 use prometheus_client::registry::Registry;

@@ -127,7 +127,7 @@ impl World {
         self.registry = Arc::default();
         let options = ProgramOptions {
             cluster_name: self.settings.cluster_name.clone(),
-            service: self.settings.service.clone(),
+            service: Some(self.settings.service.clone()),
         };
         let program = Program::new(
             line.kubernetes(&self.kube),

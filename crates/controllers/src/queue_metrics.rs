@@ -1,4 +1,4 @@
-//! The `workqueue_*` metrics that dashboards know from the framework, for the queue named `service`.
+//! The `workqueue_*` metrics that dashboards know from the framework.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
-/// Reads, at scrape time, how many Services are ready and how long each running pass has run.
-pub(super) type Source = Arc<dyn Fn() -> (usize, Vec<Duration>) + Send + Sync>;
+/// Reads, at scrape time, how many entries are ready and how long each running pass has run.
+pub(crate) type Source = Arc<dyn Fn() -> (usize, Vec<Duration>) + Send + Sync>;
 
 /// What the queue counts.
 #[derive(Debug)]
-pub(super) struct QueueMetrics {
+pub(crate) struct QueueMetrics {
     adds: Counter,
     retries: Counter,
     waited: Histogram,
@@ -32,13 +32,14 @@ impl Default for QueueMetrics {
 }
 
 impl QueueMetrics {
-    pub(super) fn register(&self, registry: &mut Registry, source: &Source) {
-        let registry = registry.sub_registry_with_label(("name".into(), "service".into()));
-        registry.register("workqueue_adds", "Services added to the queue", self.adds.clone());
+    /// Makes the metrics visible, with the framework's name of the queue as label.
+    pub(crate) fn register(&self, registry: &mut Registry, queue: &'static str, source: &Source) {
+        let registry = registry.sub_registry_with_label(("name".into(), queue.into()));
+        registry.register("workqueue_adds", "Entries added to the queue", self.adds.clone());
         registry.register("workqueue_retries", "Failed passes that are tried again", self.retries.clone());
         registry.register(
             "workqueue_queue_duration_seconds",
-            "Seconds that a Service waited in the queue",
+            "Seconds that an entry waited in the queue",
             self.waited.clone(),
         );
         registry.register(
@@ -49,19 +50,23 @@ impl QueueMetrics {
         registry.register_collector(Box::new(Now(Arc::clone(source))));
     }
 
-    pub(super) fn added(&self) {
+    /// An entry was queued.
+    pub(crate) fn added(&self) {
         self.adds.inc();
     }
 
-    pub(super) fn retried(&self) {
+    /// A failed pass will be repeated.
+    pub(crate) fn retried(&self) {
         self.retries.inc();
     }
 
-    pub(super) fn taken(&self, waited: Duration) {
+    /// An entry was taken after this time in the queue.
+    pub(crate) fn taken(&self, waited: Duration) {
         self.waited.observe(waited.as_secs_f64());
     }
 
-    pub(super) fn worked(&self, worked: Duration) {
+    /// A pass ended after this time.
+    pub(crate) fn worked(&self, worked: Duration) {
         self.worked.observe(worked.as_secs_f64());
     }
 }
@@ -84,7 +89,7 @@ impl Collector for Now {
         let mut gauge = |name: &str, help: &str, value: &dyn EncodeMetric| {
             value.encode(encoder.encode_descriptor(name, help, None, value.metric_type())?)
         };
-        gauge("workqueue_depth", "Services that are ready to be worked on", &ConstGauge::new(depth))?;
+        gauge("workqueue_depth", "Entries that are ready to be worked on", &ConstGauge::new(depth))?;
         gauge(
             "workqueue_unfinished_work_seconds",
             "Seconds that the running passes have run, together",

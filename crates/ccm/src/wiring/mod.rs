@@ -1,0 +1,20 @@
+//! Where controllers and provider meet: one file for each controller.
+
+pub(crate) mod service;
+
+use futures::future::BoxFuture;
+use openstack_ccm_controllers::ControllerError;
+use tokio_util::sync::CancellationToken;
+
+/// A controller, put together and not yet running.
+pub(crate) struct Controller {
+    /// Its canonical name.
+    pub(crate) name: &'static str,
+    /// Ends when it has listed what it works on.
+    pub(crate) listed: BoxFuture<'static, ()>,
+    /// Works until the token is cancelled.
+    pub(crate) work: Box<dyn FnOnce(CancellationToken) -> Work + Send>,
+}
+
+/// The work of a controller, and how it ended.
+pub(crate) type Work = BoxFuture<'static, Result<(), ControllerError>>;
