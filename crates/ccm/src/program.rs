@@ -59,7 +59,7 @@ impl Program {
         let mut registry = registry.lock().unwrap_or_else(PoisonError::into_inner);
         let mut ground =
             Ground { client, openstack, config, cluster_name, cluster_uid, registry: &mut registry };
-        let controllers = [service.map(|options| wiring::service::controller(&mut ground, options))];
+        let controllers = [service.as_ref().map(|options| wiring::service::controller(&mut ground, options))];
         Self { controllers: controllers.into_iter().flatten().collect() }
     }
 

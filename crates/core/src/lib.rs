@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | [`service`] | what one Service asks for |
 //! | [`node`] | what is known of a node, and which nodes are backends |
+//! | [`instance`] | the machines behind nodes, and what follows for the Node objects |
 //! | [`provider`] | the traits of a provider, the goal that it is given and the pass that it reports |
 //! | [`failure`] | the classes of failure, which choose retry, event and metric |
 //! | [`notice`] | what a user is told |
@@ -15,6 +16,7 @@
 
 pub mod advertise;
 pub mod failure;
+pub mod instance;
 pub mod node;
 pub mod notice;
 pub mod provider;

@@ -11,14 +11,14 @@ use super::Controller;
 use crate::program::Ground;
 
 /// Puts the controller together.
-pub(crate) fn controller(ground: &mut Ground<'_>, options: ServiceControllerOptions) -> Controller {
+pub(crate) fn controller(ground: &mut Ground<'_>, options: &ServiceControllerOptions) -> Controller {
     let config = Arc::clone(&ground.config);
     let queue = ServiceQueue::new();
     let cluster = ClusterIdentity { name: ground.cluster_name.clone(), uid: ground.cluster_uid.clone() };
     let options = ServiceControllerOptions {
         node_selector_annotation: Some(annotations::NODE_SELECTOR.key.to_owned()),
         node_selector: config.load_balancer.node_selector.clone(),
-        ..options
+        ..options.clone()
     };
     let (provider, poller) =
         OpenStackLoadBalancers::new(ground.openstack.clone(), config, cluster, queue.waker());

@@ -1,0 +1,95 @@
+//! Whether to believe that machines are gone.
+//!
+//! A node whose machine is gone is deleted, and with it everything that runs there is given up. A cloud that answers
+//! with a part of its machines, or credentials that lead to another project, look the same as machines that were
+//! deleted. So an answer by which most of the cluster vanished is not acted upon: a person decides.
+
+use std::fmt;
+
+/// So many machines may vanish together in any cluster, as long as one is left.
+pub const FEW: usize = 2;
+
+/// One look at all nodes whose machines are in the cloud, ready ones included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Census {
+    /// Nodes that belong to this cloud by their provider id.
+    pub known: usize,
+    /// Those of them whose machine the cloud does not have.
+    pub missing: usize,
+}
+
+/// Why an answer is not believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Doubt(Census);
+
+impl fmt::Display for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Census { known, missing } = self.0;
+        write!(
+            f,
+            "the cloud does not show the machines of {missing} of {known} nodes; no Node is deleted while more than half \
+             of them are missing at once. If they are really gone, delete the Nodes with kubectl; otherwise check the \
+             credentials, the project and the region in cloud.conf, and the state of the compute service"
+        )
+    }
+}
+
+impl Census {
+    /// Whether there is reason for doubt: no machine is left of several, or more than half are missing and more than
+    /// [`FEW`]. A cluster with one node is believed.
+    pub fn doubt(self) -> Option<Doubt> {
+        let none_left = self.known > 1 && self.missing >= self.known;
+        let too_many = self.missing > FEW && self.missing.saturating_mul(2) > self.known;
+        (none_left || too_many).then_some(Doubt(self))
+    }
+}
+
+/// How many rounds in a row a machine must be missing before its node is deleted.
+pub const ROUNDS: u32 = 2;
+
+/// Most nodes that are deleted in one round: each costs a last question about this one machine.
+pub const DELETIONS_PER_ROUND: usize = 10;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::nothing(100, 0, true)]
+    #[case::one_of_many(100, 1, true)]
+    #[case::half(100, 50, true)]
+    #[case::more_than_half(100, 51, false)]
+    #[case::all(5000, 5000, false)]
+    #[case::nearly_all(5000, 4999, false)]
+    #[case::the_only_one(1, 1, true)]
+    #[case::both(2, 2, false)]
+    #[case::one_of_two(2, 1, true)]
+    #[case::two_of_three(3, 2, true)]
+    #[case::three_of_four(4, 3, false)]
+    fn most_of_a_cluster_does_not_vanish_at_once(
+        #[case] known: usize,
+        #[case] missing: usize,
+        #[case] believed: bool,
+    ) {
+        assert_eq!(Census { known, missing }.doubt().is_none(), believed);
+    }
+
+    proptest! {
+        #[test]
+        fn an_empty_answer_is_never_believed_of_several_nodes(known in 2_usize..10_000) {
+            let empty = Census { known, missing: known };
+            prop_assert!(empty.doubt().is_some());
+        }
+
+        #[test]
+        fn more_missing_machines_never_restore_belief(known in 1_usize..2000, missing in 0_usize..2000) {
+            prop_assume!(missing < known);
+            let fewer = Census { known, missing };
+            let more = Census { known, missing: missing + 1 };
+            prop_assert!(fewer.doubt().is_none() || more.doubt().is_some());
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The machines behind nodes: what a provider tells of them, and what follows for the Node objects.
+//!
+//! | module | decides |
+//! | --- | --- |
+//! | [`address`] | which addresses a node gets, given what its kubelet asked for |
+//! | [`label`] | which labels a node gets |
+//! | [`taint`] | which taints the controllers set and lift |
+//! | [`lifecycle`] | what becomes of a node that is not ready |
+//! | [`census`] | whether an answer that many machines are gone is believed |
+
+pub mod address;
+pub mod census;
+pub mod label;
+pub mod lifecycle;
+pub mod taint;
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+
+use crate::failure::Failure;
+use address::InstanceAddress;
+
+/// The machines of a cloud.
+///
+/// Both methods answer once for each node that was asked about, in the order of the question. A question about one
+/// node costs a few calls; one about many costs a fixed number of lists, never a call for each node. `Err` means that
+/// nothing is known about any of them.
+#[async_trait]
+pub trait Instances: Send + Sync {
+    /// Whether the machines of these nodes exist and run.
+    ///
+    /// # Errors
+    /// The cloud could not be asked.
+    async fn presence(&self, nodes: &[NodeIdentity]) -> Result<Vec<Presence>, Failure>;
+
+    /// What is known of the machines of these nodes.
+    ///
+    /// # Errors
+    /// The cloud could not be asked.
+    async fn describe(&self, nodes: &[NodeIdentity]) -> Result<Vec<Description>, Failure>;
+}
+
+/// By what a node's machine is found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeIdentity {
+    /// `metadata.name`; the name of the machine while the node has no provider id.
+    pub name: String,
+    /// `spec.providerID`
+    pub provider_id: Option<String>,
+}
+
+/// Whether a machine exists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// It exists. Whatever its state is, it is not known to be shut down.
+    Exists,
+    /// It exists and is shut down.
+    ShutDown,
+    /// The cloud was asked for the machine of the node's provider id and says that there is none.
+    Gone,
+    /// The node is of another provider or region: nothing may be concluded, and nothing done.
+    Foreign(String),
+    /// It could not be found out for this node.
+    Unknown(Failure),
+}
+
+/// What is known of a node's machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Description {
+    /// It was found.
+    Found(Box<Instance>),
+    /// The node is of another provider or region and stays as it is.
+    Foreign(String),
+    /// It could not be found out for this node.
+    Unknown(Failure),
+}
+
+/// A machine. Empty texts are absent: they set nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Instance {
+    /// `spec.providerID` of its node.
+    pub provider_id: Option<String>,
+    /// Kind of machine, for `node.kubernetes.io/instance-type`.
+    pub instance_type: Option<String>,
+    /// Availability zone, for `topology.kubernetes.io/zone`.
+    pub zone: Option<String>,
+    /// Region, for `topology.kubernetes.io/region`.
+    pub region: Option<String>,
+    /// Addresses in the order in which the node shows them.
+    pub addresses: Vec<InstanceAddress>,
+    /// Further labels; see [`label::initial`] for those that are not taken.
+    pub labels: BTreeMap<String, String>,
+}
