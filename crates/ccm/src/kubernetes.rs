@@ -8,6 +8,9 @@ use k8s_openapi::api::core::v1::Namespace;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
 
+use crate::args::KubernetesArgs;
+use crate::args::path::given;
+
 /// The namespace whose uid is the identity of the cluster.
 const IDENTITY_NAMESPACE: &str = "kube-system";
 
@@ -18,8 +21,9 @@ const IDENTITY_NAMESPACE: &str = "kube-system";
 ///
 /// # Errors
 /// Files that cannot be read or do not make sense. The server is not asked yet.
-pub async fn client(kubeconfig: Option<&Path>, master: Option<&str>) -> anyhow::Result<Client> {
-    let mut config = config(kubeconfig, master).await?;
+pub async fn client(arguments: &KubernetesArgs) -> anyhow::Result<Client> {
+    let master = arguments.master.as_deref().filter(|url| !url.is_empty());
+    let mut config = config(given(arguments.kubeconfig.as_ref()), master).await?;
     config.default_retry = false;
     Client::try_from(config).context("no client for the Kubernetes API could be made")
 }

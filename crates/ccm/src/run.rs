@@ -1,7 +1,6 @@
 //! From the command line to running controllers: check, serve the endpoints, log in, become the leader, work, stop.
 
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -19,7 +18,9 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::admin::{self, Admin};
-use crate::args::controllers::ControllerSelection;
+use crate::args::controllers::{ControllerName, ControllerSelection};
+use crate::args::feature_gates::FeatureGates;
+use crate::args::path::given;
 use crate::args::{ArgumentError, LeaderElectionArgs, RunArgs};
 use crate::backoff::until_it_works;
 use crate::call_metrics::CallMetrics;
@@ -43,7 +44,7 @@ const WRONG_LOGIN: &str = "; Keystone does not say what is wrong: check in [Glob
 /// Flags or configuration that cannot work, an address that is taken, or a lost leadership.
 pub async fn run(arguments: RunArgs) -> anyhow::Result<()> {
     let selection = arguments.validate().map_err(|errors| anyhow::anyhow!("{}", one_line_each(&errors)))?;
-    warn_of_flags_without_effect(&arguments, selection.named());
+    warn_of_flags_without_effect(&arguments, &selection);
     let loaded = check_config::load(&arguments.config.cloud_config)?;
     tracing::info!(version = env!("CARGO_PKG_VERSION"), cluster = %arguments.cluster_name, "openstack-ccm starts");
 
@@ -54,7 +55,7 @@ pub async fn run(arguments: RunArgs) -> anyhow::Result<()> {
     let registry = Arc::new(Mutex::new(registry));
     serve_endpoints(&arguments, &health, &registry, &stop).await?;
 
-    let client = client(arguments.kubeconfig.as_deref(), arguments.master.as_deref()).await?;
+    let client = client(&arguments.kubernetes).await?;
     let mut login = loaded.auth_options;
     login.user_agent = user_agent(&arguments.user_agent);
     // Before the election: an instance that cannot log in must not keep the lease from one that can.
@@ -86,7 +87,7 @@ fn service_options(
     config: &Config,
     openstack: &OpenStack,
 ) -> Option<ServiceControllerOptions> {
-    if !selection.service() || !config.load_balancer.enabled {
+    if !selection.runs(ControllerName::ServiceLb) || !config.load_balancer.enabled {
         tracing::warn!("the service controller is switched off");
         return None;
     }
@@ -99,7 +100,8 @@ fn service_options(
     }
     Some(ServiceControllerOptions {
         concurrency: arguments.concurrent_service_syncs.into(),
-        ip_mode_gate: arguments.feature_gates.load_balancer_ip_mode,
+        load_balancer_class: arguments.load_balancer_class.clone(),
+        ip_mode_gate: FeatureGates::merged(&arguments.feature_gates).load_balancer_ip_mode,
         shutdown_grace: PASS_GRACE,
         ..ServiceControllerOptions::default()
     })
@@ -162,17 +164,19 @@ async fn serve_endpoints(
     registry: &Arc<Mutex<Registry>>,
     stop: &CancellationToken,
 ) -> anyhow::Result<()> {
-    if arguments.secure_port == 0 {
+    if arguments.serving.secure_port == 0 {
         return Ok(());
     }
-    let files = arguments.tls_cert_file.as_deref().zip(arguments.tls_private_key_file.as_deref());
-    let tls = admin::tls_config(files.map(|(certificate, key)| -> (&Path, &Path) { (certificate, key) }))?;
-    let listener = admin::bind(SocketAddr::new(arguments.bind_address, arguments.secure_port)).await?;
-    let named = arguments.authorization_always_allow_paths.iter().any(|path| path == "/metrics");
+    let (certificate, key) = (&arguments.serving.tls_cert_file, &arguments.serving.tls_private_key_file);
+    let tls = admin::tls_config(given(certificate.as_ref()).zip(given(key.as_ref())))?;
+    let listener =
+        admin::bind(SocketAddr::new(arguments.serving.bind_address, arguments.serving.secure_port)).await?;
+    let named =
+        arguments.authorization.authorization_always_allow_paths.iter().any(|path| path == "/metrics");
     let admin = Admin {
         health: health.clone(),
         metrics: Arc::clone(registry),
-        metrics_open: named || arguments.bind_address.is_loopback(),
+        metrics_open: named || arguments.serving.bind_address.is_loopback(),
     };
     tokio::spawn(admin::serve(listener, tls, admin, stop.clone()));
     Ok(())
@@ -198,15 +202,17 @@ fn user_agent(flags: &[String]) -> Vec<String> {
     flags.iter().rev().cloned().chain([program]).collect()
 }
 
-fn warn_of_flags_without_effect<'a>(arguments: &RunArgs, named: impl Iterator<Item = &'a str>) {
-    let given = arguments.accepted.given();
-    if !given.is_empty() {
-        tracing::warn!("accepted for compatibility, without effect: --{}", given.join(", --"));
+fn warn_of_flags_without_effect(arguments: &RunArgs, selection: &ControllerSelection) {
+    for flag in arguments.accepted.unfulfilled() {
+        tracing::warn!("--{} is accepted for compatibility and has no effect: {}", flag.name, flag.reason);
     }
-    if !arguments.feature_gates.without_effect.is_empty() {
-        tracing::warn!("feature gates without effect: {}", arguments.feature_gates.without_effect.join(", "));
+    let gates = FeatureGates::merged(&arguments.feature_gates).without_effect;
+    if !gates.is_empty() {
+        tracing::warn!("feature gates without effect: {}", gates.join(", "));
     }
-    let others: Vec<&str> = named.filter(|name| *name != "service-lb-controller").collect();
+    let others = [ControllerName::CloudNode, ControllerName::CloudNodeLifecycle, ControllerName::NodeRoute];
+    let others: Vec<&str> =
+        others.into_iter().filter(|one| selection.names(*one)).map(ControllerName::canonical).collect();
     if !others.is_empty() {
         tracing::warn!(
             "--controllers names {}, which this version does not have: run another cloud-controller-manager for them",

@@ -1,96 +1,131 @@
 //! Flags of upstream cloud-controller-managers that have no effect in this program. They are accepted with one
-//! warning, so that the arguments of an existing Deployment keep working.
+//! warning that says why, so that the arguments of an existing Deployment keep working.
 
 use clap::error::Error;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
 /// What follows a flag.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Value {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
     /// `--flag` or `--flag=BOOL`.
-    Optional,
+    Switch,
     /// `--flag=VALUE`, may be repeated.
-    Required,
+    Value,
 }
 
-use Value::{Optional, Required};
+use Form::{Switch, Value};
+
+/// A flag without effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AcceptedFlag {
+    /// Name, without dashes.
+    pub name: &'static str,
+    /// What follows it.
+    pub form: Form,
+    /// The value that asks for what this program does in any case; it needs no warning.
+    pub fulfilled: Option<&'static str>,
+    /// Why there is no effect.
+    pub reason: &'static str,
+}
+
+const fn flag(
+    name: &'static str,
+    form: Form,
+    fulfilled: Option<&'static str>,
+    reason: &'static str,
+) -> AcceptedFlag {
+    AcceptedFlag { name, form, fulfilled, reason }
+}
+
+const NO_WEBHOOKS: &str = "this program has no webhooks";
+const NO_BUFFER: &str = "records are written to standard error at once";
+const NO_IPAM: &str = "ranges of pod addresses are given to nodes by kube-controller-manager";
+const HTTP_1: &str = "the endpoints speak HTTP/1.1 only";
+const NO_PROFILER: &str = "this program has no profiler";
 
 /// Names and forms, as in k8s.io/cloud-provider 0.36.
-const FLAGS: &[(&str, Value)] = &[
-    ("allocate-node-cidrs", Optional),
-    ("allow-untagged-cloud", Optional),
-    ("authentication-kubeconfig", Required),
-    ("authentication-skip-lookup", Optional),
-    ("authentication-token-webhook-cache-ttl", Required),
-    ("authentication-tolerate-lookup-failure", Optional),
-    ("authorization-kubeconfig", Required),
-    ("authorization-webhook-cache-authorized-ttl", Required),
-    ("authorization-webhook-cache-unauthorized-ttl", Required),
-    ("cert-dir", Required),
-    ("cidr-allocator-type", Required),
-    ("client-ca-file", Required),
-    ("cluster-cidr", Required),
-    ("concurrent-node-status-updates", Required),
-    ("concurrent-node-syncs", Required),
-    ("configure-cloud-routes", Optional),
-    ("contention-profiling", Optional),
-    ("controller-start-interval", Required),
-    ("disable-http2-serving", Optional),
-    ("enable-leader-migration", Optional),
-    ("external-cloud-volume-plugin", Required),
-    ("http2-max-streams-per-connection", Required),
-    ("kube-api-burst", Required),
-    ("kube-api-content-type", Required),
-    ("kube-api-qps", Required),
-    ("leader-migration-config", Required),
-    ("log-flush-frequency", Required),
-    ("log-json-info-buffer-size", Required),
-    ("log-json-split-stream", Optional),
-    ("log-text-info-buffer-size", Required),
-    ("log-text-split-stream", Optional),
-    ("min-resync-period", Required),
-    ("node-monitor-period", Required),
-    ("node-status-update-frequency", Required),
-    ("node-sync-period", Required),
-    ("permit-address-sharing", Optional),
-    ("permit-port-sharing", Optional),
-    ("profiling", Optional),
-    ("requestheader-allowed-names", Required),
-    ("requestheader-client-ca-file", Required),
-    ("requestheader-extra-headers-prefix", Required),
-    ("requestheader-group-headers", Required),
-    ("requestheader-uid-headers", Required),
-    ("requestheader-username-headers", Required),
-    ("route-reconciliation-period", Required),
-    ("tls-cipher-suites", Required),
-    ("tls-curve-preferences", Required),
-    ("tls-min-version", Required),
-    ("tls-sni-cert-key", Required),
-    ("use-service-account-credentials", Optional),
-    ("vmodule", Required),
-    ("webhook-bind-address", Required),
-    ("webhook-cert-dir", Required),
-    ("webhook-disable-http2-serving", Optional),
-    ("webhook-secure-port", Required),
-    ("webhooks", Required),
+pub const FLAGS: &[AcceptedFlag] = &[
+    flag("allocate-node-cidrs", Switch, Some("false"), NO_IPAM),
+    flag("allow-untagged-cloud", Switch, None, "every cloud object names its cluster"),
+    flag("cidr-allocator-type", Value, None, NO_IPAM),
+    flag("contention-profiling", Switch, Some("false"), NO_PROFILER),
+    flag(
+        "controller-start-interval",
+        Value,
+        Some("0s"),
+        "controllers start together: they share their caches",
+    ),
+    flag("disable-http2-serving", Switch, Some("true"), HTTP_1),
+    flag("external-cloud-volume-plugin", Value, Some(""), "volumes are the task of CSI drivers"),
+    flag("http2-max-streams-per-connection", Value, Some("0"), HTTP_1),
+    flag(
+        "kube-api-content-type",
+        Value,
+        Some("application/json"),
+        "JSON is spoken with the API server: its objects are changed by patches, which are JSON",
+    ),
+    flag("log-flush-frequency", Value, None, NO_BUFFER),
+    flag("log-json-info-buffer-size", Value, Some("0"), NO_BUFFER),
+    flag("log-json-split-stream", Switch, Some("false"), NO_BUFFER),
+    flag("log-text-info-buffer-size", Value, Some("0"), NO_BUFFER),
+    flag("log-text-split-stream", Switch, Some("false"), NO_BUFFER),
+    flag(
+        "min-resync-period",
+        Value,
+        None,
+        "caches follow the API server without re-reading; load balancers are compared with the cloud every 30 minutes",
+    ),
+    flag("node-sync-period", Value, None, "upstream has no use for it either"),
+    flag("permit-address-sharing", Switch, None, "the port can always be bound again after a restart"),
+    flag("profiling", Switch, Some("false"), NO_PROFILER),
+    flag("tls-curve-preferences", Value, None, "key exchange is negotiated among X25519, P-256 and P-384"),
+    flag("tls-sni-cert-key", Value, None, "one certificate serves all names; put them into that certificate"),
+    flag(
+        "use-service-account-credentials",
+        Switch,
+        Some("false"),
+        "all controllers use the service account of the pod, whose role holds what they need together",
+    ),
+    flag(
+        "vmodule",
+        Value,
+        Some(""),
+        "it names source files of other programs; RUST_LOG sets levels by module",
+    ),
+    flag("webhook-bind-address", Value, None, NO_WEBHOOKS),
+    flag("webhook-cert-dir", Value, Some(""), NO_WEBHOOKS),
+    flag("webhook-disable-http2-serving", Switch, None, NO_WEBHOOKS),
+    flag("webhook-secure-port", Value, None, NO_WEBHOOKS),
+    flag("webhook-tls-cert-file", Value, Some(""), NO_WEBHOOKS),
+    flag("webhook-tls-cipher-suites", Value, None, NO_WEBHOOKS),
+    flag("webhook-tls-min-version", Value, None, NO_WEBHOOKS),
+    flag("webhook-tls-private-key-file", Value, Some(""), NO_WEBHOOKS),
+    flag("webhooks", Value, Some(""), NO_WEBHOOKS),
 ];
 
-/// The flags of this kind that were given.
+/// The flags of this kind that were given, with their last values.
 #[derive(Clone, Debug, Default)]
 pub struct AcceptedFlags {
-    given: Vec<&'static str>,
+    given: Vec<(&'static AcceptedFlag, String)>,
 }
 
 impl AcceptedFlags {
-    /// Their names, without dashes.
-    pub fn given(&self) -> &[&'static str] {
-        &self.given
+    /// The flags that ask for something that does not happen.
+    pub fn unfulfilled(&self) -> impl Iterator<Item = &'static AcceptedFlag> {
+        let unfulfilled = self.given.iter().filter(|(flag, value)| flag.fulfilled != Some(value.as_str()));
+        unfulfilled.map(|(flag, _)| *flag)
+    }
+
+    /// The value that a flag was given.
+    pub(super) fn value(&self, name: &str) -> Option<&str> {
+        self.given.iter().find(|(flag, _)| flag.name == name).map(|(_, value)| value.as_str())
     }
 }
 
 impl FromArgMatches for AcceptedFlags {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        let given = FLAGS.iter().map(|(name, _)| *name).filter(|name| matches.contains_id(name)).collect();
+        let value = |flag: &AcceptedFlag| matches.get_many::<String>(flag.name)?.last().cloned();
+        let given = FLAGS.iter().filter_map(|flag| Some((flag, value(flag)?))).collect();
         Ok(Self { given })
     }
 
@@ -102,11 +137,12 @@ impl FromArgMatches for AcceptedFlags {
 
 impl Args for AcceptedFlags {
     fn augment_args(command: Command) -> Command {
-        FLAGS.iter().fold(command, |command, (name, value)| {
-            let flag = Arg::new(*name).long(*name).hide(true).action(ArgAction::Append).value_name("VALUE");
-            command.arg(match value {
-                Optional => flag.num_args(0..=1).require_equals(true).default_missing_value("true"),
-                Required => flag.num_args(1).allow_hyphen_values(true),
+        FLAGS.iter().fold(command, |command, flag| {
+            let argument =
+                Arg::new(flag.name).long(flag.name).hide(true).action(ArgAction::Append).value_name("VALUE");
+            command.arg(match flag.form {
+                Switch => argument.num_args(0..=1).require_equals(true).default_missing_value("true"),
+                Value => argument.num_args(1).allow_hyphen_values(true),
             })
         })
     }

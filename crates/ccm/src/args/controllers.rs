@@ -1,12 +1,54 @@
 //! `--controllers`: which controllers run.
 
-/// Canonical names and aliases of the controllers of a cloud-controller-manager.
-const CONTROLLERS: [(&str, &str); 4] = [
-    ("cloud-node-controller", "cloud-node"),
-    ("cloud-node-lifecycle-controller", "cloud-node-lifecycle"),
-    ("service-lb-controller", "service"),
-    ("node-route-controller", "route"),
-];
+/// A controller of a cloud-controller-manager.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ControllerName {
+    /// Initialises nodes and keeps their addresses.
+    CloudNode,
+    /// Removes nodes whose server is gone, and marks those that are shut down.
+    CloudNodeLifecycle,
+    /// Gives Services of type `LoadBalancer` their load balancers.
+    ServiceLb,
+    /// Keeps the routes to the pods of each node.
+    NodeRoute,
+}
+
+impl ControllerName {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::CloudNode, Self::CloudNodeLifecycle, Self::ServiceLb, Self::NodeRoute];
+
+    /// The name in `--controllers` and of the health check: `service-lb-controller`.
+    pub const fn canonical(self) -> &'static str {
+        match self {
+            Self::CloudNode => "cloud-node-controller",
+            Self::CloudNodeLifecycle => "cloud-node-lifecycle-controller",
+            Self::ServiceLb => "service-lb-controller",
+            Self::NodeRoute => "node-route-controller",
+        }
+    }
+
+    /// The short name, in `--controllers` and in the metric `running_managed_controllers`: `service`.
+    pub const fn alias(self) -> &'static str {
+        match self {
+            Self::CloudNode => "cloud-node",
+            Self::CloudNodeLifecycle => "cloud-node-lifecycle",
+            Self::ServiceLb => "service",
+            Self::NodeRoute => "route",
+        }
+    }
+
+    /// The controller with this name: canonical, alias, or the one that it had in leader migration before.
+    pub fn named(name: &str) -> Option<Self> {
+        let former = |controller: Self| match controller {
+            Self::ServiceLb => Some("service-controller"),
+            Self::NodeRoute => Some("route-controller"),
+            Self::CloudNode | Self::CloudNodeLifecycle => None,
+        };
+        Self::ALL.into_iter().find(|controller| {
+            name == controller.canonical() || name == controller.alias() || former(*controller) == Some(name)
+        })
+    }
+}
 
 /// A name that is neither a controller nor an alias of one.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -34,8 +76,8 @@ impl ControllerSelection {
         let mut canonical = Vec::new();
         for entry in entries.iter().map(|entry| entry.trim()).filter(|entry| !entry.is_empty()) {
             let (sign, name) = entry.strip_prefix('-').map_or(("", entry), |name| ("-", name));
-            match CONTROLLERS.iter().find(|(full, alias)| name == *full || name == *alias) {
-                Some((full, _)) => canonical.push(format!("{sign}{full}")),
+            match ControllerName::ALL.iter().find(|one| name == one.canonical() || name == one.alias()) {
+                Some(controller) => canonical.push(format!("{sign}{}", controller.canonical())),
                 None if entry == "*" => canonical.push("*".to_owned()),
                 None => unknown.push(UnknownController { name: entry.to_owned() }),
             }
@@ -43,20 +85,21 @@ impl ControllerSelection {
         if unknown.is_empty() { Ok(Self { entries: canonical }) } else { Err(unknown) }
     }
 
+    /// The list with canonical names, signs kept.
+    pub fn entries(&self) -> &[String] {
+        &self.entries
+    }
+
     /// Whether a controller runs: the first entry that names it decides, then `*`, else it does not run.
-    pub fn enabled(&self, canonical: &str) -> bool {
-        let named = self.entries.iter().find(|entry| entry.strip_prefix('-').unwrap_or(entry) == canonical);
+    pub fn runs(&self, controller: ControllerName) -> bool {
+        let name = controller.canonical();
+        let named = self.entries.iter().find(|entry| entry.strip_prefix('-').unwrap_or(entry) == name);
         named.map_or_else(|| self.entries.iter().any(|entry| entry == "*"), |entry| !entry.starts_with('-'))
     }
 
-    /// Whether the service controller runs.
-    pub fn service(&self) -> bool {
-        self.enabled("service-lb-controller")
-    }
-
-    /// Controllers that were asked for by name, with their aliases resolved.
-    pub fn named(&self) -> impl Iterator<Item = &str> {
-        self.entries.iter().map(String::as_str).filter(|entry| !entry.starts_with('-') && *entry != "*")
+    /// Whether a controller was asked for by name, and not only by `*`.
+    pub fn names(&self, controller: ControllerName) -> bool {
+        self.entries.iter().any(|entry| entry == controller.canonical())
     }
 }
 
@@ -74,9 +117,9 @@ mod tests {
     #[case("*,-service-lb-controller", false)]
     #[case("cloud-node", false)]
     #[case("", false)]
-    fn the_service_controller_is_chosen(#[case] list: &str, #[case] enabled: bool) {
+    fn the_service_controller_is_chosen(#[case] list: &str, #[case] runs: bool) {
         let entries: Vec<String> = list.split(',').map(str::to_owned).collect();
-        assert_eq!(ControllerSelection::parse(&entries).unwrap().service(), enabled);
+        assert_eq!(ControllerSelection::parse(&entries).unwrap().runs(ControllerName::ServiceLb), runs);
     }
 
     #[test]
@@ -84,5 +127,11 @@ mod tests {
         let errors = ControllerSelection::parse(&["foo".into(), "-bar".into()]).unwrap_err();
         assert_eq!(errors.len(), 2);
         assert!(errors[0].to_string().contains("\"foo\""));
+    }
+
+    #[test]
+    fn names_of_former_versions_are_known_to_leader_migration_only() {
+        assert_eq!(ControllerName::named("route-controller"), Some(ControllerName::NodeRoute));
+        assert!(ControllerSelection::parse(&["route-controller".into()]).is_err());
     }
 }

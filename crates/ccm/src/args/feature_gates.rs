@@ -2,8 +2,10 @@
 
 use std::str::FromStr;
 
+use super::boolean;
+
 /// The gate of KEP-1860, `ipMode` in Service status.
-const LOAD_BALANCER_IP_MODE: &str = "LoadBalancerIPMode";
+pub const LOAD_BALANCER_IP_MODE: &str = "LoadBalancerIPMode";
 
 /// Gates of the upstream framework that are accepted and have no effect here.
 const WITHOUT_EFFECT: [&str; 9] = [
@@ -27,6 +29,17 @@ pub struct FeatureGates {
     pub without_effect: Vec<String>,
 }
 
+impl FeatureGates {
+    /// The gates of several flags together; where two name one gate the later decides.
+    pub fn merged(flags: &[Self]) -> Self {
+        flags.iter().fold(Self::default(), |mut merged, next| {
+            merged.load_balancer_ip_mode = next.load_balancer_ip_mode.or(merged.load_balancer_ip_mode);
+            merged.without_effect.extend(next.without_effect.iter().cloned());
+            merged
+        })
+    }
+}
+
 impl FromStr for FeatureGates {
     type Err = String;
 
@@ -36,15 +49,8 @@ impl FromStr for FeatureGates {
             let (name, value) = pair
                 .split_once('=')
                 .ok_or_else(|| format!("{pair:?} has no value; write {pair}=true or {pair}=false"))?;
-            let value = match value.trim().to_ascii_lowercase().as_str() {
-                "true" | "t" | "1" => true,
-                "false" | "f" | "0" => false,
-                other => {
-                    return Err(format!(
-                        "value {other:?} of gate {name} is not a boolean; write true or false"
-                    ));
-                }
-            };
+            let value =
+                boolean::parse(value.trim()).map_err(|problem| format!("value of gate {name}: {problem}"))?;
             match name.trim() {
                 LOAD_BALANCER_IP_MODE => gates.load_balancer_ip_mode = Some(value),
                 known if WITHOUT_EFFECT.contains(&known) => gates.without_effect.push(known.to_owned()),
@@ -69,6 +75,9 @@ mod tests {
         assert_eq!(gate(""), Ok(None));
         assert_eq!(gate("LoadBalancerIPMode=true"), Ok(Some(true)));
         assert_eq!(gate("CloudControllerManagerWebhook=true, LoadBalancerIPMode=False"), Ok(Some(false)));
+        let flags =
+            ["LoadBalancerIPMode=true", "LoadBalancerIPMode=false", ""].map(|text| text.parse().unwrap());
+        assert_eq!(FeatureGates::merged(&flags).load_balancer_ip_mode, Some(false));
     }
 
     #[test]

@@ -1,24 +1,48 @@
 //! The command line. Flags keep the names, forms and defaults of upstream cloud-controller-managers, so that the
-//! arguments of an existing Deployment work unchanged; each can also be given as an environment variable.
+//! arguments of an existing Deployment work unchanged. Of a flag that is given twice the last value counts, as with Go's
+//! flags; lists add up.
 
-use std::net::IpAddr;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
 pub mod accepted;
+mod authentication;
+mod boolean;
 pub mod controllers;
 pub mod duration;
+mod error;
 pub mod feature_gates;
+mod kubernetes;
+mod leader_election;
+mod logging;
+mod node;
+pub mod path;
+mod route;
+mod serving;
 
 use accepted::AcceptedFlags;
 use controllers::ControllerSelection;
 use feature_gates::FeatureGates;
 
+pub use authentication::{AuthenticationArgs, AuthorizationArgs};
+pub use error::ArgumentError;
+pub use kubernetes::KubernetesArgs;
+pub use leader_election::LeaderElectionArgs;
+pub use logging::LoggingArgs;
+pub use node::NodeArgs;
+pub use route::{ClusterCidrError, RouteArgs};
+pub use serving::{ServingArgs, TlsVersion};
+
 /// Kubernetes cloud-controller-manager for OpenStack.
 #[derive(Debug, Parser)]
-#[command(name = "openstack-ccm", version, about, args_conflicts_with_subcommands = true)]
+#[command(
+    name = "openstack-ccm",
+    version,
+    about,
+    args_conflicts_with_subcommands = true,
+    args_override_self = true
+)]
 pub struct CommandLine {
     /// What to do; without a subcommand the controllers run.
     #[command(subcommand)]
@@ -62,120 +86,45 @@ pub struct RunArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, default_value = "*")]
     pub controllers: Vec<String>,
     /// Services handled at once.
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..),
+        allow_negative_numbers = true)]
     pub concurrent_service_syncs: u16,
+    /// Serve Services of this `loadBalancerClass` and no others; without it those that name no class.
+    #[arg(long, value_name = "CLASS")]
+    pub load_balancer_class: Option<String>,
+    /// Flags of the node controllers.
+    #[command(flatten)]
+    pub node: NodeArgs,
+    /// Flags of the route controller.
+    #[command(flatten)]
+    pub route: RouteArgs,
     /// Feature gates as name=true|false; `LoadBalancerIPMode` replaces the detection of the cluster's support.
-    #[arg(long, value_name = "GATES", default_value = "")]
-    pub feature_gates: FeatureGates,
-    /// Kubeconfig file; without it the service account of the pod is used.
-    #[arg(long, value_name = "FILE")]
-    pub kubeconfig: Option<PathBuf>,
-    /// Address of the API server, in place of the one in the kubeconfig.
-    #[arg(long, value_name = "URL")]
-    pub master: Option<String>,
-    /// Address of the health and metrics endpoints.
-    #[arg(long, value_name = "IP", default_value = "0.0.0.0")]
-    pub bind_address: IpAddr,
-    /// HTTPS port of the health and metrics endpoints; 0 switches them off.
-    #[arg(long, value_name = "PORT", default_value_t = 10258)]
-    pub secure_port: u16,
-    /// Paths that are served without authorization.
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "/healthz,/readyz,/livez")]
-    pub authorization_always_allow_paths: Vec<String>,
-    /// Certificate of the endpoints (PEM); self-signed in memory without it.
-    #[arg(long, value_name = "FILE", requires = "tls_private_key_file")]
-    pub tls_cert_file: Option<PathBuf>,
-    /// Key of the certificate (PEM).
-    #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
-    pub tls_private_key_file: Option<PathBuf>,
+    #[arg(long, value_name = "GATES")]
+    pub feature_gates: Vec<FeatureGates>,
+    /// The client of the Kubernetes API.
+    #[command(flatten)]
+    pub kubernetes: KubernetesArgs,
     /// Text in the User-Agent header of OpenStack requests; may be given several times.
     #[arg(long, value_name = "TEXT")]
     pub user_agent: Vec<String>,
     /// Leader election.
     #[command(flatten)]
     pub leader_election: LeaderElectionArgs,
+    /// The HTTPS endpoints.
+    #[command(flatten)]
+    pub serving: ServingArgs,
+    /// Who may call the endpoints.
+    #[command(flatten)]
+    pub authentication: AuthenticationArgs,
+    /// What callers may do.
+    #[command(flatten)]
+    pub authorization: AuthorizationArgs,
     /// Logging.
     #[command(flatten)]
     pub logging: LoggingArgs,
     /// Upstream flags without effect here.
     #[command(flatten)]
     pub accepted: AcceptedFlags,
-}
-
-/// Flags of the leader election.
-#[derive(Clone, Debug, Args)]
-pub struct LeaderElectionArgs {
-    /// Wait for the lease before doing anything.
-    #[arg(
-        long, value_name = "BOOL", default_value_t = true, default_missing_value = "true",
-        num_args = 0..=1, require_equals = true, action = clap::ArgAction::Set
-    )]
-    pub leader_elect: bool,
-    /// How long others wait after the last renewal before they take over.
-    #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration::parse)]
-    pub leader_elect_lease_duration: Duration,
-    /// How long the leader tries to renew before it stops.
-    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration::parse)]
-    pub leader_elect_renew_deadline: Duration,
-    /// Time between tries.
-    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = duration::parse)]
-    pub leader_elect_retry_period: Duration,
-    /// Kind of the lock object; only `leases`.
-    #[arg(long, value_name = "KIND", default_value = "leases", value_parser = ["leases"])]
-    pub leader_elect_resource_lock: String,
-    /// Name of the Lease.
-    #[arg(long, value_name = "NAME", default_value = "cloud-controller-manager")]
-    pub leader_elect_resource_name: String,
-    /// Namespace of the Lease.
-    #[arg(long, value_name = "NAMESPACE", default_value = "kube-system")]
-    pub leader_elect_resource_namespace: String,
-}
-
-/// Flags of the log output.
-#[derive(Clone, Debug, Args)]
-pub struct LoggingArgs {
-    /// Verbosity: 0 to 3 is info, 4 and 5 debug, 6 and more trace.
-    #[arg(short = 'v', long = "v", value_name = "LEVEL", default_value_t = 0)]
-    pub verbosity: u8,
-    /// `text` or `json`.
-    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json"])]
-    pub logging_format: String,
-}
-
-/// A flag whose value cannot work.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum ArgumentError {
-    /// Another provider.
-    #[error(
-        "--cloud-provider={0}: only \"openstack\" is served by this program; set --cloud-provider=openstack"
-    )]
-    CloudProvider(String),
-    /// No configuration.
-    #[error(
-        "--cloud-config is missing: name the cloud.conf file, for example --cloud-config=/etc/config/cloud.conf"
-    )]
-    NoConfig,
-    /// Unknown controller.
-    #[error(transparent)]
-    Controllers(#[from] controllers::UnknownController),
-    /// Durations that do not fit.
-    #[error(
-        "--leader-elect-lease-duration ({lease:?}) must be longer than --leader-elect-renew-deadline ({renew:?}), and \
-         that longer than 1.2 times --leader-elect-retry-period ({retry:?}), all above 0"
-    )]
-    LeaderElection {
-        /// Lease duration.
-        lease: Duration,
-        /// Renew deadline.
-        renew: Duration,
-        /// Retry period.
-        retry: Duration,
-    },
-    /// An empty cluster name.
-    #[error(
-        "--cluster-name is empty: it is part of the name of every load balancer; give the cluster a name"
-    )]
-    ClusterName,
 }
 
 impl RunArgs {
@@ -194,14 +143,19 @@ impl RunArgs {
         if self.cluster_name.is_empty() {
             errors.push(ArgumentError::ClusterName);
         }
-        let election = &self.leader_election;
-        let (lease, renew, retry) = (
-            election.leader_elect_lease_duration,
-            election.leader_elect_renew_deadline,
-            election.leader_elect_retry_period,
-        );
-        if election.leader_elect && (retry.is_zero() || renew <= retry.mul_f64(1.2) || lease <= renew) {
-            errors.push(ArgumentError::LeaderElection { lease, renew, retry });
+        errors.extend(self.periods());
+        errors.extend(self.leader_election.problems());
+        let webhook_port = self.accepted.value("webhook-secure-port").and_then(|port| port.parse().ok());
+        if self.serving.secure_port != 0 && webhook_port == Some(self.serving.secure_port) {
+            errors.push(ArgumentError::WebhookPort(self.serving.secure_port));
+        }
+        if let Err(error) = crate::admin::cipher_suites(&self.serving.tls_cipher_suites) {
+            errors.push(error.into());
+        }
+        // The API server takes no other class, so that no Service would ever be served.
+        let class = self.load_balancer_class.as_deref();
+        if let Some(class) = class.filter(|class| class.is_empty() || class.contains(char::is_whitespace)) {
+            errors.push(ArgumentError::LoadBalancerClass(class.to_owned()));
         }
         match ControllerSelection::parse(&self.controllers) {
             Ok(selection) if errors.is_empty() => return Ok(selection),
@@ -209,6 +163,17 @@ impl RunArgs {
             Err(unknown) => errors.extend(unknown.into_iter().map(ArgumentError::from)),
         }
         Err(errors)
+    }
+
+    /// Periods that would make a controller spin.
+    fn periods(&self) -> impl Iterator<Item = ArgumentError> {
+        let periods = [
+            ("node-status-update-frequency", self.node.node_status_update_frequency),
+            ("node-monitor-period", self.node.node_monitor_period),
+            ("route-reconciliation-period", self.route.route_reconciliation_period),
+        ];
+        let zero = periods.into_iter().filter(|(_, period)| period.is_zero());
+        zero.map(|(name, _)| ArgumentError::NoPeriod(name))
     }
 }
 
@@ -241,29 +206,16 @@ mod tests {
         ]);
         assert_eq!(arguments.cluster_name, "c1");
         assert_eq!(arguments.logging.verbosity, 2);
-        assert_eq!(arguments.accepted.given(), ["use-service-account-credentials"]);
+        assert_eq!(arguments.accepted.unfulfilled().count(), 0, "what is asked for is what is done");
         assert!(arguments.validate().is_ok());
-    }
-
-    #[test]
-    fn defaults_are_those_of_upstream() {
-        let arguments = parse(&["--cloud-config=x"]);
-        assert_eq!(arguments.cluster_name, "kubernetes");
-        assert_eq!(arguments.secure_port, 10258);
-        assert!(arguments.leader_election.leader_elect);
-        assert_eq!(arguments.leader_election.leader_elect_lease_duration, Duration::from_secs(15));
-        assert_eq!(arguments.leader_election.leader_elect_resource_name, "cloud-controller-manager");
-        assert!(arguments.accepted.given().is_empty());
     }
 
     #[test]
     fn boolean_flags_work_with_and_without_a_value() {
         assert!(!parse(&["--leader-elect=false"]).leader_election.leader_elect);
         assert!(parse(&["--leader-elect"]).leader_election.leader_elect);
-        assert_eq!(
-            parse(&["--allocate-node-cidrs", "--configure-cloud-routes=false"]).accepted.given().len(),
-            2
-        );
+        assert!(!parse(&["--configure-cloud-routes=false"]).route.configure_cloud_routes);
+        assert_eq!(parse(&["--allocate-node-cidrs"]).accepted.unfulfilled().count(), 1);
     }
 
     #[test]
@@ -279,10 +231,25 @@ mod tests {
             "--controllers=foo",
             "--leader-elect-renew-deadline=20s",
             "--cluster-name=",
+            "--node-monitor-period=0",
+            "--load-balancer-class=",
         ]);
         let errors = arguments.validate().unwrap_err();
         let text: Vec<String> = errors.iter().map(ToString::to_string).collect();
-        assert_eq!(errors.len(), 5, "{text:#?}");
+        assert_eq!(errors.len(), 7, "{text:#?}");
+    }
+
+    #[test]
+    fn empty_paths_are_as_good_as_none() {
+        let arguments = parse(&["--kubeconfig=", "--cert-dir=", "--client-ca-file="]);
+        assert_eq!(path::given(arguments.kubernetes.kubeconfig.as_ref()), None);
+    }
+
+    #[test]
+    fn the_last_of_two_values_counts_and_lists_add_up() {
+        let arguments =
+            parse(&["--v=2", "--v=4", "--user-agent=a", "--user-agent=b", "--feature-gates=AllAlpha=true"]);
+        assert_eq!((arguments.logging.verbosity, arguments.user_agent.len()), (4, 2));
     }
 
     #[test]

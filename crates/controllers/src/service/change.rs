@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1 as k8s;
 use openstack_ccm_core::advertise::entry::{IngressEntry, same_entries};
 
-use super::intent::{Wanted, needs_cleanup, wanted, wants};
+use super::intent::{Ours, Wanted};
 use super::publish::entries;
 
 /// Annotations that this process wrote last; absent values were removed.
@@ -13,19 +13,24 @@ pub(crate) type Written = BTreeMap<String, Option<String>>;
 
 /// Whether a new or changed Service deserves a pass. `written` are the annotations of our own last write: a change
 /// that only brings them is our own echo.
-pub(crate) fn needs_pass(old: Option<&k8s::Service>, new: &k8s::Service, written: &Written) -> bool {
-    let Some(old) = old else { return wants(new) || needs_cleanup(new) };
-    let cleanup = needs_cleanup(new)
-        && (!needs_cleanup(old)
+pub(crate) fn needs_pass(
+    ours: &Ours,
+    old: Option<&k8s::Service>,
+    new: &k8s::Service,
+    written: &Written,
+) -> bool {
+    let Some(old) = old else { return ours.wants(new) || ours.needs_cleanup(new) };
+    let cleanup = ours.needs_cleanup(new)
+        && (!ours.needs_cleanup(old)
             || annotations_changed(old, new, written)
             || old.metadata.uid != new.metadata.uid);
-    cleanup || needs_update(old, new, written)
+    cleanup || needs_update(ours, old, new, written)
 }
 
 /// The fields that the framework compares. Labels, selector, cluster addresses, status, finalizers and policies
 /// inside the cluster are left out on purpose: no load balancer depends on them.
-fn needs_update(old: &k8s::Service, new: &k8s::Service, written: &Written) -> bool {
-    match (wants(old), wants(new)) {
+fn needs_update(ours: &Ours, old: &k8s::Service, new: &k8s::Service, written: &Written) -> bool {
+    match (ours.wants(old), ours.wants(new)) {
         (false, false) => false,
         (true, true) => {
             old.metadata.uid != new.metadata.uid
@@ -71,8 +76,13 @@ fn annotations_changed(old: &k8s::Service, new: &k8s::Service, written: &Written
 
 /// Whether somebody edited what we published: the status differs from our last write. A mode that the server dropped
 /// or filled in is no edit.
-pub(crate) fn status_edited(new: &k8s::Service, published: &[IngressEntry], compare_mode: bool) -> bool {
-    wanted(new, true) == Wanted::Serve && !same_entries(&entries(new), published, compare_mode)
+pub(crate) fn status_edited(
+    ours: &Ours,
+    new: &k8s::Service,
+    published: &[IngressEntry],
+    compare_mode: bool,
+) -> bool {
+    ours.wanted(new, true) == Wanted::Serve && !same_entries(&entries(new), published, compare_mode)
 }
 
 #[cfg(test)]
@@ -113,7 +123,12 @@ mod tests {
     }
 
     fn update(old: Value, new: Value) -> bool {
-        needs_pass(Some(&from_value(old).unwrap()), &from_value(new).unwrap(), &Written::new())
+        needs_pass(
+            &Ours::WithoutClass,
+            Some(&from_value(old).unwrap()),
+            &from_value(new).unwrap(),
+            &Written::new(),
+        )
     }
 
     #[rstest]
@@ -178,7 +193,8 @@ mod tests {
 
     #[test]
     fn added_services_are_looked_at_when_they_are_ours() {
-        let added = |service| needs_pass(None, &from_value(service).unwrap(), &Written::new());
+        let added =
+            |service| needs_pass(&Ours::WithoutClass, None, &from_value(service).unwrap(), &Written::new());
         assert!(added(base()));
         assert!(!added(set(base(), "spec/type", json!("ClusterIP"))));
         assert!(added(with_finalizer(set(base(), "spec/type", json!("ClusterIP")))));
@@ -195,15 +211,20 @@ mod tests {
         let new = set(base(), "metadata/annotations/load-balancer-id", json!(seen));
         let written = Written::from([("load-balancer-id".into(), Some(wrote.into()))]);
         let (old, new) = (from_value(base()).unwrap(), from_value(new).unwrap());
-        assert_eq!(needs_pass(Some(&old), &new, &written), expected);
+        assert_eq!(needs_pass(&Ours::WithoutClass, Some(&old), &new, &written), expected);
     }
 
     #[test]
     fn an_annotation_that_we_removed_is_no_change() {
         let new = set(base(), "metadata/annotations", json!({"a": "1"}));
         let (old, new) = (from_value(base()).unwrap(), from_value(new).unwrap());
-        assert!(!needs_pass(Some(&old), &new, &Written::from([("load-balancer-id".into(), None)])));
-        assert!(needs_pass(Some(&old), &new, &Written::new()));
+        assert!(!needs_pass(
+            &Ours::WithoutClass,
+            Some(&old),
+            &new,
+            &Written::from([("load-balancer-id".into(), None)])
+        ));
+        assert!(needs_pass(&Ours::WithoutClass, Some(&old), &new, &Written::new()));
     }
 
     #[rstest]
@@ -221,6 +242,6 @@ mod tests {
         let service =
             from_value(set(base(), "status", json!({"loadBalancer": {"ingress": ingress}}))).unwrap();
         let published = [IngressEntry::address("192.0.2.1".parse().unwrap(), Some(IpMode::Proxy))];
-        assert_eq!(status_edited(&service, &published, compare_mode), expected);
+        assert_eq!(status_edited(&Ours::WithoutClass, &service, &published, compare_mode), expected);
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::Service;
 use serde_json::{Map, Value, json};
 
-use super::intent::{FINALIZER, Wanted, has_finalizer, key, uid, wanted};
+use super::intent::{FINALIZER, Ours, Wanted, has_finalizer, key, uid};
 use super::write::ServiceWriter;
 use crate::call::CallError;
 
@@ -27,8 +27,12 @@ pub(crate) enum Edited {
 }
 
 /// Adds our finalizer. Nothing may be made in the cloud before this is done.
-pub(crate) async fn add(writer: &ServiceWriter, service: Arc<Service>) -> Result<Edited, CallError> {
-    let still = |service: &Service| wanted(service, false) == Wanted::Serve;
+pub(crate) async fn add(
+    writer: &ServiceWriter,
+    ours: &Ours,
+    service: Arc<Service>,
+) -> Result<Edited, CallError> {
+    let still = |service: &Service| ours.wanted(service, false) == Wanted::Serve;
     edit(writer, service, still, |service| {
         (!has_finalizer(service)).then(|| with_finalizers(service, Value::Object(Map::new()), true))
     })
@@ -39,10 +43,11 @@ pub(crate) async fn add(writer: &ServiceWriter, service: Arc<Service>) -> Result
 /// merge patch from the newest state, and is absent where nothing else is left to change.
 pub(crate) async fn remove(
     writer: &ServiceWriter,
+    ours: &Ours,
     service: Arc<Service>,
     rest: impl Fn(&Service) -> Option<Value>,
 ) -> Result<Edited, CallError> {
-    let still = |service: &Service| wanted(service, true) == Wanted::Release;
+    let still = |service: &Service| ours.wanted(service, true) == Wanted::Release;
     edit(writer, service, still, |service| match (has_finalizer(service), rest(service)) {
         (false, rest) => rest,
         (true, rest) => {

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::change::{needs_pass, status_edited};
-use super::intent::{key, needs_cleanup};
+use super::intent::key;
 use super::memory::{is_echo, newer};
 use super::publish::entries;
 use super::queue::{Cause, ServiceQueue};
@@ -79,7 +79,7 @@ impl Follower {
         for new in self.sync.cache.state() {
             let known = old.remove(&key(&new));
             // At the start those that somebody waits for go first.
-            let served = first && !entries(&new).is_empty() && !needs_cleanup(&new);
+            let served = first && !entries(&new).is_empty() && !self.sync.ours.needs_cleanup(&new);
             self.changed(known.as_deref(), &new, if served { Cause::Startup } else { Cause::Changed });
         }
         for gone in old.values() {
@@ -101,11 +101,11 @@ impl Follower {
             (known.written.clone(), known.published.clone().filter(|_| !echo))
         });
         let (written, published) = known.unwrap_or_default();
-        if needs_pass(old, new, &written) {
+        if needs_pass(&self.sync.ours, old, new, &written) {
             self.queue.add(&key, cause);
         } else if let Some(published) = published {
             let compare_mode = self.sync.capability.known() != ServerSupport::Drops;
-            if status_edited(new, &published, compare_mode) {
+            if status_edited(&self.sync.ours, new, &published, compare_mode) {
                 self.restore(&key);
             }
         }

@@ -43,30 +43,53 @@ fn is_load_balancer(service: &k8s::Service) -> bool {
     service.spec.as_ref().and_then(|spec| spec.type_.as_deref()) == Some("LoadBalancer")
 }
 
-/// Whether the Service asks for a load balancer of this controller: type LoadBalancer, and no class. Any class names
-/// another controller.
-pub(crate) fn wants(service: &k8s::Service) -> bool {
-    let class = service.spec.as_ref().and_then(|spec| spec.load_balancer_class.as_ref());
-    is_load_balancer(service) && class.is_none()
+/// Which Services of type LoadBalancer are this controller's.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Ours {
+    /// Those that name no `loadBalancerClass`. Any class names another controller.
+    #[default]
+    WithoutClass,
+    /// Those of this class. Another controller serves the others, also those that name none.
+    OfClass(String),
 }
 
-/// Whether a load balancer of the Service has to be removed before the Service may go or may be of another type.
-pub(crate) fn needs_cleanup(service: &k8s::Service) -> bool {
-    has_finalizer(service) && (service.metadata.deletion_timestamp.is_some() || !is_load_balancer(service))
-}
+impl Ours {
+    fn names(&self, service: &k8s::Service) -> bool {
+        let class = service.spec.as_ref().and_then(|spec| spec.load_balancer_class.as_deref());
+        match self {
+            Self::WithoutClass => class.is_none(),
+            Self::OfClass(ours) => class == Some(ours),
+        }
+    }
 
-/// Decides what is to be done; `served` tells whether this process has worked on the Service before, which is what
-/// is left to go by when somebody took our finalizer away.
-pub(crate) fn wanted(service: &k8s::Service, served: bool) -> Wanted {
-    let deleting = service.metadata.deletion_timestamp.is_some();
-    if needs_cleanup(service) {
-        Wanted::Release
-    } else if wants(service) && !deleting {
-        Wanted::Serve
-    } else if served {
-        Wanted::Release
-    } else {
-        Wanted::Nothing
+    /// Whether the Service asks for a load balancer of this controller.
+    pub(crate) fn wants(&self, service: &k8s::Service) -> bool {
+        is_load_balancer(service) && self.names(service)
+    }
+
+    /// Whether a load balancer of the Service has to be removed before the Service may go or may be of another type.
+    ///
+    /// The finalizer has one name for all controllers, and a Service that is of another type by now names no class any
+    /// more: whoever sees it first removes what must go in any case.
+    pub(crate) fn needs_cleanup(&self, service: &k8s::Service) -> bool {
+        let deleting = service.metadata.deletion_timestamp.is_some();
+        let others = matches!(self, Self::OfClass(_)) && !self.names(service);
+        has_finalizer(service) && (!is_load_balancer(service) || (deleting && !others))
+    }
+
+    /// Decides what is to be done; `served` tells whether this process has worked on the Service before, which is what
+    /// is left to go by when somebody took our finalizer away.
+    pub(crate) fn wanted(&self, service: &k8s::Service, served: bool) -> Wanted {
+        let deleting = service.metadata.deletion_timestamp.is_some();
+        if self.needs_cleanup(service) {
+            Wanted::Release
+        } else if self.wants(service) && !deleting {
+            Wanted::Serve
+        } else if served {
+            Wanted::Release
+        } else {
+            Wanted::Nothing
+        }
     }
 }
 
@@ -200,7 +223,25 @@ mod tests {
         #[case] expected: Wanted,
     ) {
         let service = service(&json!({"type": kind, "loadBalancerClass": class}), finalizers, deleting);
-        assert_eq!(wanted(&service, served), expected);
+        assert_eq!(Ours::WithoutClass.wanted(&service, served), expected);
+    }
+
+    #[rstest]
+    #[case::our_class("LoadBalancer", Some("example.org/lb"), &[], false, Wanted::Serve)]
+    #[case::our_class_deleted("LoadBalancer", Some("example.org/lb"), &[FINALIZER], true, Wanted::Release)]
+    #[case::no_class("LoadBalancer", None, &[], false, Wanted::Nothing)]
+    #[case::no_class_deleted("LoadBalancer", None, &[FINALIZER], true, Wanted::Nothing)]
+    #[case::another_class("LoadBalancer", Some("example.org/other"), &[FINALIZER], true, Wanted::Nothing)]
+    #[case::type_changed("ClusterIP", None, &[FINALIZER], false, Wanted::Release)]
+    fn which_services_are_of_our_class(
+        #[case] kind: &str,
+        #[case] class: Option<&str>,
+        #[case] finalizers: &[&str],
+        #[case] deleting: bool,
+        #[case] expected: Wanted,
+    ) {
+        let service = service(&json!({"type": kind, "loadBalancerClass": class}), finalizers, deleting);
+        assert_eq!(Ours::OfClass("example.org/lb".to_owned()).wanted(&service, false), expected);
     }
 
     #[test]

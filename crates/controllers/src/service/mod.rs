@@ -50,6 +50,7 @@ use crate::events::{self, EventWriter};
 use crate::metrics::Metrics;
 use crate::nodes::{self, NodeObserver, NodeSelectors, NodeSnapshot};
 use crate::parts::{ControllerError, named, part_ended};
+use intent::Ours;
 use memory::Memory;
 use queue::Cause;
 use sync::ServiceSync;
@@ -63,6 +64,8 @@ const LAST_EVENTS: Duration = Duration::from_secs(5);
 pub struct ServiceControllerOptions {
     /// Services that are worked on at the same time; at least 1.
     pub concurrency: usize,
+    /// Serve Services of this `loadBalancerClass` and no others; absent: those that name none.
+    pub load_balancer_class: Option<String>,
     /// `--feature-gates=LoadBalancerIPMode=...`: the operator's word, which replaces the question to the cluster.
     pub ip_mode_gate: Option<bool>,
     /// Annotation of a Service that selects nodes by labels (a comma list of `key=value` or `key`). A changed label
@@ -89,6 +92,7 @@ impl Default for ServiceControllerOptions {
     fn default() -> Self {
         Self {
             concurrency: 10,
+            load_balancer_class: None,
             ip_mode_gate: None,
             node_selector_annotation: None,
             node_selector: None,
@@ -165,6 +169,7 @@ impl ServiceController {
         let nodes = watch::Sender::new(Arc::new(NodeSnapshot::default()));
         let sync = Arc::new(ServiceSync {
             provider,
+            ours: options.load_balancer_class.clone().map_or(Ours::WithoutClass, Ours::OfClass),
             writer,
             cache: reader,
             memory: Memory::default(),
@@ -278,7 +283,11 @@ async fn work(queue: ServiceQueue, sync: Arc<ServiceSync>) {
 
 /// Services of ours with which the API server can be asked.
 fn candidates(sync: &ServiceSync) -> Vec<ServiceKey> {
-    sync.cache.state_filter(intent::wants).iter().map(|service| intent::key(service)).collect()
+    sync.cache
+        .state_filter(|service| sync.ours.wants(service))
+        .iter()
+        .map(|service| intent::key(service))
+        .collect()
 }
 
 /// Collects what the watch of nodes notices.

@@ -13,7 +13,7 @@ use openstack_ccm_core::service::ServiceKey;
 use serde_json::{Map, Value, json};
 
 use super::change::Written;
-use super::intent::{self, uid, wanted};
+use super::intent::{self, uid};
 use super::sync::ServiceSync;
 use crate::call::CallError;
 use crate::events::SERVICE_CONTROLLER;
@@ -225,7 +225,9 @@ impl ServiceSync {
         match self.writer.get(&key).await? {
             None => Ok(WriteEnd::Gone),
             Some(newest) if uid(&newest) != uid(service) => Ok(WriteEnd::Gone),
-            Some(newest) if wanted(&newest, true) != wanted(service, true) => Ok(WriteEnd::Stale),
+            Some(newest) if self.ours.wanted(&newest, true) != self.ours.wanted(service, true) => {
+                Ok(WriteEnd::Stale)
+            }
             Some(_) => Err(error),
         }
     }

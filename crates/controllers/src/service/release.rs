@@ -52,7 +52,7 @@ impl ServiceSync {
             known.written.extend(annotations.clone());
         });
         let rest = |service: &k8s::Service| clearing(service, annotations);
-        match finalizer::remove(&self.writer, service, rest).await {
+        match finalizer::remove(&self.writer, &self.ours, service, rest).await {
             Ok(Edited::Done(_) | Edited::Gone) => {
                 self.forget(key);
                 tracing::info!(service = %key, "load balancer removed");

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use super::change::Written;
 use super::finalizer::{self, Edited};
-use super::intent::{self, Wanted, checked_facts, uid, wanted};
+use super::intent::{self, Ours, Wanted, checked_facts, uid};
 use super::memory::{Activity, Memory, newer};
 use super::policy;
 use super::publish::{Published, entries};
@@ -31,6 +31,7 @@ pub(super) const CATCH_UP: Duration = Duration::from_secs(1);
 /// Everything that a pass needs.
 pub(crate) struct ServiceSync {
     pub(super) provider: Arc<dyn LoadBalancers>,
+    pub(super) ours: Ours,
     pub(super) writer: ServiceWriter,
     pub(super) cache: Store<k8s::Service>,
     pub(super) memory: Memory,
@@ -52,7 +53,7 @@ impl ServiceSync {
         }
         let Some(cached) = cached else { return Next::Done { resync: None } };
         let service = newer(cached, self.memory.get(key).and_then(|known| known.latest));
-        match wanted(&service, self.memory.serves(key)) {
+        match self.ours.wanted(&service, self.memory.serves(key)) {
             Wanted::Nothing => Next::Done { resync: None },
             // Neither nodes nor ipMode matter to what goes.
             Wanted::Release if !causes.asks_for_more_than(&[Cause::Nodes, Cause::Readvertise]) => {
@@ -125,7 +126,7 @@ impl ServiceSync {
         backends: &Backends,
     ) -> Result<Arc<k8s::Service>, Next> {
         let (key, uid) = (intent::key(&service), uid(&service).to_owned());
-        match finalizer::add(&self.writer, service).await {
+        match finalizer::add(&self.writer, &self.ours, service).await {
             Ok(Edited::Done(service)) => Ok(service),
             Ok(Edited::Gone | Edited::Stale) => Err(Next::Wait(CATCH_UP)),
             Err(error) => {

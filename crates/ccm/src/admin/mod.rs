@@ -25,6 +25,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::health::{Health, Kind};
 
+mod cipher_suites;
+
+pub use cipher_suites::{CipherSuiteError, cipher_suites};
+
 /// Content type of the OpenMetrics text format
 /// (<https://prometheus.io/docs/specs/om/open_metrics_spec/#content-type>).
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";

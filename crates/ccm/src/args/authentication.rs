@@ -1,0 +1,70 @@
+//! Flags that say who may call the HTTPS endpoints, and how callers are known.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::{boolean, duration, path};
+
+/// How callers are known.
+#[derive(Clone, Debug, Args)]
+pub struct AuthenticationArgs {
+    /// Kubeconfig file of the server that knows tokens; without it the one of --kubeconfig, or the pod's own.
+    #[arg(long, value_name = "FILE", value_parser = path::parse)]
+    pub authentication_kubeconfig: Option<PathBuf>,
+    /// Do not read the client CA and the request headers from the ConfigMap
+    /// kube-system/extension-apiserver-authentication.
+    #[arg(
+        long, value_name = "BOOL", default_value_t = false, default_missing_value = "true",
+        num_args = 0..=1, require_equals = true, action = clap::ArgAction::Set, value_parser = boolean::parse
+    )]
+    pub authentication_skip_lookup: bool,
+    /// Start although that ConfigMap cannot be read; it is then tried again. With false a start ends with an error.
+    #[arg(
+        long, value_name = "BOOL", default_value_t = true, default_missing_value = "true",
+        num_args = 0..=1, require_equals = true, action = clap::ArgAction::Set, value_parser = boolean::parse
+    )]
+    pub authentication_tolerate_lookup_failure: bool,
+    /// How long a token is known after the API server was asked about it.
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration::parse)]
+    pub authentication_token_webhook_cache_ttl: Duration,
+    /// Authorities of client certificates (PEM); CN is the user, O are the groups. Read again when the file changes.
+    #[arg(long, value_name = "FILE", value_parser = path::parse)]
+    pub client_ca_file: Option<PathBuf>,
+    /// Authorities of proxies that tell in headers who calls (PEM). Read again when the file changes.
+    #[arg(long, value_name = "FILE", value_parser = path::parse)]
+    pub requestheader_client_ca_file: Option<PathBuf>,
+    /// Common names of such proxies; empty: all that --requestheader-client-ca-file has signed.
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub requestheader_allowed_names: Vec<String>,
+    /// Headers with the name of the user.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "x-remote-user")]
+    pub requestheader_username_headers: Vec<String>,
+    /// Headers with the uid of the user.
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub requestheader_uid_headers: Vec<String>,
+    /// Headers with the groups of the user.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "x-remote-group")]
+    pub requestheader_group_headers: Vec<String>,
+    /// Beginnings of headers with more about the user.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "x-remote-extra-")]
+    pub requestheader_extra_headers_prefix: Vec<String>,
+}
+
+/// What callers may do.
+#[derive(Clone, Debug, Args)]
+pub struct AuthorizationArgs {
+    /// Kubeconfig file of the server that decides; without it the one of --kubeconfig, or the pod's own.
+    #[arg(long, value_name = "FILE", value_parser = path::parse)]
+    pub authorization_kubeconfig: Option<PathBuf>,
+    /// Paths that are served to everyone; `*` at the end stands for all that begins so.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "/healthz,/readyz,/livez")]
+    pub authorization_always_allow_paths: Vec<String>,
+    /// How long a permission is remembered.
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration::parse)]
+    pub authorization_webhook_cache_authorized_ttl: Duration,
+    /// How long a refusal is remembered.
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration::parse)]
+    pub authorization_webhook_cache_unauthorized_ttl: Duration,
+}

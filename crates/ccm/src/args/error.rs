@@ -1,0 +1,59 @@
+//! What can be wrong with the command line beyond the form of a single flag.
+
+use std::time::Duration;
+
+use super::controllers::UnknownController;
+
+/// A flag whose value cannot work.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum ArgumentError {
+    /// Another provider.
+    #[error(
+        "--cloud-provider={0}: only \"openstack\" is served by this program; set --cloud-provider=openstack"
+    )]
+    CloudProvider(String),
+    /// No configuration.
+    #[error(
+        "--cloud-config is missing: name the cloud.conf file, for example --cloud-config=/etc/config/cloud.conf"
+    )]
+    NoConfig,
+    /// Unknown controller.
+    #[error(transparent)]
+    Controllers(#[from] UnknownController),
+    /// Durations that do not fit.
+    #[error(
+        "--leader-elect-lease-duration ({lease:?}) must be longer than --leader-elect-renew-deadline ({renew:?}), and \
+         that longer than 1.2 times --leader-elect-retry-period ({retry:?}), all above 0"
+    )]
+    LeaderElection {
+        /// Lease duration.
+        lease: Duration,
+        /// Renew deadline.
+        renew: Duration,
+        /// Retry period.
+        retry: Duration,
+    },
+    /// A migration lease without a lease.
+    #[error("--enable-leader-migration needs the leader election: remove --leader-elect=false")]
+    MigrationWithoutElection,
+    /// An empty cluster name.
+    #[error(
+        "--cluster-name is empty: it is part of the name of every load balancer; give the cluster a name"
+    )]
+    ClusterName,
+    /// A period that would be a busy loop.
+    #[error("--{0}=0: the time between two rounds must be above 0; leave the flag out for the default")]
+    NoPeriod(&'static str),
+    /// Two servers on one port.
+    #[error("--webhook-secure-port={0}: this is also --secure-port; give them different ports")]
+    WebhookPort(u16),
+    /// Cipher suites that nobody knows.
+    #[error(transparent)]
+    CipherSuites(#[from] crate::admin::CipherSuiteError),
+    /// A class that no Service can have.
+    #[error(
+        "--load-balancer-class={0:?}: Services name a class as a label key, for example example.com/internal; write \
+         it in that form"
+    )]
+    LoadBalancerClass(String),
+}

@@ -1,0 +1,24 @@
+//! Flags of the client of the Kubernetes API.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::path;
+
+/// Where the API server is, and how fast it may be asked.
+#[derive(Clone, Debug, Args)]
+pub struct KubernetesArgs {
+    /// Kubeconfig file; without it the service account of the pod is used.
+    #[arg(long, value_name = "FILE", value_parser = path::parse)]
+    pub kubeconfig: Option<PathBuf>,
+    /// Address of the API server, in place of the one in the kubeconfig.
+    #[arg(long, value_name = "URL")]
+    pub master: Option<String>,
+    /// Requests to the API server a second, on average; 0 and less is without a limit. The lease is not counted.
+    #[arg(long, value_name = "NUMBER", default_value_t = 20.0, allow_negative_numbers = true)]
+    pub kube_api_qps: f64,
+    /// Requests to the API server that may follow each other at once.
+    #[arg(long, value_name = "N", default_value_t = 30, allow_negative_numbers = true)]
+    pub kube_api_burst: u32,
+}

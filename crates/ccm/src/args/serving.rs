@@ -1,0 +1,58 @@
+//! Flags of the HTTPS endpoints.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::{boolean, path};
+
+/// Where and how the health and metrics endpoints are served.
+#[derive(Clone, Debug, Args)]
+pub struct ServingArgs {
+    /// Address of the health and metrics endpoints.
+    #[arg(long, value_name = "IP", default_value = "0.0.0.0")]
+    pub bind_address: IpAddr,
+    /// HTTPS port of the health and metrics endpoints; 0 switches them off.
+    #[arg(long, value_name = "PORT", default_value_t = 10258)]
+    pub secure_port: u16,
+    /// Share the port with other processes (SO_REUSEPORT).
+    #[arg(
+        long, value_name = "BOOL", default_value_t = false, default_missing_value = "true",
+        num_args = 0..=1, require_equals = true, action = clap::ArgAction::Set, value_parser = boolean::parse
+    )]
+    pub permit_port_sharing: bool,
+    /// Folder of the certificate and key when they are not named: cloud-controller-manager.crt and .key, read from
+    /// there, or made and kept there. Without it they are made anew at each start.
+    #[arg(long, value_name = "FOLDER", value_parser = path::parse)]
+    pub cert_dir: Option<PathBuf>,
+    /// Certificate of the endpoints (PEM, with intermediate ones after it); read again when the file changes.
+    #[arg(long, value_name = "FILE", value_parser = path::parse, requires = "tls_private_key_file")]
+    pub tls_cert_file: Option<PathBuf>,
+    /// Key of the certificate (PEM); read again when the file changes.
+    #[arg(long, value_name = "FILE", value_parser = path::parse, requires = "tls_cert_file")]
+    pub tls_private_key_file: Option<PathBuf>,
+    /// Oldest version of TLS that is spoken; nothing below 1.2 is spoken in any case.
+    #[arg(long, value_name = "VERSION", default_value = "VersionTLS12")]
+    pub tls_min_version: TlsVersion,
+    /// Cipher suites of TLS 1.2, in the names of Go; all that are safe without it. Those of TLS 1.3 cannot be chosen.
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub tls_cipher_suites: Vec<String>,
+}
+
+/// Versions of TLS, in the names of Go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TlsVersion {
+    /// 1.0; the library speaks nothing below 1.2.
+    #[value(name = "VersionTLS10")]
+    Tls10,
+    /// 1.1; the library speaks nothing below 1.2.
+    #[value(name = "VersionTLS11")]
+    Tls11,
+    /// 1.2
+    #[value(name = "VersionTLS12")]
+    Tls12,
+    /// 1.3
+    #[value(name = "VersionTLS13")]
+    Tls13,
+}
