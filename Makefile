@@ -43,6 +43,10 @@ check: setup ## Formatting, lints, documentation, dependencies
 bench: setup ## Measure calls, time and memory against the simulated cloud
 	$(CARGO) bench --locked --package openstack-ccm --bench load_balancers
 
+.PHONY: manifests
+manifests: setup ## Write the plain manifests and the chart's snapshots anew (Go, for the pinned Helm)
+	UPDATE_MANIFESTS=1 INSTA_UPDATE=always $(CARGO) test --locked --package openstack-ccm --test chart
+
 .PHONY: docs
 docs: setup ## Write the generated reference pages anew
 	UPDATE_DOCS=1 $(CARGO) test --locked --package openstack-ccm-provider-openstack reference

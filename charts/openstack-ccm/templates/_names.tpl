@@ -1,49 +1,40 @@
-{{/* Labels that select the pods. */}}
+{{/* Name of the workload and of what belongs to it. */}}
+{{- define "openstack-ccm.name" -}}
+{{- default "openstack-cloud-controller-manager" .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
+{{/* Name and version of the chart, as a label value. */}}
+{{- define "openstack-ccm.chart" -}}
+{{- printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
+{{/* Labels that select the pods. They cannot be changed on a living object: these are those of the OCCM chart. */}}
 {{- define "openstack-ccm.selectorLabels" -}}
-app.kubernetes.io/name: {{ .Chart.Name }}
-app.kubernetes.io/instance: {{ .Release.Name }}
-{{- end }}
+component: controllermanager
+app: {{ include "openstack-ccm.name" . }}
+release: {{ .Release.Name }}
+{{- end -}}
 
-{{/* Labels of every object. */}}
-{{- define "openstack-ccm.labels" -}}
-{{ include "openstack-ccm.selectorLabels" . }}
-app.kubernetes.io/component: cloud-controller-manager
-app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
-app.kubernetes.io/managed-by: {{ .Release.Service }}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
-{{- end }}
-
-{{/* Annotations of every object. */}}
-{{- define "openstack-ccm.annotations" -}}
-{{- with .Values.commonAnnotations }}
+{{/* Annotations and labels of every object. Further labels may follow. */}}
+{{- define "openstack-ccm.metadata" -}}
+{{- with .Values.commonAnnotations -}}
 annotations:
   {{- toYaml . | nindent 2 }}
-{{- end }}
-{{- end }}
+{{ end -}}
+labels:
+  app.kubernetes.io/instance: {{ .Release.Name }}
+  app.kubernetes.io/managed-by: {{ .Release.Service }}
+  app.kubernetes.io/name: {{ include "openstack-ccm.name" . }}
+  app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+  helm.sh/chart: {{ include "openstack-ccm.chart" . }}
+{{- end -}}
 
-{{/* One section of cloud.conf; text in quotes needs its quotes and backslashes escaped. */}}
-{{- define "openstack-ccm.section" -}}
-[{{ .name }}]
-{{- range $key, $value := .values }}
-{{ $key }} = "{{ $value | toString | replace "\\" "\\\\" | replace "\"" "\\\"" | replace "\n" "\\n" }}"
-{{- end }}
-{{- end }}
-
-{{/* The text of cloud.conf. */}}
-{{- define "openstack-ccm.cloudConfig" -}}
-{{- if .Values.cloudConfigContents -}}
-{{ .Values.cloudConfigContents }}
-{{- else -}}
-{{ include "openstack-ccm.section" (dict "name" "Global" "values" .Values.cloudConfig.global) }}
-
-{{ include "openstack-ccm.section" (dict "name" "Networking" "values" .Values.cloudConfig.networking) }}
-
-{{ include "openstack-ccm.section" (dict "name" "LoadBalancer" "values" .Values.cloudConfig.loadBalancer) }}
-
-{{ include "openstack-ccm.section" (dict "name" "BlockStorage" "values" .Values.cloudConfig.blockStorage) }}
-
-{{ include "openstack-ccm.section" (dict "name" "Metadata" "values" .Values.cloudConfig.metadata) }}
-
-{{ include "openstack-ccm.section" (dict "name" "Route" "values" .Values.cloudConfig.route) }}
-{{- end }}
-{{- end }}
+{{/*
+Whether the values are those of this chart. `helm upgrade --reuse-values` from another chart brings that chart's defaults,
+its image among them, and none of ours.
+*/}}
+{{- define "openstack-ccm.checkValues" -}}
+{{- if not .Values.kind -}}
+{{- fail "the values are those of another chart: use `helm upgrade --reset-then-reuse-values`, or `--values` with your own file, in place of --reuse-values" -}}
+{{- end -}}
+{{- end -}}

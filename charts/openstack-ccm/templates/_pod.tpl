@@ -1,0 +1,174 @@
+{{/* The default probe of a path: with the host's network the endpoints may listen on the loopback interface only. */}}
+{{- define "openstack-ccm.probe" -}}
+httpGet:
+  {{- if eq (include "openstack-ccm.bindAddress" .root) "127.0.0.1" }}
+  host: 127.0.0.1
+  {{- end }}
+  path: {{ .path }}
+  port: {{ .root.Values.securePort }}
+  scheme: HTTPS
+periodSeconds: 10
+timeoutSeconds: 5
+{{- end -}}
+
+{{/* Template of the pods, for either kind of workload. */}}
+{{- define "openstack-ccm.pod" -}}
+metadata:
+  labels:
+    {{- include "openstack-ccm.selectorLabels" . | nindent 4 }}
+    chart: {{ include "openstack-ccm.chart" . }}
+    heritage: {{ .Release.Service }}
+    {{- with .Values.podLabels }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+  annotations:
+    # Other pods for another configuration, wherever its text comes from.
+    checksum/config: {{ include "openstack-ccm.cloudConfig" . | sha256sum }}
+    {{- with .Values.commonAnnotations }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+    {{- with .Values.podAnnotations }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+spec:
+  serviceAccountName: {{ .Values.serviceAccountName }}
+  {{- with .Values.priorityClassName }}
+  priorityClassName: {{ . }}
+  {{- end }}
+  hostNetwork: {{ .Values.hostNetwork }}
+  dnsPolicy: {{ .Values.dnsPolicy }}
+  {{- with .Values.hostAliases }}
+  hostAliases:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .Values.imagePullSecrets }}
+  imagePullSecrets:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .Values.podSecurityContext }}
+  securityContext:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .Values.nodeSelector }}
+  nodeSelector:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .Values.tolerations }}
+  tolerations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with include "openstack-ccm.affinity" . }}
+  {{- . | nindent 2 }}
+  {{- end }}
+  # Longer than the program needs to finish a step and to give its lease back.
+  terminationGracePeriodSeconds: 30
+  {{- with .Values.extraInitContainers }}
+  initContainers:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  containers:
+    {{- include "openstack-ccm.container" . | nindent 4 }}
+  {{- if or .Values.secret.enabled .Values.extraVolumes }}
+  volumes:
+    {{- if .Values.secret.enabled }}
+    - name: cloud-config-volume
+      secret:
+        secretName: {{ .Values.secret.name }}
+    {{- end }}
+    {{- with .Values.extraVolumes }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+  {{- end }}
+{{- end -}}
+
+{{/* A DaemonSet spreads its pods by itself; those of a Deployment should not share a node. */}}
+{{- define "openstack-ccm.affinity" -}}
+{{- if .Values.affinity -}}
+affinity:
+  {{- toYaml .Values.affinity | nindent 2 }}
+{{- else if eq .Values.kind "Deployment" -}}
+affinity:
+  podAntiAffinity:
+    preferredDuringSchedulingIgnoredDuringExecution:
+      - weight: 100
+        podAffinityTerm:
+          topologyKey: kubernetes.io/hostname
+          labelSelector:
+            matchLabels:
+              {{- include "openstack-ccm.selectorLabels" . | nindent 14 }}
+{{- end }}
+{{- end -}}
+
+{{/* The container. */}}
+{{- define "openstack-ccm.container" -}}
+- name: openstack-cloud-controller-manager
+  image: "{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}"
+  {{- with .Values.image.pullPolicy }}
+  imagePullPolicy: {{ . }}
+  {{- end }}
+  args:
+    - /bin/openstack-ccm
+    - --v={{ .Values.logVerbosityLevel }}
+    - --cloud-config=$(CLOUD_CONFIG)
+    - --cluster-name=$(CLUSTER_NAME)
+    - --cloud-provider=openstack
+    - --use-service-account-credentials=false
+    - --controllers={{ join "," .Values.enabledControllers }}
+    - --bind-address={{ include "openstack-ccm.bindAddress" . }}
+    {{- if ne (toString .Values.securePort) "10258" }}
+    - --secure-port={{ .Values.securePort }}
+    {{- end }}
+    {{- with include "openstack-ccm.extraArguments" . | trim }}
+    {{- . | nindent 4 }}
+    {{- end }}
+  env:
+    - name: CLOUD_CONFIG
+      value: /etc/config/cloud.conf
+    - name: CLUSTER_NAME
+      value: {{ .Values.cluster.name | quote }}
+    {{- with .Values.extraEnv }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+  {{- if (.Values.serviceMonitor).enabled }}
+  ports:
+    - name: http
+      containerPort: {{ .Values.securePort }}
+      {{- if .Values.hostNetwork }}
+      hostPort: {{ .Values.securePort }}
+      {{- end }}
+      protocol: TCP
+  {{- end }}
+  livenessProbe:
+    {{- with .Values.livenessProbe }}
+    {{- toYaml . | nindent 4 }}
+    {{- else }}
+    {{- include "openstack-ccm.probe" (dict "root" . "path" "/livez") | nindent 4 }}
+    initialDelaySeconds: 10
+    failureThreshold: 6
+    {{- end }}
+  readinessProbe:
+    {{- with .Values.readinessProbe }}
+    {{- toYaml . | nindent 4 }}
+    {{- else }}
+    {{- include "openstack-ccm.probe" (dict "root" . "path" "/readyz") | nindent 4 }}
+    {{- end }}
+  {{- with .Values.resources }}
+  resources:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .Values.securityContext }}
+  securityContext:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- if or .Values.secret.enabled .Values.extraVolumeMounts }}
+  volumeMounts:
+    {{- if .Values.secret.enabled }}
+    - name: cloud-config-volume
+      mountPath: /etc/config
+      readOnly: true
+    {{- end }}
+    {{- with .Values.extraVolumeMounts }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+  {{- end }}
+{{- end -}}

@@ -1,0 +1,61 @@
+//! The Secret holds a cloud.conf that the program reads as the values mean it.
+
+use base64::Engine as _;
+use openstack_ccm_provider_openstack::config::{self, Loaded, ProcessEnvironment};
+
+use crate::helm::{Objects, Release};
+
+/// The text of cloud.conf.
+pub(crate) fn cloud_conf(objects: &Objects) -> String {
+    let data = objects.one("Secret")["data"]["cloud.conf"].as_str().unwrap();
+    String::from_utf8(base64::engine::general_purpose::STANDARD.decode(data).unwrap()).unwrap()
+}
+
+fn load(text: &str) -> Loaded {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("cloud.conf");
+    std::fs::write(&file, text).unwrap();
+    config::load(&[file], &ProcessEnvironment).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+#[test]
+fn the_program_reads_what_the_values_say() {
+    let Some(objects) = Release::new().values("occm-documented.yaml").objects() else { return };
+    let text = cloud_conf(&objects);
+    assert!(text.contains(r#"application-credential-secret = "s3\"cr\\#t""#), "{text}");
+    let loaded = load(&text);
+    assert_eq!(loaded.config.load_balancer.max_shared_lb, 4);
+    assert_eq!(loaded.config.load_balancer.monitor_delay, std::time::Duration::from_secs(7));
+}
+
+#[test]
+fn lists_numbers_and_classes_keep_their_form() {
+    let Some(objects) = Release::new().values("everything.yaml").objects() else { return };
+    let text = cloud_conf(&objects);
+    for lines in [
+        "public-network-name = \"public\"\npublic-network-name = \"dmz\"\n",
+        "max-shared-lb = \"12345678\"\n",
+        "[LoadBalancerClass \"dmz\"]\nfloating-subnet-tags = \"dmz,ipv4\"",
+    ] {
+        assert!(text.contains(lines), "{lines} is not in\n{text}");
+    }
+}
+
+#[test]
+fn a_text_takes_the_place_of_the_sections_and_rolls_the_pods() {
+    let release = |text: &str| Release::new().set(&format!("cloudConfigContents={text}")).objects();
+    let (Some(one), Some(two)) = (release("[Global]"), release("[Route]")) else { return };
+    assert_eq!(cloud_conf(&one), "[Global]");
+    let checksum =
+        |objects: &Objects| objects.pod()["metadata"]["annotations"]["checksum/config"].to_string();
+    assert_ne!(checksum(&one), checksum(&two));
+}
+
+#[test]
+fn an_existing_secret_is_mounted_and_not_written() {
+    let Some(objects) = Release::new().set("secret.create=false").set("secret.name=mine").objects() else {
+        return;
+    };
+    assert_eq!(objects.all("Secret").count(), 0);
+    assert_eq!(objects.pod()["spec"]["volumes"][0]["secret"]["secretName"], "mine");
+}

@@ -1,0 +1,164 @@
+//! Helm itself, and what it renders.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+use serde_json::Value;
+
+/// A file of the repository.
+pub(crate) fn repository(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
+}
+
+/// The text of a file of the repository.
+pub(crate) fn read(path: &str) -> String {
+    std::fs::read_to_string(repository(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// Helm, or nothing where it cannot be had: then the reason is in the output of the test.
+pub(crate) fn helm() -> Option<&'static Path> {
+    static HELM: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let helm = HELM.get_or_init(find).as_deref();
+    if helm.is_none() {
+        println!(
+            "left out: the chart is not rendered, because neither Go is installed nor HELM names a program"
+        );
+    }
+    helm
+}
+
+fn find() -> Option<PathBuf> {
+    if let Some(given) = std::env::var_os("HELM").filter(|given| !given.is_empty()) {
+        return Some(given.into());
+    }
+    Command::new("go").arg("version").output().ok()?;
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("helm");
+    // Go does nothing when the program is up to date.
+    let output = Command::new("go")
+        .args(["build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o"])
+        .arg(&program)
+        .arg("helm.sh/helm/v3/cmd/helm")
+        .current_dir(repository("charts/tools/helm"))
+        .env("CGO_ENABLED", "0")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "Helm cannot be built: {}", text(&output.stderr));
+    Some(program)
+}
+
+/// What to render the chart with.
+#[derive(Default)]
+pub(crate) struct Release {
+    values: Option<&'static str>,
+    settings: Vec<String>,
+}
+
+impl Release {
+    /// The chart's own values.
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    /// A file below `tests/chart/values`.
+    pub(crate) fn values(mut self, file: &'static str) -> Self {
+        self.values = Some(file);
+        self
+    }
+
+    /// `--set`.
+    pub(crate) fn set(mut self, setting: &str) -> Self {
+        self.settings.push(setting.to_owned());
+        self
+    }
+
+    /// The rendered text, or what Helm says against it. Nothing where there is no Helm.
+    pub(crate) fn try_text(&self) -> Option<Result<String, String>> {
+        let mut command = Command::new(helm()?);
+        command.args(["template", "occm"]).arg(repository("charts/openstack-ccm"));
+        command.args(["--namespace", "kube-system", "--kube-version", "1.36.0"]);
+        if let Some(file) = self.values {
+            command.arg("--values").arg(repository("crates/ccm/tests/chart/values").join(file));
+        }
+        for setting in &self.settings {
+            command.args(["--set", setting]);
+        }
+        let output = command.output().unwrap();
+        Some(if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) })
+    }
+
+    /// The rendered text.
+    pub(crate) fn text(&self) -> Option<String> {
+        Some(self.try_text()?.unwrap_or_else(|error| panic!("{error}")))
+    }
+
+    /// The rendered objects.
+    pub(crate) fn objects(&self) -> Option<Objects> {
+        Some(Objects::parse(&self.text()?))
+    }
+}
+
+/// Runs Helm.
+pub(crate) fn run(arguments: &[&str]) -> Option<Output> {
+    Some(Command::new(helm()?).args(arguments).output().unwrap())
+}
+
+/// Output of a program.
+pub(crate) fn text(output: &[u8]) -> String {
+    String::from_utf8_lossy(output).into_owned()
+}
+
+/// Rendered objects.
+pub(crate) struct Objects(pub(crate) Vec<Value>);
+
+impl Objects {
+    /// The documents of a YAML text.
+    pub(crate) fn parse(text: &str) -> Self {
+        let documents = text.split("\n---").map(|document| document.trim_start_matches("---"));
+        let objects = documents.map(|document| {
+            serde_saphyr::from_str::<Value>(document).unwrap_or_else(|error| panic!("{error}\n{document}"))
+        });
+        Self(objects.filter(|object| !object.is_null()).collect())
+    }
+
+    /// Those of a kind.
+    pub(crate) fn all(&self, kind: &str) -> impl Iterator<Item = &Value> {
+        self.0.iter().filter(move |object| object["kind"] == kind)
+    }
+
+    /// The only one of a kind.
+    pub(crate) fn one(&self, kind: &str) -> &Value {
+        let all: Vec<&Value> = self.all(kind).collect();
+        assert_eq!(all.len(), 1, "objects of kind {kind}");
+        all[0]
+    }
+
+    /// One of a kind by name.
+    pub(crate) fn named(&self, kind: &str, name: &str) -> &Value {
+        self.all(kind)
+            .find(|object| object["metadata"]["name"] == name)
+            .unwrap_or_else(|| panic!("there is no {kind} {name}"))
+    }
+
+    /// The template of the pods.
+    pub(crate) fn pod(&self) -> &Value {
+        let workload = self.all("DaemonSet").chain(self.all("Deployment")).next().unwrap();
+        &workload["spec"]["template"]
+    }
+
+    /// The container.
+    pub(crate) fn container(&self) -> &Value {
+        &self.pod()["spec"]["containers"][0]
+    }
+
+    /// The arguments of the container.
+    pub(crate) fn arguments(&self) -> Vec<String> {
+        strings(&self.container()["args"])
+    }
+}
+
+/// A list of texts.
+pub(crate) fn strings(value: &Value) -> Vec<String> {
+    let list = value.as_array().map(Vec::as_slice).unwrap_or_default();
+    list.iter().map(|entry| entry.as_str().unwrap().to_owned()).collect()
+}
