@@ -14,6 +14,7 @@ mod bad_input;
 mod budget;
 mod cloud_faults;
 mod clusters;
+mod contract;
 mod crash;
 mod fallback;
 mod main_job;

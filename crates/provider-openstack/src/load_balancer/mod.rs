@@ -18,7 +18,8 @@
 //! | wait | [`poller`] | watches load balancers that Octavia works on |
 //!
 //! `serve` and `release` run through these for a Service that is to be served, and for one that goes. `memory`, `turns`
-//! and `report` hold what a pass has besides; `failure` explains what the cloud refuses.
+//! and `report` hold what a pass has besides; `published` says which addresses a Service has, `recreation` which settings
+//! come too late; `failure` explains what the cloud refuses.
 
 pub mod annotations;
 mod apply;
@@ -33,6 +34,8 @@ mod observe;
 mod ownership;
 pub mod plan;
 pub mod poller;
+mod published;
+mod recreation;
 mod release;
 mod report;
 mod resolve;

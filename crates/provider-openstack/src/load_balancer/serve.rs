@@ -6,13 +6,14 @@ use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::provider::{Outcome, Ready};
 use openstack_ccm_core::service::{Intent, IpFamily, Service};
+use openstack_ccm_openstack_api::octavia::LoadBalancer;
 use tracing::debug;
 
 use super::carry_out::Next;
 use super::desired::Sources;
 use super::memory::FormerVip;
 use super::model::facts::{Facts, Features};
-use super::model::observed::{Observed, Ownership};
+use super::model::observed::{Observed, ObservedLoadBalancer, Ownership};
 use super::names::Names;
 use super::observe::find::{self, Purpose};
 use super::observe::{self, Depth, FloatingIpQuestion, Found};
@@ -23,7 +24,7 @@ use super::resolve::Question;
 use super::settings::node_address::family_of;
 use super::settings::{Exposure, Settings};
 use super::step::Step;
-use super::{OpenStackLoadBalancers, annotations, desired};
+use super::{OpenStackLoadBalancers, annotations, desired, published, recreation};
 
 /// The load balancer that the annotation names is gone, and it was made for the Service: there will be a new one.
 const LOAD_BALANCER_GONE: &str = "LoadBalancerGone";
@@ -118,31 +119,38 @@ impl Serving<'_> {
         match &self.settings.exposure {
             Exposure::Internal if owner => FloatingIpQuestion::OnVip,
             Exposure::Internal => FloatingIpQuestion::Nothing,
-            Exposure::External(_) if self.is_ipv6(found) => FloatingIpQuestion::Nothing,
+            Exposure::External(_) if self.needs_no_floating_ip(found) => FloatingIpQuestion::Nothing,
             Exposure::External(wanted) => FloatingIpQuestion::ForVip { asked: wanted.address },
         }
     }
 
-    /// Whether the VIP is, or as far as one can tell will be, an IPv6 address, which needs no translation.
-    fn is_ipv6(&self, found: Option<&Found>) -> bool {
-        let seen = found.and_then(|found| found.load_balancer.vip_address.as_deref());
-        let address: Option<IpAddr> = seen.and_then(|text| text.parse().ok()).or(self.settings.vip.address);
-        address.map(family_of).or(self.settings.family) == Some(IpFamily::V6)
+    /// Whether all VIPs are, or as far as one can tell will be, IPv6 addresses, which need no translation.
+    fn needs_no_floating_ip(&self, found: Option<&Found>) -> bool {
+        let seen = found.map(|found| &found.load_balancer);
+        let seen: Vec<IpAddr> = seen.into_iter().flat_map(vip_addresses).collect();
+        if seen.is_empty() {
+            let asked = self.settings.vip.address.map(family_of).or(self.settings.family);
+            let dual = self.settings.families.contains(&IpFamily::V4);
+            return asked == Some(IpFamily::V6) && !dual;
+        }
+        seen.iter().all(IpAddr::is_ipv6)
     }
 
     async fn resolve(&self, observed: &Observed, report: &mut Report) -> Result<Facts, Failure> {
         let existing = observed.load_balancer.as_ref();
         let guest = existing.is_some_and(|existing| existing.ownership == Ownership::Guest);
-        let ipv6 = existing.and_then(|existing| existing.vip_address).is_some_and(|vip| vip.is_ipv6());
+        let ipv4 = existing.is_none_or(|existing| existing.vip_addresses().any(|vip| vip.is_ipv4()));
         let question = Question {
             intent: self.intent,
             settings: self.settings,
             features: self.features,
             existing,
-            wants_floating_ip: !guest && !ipv6 && observed.floating_ips.is_empty(),
+            wants_floating_ip: !guest && ipv4 && observed.floating_ips.is_empty(),
             former_vip_address: if existing.is_none() { self.former_vip() } else { None },
         };
-        let mut notices = Vec::new();
+        let late = existing
+            .and_then(|existing| recreation::notice(self.service, self.settings, self.features, existing));
+        let mut notices = Vec::from_iter(late);
         let facts = self.provider.resolver.facts(&question, &mut notices).await;
         report.notices(notices);
         facts
@@ -182,7 +190,7 @@ impl Serving<'_> {
         }
         match next {
             Ok(Next::Waiting(waiting)) => Ok(Outcome::Waiting(waiting)),
-            Ok(Next::Settled { changed, address }) => self.ready(changed, address, report),
+            Ok(Next::Settled { changed, address }) => self.ready(changed, address, load_balancer, report),
             // The address that the Service had is not to be had again: better another one than none.
             Err(refusal)
                 if load_balancer.is_none() && facts.former_vip_address.is_some() && refuses(&refusal) =>
@@ -194,19 +202,34 @@ impl Serving<'_> {
         }
     }
 
-    fn ready(&self, changed: bool, address: Option<IpAddr>, report: &mut Report) -> Result<Outcome, Failure> {
+    fn ready(
+        &self,
+        changed: bool,
+        address: Option<IpAddr>,
+        load_balancer: Option<&ObservedLoadBalancer>,
+        report: &mut Report,
+    ) -> Result<Outcome, Failure> {
         let address = address.ok_or_else(|| {
             Failure::new(FailureClass::Bug, "the load balancer has no address in Octavia's answer")
         })?;
         self.provider.memory.forget(&self.service.key);
-        report.annotate(self.service, annotations::LOAD_BALANCER_ADDRESS.key, address.to_string());
+        let addresses = published::addresses(load_balancer, address, &self.settings.families);
+        let first = addresses.first().copied().unwrap_or(address);
+        report.annotate(self.service, annotations::LOAD_BALANCER_ADDRESS.key, first.to_string());
         Ok(Outcome::Ready(Ready {
-            addresses: vec![address],
+            addresses,
             path: self.settings.path(&self.service.ports),
             preference: self.settings.preference.clone(),
             changed,
         }))
     }
+}
+
+/// All VIP addresses that Octavia shows.
+fn vip_addresses(load_balancer: &LoadBalancer) -> impl Iterator<Item = IpAddr> + '_ {
+    let additional = load_balancer.additional_vips.iter().filter_map(|vip| vip.ip_address.as_deref());
+    let all = load_balancer.vip_address.as_deref().into_iter().chain(additional);
+    all.filter_map(|text| text.parse().ok())
 }
 
 /// Whether the cloud said no to what was asked, not just not now.

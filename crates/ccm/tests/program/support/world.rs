@@ -348,7 +348,7 @@ impl World {
 }
 
 /// A cloud.conf, and nothing else in the environment.
-struct OneFile(String);
+pub(crate) struct OneFile(pub(crate) String);
 
 impl Environment for OneFile {
     fn variable(&self, _name: &str) -> Option<String> {

@@ -67,6 +67,8 @@ pub struct LoadBalancer {
     pub max_shared_lb: u32,
     /// Whether the provider takes members one by one only.
     pub provider_requires_serial_api_calls: bool,
+    /// Whether a Service with two IP families gets an address of each.
+    pub dual_stack: bool,
     /// How PROXY load balancers are published, unless a Service says otherwise.
     pub ip_mode: IpModeChoice,
     /// Whether a load balancer with another cluster's identity may be taken over.
@@ -103,6 +105,7 @@ impl Default for LoadBalancer {
             container_store: Some("barbican".to_owned()),
             max_shared_lb: 2,
             provider_requires_serial_api_calls: false,
+            dual_stack: true,
             ip_mode: IpModeChoice::Auto,
             adopt_foreign_cluster: false,
         }
@@ -329,6 +332,13 @@ impl LoadBalancer {
             default: "false",
             meaning: "For Octavia providers that take neither whole trees nor member batches: one call per object.",
             since: Since::Occm,
+        },
+        Key {
+            name: "dual-stack",
+            field: Field::Bool(|section| &mut section.dual_stack),
+            default: "true",
+            meaning: "Gives a new load balancer of a Service with two `spec.ipFamilies` a second address, from a subnet of the other family on the network of the first. `false`: only an address of the first family, as OCCM does.",
+            since: Since::Version("0.1.0"),
         },
         Key {
             name: "ip-mode",

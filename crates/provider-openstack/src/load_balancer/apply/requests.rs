@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use openstack_ccm_openstack_api::change::Change;
 use openstack_ccm_openstack_api::octavia::{
-    CreateHealthMonitor, CreateListener, CreateLoadBalancer, CreatePool, DefaultPool, MemberSpec,
-    SessionPersistence, SessionPersistenceType, UpdateHealthMonitor, UpdateListener, UpdatePool,
+    AdditionalVip, CreateHealthMonitor, CreateListener, CreateLoadBalancer, CreatePool, DefaultPool,
+    MemberSpec, SessionPersistence, SessionPersistenceType, UpdateHealthMonitor, UpdateListener, UpdatePool,
 };
 
 use crate::load_balancer::model::Tags;
@@ -33,9 +33,14 @@ pub(super) fn load_balancer(spec: &LoadBalancerSpec, listeners: &[DesiredListene
         vip_subnet_id: vip.subnet_id.clone(),
         vip_network_id: vip.network_id.clone(),
         vip_address: vip.address.map(|address| address.to_string()),
+        additional_vips: vip.additional_subnet_ids.iter().map(additional_vip).collect(),
         listeners: listeners.iter().map(listener_with_pool).collect(),
         ..CreateLoadBalancer::default()
     }
+}
+
+fn additional_vip(subnet_id: &String) -> AdditionalVip {
+    AdditionalVip { subnet_id: subnet_id.clone(), ip_address: None }
 }
 
 fn listener_with_pool(desired: &DesiredListener) -> CreateListener {

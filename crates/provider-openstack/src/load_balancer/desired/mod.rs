@@ -4,6 +4,7 @@
 //! breaks the load balancer for good. So everything that Octavia checks is checked here first.
 
 mod capability;
+mod families;
 mod health_monitor;
 mod members;
 mod port;
@@ -63,8 +64,10 @@ pub fn desired(sources: Sources<'_>) -> Result<Desired, Failure> {
     let mut notices = Vec::new();
     let load_balancer = load_balancer(sources, &mut notices)?;
     let listeners = listeners(sources, &mut notices)?;
+    notices.extend(families::notices(sources));
     let desired = Desired { load_balancer, listeners, floating_ip: floating_ip(sources), notices };
-    validate::tree(&desired, sources.facts.vip_family)?;
+    let families: Vec<IpFamily> = sources.facts.vip_families().collect();
+    validate::tree(&desired, &families)?;
     Ok(desired)
 }
 
@@ -117,6 +120,7 @@ fn vip(settings: &Settings, facts: &Facts) -> Result<Vip, Failure> {
             subnet_id: facts.vip_subnet_id.clone(),
             network_id: facts.vip_network_id.clone(),
             address,
+            additional_subnet_ids: facts.additional_vips.iter().map(|vip| vip.subnet_id.clone()).collect(),
         },
     })
 }
@@ -145,10 +149,11 @@ fn listeners(
 
 fn floating_ip(sources: Sources<'_>) -> FloatingIpGoal {
     let Sources { settings, names, facts, .. } = sources;
-    match (&settings.exposure, facts.vip_family) {
+    let ipv4 = facts.vip_families().any(|family| family == IpFamily::V4);
+    match (&settings.exposure, ipv4) {
         (Exposure::Internal, _) => FloatingIpGoal::Internal { keep: settings.keep_floating_ip },
-        (Exposure::External(_), IpFamily::V6) => FloatingIpGoal::NotNeeded,
-        (Exposure::External(floating_ip), IpFamily::V4) => FloatingIpGoal::External(FloatingIpSpec {
+        (Exposure::External(_), false) => FloatingIpGoal::NotNeeded,
+        (Exposure::External(floating_ip), true) => FloatingIpGoal::External(FloatingIpSpec {
             network_id: facts.floating_network_id.clone(),
             subnet: facts.floating_subnet.clone(),
             address: floating_ip.address,

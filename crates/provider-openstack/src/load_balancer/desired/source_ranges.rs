@@ -30,12 +30,12 @@ pub(super) fn allowed_cidrs(
         }
         return Ok(None);
     }
-    let family = sources.facts.vip_family;
+    let families: Vec<IpFamily> = sources.facts.vip_families().collect();
     if !ranges.requested {
-        return Ok(Some([everybody(family)].into()));
+        return Ok(Some(families.into_iter().map(everybody).collect()));
     }
     let (fitting, others): (BTreeSet<IpNet>, BTreeSet<IpNet>) =
-        ranges.networks.iter().partition(|network| is_of(**network, family));
+        ranges.networks.iter().partition(|network| families.iter().any(|family| is_of(**network, *family)));
     let list: Vec<String> = others.iter().map(IpNet::to_string).collect();
     if fitting.is_empty() {
         return Err(Failure::user_input(format!(

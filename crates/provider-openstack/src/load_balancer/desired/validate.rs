@@ -23,7 +23,7 @@ const LONGEST_TIMEOUT: u32 = 31_536_000;
 const MOST_RETRIES: u32 = 10;
 
 /// Checks a whole tree.
-pub(super) fn tree(desired: &Desired, vip_family: IpFamily) -> Result<(), Failure> {
+pub(super) fn tree(desired: &Desired, vip_families: &[IpFamily]) -> Result<(), Failure> {
     let load_balancer = &desired.load_balancer;
     text("load balancer name", &load_balancer.name)?;
     ensure(load_balancer.description.chars().count() <= LONGEST_TEXT, || {
@@ -31,19 +31,19 @@ pub(super) fn tree(desired: &Desired, vip_family: IpFamily) -> Result<(), Failur
     })?;
     for (key, listener) in &desired.listeners {
         ensure(listener.listener.key() == *key, || format!("a listener for {key} does not take that port"))?;
-        self::listener(listener, vip_family)?;
+        self::listener(listener, vip_families)?;
     }
     Ok(())
 }
 
-fn listener(wanted: &DesiredListener, vip_family: IpFamily) -> Result<(), Failure> {
+fn listener(wanted: &DesiredListener, vip_families: &[IpFamily]) -> Result<(), Failure> {
     let DesiredListener { listener, pool } = wanted;
     text("listener name", &listener.name)?;
     text("pool name", &pool.pool.name)?;
     let (from, to) = (&listener.protocol, &pool.pool.protocol);
     ensure(listener.port != 0, || format!("listener {} has port 0", listener.name))?;
     ensure(fits(from, to), || format!("pool protocol {to} does not go with listener protocol {from}"))?;
-    attributes(listener, vip_family)?;
+    attributes(listener, vip_families)?;
     members(&pool.members)?;
     pool.monitor.as_ref().map_or(Ok(()), |spec| monitor(spec, to))
 }
@@ -71,7 +71,7 @@ fn fits(listener: &ListenerProtocol, pool: &PoolProtocol) -> bool {
     accepted.contains(pool)
 }
 
-fn attributes(listener: &ListenerSpec, vip_family: IpFamily) -> Result<(), Failure> {
+fn attributes(listener: &ListenerSpec, vip_families: &[IpFamily]) -> Result<(), Failure> {
     let ListenerSpec { name, protocol, attributes, .. } = listener;
     let http = matches!(protocol, ListenerProtocol::Http | ListenerProtocol::TerminatedHttps);
     ensure(http || attributes.insert_headers.is_empty(), || {
@@ -89,8 +89,8 @@ fn attributes(listener: &ListenerSpec, vip_family: IpFamily) -> Result<(), Failu
         ensure(longest <= LONGEST_TIMEOUT, || format!("listener {name} has a timeout of {longest} ms"))?;
     }
     let mut cidrs = attributes.allowed_cidrs.iter().flatten();
-    ensure(cidrs.all(|cidr| is_of(*cidr, vip_family)), || {
-        format!("listener {name} allows networks of another family than the VIP's")
+    ensure(cidrs.all(|cidr| vip_families.iter().any(|family| is_of(*cidr, *family))), || {
+        format!("listener {name} allows networks of another family than the VIPs'")
     })
 }
 

@@ -17,8 +17,10 @@ pub struct Facts {
     pub vip_subnet_id: Option<String>,
     /// Network of the VIP.
     pub vip_network_id: Option<String>,
-    /// Family of the VIP.
+    /// Family of the primary VIP.
     pub vip_family: IpFamily,
+    /// The other VIPs: those to ask for, or those that the load balancer has.
+    pub additional_vips: Vec<AdditionalVip>,
     /// VIP address of the Service's former load balancer, which broke and was deleted: it is asked for again.
     pub former_vip_address: Option<IpAddr>,
     /// Subnets of the members.
@@ -27,6 +29,22 @@ pub struct Facts {
     pub floating_network_id: Option<String>,
     /// Subnet for a new floating IP, configured or found by pattern and tags.
     pub floating_subnet: SubnetChoice,
+}
+
+impl Facts {
+    /// Families of all VIPs, that of the primary one first.
+    pub fn vip_families(&self) -> impl Iterator<Item = IpFamily> + '_ {
+        std::iter::once(self.vip_family).chain(self.additional_vips.iter().map(|vip| vip.family))
+    }
+}
+
+/// A VIP beside the primary one. Octavia cannot add one later, nor take one away.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AdditionalVip {
+    /// Its subnet, on the network of the primary VIP.
+    pub subnet_id: String,
+    /// Its family.
+    pub family: IpFamily,
 }
 
 /// Subnets through which the load balancer reaches the members. Octavia accepts an unknown one and then fails, so
@@ -72,6 +90,8 @@ pub struct Features {
     pub proxy_v2: bool,
     /// SCTP.
     pub sctp: bool,
+    /// More than one VIP.
+    pub additional_vips: bool,
 }
 
 /// The provider driver that forwards packets and terminates nothing.
@@ -92,6 +112,7 @@ impl Features {
             layer_7: proxies,
             proxy_v2: api.version >= (2, 22) && proxies,
             sctp: api.version >= (2, 23),
+            additional_vips: api.additional_vips(),
         }
     }
 }

@@ -33,16 +33,40 @@ pub struct ObservedLoadBalancer {
     pub status: ProvisioningStatus,
     /// Primary VIP address.
     pub vip_address: Option<IpAddr>,
+    /// Addresses of the VIPs beside the primary one, each with its subnet.
+    pub additional_vips: Vec<(String, IpAddr)>,
     /// Port of the VIP.
     pub vip_port_id: Option<String>,
     /// Subnet of the VIP.
     pub vip_subnet_id: Option<String>,
+    /// What it was made with.
+    pub made_with: MadeWith,
     /// Tags.
     pub tags: Tags,
     /// To whom it belongs.
     pub ownership: Ownership,
     /// What hangs on it. Absent where it was not read, which is right only while the load balancer is PENDING.
     pub children: Option<Children>,
+}
+
+/// What a load balancer was made with and cannot be changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MadeWith {
+    /// Provider driver.
+    pub provider: Option<String>,
+    /// Flavor.
+    pub flavor_id: Option<String>,
+    /// Availability zone.
+    pub availability_zone: Option<String>,
+    /// Network of the VIP.
+    pub vip_network_id: Option<String>,
+}
+
+impl ObservedLoadBalancer {
+    /// All VIP addresses, the primary one first.
+    pub fn vip_addresses(&self) -> impl Iterator<Item = IpAddr> + '_ {
+        self.vip_address.into_iter().chain(self.additional_vips.iter().map(|(_, address)| *address))
+    }
 }
 
 /// To whom a load balancer belongs.

@@ -56,6 +56,8 @@ pub struct Vip {
     pub network_id: Option<String>,
     /// Address.
     pub address: Option<IpAddr>,
+    /// Subnets of the VIPs beside this one.
+    pub additional_subnet_ids: Vec<String>,
 }
 
 /// A listener with what hangs on it.

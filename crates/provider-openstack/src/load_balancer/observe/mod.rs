@@ -19,7 +19,7 @@ use openstack_ccm_openstack_api::octavia::{
 pub(super) use floating_ip::FloatingIpQuestion;
 
 use super::failure::{self, Missing};
-use super::model::observed::{Children, Observed, ObservedLoadBalancer, ObservedPool, Ownership};
+use super::model::observed::{Children, MadeWith, Observed, ObservedLoadBalancer, ObservedPool, Ownership};
 use super::ownership::Claim;
 
 /// Members and monitors of so many pools are read at once.
@@ -77,13 +77,25 @@ async fn load_balancer(
     };
     let vip_address =
         seen.vip_address.as_deref().map(|text| convert::address("load balancer", &seen.id, text));
+    let additional_vips = seen.additional_vips.into_iter().filter_map(|vip| {
+        let text = vip.ip_address?;
+        Some(convert::address("load balancer", &seen.id, &text).map(|address| (vip.subnet_id, address)))
+    });
+    let additional_vips = additional_vips.collect::<Result<_, _>>()?;
     Ok(Some(ObservedLoadBalancer {
         vip_address: vip_address.transpose()?,
+        additional_vips,
         id: seen.id,
         name: seen.name,
         status: seen.provisioning_status,
         vip_port_id: seen.vip_port_id,
         vip_subnet_id: seen.vip_subnet_id,
+        made_with: MadeWith {
+            provider: seen.provider,
+            flavor_id: seen.flavor_id,
+            availability_zone: seen.availability_zone,
+            vip_network_id: seen.vip_network_id,
+        },
         tags: seen.tags.into_iter().collect(),
         ownership,
         children,

@@ -1,5 +1,7 @@
 //! The plan for a Service that is to be served.
 
+use std::net::IpAddr;
+
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
@@ -46,7 +48,9 @@ pub fn serve(desired: &Desired, observed: &Observed) -> Plan {
 fn vip_port(load_balancer: &ObservedLoadBalancer) -> VipPort {
     let port =
         load_balancer.vip_port_id.clone().map_or_else(|| new_vip_port(&load_balancer.name), Handle::Id);
-    VipPort { port, address: load_balancer.vip_address, ownership: load_balancer.ownership }
+    // A floating IP translates to an IPv4 address only.
+    let ipv4 = load_balancer.vip_addresses().find(IpAddr::is_ipv4);
+    VipPort { port, address: ipv4.or(load_balancer.vip_address), ownership: load_balancer.ownership }
 }
 
 fn new_vip_port(load_balancer_name: &str) -> Handle {

@@ -5,6 +5,7 @@
 
 mod certificate;
 mod external_network;
+mod families;
 mod floating;
 mod node_subnet;
 mod remembered;
@@ -90,7 +91,7 @@ impl Resolver {
     ) -> Result<Facts, Failure> {
         let (places, floating) = tokio::join!(self.places(question), self.floating_ip(question));
         let (places, floating) = (places?, floating?);
-        notices.extend(places.notice);
+        notices.extend(places.notices);
         notices.extend(floating.notice);
         let former_vip_address = question.former_vip_address;
         Ok(Facts {
@@ -98,6 +99,7 @@ impl Resolver {
             vip_subnet_id: places.vip_subnet_id,
             vip_network_id: places.vip_network_id,
             vip_family: places.vip_family,
+            additional_vips: places.additional_vips,
             former_vip_address: former_vip_address.filter(|former| is_in(places.vip_addresses, *former)),
             member_subnets: places.member_subnets,
             floating_network_id: floating.network_id,

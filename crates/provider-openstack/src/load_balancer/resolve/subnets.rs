@@ -9,7 +9,7 @@ use openstack_ccm_openstack_api::neutron::{Port, Subnet};
 use super::node_subnet::{self, Candidate, NodeSubnet};
 use super::{Question, Resolver, family_of_subnet, family_without_subnet};
 use crate::load_balancer::failure::{self, Missing};
-use crate::load_balancer::model::facts::MemberSubnets;
+use crate::load_balancer::model::facts::{AdditionalVip, MemberSubnets};
 use crate::load_balancer::model::observed::ObservedLoadBalancer;
 use crate::load_balancer::settings::node_address::{self, family_of};
 
@@ -26,16 +26,19 @@ pub(super) struct Places {
     pub(super) member_subnets: MemberSubnets,
     /// The addresses of the VIP's subnet, where it was looked up.
     pub(super) vip_addresses: Option<IpNet>,
-    pub(super) notice: Option<Notice>,
+    pub(super) additional_vips: Vec<AdditionalVip>,
+    pub(super) notices: Vec<Notice>,
 }
 
 impl Resolver {
     /// Every subnet in the answer exists: Octavia accepts a tree with an unknown one and then fails for good.
     pub(super) async fn places(&self, question: &Question<'_>) -> Result<Places, Failure> {
-        match question.existing {
-            Some(existing) => self.places_of_existing(question, existing).await,
-            None => self.places_of_new(question).await,
-        }
+        let mut places = match question.existing {
+            Some(existing) => self.places_of_existing(question, existing).await?,
+            None => self.places_of_new(question).await?,
+        };
+        self.members_in_family(question, &mut places).await?;
+        Ok(places)
     }
 
     async fn places_of_existing(
@@ -44,13 +47,13 @@ impl Resolver {
         existing: &ObservedLoadBalancer,
     ) -> Result<Places, Failure> {
         let settings = question.settings;
-        let mut notice = None;
+        let mut notices = Vec::from_iter(self.lacking_family(question, existing).await?);
         let member_subnet = match &settings.member_subnet_id {
             Some(id) => Some(self.subnet(id, "member-subnet-id").await?.id),
             // The VIP is on the user's port, which tells nothing about the nodes.
             None if settings.vip.port_id.is_some() && settings.vip.network_id.is_none() => {
                 let found = self.node_subnet(question).await?;
-                notice = found.notice;
+                notices.extend(found.notice);
                 Some(found.subnet_id)
             }
             None => existing.vip_subnet_id.clone(),
@@ -61,7 +64,8 @@ impl Resolver {
             vip_family: existing.vip_address.map_or_else(|| family_without_subnet(settings), family_of),
             member_subnets: MemberSubnets::Common(member_subnet),
             vip_addresses: None,
-            notice,
+            additional_vips: additional_vips(existing),
+            notices,
         })
     }
 
@@ -74,7 +78,8 @@ impl Resolver {
             vip_family: family_without_subnet(settings),
             member_subnets: MemberSubnets::Common(settings.member_subnet_id.clone()),
             vip_addresses: None,
-            notice: None,
+            additional_vips: Vec::new(),
+            notices: Vec::new(),
         };
         if let Some(id) = &settings.member_subnet_id {
             self.subnet(id, "member-subnet-id").await?;
@@ -91,6 +96,7 @@ impl Resolver {
         if vip.subnet_id.is_none() && vip.network_id.is_none() {
             self.detect(question, &mut places).await?;
         }
+        self.second_family(question, &mut places).await?;
         Ok(places)
     }
 
@@ -108,7 +114,7 @@ impl Resolver {
         if settings.member_subnet_id.is_none() {
             places.member_subnets = MemberSubnets::Common(Some(found.subnet_id));
         }
-        places.notice = found.notice;
+        places.notices.extend(found.notice);
         Ok(())
     }
 
@@ -153,6 +159,15 @@ struct Detected {
     subnet_id: String,
     family: IpFamily,
     notice: Option<Notice>,
+}
+
+fn additional_vips(existing: &ObservedLoadBalancer) -> Vec<AdditionalVip> {
+    let vips = existing.additional_vips.iter();
+    vips.map(|(subnet_id, address)| AdditionalVip {
+        subnet_id: subnet_id.clone(),
+        family: family_of(*address),
+    })
+    .collect()
 }
 
 fn family_of_port(port: &Port) -> Option<IpFamily> {

@@ -73,6 +73,9 @@ pub struct Settings {
     pub member_subnet_id: Option<String>,
     /// `spec.ipFamilies[0]`: the family of member addresses. Absent, any.
     pub family: Option<IpFamily>,
+    /// The families in which the Service wants an address, the primary one first: `spec.ipFamilies`, or only the first
+    /// of them with `dual-stack = false`. Empty, any will do.
+    pub families: Vec<IpFamily>,
     /// Whether clients outside the network reach the load balancer, and how.
     pub exposure: Exposure,
     /// `keep-floatingip`: the floating IP outlives the load balancer.
@@ -140,6 +143,7 @@ impl Settings {
             vip,
             member_subnet_id,
             family: reader.service.ip_families.first().copied(),
+            families: publication::families(reader),
             exposure,
             keep_floating_ip: reader.bool(&KEEP_FLOATING_IP, false),
             node_selector: pool::node_selector(reader),

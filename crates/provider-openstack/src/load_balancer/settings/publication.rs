@@ -1,6 +1,7 @@
 //! How the address is published.
 
 use openstack_ccm_core::advertise::{IpModeChoice, Preference, hostname};
+use openstack_ccm_core::service::IpFamily;
 
 use super::reader::Reader;
 use crate::load_balancer::annotations::{Form, HOSTNAME, IP_MODE};
@@ -14,6 +15,12 @@ pub(super) fn preference(reader: &mut Reader<'_>) -> Preference {
         always_hostname: reader.config.enable_ingress_hostname,
         hostname_suffix: reader.config.effective_hostname_suffix().map(str::to_owned),
     }
+}
+
+/// The families in which the Service wants an address.
+pub(super) fn families(reader: &Reader<'_>) -> Vec<IpFamily> {
+    let most = if reader.config.dual_stack { usize::MAX } else { 1 };
+    reader.service.ip_families.iter().copied().take(most).collect()
 }
 
 fn service_mode(reader: &mut Reader<'_>) -> Option<IpModeChoice> {

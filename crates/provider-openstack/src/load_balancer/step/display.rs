@@ -100,12 +100,14 @@ fn floating_ip(f: &mut Formatter<'_>, step: &Step) -> fmt::Result {
 }
 
 fn tree(f: &mut Formatter<'_>, spec: &LoadBalancerSpec, listeners: &[DesiredListener]) -> fmt::Result {
+    let additional = &spec.vip.additional_subnet_ids;
     let pairs = Pairs::default()
         .add("provider", spec.provider.as_ref())
         .add("vip_port_id", spec.vip.port_id.as_ref())
         .add("vip_subnet_id", spec.vip.subnet_id.as_ref())
         .add("vip_network_id", spec.vip.network_id.as_ref())
         .add("vip_address", spec.vip.address)
+        .add("additional_vips", (!additional.is_empty()).then(|| list(additional)))
         .add("flavor_id", spec.flavor_id.as_ref())
         .add("availability_zone", spec.availability_zone.as_ref())
         .tags(&spec.tags);

@@ -81,6 +81,7 @@ impl World {
                 vip_subnet_id: Some("SUB1".to_owned()),
                 vip_network_id: None,
                 vip_family: IpFamily::V4,
+                additional_vips: Vec::new(),
                 former_vip_address: None,
                 member_subnets: MemberSubnets::Common(Some("SUB1".to_owned())),
                 floating_network_id: Some("EXT1".to_owned()),

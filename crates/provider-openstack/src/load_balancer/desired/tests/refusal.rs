@@ -62,8 +62,8 @@ fn a_vip_address_of_the_other_family_is_refused() {
 #[case::monitor_retries(|listener: &mut DesiredListener| listener.pool.monitor.as_mut().unwrap().attributes.max_retries_down = 11)]
 fn a_tree_that_octavia_would_refuse_is_never_sent(#[case] damage: fn(&mut DesiredListener)) {
     let mut desired = World::new().annotated("enable-health-monitor", "true").desired().unwrap();
-    assert_eq!(validate::tree(&desired, IpFamily::V4), Ok(()));
+    assert_eq!(validate::tree(&desired, &[IpFamily::V4]), Ok(()));
     desired.listeners.values_mut().for_each(damage);
-    let failure = validate::tree(&desired, IpFamily::V4).unwrap_err();
+    let failure = validate::tree(&desired, &[IpFamily::V4]).unwrap_err();
     assert_eq!(failure.class, FailureClass::Bug);
 }

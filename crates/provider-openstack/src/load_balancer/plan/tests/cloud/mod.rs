@@ -11,7 +11,7 @@ use crate::load_balancer::model::listener::ListenerSpec;
 use crate::load_balancer::model::member::{Member, MemberKey};
 use crate::load_balancer::model::monitor::MonitorSpec;
 use crate::load_balancer::model::observed::{
-    Children, Observed, ObservedListener, ObservedLoadBalancer, ObservedMember, ObservedMonitor,
+    Children, MadeWith, Observed, ObservedListener, ObservedLoadBalancer, ObservedMember, ObservedMonitor,
     ObservedPool, Ownership,
 };
 use crate::load_balancer::model::pool::PoolSpec;
@@ -183,6 +183,8 @@ impl Cloud {
             vip_address: spec.vip.address.or_else(|| Some("10.0.0.100".parse().unwrap())),
             vip_port_id: spec.vip.port_id.clone().or_else(|| Some(format!("vip-of-{id}"))),
             vip_subnet_id: spec.vip.subnet_id.clone(),
+            additional_vips: Vec::new(),
+            made_with: MadeWith::default(),
             tags: spec.tags.clone(),
             ownership: Ownership::Sole,
             children: Some(Children::default()),

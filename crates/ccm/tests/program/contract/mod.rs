@@ -1,0 +1,8 @@
+//! The scenarios of the contract with OCCM, by section. Each test is named by its id; its documentation says what it
+//! shows, and whether that is the same as in OCCM or better.
+
+mod classes;
+mod families;
+mod floating;
+mod setup;
+mod source_ranges;

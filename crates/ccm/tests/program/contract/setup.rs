@@ -1,0 +1,111 @@
+//! What several scenarios begin with.
+
+use openstack_ccm_kube_sim::ApiVersion;
+use openstack_ccm_openstack_sim::Sim as Cloud;
+use serde_json::{Value, json};
+
+use crate::support::{ANNOTATION, World, lb_name, service};
+
+/// The annotation that makes a load balancer internal.
+pub(crate) const INTERNAL: &str = "service.beta.kubernetes.io/openstack-internal-load-balancer";
+
+/// A Service `web` with annotations of the usual prefix.
+pub(crate) fn annotated(annotations: &[(&str, &str)]) -> Value {
+    let mut service = service("web", json!({}));
+    for (key, value) in annotations {
+        let key = if key.contains('/') { (*key).to_owned() } else { format!("{ANNOTATION}{key}") };
+        service["metadata"]["annotations"][key] = json!(value);
+    }
+    service
+}
+
+/// A newest cluster with the program at work under more lines of `[LoadBalancer]`.
+pub(crate) async fn configured(cloud_conf: impl FnOnce(&World) -> String) -> World {
+    let mut world = World::new(ApiVersion::V1_36);
+    world.settings.cloud_conf = cloud_conf(&world);
+    world.start().await;
+    world
+}
+
+/// Makes an object as an administrator, and answers it.
+pub(crate) fn make(cloud: &Cloud, collection: &str, kind: &str, body: &Value) -> Value {
+    let (status, answer) =
+        cloud.admin().post("network", &format!("/v2.0/{collection}"), &json!({kind: body}));
+    assert_eq!(status, 201, "{answer}");
+    answer[kind].clone()
+}
+
+pub(crate) fn id(object: &Value) -> String {
+    object["id"].as_str().unwrap().to_owned()
+}
+
+/// An external network behind the cluster's router, with one subnet.
+pub(crate) fn external_network(cloud: &Cloud, name: &str, cidr: &str) -> (String, String) {
+    let network = id(&make(cloud, "networks", "network", &json!({"name": name, "router:external": true})));
+    let subnet = subnet(cloud, &network, name, cidr);
+    (network, subnet)
+}
+
+/// A subnet of a network.
+pub(crate) fn subnet(cloud: &Cloud, network: &str, name: &str, cidr: &str) -> String {
+    let version = if cidr.contains(':') { 6 } else { 4 };
+    let body = json!({"name": name, "network_id": network, "ip_version": version, "cidr": cidr});
+    id(&make(cloud, "subnets", "subnet", &body))
+}
+
+/// Another subnet of the cluster's network, behind its router.
+pub(crate) fn cluster_subnet(cloud: &Cloud, name: &str, cidr: &str) -> String {
+    let body = json!({"name": name, "network_id": cloud.seed().network_id, "ip_version": 4, "cidr": cidr});
+    let (status, answer) = cloud.user().post("network", "/v2.0/subnets", &json!({"subnet": body}));
+    assert_eq!(status, 201, "{answer}");
+    let subnet = id(&answer["subnet"]);
+    let path = format!("/v2.0/routers/{}/add_router_interface", cloud.seed().router_id);
+    let (status, answer) = cloud.user().put("network", &path, &json!({"subnet_id": subnet}));
+    assert_eq!(status, 200, "{answer}");
+    subnet
+}
+
+/// A floating IP of the user, not attached to anything.
+pub(crate) fn floating_ip(cloud: &Cloud, address: &str, description: &str) -> String {
+    let seed = cloud.seed();
+    let body = json!({"floating_network_id": seed.public_network_id, "project_id": seed.project_id,
+        "floating_ip_address": address, "description": description});
+    id(&make(cloud, "floatingips", "floatingip", &body))
+}
+
+/// Leads a floating IP to a port.
+pub(crate) fn attach(cloud: &Cloud, floating_ip: &str, port: &str) {
+    let path = format!("/v2.0/floatingips/{floating_ip}");
+    let (status, answer) = cloud.user().put("network", &path, &json!({"floatingip": {"port_id": port}}));
+    assert_eq!(status, 200, "{answer}");
+}
+
+/// The load balancer of the Service `web`.
+pub(crate) fn load_balancer(world: &World) -> Value {
+    world.cloud.load_balancer(&lb_name("web")).expect("a load balancer")
+}
+
+/// The only floating IP.
+pub(crate) fn only_floating_ip(world: &World) -> Value {
+    let floating_ips = world.cloud.floating_ips();
+    let [only] = floating_ips.as_slice() else { panic!("{floating_ips:#?}") };
+    only.clone()
+}
+
+/// Subnets of all members.
+pub(crate) fn member_subnets(world: &World) -> Vec<Value> {
+    let pools = world.cloud.pools();
+    let members = pools.iter().flat_map(|pool| world.cloud.members(pool["id"].as_str().unwrap()));
+    members.map(|member| member["subnet_id"].clone()).collect()
+}
+
+/// The networks that may connect to each listener, sorted.
+pub(crate) fn allowed_cidrs(world: &World) -> Vec<Vec<String>> {
+    let sorted = |listener: &Value| {
+        let list = listener["allowed_cidrs"].as_array().cloned().unwrap_or_default();
+        let mut list: Vec<String> = list.iter().map(|cidr| cidr.as_str().unwrap().to_owned()).collect();
+        list.sort();
+        list
+    };
+    world.cloud.listeners().iter().map(sorted).collect()
+}

@@ -1,0 +1,178 @@
+//! Source ranges, and the provider ovn.
+
+use openstack_ccm_kube_sim::ApiVersion;
+use openstack_ccm_openstack_sim::Fault;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use super::setup::{allowed_cidrs, annotated, configured, load_balancer};
+use crate::support::{World, lb_name, service};
+
+const RANGES: &str = "service.beta.kubernetes.io/load-balancer-source-ranges";
+
+/// The ranges of the field are those that may connect, without the bits of hosts.
+///
+/// Contract: S1, same.
+#[tokio::test(start_paused = true)]
+async fn s1_the_ranges_of_the_field_may_connect() {
+    let ranges = json!({"spec": {"loadBalancerSourceRanges": ["192.168.32.1/24", "10.0.0.0/8"]}});
+    let world = World::serving(&service("web", ranges)).await;
+    assert_eq!(allowed_cidrs(&world), [["10.0.0.0/8", "192.168.32.0/24"]]);
+    world.patch("web", &json!({"spec": {"loadBalancerSourceRanges": null}}));
+    world.quiet().await;
+    assert_eq!(world.take_cloud_writes(), ["PUT listeners/ID"]);
+    assert_eq!(allowed_cidrs(&world), [["0.0.0.0/0"]], "everybody again");
+}
+
+/// The annotation speaks where the field is empty, and only there.
+///
+/// Contract: S2, same.
+#[rstest]
+#[case::field_empty(Value::Null, &["10.0.0.0/8", "192.0.2.0/24"])]
+#[case::field_set(json!(["203.0.113.0/24"]), &["203.0.113.0/24"])]
+#[tokio::test(start_paused = true)]
+async fn s2_the_annotation_speaks_where_the_field_is_empty(#[case] field: Value, #[case] expected: &[&str]) {
+    let mut object = annotated(&[(RANGES, "10.0.0.0/8, 192.0.2.0/24")]);
+    object["spec"]["loadBalancerSourceRanges"] = field;
+    let world = World::serving(&object).await;
+    assert_eq!(allowed_cidrs(&world), [expected]);
+}
+
+/// What is no range stops the Service with an event before anything is made.
+///
+/// Contract: S3, same.
+#[tokio::test(start_paused = true)]
+async fn s3_what_is_no_range_is_an_error() {
+    let world = World::started().await;
+    world.create(&annotated(&[(RANGES, "foo")]));
+    world.until_warned("web", "\"foo\" is not a CIDR").await;
+    assert!(world.cloud.load_balancers().is_empty());
+}
+
+/// An Octavia without `allowed_cidrs` admits everybody, and the Service that wants less is told.
+///
+/// Contract: S4, better: only a Service that asked for ranges is told.
+#[rstest]
+#[case::asked(true)]
+#[case::not_asked(false)]
+#[tokio::test(start_paused = true)]
+async fn s4_ranges_that_octavia_cannot_hold_are_named(#[case] asked: bool) {
+    let world = World::started().await;
+    world.cloud.set_octavia_api(11);
+    let ranges = if asked { json!(["10.0.0.0/8"]) } else { Value::Null };
+    world.create(&service("web", json!({"spec": {"loadBalancerSourceRanges": ranges}})));
+    world.until_published("web").await;
+    world.quiet().await;
+    let warnings = world.warnings("web");
+    assert_eq!(
+        warnings.iter().any(|one| one.contains("LoadBalancerSourceRangesIgnored")),
+        asked,
+        "{warnings:?}"
+    );
+    assert!(allowed_cidrs(&world)[0].is_empty());
+}
+
+/// The provider ovn gets neither timeouts nor ranges, flavor or zone, and its own method; tags it does get. Ranges that
+/// were asked for are named.
+///
+/// Contract: S5, better: `SOURCE_IP_PORT`, the only method of ovn, need not be configured.
+#[rstest]
+#[case::method_configured("lb-method=SOURCE_IP_PORT\n")]
+#[case::method_by_itself("")]
+#[tokio::test(start_paused = true)]
+async fn s5_ovn_gets_what_it_can_do(#[case] method: &str) {
+    let world = configured(|world| {
+        world.cloud.add_octavia_provider("ovn");
+        format!("lb-provider=ovn\n{method}")
+    })
+    .await;
+    let flavor = world.cloud.add_octavia_flavor("big");
+    let mut object = annotated(&[
+        ("flavor-id", &flavor),
+        ("availability-zone", "zone-1"),
+        ("timeout-client-data", "60000"),
+    ]);
+    object["spec"]["loadBalancerSourceRanges"] = json!(["10.0.0.0/8"]);
+    world.create(&object);
+    world.until_published("web").await;
+    world.quiet().await;
+    let (lb, listener, pool) = (load_balancer(&world), &world.cloud.listeners()[0], &world.cloud.pools()[0]);
+    assert_eq!(
+        (&lb["provider"], &lb["flavor_id"], &lb["availability_zone"]),
+        (&json!("ovn"), &Value::Null, &Value::Null)
+    );
+    assert!(lb["tags"].as_array().unwrap().contains(&json!(lb_name("web"))));
+    assert_eq!(listener["timeout_client_data"], 50_000, "Octavia's default: not sent");
+    assert!(allowed_cidrs(&world)[0].is_empty());
+    assert_eq!(pool["lb_algorithm"], "SOURCE_IP_PORT");
+    let warnings = world.warnings("web").join("\n");
+    assert!(warnings.contains("LoadBalancerSourceRangesIgnored"), "{warnings}");
+    assert!(warnings.contains("LoadBalancerAvailabilityZonesIgnored"), "{warnings}");
+}
+
+/// The PROXY protocol, TLS and HTTP headers are beyond ovn: the Service is told before anything is made.
+#[rstest]
+#[case::proxy_protocol(&[("proxy-protocol", "v2")])]
+#[case::x_forwarded_for(&[("x-forwarded-for", "true")])]
+#[tokio::test(start_paused = true)]
+async fn s5_what_ovn_cannot_do_is_refused(#[case] annotations: &[(&str, &str)]) {
+    let world = configured(|world| {
+        world.cloud.add_octavia_provider("ovn");
+        "lb-provider=ovn\n".to_owned()
+    })
+    .await;
+    world.create(&annotated(annotations));
+    world.until_warned("web", "the provider ovn only forwards packets").await;
+    assert!(world.cloud.load_balancers().is_empty());
+}
+
+/// An API version list that cannot be had is no answer: nothing is made until it is there.
+///
+/// Contract: S7, better: OCCM takes it for a cloud without any feature, and makes a load balancer without tags, open to
+/// everybody.
+#[tokio::test(start_paused = true)]
+async fn s7_a_failed_version_list_never_means_that_octavia_can_do_nothing() {
+    let mut world = World::new(ApiVersion::V1_36);
+    let broken = world.cloud.faults().add(
+        Fault::new()
+            .service("load-balancer")
+            .path("^/$")
+            .answer(503, json!({"title": "Service Unavailable"})),
+    );
+    world.start().await;
+    world.create(&service("web", json!({"spec": {"loadBalancerSourceRanges": ["10.0.0.0/8"]}})));
+    world.until_warned("web", "asking for Octavia's API versions").await;
+    tokio::time::sleep(std::time::Duration::from_secs(300)).await;
+    assert!(world.take_cloud_writes().is_empty(), "nothing is made");
+    world.cloud.faults().remove(broken);
+    world.until_published("web").await;
+    world.quiet().await;
+    assert_eq!(allowed_cidrs(&world), [["10.0.0.0/8"]]);
+    assert!(load_balancer(&world)["tags"].as_array().is_some_and(|tags| !tags.is_empty()));
+}
+
+/// An Octavia of version 2.0 gets nothing that came later.
+///
+/// Contract: S8, same.
+#[tokio::test(start_paused = true)]
+async fn s8_the_first_octavia_gets_nothing_that_came_later() {
+    let world = World::started().await;
+    world.cloud.set_octavia_api(0);
+    world.create(&annotated(&[("timeout-client-data", "60000"), ("availability-zone", "zone-1")]));
+    world.until_published("web").await;
+    world.quiet().await;
+    let (lb, listener) = (load_balancer(&world), &world.cloud.listeners()[0]);
+    assert!(lb["tags"].as_array().is_none_or(Vec::is_empty), "{lb}");
+    assert!(listener["timeout_client_data"] != 60_000 && allowed_cidrs(&world)[0].is_empty());
+    assert_eq!(world.ingress("web"), ["198.19.0.11(VIP)"]);
+}
+
+/// Ranges of a family that the load balancer has no address of are left out and named; Octavia would refuse them all.
+#[tokio::test(start_paused = true)]
+async fn ranges_of_the_other_family_are_left_out_and_named() {
+    let ranges = json!({"spec": {"loadBalancerSourceRanges": ["2001:db8::/32", "10.0.0.0/8"]}});
+    let world = World::serving(&service("web", ranges)).await;
+    assert_eq!(allowed_cidrs(&world), [["10.0.0.0/8"]]);
+    let warnings = world.warnings("web");
+    assert!(warnings.len() == 1 && warnings[0].contains("2001:db8::/32"), "{warnings:?}");
+}

@@ -1,0 +1,72 @@
+//! What the user should know about addresses of two families.
+
+use openstack_ccm_core::notice::Notice;
+use openstack_ccm_core::service::{IpFamily, Protocol, ServicePort};
+
+use super::Sources;
+use crate::load_balancer::annotations::{
+    FLOATING_NETWORK_ID, FLOATING_SUBNET, FLOATING_SUBNET_ID, FLOATING_SUBNET_TAGS,
+};
+use crate::load_balancer::settings::Exposure;
+
+/// As OCCM names it. Said only to those who ask for something about a floating IP: that an IPv6 address needs none is no
+/// news.
+const FLOATING_IP_SKIPPED: &str = "LoadBalancerFloatingIPSkipped";
+/// Some ports answer on addresses of one family only.
+const PORTS_SINGLE_STACK: &str = "LoadBalancerPortsSingleStack";
+
+/// What is said.
+pub(super) fn notices(sources: Sources<'_>) -> impl Iterator<Item = Notice> {
+    [floating_ip_skipped(sources), ports_of_one_family(sources)].into_iter().flatten()
+}
+
+fn floating_ip_skipped(sources: Sources<'_>) -> Option<Notice> {
+    let annotations = &sources.intent.service.annotations;
+    let asking = [FLOATING_NETWORK_ID, FLOATING_SUBNET_ID, FLOATING_SUBNET, FLOATING_SUBNET_TAGS];
+    let asked = asking.iter().find(|annotation| annotations.contains_key(annotation.key))?;
+    let external = matches!(sources.settings.exposure, Exposure::External(_));
+    let ipv4 = sources.facts.vip_families().any(|family| family == IpFamily::V4);
+    (external && !ipv4).then(|| {
+        let message = format!(
+            "annotation {} has no effect: the load balancer has an IPv6 address, which needs no floating IP",
+            asked.key
+        );
+        Notice::warning(FLOATING_IP_SKIPPED, message)
+    })
+}
+
+/// Octavia proxies TCP between the families. Datagrams it only forwards, so they reach members of their own family.
+fn ports_of_one_family(sources: Sources<'_>) -> Option<Notice> {
+    let members = sources.settings.family?;
+    let other = sources.facts.vip_families().find(|family| *family != members)?;
+    let forwarded = |port: &&ServicePort| match port.protocol {
+        Protocol::Tcp => false,
+        Protocol::Udp | Protocol::Sctp => true,
+    };
+    let ports: Vec<String> = sources
+        .intent
+        .service
+        .ports
+        .iter()
+        .filter(forwarded)
+        .map(|port| format!("{}/{}", port.port, port.protocol))
+        .collect();
+    (!ports.is_empty()).then(|| {
+        let message = format!(
+            "the nodes are members by their {} addresses, and Octavia translates TCP only: {} cannot be reached on the \
+             {} address",
+            name(members),
+            ports.join(", "),
+            name(other)
+        );
+        Notice::warning(PORTS_SINGLE_STACK, message)
+    })
+}
+
+/// The name of a family.
+fn name(family: IpFamily) -> &'static str {
+    match family {
+        IpFamily::V4 => "IPv4",
+        IpFamily::V6 => "IPv6",
+    }
+}

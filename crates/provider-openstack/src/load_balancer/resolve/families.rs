@@ -1,0 +1,198 @@
+//! The subnets of a Service with two IP families: one for each, on one network.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::node::Node;
+use openstack_ccm_core::notice::Notice;
+use openstack_ccm_core::service::IpFamily;
+use openstack_ccm_openstack_api::neutron::{Subnet, SubnetFilter};
+
+use super::subnets::Places;
+use super::{Question, Resolver, family_of_subnet};
+use crate::load_balancer::failure::{self, Missing};
+use crate::load_balancer::model::facts::{AdditionalVip, MemberSubnets};
+use crate::load_balancer::model::observed::{ObservedLoadBalancer, Ownership};
+use crate::load_balancer::settings::node_address::{self, family_of};
+
+/// The load balancer has addresses of one family, and the Service wants two.
+const SINGLE_STACK: &str = "LoadBalancerSingleStack";
+
+const OLD_OCTAVIA: &str = "a second address needs Octavia API 2.26, which this cloud does not have";
+const OWN_PORT: &str = "the port of port-id gives it one address";
+
+impl Resolver {
+    /// Chooses a subnet for each family that the Service wants an address of. Where that cannot be, the load balancer
+    /// gets the address that it can get, and the user is told.
+    pub(super) async fn second_family(
+        &self,
+        question: &Question<'_>,
+        places: &mut Places,
+    ) -> Result<(), Failure> {
+        let [first, second] = question.settings.families.as_slice() else { return Ok(()) };
+        if !question.features.additional_vips {
+            places.notices.push(single_stack(
+                "a second address needs Octavia API 2.26, which this cloud does not have",
+            ));
+            return Ok(());
+        }
+        if question.settings.vip.port_id.is_some() {
+            places.notices.push(single_stack(OWN_PORT));
+            return Ok(());
+        }
+        let Some((base, network_id)) = self.base(places).await? else { return Ok(()) };
+        let siblings = self.subnets_of(&network_id).await?;
+        let of = |family| choose(base.as_ref(), &siblings, family, &question.intent.nodes);
+        match (of(*first), of(*second)) {
+            (Some(primary), other) => {
+                places.vip_family = *first;
+                places.vip_addresses = primary.cidr.parse().ok();
+                places.vip_subnet_id = Some(primary.id);
+                match other {
+                    Some(other) => {
+                        places.additional_vips = vec![AdditionalVip { subnet_id: other.id, family: *second }];
+                    }
+                    None => places.notices.push(no_subnet(&network_id, *second)),
+                }
+            }
+            (None, Some(_)) => places.notices.push(no_subnet(&network_id, *first)),
+            (None, None) => {}
+        }
+        Ok(())
+    }
+
+    /// The subnet that is chosen already, and the network of all that can be chosen.
+    async fn base(&self, places: &Places) -> Result<Option<(Option<Subnet>, String)>, Failure> {
+        if let Some(id) = &places.vip_subnet_id {
+            let subnet = self.subnet(id, "subnet-id").await?;
+            let network_id = subnet.network_id.clone();
+            return Ok(Some((Some(subnet), network_id)));
+        }
+        Ok(places.vip_network_id.clone().map(|network_id| (None, network_id)))
+    }
+
+    async fn subnets_of(&self, network_id: &str) -> Result<Vec<Subnet>, Failure> {
+        let filter = SubnetFilter { network_id: Some(network_id.to_owned()), ..SubnetFilter::default() };
+        let list = self.openstack.neutron.list_subnets(&filter);
+        let subnets = self.subnets_of_network.get_or_ask(network_id, list).await;
+        subnets.map_err(|error| failure::of_call(&error, "looking for the network's subnets", Missing::Input))
+    }
+
+    /// Members have addresses of the first family: a configured subnet of the other gives way to its sibling.
+    pub(super) async fn members_in_family(
+        &self,
+        question: &Question<'_>,
+        places: &mut Places,
+    ) -> Result<(), Failure> {
+        let [first, _] = question.settings.families.as_slice() else { return Ok(()) };
+        let MemberSubnets::Common(Some(id)) = &places.member_subnets else { return Ok(()) };
+        let subnet = self.subnet(id, "member-subnet-id").await?;
+        if family_of_subnet(&subnet) == *first {
+            return Ok(());
+        }
+        let siblings = self.subnets_of(&subnet.network_id).await?;
+        if let Some(fitting) = choose(None, &siblings, *first, &question.intent.nodes) {
+            places.member_subnets = MemberSubnets::Common(Some(fitting.id));
+        }
+        Ok(())
+    }
+
+    /// What is said about a load balancer that lacks an address that its Service wants.
+    pub(super) async fn lacking_family(
+        &self,
+        question: &Question<'_>,
+        existing: &ObservedLoadBalancer,
+    ) -> Result<Option<Notice>, Failure> {
+        let [_, _] = question.settings.families.as_slice() else { return Ok(None) };
+        let has = |family: &IpFamily| existing.vip_addresses().any(|address| family_of(address) == *family);
+        let Some(lacking) = question.settings.families.iter().find(|family| !has(family)) else {
+            return Ok(None);
+        };
+        if existing.ownership == Ownership::Guest {
+            return Ok(Some(single_stack("choose another load balancer")));
+        }
+        if !question.features.additional_vips {
+            return Ok(Some(single_stack(OLD_OCTAVIA)));
+        }
+        if question.settings.vip.port_id.is_some() {
+            return Ok(Some(single_stack(OWN_PORT)));
+        }
+        let Some(network_id) = &existing.made_with.vip_network_id else { return Ok(None) };
+        let siblings = self.subnets_of(network_id).await?;
+        if choose(None, &siblings, *lacking, &[]).is_none() {
+            return Ok(Some(no_subnet(network_id, *lacking)));
+        }
+        Ok(Some(single_stack(&format!(
+            "it was made without an {} address, and Octavia cannot add one later; delete the Service and create it again \
+             to get one",
+            name(*lacking)
+        ))))
+    }
+}
+
+/// The subnet of a family: the one that is chosen already, else the one in which most nodes are; of two that tie, the
+/// one with the smaller id.
+fn choose(
+    base: Option<&Subnet>,
+    siblings: &[Subnet],
+    family: IpFamily,
+    nodes: &[std::sync::Arc<Node>],
+) -> Option<Subnet> {
+    if let Some(base) = base.filter(|base| family_of_subnet(base) == family) {
+        return Some(base.clone());
+    }
+    let addresses: Vec<IpAddr> =
+        nodes.iter().filter_map(|node| node_address::of(node, Some(family))).collect();
+    let inside = |subnet: &Subnet| {
+        let network: Option<IpNet> = subnet.cidr.parse().ok();
+        addresses.iter().filter(|address| network.is_some_and(|network| network.contains(*address))).count()
+    };
+    let fitting = siblings.iter().filter(|subnet| family_of_subnet(subnet) == family);
+    fitting.min_by_key(|subnet| (std::cmp::Reverse(inside(subnet)), &subnet.id)).cloned()
+}
+
+fn no_subnet(network_id: &str, family: IpFamily) -> Notice {
+    single_stack(&format!("network {network_id} has no {} subnet", name(family)))
+}
+
+fn single_stack(why: &str) -> Notice {
+    let message = format!("spec.ipFamilies asks for two families, and the load balancer has one: {why}");
+    Notice::warning(SINGLE_STACK, message)
+}
+
+fn name(family: IpFamily) -> &'static str {
+    match family {
+        IpFamily::V4 => "IPv4",
+        IpFamily::V6 => "IPv6",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn subnet(id: &str, cidr: &str) -> Subnet {
+        let version = if cidr.contains(':') { 6 } else { 4 };
+        serde_json::from_value(serde_json::json!({
+            "id": id, "name": id, "network_id": "n", "cidr": cidr, "ip_version": version,
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn the_subnet_that_is_chosen_already_wins_in_its_family_only() {
+        let base = subnet("z", "10.0.0.0/24");
+        let siblings = [subnet("a", "10.1.0.0/24"), base.clone(), subnet("six", "2001:db8::/64")];
+        let id = |family| choose(Some(&base), &siblings, family, &[]).map(|subnet| subnet.id);
+        assert_eq!(id(IpFamily::V4).as_deref(), Some("z"));
+        assert_eq!(id(IpFamily::V6).as_deref(), Some("six"));
+    }
+
+    #[test]
+    fn among_several_the_smallest_id_is_taken_and_none_is_none() {
+        let siblings = [subnet("b", "10.1.0.0/24"), subnet("a", "10.2.0.0/24")];
+        assert_eq!(choose(None, &siblings, IpFamily::V4, &[]).unwrap().id, "a");
+        assert_eq!(choose(None, &siblings, IpFamily::V6, &[]), None);
+    }
+}
