@@ -33,14 +33,14 @@ pub(super) fn load_balancer(spec: &LoadBalancerSpec, listeners: &[DesiredListene
         vip_subnet_id: vip.subnet_id.clone(),
         vip_network_id: vip.network_id.clone(),
         vip_address: vip.address.map(|address| address.to_string()),
-        additional_vips: vip.additional_subnet_ids.iter().map(additional_vip).collect(),
+        additional_vips: vip.additional_subnet_ids.iter().map(|subnet| additional_vip(subnet)).collect(),
         listeners: listeners.iter().map(listener_with_pool).collect(),
         ..CreateLoadBalancer::default()
     }
 }
 
-fn additional_vip(subnet_id: &String) -> AdditionalVip {
-    AdditionalVip { subnet_id: subnet_id.clone(), ip_address: None }
+fn additional_vip(subnet_id: &str) -> AdditionalVip {
+    AdditionalVip { subnet_id: subnet_id.to_owned(), ip_address: None }
 }
 
 fn listener_with_pool(desired: &DesiredListener) -> CreateListener {
