@@ -13,6 +13,7 @@
 //! | [`failure`] | the classes of failure, which choose retry, event and metric |
 //! | [`notice`] | what a user is told |
 //! | [`advertise`] | how an address is published on this cluster |
+//! | [`route`] | routes to the pods of nodes |
 
 pub mod advertise;
 pub mod failure;
@@ -20,4 +21,5 @@ pub mod instance;
 pub mod node;
 pub mod notice;
 pub mod provider;
+pub mod route;
 pub mod service;

@@ -1,0 +1,101 @@
+//! Routes of pod networks: each node's pods are reached over a route of the cloud whose next hop is the node.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | [`range`] | the cluster's ranges of pod addresses: what may be touched at all |
+//! | [`plan`] | which routes are wanted, kept and taken away |
+//! | [`condition`] | the condition `NetworkUnavailable` of a node |
+
+pub mod condition;
+pub mod plan;
+pub mod range;
+
+use std::net::IpAddr;
+
+use async_trait::async_trait;
+use ipnet::IpNet;
+
+use crate::failure::Failure;
+use crate::node::NodeAddress;
+use plan::Changes;
+
+/// The routes of a cloud.
+#[async_trait]
+pub trait Routes: Send + Sync {
+    /// Whether this cloud, configured as it is, can hold routes. It is asked until there is an answer, which is final.
+    ///
+    /// # Errors
+    /// The cloud could not be asked.
+    async fn support(&self) -> Result<Support, Failure>;
+
+    /// All routes, whoever made them.
+    ///
+    /// # Errors
+    /// The list could not be read; never a part of it.
+    async fn list(&self) -> Result<RouteTable, Failure>;
+
+    /// Makes the changes that were decided on `table`, the last answer of [`Routes::list`]. What is to be kept is made whole
+    /// where something of it is missing.
+    ///
+    /// # Guarantees that an implementation gives
+    /// - It may be stopped (dropped, killed) at any call to the cloud; the next run ends in the same state.
+    /// - It never changes a route that is not named in `changes`, also when somebody else writes at the same time.
+    /// - It makes no call where nothing is to be done.
+    async fn apply(&self, table: &RouteTable, changes: &Changes) -> Applied;
+}
+
+/// Whether a cloud can hold routes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Support {
+    /// It can.
+    Full,
+    /// It cannot, for this reason.
+    None(String),
+}
+
+/// All routes at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RouteTable {
+    /// The routes, in no fixed order.
+    pub routes: Vec<ListedRoute>,
+    /// Rises with each change of the table, where the cloud counts changes.
+    pub revision: Option<u64>,
+}
+
+/// A route as the cloud writes it. The texts are kept, so that exactly this route can be taken away.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ListedRoute {
+    /// The network that is reached over it.
+    pub destination: String,
+    /// Where packets are sent.
+    pub next_hop: String,
+}
+
+/// A route to the pods of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NodeRoute {
+    /// The range of the node's pods, without host bits.
+    pub destination: IpNet,
+    /// An address of the node, of the same family.
+    pub next_hop: IpAddr,
+}
+
+/// What routes depend on of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RoutedNode {
+    /// `metadata.name`
+    pub name: String,
+    /// `spec.podCIDRs`, in order.
+    pub pod_cidrs: Vec<String>,
+    /// `status.addresses`, in order.
+    pub addresses: Vec<NodeAddress>,
+}
+
+/// What did not succeed of some [`Changes`]; the rest did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Applied {
+    /// Routes of nodes that are not there, or not whole.
+    pub missing: Vec<(NodeRoute, Failure)>,
+    /// Routes that are still there.
+    pub left: Vec<(ListedRoute, Failure)>,
+}
