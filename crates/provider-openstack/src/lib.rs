@@ -1,4 +1,6 @@
-//! The OpenStack provider: its configuration, and how it turns what a Service wants into a load balancer.
+//! The OpenStack provider: its configuration, how it turns what a Service wants into a load balancer, and how it keeps the
+//! routes to the pods of nodes.
 
 pub mod config;
 pub mod load_balancer;
+pub mod routes;

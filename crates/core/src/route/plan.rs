@@ -117,7 +117,11 @@ pub fn decide(listed: &[ListedRoute], nodes: &[RoutedNode], ranges: &ClusterRang
         plan.changes.add.extend(missing);
         plan.nodes.push(NodePlan {
             name: node.name.clone(),
-            problems: wishes.problems.into_iter().filter(|problem| !is_there(&there, index, problem)).collect(),
+            problems: wishes
+                .problems
+                .into_iter()
+                .filter(|problem| !is_there(&there, index, problem))
+                .collect(),
             routes: wishes.routes,
             has_other_routes: others.contains(&index),
         });

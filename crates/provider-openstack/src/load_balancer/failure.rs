@@ -9,7 +9,7 @@ use openstack_ccm_openstack_api::error::{ApiError, ConflictCause, ErrorKind};
 
 /// What it means when the cloud says that an object does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Missing {
+pub(crate) enum Missing {
     /// The user named an object that is not there.
     Input,
     /// The object was there when the pass looked; somebody was faster. The next pass looks again.
@@ -17,7 +17,7 @@ pub(super) enum Missing {
 }
 
 /// The failure of a pass whose call failed while `doing` something, for example `creating the floating IP`.
-pub(super) fn of_call(error: &ApiError, doing: impl Display, missing: Missing) -> Failure {
+pub(crate) fn of_call(error: &ApiError, doing: impl Display, missing: Missing) -> Failure {
     let kind = error.kind();
     let mut message = format!("{doing}: {}", chain(error));
     if let Some(advice) = advice(kind, error) {

@@ -25,7 +25,7 @@ pub mod annotations;
 mod apply;
 mod carry_out;
 pub mod desired;
-mod failure;
+pub(crate) mod failure;
 pub mod floating_subnet;
 mod memory;
 pub mod model;

@@ -116,9 +116,11 @@ fn what_cannot_have_a_route_is_reported_and_the_rest_gets_it(
 
 #[test]
 fn a_route_that_a_node_does_not_want_is_noticed() {
-    let plan = decide(&[listed("10.120.7.0/24 via 10.0.0.11")], &[node("n1", &[], &["10.0.0.11"])], &ranges());
+    let plan =
+        decide(&[listed("10.120.7.0/24 via 10.0.0.11")], &[node("n1", &[], &["10.0.0.11"])], &ranges());
     assert!(plan.nodes[0].has_other_routes);
-    let foreign = decide(&[listed("10.9.7.0/24 via 10.0.0.11")], &[node("n1", &[], &["10.0.0.11"])], &ranges());
+    let foreign =
+        decide(&[listed("10.9.7.0/24 via 10.0.0.11")], &[node("n1", &[], &["10.0.0.11"])], &ranges());
     assert!(!foreign.nodes[0].has_other_routes);
 }
 

@@ -1,0 +1,209 @@
+//! Routes to the pods of nodes: extra routes of a Neutron router, and allowed address pairs on the ports of the nodes, without
+//! which Neutron drops packets from and to addresses that are not the port's own.
+//!
+//! | module | does |
+//! | --- | --- |
+//! | `table` | writes the extra routes of the router, without touching those of others |
+//! | `ports` | finds the ports behind the router's internal interfaces |
+//! | `pairs` | allowed address pairs: which ports lack one or have one too many |
+//! | `verified` | remembers whose pairs were seen, so that rounds without a change need no list of ports |
+//!
+//! A pair is there only while its route is: the route is made before the pair and taken away after it. Killed between the
+//! two, the next round still finds the route, and by it what is left to be done.
+
+mod pairs;
+mod ports;
+mod table;
+mod verified;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use async_trait::async_trait;
+use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::route::plan::{Changes, Removal};
+use openstack_ccm_core::route::{Applied, ListedRoute, NodeRoute, RouteTable, Routes, Support};
+use openstack_ccm_openstack_api::OpenStack;
+use openstack_ccm_openstack_api::neutron::{Neutron, Router};
+use openstack_ccm_openstack_api::transport::Service;
+use tokio::sync::OnceCell;
+
+use crate::config::Config;
+use crate::load_balancer::failure::{Missing, of_call};
+use ports::NodePorts;
+use table::{Table, Writes};
+use verified::Verified;
+
+/// The routes of one router.
+pub struct OpenStackRoutes {
+    neutron: Neutron,
+    has_network_service: bool,
+    router_id: Option<String>,
+    abilities: OnceCell<Abilities>,
+    verified: Verified,
+}
+
+/// What this Neutron can do; it does not change while the program runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Abilities {
+    /// Routers have extra routes.
+    routes: bool,
+    /// Single routes can be added and removed.
+    atomic: bool,
+    /// Ports have allowed address pairs.
+    pairs: bool,
+}
+
+impl OpenStackRoutes {
+    /// The routes of the router that the configuration names.
+    pub fn new(openstack: &OpenStack, config: &Config) -> Self {
+        Self {
+            neutron: openstack.neutron.clone(),
+            has_network_service: openstack.has(Service::Network),
+            router_id: config.route.router_id.clone(),
+            abilities: OnceCell::new(),
+            verified: Verified::default(),
+        }
+    }
+
+    async fn abilities(&self) -> Result<Abilities, Failure> {
+        let find = || async {
+            let extensions = self.neutron.list_extensions().await;
+            let extensions = extensions
+                .map_err(|error| of_call(&error, "looking up what Neutron can do", Missing::Race))?;
+            let has = |alias: &str| extensions.iter().any(|extension| extension.alias == alias);
+            let atomic = has("extraroute-atomic");
+            let (routes, pairs) = (atomic || has("extraroute"), has("allowed-address-pairs"));
+            Ok(Abilities { routes, atomic, pairs })
+        };
+        self.abilities.get_or_try_init(find).await.copied()
+    }
+
+    async fn router(&self) -> Result<Router, Failure> {
+        let id = self.router_id.as_deref().unwrap_or_default();
+        self.neutron.get_router(id).await.map_err(|error| {
+            if error.is_not_found() {
+                return Failure::user_input(format!(
+                    "router {id} does not exist, or the user of cloud.conf cannot see it: correct router-id in [Route] of \
+                     cloud.conf"
+                ));
+            }
+            of_call(&error, format_args!("reading router {id}"), Missing::Input)
+        })
+    }
+
+    fn table<'a>(&'a self, abilities: Abilities) -> Table<'a> {
+        let router_id = self.router_id.as_deref().unwrap_or_default();
+        Table { neutron: &self.neutron, router_id, atomic: abilities.atomic }
+    }
+
+    /// The changes step by step; what fails on the way is noted in `applied`.
+    async fn carry_out(
+        &self,
+        abilities: Abilities,
+        table: &RouteTable,
+        changes: &Changes,
+        applied: &mut Applied,
+    ) -> Result<(), Failure> {
+        let unverified = self.verified.missing(&changes.keep);
+        let of_nodes = changes.remove.iter().any(|removal| removal.of_node.is_some());
+        let look = abilities.pairs && (of_nodes || !changes.add.is_empty() || !unverified.is_empty());
+        let ports =
+            if look { Some(ports::find(&self.neutron, self.router_id.as_deref()).await?) } else { None };
+        let remove = self.release_pairs(ports.as_ref(), &changes.remove, applied).await;
+        let add = with_port(ports.as_ref(), &changes.add, applied);
+        let outcome = self.table(abilities).write(table, &Writes { add, remove }).await;
+        applied.missing.extend(outcome.not_added);
+        applied.left.extend(outcome.not_removed);
+        let Some(ports) = ports else { return Ok(()) };
+        let whole: Vec<NodeRoute> = outcome.added.into_iter().chain(unverified).collect();
+        let failed = pairs::claim(&self.neutron, &ports, &whole).await;
+        self.verified.add(whole.iter().filter(|route| !failed.contains_key(*route)));
+        applied.missing.extend(failed);
+        Ok(())
+    }
+
+    /// Takes the pairs away that routes to nodes had; answers the routes that may follow them.
+    async fn release_pairs(
+        &self,
+        ports: Option<&NodePorts>,
+        removals: &[Removal],
+        applied: &mut Applied,
+    ) -> Vec<ListedRoute> {
+        let routes: Vec<NodeRoute> = removals.iter().filter_map(|removal| removal.of_node).collect();
+        self.verified.forget(&routes);
+        let failed = match ports {
+            Some(ports) => pairs::release(&self.neutron, ports, &routes).await,
+            None => BTreeMap::new(),
+        };
+        let mut free = Vec::new();
+        for Removal { route, of_node } in removals {
+            match of_node.and_then(|of_node| failed.get(&of_node)) {
+                Some(failure) => applied.left.push((route.clone(), failure.clone())),
+                None => free.push(route.clone()),
+            }
+        }
+        free
+    }
+}
+
+/// The routes whose next hop is a port that can be seen. Without one, packets would be sent and dropped there.
+fn with_port(ports: Option<&NodePorts>, add: &[NodeRoute], applied: &mut Applied) -> Vec<NodeRoute> {
+    let Some(ports) = ports else { return add.to_vec() };
+    let (found, lost): (Vec<NodeRoute>, Vec<NodeRoute>) =
+        add.iter().copied().partition(|route| ports.at(route.next_hop).is_some());
+    applied.missing.extend(lost.into_iter().map(|route| {
+        let message = format!(
+            "no port with the address {} is on a network of the router, as far as the user of cloud.conf can see: the node \
+             needs a port behind an internal interface of the router, in the same project",
+            route.next_hop
+        );
+        (route, Failure::user_input(message))
+    }));
+    found
+}
+
+#[async_trait]
+impl Routes for OpenStackRoutes {
+    async fn support(&self) -> Result<Support, Failure> {
+        let none = |reason: &str| Ok(Support::None(reason.to_owned()));
+        if self.router_id.is_none() {
+            return none("router-id in [Route] of cloud.conf is not set");
+        }
+        if !self.has_network_service {
+            return none("the catalog of the cloud has no endpoint of type network in the region");
+        }
+        if !self.abilities().await?.routes {
+            return none("this Neutron has neither the extension extraroute nor extraroute-atomic");
+        }
+        Ok(Support::Full)
+    }
+
+    async fn list(&self) -> Result<RouteTable, Failure> {
+        let router = self.router().await?;
+        Ok(table::of_router(&router))
+    }
+
+    async fn apply(&self, table: &RouteTable, changes: &Changes) -> Applied {
+        let mut applied = Applied::default();
+        let done = match self.abilities().await {
+            Ok(abilities) => self.carry_out(abilities, table, changes, &mut applied).await,
+            Err(failure) => Err(failure),
+        };
+        if let Err(failure) = done {
+            // Nothing was written yet, and routes that are there are not said to be missing for that.
+            tracing::warn!(error = %failure, "the routes could not be compared with the ports");
+            applied.missing.extend(changes.add.iter().map(|route| (*route, failure.clone())));
+            applied
+                .left
+                .extend(changes.remove.iter().map(|removal| (removal.route.clone(), failure.clone())));
+        }
+        applied
+    }
+}
+
+impl fmt::Debug for OpenStackRoutes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenStackRoutes").field("router_id", &self.router_id).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,140 @@
+//! Allowed address pairs: a port sends and receives for its own addresses only, unless a pair allows more.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use futures::{StreamExt, stream};
+use ipnet::IpNet;
+use openstack_ccm_core::failure::{Failure, FailureClass};
+use openstack_ccm_core::route::NodeRoute;
+use openstack_ccm_openstack_api::error::{ConflictCause, ErrorKind};
+use openstack_ccm_openstack_api::neutron::{AllowedAddressPair, Neutron, Port, UpdatePort};
+
+use super::ports::NodePorts;
+use crate::load_balancer::failure::{Missing, of_call};
+
+/// Ports that are changed at the same time.
+const AT_ONCE: usize = 10;
+/// Tries to change a port that somebody else changes as well.
+const TRIES: usize = 4;
+
+/// What is done with the pairs for some ranges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    Claim,
+    Release,
+}
+
+/// Sees to it that the ports of the next hops may send from the destinations. Answers the routes for which that failed.
+pub(super) async fn claim(
+    neutron: &Neutron,
+    ports: &NodePorts,
+    routes: &[NodeRoute],
+) -> BTreeMap<NodeRoute, Failure> {
+    change(neutron, ports, routes, Change::Claim).await
+}
+
+/// Takes the pairs of routes away that are about to go. Answers the routes for which that failed.
+pub(super) async fn release(
+    neutron: &Neutron,
+    ports: &NodePorts,
+    routes: &[NodeRoute],
+) -> BTreeMap<NodeRoute, Failure> {
+    change(neutron, ports, routes, Change::Release).await
+}
+
+async fn change(
+    neutron: &Neutron,
+    ports: &NodePorts,
+    routes: &[NodeRoute],
+    change: Change,
+) -> BTreeMap<NodeRoute, Failure> {
+    let mut by_port: BTreeMap<&str, (&Port, Vec<NodeRoute>)> = BTreeMap::new();
+    for route in routes {
+        // A route that was there before its port could be seen is left as it is.
+        if let Some(port) = ports.at(route.next_hop) {
+            by_port.entry(&port.id).or_insert_with(|| (port, Vec::new())).1.push(*route);
+        }
+    }
+    let work: Vec<_> = by_port
+        .into_values()
+        .map(|(port, routes)| async move {
+            let ranges = routes.iter().map(|route| route.destination).collect();
+            let result = change_port(neutron, port, &ranges, change).await;
+            result.err().map(|failure| (routes, failure))
+        })
+        .collect();
+    let failed: Vec<Option<(Vec<NodeRoute>, Failure)>> =
+        stream::iter(work).buffer_unordered(AT_ONCE).collect().await;
+    failed
+        .into_iter()
+        .flatten()
+        .flat_map(|(routes, failure)| routes.into_iter().map(move |route| (route, failure.clone())))
+        .collect()
+}
+
+/// Changes the pairs of one port, as often as somebody else is faster.
+async fn change_port(
+    neutron: &Neutron,
+    port: &Port,
+    ranges: &BTreeSet<IpNet>,
+    change: Change,
+) -> Result<(), Failure> {
+    let mut newer: Option<Port> = None;
+    for _ in 0..TRIES {
+        let port = newer.as_ref().unwrap_or(port);
+        let Some(pairs) = wanted(port, ranges, change) else { return Ok(()) };
+        let changes = UpdatePort { allowed_address_pairs: Some(pairs), ..UpdatePort::default() };
+        match neutron.update_port(&port.id, &changes, port.revision_number).await {
+            Ok(_) => return Ok(()),
+            // A port that is gone sends nothing any more.
+            Err(error) if error.is_not_found() && change == Change::Release => return Ok(()),
+            Err(error) if error.kind() == ErrorKind::Conflict(ConflictCause::Stale) => {}
+            Err(error) => return Err(of_call(&error, doing(port), Missing::Race)),
+        }
+        let read = neutron.get_port(&port.id).await;
+        newer = Some(read.map_err(|error| of_call(&error, doing(port), Missing::Race))?);
+    }
+    Err(Failure::new(FailureClass::Busy, format!("{}: others change it again and again", doing(port))))
+}
+
+fn doing(port: &Port) -> String {
+    format!("changing the allowed address pairs of port {}", port.id)
+}
+
+/// The pairs that a port should have; absent when it has them. Pairs with another MAC address than the port's were made by
+/// somebody else for a purpose of their own: they do as well, and are never taken away.
+fn wanted(port: &Port, ranges: &BTreeSet<IpNet>, change: Change) -> Option<Vec<AllowedAddressPair>> {
+    // Without port security everything passes, and Neutron refuses pairs.
+    if !port.port_security_enabled {
+        return None;
+    }
+    let mut pairs = port.allowed_address_pairs.clone();
+    match change {
+        Change::Claim => {
+            let there: BTreeSet<IpNet> = pairs.iter().filter_map(network).collect();
+            let missing = ranges.difference(&there);
+            pairs.extend(
+                missing.map(|range| AllowedAddressPair { ip_address: range.to_string(), mac_address: None }),
+            );
+        }
+        Change::Release => {
+            let own = |pair: &AllowedAddressPair| {
+                pair.mac_address.as_ref().is_none_or(|mac| mac.eq_ignore_ascii_case(&port.mac_address))
+            };
+            pairs.retain(|pair| {
+                !(own(pair) && network(pair).is_some_and(|network| ranges.contains(&network)))
+            });
+        }
+    }
+    (pairs != port.allowed_address_pairs).then_some(pairs)
+}
+
+/// The network of a pair, which may also be written as a single address.
+fn network(pair: &AllowedAddressPair) -> Option<IpNet> {
+    let text = pair.ip_address.as_str();
+    text.parse::<IpNet>()
+        .map(|network| network.trunc())
+        .ok()
+        .or_else(|| text.parse::<IpAddr>().map(IpNet::from).ok())
+}

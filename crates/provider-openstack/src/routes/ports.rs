@@ -1,0 +1,73 @@
+//! The ports that can be next hops: those on the subnets of the router's internal interfaces.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use openstack_ccm_core::failure::{Failure, FailureClass};
+use openstack_ccm_openstack_api::neutron::{Neutron, Port, PortFilter};
+
+use crate::load_balancer::failure::{Missing, of_call};
+
+/// Owners of the ports by which a router is connected to networks inside, whatever its kind (plain, distributed, highly
+/// available). The gateway is none of them.
+const INTERNAL_INTERFACES: [&str; 3] = [
+    "network:router_interface",
+    "network:router_interface_distributed",
+    "network:ha_router_replicated_interface",
+];
+
+/// Ports by their addresses.
+#[derive(Debug, Default)]
+pub(super) struct NodePorts {
+    ports: Vec<Port>,
+    by_address: BTreeMap<IpAddr, usize>,
+}
+
+impl NodePorts {
+    fn new(ports: Vec<Port>, subnets: &BTreeSet<String>) -> Self {
+        let addresses = |(index, port): (usize, &Port)| -> Vec<(IpAddr, usize)> {
+            let inside = port.fixed_ips.iter().filter(|ip| subnets.contains(&ip.subnet_id));
+            inside.filter_map(|ip| Some((ip.ip_address.parse().ok()?, index))).collect()
+        };
+        let by_address = ports.iter().enumerate().flat_map(addresses).collect();
+        Self { ports, by_address }
+    }
+
+    /// The port that has this address. A router has no two subnets with the same addresses.
+    pub(super) fn at(&self, address: IpAddr) -> Option<&Port> {
+        self.by_address.get(&address).and_then(|index| self.ports.get(*index))
+    }
+}
+
+/// Lists the ports behind the internal interfaces of a router: one list of its interfaces, and one for each network.
+pub(super) async fn find(neutron: &Neutron, router_id: Option<&str>) -> Result<NodePorts, Failure> {
+    let router_id = router_id.unwrap_or_default();
+    let of_router = list(neutron, &PortFilter::device(router_id), "the interfaces of the router").await?;
+    let interfaces: Vec<&Port> =
+        of_router.iter().filter(|port| INTERNAL_INTERFACES.contains(&port.device_owner.as_str())).collect();
+    if interfaces.is_empty() {
+        return Err(Failure::new(
+            FailureClass::UserInput,
+            format!(
+                "router {router_id} has no internal interface that the user of cloud.conf can see: connect it to the subnet of \
+                 the nodes, or correct router-id in [Route] of cloud.conf"
+            ),
+        ));
+    }
+    let fixed_ips = interfaces.iter().flat_map(|port| &port.fixed_ips);
+    let subnets: BTreeSet<String> = fixed_ips.map(|ip| ip.subnet_id.clone()).collect();
+    let networks: BTreeSet<&str> = interfaces.iter().map(|port| port.network_id.as_str()).collect();
+    let mut ports = Vec::new();
+    for network_id in networks {
+        let filter = PortFilter { network_id: Some(network_id.to_owned()), ..PortFilter::default() };
+        ports.extend(list(neutron, &filter, "the ports behind the router").await?);
+    }
+    Ok(NodePorts::new(ports, &subnets))
+}
+
+async fn list(neutron: &Neutron, filter: &PortFilter, what: &str) -> Result<Vec<Port>, Failure> {
+    neutron
+        .list_ports(filter)
+        .await
+        .map_err(|error| of_call(&error, format_args!("listing {what}"), Missing::Race))
+}
