@@ -14,6 +14,7 @@
 //! | `nodes` | Node objects reduced to facts, and which changes of nodes matter |
 //! | `capability` | whether this cluster honours `ipMode` |
 //! | `events` | Events, folded and rate-limited |
+//! | [`route`] | the route controller: routes to the pods of nodes |
 //! | `watch` | list and watch with recovery |
 //! | `call` | one bounded call to the API server |
 //!
@@ -29,6 +30,7 @@ mod metrics;
 mod nodes;
 mod parts;
 mod queue_metrics;
+pub mod route;
 pub mod service;
 mod watch;
 

@@ -39,7 +39,7 @@ pub(crate) fn facts(node: &k8s::Node) -> Node {
     }
 }
 
-fn addresses(node: &k8s::Node) -> Vec<NodeAddress> {
+pub(crate) fn addresses(node: &k8s::Node) -> Vec<NodeAddress> {
     let addresses = node.status.as_ref().and_then(|status| status.addresses.as_deref()).unwrap_or_default();
     addresses
         .iter()

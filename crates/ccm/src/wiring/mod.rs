@@ -1,5 +1,6 @@
 //! Where controllers and provider meet: one file for each controller.
 
+pub(crate) mod route;
 pub(crate) mod service;
 
 use futures::future::BoxFuture;
