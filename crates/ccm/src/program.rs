@@ -6,6 +6,7 @@ use futures::StreamExt;
 use futures::future::join_all;
 use futures::stream::FuturesUnordered;
 use kube::Client;
+use openstack_ccm_controllers::route::RouteControllerOptions;
 use openstack_ccm_controllers::service::ServiceControllerOptions;
 use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_provider_openstack::config::Config;
@@ -25,6 +26,8 @@ pub struct ProgramOptions {
     pub cluster_name: String,
     /// Settings of the service controller.
     pub service: Option<ServiceControllerOptions>,
+    /// Settings of the route controller.
+    pub route: Option<RouteControllerOptions>,
 }
 
 /// What every controller is put together from.
@@ -55,11 +58,14 @@ impl Program {
         options: ProgramOptions,
         registry: &Mutex<Registry>,
     ) -> Self {
-        let ProgramOptions { cluster_name, service } = options;
+        let ProgramOptions { cluster_name, service, route } = options;
         let mut registry = registry.lock().unwrap_or_else(PoisonError::into_inner);
         let mut ground =
             Ground { client, openstack, config, cluster_name, cluster_uid, registry: &mut registry };
-        let controllers = [service.as_ref().map(|options| wiring::service::controller(&mut ground, options))];
+        let controllers = [
+            service.as_ref().map(|options| wiring::service::controller(&mut ground, options)),
+            route.as_ref().map(|options| wiring::route::controller(&mut ground, options)),
+        ];
         Self { controllers: controllers.into_iter().flatten().collect() }
     }
 

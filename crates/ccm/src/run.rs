@@ -28,6 +28,7 @@ use crate::check_config;
 use crate::health::{Health, Kind};
 use crate::kubernetes::{client, cluster_uid};
 use crate::program::{Program, ProgramOptions};
+use crate::wiring;
 
 /// How long running passes may take to end after a stop.
 const PASS_GRACE: Duration = Duration::from_secs(10);
@@ -46,6 +47,7 @@ pub async fn run(arguments: RunArgs) -> anyhow::Result<()> {
     let selection = arguments.validate().map_err(|errors| anyhow::anyhow!("{}", one_line_each(&errors)))?;
     warn_of_flags_without_effect(&arguments, &selection);
     let loaded = check_config::load(&arguments.config.cloud_config)?;
+    let route = wiring::route::options(&arguments.route, &selection, &loaded.config)?;
     tracing::info!(version = env!("CARGO_PKG_VERSION"), cluster = %arguments.cluster_name, "openstack-ccm starts");
 
     let stop = stop_on_signals()?;
@@ -67,6 +69,7 @@ pub async fn run(arguments: RunArgs) -> anyhow::Result<()> {
     let options = ProgramOptions {
         cluster_name: arguments.cluster_name.clone(),
         service: service_options(&arguments, &selection, &loaded.config, &openstack),
+        route,
     };
     let config = Arc::new(loaded.config);
     let (kubernetes, status) = (client.clone(), health.clone());
@@ -210,7 +213,7 @@ fn warn_of_flags_without_effect(arguments: &RunArgs, selection: &ControllerSelec
     if !gates.is_empty() {
         tracing::warn!("feature gates without effect: {}", gates.join(", "));
     }
-    let others = [ControllerName::CloudNode, ControllerName::CloudNodeLifecycle, ControllerName::NodeRoute];
+    let others = [ControllerName::CloudNode, ControllerName::CloudNodeLifecycle];
     let others: Vec<&str> =
         others.into_iter().filter(|one| selection.names(*one)).map(ControllerName::canonical).collect();
     if !others.is_empty() {

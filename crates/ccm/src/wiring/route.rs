@@ -3,10 +3,38 @@
 use std::sync::Arc;
 
 use openstack_ccm_controllers::route::{RouteController, RouteControllerOptions};
+use openstack_ccm_core::route::range::ClusterRanges;
+use openstack_ccm_provider_openstack::config::Config;
 use openstack_ccm_provider_openstack::routes::OpenStackRoutes;
 
 use super::Controller;
+use crate::args::controllers::{ControllerName, ControllerSelection};
+use crate::args::{ClusterCidrError, RouteArgs};
 use crate::program::Ground;
+
+/// Settings of the controller; absent when it does not run, for a reason that is logged.
+///
+/// # Errors
+/// It should run and does not know the cluster's ranges.
+pub(crate) fn options(
+    arguments: &RouteArgs,
+    selection: &ControllerSelection,
+    config: &Config,
+) -> Result<Option<RouteControllerOptions>, ClusterCidrError> {
+    if !selection.runs(ControllerName::NodeRoute) || !arguments.configure_cloud_routes {
+        tracing::info!("the route controller is switched off");
+        return Ok(None);
+    }
+    if config.route.router_id.is_none() {
+        tracing::info!("the route controller does not run: router-id in [Route] of cloud.conf is not set");
+        return Ok(None);
+    }
+    let ranges = ClusterRanges::new(arguments.cluster_cidrs()?);
+    Ok(Some(RouteControllerOptions {
+        period: arguments.route_reconciliation_period,
+        ..RouteControllerOptions::new(ranges)
+    }))
+}
 
 /// Puts the controller together.
 pub(crate) fn controller(ground: &mut Ground<'_>, options: &RouteControllerOptions) -> Controller {
@@ -16,5 +44,44 @@ pub(crate) fn controller(ground: &mut Ground<'_>, options: &RouteControllerOptio
         name: "node-route-controller",
         listed: Box::pin(controller.listed()),
         work: Box::new(|stop| Box::pin(controller.run(stop))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use rstest::rstest;
+
+    use super::*;
+
+    /// The route controller runs where it is asked for and the cloud is configured for it; a missing or wrong
+    /// `--cluster-cidr` is an error only then.
+    ///
+    /// Contract: T9, same.
+    #[rstest]
+    #[case::all("*", true, Some("r1"), "10.244.0.0/16", Ok(true))]
+    #[case::by_alias("route", true, Some("r1"), "10.244.0.0/16,fd00::/48", Ok(true))]
+    #[case::no_router("*", true, None, "", Ok(false))]
+    #[case::not_chosen("service", true, Some("r1"), "", Ok(false))]
+    #[case::switched_off("*", false, Some("r1"), "", Ok(false))]
+    #[case::no_ranges("*", true, Some("r1"), "", Err(ClusterCidrError::Missing))]
+    #[case::no_network("*", true, Some("r1"), "pods", Err(ClusterCidrError::NotARange("pods".to_owned())))]
+    fn t9_the_route_controller_runs_only_where_there_is_a_router(
+        #[case] controllers: &str,
+        #[case] configure_cloud_routes: bool,
+        #[case] router_id: Option<&str>,
+        #[case] cluster_cidr: &str,
+        #[case] expected: Result<bool, ClusterCidrError>,
+    ) {
+        let arguments = RouteArgs {
+            configure_cloud_routes,
+            cluster_cidr: cluster_cidr.to_owned(),
+            route_reconciliation_period: Duration::from_secs(10),
+        };
+        let selection = ControllerSelection::parse(&[controllers.to_owned()]).unwrap();
+        let mut config = Config::default();
+        config.route.router_id = router_id.map(str::to_owned);
+        assert_eq!(options(&arguments, &selection, &config).map(|options| options.is_some()), expected);
     }
 }

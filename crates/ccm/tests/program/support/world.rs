@@ -7,6 +7,7 @@ use std::time::Duration;
 use openstack_ccm::health::Health;
 use openstack_ccm::kubernetes::cluster_uid;
 use openstack_ccm::program::{Program, ProgramOptions};
+use openstack_ccm_controllers::route::RouteControllerOptions;
 use openstack_ccm_controllers::service::ServiceControllerOptions;
 use openstack_ccm_kube_sim::{ApiVersion, Sim as Kubernetes};
 use openstack_ccm_openstack_sim::Sim as Cloud;
@@ -37,6 +38,8 @@ pub(crate) struct Settings {
     /// Lines for `[LoadBalancer]` of cloud.conf, and whatever follows it.
     pub(crate) cloud_conf: String,
     pub(crate) service: ServiceControllerOptions,
+    /// The route controller runs only where a test is about it.
+    pub(crate) route: Option<RouteControllerOptions>,
     /// Time that each call to OpenStack takes.
     pub(crate) latency: Duration,
     /// A text that lists of objects have in place of another.
@@ -50,6 +53,7 @@ impl Default for Settings {
             cluster_uid: None,
             cloud_conf: String::new(),
             service: ServiceControllerOptions::default(),
+            route: None,
             latency: Duration::ZERO,
             translation: None,
         }
@@ -128,6 +132,7 @@ impl World {
         let options = ProgramOptions {
             cluster_name: self.settings.cluster_name.clone(),
             service: Some(self.settings.service.clone()),
+            route: self.settings.route.clone(),
         };
         let program = Program::new(
             line.kubernetes(&self.kube),
