@@ -124,7 +124,7 @@ impl AcceptedFlags {
 
 impl FromArgMatches for AcceptedFlags {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        let value = |flag: &AcceptedFlag| matches.get_many::<String>(flag.name)?.last().cloned();
+        let value = |flag: &AcceptedFlag| matches.get_many::<String>(flag.name)?.next_back().cloned();
         let given = FLAGS.iter().filter_map(|flag| Some((flag, value(flag)?))).collect();
         Ok(Self { given })
     }

@@ -4,5 +4,6 @@
 mod classes;
 mod families;
 mod floating;
+mod routes;
 mod setup;
 mod source_ranges;
