@@ -10,7 +10,7 @@ pub enum Severity {
 }
 
 /// One message for the user.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Notice {
     /// Type of the Event.
     pub severity: Severity,

@@ -25,6 +25,11 @@ pub trait LoadBalancers: Send + Sync {
     ///   several Services share are serialised inside.
     /// - It never changes or deletes what is not the Service's own.
     async fn reconcile(&self, goal: &Goal) -> Pass;
+
+    /// Has the next pass over the Service ask the cloud, where a provider would otherwise trust what earlier passes
+    /// saw. Called for the look for changes that somebody made in the cloud. A provider that remembers nothing has
+    /// nothing to do here.
+    fn look_again(&self, service: &ServiceKey);
 }
 
 /// How a provider says that a Service deserves another pass now.

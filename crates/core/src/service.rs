@@ -57,7 +57,7 @@ impl fmt::Display for Protocol {
 }
 
 /// One entry of `spec.ports`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ServicePort {
     /// `name`; absent only where the Service has a single port.
     pub name: Option<String>,
@@ -81,7 +81,7 @@ pub enum IpFamily {
 }
 
 /// `spec.sessionAffinity` with its configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SessionAffinity {
     /// `None`
     None,
@@ -93,7 +93,7 @@ pub enum SessionAffinity {
 }
 
 /// `spec.externalTrafficPolicy`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ExternalTrafficPolicy {
     /// Every node takes traffic.
     Cluster,
@@ -102,7 +102,7 @@ pub enum ExternalTrafficPolicy {
 }
 
 /// The facts of one Service of type LoadBalancer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Service {
     /// Namespace and name.
     pub key: ServiceKey,

@@ -65,14 +65,14 @@ async fn the_budget_is_kept() {
     let expected = [
         //                                    OpenStack        Kubernetes
         //                                writes  all calls    writes
-        ("create", 3, 17, 5),
-        ("create another", 3, 14, 5),
+        ("create", 3, 16, 5),
+        ("create another", 3, 13, 5),
         ("delete", 2, 12, 3),
         ("no change that matters", 0, 0, 0),
         ("restart", 0, 7, 0),
-        ("node added", 1, 13, 1),
-        ("port added", 4, 40, 2),
-        ("proxy protocol on, two ports", 8, 88, 4),
+        ("node added", 1, 4, 1),
+        ("port added", 4, 21, 2),
+        ("proxy protocol on, two ports", 8, 38, 4),
     ];
     let expected: Vec<_> = expected
         .map(|(change, openstack_writes, openstack_calls, kubernetes_writes)| {

@@ -99,6 +99,9 @@ impl ServiceSync {
         if backends.is_empty() && operation == Operation::Ensure {
             self.tell(&key, &facts.uid, policy::no_nodes());
         }
+        if causes.has(Cause::Resync) {
+            self.provider.look_again(&key);
+        }
         let intent = Intent { service: facts, nodes: Arc::clone(&backends) };
         let pass = self.reconcile(&Goal::Serve(intent), operation).await;
         self.conclude(&service, pass, operation, &backends).await

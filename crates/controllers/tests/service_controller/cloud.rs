@@ -144,4 +144,8 @@ impl LoadBalancers for Cloud {
         fuse.step().await;
         pass
     }
+
+    fn look_again(&self, service: &ServiceKey) {
+        self.wire.note(format!("cloud is to be asked about {}", service.name));
+    }
 }

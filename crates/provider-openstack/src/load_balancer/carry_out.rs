@@ -1,5 +1,6 @@
 //! From a plan to what comes next.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -51,29 +52,37 @@ impl OpenStackLoadBalancers {
         report: &mut Report,
     ) -> Result<Next, Failure> {
         report.notices(plan.notices.iter().cloned());
-        if plan.heals {
-            self.rest_between_repairs(service)?;
-        }
-        let (applied, result) = apply::apply(&self.openstack, &plan.steps).await;
-        if plan.heals && applied.changed {
+        let resting = self.resting(service, plan);
+        let steps = if resting.is_some() {
+            Cow::Owned(plan.steps_without_repairs())
+        } else {
+            Cow::Borrowed(plan.steps.as_slice())
+        };
+        let (applied, result) = apply::apply(&self.openstack, &steps).await;
+        if plan.heals && applied.changed && resting.is_none() {
             self.memory.repaired(&service.key);
         }
         report.notices(applied.notices.iter().cloned());
+        self.memory.changed(&service.key, &applied);
         result?;
         if let Some(locked) = &applied.locked {
             return Ok(self.wait_for_lock(service, locked, load_balancer, project_id, report));
         }
+        if let Some(rest) = resting {
+            return Err(rest);
+        }
         self.conclude(service, plan, &applied, load_balancer, project_id, report)
     }
 
-    /// What failed inside Octavia may fail again: the first repair is made at once, the next ones wait.
-    fn rest_between_repairs(&self, service: &Service) -> Result<(), Failure> {
-        let Some(pause) = self.memory.repair_pause(&service.key) else { return Ok(()) };
+    /// What failed inside Octavia may fail again: the first repair is made at once, the next ones wait. What is no
+    /// repair does not wait with them: nodes that come and go become and cease to be members.
+    fn resting(&self, service: &Service, plan: &Plan) -> Option<Failure> {
+        let pause = self.memory.repair_pause(&service.key).filter(|_| plan.heals)?;
         let message = "Octavia failed again over the last change, which is sent again after a pause: see the status \
                        of the load balancer and its children in Octavia for the cause";
         let mut failure = Failure::new(FailureClass::Unavailable, message);
         failure.retry_after = Some(pause);
-        Err(failure)
+        Some(failure)
     }
 
     fn wait_for_lock(

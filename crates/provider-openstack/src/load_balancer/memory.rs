@@ -8,7 +8,11 @@ use std::time::Duration;
 use openstack_ccm_core::service::{Service, ServiceKey};
 use tokio::time::Instant;
 
+use super::apply::Applied;
+use super::known::Known;
+use super::model::tree::Desired;
 use super::report;
+use super::step::Touched;
 
 /// Pause after the first repair, and the longest one; it doubles in between.
 const REPAIR_PAUSES: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(600));
@@ -21,7 +25,9 @@ pub(super) struct Memory {
 
 #[derive(Clone, Debug, Default)]
 struct Recollection {
-    service: Option<Service>,
+    /// Fingerprint of the Service, without what passes write into it.
+    service: Option<u64>,
+    known: Option<Known>,
     repairs: u32,
     no_repair_before: Option<Instant>,
     waiting_since: Option<Instant>,
@@ -46,27 +52,63 @@ impl Memory {
         act(services.entry(service.clone()).or_default())
     }
 
-    fn read(&self, service: &ServiceKey) -> Recollection {
+    fn read<T: Default>(&self, service: &ServiceKey, read: impl FnOnce(&Recollection) -> T) -> T {
         let services = self.services.lock().unwrap_or_else(PoisonError::into_inner);
-        services.get(service).cloned().unwrap_or_default()
+        services.get(service).map(read).unwrap_or_default()
     }
 
     /// Notes what the Service looks like. A change of it may mend what failed, so that it is tried at once.
     pub(super) fn saw(&self, service: &Service) {
-        let mut seen = service.clone();
-        report::remove_output(&mut seen);
+        let seen = report::fingerprint(service);
         self.with(&service.key, |recollection| {
-            if recollection.service.as_ref() != Some(&seen) {
-                recollection.service = Some(seen);
-                recollection.repairs = 0;
-                recollection.no_repair_before = None;
+            if recollection.service != Some(seen) {
+                // Whoever changes the Service expects the cloud to be looked at.
+                *recollection = Recollection {
+                    service: Some(seen),
+                    waiting_since: recollection.waiting_since,
+                    former_vip: recollection.former_vip,
+                    ..Recollection::default()
+                };
+            }
+        });
+    }
+
+    /// Takes what is known of the Service's load balancer. It is put back with [`Memory::know`] when it is still true:
+    /// a pass that is dropped on the way leaves nothing behind.
+    pub(super) fn take_known(&self, service: &ServiceKey) -> Option<Known> {
+        self.with(service, |recollection| recollection.known.take())
+    }
+
+    /// Notes what is known.
+    pub(super) fn know(&self, service: &ServiceKey, known: Known) {
+        self.with(service, |recollection| recollection.known = Some(known));
+    }
+
+    /// Has the next pass look at the cloud.
+    pub(super) fn forget_known(&self, service: &ServiceKey) {
+        let mut services = self.services.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(recollection) = services.get_mut(service) {
+            recollection.known = None;
+        }
+    }
+
+    /// Notes what a pass changed.
+    pub(super) fn changed(&self, service: &ServiceKey, applied: &Applied) {
+        self.with(service, |recollection| {
+            if applied.touched.contains(&Touched::Everything) {
+                recollection.known = None;
+            } else if let Some(known) = &mut recollection.known {
+                known.touched.extend_from_slice(&applied.touched);
+                known.observed.floating_ips.extend_from_slice(&applied.floating_ips);
             }
         });
     }
 
     /// How long something that failed inside Octavia has to rest before it is sent again.
     pub(super) fn repair_pause(&self, service: &ServiceKey) -> Option<Duration> {
-        let left = self.read(service).no_repair_before?.saturating_duration_since(Instant::now());
+        let left = self
+            .read(service, |recollection| recollection.no_repair_before)?
+            .saturating_duration_since(Instant::now());
         (!left.is_zero()).then_some(left)
     }
 
@@ -94,7 +136,7 @@ impl Memory {
 
     /// The VIP of the load balancer that was deleted.
     pub(super) fn former_vip(&self, service: &ServiceKey) -> FormerVip {
-        self.read(service).former_vip
+        self.read(service, |recollection| recollection.former_vip)
     }
 
     /// Notes the VIP of the load balancer that is deleted, or that it could not be had again.
@@ -102,7 +144,18 @@ impl Memory {
         self.with(service, |recollection| recollection.former_vip = vip);
     }
 
-    /// Everything is well, or the Service is gone.
+    /// Everything is well: what is left is what is known of the load balancer.
+    pub(super) fn settled(&self, service: &ServiceKey, desired: &Desired) {
+        self.with(service, |recollection| {
+            let mut known = recollection.known.take();
+            if let Some(known) = &mut known {
+                known.settle(desired);
+            }
+            *recollection = Recollection { service: recollection.service, known, ..Recollection::default() };
+        });
+    }
+
+    /// The Service is gone.
     pub(super) fn forget(&self, service: &ServiceKey) {
         self.services.lock().unwrap_or_else(PoisonError::into_inner).remove(service);
     }

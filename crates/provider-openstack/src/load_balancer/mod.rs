@@ -17,9 +17,10 @@
 //! | | `carry_out` | says what comes next |
 //! | wait | [`poller`] | watches load balancers that Octavia works on |
 //!
-//! `serve` and `release` run through these for a Service that is to be served, and for one that goes. `memory`, `turns`
-//! and `report` hold what a pass has besides; `published` says which addresses a Service has, `recreation` which settings
-//! come too late; `failure` explains what the cloud refuses.
+//! `serve` and `release` run through these for a Service that is to be served, and for one that goes; `recall` spares
+//! the look at the cloud where what is `known` from earlier passes tells enough. `memory`, `turns` and `report` hold
+//! what a pass has besides; `published` says which addresses a Service has, `recreation` which settings come too late;
+//! `failure` explains what the cloud refuses.
 
 pub mod annotations;
 mod apply;
@@ -27,6 +28,7 @@ mod carry_out;
 pub mod desired;
 pub(crate) mod failure;
 pub mod floating_subnet;
+mod known;
 mod memory;
 pub mod model;
 pub mod names;
@@ -35,6 +37,7 @@ mod ownership;
 pub mod plan;
 pub mod poller;
 mod published;
+mod recall;
 mod recreation;
 mod release;
 mod report;
@@ -49,7 +52,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use openstack_ccm_core::provider::{LoadBalancers, Pass, Wake};
-use openstack_ccm_core::service::Goal;
+use openstack_ccm_core::service::{Goal, ServiceKey};
 use openstack_ccm_openstack_api::OpenStack;
 
 use crate::config::Config;
@@ -110,5 +113,9 @@ impl LoadBalancers for OpenStackLoadBalancers {
             Goal::Release(service) => self.release(service, &mut report).await,
         };
         report.end(result)
+    }
+
+    fn look_again(&self, service: &ServiceKey) {
+        self.memory.forget_known(service);
     }
 }

@@ -39,6 +39,9 @@ impl Default for PollInterval {
     }
 }
 
+/// For how long what a round saw stands for the present: until the pass that it woke has begun.
+const GOOD_FOR: Duration = Duration::from_secs(10);
+
 /// Where passes register what they wait for. Clones share the register.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Watchlist {
@@ -48,7 +51,15 @@ pub(super) struct Watchlist {
 #[derive(Debug, Default)]
 struct Register {
     pending: Mutex<BTreeMap<String, Pending>>,
+    /// Load balancers as they were when Octavia had ended its work on them.
+    seen: Mutex<BTreeMap<String, Seen>>,
     added: Notify,
+}
+
+#[derive(Debug)]
+struct Seen {
+    load_balancer: LoadBalancer,
+    at: Instant,
 }
 
 /// One load balancer that somebody waits for.
@@ -63,6 +74,7 @@ struct Pending {
 impl Watchlist {
     /// Has `service` woken when the load balancer is no longer PENDING.
     pub(super) fn watch(&self, load_balancer_id: &str, project_id: Option<&str>, service: &ServiceKey) {
+        self.lock_seen().remove(load_balancer_id);
         let mut pending = self.lock();
         let entry = pending.entry(load_balancer_id.to_owned()).or_insert_with(|| Pending {
             services: BTreeSet::new(),
@@ -79,6 +91,21 @@ impl Watchlist {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Pending>> {
         // The map is whole between any two statements that hold the lock.
         self.shared.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_seen(&self) -> MutexGuard<'_, BTreeMap<String, Seen>> {
+        self.shared.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether somebody waits for the load balancer.
+    pub(super) fn is_watched(&self, load_balancer_id: &str) -> bool {
+        self.lock().contains_key(load_balancer_id)
+    }
+
+    /// The load balancer as it was a moment ago, when Octavia had ended its work on it. Told once.
+    pub(super) fn take_seen(&self, load_balancer_id: &str) -> Option<LoadBalancer> {
+        let seen = self.lock_seen().remove(load_balancer_id)?;
+        (seen.at.elapsed() < GOOD_FOR).then_some(seen.load_balancer)
     }
 
     fn is_empty(&self) -> bool {
@@ -102,7 +129,7 @@ impl Watchlist {
 
     /// Takes out what the list shows as finished, and returns who waited for it. `asked` is when the question was
     /// sent.
-    fn finished(&self, list: &[LoadBalancer], asked: Instant) -> Vec<(String, BTreeSet<ServiceKey>)> {
+    fn finished(&self, list: Vec<LoadBalancer>, asked: Instant) -> Vec<(String, BTreeSet<ServiceKey>)> {
         let still_pending: BTreeSet<&str> = list
             .iter()
             .filter(|load_balancer| load_balancer.provisioning_status.is_pending())
@@ -114,6 +141,12 @@ impl Watchlist {
             .filter(|(id, entry)| entry.since < asked && !still_pending.contains(id.as_str()))
             .map(|(id, _)| id.clone())
             .collect();
+        let mut seen = self.lock_seen();
+        seen.retain(|_, seen| seen.at.elapsed() < GOOD_FOR);
+        for load_balancer in list.into_iter().filter(|one| finished.contains(&one.id)) {
+            seen.insert(load_balancer.id.clone(), Seen { load_balancer, at: asked });
+        }
+        drop(seen);
         finished.into_iter().filter_map(|id| pending.remove(&id).map(|entry| (id, entry.services))).collect()
     }
 }
@@ -173,7 +206,7 @@ impl Poller {
         let asked = Instant::now();
         match self.octavia.list_load_balancers(&self.watchlist.filter()).await {
             Ok(list) => {
-                let finished = self.watchlist.finished(&list, asked);
+                let finished = self.watchlist.finished(list, asked);
                 if finished.is_empty() {
                     return (pause + pause / 5).min(self.interval.longest);
                 }

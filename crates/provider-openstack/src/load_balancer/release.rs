@@ -26,6 +26,7 @@ struct Releasing<'a> {
 
 impl OpenStackLoadBalancers {
     pub(super) async fn release(&self, service: &Service, report: &mut Report) -> Result<Outcome, Failure> {
+        self.memory.forget_known(&service.key);
         let names = Names::new(&self.cluster, service);
         let (settings, notices) = ReleaseSettings::read(service, &self.config);
         report.notices(notices);

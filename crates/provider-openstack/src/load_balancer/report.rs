@@ -1,6 +1,7 @@
 //! What a pass reports besides its result.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
@@ -86,9 +87,13 @@ pub(super) fn is_own_output(service: &Service) -> bool {
     }
 }
 
-/// Takes out of a Service what passes write into it.
-pub(super) fn remove_output(service: &mut Service) {
+/// Fingerprint of a Service without what passes write into it.
+pub(super) fn fingerprint(service: &Service) -> u64 {
+    let mut input = service.clone();
     for annotation in [LOAD_BALANCER_ID, LOAD_BALANCER_ADDRESS, OWNED_LOAD_BALANCER_ID] {
-        service.annotations.remove(annotation.key);
+        input.annotations.remove(annotation.key);
     }
+    let mut hasher = DefaultHasher::new();
+    input.hash(&mut hasher);
+    hasher.finish()
 }

@@ -11,6 +11,7 @@ use tracing::debug;
 
 use super::carry_out::Next;
 use super::desired::Sources;
+use super::known::Known;
 use super::memory::FormerVip;
 use super::model::facts::{Facts, Features};
 use super::model::observed::{Observed, ObservedLoadBalancer, Ownership};
@@ -30,13 +31,13 @@ use super::{OpenStackLoadBalancers, annotations, desired, published, recreation}
 const LOAD_BALANCER_GONE: &str = "LoadBalancerGone";
 
 /// A pass on its way: what does not change while it goes on.
-struct Serving<'a> {
-    provider: &'a OpenStackLoadBalancers,
-    intent: &'a Intent,
-    service: &'a Service,
-    settings: &'a Settings,
-    features: Features,
-    claim: Claim<'a>,
+pub(super) struct Serving<'a> {
+    pub(super) provider: &'a OpenStackLoadBalancers,
+    pub(super) intent: &'a Intent,
+    pub(super) service: &'a Service,
+    pub(super) settings: &'a Settings,
+    pub(super) features: Features,
+    pub(super) claim: Claim<'a>,
 }
 
 impl OpenStackLoadBalancers {
@@ -53,16 +54,29 @@ impl OpenStackLoadBalancers {
         let _turn = self.turns.take(turn).await;
 
         let pass = Serving { provider: self, intent, service, settings: &settings, features, claim };
-        let found = pass.find(report).await?;
-        let project_id = found.as_ref().and_then(|found| found.load_balancer.project_id.clone());
-        let observed = pass.observe(found).await?;
-        let facts = pass.resolve(&observed, report).await?;
-        let desired =
-            desired::desired(Sources { intent, settings: &settings, names: &names, facts: &facts })?;
-        let plan = plan::serve(&desired, &observed);
-        debug!(service = %service.key, %plan, "planned");
-        pass.carry_out(&plan, &observed, project_id.as_deref(), &facts, report).await
+        if let Some(known) = pass.recall().await? {
+            match pass.converge(known, Basis::Memory, report).await {
+                Ok(Some(outcome)) => return Ok(outcome),
+                Ok(None) => {}
+                // What is remembered may be wrong.
+                Err(failure) if matches!(failure.class, FailureClass::UserInput | FailureClass::Busy) => {}
+                Err(failure) => return Err(failure),
+            }
+        }
+        let known = pass.look(report).await?;
+        let outcome = pass.converge(known, Basis::Look, report).await?;
+        outcome
+            .ok_or_else(|| Failure::new(FailureClass::Bug, "a look at the cloud was not enough for a plan"))
     }
+}
+
+/// What a pass goes by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Basis {
+    /// What earlier passes know.
+    Memory,
+    /// What the cloud shows now.
+    Look,
 }
 
 impl Serving<'_> {
@@ -74,7 +88,10 @@ impl Serving<'_> {
         let purpose = Purpose::Serve(sharing);
         let mut found = None;
         if let Some(id) = &self.settings.load_balancer_id {
-            found = find::by_id(octavia, &self.claim, purpose, id).await?;
+            found = match self.provider.watchlist.take_seen(id) {
+                Some(seen) => find::seen(&self.claim, purpose, seen)?,
+                None => find::by_id(octavia, &self.claim, purpose, id).await?,
+            };
             if found.is_none() {
                 self.give_up_annotation(id, report)?;
             }
@@ -109,31 +126,68 @@ impl Serving<'_> {
         Ok(())
     }
 
-    async fn observe(&self, found: Option<Found>) -> Result<Observed, Failure> {
-        let question = self.floating_ip_question(found.as_ref());
-        observe::observe(&self.provider.openstack, &self.claim, found, Depth::Whole, &question).await
+    /// Reads all that the Service has in the cloud.
+    async fn look(&self, report: &mut Report) -> Result<Known, Failure> {
+        let found = self.find(report).await?;
+        let project_id = found.as_ref().and_then(|found| found.load_balancer.project_id.clone());
+        let vips: Vec<IpAddr> =
+            found.iter().flat_map(|found| vip_addresses(&found.load_balancer)).collect();
+        let question = self.floating_ip_question(found.as_ref().map(|found| found.ownership), &vips);
+        let openstack = &self.provider.openstack;
+        let observed = observe::observe(openstack, &self.claim, found, Depth::Whole, &question).await?;
+        Ok(Known::looked(observed, project_id))
     }
 
-    fn floating_ip_question(&self, found: Option<&Found>) -> FloatingIpQuestion {
-        let owner = found.is_some_and(|found| found.ownership != Ownership::Guest);
+    /// Brings the cloud one step nearer to what is wanted. `None` where what is remembered is not enough for that.
+    async fn converge(
+        &self,
+        known: Known,
+        basis: Basis,
+        report: &mut Report,
+    ) -> Result<Option<Outcome>, Failure> {
+        let key = &self.service.key;
+        let facts = self.resolve(&known.observed, report).await?;
+        let Self { intent, settings, .. } = *self;
+        let desired = desired::desired(Sources { intent, settings, names: self.claim.names, facts: &facts })?;
+        let observed = known.unsealed(&desired);
+        let plan = plan::serve(&desired, &observed);
+        debug!(service = %key, %plan, ?basis, "planned");
+        if basis == Basis::Memory && !known.suffices_for(&plan) {
+            return Ok(None);
+        }
+        let project_id = known.project_id.clone();
+        self.provider.memory.know(key, known);
+        let outcome = self.carry_out(&plan, &observed, project_id.as_deref(), &facts, report).await;
+        match &outcome {
+            Ok(Outcome::Ready(_)) => self.provider.memory.settled(key, &desired),
+            Ok(Outcome::Waiting(_) | Outcome::Released) => {}
+            Err(_) => self.provider.memory.forget_known(key),
+        }
+        outcome.map(Some)
+    }
+
+    pub(super) fn floating_ip_question(
+        &self,
+        ownership: Option<Ownership>,
+        vips: &[IpAddr],
+    ) -> FloatingIpQuestion {
+        let owner = ownership.is_some_and(|ownership| ownership != Ownership::Guest);
         match &self.settings.exposure {
             Exposure::Internal if owner => FloatingIpQuestion::OnVip,
             Exposure::Internal => FloatingIpQuestion::Nothing,
-            Exposure::External(_) if self.needs_no_floating_ip(found) => FloatingIpQuestion::Nothing,
+            Exposure::External(_) if self.needs_no_floating_ip(vips) => FloatingIpQuestion::Nothing,
             Exposure::External(wanted) => FloatingIpQuestion::ForVip { asked: wanted.address },
         }
     }
 
     /// Whether all VIPs are, or as far as one can tell will be, IPv6 addresses, which need no translation.
-    fn needs_no_floating_ip(&self, found: Option<&Found>) -> bool {
-        let seen = found.map(|found| &found.load_balancer);
-        let seen: Vec<IpAddr> = seen.into_iter().flat_map(vip_addresses).collect();
-        if seen.is_empty() {
+    fn needs_no_floating_ip(&self, vips: &[IpAddr]) -> bool {
+        if vips.is_empty() {
             let asked = self.settings.vip.address.map(family_of).or(self.settings.family);
             let dual = self.settings.families.contains(&IpFamily::V4);
             return asked == Some(IpFamily::V6) && !dual;
         }
-        seen.iter().all(IpAddr::is_ipv6)
+        vips.iter().all(IpAddr::is_ipv6)
     }
 
     async fn resolve(&self, observed: &Observed, report: &mut Report) -> Result<Facts, Failure> {
@@ -212,7 +266,6 @@ impl Serving<'_> {
         let address = address.ok_or_else(|| {
             Failure::new(FailureClass::Bug, "the load balancer has no address in Octavia's answer")
         })?;
-        self.provider.memory.forget(&self.service.key);
         let addresses = published::addresses(load_balancer, address, &self.settings.families);
         let first = addresses.first().copied().unwrap_or(address);
         report.annotate(self.service, annotations::LOAD_BALANCER_ADDRESS.key, first.to_string());

@@ -342,6 +342,18 @@ impl Cloud {
         self.sim.settle();
     }
 
+    /// An administrator changes an object of Octavia; `path` is relative to its root.
+    pub(crate) fn edit(&self, path: &str, body: &Value) {
+        expect_ok(self.sim.user().put(OCTAVIA, &format!("/v2.0/lbaas/{path}"), body));
+        self.sim.settle();
+    }
+
+    /// An administrator deletes an object of Octavia.
+    pub(crate) fn remove(&self, path: &str) {
+        expect_ok(self.sim.user().delete(OCTAVIA, &format!("/v2.0/lbaas/{path}")));
+        self.sim.settle();
+    }
+
     /// The reference of a new container in Barbican.
     pub(crate) fn new_certificate(&self, name: &str) -> String {
         let body = json!({"name": name, "type": "generic", "secret_refs": []});

@@ -116,8 +116,14 @@ impl Cluster {
         result
     }
 
-    /// Passes until the Service is served or fails; failures that the program repeats soon by itself are repeated.
+    /// Looks at the cloud and passes until the Service is served or fails.
     pub(crate) async fn settle(&mut self, service: &mut Service) -> Settled {
+        self.program.provider.look_again(&service.key);
+        self.follow(service).await
+    }
+
+    /// Passes until the Service is served or fails, trusting what earlier passes saw.
+    pub(crate) async fn follow(&mut self, service: &mut Service) -> Settled {
         for _ in 0..MOST_PASSES {
             match self.pass(service).await? {
                 Outcome::Ready(ready) => return Ok(ready),

@@ -18,3 +18,4 @@ mod deletion;
 mod faults;
 mod floating_ip;
 mod line;
+mod memory;

@@ -18,7 +18,8 @@ use tracing::info;
 
 use super::failure::{self, Missing};
 use super::model::floating_ip::SubnetChoice;
-use super::step::Step;
+use super::model::observed::ObservedFloatingIp;
+use super::step::{Step, Touched};
 
 /// What became of a plan.
 #[derive(Debug, Default)]
@@ -31,6 +32,10 @@ pub(super) struct Applied {
     pub(super) address: Option<IpAddr>,
     /// What the user should know about steps that the cloud refused and the Service can do without.
     pub(super) notices: Vec<Notice>,
+    /// What is not as it was seen, or may not be.
+    pub(super) touched: Vec<Touched>,
+    /// Floating IPs that were made.
+    pub(super) floating_ips: Vec<ObservedFloatingIp>,
 }
 
 /// A load balancer that Octavia works on.
@@ -57,6 +62,8 @@ enum Ended {
     Done,
     /// Done; Octavia is at work.
     Locked(Option<Made>),
+    /// Done; Octavia is at work on a new child with this id.
+    MadeChild(String),
 }
 
 /// Applies the steps in order, up to the first that locks the load balancer.
@@ -85,6 +92,8 @@ impl Hand<'_> {
                 Ok(ended) => ended,
                 Err(error) if self.is_dispensable(step, &error) => continue,
                 Err(error) if is_locked(&error) => {
+                    // By somebody else, whose change may be anything.
+                    self.applied.touched.push(Touched::Everything);
                     self.applied.locked = Some(Locked { made: None, on: failure::chain(&error) });
                     return Ok(());
                 }
@@ -92,10 +101,19 @@ impl Hand<'_> {
             };
             info!(step = doing(step), "changed the cloud");
             self.applied.changed = true;
-            if let Ended::Locked(made) = ended {
-                self.applied.locked = Some(Locked { made, on: doing(step) });
-                return Ok(());
-            }
+            let (made, child) = match ended {
+                Ended::Done => {
+                    if !matches!(step, Step::CreateFloatingIp { .. }) {
+                        self.applied.touched.push(step.touches(None));
+                    }
+                    continue;
+                }
+                Ended::Locked(made) => (made, None),
+                Ended::MadeChild(id) => (None, Some(id)),
+            };
+            self.applied.touched.push(step.touches(child));
+            self.applied.locked = Some(Locked { made, on: doing(step) });
+            return Ok(());
         }
         Ok(())
     }
@@ -134,7 +152,7 @@ impl Hand<'_> {
                 let mut body = requests::listener(listener);
                 body.loadbalancer_id = Some(load_balancer_id.clone());
                 body.default_pool_id = default_pool.id().map(str::to_owned);
-                octavia.create_listener(&body).await.map(drop)?;
+                return Ok(Ended::MadeChild(octavia.create_listener(&body).await?.id));
             }
             Step::UpdateListener { id, changes, key: _ } => {
                 octavia.update_listener(id, &requests::listener_changes(changes)).await.map(drop)?;
@@ -147,7 +165,7 @@ impl Hand<'_> {
             Step::CreatePool { load_balancer_id, pool } => {
                 let mut body = requests::pool(pool);
                 body.loadbalancer_id = Some(load_balancer_id.clone());
-                octavia.create_pool(&body).await.map(drop)?;
+                return Ok(Ended::MadeChild(octavia.create_pool(&body).await?.id));
             }
             Step::UpdatePool { id, changes } => {
                 octavia.update_pool(id, &requests::pool_changes(changes)).await.map(drop)?;
@@ -160,7 +178,7 @@ impl Hand<'_> {
             Step::CreateMonitor { pool, monitor } => {
                 let mut body = requests::monitor(monitor);
                 body.pool_id = pool.id().map(str::to_owned);
-                octavia.create_health_monitor(&body).await.map(drop)?;
+                return Ok(Ended::MadeChild(octavia.create_health_monitor(&body).await?.id));
             }
             Step::UpdateMonitor { id, changes } => {
                 octavia.update_health_monitor(id, &requests::monitor_changes(changes)).await.map(drop)?;
@@ -195,6 +213,13 @@ impl Hand<'_> {
                 if !tags.is_empty() {
                     neutron.replace_tags(Tagged::FloatingIp, &made.id, &requests::list(tags)).await?;
                 }
+                self.applied.floating_ips.extend(self.applied.address.map(|address| ObservedFloatingIp {
+                    id: made.id,
+                    address,
+                    port_id: made.port_id,
+                    ours: true,
+                    tags: tags.clone(),
+                }));
             }
             Step::AttachFloatingIp { id, address, port } => {
                 let port_id = Change::from(port.id().map(str::to_owned));

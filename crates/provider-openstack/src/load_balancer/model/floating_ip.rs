@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use super::Tags;
 
 /// How clients outside the network reach the VIP.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum FloatingIpGoal {
     /// Not at all: the Service is internal. A floating IP on the VIP is taken off.
     Internal {
@@ -19,7 +19,7 @@ pub enum FloatingIpGoal {
 }
 
 /// The floating IP of an external Service.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FloatingIpSpec {
     /// External network; absent where none is configured and none was found.
     pub network_id: Option<String>,
@@ -36,7 +36,7 @@ pub struct FloatingIpSpec {
 }
 
 /// Subnet of a new floating IP.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum SubnetChoice {
     /// Neutron chooses.
     Any,

@@ -49,7 +49,7 @@ impl fmt::Display for ListenerKey {
 }
 
 /// A listener as it is created. Its default pool is named by the step that creates it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ListenerSpec {
     /// Name. Not compared: children keep the name, and with it the index, that they were made with.
     pub name: String,
@@ -74,7 +74,7 @@ impl ListenerSpec {
 ///
 /// In what is wanted, an absent value means that the attribute is not managed (the cloud lacks the feature); in what
 /// is seen, that Octavia shows none.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ListenerAttributes {
     /// Most connections at once; -1 is no limit.
     pub connection_limit: i64,
@@ -96,7 +96,7 @@ pub const X_FORWARDED_FOR: &str = "X-Forwarded-For";
 pub const MANAGED_HEADERS: [&str; 1] = [X_FORWARDED_FOR];
 
 /// Timeouts of a listener, in milliseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Timeouts {
     /// Longest silence of a client.
     pub client_data: u32,

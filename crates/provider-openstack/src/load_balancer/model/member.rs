@@ -22,7 +22,7 @@ impl fmt::Display for MemberKey {
 ///
 /// Compared are key, name and `monitor_port`. Subnet, `monitor_address`, weight, `backup` and `admin_state_up` of a
 /// member that is there already are an administrator's, and kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Member {
     /// Name: that of the node.
     pub name: String,

@@ -5,7 +5,7 @@ use openstack_ccm_openstack_api::octavia::HealthMonitorType;
 use super::Tags;
 
 /// A health monitor as it is created.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct MonitorSpec {
     /// Name. Not compared: children keep the name, and with it the index, that they were made with.
     pub name: String,
@@ -18,7 +18,7 @@ pub struct MonitorSpec {
 }
 
 /// The attributes of a health monitor that are compared.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct MonitorAttributes {
     /// Time between checks, in seconds.
     pub delay: u32,
@@ -33,7 +33,7 @@ pub struct MonitorAttributes {
 }
 
 /// The request of an HTTP health monitor.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HttpCheck {
     /// Path.
     pub path: String,

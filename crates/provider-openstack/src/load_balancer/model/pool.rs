@@ -6,7 +6,7 @@ use super::Tags;
 
 /// A pool as it is created, without members and monitor: Octavia accepts those only in the tree of a new load
 /// balancer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PoolSpec {
     /// Name. Not compared, except to find a pool again that hangs on no listener yet.
     pub name: String,
@@ -19,7 +19,7 @@ pub struct PoolSpec {
 }
 
 /// The attributes of a pool that are compared.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PoolAttributes {
     /// How it chooses a member.
     pub lb_algorithm: LbAlgorithm,

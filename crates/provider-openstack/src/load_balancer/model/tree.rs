@@ -13,7 +13,7 @@ use super::monitor::MonitorSpec;
 use super::pool::PoolSpec;
 
 /// Everything that a Service wants in the cloud. Valid: Octavia has no reason to refuse it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Desired {
     /// The load balancer itself.
     pub load_balancer: LoadBalancerSpec,
@@ -27,7 +27,7 @@ pub struct Desired {
 
 /// A load balancer as it is created. Of these only the tags are compared later: the others cannot be changed, or
 /// belong to whoever made it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LoadBalancerSpec {
     /// Name.
     pub name: String,
@@ -46,7 +46,7 @@ pub struct LoadBalancerSpec {
 }
 
 /// Where the VIP of a new load balancer is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Vip {
     /// An existing port; excludes subnet and network.
     pub port_id: Option<String>,
@@ -61,7 +61,7 @@ pub struct Vip {
 }
 
 /// A listener with what hangs on it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DesiredListener {
     /// The listener.
     pub listener: ListenerSpec,
@@ -70,7 +70,7 @@ pub struct DesiredListener {
 }
 
 /// A pool with what hangs on it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DesiredPool {
     /// The pool.
     pub pool: PoolSpec,
@@ -81,7 +81,7 @@ pub struct DesiredPool {
 }
 
 /// What a Service leaves behind, and how, when it goes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ReleaseTerms {
     /// The tags of this Service alone, to be taken off a load balancer that stays.
     pub tags: Tags,

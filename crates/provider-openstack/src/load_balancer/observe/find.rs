@@ -37,6 +37,21 @@ pub(in crate::load_balancer) async fn by_id(
     }
 }
 
+/// A load balancer that was seen a moment ago, judged. `None` where it is gone.
+///
+/// # Errors
+/// A load balancer that the Service must not use.
+pub(in crate::load_balancer) fn seen(
+    claim: &Claim<'_>,
+    purpose: Purpose,
+    seen: LoadBalancer,
+) -> Result<Option<Found>, Failure> {
+    if seen.provisioning_status == ProvisioningStatus::Deleted {
+        return Ok(None);
+    }
+    judge(claim, purpose, seen, FoundBy::Annotation)
+}
+
 /// The load balancer that has one of the Service's names. Older names are tried where the present one finds nothing.
 ///
 /// # Errors

@@ -28,7 +28,11 @@ pub(in crate::load_balancer) enum FloatingIpQuestion {
     ToRelease,
 }
 
-pub(super) async fn read(
+/// Reads them.
+///
+/// # Errors
+/// Any failed call.
+pub(in crate::load_balancer) async fn read(
     neutron: &Neutron,
     claim: &Claim<'_>,
     question: &FloatingIpQuestion,

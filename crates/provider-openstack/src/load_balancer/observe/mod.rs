@@ -5,6 +5,7 @@
 mod convert;
 pub(super) mod find;
 mod floating_ip;
+mod touched;
 
 use std::collections::BTreeSet;
 
@@ -17,6 +18,8 @@ use openstack_ccm_openstack_api::octavia::{
 };
 
 pub(super) use floating_ip::FloatingIpQuestion;
+pub(super) use floating_ip::read as read_floating_ips;
+pub(super) use touched::refresh;
 
 use super::failure::{self, Missing};
 use super::model::observed::{Children, MadeWith, Observed, ObservedLoadBalancer, ObservedPool, Ownership};

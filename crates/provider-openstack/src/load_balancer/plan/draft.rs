@@ -26,6 +26,8 @@ pub(super) struct Draft {
     pub(super) blocked: Option<Failure>,
     /// See [`Plan::heals`].
     pub(super) heals: bool,
+    /// See [`Plan::repairs`].
+    pub(super) repairs: BTreeSet<usize>,
     /// See [`Plan::address`].
     pub(super) address: Option<IpAddr>,
     /// Pools that some listener keeps or gets.
@@ -40,6 +42,14 @@ impl Draft {
 
     pub(super) fn step(&mut self, step: Step) {
         self.steps.push(step);
+    }
+
+    /// Adds a step that changes something, or does nothing but send again what failed.
+    pub(super) fn change(&mut self, repairs: bool, step: Step) {
+        if repairs {
+            self.repairs.insert(self.steps.len());
+        }
+        self.step(step);
     }
 
     /// Notes an obstacle. The first one is reported: others show when it is out of the way.
@@ -77,7 +87,8 @@ impl Draft {
     }
 
     fn end(self, then: Then) -> Plan {
-        Plan { steps: self.steps, then, notices: self.notices, heals: self.heals, address: self.address }
+        let Self { steps, notices, heals, repairs, address, blocked: _, claimed_pools: _ } = self;
+        Plan { steps, then, notices, heals, repairs, address }
     }
 }
 

@@ -24,18 +24,21 @@ pub(super) fn converge(draft: &mut Draft, pool: &ObservedPool, wanted: &[Member]
     if same {
         return;
     }
+    // What failed goes along with every other change, at once; alone it is a repair.
+    let repairs = merged.len() == before.len()
+        && merged
+            .iter()
+            .all(|member| before.get(&member.key()).is_some_and(|before| is_same(before, member)));
     let handle = Handle::Id(pool.id.clone());
     let (broken, sound): (Vec<&Member>, Vec<&Member>) = merged.iter().partition(|member| {
         before.get(&member.key()).is_some_and(|before| is_on_wrong_subnet(before, member))
     });
     if !broken.is_empty() {
         // The subnet of a member cannot be changed, so it is taken out before it comes back on the right one.
-        draft.step(Step::ReplaceMembers {
-            pool: handle.clone(),
-            members: sound.into_iter().cloned().collect(),
-        });
+        let members = sound.into_iter().cloned().collect();
+        draft.change(repairs, Step::ReplaceMembers { pool: handle.clone(), members });
     }
-    draft.step(Step::ReplaceMembers { pool: handle, members: merged });
+    draft.change(repairs, Step::ReplaceMembers { pool: handle, members: merged });
 }
 
 /// A wanted member as it is sent: what an administrator may have set on the existing one stays.
@@ -57,9 +60,11 @@ fn merge(before: Option<&ObservedMember>, wanted: &Member) -> Member {
 }
 
 fn agrees(before: &ObservedMember, merged: &Member) -> bool {
-    before.status != ProvisioningStatus::Error
-        && before.member.name == merged.name
-        && before.member.monitor_port == merged.monitor_port
+    before.status != ProvisioningStatus::Error && is_same(before, merged)
+}
+
+fn is_same(before: &ObservedMember, merged: &Member) -> bool {
+    before.member.name == merged.name && before.member.monitor_port == merged.monitor_port
 }
 
 fn is_on_wrong_subnet(before: &ObservedMember, merged: &Member) -> bool {

@@ -17,6 +17,7 @@ mod serve;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::net::IpAddr;
 
@@ -43,6 +44,8 @@ pub struct Plan {
     /// Whether a step sends something again because it failed inside Octavia before. Such a plan is worth a
     /// back-off: what failed once may fail for ever.
     pub heals: bool,
+    /// The places in `steps` of those that do nothing else.
+    pub repairs: BTreeSet<usize>,
     /// The address that clients use when the plan is done, as far as it is known already.
     pub address: Option<IpAddr>,
 }
@@ -76,6 +79,13 @@ impl Wait {
 }
 
 impl Plan {
+    /// The steps that need not wait until what failed inside Octavia may be sent again. None where a repair is all that
+    /// can be done.
+    pub fn steps_without_repairs(&self) -> Vec<Step> {
+        let steps = self.steps.iter().enumerate();
+        steps.filter(|(place, _)| !self.repairs.contains(place)).map(|(_, step)| step.clone()).collect()
+    }
+
     /// Whether nothing is to be done: the state of the cloud is the wanted one.
     pub fn is_settled(&self) -> bool {
         self.steps.is_empty() && self.then == Then::Done

@@ -34,7 +34,7 @@ pub(super) fn converge(
     let whole = draft.must_heal("health monitor", &observed.name, &observed.id, &observed.status);
     let changes = changes(observed, wanted, whole);
     if !changes.is_empty() {
-        draft.step(Step::UpdateMonitor { id: observed.id.clone(), changes });
+        draft.change(whole, Step::UpdateMonitor { id: observed.id.clone(), changes });
     }
 }
 

@@ -34,7 +34,7 @@ pub(super) fn converge(draft: &mut Draft, observed: &ObservedPool, wanted: &Desi
     let whole = draft.must_heal("pool", &observed.name, &observed.id, &observed.status);
     let updates = [changes(observed, &wanted.pool), algorithm(observed, &wanted.pool, whole)];
     for changes in updates.into_iter().filter(|changes| !changes.is_empty()) {
-        draft.step(Step::UpdatePool { id: observed.id.clone(), changes });
+        draft.change(whole, Step::UpdatePool { id: observed.id.clone(), changes });
     }
     let handle = Handle::Id(observed.id.clone());
     let kept = monitor::remove_unfit(draft, observed.monitor.as_ref(), wanted.monitor.as_ref());

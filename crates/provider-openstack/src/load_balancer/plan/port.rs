@@ -50,7 +50,8 @@ fn update(draft: &mut Draft, observed: &ObservedListener, key: ListenerKey, want
     let whole = draft.must_heal("listener", &observed.name, &observed.id, &observed.status);
     let changes = listener::changes(observed, wanted, whole);
     if !changes.is_empty() {
-        draft.step(Step::UpdateListener { id: observed.id.clone(), key, changes: Box::new(changes) });
+        let changes = Box::new(changes);
+        draft.change(whole, Step::UpdateListener { id: observed.id.clone(), key, changes });
     }
 }
 

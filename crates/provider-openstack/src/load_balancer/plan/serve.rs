@@ -100,6 +100,7 @@ fn replace(mut draft: Draft, desired: &Desired, observed: &Observed, broken: &Ob
         anew.vip.address = anew.vip.address.or(broken.vip_address);
     }
     create_tree(&mut draft, desired, anew);
+    draft.repairs = (0..draft.steps.len()).collect();
     draft.finish()
 }
 

@@ -180,9 +180,9 @@ async fn an_answer_from_before_the_registration_wakes_nobody() {
     let watchlist = Watchlist::default();
     let asked = Instant::now();
     watchlist.watch("lb", None, &ServiceKey::new("default", "web"));
-    assert!(watchlist.finished(&[], asked).is_empty());
+    assert!(watchlist.finished(Vec::new(), asked).is_empty());
     pass(1).await;
-    assert_eq!(watchlist.finished(&[], Instant::now()).len(), 1);
+    assert_eq!(watchlist.finished(Vec::new(), Instant::now()).len(), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,8 +2,10 @@
 
 mod changes;
 mod display;
+mod touched;
 
 pub use changes::{ListenerChanges, MonitorChanges, PoolChanges};
+pub use touched::{Child, Touched};
 
 use std::net::IpAddr;
 

@@ -1,0 +1,156 @@
+//! What is known of a Service's load balancer without asking: the last look at it, kept up with every change since.
+//!
+//! It is worth what it says about itself. While a chain of changes goes on, only what each change touched is read
+//! again. Once everything agreed, it is good for one thing: to see which pools lack which members. Whatever else a
+//! plan made from it wants to do is planned again from a look at the cloud, and so is everything after a refusal, a
+//! failure, a change of the Service, or the look for drift. Losing it costs that look and nothing more.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::net::{IpAddr, Ipv4Addr};
+
+use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
+
+use super::model::member::Member;
+use super::model::observed::{Observed, ObservedLoadBalancer, ObservedMember, ObservedPool, Ownership};
+use super::model::tree::Desired;
+use super::plan::{Plan, Then};
+use super::step::{Step, Touched};
+
+/// How much a plan may do that was made without a look at the cloud.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trust {
+    /// Everything: the look was made for this chain of changes.
+    Chain,
+    /// Only change the members of pools: a batch names all of them, whatever was there before.
+    Members,
+}
+
+/// What is known.
+#[derive(Clone, Debug)]
+pub(super) struct Known {
+    /// Owner of the load balancer, to list no others.
+    pub(super) project_id: Option<String>,
+    /// As last seen. The members of sealed pools are left out.
+    pub(super) observed: Observed,
+    /// How far it goes.
+    pub(super) trust: Trust,
+    /// What was changed since, and not read again.
+    pub(super) touched: Vec<Touched>,
+    seals: BTreeMap<String, Seal>,
+}
+
+/// The members of a pool that were exactly the wanted ones, with no attribute of an administrator: thousands of nodes
+/// under thousands of Services are too many to keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Seal(u64);
+
+impl Seal {
+    fn of(members: &[Member]) -> Self {
+        let mut hasher = DefaultHasher::new();
+        members.hash(&mut hasher);
+        Self(hasher.finish())
+    }
+}
+
+impl Known {
+    /// What a look showed, at the begin of a chain of changes.
+    pub(super) fn looked(observed: Observed, project_id: Option<String>) -> Self {
+        Self { project_id, observed, trust: Trust::Chain, touched: Vec::new(), seals: BTreeMap::new() }
+    }
+
+    /// The load balancer; nothing is known of Services without one.
+    pub(super) fn load_balancer(&self) -> Option<&ObservedLoadBalancer> {
+        self.observed.load_balancer.as_ref()
+    }
+
+    /// Everything agrees with what is wanted: from here on it is good for changes of members only, and keeps no list
+    /// of them where a fingerprint does.
+    pub(super) fn settle(&mut self, desired: &Desired) {
+        self.trust = Trust::Members;
+        let Self { observed, seals, .. } = self;
+        for (pool, wanted) in own_pools(observed, desired) {
+            let plain = pool.members.len() == wanted.len()
+                && pool.members.iter().all(|one| {
+                    one.status != ProvisioningStatus::Error
+                        && wanted.iter().any(|wanted| *wanted == one.member)
+                });
+            if plain {
+                seals.insert(pool.id.clone(), Seal::of(wanted));
+                pool.members = Vec::new();
+            }
+        }
+    }
+
+    /// What is there, as far as the wanted state makes a difference: a sealed pool shows the wanted members, or, where
+    /// those are not the ones that it was sealed with, others. Those had no attribute that a batch would have to keep.
+    pub(super) fn unsealed(&self, desired: &Desired) -> Observed {
+        let mut observed = self.observed.clone();
+        for (pool, wanted) in own_pools(&mut observed, desired) {
+            match self.seals.get(&pool.id) {
+                Some(seal) if *seal == Seal::of(wanted) => {
+                    pool.members = wanted.iter().map(as_wanted).collect();
+                }
+                Some(_) => pool.members = vec![others()],
+                None => {}
+            }
+        }
+        observed
+    }
+
+    /// The members of a pool were read.
+    pub(super) fn unseal(&mut self, pool_id: &str) {
+        self.seals.remove(pool_id);
+    }
+
+    /// Whether a plan may be carried out that was made without looking.
+    pub(super) fn suffices_for(&self, plan: &Plan) -> bool {
+        let sole = self.load_balancer().is_some_and(|known| known.ownership == Ownership::Sole);
+        let members_only = plan.steps.iter().all(|step| matches!(step, Step::ReplaceMembers { .. }));
+        let may = match self.trust {
+            Trust::Chain => sole || members_only,
+            Trust::Members => members_only && !plan.heals,
+        };
+        may && plan.then == Then::Done
+    }
+}
+
+/// The default pools of this Service's listeners, each with the members that it is to have.
+fn own_pools<'a>(
+    observed: &'a mut Observed,
+    desired: &'a Desired,
+) -> impl Iterator<Item = (&'a mut ObservedPool, &'a [Member])> {
+    let children = observed.load_balancer.as_mut().and_then(|load_balancer| load_balancer.children.as_mut());
+    let (listeners, pools) = children.map_or((&[][..], &mut [][..]), |children| {
+        (children.listeners.as_slice(), children.pools.as_mut_slice())
+    });
+    pools.iter_mut().filter(|pool| pool.ours).filter_map(|pool| {
+        let user = |listener: &&_| is_user(listener, pool);
+        let listener = listeners.iter().find(user)?;
+        let wanted = desired.listeners.get(&listener.key())?;
+        Some((pool, wanted.pool.members.as_slice()))
+    })
+}
+
+fn is_user(listener: &super::model::observed::ObservedListener, pool: &ObservedPool) -> bool {
+    listener.ours && listener.default_pool_id.as_ref() == Some(&pool.id)
+}
+
+/// Stands for members that are not kept, and are not the wanted ones.
+fn others() -> ObservedMember {
+    as_wanted(&Member {
+        name: String::new(),
+        address: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        port: 0,
+        subnet_id: None,
+        monitor_port: None,
+        monitor_address: None,
+        weight: 1,
+        backup: false,
+        admin_state_up: true,
+    })
+}
+
+fn as_wanted(member: &Member) -> ObservedMember {
+    ObservedMember { id: String::new(), status: ProvisioningStatus::Active, member: member.clone() }
+}

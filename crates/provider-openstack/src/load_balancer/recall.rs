@@ -1,0 +1,92 @@
+//! Sparing the look at the cloud: what earlier passes know, brought up to date with what they changed.
+
+use std::net::IpAddr;
+
+use openstack_ccm_core::failure::Failure;
+use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
+
+use super::known::Known;
+use super::model::observed::{Children, ObservedLoadBalancer};
+use super::observe;
+use super::serve::Serving;
+use super::step::{Child, Touched};
+
+impl Serving<'_> {
+    /// What is known, where it may be all that a plan needs. `None` asks for a look at the cloud.
+    ///
+    /// # Errors
+    /// Any failed call.
+    pub(super) async fn recall(&self) -> Result<Option<Known>, Failure> {
+        let Some(mut known) = self.provider.memory.take_known(&self.service.key) else { return Ok(None) };
+        let Some(id) =
+            known.load_balancer().filter(|known| self.is_usable(known)).map(|known| known.id.clone())
+        else {
+            return Ok(None);
+        };
+        let touched = std::mem::take(&mut known.touched);
+        let changed = touched.iter().any(|touched| *touched != Touched::FloatingIps);
+        if changed && !self.is_released(&id, &mut known) {
+            return Ok(None);
+        }
+        if !changed && self.provider.watchlist.is_watched(&id) {
+            return Ok(None);
+        }
+        if touched.contains(&Touched::FloatingIps) {
+            self.read_floating_ips(&mut known).await?;
+        }
+        for child in children(&touched) {
+            self.refresh(&mut known, child).await?;
+        }
+        let pending = known.load_balancer().and_then(|known| known.children.as_ref()).is_none_or(has_pending);
+        Ok((!pending).then_some(known))
+    }
+
+    fn is_usable(&self, known: &ObservedLoadBalancer) -> bool {
+        let meant = self.settings.load_balancer_id.as_ref().is_none_or(|id| *id == known.id);
+        meant && known.status == ProvisioningStatus::Active && known.children.is_some()
+    }
+
+    /// Whether the poller saw that Octavia ended its work well; what it saw is noted.
+    fn is_released(&self, id: &str, known: &mut Known) -> bool {
+        let Some(seen) = self.provider.watchlist.take_seen(id) else { return false };
+        if let Some(known) = &mut known.observed.load_balancer {
+            known.tags = seen.tags.into_iter().collect();
+        }
+        seen.provisioning_status == ProvisioningStatus::Active
+    }
+
+    async fn read_floating_ips(&self, known: &mut Known) -> Result<(), Failure> {
+        let Some(load_balancer) = known.load_balancer() else { return Ok(()) };
+        let vips: Vec<IpAddr> = load_balancer.vip_addresses().collect();
+        let question = self.floating_ip_question(Some(load_balancer.ownership), &vips);
+        let neutron = &self.provider.openstack.neutron;
+        let vip_port = load_balancer.vip_port_id.as_deref();
+        known.observed.floating_ips =
+            observe::read_floating_ips(neutron, &self.claim, &question, vip_port).await?;
+        Ok(())
+    }
+
+    async fn refresh(&self, known: &mut Known, child: &Child) -> Result<(), Failure> {
+        if let Child::Members(pool_id) = child {
+            known.unseal(pool_id);
+        }
+        let load_balancer = known.observed.load_balancer.as_mut();
+        let Some(below) = load_balancer.and_then(|known| known.children.as_mut()) else { return Ok(()) };
+        observe::refresh(&self.provider.openstack.octavia, below, child).await
+    }
+}
+
+fn children(touched: &[Touched]) -> impl Iterator<Item = &Child> {
+    touched.iter().filter_map(|touched| match touched {
+        Touched::Child(child) => Some(child),
+        Touched::LoadBalancer | Touched::FloatingIps | Touched::Everything => None,
+    })
+}
+
+/// Whether Octavia is at work on a child after all: somebody else has begun something.
+fn has_pending(children: &Children) -> bool {
+    children.listeners.iter().any(|listener| listener.status.is_pending())
+        || children.pools.iter().any(|pool| {
+            pool.status.is_pending() || pool.members.iter().any(|member| member.status.is_pending())
+        })
+}

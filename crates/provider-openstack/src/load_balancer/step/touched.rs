@@ -1,0 +1,65 @@
+//! What a step leaves different from how it was last seen.
+
+use super::{Handle, Step};
+
+/// What has to be read again after a step, to see whether it was done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Touched {
+    /// One child of the load balancer.
+    Child(Child),
+    /// The load balancer itself.
+    LoadBalancer,
+    /// The floating IPs.
+    FloatingIps,
+    /// There is no load balancer any more, or another one.
+    Everything,
+}
+
+/// One child of a load balancer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Child {
+    /// A listener.
+    Listener(String),
+    /// A pool, without what is in it.
+    Pool(String),
+    /// The members of a pool.
+    Members(String),
+    /// A health monitor.
+    Monitor {
+        /// Id.
+        id: String,
+        /// Its pool, where the step says it.
+        pool_id: Option<String>,
+    },
+}
+
+impl Step {
+    /// What the step touches. `made` is the id of the child that it made.
+    pub fn touches(&self, made: Option<String>) -> Touched {
+        let child = match self {
+            Self::CreateListener { .. } => made.map(Child::Listener),
+            Self::UpdateListener { id, .. }
+            | Self::SwapDefaultPool { listener_id: id, .. }
+            | Self::DeleteListener { id, .. } => Some(Child::Listener(id.clone())),
+            Self::CreatePool { .. } => made.map(Child::Pool),
+            Self::UpdatePool { id, .. } | Self::DeletePool { id, .. } => Some(Child::Pool(id.clone())),
+            Self::ReplaceMembers { pool, .. } => id_of(pool).map(Child::Members),
+            Self::CreateMonitor { pool, .. } => made.map(|id| Child::Monitor { id, pool_id: id_of(pool) }),
+            Self::UpdateMonitor { id, .. } | Self::DeleteMonitor { id } => {
+                Some(Child::Monitor { id: id.clone(), pool_id: None })
+            }
+            Self::TagLoadBalancer { .. } => return Touched::LoadBalancer,
+            Self::CreateFloatingIp { .. }
+            | Self::AttachFloatingIp { .. }
+            | Self::DetachFloatingIp { .. }
+            | Self::TagFloatingIp { .. }
+            | Self::DeleteFloatingIp { .. } => return Touched::FloatingIps,
+            Self::CreateLoadBalancer { .. } | Self::DeleteLoadBalancer { .. } => None,
+        };
+        child.map_or(Touched::Everything, Touched::Child)
+    }
+}
+
+fn id_of(handle: &Handle) -> Option<String> {
+    handle.id().map(str::to_owned)
+}
