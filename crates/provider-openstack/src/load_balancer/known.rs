@@ -72,8 +72,9 @@ impl Known {
         for (pool, wanted) in own_pools(observed, desired) {
             let plain = pool.members.len() == wanted.len()
                 && pool.members.iter().all(|one| {
+                    let place = wanted.binary_search_by_key(&one.key(), Member::key).ok();
                     one.status != ProvisioningStatus::Error
-                        && wanted.iter().any(|wanted| *wanted == one.member)
+                        && place.and_then(|place| wanted.get(place)) == Some(&one.member)
                 });
             if plain {
                 seals.insert(pool.id.clone(), Seal::of(wanted));
