@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use openstack_ccm_core::advertise::{Path, Preference};
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::provider::{LoadBalancers, Outcome, Pass, Ready};
-use openstack_ccm_core::service::{Goal, Service};
+use openstack_ccm_core::service::{Goal, Service, ServiceKey};
 
 use crate::wire::Wire;
 
