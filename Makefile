@@ -47,6 +47,10 @@ bench: setup ## Measure calls, time and memory against the simulated cloud
 manifests: setup ## Write the plain manifests and the chart's snapshots anew (Go, for the pinned Helm)
 	UPDATE_MANIFESTS=1 INSTA_UPDATE=always $(CARGO) test --locked --package openstack-ccm --test chart
 
+.PHONY: image
+image: setup ## Build the container image without a container engine (Python 3.11; see docs/guides/build-the-image.md)
+	image/build.py $(IMAGE_ARGS)
+
 .PHONY: docs
 docs: setup ## Write the generated reference pages anew
 	UPDATE_DOCS=1 $(CARGO) test --locked --package openstack-ccm-provider-openstack reference

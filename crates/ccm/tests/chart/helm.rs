@@ -1,5 +1,6 @@
 //! Helm itself, and what it renders.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
@@ -16,16 +17,21 @@ pub(crate) fn read(path: &str) -> String {
     std::fs::read_to_string(repository(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// Helm, or nothing where it cannot be had: then the reason is in the output of the test.
+/// Helm, or nothing where it cannot be had: then one line says so.
 pub(crate) fn helm() -> Option<&'static Path> {
     static HELM: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let helm = HELM.get_or_init(find).as_deref();
-    if helm.is_none() {
-        println!(
-            "left out: the chart is not rendered, because neither Go is installed nor HELM names a program"
-        );
-    }
-    helm
+    let helm = HELM.get_or_init(|| {
+        let found = find();
+        if found.is_none() {
+            // Straight to the terminal: what a test prints is shown only when it fails.
+            let _ = writeln!(
+                std::io::stderr(),
+                "left out: the chart is not rendered, as neither Go is installed nor HELM names a program"
+            );
+        }
+        found
+    });
+    helm.as_deref()
 }
 
 fn find() -> Option<PathBuf> {

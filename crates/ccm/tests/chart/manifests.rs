@@ -19,7 +19,7 @@ fn manifests() -> Option<Vec<(&'static str, String)>> {
     let file = |(name, kinds): (&'static str, &[&str])| {
         let kind_of =
             |document: &&String| kinds.iter().any(|kind| document.contains(&format!("\nkind: {kind}\n")));
-        let documents: Vec<&str> = documents.iter().filter(kind_of).map(|text| text.as_str()).collect();
+        let documents: Vec<&str> = documents.iter().filter(kind_of).map(String::as_str).collect();
         let head = "# Generated from charts/openstack-ccm by `make manifests`.\n";
         (name, format!("{head}{}", documents.join("---\n")))
     };

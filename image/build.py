@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""Builds the container image of openstack-ccm without a container engine: an OCI layout in a tar file.
+
+The same commit, toolchain and CA bundle give the same bytes. See docs/guides/build-the-image.md.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from datetime import datetime, timezone
+from pathlib import Path
+
+from oci import File, Layout
+from sbom import PACKAGE, bill
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+# The rights of the chart's pods; the numbers mean the same without /etc/passwd.
+USER = 1001
+
+# Architecture of the image: Rust's target, and a C compiler for it (the TLS library has a part in C).
+TARGETS = {
+    "amd64": ("x86_64-unknown-linux-musl", ["x86_64-linux-musl-gcc", "musl-gcc", "x86_64-linux-gnu-gcc"]),
+    "arm64": ("aarch64-unknown-linux-musl", ["aarch64-linux-musl-gcc", "aarch64-linux-gnu-gcc"]),
+}
+
+
+def main() -> None:
+    """Builds what the command line asks for."""
+    arguments = parse()
+    version = tomllib.loads((REPOSITORY / "Cargo.toml").read_text())["workspace"]["package"]["version"]
+    epoch = source_date()
+    created = datetime.fromtimestamp(epoch, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    given = dict(pair.split("=", 1) for pair in arguments.binary)
+    authorities = arguments.ca_bundle.read_bytes()
+    arguments.output.parent.mkdir(parents=True, exist_ok=True)
+
+    layout, manifests = Layout(), []
+    for architecture in arguments.architecture or ["amd64"]:
+        target = TARGETS[architecture][0]
+        binary = Path(given[architecture]) if architecture in given else compile_for(architecture, epoch)
+        document = bill(REPOSITORY, target, version, created)
+        text = (json.dumps(document, indent=1) + "\n").encode()
+        arguments.output.with_suffix(f".{architecture}.cdx.json").write_bytes(text)
+        files = root(binary.read_bytes(), authorities, text)
+        manifests.append(layout.add_image(architecture, files, configuration(version), created, epoch))
+        print(f"{architecture}: binary {binary.stat().st_size:,} bytes, {len(document['components'])} crates")
+    archive = layout.archive(manifests, arguments.name, version, epoch)
+    arguments.output.write_bytes(archive)
+    print(f"{arguments.output}: {len(archive):,} bytes")
+
+
+def parse() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--architecture", action="append", choices=TARGETS, help="may be repeated; default amd64")
+    parser.add_argument("--binary", action="append", default=[], metavar="ARCHITECTURE=FILE", help="in place of building it")
+    parser.add_argument("--name", default=PACKAGE, help="name of the image, with its registry if it has one")
+    parser.add_argument("--output", type=Path, default=REPOSITORY / "target/image/openstack-ccm.tar")
+    parser.add_argument("--ca-bundle", type=Path, default=Path("/etc/ssl/certs/ca-certificates.crt"))
+    return parser.parse_args()
+
+
+def source_date() -> int:
+    """SOURCE_DATE_EPOCH, else the time of the last commit. https://reproducible-builds.org/specs/source-date-epoch/"""
+    if given := os.environ.get("SOURCE_DATE_EPOCH"):
+        return int(given)
+    log = subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=REPOSITORY, check=True, capture_output=True, text=True)
+    return int(log.stdout)
+
+
+def compile_for(architecture: str, epoch: int) -> Path:
+    """The binary, linked statically against musl."""
+    target, compilers = TARGETS[architecture]
+    compiler = next((name for name in compilers if shutil.which(name)), None)
+    if compiler is None:
+        sys.exit(f"no C compiler for {architecture}: install one of {', '.join(compilers)} (Debian: gcc-aarch64-linux-gnu for arm64)")
+    subprocess.run(["rustup", "target", "add", target], cwd=REPOSITORY, check=True)
+    variable = target.upper().replace("-", "_")
+    home = Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo"))
+    # Messages of panics hold paths of sources; those of the machine must not be in the binary.
+    flags = [f"--remap-path-prefix={REPOSITORY}=/source", f"--remap-path-prefix={home}=/cargo"]
+    environment = {
+        f"CC_{target.replace('-', '_')}": compiler,
+        f"CARGO_TARGET_{variable}_LINKER": "rust-lld",
+        "CARGO_ENCODED_RUSTFLAGS": "\x1f".join(flags),
+        "SOURCE_DATE_EPOCH": str(epoch),
+    }
+    command = ["cargo", "build", "--locked", "--profile", "dist", "--package", PACKAGE, "--bin", PACKAGE, "--target", target]
+    subprocess.run(command, cwd=REPOSITORY, check=True, env={**os.environ, **environment})
+    folder = Path(os.environ.get("CARGO_TARGET_DIR", REPOSITORY / "target"))
+    return folder / target / "dist" / PACKAGE
+
+
+def root(binary: bytes, authorities: bytes, document: bytes) -> dict[str, File]:
+    """All files of the image."""
+    return {
+        f"bin/{PACKAGE}": File(binary, mode=0o755),
+        # The chart and the manifests of OCCM name this path.
+        "bin/openstack-cloud-controller-manager": File(link=PACKAGE),
+        "etc/group": File(f"root:x:0:\n{PACKAGE}:x:{USER}:\n".encode()),
+        "etc/passwd": File(f"root:x:0:0::/:/none\n{PACKAGE}:x:{USER}:{USER}::/:/none\n".encode()),
+        "etc/ssl/certs/ca-certificates.crt": File(authorities),
+        f"usr/share/doc/{PACKAGE}/LICENSE": File((REPOSITORY / "LICENSE").read_bytes()),
+        f"usr/share/doc/{PACKAGE}/sbom.cdx.json": File(document),
+    }
+
+
+def configuration(version: str) -> dict:
+    """How the image runs. Without an entry point: the first argument of OCCM's manifests is the path of the program."""
+    return {
+        "User": f"{USER}:{USER}",
+        "Cmd": [f"/bin/{PACKAGE}"],
+        "Env": ["PATH=/bin", "SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt"],
+        "WorkingDir": "/",
+        "Labels": {
+            "org.opencontainers.image.title": PACKAGE,
+            "org.opencontainers.image.version": version,
+            "org.opencontainers.image.licenses": "Apache-2.0",
+            "org.opencontainers.image.source": "https://github.com/openstack-ccm/openstack-ccm",
+        },
+    }
+
+
+if __name__ == "__main__":
+    main()
