@@ -1,0 +1,125 @@
+//! Annotations, flags, Events and metrics that a page names.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use clap::CommandFactory as _;
+use openstack_ccm::args::CommandLine;
+use openstack_ccm_provider_openstack::load_balancer::annotations::ALL;
+
+use crate::pages::{pages, repository};
+
+/// Programs whose flags are their own.
+const OTHER_PROGRAMS: [&str; 13] = [
+    "kubectl",
+    "helm",
+    "curl",
+    "make",
+    "cargo",
+    "podman",
+    "skopeo",
+    "ctr",
+    "openstack ",
+    "image/build.py",
+    "base64",
+    "sed",
+    "UPDATE_",
+];
+
+fn is_part_of_a_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/')
+}
+
+#[test]
+fn every_annotation_that_a_page_names_exists() {
+    let known: BTreeSet<&str> = ALL.iter().map(|annotation| annotation.key).collect();
+    for page in pages() {
+        for text in page.code() {
+            for word in text.split(|c| !is_part_of_a_name(c)) {
+                let named =
+                    word.strip_prefix("loadbalancer.openstack.org/").is_some_and(|name| !name.is_empty());
+                assert!(!named || known.contains(word), "{}: {word}", page.path);
+            }
+        }
+    }
+}
+
+/// Flags in a text: words that begin with two dashes, and a letter behind them.
+fn flags(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| c.is_whitespace() || matches!(c, '"' | '(' | ')' | ',' | '='))
+        .filter_map(|word| word.strip_prefix("--"))
+        .filter(|name| name.starts_with(|c: char| c.is_ascii_lowercase()))
+        .map(|name| name.trim_end_matches(|c: char| !c.is_ascii_alphanumeric()))
+}
+
+/// Flags of the program and its subcommands, and of the end-to-end tests' pages nothing.
+fn known_flags() -> BTreeSet<String> {
+    let command = CommandLine::command();
+    let of_subcommands = command.get_subcommands().flat_map(clap::Command::get_arguments);
+    let all = command.get_arguments().chain(of_subcommands);
+    let mut names: BTreeSet<String> = all.filter_map(|flag| flag.get_long().map(str::to_owned)).collect();
+    names.extend(["help".to_owned(), "version".to_owned()]);
+    names
+}
+
+#[test]
+fn every_flag_that_a_page_names_exists() {
+    let known = known_flags();
+    let mut unknown = Vec::new();
+    for page in pages().iter().filter(|page| {
+        !page.path.starts_with("e2e/") && !page.path.starts_with("docs/explanation/end-to-end")
+    }) {
+        for span in page.spans().filter(|span| !of_another_program(span)) {
+            unknown.extend(missing(&page.path, span, &known));
+        }
+        for block in page.blocks.iter().filter(|block| matches!(block.language.as_str(), "sh" | "console")) {
+            // A backslash continues the line, and with it the program.
+            for line in block.text.replace("\\\n", " ").lines().filter(|line| !of_another_program(line)) {
+                unknown.extend(missing(&page.path, line, &known));
+            }
+        }
+    }
+    assert!(unknown.is_empty(), "no such flags: {unknown:#?}");
+}
+
+fn of_another_program(text: &str) -> bool {
+    // Flags that values of other programs are about stand alone in the text.
+    let of_build = ["--ca-bundle", "--architecture", "--connect-to", "--reuse-values", "--keep"];
+    OTHER_PROGRAMS.iter().any(|program| text.contains(program))
+        || of_build.iter().any(|flag| text.starts_with(flag))
+}
+
+fn missing(page: &str, text: &str, known: &BTreeSet<String>) -> Vec<String> {
+    let unknown = flags(text).filter(|name| !known.contains(*name));
+    unknown.map(|name| format!("{page}: --{name}")).collect()
+}
+
+#[test]
+fn every_event_and_metric_that_a_page_names_exists() {
+    let mut sources = String::new();
+    for package in ["core", "controllers", "openstack-api", "provider-openstack", "ccm"] {
+        gather(&repository().join(format!("crates/{package}/src")), &mut sources);
+    }
+    for page in pages() {
+        for span in page.spans() {
+            let name = span.split(['{', ' ']).next().unwrap();
+            let event = name.contains("LoadBalancer") && name.chars().all(|c| c.is_ascii_alphanumeric());
+            let metric = name.starts_with("openstack_ccm_") || name.starts_with("openstack_api_");
+            if event || metric {
+                let family = name.trim_end_matches("_total");
+                assert!(sources.contains(family), "{}: {name}", page.path);
+            }
+        }
+    }
+}
+
+fn gather(folder: &Path, text: &mut String) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            gather(&path, text);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            text.push_str(&std::fs::read_to_string(&path).unwrap());
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! The pages and their parts.
+
+use std::path::{Path, PathBuf};
+
+/// The root of the repository.
+pub(crate) fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The text of a file of the repository.
+pub(crate) fn read(path: &str) -> String {
+    std::fs::read_to_string(repository().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// One page.
+pub(crate) struct Page {
+    /// Path from the root of the repository.
+    pub(crate) path: String,
+    /// Lines outside of code blocks.
+    pub(crate) prose: Vec<String>,
+    /// Code blocks.
+    pub(crate) blocks: Vec<Block>,
+}
+
+/// One code block.
+#[derive(Default)]
+pub(crate) struct Block {
+    /// The word behind the fence.
+    pub(crate) language: String,
+    /// Its text, without the indentation of the fence.
+    pub(crate) text: String,
+}
+
+impl Page {
+    fn parse(path: String, text: &str) -> Self {
+        let (mut prose, mut blocks) = (Vec::new(), Vec::new());
+        let mut open: Option<(usize, Block)> = None;
+        for line in text.lines() {
+            let indentation = line.len() - line.trim_start().len();
+            match (line.trim_start().strip_prefix("```"), open.take()) {
+                (Some(_), Some((_, block))) => blocks.push(block),
+                (Some(language), None) => {
+                    let block = Block { language: language.trim().to_owned(), text: String::new() };
+                    open = Some((indentation, block));
+                }
+                (None, Some((fence, mut block))) => {
+                    block.text.push_str(line.get(fence.min(indentation)..).unwrap_or_default());
+                    block.text.push('\n');
+                    open = Some((fence, block));
+                }
+                (None, None) => prose.push(line.to_owned()),
+            }
+        }
+        assert!(open.is_none(), "{path}: a code block does not end");
+        Self { path, prose, blocks }
+    }
+
+    /// Texts between backticks outside of code blocks.
+    pub(crate) fn spans(&self) -> impl Iterator<Item = &str> {
+        self.prose.iter().flat_map(|line| line.split('`').skip(1).step_by(2))
+    }
+
+    /// Everything that a reader may type or copy: spans and lines of code blocks.
+    pub(crate) fn code(&self) -> impl Iterator<Item = &str> {
+        self.spans().chain(self.blocks.iter().flat_map(|block| block.text.lines()))
+    }
+
+    /// Anchors of the headings, as GitHub makes them.
+    pub(crate) fn anchors(&self) -> Vec<String> {
+        let headings = self.prose.iter().filter(|line| line.starts_with('#'));
+        headings.map(|line| anchor(line.trim_start_matches('#').trim())).collect()
+    }
+}
+
+fn anchor(heading: &str) -> String {
+    let kept = heading.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    kept.map(|c| if c == ' ' { '-' } else { c }).collect::<String>().to_lowercase()
+}
+
+/// All pages: those at the root, the end-to-end tests' and everything in docs.
+pub(crate) fn pages() -> Vec<Page> {
+    let mut paths: Vec<String> =
+        ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "e2e/README.md"].map(str::to_owned).to_vec();
+    collect("docs", &mut paths);
+    paths.sort();
+    paths.into_iter().map(|path| Page::parse(path.clone(), &read(&path))).collect()
+}
+
+fn collect(folder: &str, paths: &mut Vec<String>) {
+    for entry in std::fs::read_dir(repository().join(folder)).unwrap() {
+        let entry = entry.unwrap();
+        let path = format!("{folder}/{}", entry.file_name().to_string_lossy());
+        if entry.path().is_dir() {
+            collect(&path, paths);
+        } else if path.ends_with(".md") {
+            paths.push(path);
+        }
+    }
+}
