@@ -77,6 +77,12 @@ fn anchor(heading: &str) -> String {
     kept.map(|c| if c == ' ' { '-' } else { c }).collect::<String>().to_lowercase()
 }
 
+/// The pages that somebody wrote: those made from the program's tables cannot name what is not in them.
+pub(crate) fn written_pages() -> Vec<Page> {
+    let generated = |page: &Page| page.prose.iter().any(|line| line.starts_with("<!-- Generated"));
+    pages().into_iter().filter(|page| !generated(page)).collect()
+}
+
 /// All pages: those at the root, the end-to-end tests' and everything in docs.
 pub(crate) fn pages() -> Vec<Page> {
     let mut paths: Vec<String> =
