@@ -1,6 +1,7 @@
-//! The OpenStack provider: its configuration, how it turns what a Service wants into a load balancer, and how it keeps the
-//! routes to the pods of nodes.
+//! The OpenStack provider: its configuration, how it turns what a Service wants into a load balancer, how it finds the
+//! servers behind nodes, and how it keeps the routes to the pods of nodes.
 
 pub mod config;
+pub mod instances;
 pub mod load_balancer;
 pub mod routes;

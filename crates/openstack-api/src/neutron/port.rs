@@ -123,6 +123,8 @@ pub struct PortFilter {
     pub security_group_id: Option<String>,
     /// Exact name.
     pub name: Option<String>,
+    /// Owned by this project.
+    pub project_id: Option<String>,
     /// By tags.
     pub tags: TagFilter,
 }
@@ -161,7 +163,8 @@ impl Neutron {
             .query_if("fixed_ips", ip_address.as_deref())
             .query_if("fixed_ips", subnet_id.as_deref())
             .query_if("security_groups", filter.security_group_id.as_deref())
-            .query_if("name", filter.name.as_deref());
+            .query_if("name", filter.name.as_deref())
+            .query_if("project_id", filter.project_id.as_deref());
         self.client.list(filter.tags.apply(call), "ports").await
     }
 

@@ -1,0 +1,147 @@
+//! Finding the servers of nodes: one request for one node, one list for many.
+
+use std::collections::HashMap;
+
+use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::instance::NodeIdentity;
+use openstack_ccm_openstack_api::nova::{Nova, Server};
+
+use super::provider_id::{ProviderId, ProviderIdError};
+use crate::load_balancer::failure::{Missing, of_call};
+
+/// How the server of one node is found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Question {
+    /// By its id.
+    Id(String),
+    /// By its name, which is the node's: the node has no provider id yet.
+    Name(String),
+    /// Not at all: the node is of another provider or region.
+    Foreign(String),
+    /// Not at all: the provider id makes no sense.
+    Wrong(Failure),
+}
+
+impl Question {
+    /// The question about a node, in a cloud of this region.
+    pub(super) fn of(node: &NodeIdentity, region: Option<&str>) -> Self {
+        let Some(text) = node.provider_id.as_deref().filter(|id| !id.is_empty()) else {
+            return Self::Name(node.name.clone());
+        };
+        match ProviderId::parse(text) {
+            Ok(ProviderId { region: Some(other), .. }) if Some(other.as_str()) != region => {
+                Self::Foreign(format!(
+                    "the provider id {text:?} is of region {other:?}; the region of cloud.conf is {:?}",
+                    region.unwrap_or_default()
+                ))
+            }
+            Ok(id) => Self::Id(id.server),
+            Err(error @ ProviderIdError::OtherProvider(_)) => Self::Foreign(error.to_string()),
+            Err(error @ ProviderIdError::Form(_)) => Self::Wrong(Failure::user_input(error.to_string())),
+        }
+    }
+
+    /// Whether the cloud has to be asked.
+    pub(super) fn asks(&self) -> bool {
+        match self {
+            Self::Id(_) | Self::Name(_) => true,
+            Self::Foreign(_) | Self::Wrong(_) => false,
+        }
+    }
+}
+
+/// What was found for one node.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Found<'a> {
+    /// Its server.
+    Server(&'a Server),
+    /// There is no server of its id.
+    Nothing,
+    /// It is of another provider or region.
+    Foreign(String),
+    /// It cannot be told which server it is.
+    Unknown(Failure),
+}
+
+impl<'a> Found<'a> {
+    /// The server, if one was found.
+    pub(super) fn server(&self) -> Option<&'a Server> {
+        match self {
+            Self::Server(server) => Some(server),
+            Self::Nothing | Self::Foreign(_) | Self::Unknown(_) => None,
+        }
+    }
+}
+
+/// The servers among which the answers to some questions are.
+#[derive(Debug, Default)]
+pub(super) struct Servers {
+    list: Vec<Server>,
+    by_id: HashMap<String, usize>,
+}
+
+impl From<Vec<Server>> for Servers {
+    fn from(list: Vec<Server>) -> Self {
+        let by_id = list.iter().enumerate().map(|(index, server)| (server.id.clone(), index)).collect();
+        Self { list, by_id }
+    }
+}
+
+/// Reads the servers among which the answers to these questions are.
+pub(super) async fn servers(nova: &Nova, questions: &[Question]) -> Result<Servers, Failure> {
+    Ok(Servers::from(read(nova, questions).await?))
+}
+
+async fn read(nova: &Nova, questions: &[Question]) -> Result<Vec<Server>, Failure> {
+    let mut asking = questions.iter().filter(|question| question.asks());
+    match (asking.next(), asking.next()) {
+        (None, _) => Ok(Vec::new()),
+        (Some(Question::Id(id)), None) => match nova.get_server(id).await {
+            Ok(server) => Ok(vec![server]),
+            Err(error) if error.is_not_found() => Ok(Vec::new()),
+            Err(error) => Err(of_call(&error, format_args!("reading the server {id}"), Missing::Race)),
+        },
+        (Some(Question::Name(name)), None) => {
+            let named = nova.list_servers_named(name).await;
+            named.map_err(|error| {
+                of_call(&error, format_args!("looking for the server named {name}"), Missing::Race)
+            })
+        }
+        (Some(_), _) => {
+            nova.list_servers().await.map_err(|error| of_call(&error, "listing the servers", Missing::Race))
+        }
+    }
+}
+
+/// The answer to one question.
+pub(super) fn answer<'a>(question: &Question, servers: &'a Servers) -> Found<'a> {
+    match question {
+        Question::Id(id) => {
+            let server = servers.by_id.get(id).and_then(|index| servers.list.get(*index));
+            server.map_or(Found::Nothing, Found::Server)
+        }
+        Question::Name(name) => named(name, &servers.list),
+        Question::Foreign(reason) => Found::Foreign(reason.clone()),
+        Question::Wrong(failure) => Found::Unknown(failure.clone()),
+    }
+}
+
+/// A name proves nothing about a server that is not there: the node may be of another provider, or be renamed.
+fn named<'a>(name: &str, servers: &'a [Server]) -> Found<'a> {
+    let found: Vec<&Server> = servers.iter().filter(|server| server.name == name).collect();
+    match found.as_slice() {
+        [server] => Found::Server(server),
+        [] => Found::Unknown(Failure::user_input(format!(
+            "the project has no server named {name}, and the Node has no spec.providerID: the name of the Node must be that \
+             of its server, or the kubelet be given --provider-id=openstack:///SERVER"
+        ))),
+        several => {
+            let ids: Vec<&str> = several.iter().map(|server| server.id.as_str()).collect();
+            Found::Unknown(Failure::user_input(format!(
+                "the project has several servers named {name} ({}), and the Node has no spec.providerID: give the kubelet \
+                 --provider-id=openstack:///SERVER, or rename the other servers",
+                ids.join(", ")
+            )))
+        }
+    }
+}

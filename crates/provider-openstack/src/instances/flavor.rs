@@ -1,0 +1,86 @@
+//! Instance types: the names of flavors.
+
+use std::collections::HashMap;
+
+use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::instance::label::is_value;
+use openstack_ccm_openstack_api::nova::{Nova, ServerFlavor};
+use tokio::sync::Mutex;
+
+use super::topology;
+use crate::load_balancer::failure::{Missing, of_call};
+
+/// Most flavors that are remembered.
+const REMEMBERED: usize = 1000;
+
+/// What is known of flavors. A flavor never changes its name: it is deleted and made anew, with another id.
+#[derive(Debug, Default)]
+pub(super) struct Flavors {
+    /// The label of a flavor by its id.
+    by_id: Mutex<HashMap<String, String>>,
+    /// The label of a flavor by its name, where the name cannot be one.
+    by_name: Mutex<HashMap<String, String>>,
+}
+
+impl Flavors {
+    /// The instance type of a server: the name of its flavor if that can be a label, else the id. A server that says
+    /// nothing about its flavor has none.
+    pub(super) async fn instance_type(
+        &self,
+        nova: &Nova,
+        flavor: &ServerFlavor,
+    ) -> Result<Option<String>, Failure> {
+        match (&flavor.original_name, &flavor.id) {
+            (Some(name), _) if is_label(name) => Ok(Some(name.clone())),
+            (_, Some(id)) => self.label_of_id(nova, id).await.map(Some),
+            (Some(name), None) => self.label_of_name(nova, name).await,
+            (None, None) => Ok(None),
+        }
+    }
+
+    async fn label_of_id(&self, nova: &Nova, id: &str) -> Result<String, Failure> {
+        let mut known = self.by_id.lock().await;
+        if let Some(label) = known.get(id) {
+            return Ok(label.clone());
+        }
+        let label = match nova.get_flavor(id).await {
+            Ok(flavor) if is_label(&flavor.name) => flavor.name,
+            Ok(_) => id.to_owned(),
+            // A flavor may be deleted while servers of it run.
+            Err(error) if error.is_not_found() => id.to_owned(),
+            Err(error) => {
+                return Err(of_call(&error, format_args!("reading the flavor {id}"), Missing::Race));
+            }
+        };
+        remember(&mut known, id, &label);
+        Ok(label)
+    }
+
+    /// A name that cannot be a label: the flavor's id stands for it. Where the flavor is deleted, the name without the
+    /// characters that a label may not have does.
+    async fn label_of_name(&self, nova: &Nova, name: &str) -> Result<Option<String>, Failure> {
+        let mut known = self.by_name.lock().await;
+        if let Some(label) = known.get(name) {
+            return Ok(Some(label.clone()));
+        }
+        let flavors = nova.list_flavors().await;
+        let flavors = flavors.map_err(|error| of_call(&error, "listing the flavors", Missing::Race))?;
+        let id = flavors.into_iter().find(|flavor| flavor.name == name).map(|flavor| flavor.id);
+        let label = id.filter(|id| is_label(id)).or_else(|| topology::zone(name));
+        if let Some(label) = &label {
+            remember(&mut known, name, label);
+        }
+        Ok(label)
+    }
+}
+
+fn is_label(text: &str) -> bool {
+    !text.is_empty() && is_value(text)
+}
+
+fn remember(known: &mut HashMap<String, String>, key: &str, label: &str) {
+    if known.len() >= REMEMBERED {
+        known.clear();
+    }
+    known.insert(key.to_owned(), label.to_owned());
+}

@@ -1,0 +1,180 @@
+//! The servers behind nodes.
+//!
+//! | module | does |
+//! | --- | --- |
+//! | [`provider_id`] | the provider ids of nodes, in all forms |
+//! | `find` | servers by id or name: one request for one node, one list for many |
+//! | `addresses`, `sort_order` | the addresses of a node, in order |
+//! | `ports` | the ports of servers, and the sub-ports of their trunks |
+//! | `flavor` | the instance type |
+//! | `topology` | zone and region as labels |
+
+mod addresses;
+mod find;
+mod flavor;
+mod ports;
+pub mod provider_id;
+mod sort_order;
+mod topology;
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::instance::{Description, Instance, Instances, NodeIdentity, Presence};
+use openstack_ccm_openstack_api::error::ErrorKind;
+use openstack_ccm_openstack_api::nova::{Microversion, Nova, Server, ServerStatus};
+use openstack_ccm_openstack_api::transport::Service;
+use openstack_ccm_openstack_api::{ApiError, OpenStack};
+use tokio::sync::OnceCell;
+
+use crate::config::{Config, Environment};
+use crate::load_balancer::failure::{Missing, of_call};
+use find::{Found, Question, Servers};
+use flavor::Flavors;
+use ports::Ports;
+use provider_id::{ProviderId, REGIONAL_VARIABLE};
+
+/// Servers in Nova with their ports in Neutron.
+pub struct OpenStackInstances {
+    openstack: OpenStack,
+    config: Arc<Config>,
+    /// At microversion 2.1.
+    nova: Nova,
+    /// At the microversion whose servers name their flavor, where Nova has it.
+    newest_nova: OnceCell<Nova>,
+    flavors: Flavors,
+    /// Whether new provider ids name the region.
+    regional: bool,
+}
+
+impl OpenStackInstances {
+    /// The servers of a cloud; absent when its catalog lacks Nova or Neutron.
+    pub fn new(openstack: &OpenStack, config: Arc<Config>, regional: bool) -> Option<Self> {
+        let nova = openstack.nova.clone().filter(|_| openstack.has(Service::Network))?;
+        Some(Self {
+            openstack: openstack.clone(),
+            config,
+            nova,
+            newest_nova: OnceCell::new(),
+            flavors: Flavors::default(),
+            regional,
+        })
+    }
+
+    fn region(&self) -> Option<&str> {
+        self.config.global.region.as_deref().filter(|region| !region.is_empty())
+    }
+
+    /// Nova at the microversion that saves a request for each flavor. A cloud that does not say what it has is asked at
+    /// 2.1.
+    async fn newest_nova(&self) -> Result<&Nova, Failure> {
+        let wanted = Microversion::FLAVOR_NAME_IN_SERVER;
+        let choose = || async {
+            match self.nova.microversions().await {
+                Ok(range) if range.contains(wanted) => Ok(self.nova.clone().with_microversion(wanted)),
+                Ok(_) => Ok(self.nova.clone()),
+                Err(error) if is_outage(&error) => {
+                    Err(of_call(&error, "asking for the versions of the compute service", Missing::Race))
+                }
+                Err(error) => {
+                    tracing::info!(%error, "the compute service does not show its versions; 2.1 is used");
+                    Ok(self.nova.clone())
+                }
+            }
+        };
+        self.newest_nova.get_or_try_init(choose).await
+    }
+
+    async fn instance(&self, server: &Server, ports: &Ports) -> Result<Instance, Failure> {
+        let region = self.region().map(str::to_owned);
+        let provider_id =
+            ProviderId { region: region.clone().filter(|_| self.regional), server: server.id.clone() };
+        Ok(Instance {
+            provider_id: Some(provider_id.to_string()),
+            instance_type: self.flavors.instance_type(self.newest_nova().await?, &server.flavor).await?,
+            zone: topology::zone(&server.availability_zone),
+            region,
+            addresses: ports.addresses(server, &self.config.networking),
+            labels: std::collections::BTreeMap::new(),
+        })
+    }
+}
+
+/// Whether the environment asks for provider ids that name the region.
+pub fn is_regional(environment: &dyn Environment) -> bool {
+    environment.variable(REGIONAL_VARIABLE).is_some_and(|value| value == "true")
+}
+
+/// Whether asking again later may lead to another answer.
+fn is_outage(error: &ApiError) -> bool {
+    match error.kind() {
+        ErrorKind::RateLimited
+        | ErrorKind::Unavailable
+        | ErrorKind::LostAnswer
+        | ErrorKind::ServerFault
+        | ErrorKind::Unauthorized => true,
+        ErrorKind::NotFound
+        | ErrorKind::Conflict(_)
+        | ErrorKind::BadRequest
+        | ErrorKind::NoEndpoint
+        | ErrorKind::Quota
+        | ErrorKind::Policy
+        | ErrorKind::Decode => false,
+    }
+}
+
+impl fmt::Debug for OpenStackInstances {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenStackInstances").field("regional", &self.regional).finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl Instances for OpenStackInstances {
+    async fn presence(&self, nodes: &[NodeIdentity]) -> Result<Vec<Presence>, Failure> {
+        let questions: Vec<Question> = nodes.iter().map(|node| Question::of(node, self.region())).collect();
+        let servers = find::servers(&self.nova, &questions).await?;
+        let presence = |question: &Question| match find::answer(question, &servers) {
+            Found::Server(server) if server.status == ServerStatus::Shutoff => Presence::ShutDown,
+            Found::Server(_) => Presence::Exists,
+            Found::Nothing => Presence::Gone,
+            Found::Foreign(reason) => Presence::Foreign(reason),
+            Found::Unknown(failure) => Presence::Unknown(failure),
+        };
+        Ok(questions.iter().map(presence).collect())
+    }
+
+    async fn describe(&self, nodes: &[NodeIdentity]) -> Result<Vec<Description>, Failure> {
+        let questions: Vec<Question> = nodes.iter().map(|node| Question::of(node, self.region())).collect();
+        if questions.iter().all(|question| !question.asks()) {
+            let none = Servers::default();
+            return Ok(questions.iter().map(|question| described(find::answer(question, &none))).collect());
+        }
+        let servers = find::servers(self.newest_nova().await?, &questions).await?;
+        let answers: Vec<Found<'_>> =
+            questions.iter().map(|question| find::answer(question, &servers)).collect();
+        let wanted: Vec<&Server> = answers.iter().filter_map(Found::server).collect();
+        let ports = Ports::of(&self.openstack.neutron, &wanted).await?;
+        let mut descriptions = Vec::with_capacity(nodes.len());
+        for answer in answers {
+            descriptions.push(match answer.server() {
+                Some(server) => Description::Found(Box::new(self.instance(server, &ports).await?)),
+                None => described(answer),
+            });
+        }
+        Ok(descriptions)
+    }
+}
+
+/// What is said of a node without a server.
+fn described(found: Found<'_>) -> Description {
+    match found {
+        Found::Foreign(reason) => Description::Foreign(reason),
+        Found::Unknown(failure) => Description::Unknown(failure),
+        Found::Server(_) | Found::Nothing => Description::Unknown(Failure::user_input(
+            "the server of the node's provider id does not exist, or the project of cloud.conf cannot see it",
+        )),
+    }
+}
