@@ -6,10 +6,14 @@ use futures::StreamExt;
 use futures::future::join_all;
 use futures::stream::FuturesUnordered;
 use kube::Client;
+use openstack_ccm_controllers::node::NodeControllerOptions;
+use openstack_ccm_controllers::node_lifecycle::NodeLifecycleOptions;
 use openstack_ccm_controllers::route::RouteControllerOptions;
 use openstack_ccm_controllers::service::ServiceControllerOptions;
+use openstack_ccm_core::instance::Instances;
 use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_provider_openstack::config::Config;
+use openstack_ccm_provider_openstack::instances::OpenStackInstances;
 use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
 
@@ -28,6 +32,26 @@ pub struct ProgramOptions {
     pub service: Option<ServiceControllerOptions>,
     /// Settings of the route controller.
     pub route: Option<RouteControllerOptions>,
+    /// Settings of the node controller.
+    pub node: Option<NodeControllerOptions>,
+    /// Settings of the node lifecycle controller.
+    pub node_lifecycle: Option<NodeLifecycleOptions>,
+    /// Whether provider ids of new nodes name the region.
+    pub regional_provider_ids: bool,
+}
+
+impl Default for ProgramOptions {
+    /// No controller.
+    fn default() -> Self {
+        Self {
+            cluster_name: "kubernetes".to_owned(),
+            service: None,
+            route: None,
+            node: None,
+            node_lifecycle: None,
+            regional_provider_ids: false,
+        }
+    }
 }
 
 /// What every controller is put together from.
@@ -58,13 +82,23 @@ impl Program {
         options: ProgramOptions,
         registry: &Mutex<Registry>,
     ) -> Self {
-        let ProgramOptions { cluster_name, service, route } = options;
+        let ProgramOptions { cluster_name, service, route, node, node_lifecycle, regional_provider_ids } =
+            options;
+        let instances = OpenStackInstances::new(&openstack, Arc::clone(&config), regional_provider_ids);
+        let instances: Option<Arc<dyn Instances>> = instances.map(|instances| Arc::new(instances) as _);
         let mut registry = registry.lock().unwrap_or_else(PoisonError::into_inner);
         let mut ground =
             Ground { client, openstack, config, cluster_name, cluster_uid, registry: &mut registry };
         let controllers = [
             service.as_ref().map(|options| wiring::service::controller(&mut ground, options)),
             route.as_ref().map(|options| wiring::route::controller(&mut ground, options)),
+            instances
+                .clone()
+                .zip(node)
+                .map(|(instances, options)| wiring::nodes::node(&mut ground, instances, options)),
+            instances
+                .zip(node_lifecycle)
+                .map(|(instances, options)| wiring::nodes::lifecycle(&mut ground, instances, options)),
         ];
         Self { controllers: controllers.into_iter().flatten().collect() }
     }

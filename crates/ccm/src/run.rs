@@ -7,18 +7,14 @@ use std::time::Duration;
 use anyhow::Context as _;
 use kube::Client;
 use openstack_ccm_controllers::election::{ElectionOptions, Elector, Ended};
-use openstack_ccm_controllers::service::ServiceControllerOptions;
 use openstack_ccm_openstack_api::client::ClientSettings;
 use openstack_ccm_openstack_api::identity::AuthOptions;
-use openstack_ccm_openstack_api::transport::Service;
 use openstack_ccm_openstack_api::{ErrorKind, OpenStack};
-use openstack_ccm_provider_openstack::config::Config;
 use prometheus_client::registry::Registry;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::admin::{self, Admin};
-use crate::args::controllers::{ControllerName, ControllerSelection};
 use crate::args::feature_gates::FeatureGates;
 use crate::args::path::given;
 use crate::args::{ArgumentError, LeaderElectionArgs, RunArgs};
@@ -30,8 +26,6 @@ use crate::kubernetes::{client, cluster_uid};
 use crate::program::{Program, ProgramOptions};
 use crate::wiring;
 
-/// How long running passes may take to end after a stop.
-const PASS_GRACE: Duration = Duration::from_secs(10);
 /// How long all work may take to end after a stop, until the lease is given back: passes and the last events.
 const WORK_GRACE: Duration = Duration::from_secs(16);
 
@@ -45,7 +39,7 @@ const WRONG_LOGIN: &str = "; Keystone does not say what is wrong: check in [Glob
 /// Flags or configuration that cannot work, an address that is taken, or a lost leadership.
 pub async fn run(arguments: RunArgs) -> anyhow::Result<()> {
     let selection = arguments.validate().map_err(|errors| anyhow::anyhow!("{}", one_line_each(&errors)))?;
-    warn_of_flags_without_effect(&arguments, &selection);
+    warn_of_flags_without_effect(&arguments);
     let loaded = check_config::load(&arguments.config.cloud_config)?;
     let route = wiring::route::options(&arguments.route, &selection, &loaded.config)?;
     tracing::info!(version = env!("CARGO_PKG_VERSION"), cluster = %arguments.cluster_name, "openstack-ccm starts");
@@ -67,9 +61,8 @@ pub async fn run(arguments: RunArgs) -> anyhow::Result<()> {
         return Ok(());
     };
     let options = ProgramOptions {
-        cluster_name: arguments.cluster_name.clone(),
-        service: service_options(&arguments, &selection, &loaded.config, &openstack),
         route,
+        ..wiring::options::choose(&arguments, &selection, &loaded.config, &openstack)
     };
     let config = Arc::new(loaded.config);
     let (kubernetes, status) = (client.clone(), health.clone());
@@ -81,33 +74,6 @@ pub async fn run(arguments: RunArgs) -> anyhow::Result<()> {
         }
     };
     lead(&arguments.leader_election, client, &health, stop, work).await
-}
-
-/// Settings of the service controller; absent when it does not run, for a reason that is logged.
-fn service_options(
-    arguments: &RunArgs,
-    selection: &ControllerSelection,
-    config: &Config,
-    openstack: &OpenStack,
-) -> Option<ServiceControllerOptions> {
-    if !selection.runs(ControllerName::ServiceLb) || !config.load_balancer.enabled {
-        tracing::warn!("the service controller is switched off");
-        return None;
-    }
-    if !openstack.has(Service::LoadBalancer) {
-        tracing::error!(
-            "the service controller does not run: the catalog of the cloud has no endpoint of type load-balancer in \
-             the region; Services of type LoadBalancer get no load balancer"
-        );
-        return None;
-    }
-    Some(ServiceControllerOptions {
-        concurrency: arguments.concurrent_service_syncs.into(),
-        load_balancer_class: arguments.load_balancer_class.clone(),
-        ip_mode_gate: FeatureGates::merged(&arguments.feature_gates).load_balancer_ip_mode,
-        shutdown_grace: PASS_GRACE,
-        ..ServiceControllerOptions::default()
-    })
 }
 
 async fn lead<Work>(
@@ -205,22 +171,13 @@ fn user_agent(flags: &[String]) -> Vec<String> {
     flags.iter().rev().cloned().chain([program]).collect()
 }
 
-fn warn_of_flags_without_effect(arguments: &RunArgs, selection: &ControllerSelection) {
+fn warn_of_flags_without_effect(arguments: &RunArgs) {
     for flag in arguments.accepted.unfulfilled() {
         tracing::warn!("--{} is accepted for compatibility and has no effect: {}", flag.name, flag.reason);
     }
     let gates = FeatureGates::merged(&arguments.feature_gates).without_effect;
     if !gates.is_empty() {
         tracing::warn!("feature gates without effect: {}", gates.join(", "));
-    }
-    let others = [ControllerName::CloudNode, ControllerName::CloudNodeLifecycle];
-    let others: Vec<&str> =
-        others.into_iter().filter(|one| selection.names(*one)).map(ControllerName::canonical).collect();
-    if !others.is_empty() {
-        tracing::warn!(
-            "--controllers names {}, which this version does not have: run another cloud-controller-manager for them",
-            others.join(", ")
-        );
     }
 }
 

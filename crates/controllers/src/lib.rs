@@ -10,8 +10,11 @@
 //! | module | holds |
 //! | --- | --- |
 //! | [`service`] | the service controller: which Services are served, when, and what is written about them |
+//! | [`node`] | the node controller: new nodes get provider id, labels and addresses |
+//! | [`node_lifecycle`] | the node lifecycle controller: taints nodes that are shut down, deletes those that are gone |
 //! | [`election`] | leader election on the Lease that all cloud-controller-managers share |
-//! | `nodes` | Node objects reduced to facts, and which changes of nodes matter |
+//! | `nodes` | Node objects reduced to facts, and which changes of nodes matter to load balancers |
+//! | `node_objects` | Node objects as the node controllers see and write them |
 //! | `capability` | whether this cluster honours `ipMode` |
 //! | `events` | Events, folded and rate-limited |
 //! | [`route`] | the route controller: routes to the pods of nodes |
@@ -27,6 +30,9 @@ pub mod election;
 mod events;
 mod lock;
 mod metrics;
+pub mod node;
+pub mod node_lifecycle;
+mod node_objects;
 mod nodes;
 mod parts;
 mod queue_metrics;

@@ -1,6 +1,15 @@
 //! A controller is a set of parts that run for ever; one that ends is a defect that ends the controller.
 
 use std::future::Future;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::events::EventWriter;
+
+/// Longest wait for events that are not written yet when a controller ends.
+const LAST_EVENTS: Duration = Duration::from_secs(5);
 
 /// Why a controller ended although nobody asked it to.
 #[derive(Debug, thiserror::Error)]
@@ -26,4 +35,26 @@ pub(crate) fn part_ended(ended: Option<Result<&'static str, tokio::task::JoinErr
         Some(Err(error)) => ControllerError::Panicked(error),
         None => ControllerError::PartEnded("parts"),
     }
+}
+
+/// Runs parts that may be dropped at any call, and the writer of their events, until `shutdown`.
+pub(crate) async fn run_parts(
+    mut parts: JoinSet<&'static str>,
+    events: EventWriter,
+    shutdown: CancellationToken,
+) -> Result<(), ControllerError> {
+    let closing = CancellationToken::new();
+    let mut event_writer = JoinSet::new();
+    event_writer.spawn(events.run(closing.clone()));
+    let result = tokio::select! {
+        () = shutdown.cancelled() => Ok(()),
+        ended = parts.join_next() => Err(part_ended(ended)),
+    };
+    parts.shutdown().await;
+    closing.cancel();
+    let last_events = async { while event_writer.join_next().await.is_some() {} };
+    if tokio::time::timeout(LAST_EVENTS, last_events).await.is_err() {
+        tracing::debug!("the last events are not written");
+    }
+    result
 }

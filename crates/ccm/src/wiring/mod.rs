@@ -1,5 +1,7 @@
 //! Where controllers and provider meet: one file for each controller.
 
+pub(crate) mod nodes;
+pub(crate) mod options;
 pub(crate) mod route;
 pub(crate) mod service;
 

@@ -63,7 +63,8 @@ impl LogIn {
 
 /// Whether a text has the secret as a word of its own.
 fn reveals(text: &str, secret: &str) -> bool {
-    let is_part = |letter: char| letter.is_alphanumeric() || letter == '-';
+    // The flavor of the simulated servers is named m1.lab.
+    let is_part = |letter: char| letter.is_alphanumeric() || letter == '-' || letter == '.';
     text.split(|letter: char| !is_part(letter)).any(|word| word == secret)
 }
 

@@ -27,6 +27,12 @@ pub(crate) const SERVICE_CONTROLLER: &str = "service-controller";
 /// Component of the notices of the provider, as the Go implementation spells it.
 pub(crate) const PROVIDER: &str = "cloud-provider-openstack";
 
+/// Component of the events of the node controller.
+pub(crate) const NODE_CONTROLLER: &str = "cloud-node-controller";
+
+/// Component of the events of the node lifecycle controller.
+pub(crate) const NODE_LIFECYCLE_CONTROLLER: &str = "cloud-node-lifecycle-controller";
+
 /// Occurrences that may wait for the writer before new ones are dropped.
 const BACKLOG: usize = 1024;
 

@@ -7,6 +7,8 @@ use std::time::Duration;
 use openstack_ccm::health::Health;
 use openstack_ccm::kubernetes::cluster_uid;
 use openstack_ccm::program::{Program, ProgramOptions};
+use openstack_ccm_controllers::node::NodeControllerOptions;
+use openstack_ccm_controllers::node_lifecycle::NodeLifecycleOptions;
 use openstack_ccm_controllers::route::RouteControllerOptions;
 use openstack_ccm_controllers::service::ServiceControllerOptions;
 use openstack_ccm_kube_sim::{ApiVersion, Sim as Kubernetes};
@@ -40,6 +42,11 @@ pub(crate) struct Settings {
     pub(crate) service: ServiceControllerOptions,
     /// The route controller runs only where a test is about it.
     pub(crate) route: Option<RouteControllerOptions>,
+    /// The node controller runs only where a test asks for it.
+    pub(crate) node: Option<NodeControllerOptions>,
+    /// The node lifecycle controller runs only where a test asks for it.
+    pub(crate) node_lifecycle: Option<NodeLifecycleOptions>,
+    pub(crate) regional_provider_ids: bool,
     /// Time that each call to OpenStack takes.
     pub(crate) latency: Duration,
     /// A text that lists of objects have in place of another.
@@ -54,6 +61,9 @@ impl Default for Settings {
             cloud_conf: String::new(),
             service: ServiceControllerOptions::default(),
             route: None,
+            node: None,
+            node_lifecycle: None,
+            regional_provider_ids: false,
             latency: Duration::ZERO,
             translation: None,
         }
@@ -133,6 +143,9 @@ impl World {
             cluster_name: self.settings.cluster_name.clone(),
             service: Some(self.settings.service.clone()),
             route: self.settings.route.clone(),
+            node: self.settings.node.clone(),
+            node_lifecycle: self.settings.node_lifecycle.clone(),
+            regional_provider_ids: self.settings.regional_provider_ids,
         };
         let program = Program::new(
             line.kubernetes(&self.kube),

@@ -1,0 +1,107 @@
+//! Which controllers run, and with which settings: from the flags, the configuration and what the cloud has.
+
+use std::time::Duration;
+
+use openstack_ccm_controllers::node::NodeControllerOptions;
+use openstack_ccm_controllers::node_lifecycle::NodeLifecycleOptions;
+use openstack_ccm_controllers::service::ServiceControllerOptions;
+use openstack_ccm_openstack_api::OpenStack;
+use openstack_ccm_openstack_api::transport::Service;
+use openstack_ccm_provider_openstack::config::{Config, ProcessEnvironment};
+use openstack_ccm_provider_openstack::instances::is_regional;
+
+use crate::args::RunArgs;
+use crate::args::controllers::{ControllerName, ControllerSelection};
+use crate::args::feature_gates::FeatureGates;
+use crate::program::ProgramOptions;
+
+/// How long running passes may take to end after a stop.
+const PASS_GRACE: Duration = Duration::from_secs(10);
+
+/// What the program is to run, without routes: those are checked before the cloud is known. Why a controller that was
+/// asked for does not run is logged.
+pub(crate) fn choose(
+    arguments: &RunArgs,
+    selection: &ControllerSelection,
+    config: &Config,
+    openstack: &OpenStack,
+) -> ProgramOptions {
+    ProgramOptions {
+        cluster_name: arguments.cluster_name.clone(),
+        service: service(arguments, selection, config, openstack),
+        node: node(arguments, selection, openstack),
+        node_lifecycle: node_lifecycle(arguments, selection, openstack),
+        regional_provider_ids: is_regional(&ProcessEnvironment),
+        ..ProgramOptions::default()
+    }
+}
+
+fn service(
+    arguments: &RunArgs,
+    selection: &ControllerSelection,
+    config: &Config,
+    openstack: &OpenStack,
+) -> Option<ServiceControllerOptions> {
+    if !selection.runs(ControllerName::ServiceLb) || !config.load_balancer.enabled {
+        tracing::warn!("the service controller is switched off");
+        return None;
+    }
+    if !openstack.has(Service::LoadBalancer) {
+        tracing::error!(
+            "the service controller does not run: the catalog of the cloud has no endpoint of type load-balancer in \
+             the region; Services of type LoadBalancer get no load balancer"
+        );
+        return None;
+    }
+    Some(ServiceControllerOptions {
+        concurrency: arguments.concurrent_service_syncs.into(),
+        load_balancer_class: arguments.load_balancer_class.clone(),
+        ip_mode_gate: FeatureGates::merged(&arguments.feature_gates).load_balancer_ip_mode,
+        shutdown_grace: PASS_GRACE,
+        ..ServiceControllerOptions::default()
+    })
+}
+
+fn node(
+    arguments: &RunArgs,
+    selection: &ControllerSelection,
+    openstack: &OpenStack,
+) -> Option<NodeControllerOptions> {
+    node_controller_runs(ControllerName::CloudNode, selection, openstack).then(|| NodeControllerOptions {
+        concurrency: arguments.node.concurrent_node_syncs.into(),
+        status_concurrency: arguments.node.status_updates().into(),
+        status_update_frequency: arguments.node.node_status_update_frequency,
+        ..NodeControllerOptions::default()
+    })
+}
+
+fn node_lifecycle(
+    arguments: &RunArgs,
+    selection: &ControllerSelection,
+    openstack: &OpenStack,
+) -> Option<NodeLifecycleOptions> {
+    node_controller_runs(ControllerName::CloudNodeLifecycle, selection, openstack).then(|| {
+        NodeLifecycleOptions {
+            monitor_period: arguments.node.node_monitor_period,
+            ..NodeLifecycleOptions::default()
+        }
+    })
+}
+
+fn node_controller_runs(
+    controller: ControllerName,
+    selection: &ControllerSelection,
+    openstack: &OpenStack,
+) -> bool {
+    if !selection.runs(controller) {
+        return false;
+    }
+    let missing = [Service::Compute, Service::Network].into_iter().find(|service| !openstack.has(*service));
+    if let Some(missing) = missing {
+        tracing::error!(
+            "the controller {} does not run: the catalog of the cloud has no endpoint of type {missing} in the region",
+            controller.canonical()
+        );
+    }
+    missing.is_none()
+}

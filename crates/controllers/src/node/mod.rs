@@ -1,0 +1,136 @@
+//! The node controller: makes new nodes ready for pods, and keeps the addresses of all nodes as the cloud has them.
+//!
+//! | module | step |
+//! | --- | --- |
+//! | `queue` | which nodes deserve a look; all of them are looked at together |
+//! | `plan` | what a node gets, from what is known of its machine (pure) |
+//! | `sync` | one pass over the nodes that are due |
+//! | `refresh` | the addresses of all nodes, now and then |
+
+mod metrics;
+mod plan;
+mod queue;
+mod refresh;
+mod sync;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::Client;
+use openstack_ccm_core::instance::Instances;
+use openstack_ccm_core::instance::label;
+use prometheus_client::registry::Registry;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::events::{self, EventWriter};
+use crate::node_objects::{NodeChange, NodeStore, NodeWriter, follow};
+use crate::parts::{ControllerError, named, run_parts};
+use metrics::NodeMetrics;
+use queue::NodeQueue;
+use sync::NodeSync;
+
+/// Settings of a [`NodeController`].
+#[derive(Clone, Debug)]
+pub struct NodeControllerOptions {
+    /// New nodes that are written at the same time; at least 1.
+    pub concurrency: usize,
+    /// Nodes whose addresses are written at the same time; at least 1.
+    pub status_concurrency: usize,
+    /// Time between two looks at the addresses of all nodes.
+    pub status_update_frequency: Duration,
+    /// New nodes within this time are looked at together.
+    pub batch_delay: Duration,
+    /// Longest wait for one call to the API server.
+    pub call_timeout: Duration,
+}
+
+impl Default for NodeControllerOptions {
+    fn default() -> Self {
+        Self {
+            concurrency: 1,
+            status_concurrency: 1,
+            status_update_frequency: Duration::from_secs(300),
+            batch_delay: Duration::from_millis(100),
+            call_timeout: Duration::from_secs(30),
+        }
+    }
+}
+
+/// The node controller.
+pub struct NodeController {
+    client: Client,
+    options: NodeControllerOptions,
+    store: NodeStore,
+    queue: NodeQueue,
+    sync: Arc<NodeSync>,
+    events: EventWriter,
+}
+
+impl NodeController {
+    /// Puts a controller together; nothing happens before [`NodeController::run`].
+    ///
+    /// `client` must not repeat requests by itself (`kube::Config::default_retry = false`).
+    pub fn new(
+        client: Client,
+        instances: Arc<dyn Instances>,
+        options: NodeControllerOptions,
+        registry: &mut Registry,
+    ) -> Self {
+        let store = NodeStore::default();
+        let queue = NodeQueue::default();
+        queue.register(registry);
+        let (recorder, events) = events::channel(client.clone());
+        let sync = Arc::new(NodeSync {
+            instances,
+            store: store.clone(),
+            writer: NodeWriter::new(client.clone(), options.call_timeout),
+            events: recorder,
+            metrics: NodeMetrics::registered(registry),
+        });
+        Self { client, options, store, queue, sync, events }
+    }
+
+    /// Waits until the nodes of the cluster are known, for readiness.
+    pub fn listed(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.store.wait_listed()
+    }
+
+    /// Works until `shutdown`. Every pass may be stopped at any call.
+    ///
+    /// # Errors
+    /// A part ended that runs for ever.
+    pub async fn run(self, shutdown: CancellationToken) -> Result<(), ControllerError> {
+        let Self { client, options, store, queue, sync, events } = self;
+        let mut parts = JoinSet::new();
+        let changes = queue.clone();
+        parts.spawn(named("watch of nodes", async move {
+            follow(client, store, |change| {
+                if deserves_a_look(change) {
+                    changes.add(&change.new.name);
+                }
+            })
+            .await;
+        }));
+        let passes = sync.clone().work(queue, options.concurrency.max(1), options.batch_delay);
+        parts.spawn(named("passes over new nodes", passes));
+        let refresh =
+            refresh::follow(sync, options.status_concurrency.max(1), options.status_update_frequency);
+        parts.spawn(named("refresh of addresses", refresh));
+        run_parts(parts, events, shutdown).await
+    }
+}
+
+/// Whether a change can lead to a write. A heartbeat cannot.
+fn deserves_a_look(change: &NodeChange) -> bool {
+    let NodeChange { old, new } = change;
+    let is_due = new.is_uninitialized() || !label::reconcile(&new.labels).is_empty();
+    let is_same = old.as_ref().is_some_and(|old| {
+        old.uid == new.uid
+            && old.labels == new.labels
+            && old.taints == new.taints
+            && old.provider_id == new.provider_id
+            && old.provided_ip == new.provided_ip
+    });
+    is_due && !is_same
+}

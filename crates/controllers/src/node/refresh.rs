@@ -1,0 +1,78 @@
+//! The addresses of all nodes, now and then: addresses of a server change while its node lives.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::stream::{self, StreamExt};
+use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::instance::{Description, Instance, NodeIdentity};
+use openstack_ccm_core::notice::Notice;
+
+use super::plan;
+use super::sync::NodeSync;
+use crate::events::NODE_CONTROLLER;
+use crate::node_objects::NodeObject;
+
+/// Compares the addresses of all initialised nodes, first at once and then every `period`. When the cloud cannot be
+/// asked it is tried again sooner.
+pub(super) async fn follow(sync: Arc<NodeSync>, concurrency: usize, period: Duration) {
+    sync.store.wait_listed().await;
+    let mut failures = 0;
+    loop {
+        let pause = match round(&sync, concurrency).await {
+            Ok(()) => {
+                failures = 0;
+                period
+            }
+            Err(failure) => {
+                tracing::warn!(%failure, "the addresses of nodes cannot be compared");
+                sync.metrics.failed(failure.class);
+                failures += 1;
+                failure.delay(failures - 1).min(period.max(failure.retry_after.unwrap_or_default()))
+            }
+        };
+        tokio::time::sleep(pause).await;
+    }
+}
+
+async fn round(sync: &NodeSync, concurrency: usize) -> Result<(), Failure> {
+    let mut nodes = sync.store.all();
+    nodes.retain(|node| !node.is_uninitialized());
+    if nodes.is_empty() {
+        return Ok(());
+    }
+    let identities: Vec<NodeIdentity> = nodes.iter().map(|node| node.identity()).collect();
+    let descriptions = sync.instances.describe(&identities).await?;
+    stream::iter(nodes.into_iter().zip(descriptions))
+        .for_each_concurrent(concurrency, |(node, description)| async move {
+            match description {
+                Description::Found(instance) => update(sync, &node, &instance).await,
+                Description::Foreign(reason) => tracing::debug!(node = node.name, reason, "left alone"),
+                Description::Unknown(failure) => {
+                    tracing::warn!(node = node.name, %failure, "the addresses of the node cannot be compared");
+                }
+            }
+        })
+        .await;
+    Ok(())
+}
+
+async fn update(sync: &NodeSync, node: &NodeObject, instance: &Instance) {
+    let addresses = match plan::addresses(node, instance) {
+        Ok(Some(addresses)) => addresses,
+        Ok(None) => return,
+        Err(error) => {
+            tracing::warn!(node = node.name, %error, "the addresses of the node are not updated");
+            let notice = Notice::warning("NodeAddressesNotUpdated", error.to_string());
+            sync.events.record(&node.reference(), NODE_CONTROLLER, notice);
+            return;
+        }
+    };
+    match sync.writer.patch_status(&node.name, &plan::addresses_patch(&addresses)).await {
+        Ok(_) => tracing::info!(node = node.name, "the addresses of the node are updated"),
+        Err(error) if error.is_not_found() => {}
+        Err(error) => {
+            tracing::warn!(node = node.name, error = error.message(), "the addresses are not updated");
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! One pass over the nodes that are due: one question to the cloud, then each node for itself.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::stream::{self, StreamExt};
+use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::instance::{Description, Instance, Instances, NodeIdentity, label};
+use openstack_ccm_core::notice::Notice;
+use serde_json::json;
+
+use super::metrics::NodeMetrics;
+use super::plan;
+use super::queue::{Next, NodeQueue};
+use crate::call::CallError;
+use crate::events::{EventRecorder, NODE_CONTROLLER};
+use crate::node_objects::{NodeObject, NodeStore, NodeWriter, WriteEnd, until_accepted};
+
+/// How often the initialisation of a node is tried while others write to it.
+const TRIES: u32 = 20;
+/// Pause after a conflict; a random part of up to as much is added.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// What passes need.
+pub(super) struct NodeSync {
+    pub(super) instances: Arc<dyn Instances>,
+    pub(super) store: NodeStore,
+    pub(super) writer: NodeWriter,
+    pub(super) events: EventRecorder,
+    pub(super) metrics: NodeMetrics,
+}
+
+impl NodeSync {
+    /// Works for ever: `concurrency` nodes are written at once.
+    pub(super) async fn work(self: Arc<Self>, queue: NodeQueue, concurrency: usize, delay: Duration) {
+        self.store.wait_listed().await;
+        loop {
+            let names = queue.take(delay).await;
+            self.pass(&queue, &names, concurrency).await;
+        }
+    }
+
+    async fn pass(&self, queue: &NodeQueue, names: &[String], concurrency: usize) {
+        let (mut new, mut known) = (Vec::new(), Vec::new());
+        for name in names {
+            match self.store.get(name) {
+                Some(node) if node.is_uninitialized() => new.push(node),
+                Some(node) => known.push(node),
+                None => queue.finish(name, &Next::Done),
+            }
+        }
+        for node in known {
+            queue.finish(&node.name, &self.reconcile_labels(&node).await);
+        }
+        if new.is_empty() {
+            return;
+        }
+        let identities: Vec<NodeIdentity> = new.iter().map(|node| node.identity()).collect();
+        match self.instances.describe(&identities).await {
+            Ok(descriptions) => {
+                stream::iter(new.into_iter().zip(descriptions))
+                    .for_each_concurrent(concurrency, |(node, description)| async move {
+                        let next = self.initialise(&node, description).await;
+                        queue.finish(&node.name, &next);
+                    })
+                    .await;
+            }
+            Err(failure) => {
+                tracing::warn!(nodes = new.len(), %failure, "the cloud tells nothing about new nodes");
+                self.metrics.failed(failure.class);
+                for node in new {
+                    queue.finish(&node.name, &Next::Backoff(failure.clone()));
+                }
+            }
+        }
+    }
+
+    async fn initialise(&self, node: &Arc<NodeObject>, description: Description) -> Next {
+        let result = match description {
+            Description::Found(instance) => self.write(node, &instance).await,
+            Description::Foreign(reason) => {
+                tracing::info!(
+                    node = node.name,
+                    reason,
+                    "the node belongs to another provider and is left alone"
+                );
+                return Next::Done;
+            }
+            Description::Unknown(failure) => Err(failure),
+        };
+        match result {
+            Ok(()) => Next::Done,
+            Err(failure) => {
+                tracing::warn!(node = node.name, %failure, "the node is not initialised yet");
+                let notice = Notice::warning("NodeInitializationFailed", failure.message.clone());
+                self.events.record(&node.reference(), NODE_CONTROLLER, notice);
+                self.metrics.failed(failure.class);
+                Next::Backoff(failure)
+            }
+        }
+    }
+
+    /// Writes the addresses first, and then everything else with the end of the taint: pods that come to the node find
+    /// its addresses.
+    async fn write(&self, node: &Arc<NodeObject>, instance: &Instance) -> Result<(), Failure> {
+        let write = |node| self.try_write(node, instance);
+        let end = until_accepted(&self.writer, Arc::clone(node), TRIES, PAUSE, write).await;
+        match end.map_err(|error| error.to_failure("failed to initialise the node"))? {
+            WriteEnd::Done(written) => self.initialised(&*written?),
+            WriteEnd::Unneeded => {}
+        }
+        Ok(())
+    }
+
+    async fn try_write(
+        &self,
+        mut node: Arc<NodeObject>,
+        instance: &Instance,
+    ) -> Result<Option<Result<Arc<NodeObject>, Failure>>, CallError> {
+        if !node.is_uninitialized() {
+            return Ok(None);
+        }
+        // A node that cannot be initialised stays as it is, so this is known before the first write.
+        if let Err(failure) = plan::initialisation(&node, instance) {
+            return Ok(Some(Err(failure)));
+        }
+        match plan::addresses(&node, instance) {
+            Ok(None) => {}
+            Ok(Some(addresses)) => {
+                node = self.writer.patch_status(&node.name, &plan::addresses_patch(&addresses)).await?;
+            }
+            Err(error) => return Ok(Some(Err(Failure::user_input(error.to_string())))),
+        }
+        // Again, because writing the addresses changed the version of the node.
+        let (patch, left_out) = match plan::initialisation(&node, instance) {
+            Ok(planned) => planned,
+            Err(failure) => return Ok(Some(Err(failure))),
+        };
+        let written = self.writer.patch(&node.name, &patch).await?;
+        for reason in left_out {
+            tracing::warn!(node = node.name, reason, "a label of the provider is not set");
+        }
+        Ok(Some(Ok(written)))
+    }
+
+    fn initialised(&self, node: &NodeObject) {
+        tracing::info!(node = node.name, provider_id = node.provider_id, "the node is initialised");
+        if let Some(created) = node.created {
+            let age = jiff::Timestamp::now().duration_since(created);
+            self.metrics.initialised(Duration::try_from(age).unwrap_or_default());
+        }
+        let notice = Notice::normal("Synced", "Node synced successfully");
+        self.events.record(&node.reference(), NODE_CONTROLLER, notice);
+    }
+
+    async fn reconcile_labels(&self, node: &NodeObject) -> Next {
+        let labels = label::reconcile(&node.labels);
+        if labels.is_empty() {
+            return Next::Done;
+        }
+        match self.writer.patch(&node.name, &json!({"metadata": {"labels": labels}})).await {
+            Ok(_) => Next::Done,
+            Err(error) if error.is_not_found() => Next::Done,
+            Err(error) => {
+                let failure = error.to_failure("failed to update the labels of the node");
+                tracing::warn!(node = node.name, %failure, "the labels of the node are not updated");
+                self.metrics.failed(failure.class);
+                Next::Backoff(failure)
+            }
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! The node lifecycle controller: taints nodes whose machine is shut down, and deletes those whose machine is gone.
+//!
+//! Deleting a Node gives up everything that runs there, so a Node goes only when all of this holds: its kubelet does not
+//! vouch for it; its machine was missing in two rounds in a row; most of the other machines are there
+//! ([`openstack_ccm_core::instance::census`]); and a last question about this one machine says that it is gone.
+
+mod absence;
+mod metrics;
+mod round;
+mod taint;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::Client;
+use openstack_ccm_core::instance::Instances;
+use prometheus_client::registry::Registry;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::events::{self, EventWriter};
+use crate::node_objects::{NodeStore, NodeWriter, follow};
+use crate::parts::{ControllerError, named, run_parts};
+use metrics::LifecycleMetrics;
+use round::Lifecycle;
+
+/// Settings of a [`NodeLifecycleController`].
+#[derive(Clone, Debug)]
+pub struct NodeLifecycleOptions {
+    /// Time between two rounds.
+    pub monitor_period: Duration,
+    /// Longest wait for one call to the API server.
+    pub call_timeout: Duration,
+}
+
+impl Default for NodeLifecycleOptions {
+    fn default() -> Self {
+        Self { monitor_period: Duration::from_secs(5), call_timeout: Duration::from_secs(30) }
+    }
+}
+
+/// The node lifecycle controller.
+pub struct NodeLifecycleController {
+    client: Client,
+    options: NodeLifecycleOptions,
+    store: NodeStore,
+    lifecycle: Lifecycle,
+    events: EventWriter,
+}
+
+impl NodeLifecycleController {
+    /// Puts a controller together; nothing happens before [`NodeLifecycleController::run`].
+    ///
+    /// `client` must not repeat requests by itself (`kube::Config::default_retry = false`).
+    pub fn new(
+        client: Client,
+        instances: Arc<dyn Instances>,
+        options: NodeLifecycleOptions,
+        registry: &mut Registry,
+    ) -> Self {
+        let store = NodeStore::default();
+        let (recorder, events) = events::channel(client.clone());
+        let writer = NodeWriter::new(client.clone(), options.call_timeout);
+        let metrics = LifecycleMetrics::registered(registry);
+        let lifecycle = Lifecycle::new(instances, store.clone(), writer, recorder, metrics);
+        Self { client, options, store, lifecycle, events }
+    }
+
+    /// Waits until the nodes of the cluster are known, for readiness.
+    pub fn listed(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.store.wait_listed()
+    }
+
+    /// Works until `shutdown`. Every round may be stopped at any call.
+    ///
+    /// # Errors
+    /// A part ended that runs for ever.
+    pub async fn run(self, shutdown: CancellationToken) -> Result<(), ControllerError> {
+        let Self { client, options, store, lifecycle, events } = self;
+        let mut parts = JoinSet::new();
+        let listed = store.wait_listed();
+        parts.spawn(named("watch of nodes", follow(client, store, |_| ())));
+        parts.spawn(named("rounds over nodes", async move {
+            listed.await;
+            lifecycle.follow(options.monitor_period).await;
+        }));
+        run_parts(parts, events, shutdown).await
+    }
+}

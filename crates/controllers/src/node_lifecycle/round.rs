@@ -1,0 +1,230 @@
+//! One round over the nodes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::instance::census::{Census, DELETIONS_PER_ROUND, Doubt};
+use openstack_ccm_core::instance::lifecycle::{Care, Readiness, care, care_of_ready};
+use openstack_ccm_core::instance::{Instances, NodeIdentity, Presence};
+use openstack_ccm_core::notice::Notice;
+use tokio::time::{Instant, MissedTickBehavior};
+
+use super::absence::Absences;
+use super::metrics::LifecycleMetrics;
+use super::taint;
+use crate::events::{EventRecorder, NODE_LIFECYCLE_CONTROLLER};
+use crate::node_objects::{NodeObject, NodeStore, NodeWriter};
+
+/// Nodes with what the cloud says of their machines.
+type Answers = Vec<(Arc<NodeObject>, Presence)>;
+
+/// The controller's knowledge from round to round. All of it may be lost.
+pub(super) struct Lifecycle {
+    instances: Arc<dyn Instances>,
+    store: NodeStore,
+    writer: NodeWriter,
+    events: EventRecorder,
+    metrics: LifecycleMetrics,
+    absences: Absences,
+    /// Whether the last round held deletions back.
+    holds: bool,
+    /// The message of the last failure, so that an outage is not logged in every round.
+    last_failure: Option<String>,
+    /// When the cloud wants to be asked again.
+    not_before: Option<Instant>,
+}
+
+impl Lifecycle {
+    pub(super) fn new(
+        instances: Arc<dyn Instances>,
+        store: NodeStore,
+        writer: NodeWriter,
+        events: EventRecorder,
+        metrics: LifecycleMetrics,
+    ) -> Self {
+        Self {
+            instances,
+            store,
+            writer,
+            events,
+            metrics,
+            absences: Absences::default(),
+            holds: false,
+            last_failure: None,
+            not_before: None,
+        }
+    }
+
+    /// Makes a round every `period`, for ever.
+    pub(super) async fn follow(mut self, period: Duration) {
+        let mut ticks = tokio::time::interval(period.max(Duration::from_millis(1)));
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            self.round().await;
+        }
+    }
+
+    async fn round(&mut self) {
+        let nodes = self.store.all();
+        for node in nodes.iter().filter(|node| node.readiness == Readiness::Ready) {
+            if care_of_ready(node.has_shutdown_taint()) == Care::Lift {
+                self.lift(node).await;
+            }
+        }
+        let not_ready: Vec<Arc<NodeObject>> =
+            nodes.iter().filter(|node| node.readiness == Readiness::NotReady).cloned().collect();
+        if not_ready.is_empty() {
+            self.absences.keep_only(std::iter::empty());
+            self.release();
+            return;
+        }
+        if self.not_before.is_some_and(|time| Instant::now() < time) {
+            return;
+        }
+        // About several nodes the cloud is asked with one list, which tells about all the others too.
+        let asked = if not_ready.len() == 1 { not_ready } else { nodes.clone() };
+        match self.look(&asked, &nodes).await {
+            Ok(()) => self.last_failure = None,
+            Err(failure) => self.failed(&failure),
+        }
+    }
+
+    async fn look(&mut self, asked: &[Arc<NodeObject>], nodes: &[Arc<NodeObject>]) -> Result<(), Failure> {
+        let answers = self.ask(asked).await?;
+        let mut missing = Vec::new();
+        for (node, presence) in answers.iter().filter(|(node, _)| node.readiness == Readiness::NotReady) {
+            match care(presence) {
+                Care::Missing => missing.push(Arc::clone(node)),
+                Care::Taint => self.taint(node).await,
+                Care::Lift | Care::Leave => self.left(node, presence),
+            }
+        }
+        self.absences.keep_only(missing.iter().map(AsRef::as_ref));
+        missing.retain(|node| self.absences.missing(node));
+        if missing.is_empty() {
+            self.release();
+            return Ok(());
+        }
+        let all = if answers.len() == nodes.len() { answers } else { self.ask(nodes).await? };
+        if let Some(doubt) = census(&all).doubt() {
+            self.hold(&missing, doubt);
+            return Ok(());
+        }
+        self.release();
+        let gone = |node: &Arc<NodeObject>| {
+            all.iter().any(|(other, presence)| other.uid == node.uid && *presence == Presence::Gone)
+        };
+        for node in missing.iter().filter(|node| gone(node)).take(DELETIONS_PER_ROUND) {
+            // A list may lack what a question about the one machine shows.
+            if matches!(self.ask(std::slice::from_ref(node)).await?.as_slice(), [(_, Presence::Gone)]) {
+                self.delete(node).await;
+            }
+        }
+        Ok(())
+    }
+
+    async fn ask(&self, nodes: &[Arc<NodeObject>]) -> Result<Answers, Failure> {
+        let identities: Vec<NodeIdentity> = nodes.iter().map(|node| node.identity()).collect();
+        let answers = self.instances.presence(&identities).await?;
+        Ok(nodes.iter().cloned().zip(answers).collect())
+    }
+
+    fn failed(&mut self, failure: &Failure) {
+        self.metrics.failed(failure.class);
+        self.not_before = failure.retry_after.map(|delay| Instant::now() + delay);
+        if self.last_failure.as_ref() != Some(&failure.message) {
+            tracing::warn!(%failure, "the cloud cannot be asked about nodes that are not ready; they stay as they are");
+            self.last_failure = Some(failure.message.clone());
+        }
+    }
+
+    fn left(&self, node: &NodeObject, presence: &Presence) {
+        match presence {
+            Presence::Unknown(failure) => {
+                tracing::debug!(node = node.name, %failure, "nothing is known of the machine; the node stays");
+            }
+            Presence::Foreign(reason) => tracing::debug!(node = node.name, reason, "the node is left alone"),
+            Presence::Exists | Presence::ShutDown | Presence::Gone => {}
+        }
+    }
+
+    async fn taint(&self, node: &Arc<NodeObject>) {
+        match taint::set(&self.writer, node).await {
+            Ok(true) => tracing::info!(node = node.name, "the machine is shut down; the node is tainted"),
+            Ok(false) => {}
+            Err(error) => tracing::warn!(node = node.name, error = error.message(), "the taint is not set"),
+        }
+    }
+
+    async fn lift(&self, node: &Arc<NodeObject>) {
+        match taint::lift(&self.writer, node).await {
+            Ok(true) => tracing::info!(node = node.name, "the node is ready; its shutdown taint is lifted"),
+            Ok(false) => {}
+            Err(error) => {
+                tracing::warn!(node = node.name, error = error.message(), "the taint is not lifted");
+            }
+        }
+    }
+
+    async fn delete(&self, node: &NodeObject) {
+        let name = &node.name;
+        let message = format!("Deleting node {name} because it does not exist in the cloud provider");
+        let reference = node.reference();
+        self.events.record(&reference, NODE_LIFECYCLE_CONTROLLER, Notice::normal("DeletingNode", message));
+        match self.writer.delete(node).await {
+            Ok(()) => {
+                tracing::info!(
+                    node = name,
+                    provider_id = node.provider_id,
+                    "the node is deleted: its machine is gone"
+                );
+                self.metrics.deleted();
+            }
+            Err(error) if error.is_not_found() => {}
+            // It changed since it was read: the next round decides anew.
+            Err(error) if error.is_conflict() => tracing::info!(node = name, "the node changed; it stays"),
+            Err(error) => {
+                tracing::warn!(node = name, error = error.message(), "the node is not deleted");
+                let message = format!("Failed deleting node {name}: {}", error.message());
+                let notice = Notice::warning("DeletingNodeFailed", message);
+                self.events.record(&reference, NODE_LIFECYCLE_CONTROLLER, notice);
+            }
+        }
+    }
+
+    /// Keeps the nodes, and says so once.
+    fn hold(&mut self, missing: &[Arc<NodeObject>], doubt: Doubt) {
+        self.metrics.held(missing.len());
+        if std::mem::replace(&mut self.holds, true) {
+            return;
+        }
+        tracing::error!("{doubt}");
+        if let Some(node) = missing.first() {
+            let notice = Notice::warning("NodeDeletionHeld", doubt.to_string());
+            self.events.record(&node.reference(), NODE_LIFECYCLE_CONTROLLER, notice);
+        }
+    }
+
+    fn release(&mut self) {
+        self.metrics.held(0);
+        self.holds = false;
+    }
+}
+
+/// Nodes of other providers and those without a provider id count for nothing.
+fn census(answers: &[(Arc<NodeObject>, Presence)]) -> Census {
+    let mut census = Census { known: 0, missing: 0 };
+    for (_, presence) in answers {
+        match presence {
+            Presence::Exists | Presence::ShutDown => census.known += 1,
+            Presence::Gone => {
+                census.known += 1;
+                census.missing += 1;
+            }
+            Presence::Foreign(_) | Presence::Unknown(_) => {}
+        }
+    }
+    census
+}

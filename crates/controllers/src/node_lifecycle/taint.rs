@@ -1,0 +1,63 @@
+//! The taint of a node whose machine is shut down.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Taint;
+use openstack_ccm_core::instance::taint::{NO_SCHEDULE, SHUT_DOWN};
+use serde_json::{Value, json};
+
+use crate::call::CallError;
+use crate::node_objects::{NodeObject, NodeWriter, WriteEnd, is_shutdown_taint, until_accepted};
+
+/// How often a taint is tried while others write to the node.
+const TRIES: u32 = 5;
+/// Pause after a conflict; a random part of up to as much is added.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Sets the taint, unless it is there already. Answers whether it was written.
+pub(super) async fn set(writer: &NodeWriter, node: &Arc<NodeObject>) -> Result<bool, CallError> {
+    write(writer, node, with_taint).await
+}
+
+/// Lifts the taint. Answers whether it was written.
+pub(super) async fn lift(writer: &NodeWriter, node: &Arc<NodeObject>) -> Result<bool, CallError> {
+    write(writer, node, without_taint).await
+}
+
+async fn write(
+    writer: &NodeWriter,
+    node: &Arc<NodeObject>,
+    wanted: fn(&NodeObject) -> Vec<Taint>,
+) -> Result<bool, CallError> {
+    let end = until_accepted(writer, Arc::clone(node), TRIES, PAUSE, |node| async move {
+        let taints = wanted(&node);
+        if taints == node.taints {
+            return Ok(None);
+        }
+        writer.patch(&node.name, &patch(&node, &taints)).await.map(Some)
+    })
+    .await?;
+    Ok(matches!(end, WriteEnd::Done(_)))
+}
+
+/// The list has to be replaced as a whole, so the version that was read goes with it.
+fn patch(node: &NodeObject, taints: &[Taint]) -> Value {
+    let taints = if taints.is_empty() { Value::Null } else { json!(taints) };
+    json!({"metadata": {"resourceVersion": node.resource_version}, "spec": {"taints": taints}})
+}
+
+fn with_taint(node: &NodeObject) -> Vec<Taint> {
+    let wanted = Taint { key: SHUT_DOWN.to_owned(), effect: NO_SCHEDULE.to_owned(), ..Taint::default() };
+    let mut taints = node.taints.clone();
+    match taints.iter_mut().find(|taint| is_shutdown_taint(taint)) {
+        Some(present) if present.value.as_deref().unwrap_or_default().is_empty() => {}
+        Some(present) => *present = wanted,
+        None => taints.push(wanted),
+    }
+    taints
+}
+
+fn without_taint(node: &NodeObject) -> Vec<Taint> {
+    node.taints.iter().filter(|taint| !is_shutdown_taint(taint)).cloned().collect()
+}

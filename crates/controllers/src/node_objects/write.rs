@@ -1,0 +1,105 @@
+//! The calls by which Node objects are written: merge patches that name only what is ours, with the version that was
+//! read where a list is replaced, so that nothing of others is lost.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Node;
+use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
+use kube::{Api, Client};
+use serde_json::Value;
+
+use super::NodeObject;
+use crate::call::{CallError, call};
+
+/// Who the API server notes as the manager of what is written (`metadata.managedFields`).
+const FIELD_MANAGER: &str = "openstack-ccm";
+
+/// Reads and writes Node objects.
+#[derive(Clone)]
+pub(crate) struct NodeWriter {
+    api: Api<Node>,
+    limit: Duration,
+}
+
+impl NodeWriter {
+    /// A writer that gives each call at most `limit`.
+    pub(crate) fn new(client: Client, limit: Duration) -> Self {
+        Self { api: Api::all(client), limit }
+    }
+
+    /// The Node as the API server has it now; absent when it is not there.
+    pub(crate) async fn get(&self, name: &str) -> Result<Option<Arc<NodeObject>>, CallError> {
+        let found = call(self.limit, self.api.get_opt(name)).await?;
+        Ok(found.map(|node| Arc::new(node.into())))
+    }
+
+    /// Applies a merge patch and answers the new state.
+    pub(crate) async fn patch(&self, name: &str, patch: &Value) -> Result<Arc<NodeObject>, CallError> {
+        let node = call(self.limit, self.api.patch(name, &parameters(), &Patch::Merge(patch))).await?;
+        Ok(Arc::new(node.into()))
+    }
+
+    /// Applies a merge patch to the status sub-resource and answers the new state.
+    pub(crate) async fn patch_status(&self, name: &str, patch: &Value) -> Result<Arc<NodeObject>, CallError> {
+        let node = call(self.limit, self.api.patch_status(name, &parameters(), &Patch::Merge(patch))).await?;
+        Ok(Arc::new(node.into()))
+    }
+
+    /// Deletes this Node: not one of the same name that was registered since, and not one that changed since.
+    pub(crate) async fn delete(&self, node: &NodeObject) -> Result<(), CallError> {
+        let preconditions = Preconditions {
+            uid: Some(node.uid.clone()),
+            resource_version: Some(node.resource_version.clone()),
+        };
+        let parameters = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
+        call(self.limit, self.api.delete(&node.name, &parameters)).await.map(drop)
+    }
+}
+
+fn parameters() -> PatchParams {
+    PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() }
+}
+
+/// How a write that may need several tries ended.
+#[derive(Debug)]
+pub(crate) enum WriteEnd<T> {
+    /// It was made.
+    Done(T),
+    /// There is nothing to write any more, or no Node.
+    Unneeded,
+}
+
+/// Tries a write until the API server takes it: first on the cached Node, and after each conflict on the Node as it is
+/// then. `write` answers nothing when there is nothing to write.
+pub(crate) async fn until_accepted<T, W>(
+    writer: &NodeWriter,
+    cached: Arc<NodeObject>,
+    tries: u32,
+    pause: Duration,
+    mut write: impl FnMut(Arc<NodeObject>) -> W,
+) -> Result<WriteEnd<T>, CallError>
+where
+    W: Future<Output = Result<Option<T>, CallError>>,
+{
+    let name = cached.name.clone();
+    let mut node = cached;
+    let mut left = tries;
+    loop {
+        left = left.saturating_sub(1);
+        match write(node).await {
+            Ok(Some(result)) => return Ok(WriteEnd::Done(result)),
+            Ok(None) => return Ok(WriteEnd::Unneeded),
+            Err(error) if error.is_not_found() => return Ok(WriteEnd::Unneeded),
+            // A change in between can also make what was decided invalid.
+            Err(error) if left > 0 && (error.is_conflict() || error.is_invalid()) => {}
+            Err(error) => return Err(error),
+        }
+        tokio::time::sleep(pause.mul_f64(1.0 + fastrand::f64())).await;
+        match writer.get(&name).await? {
+            Some(now) => node = now,
+            None => return Ok(WriteEnd::Unneeded),
+        }
+    }
+}
