@@ -1,0 +1,221 @@
+//! A cluster, a cloud, and the controllers between them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::Client;
+use openstack_ccm_controllers::ControllerError;
+use openstack_ccm_controllers::node::{NodeController, NodeControllerOptions};
+use openstack_ccm_controllers::node_lifecycle::{NodeLifecycleController, NodeLifecycleOptions};
+use openstack_ccm_kube_sim::{ApiVersion, Fault, Sim};
+use prometheus_client::registry::Registry;
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::cloud::Cloud;
+
+/// Longest virtual time that a condition may take.
+const PATIENCE: Duration = Duration::from_secs(3600);
+
+pub(crate) const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
+pub(crate) const SHUTDOWN: &str = "node.cloudprovider.kubernetes.io/shutdown";
+
+pub(crate) struct World {
+    pub(crate) kube: Sim,
+    pub(crate) cloud: Arc<Cloud>,
+    pub(crate) registry: Registry,
+    stop: CancellationToken,
+    running: Vec<JoinHandle<Result<(), ControllerError>>>,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        Self {
+            kube: Sim::new(ApiVersion::V1_36),
+            cloud: Arc::default(),
+            registry: Registry::default(),
+            stop: CancellationToken::new(),
+            running: Vec::new(),
+        }
+    }
+
+    fn client(&self) -> Client {
+        Client::new(self.kube.service(), "default")
+    }
+
+    pub(crate) async fn start_node_controller(&mut self) {
+        self.start_node_controller_with(NodeControllerOptions::default()).await;
+    }
+
+    pub(crate) async fn start_node_controller_with(&mut self, options: NodeControllerOptions) {
+        let cloud = Arc::clone(&self.cloud);
+        let controller = NodeController::new(self.client(), cloud, options, &mut self.registry);
+        let listed = controller.listed();
+        self.running.push(tokio::spawn(controller.run(self.stop.clone())));
+        listed.await;
+    }
+
+    pub(crate) async fn start_lifecycle_controller(&mut self) {
+        let (cloud, options) = (Arc::clone(&self.cloud), NodeLifecycleOptions::default());
+        let controller = NodeLifecycleController::new(self.client(), cloud, options, &mut self.registry);
+        let listed = controller.listed();
+        self.running.push(tokio::spawn(controller.run(self.stop.clone())));
+        listed.await;
+    }
+
+    /// Stops the controllers as SIGTERM does.
+    pub(crate) async fn stop(&mut self) {
+        self.stop.cancel();
+        for running in self.running.drain(..) {
+            running.await.unwrap().unwrap();
+        }
+    }
+
+    // Nodes.
+
+    /// A ready node with a provider id and two addresses, changed by a merge patch.
+    #[allow(clippy::needless_pass_by_value, reason = "json! literals read better by value")]
+    pub(crate) fn create(&self, name: &str, change: Value) {
+        let mut node = json!({
+            "apiVersion": "v1", "kind": "Node",
+            "metadata": {"name": name},
+            "spec": {"providerID": format!("openstack:///{name}")},
+            "status": {
+                "addresses": [
+                    {"type": "InternalIP", "address": "10.0.0.11"},
+                    {"type": "Hostname", "address": name},
+                ],
+                "conditions": [condition("True")],
+            },
+        });
+        merge(&mut node, &change);
+        self.kube.create(&node).unwrap();
+    }
+
+    /// A new node whose kubelet waits for a cloud provider.
+    #[allow(clippy::needless_pass_by_value, reason = "json! literals read better by value")]
+    pub(crate) fn create_uninitialized(&self, name: &str, change: Value) {
+        let mut patch = json!({
+            "spec": {"providerID": null, "taints": [taint(UNINITIALIZED)]},
+            "status": {"addresses": [{"type": "Hostname", "address": name}]},
+        });
+        merge(&mut patch, &change);
+        self.create(name, patch);
+    }
+
+    pub(crate) fn set_ready(&self, name: &str, status: &str) {
+        let patch = json!({"status": {"conditions": [condition(status)]}});
+        self.kube.patch_status("nodes", "", name, &patch).unwrap();
+    }
+
+    /// The node; null when there is none.
+    pub(crate) fn node(&self, name: &str) -> Value {
+        self.kube.get("nodes", "", name).unwrap_or_default()
+    }
+
+    /// Keys of the taints, in order.
+    pub(crate) fn taints(&self, name: &str) -> Vec<String> {
+        let taints = self.node(name)["spec"]["taints"].as_array().cloned().unwrap_or_default();
+        taints.iter().map(|taint| taint["key"].as_str().unwrap().to_owned()).collect()
+    }
+
+    pub(crate) fn is_uninitialized(&self, name: &str) -> bool {
+        self.taints(name).iter().any(|key| key == UNINITIALIZED)
+    }
+
+    /// `InternalIP 10.0.0.11, Hostname n1`
+    pub(crate) fn addresses(&self, name: &str) -> String {
+        let addresses = self.node(name)["status"]["addresses"].as_array().cloned().unwrap_or_default();
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let entries =
+            addresses.iter().map(|entry| format!("{} {}", text(&entry["type"]), text(&entry["address"])));
+        entries.collect::<Vec<_>>().join(", ")
+    }
+
+    pub(crate) fn label(&self, name: &str, key: &str) -> Value {
+        self.node(name)["metadata"]["labels"][key].clone()
+    }
+
+    // What the controllers did.
+
+    /// Writes to nodes since the last time: `PATCH /api/v1/nodes/n1/status`.
+    pub(crate) fn take_writes(&self) -> Vec<String> {
+        let writes = self
+            .kube
+            .requests_where(|request| request.method.as_str() != "GET" && request.path.contains("/nodes/"));
+        let writes = writes.iter().map(|request| format!("{} {}", request.method, request.path)).collect();
+        self.kube.clear_requests();
+        writes
+    }
+
+    /// Fails writes to the node itself, not to its status.
+    pub(crate) fn on_patch(name: &str) -> Fault {
+        let end = format!("/nodes/{name}");
+        Fault::when(move |request| request.method.as_str() == "PATCH" && request.path.ends_with(&end))
+    }
+
+    /// `Normal Synced: Node synced successfully`, oldest first, repeats folded.
+    pub(crate) fn events(&self, name: &str) -> Vec<String> {
+        let mut events = self.kube.list("events", "default").unwrap();
+        events.retain(|event| event["involvedObject"]["name"] == name);
+        events.sort_by_key(|event| event["metadata"]["name"].to_string());
+        let text = |event: &Value, key: &str| event[key].as_str().unwrap_or_default().to_owned();
+        events
+            .iter()
+            .map(|event| {
+                assert_eq!(event["involvedObject"]["apiVersion"], "v1");
+                assert_eq!(event["involvedObject"]["kind"], "Node");
+                format!("{} {}: {}", text(event, "type"), text(event, "reason"), text(event, "message"))
+            })
+            .collect()
+    }
+
+    /// The value of a metric, by the start of its line.
+    pub(crate) fn metric(&self, start: &str) -> String {
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &self.registry).unwrap();
+        let line = text.lines().find(|line| line.starts_with(start));
+        line.and_then(|line| line.rsplit(' ').next()).unwrap_or("absent").to_owned()
+    }
+
+    pub(crate) async fn until(&self, what: &str, condition: impl Fn(&Self) -> bool) {
+        let start = tokio::time::Instant::now();
+        while !condition(self) {
+            assert!(start.elapsed() < PATIENCE, "not reached: {what}");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+}
+
+/// Lets so much time pass.
+pub(crate) async fn pass(seconds: u64) {
+    tokio::time::sleep(Duration::from_secs(seconds)).await;
+}
+
+pub(crate) fn taint(key: &str) -> Value {
+    json!({"key": key, "value": "true", "effect": "NoSchedule"})
+}
+
+pub(crate) fn condition(status: &str) -> Value {
+    let time = "2026-01-01T00:00:00Z";
+    json!({"type": "Ready", "status": status, "lastHeartbeatTime": time, "lastTransitionTime": time})
+}
+
+/// A JSON merge patch.
+fn merge(into: &mut Value, patch: &Value) {
+    let Value::Object(patch) = patch else {
+        *into = patch.clone();
+        return;
+    };
+    if !into.is_object() {
+        *into = json!({});
+    }
+    for (key, value) in patch {
+        if value.is_null() {
+            into.as_object_mut().unwrap().remove(key);
+        } else {
+            merge(&mut into[key], value);
+        }
+    }
+}
