@@ -29,8 +29,8 @@ pub(crate) fn choose(
     ProgramOptions {
         cluster_name: arguments.cluster_name.clone(),
         service: service(arguments, selection, config, openstack),
-        node: node(arguments, selection, openstack),
-        node_lifecycle: node_lifecycle(arguments, selection, openstack),
+        node: node(arguments, selection, config, openstack),
+        node_lifecycle: node_lifecycle(arguments, selection, config, openstack),
         regional_provider_ids: is_regional(&ProcessEnvironment),
         ..ProgramOptions::default()
     }
@@ -48,6 +48,7 @@ fn service(
     }
     if !openstack.has(Service::LoadBalancer) {
         tracing::error!(
+            region = config.global.region,
             "the service controller does not run: the catalog of the cloud has no endpoint of type load-balancer in \
              the region; Services of type LoadBalancer get no load balancer"
         );
@@ -65,22 +66,26 @@ fn service(
 fn node(
     arguments: &RunArgs,
     selection: &ControllerSelection,
+    config: &Config,
     openstack: &OpenStack,
 ) -> Option<NodeControllerOptions> {
-    node_controller_runs(ControllerName::CloudNode, selection, openstack).then(|| NodeControllerOptions {
-        concurrency: arguments.node.concurrent_node_syncs.into(),
-        status_concurrency: arguments.node.status_updates().into(),
-        status_update_frequency: arguments.node.node_status_update_frequency,
-        ..NodeControllerOptions::default()
+    node_controller_runs(ControllerName::CloudNode, selection, config, openstack).then(|| {
+        NodeControllerOptions {
+            concurrency: arguments.node.concurrent_node_syncs.into(),
+            status_concurrency: arguments.node.status_updates().into(),
+            status_update_frequency: arguments.node.node_status_update_frequency,
+            ..NodeControllerOptions::default()
+        }
     })
 }
 
 fn node_lifecycle(
     arguments: &RunArgs,
     selection: &ControllerSelection,
+    config: &Config,
     openstack: &OpenStack,
 ) -> Option<NodeLifecycleOptions> {
-    node_controller_runs(ControllerName::CloudNodeLifecycle, selection, openstack).then(|| {
+    node_controller_runs(ControllerName::CloudNodeLifecycle, selection, config, openstack).then(|| {
         NodeLifecycleOptions {
             monitor_period: arguments.node.node_monitor_period,
             ..NodeLifecycleOptions::default()
@@ -91,6 +96,7 @@ fn node_lifecycle(
 fn node_controller_runs(
     controller: ControllerName,
     selection: &ControllerSelection,
+    config: &Config,
     openstack: &OpenStack,
 ) -> bool {
     if !selection.runs(controller) {
@@ -99,6 +105,7 @@ fn node_controller_runs(
     let missing = [Service::Compute, Service::Network].into_iter().find(|service| !openstack.has(*service));
     if let Some(missing) = missing {
         tracing::error!(
+            region = config.global.region,
             "the controller {} does not run: the catalog of the cloud has no endpoint of type {missing} in the region",
             controller.canonical()
         );
