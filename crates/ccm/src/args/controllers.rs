@@ -96,11 +96,6 @@ impl ControllerSelection {
         let named = self.entries.iter().find(|entry| entry.strip_prefix('-').unwrap_or(entry) == name);
         named.map_or_else(|| self.entries.iter().any(|entry| entry == "*"), |entry| !entry.starts_with('-'))
     }
-
-    /// Whether a controller was asked for by name, and not only by `*`.
-    pub fn names(&self, controller: ControllerName) -> bool {
-        self.entries.iter().any(|entry| entry == controller.canonical())
-    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use serde_json::{Value, from_value, json};
 
 use super::*;
 
+#[allow(clippy::needless_pass_by_value, reason = "json! literals read better by value")]
 fn server(value: Value) -> Server {
     let mut server = json!({"id": "s", "name": "n", "status": "ACTIVE", "tenant_id": "p"});
     server.as_object_mut().unwrap().extend(value.as_object().unwrap().clone());
