@@ -20,6 +20,13 @@ fn wrong(key: &str, form: Form) -> Option<String> {
         Form::Uuid(_) => "a-name",
         Form::Text(_) => match key.rsplit_once('/').map_or(key, |(_, name)| name) {
             "class" => "unknown",
+            "proxy-protocol" => "v2:443",
+            "health-monitor-path" => "healthz",
+            "health-monitor-expected-codes" => "2xx",
+            "sni-container-refs" => "my-certificates",
+            "tls-versions" => "TLSv1.4",
+            "tls-ciphers" => "A,B",
+            "alpn-protocols" => "h3",
             "floating-subnet" => "~(",
             "floating-subnet-tags" => "!&",
             "default-tls-container-ref" => "my-certificate",

@@ -16,6 +16,7 @@ mod cloud_faults;
 mod clusters;
 mod contract;
 mod crash;
+mod extensions;
 mod fallback;
 mod main_job;
 mod support;

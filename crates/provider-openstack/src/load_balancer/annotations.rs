@@ -3,9 +3,11 @@
 //! The table is the only place where a key is written. Reading ([`super::settings`]) takes forms and ranges from it; the
 //! warning about unknown keys and the reference page are made from it.
 
+mod extensions;
 mod reference;
 mod table;
 
+pub use extensions::*;
 pub use reference::reference_markdown;
 pub use table::*;
 

@@ -42,6 +42,7 @@ mod recreation;
 mod release;
 mod report;
 mod resolve;
+mod retain;
 mod serve;
 pub mod settings;
 pub mod step;

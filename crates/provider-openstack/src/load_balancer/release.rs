@@ -17,11 +17,11 @@ use super::settings::ReleaseSettings;
 use super::{OpenStackLoadBalancers, desired};
 
 /// A pass on its way: what does not change while it goes on.
-struct Releasing<'a> {
-    provider: &'a OpenStackLoadBalancers,
-    service: &'a Service,
+pub(super) struct Releasing<'a> {
+    pub(super) provider: &'a OpenStackLoadBalancers,
+    pub(super) service: &'a Service,
     terms: ReleaseTerms,
-    claim: Claim<'a>,
+    pub(super) claim: Claim<'a>,
 }
 
 impl OpenStackLoadBalancers {
@@ -37,6 +37,9 @@ impl OpenStackLoadBalancers {
 
         let pass = Releasing { provider: self, service, terms, claim };
         let octavia = &self.openstack.octavia;
+        if settings.retain && pass.retains(id, report).await? {
+            return Ok(Outcome::Released);
+        }
         let named_by_id = match id {
             Some(id) => find::by_id(octavia, &pass.claim, Purpose::Release, id).await?,
             None => None,

@@ -233,8 +233,10 @@ impl Serving<'_> {
         report: &mut Report,
     ) -> Result<Outcome, Failure> {
         let memory = &self.provider.memory;
-        if let Some(tls) = self.settings.tls.as_ref().filter(|_| sends_certificate(&plan.steps)) {
-            self.provider.resolver.verify_certificate(tls).await?;
+        if sends_certificate(&plan.steps) {
+            for tls in self.settings.tls.iter().chain(self.settings.tls_options.sni.iter().flatten()) {
+                self.provider.resolver.verify_certificate(tls).await?;
+            }
         }
         let load_balancer = observed.load_balancer.as_ref();
         let next = self.provider.carry_out(self.service, plan, load_balancer, project_id, report).await;
@@ -302,7 +304,9 @@ fn sends_certificate(steps: &[Step]) -> bool {
             listeners.iter().any(|desired| desired.listener.attributes.tls_container_ref.is_some())
         }
         Step::CreateListener { listener, .. } => listener.attributes.tls_container_ref.is_some(),
-        Step::UpdateListener { changes, .. } => changes.tls_container_ref.is_some(),
+        Step::UpdateListener { changes, .. } => {
+            changes.tls_container_ref.is_some() || changes.tls.sni_container_refs.is_some()
+        }
         Step::TagLoadBalancer { .. }
         | Step::DeleteLoadBalancer { .. }
         | Step::SwapDefaultPool { .. }

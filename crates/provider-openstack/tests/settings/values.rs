@@ -36,6 +36,16 @@ fn right(key: &str) -> String {
     let text = match key.rsplit_once('/').map_or(key, |(_, name)| name) {
         "proxy-protocol" => "false",
         "lb-method" => "SOURCE_IP",
+        "reclaim-policy" => "retain",
+        "allow-cluster-sources" => "true",
+        "health-monitor-type" => "HTTP",
+        "health-monitor-path" => "/ready",
+        "health-monitor-method" => "HEAD",
+        "health-monitor-expected-codes" => "200-299",
+        "sni-container-refs" => "https://barbican/v1/containers/c2, https://barbican/v1/secrets/s1",
+        "tls-versions" => "TLSv1.2,TLSv1.3",
+        "tls-ciphers" => "ECDHE-RSA-AES128-GCM-SHA256:!aNULL",
+        "alpn-protocols" => "h2, http/1.1",
         "ip-mode" => "vip",
         "availability-zone" => "zone-1",
         "floating-subnet" => "pool-*",
@@ -69,6 +79,26 @@ fn wrong(key: &str, form: Form) -> Vec<String> {
         Form::Output(_) => &[],
         Form::Text(_) => match key.rsplit_once('/').map_or(key, |(_, name)| name) {
             "class" => &["unknown"],
+            "proxy-protocol" => &[
+                "nonsense",
+                " v1",
+                "v2:",
+                "v3:80",
+                "v2:http",
+                "v2:443",
+                "v2:80,v1:80",
+                "v2:80,v1",
+                "v2:99999",
+                "true:80",
+            ],
+            "health-monitor-path" => &["healthz", "/a b", "/\u{e9}", "http://x/"],
+            "health-monitor-expected-codes" => {
+                &["ok", "20", "2xx", "200-", "299-200", "200;204", "600", "200,-204"]
+            }
+            "sni-container-refs" => &["c1", "https://barbican/v1/orders/c1"],
+            "tls-versions" => &["1.2", "TLSv1.2;TLSv1.3", "tlsv1.2", ","],
+            "tls-ciphers" => &["A B", "A,B", "caf\u{e9}"],
+            "alpn-protocols" => &["h3", "http/2", "h2;http/1.1", " , "],
             "floating-subnet" => &["[abc", "~(", "~[", "!~(", "{a", "[z-a]"],
             "floating-subnet-tags" => &["!", "&", "!&", " , ,"],
             "default-tls-container-ref" => &["c1", "https://barbican/v1/orders/c1", "https://barbican/c1"],
@@ -220,7 +250,7 @@ fn the_algorithm_comes_from_annotation_config_or_provider(
 }
 
 fn monitor(delay: u32, timeout: u32, max_retries: u32, max_retries_down: u32) -> HealthMonitorSettings {
-    HealthMonitorSettings { delay, timeout, max_retries, max_retries_down }
+    HealthMonitorSettings { delay, timeout, max_retries, max_retries_down, check: None }
 }
 
 #[rstest]

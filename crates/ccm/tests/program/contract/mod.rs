@@ -5,5 +5,5 @@ mod classes;
 mod families;
 mod floating;
 mod routes;
-mod setup;
+pub(crate) mod setup;
 mod source_ranges;

@@ -1,5 +1,10 @@
 //! The annotations.
 
+use super::extensions::{
+    ALLOW_CLUSTER_SOURCES, ALLOW_FOREIGN_CLUSTER, ALPN_PROTOCOLS, HEALTH_MONITOR_EXPECTED_CODES,
+    HEALTH_MONITOR_METHOD, HEALTH_MONITOR_PATH, HEALTH_MONITOR_TYPE, IP_MODE, RECLAIM_POLICY,
+    SNI_CONTAINER_REFS, TLS_CIPHERS, TLS_VERSIONS,
+};
 use super::{Annotation, Change, Empty, Form, Since};
 
 /// 24 days, in milliseconds: the timers of HAProxy, and the column in which Octavia keeps a timeout, end there.
@@ -28,15 +33,21 @@ pub const ALL: &[Annotation] = &[
     FLOATING_SUBNET,
     FLOATING_SUBNET_TAGS,
     KEEP_FLOATING_IP,
+    RECLAIM_POLICY,
     PROXY_PROTOCOL,
     X_FORWARDED_FOR,
     DEFAULT_TLS_CONTAINER_REF,
+    SNI_CONTAINER_REFS,
+    TLS_VERSIONS,
+    TLS_CIPHERS,
+    ALPN_PROTOCOLS,
     CONNECTION_LIMIT,
     TIMEOUT_CLIENT_DATA,
     TIMEOUT_MEMBER_CONNECT,
     TIMEOUT_MEMBER_DATA,
     TIMEOUT_TCP_INSPECT,
     SOURCE_RANGES,
+    ALLOW_CLUSTER_SOURCES,
     LB_METHOD,
     MEMBER_SUBNET_ID,
     NODE_SELECTOR,
@@ -45,6 +56,10 @@ pub const ALL: &[Annotation] = &[
     HEALTH_MONITOR_TIMEOUT,
     HEALTH_MONITOR_MAX_RETRIES,
     HEALTH_MONITOR_MAX_RETRIES_DOWN,
+    HEALTH_MONITOR_TYPE,
+    HEALTH_MONITOR_PATH,
+    HEALTH_MONITOR_METHOD,
+    HEALTH_MONITOR_EXPECTED_CODES,
     IP_MODE,
     HOSTNAME,
     LOAD_BALANCER_ADDRESS,
@@ -52,7 +67,7 @@ pub const ALL: &[Annotation] = &[
 ];
 
 /// What most annotations have in common; each names only what is its own.
-const USUAL: Annotation = Annotation {
+pub(super) const USUAL: Annotation = Annotation {
     key: "",
     form: Form::Bool,
     default: "",
@@ -88,15 +103,6 @@ pub const LOAD_BALANCER_ID: Annotation = Annotation {
     form: Form::Uuid("a load balancer"),
     effect: "Uses that load balancer, which may serve other Services too. Without it the id of the load balancer that was found or made is written here.",
     change: Change::How("The Service moves to the other load balancer."),
-    ..USUAL
-};
-
-/// Permission to use what carries another cluster's identity.
-pub const ALLOW_FOREIGN_CLUSTER: Annotation = Annotation {
-    key: "loadbalancer.openstack.org/allow-foreign-cluster",
-    default: "`adopt-foreign-cluster`",
-    effect: "`true` allows taking over, or sharing, a load balancer that carries another cluster's identity.",
-    since: Since::Version("0.1.0"),
     ..USUAL
 };
 
@@ -205,9 +211,11 @@ pub const KEEP_FLOATING_IP: Annotation = Annotation {
 /// PROXY protocol.
 pub const PROXY_PROTOCOL: Annotation = Annotation {
     key: "loadbalancer.openstack.org/proxy-protocol",
-    form: Form::Word(&["true", "v1", "v2", "false"]),
+    form: Form::Text(
+        "`true`, `v1`, `v2` or `false` for all TCP ports; or version and port of single ones, such as `v2:443,v1:80`",
+    ),
     default: "`false`",
-    effect: "Members get the PROXY protocol header: version 1 with `true` and `v1`, version 2 with `v2`. TCP ports only; UDP and SCTP ports stay plain. Not together with `x-forwarded-for`. Clients inside the cluster are led through the load balancer, see `ip-mode`.",
+    effect: "Members get the PROXY protocol header: version 1 with `true` and `v1`, version 2 with `v2`. TCP ports only; UDP and SCTP ports stay plain, as do TCP ports that a list does not name. Not on one port with `x-forwarded-for`. Clients inside the cluster are led through the load balancer, see `ip-mode`.",
     change: Change::How("Without interruption: a new pool takes the place of the old one."),
     ..USUAL
 };
@@ -216,7 +224,7 @@ pub const PROXY_PROTOCOL: Annotation = Annotation {
 pub const X_FORWARDED_FOR: Annotation = Annotation {
     key: "loadbalancer.openstack.org/x-forwarded-for",
     default: "`false`",
-    effect: "Listeners speak HTTP and insert the header `X-Forwarded-For`. TCP ports only. Not together with `proxy-protocol`.",
+    effect: "Listeners speak HTTP and insert the header `X-Forwarded-For`. TCP ports only. Beside a list of ports in `proxy-protocol`: the other ports.",
     change: Change::How("Listeners are replaced, with a short interruption; with TLS they are changed."),
     ..USUAL
 };
@@ -361,16 +369,6 @@ pub const HEALTH_MONITOR_MAX_RETRIES_DOWN: Annotation = Annotation {
     form: TRIES,
     default: "`monitor-max-retries-down`",
     effect: "Failed checks until a member is down.",
-    ..USUAL
-};
-
-/// How the address is published.
-pub const IP_MODE: Annotation = Annotation {
-    key: "loadbalancer.openstack.org/ip-mode",
-    form: Form::Word(&["auto", "proxy", "vip"]),
-    default: "`ip-mode`",
-    effect: "`proxy` and `vip` force the `ipMode` of the published address; `auto` takes `Proxy` where the load balancer is part of the protocol. With this annotation a hostname is published only where the mode cannot have its effect.",
-    since: Since::Version("0.1.0"),
     ..USUAL
 };
 

@@ -59,8 +59,14 @@ fn pool_with_members(desired: &DesiredPool) -> CreatePool {
 
 pub(super) fn listener(spec: &ListenerSpec) -> CreateListener {
     let ListenerSpec { name, protocol, port, attributes, tags } = spec;
-    let ListenerAttributes { connection_limit, timeouts, insert_headers, allowed_cidrs, tls_container_ref } =
-        attributes;
+    let ListenerAttributes {
+        connection_limit,
+        timeouts,
+        insert_headers,
+        allowed_cidrs,
+        tls_container_ref,
+        tls,
+    } = attributes;
     let mut body = CreateListener::new(name, protocol.clone(), *port);
     body.connection_limit = Some(*connection_limit);
     body.timeout_client_data = timeouts.map(|timeouts| timeouts.client_data);
@@ -70,6 +76,10 @@ pub(super) fn listener(spec: &ListenerSpec) -> CreateListener {
     body.insert_headers.clone_from(insert_headers);
     body.allowed_cidrs = allowed_cidrs.iter().flatten().map(ToString::to_string).collect();
     body.default_tls_container_ref.clone_from(tls_container_ref);
+    body.sni_container_refs = tls.sni_container_refs.iter().flatten().cloned().collect();
+    body.tls_versions = tls.versions.iter().flatten().cloned().collect();
+    body.tls_ciphers.clone_from(&tls.ciphers);
+    body.alpn_protocols = tls.alpn_protocols.clone().unwrap_or_default();
     body.tags = list(tags);
     body
 }
@@ -84,6 +94,7 @@ pub(super) fn listener_changes(changes: &ListenerChanges) -> UpdateListener {
         insert_headers,
         allowed_cidrs,
         tls_container_ref,
+        tls,
         tags,
     } = changes;
     UpdateListener {
@@ -97,6 +108,14 @@ pub(super) fn listener_changes(changes: &ListenerChanges) -> UpdateListener {
             .as_ref()
             .map_or(Change::Keep, |cidrs| Change::Set(cidrs.iter().map(ToString::to_string).collect())),
         default_tls_container_ref: tls_container_ref.clone().map_or(Change::Keep, Change::Set),
+        sni_container_refs: tls.sni_container_refs.as_ref().map(list),
+        tls_versions: match &tls.versions {
+            Change::Keep => Change::Keep,
+            Change::Set(versions) => Change::Set(list(versions)),
+            Change::Clear => Change::Clear,
+        },
+        tls_ciphers: tls.ciphers.clone(),
+        alpn_protocols: tls.alpn_protocols.clone(),
         tags: tags.as_ref().map(list),
         ..UpdateListener::default()
     }

@@ -5,8 +5,10 @@ use openstack_ccm_core::service::{ExternalTrafficPolicy, Protocol, ServicePort};
 use openstack_ccm_openstack_api::octavia::HealthMonitorType;
 
 use super::Sources;
+use crate::load_balancer::annotations::HEALTH_MONITOR_TYPE;
 use crate::load_balancer::model::facts::Features;
 use crate::load_balancer::model::monitor::{HttpCheck, MonitorAttributes, MonitorSpec};
+use crate::load_balancer::settings::HealthMonitorSettings;
 
 /// What Octavia asks of the delay of a UDP check, unless its operator lowered `udp_connect_min_interval_health_monitor`.
 const SHORTEST_UDP_DELAY: u32 = 3;
@@ -17,10 +19,10 @@ pub(super) fn of_port(
     index: usize,
     port: &ServicePort,
 ) -> Result<Option<MonitorSpec>, Failure> {
-    let Some(settings) = sources.settings.health_monitor else { return Ok(None) };
+    let Some(settings) = &sources.settings.health_monitor else { return Ok(None) };
     let (kind, http) = match (http_check_port(sources, port.protocol), port.protocol) {
         (Some(_), _) => (HealthMonitorType::Http, Some(HttpCheck::health_check_node_port())),
-        (None, Protocol::Tcp) => (HealthMonitorType::Tcp, None),
+        (None, Protocol::Tcp) => chosen(sources, settings)?,
         (None, Protocol::Udp) => (HealthMonitorType::UdpConnect, None),
         (None, Protocol::Sctp) => (HealthMonitorType::Sctp, None),
     };
@@ -45,12 +47,31 @@ pub(super) fn of_port(
     }))
 }
 
+/// The check of a TCP port that the service proxy's health check does not stand for.
+fn chosen(
+    sources: Sources<'_>,
+    settings: &HealthMonitorSettings,
+) -> Result<(HealthMonitorType, Option<HttpCheck>), Failure> {
+    let Some(check) = &settings.check else { return Ok((HealthMonitorType::Tcp, None)) };
+    if check.kind != HealthMonitorType::Tcp && !sources.facts.features.http_monitor {
+        return Err(Failure::user_input(format!(
+            "annotation {}: {:?} does not exist with the provider ovn: write \"TCP\", or remove it",
+            HEALTH_MONITOR_TYPE.key,
+            check.kind.to_string()
+        )));
+    }
+    Ok((check.kind.clone(), check.http.clone()))
+}
+
 /// The port of the service proxy's health check, where members are checked by it: it tells which nodes have
 /// endpoints, which matters with `externalTrafficPolicy: Local` only.
 pub(super) fn http_check_port(sources: Sources<'_>, transport: Protocol) -> Option<u16> {
     let service = &sources.intent.service;
-    let wanted = sources.settings.health_monitor.is_some()
-        && service.external_traffic_policy == ExternalTrafficPolicy::Local;
+    let monitor = sources.settings.health_monitor.as_ref();
+    // What the user chooses for TCP ports is checked on the node port.
+    let replaced = transport == Protocol::Tcp && monitor.is_some_and(|monitor| monitor.check.is_some());
+    let wanted =
+        monitor.is_some() && !replaced && service.external_traffic_policy == ExternalTrafficPolicy::Local;
     let possible = can_check_http(sources.facts.features, transport);
     service.health_check_node_port.filter(|_| wanted && possible)
 }

@@ -8,7 +8,8 @@ use openstack_ccm_core::service::{ServicePort, SessionAffinity};
 use openstack_ccm_openstack_api::octavia::SessionPersistenceType;
 
 use super::members::Backend;
-use super::{Sources, health_monitor, members};
+use super::{Sources, health_monitor, members, tls};
+use crate::load_balancer::model;
 use crate::load_balancer::model::listener::{ListenerAttributes, ListenerSpec, X_FORWARDED_FOR};
 use crate::load_balancer::model::pool::{PoolAttributes, PoolSpec};
 use crate::load_balancer::model::tree::{DesiredListener, DesiredPool};
@@ -27,14 +28,16 @@ pub(super) fn listener(
         insert_headers: insert_headers(settings.inserts_x_forwarded_for(port)),
         allowed_cidrs: allowed_cidrs.cloned(),
         tls_container_ref: settings.tls_of(port).map(|tls| tls.reference.clone()),
+        tls: tls::attributes(sources, port),
     };
+    let set_here = model::tls::tags(&attributes.tls);
     Ok(DesiredListener {
         listener: ListenerSpec {
             name: sources.names.listener(index),
             protocol: settings.listener_protocol(port),
             port: port.port,
             attributes,
-            tags: sources.tags(),
+            tags: &sources.tags() | &set_here,
         },
         pool: pool(sources, index, port, backends)?,
     })

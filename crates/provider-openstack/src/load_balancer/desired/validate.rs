@@ -123,7 +123,8 @@ fn monitor(spec: &MonitorSpec, pool: &PoolProtocol) -> Result<(), Failure> {
         retries.contains(&attributes.max_retries) && retries.contains(&attributes.max_retries_down),
         || format!("health monitor {} has retries out of 1 to {MOST_RETRIES}", spec.name),
     )?;
-    ensure(attributes.http.is_some() == (spec.kind == HealthMonitorType::Http), || {
+    let asks = matches!(spec.kind, HealthMonitorType::Http | HealthMonitorType::Https);
+    ensure(attributes.http.is_some() == asks, || {
         format!("health monitor {} is {}, which does not go with its request", spec.name, spec.kind)
     })
 }

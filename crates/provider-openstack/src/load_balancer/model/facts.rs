@@ -90,6 +90,12 @@ pub struct Features {
     pub proxy_v2: bool,
     /// SCTP.
     pub sctp: bool,
+    /// Versions of TLS.
+    pub tls_versions: bool,
+    /// Ciphers of TLS.
+    pub tls_ciphers: bool,
+    /// Protocols of ALPN.
+    pub alpn_protocols: bool,
     /// More than one VIP.
     pub additional_vips: bool,
 }
@@ -112,6 +118,9 @@ impl Features {
             layer_7: proxies,
             proxy_v2: api.version >= (2, 22) && proxies,
             sctp: api.version >= (2, 23),
+            tls_versions: api.version >= (2, 17) && proxies,
+            tls_ciphers: api.version >= (2, 15) && proxies,
+            alpn_protocols: api.version >= (2, 20) && proxies,
             additional_vips: api.additional_vips(),
         }
     }

@@ -87,6 +87,22 @@ pub struct ListenerAttributes {
     pub allowed_cidrs: Option<BTreeSet<IpNet>>,
     /// Barbican reference of the certificate.
     pub tls_container_ref: Option<String>,
+    /// What TLS looks like beyond its certificate.
+    pub tls: TlsAttributes,
+}
+
+/// What TLS looks like beyond its certificate. What is absent in what is wanted is left alone, unless a tag tells that it
+/// was set here before ([`super::tls`]).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TlsAttributes {
+    /// References to further certificates.
+    pub sni_container_refs: Option<BTreeSet<String>>,
+    /// Versions.
+    pub versions: Option<BTreeSet<String>>,
+    /// Ciphers, as OpenSSL writes them.
+    pub ciphers: Option<String>,
+    /// Protocols of ALPN, in the order of preference.
+    pub alpn_protocols: Option<Vec<String>>,
 }
 
 /// The header that `x-forwarded-for` stands for.

@@ -7,6 +7,7 @@
 //! | module | holds |
 //! | --- | --- |
 //! | [`listener`], [`pool`], [`member`], [`monitor`] | the comparable part of each kind of child |
+//! | [`tls`] | which attributes of TLS were set here |
 //! | [`tree`] | what is wanted, whole |
 //! | [`floating_ip`] | which floating IP is wanted |
 //! | [`facts`] | what had to be looked up before the tree could be built |
@@ -19,6 +20,7 @@ pub mod member;
 pub mod monitor;
 pub mod observed;
 pub mod pool;
+pub mod tls;
 pub mod tree;
 
 use std::collections::BTreeSet;

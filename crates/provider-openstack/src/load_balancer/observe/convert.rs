@@ -9,7 +9,7 @@ use openstack_ccm_openstack_api::octavia::{
     HealthMonitor, HealthMonitorType, Listener, Member as OctaviaMember, Pool,
 };
 
-use crate::load_balancer::model::listener::{ListenerAttributes, Timeouts};
+use crate::load_balancer::model::listener::{ListenerAttributes, Timeouts, TlsAttributes};
 use crate::load_balancer::model::member::Member;
 use crate::load_balancer::model::monitor::{HttpCheck, MonitorAttributes};
 use crate::load_balancer::model::observed::{
@@ -42,7 +42,18 @@ fn listener_attributes(seen: &Listener) -> Result<ListenerAttributes, Failure> {
         insert_headers: seen.insert_headers.clone(),
         allowed_cidrs: (!cidrs.is_empty()).then_some(cidrs),
         tls_container_ref: seen.default_tls_container_ref.clone().filter(|reference| !reference.is_empty()),
+        tls: TlsAttributes {
+            sni_container_refs: some_set(&seen.sni_container_refs),
+            versions: some_set(&seen.tls_versions),
+            ciphers: seen.tls_ciphers.clone(),
+            alpn_protocols: (!seen.alpn_protocols.is_empty()).then(|| seen.alpn_protocols.clone()),
+        },
     })
+}
+
+/// What Octavia shows as an empty list is not there.
+fn some_set(list: &[String]) -> Option<BTreeSet<String>> {
+    (!list.is_empty()).then(|| list.iter().cloned().collect())
 }
 
 fn timeouts(seen: &Listener) -> Option<Timeouts> {

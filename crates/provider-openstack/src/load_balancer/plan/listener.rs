@@ -3,17 +3,29 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ipnet::IpNet;
+use openstack_ccm_openstack_api::change::Change;
 
 use super::draft::tags_of_own;
-use crate::load_balancer::model::listener::{ListenerAttributes, ListenerSpec, MANAGED_HEADERS};
+use crate::load_balancer::model::Tags;
+use crate::load_balancer::model::listener::{
+    ListenerAttributes, ListenerSpec, MANAGED_HEADERS, TlsAttributes,
+};
 use crate::load_balancer::model::observed::ObservedListener;
-use crate::load_balancer::step::ListenerChanges;
+use crate::load_balancer::model::tls::{self, SetHere};
+use crate::load_balancer::step::{ListenerChanges, TlsChanges};
 
 /// The changes that make a listener the wanted one, for one update. With `whole`, all managed attributes are sent,
 /// changed or not: any good update heals a listener in ERROR.
 pub(super) fn changes(observed: &ObservedListener, wanted: &ListenerSpec, whole: bool) -> ListenerChanges {
-    let ListenerAttributes { connection_limit, timeouts, insert_headers, allowed_cidrs, tls_container_ref } =
-        &wanted.attributes;
+    let ListenerAttributes {
+        connection_limit,
+        timeouts,
+        insert_headers,
+        allowed_cidrs,
+        tls_container_ref,
+        tls,
+    } = &wanted.attributes;
+    let stale = tls::stale(&observed.tags, &wanted.tags);
     let before = &observed.attributes;
     let timeout = |of: fn(&crate::load_balancer::model::listener::Timeouts) -> u32| {
         let now = timeouts.as_ref().map(of)?;
@@ -32,7 +44,54 @@ pub(super) fn changes(observed: &ObservedListener, wanted: &ListenerSpec, whole:
         tls_container_ref: tls_container_ref
             .clone()
             .filter(|_| whole || before.tls_container_ref != *tls_container_ref),
-        tags: tags_of_own(&observed.tags, &wanted.tags),
+        tls: tls_changes(&before.tls, tls, &stale, whole),
+        tags: tags(observed, wanted, &stale),
+    }
+}
+
+/// All tags from now on, if they change: without those about attributes that are not set here any more.
+fn tags(observed: &ObservedListener, wanted: &ListenerSpec, stale: &Tags) -> Option<Tags> {
+    let kept = &observed.tags - stale;
+    let tags = tags_of_own(&kept, &wanted.tags);
+    tags.or_else(|| (!stale.is_empty()).then_some(kept))
+}
+
+fn tls_changes(before: &TlsAttributes, wanted: &TlsAttributes, stale: &Tags, whole: bool) -> TlsChanges {
+    let ours = SetHere::of(stale);
+    let sni = change(
+        before.sni_container_refs.as_ref(),
+        wanted.sni_container_refs.as_ref(),
+        ours.sni_container_refs,
+        whole,
+    );
+    TlsChanges {
+        sni_container_refs: match sni {
+            Change::Keep => None,
+            Change::Set(references) => Some(references),
+            Change::Clear => Some(BTreeSet::new()),
+        },
+        versions: change(before.versions.as_ref(), wanted.versions.as_ref(), ours.versions, whole),
+        ciphers: change(before.ciphers.as_ref(), wanted.ciphers.as_ref(), ours.ciphers, whole),
+        alpn_protocols: change(
+            before.alpn_protocols.as_ref(),
+            wanted.alpn_protocols.as_ref(),
+            ours.alpn_protocols,
+            whole,
+        ),
+    }
+}
+
+/// What is wanted is set where it differs; what is not wanted any more and was set here goes back to Octavia's default.
+fn change<T: Clone + PartialEq>(
+    before: Option<&T>,
+    wanted: Option<&T>,
+    stale: bool,
+    whole: bool,
+) -> Change<T> {
+    match wanted {
+        Some(wanted) if whole || before != Some(wanted) => Change::Set(wanted.clone()),
+        None if stale => Change::Clear,
+        Some(_) | None => Change::Keep,
     }
 }
 

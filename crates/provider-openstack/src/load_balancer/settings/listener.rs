@@ -3,34 +3,26 @@
 use std::collections::BTreeSet;
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
-use openstack_ccm_core::service::IpFamily;
+use openstack_ccm_core::service::{IpFamily, Protocol};
 use openstack_ccm_openstack_api::barbican::Reference;
 
 use super::error::Origin;
+use super::proxy_protocol::ProxyProtocol;
 use super::reader::{Reader, Sourced};
-use super::{ProxyVersion, SourceRanges, TlsContainer};
+use super::{SourceRanges, TlsContainer};
 use crate::load_balancer::annotations::{
     Annotation, CONNECTION_LIMIT, DEFAULT_TLS_CONTAINER_REF, PROXY_PROTOCOL, SOURCE_RANGES,
     TIMEOUT_CLIENT_DATA, TIMEOUT_MEMBER_CONNECT, TIMEOUT_MEMBER_DATA, TIMEOUT_TCP_INSPECT, X_FORWARDED_FOR,
 };
 use crate::load_balancer::model::listener::Timeouts;
 
-/// The version of the PROXY protocol.
-///
-/// Words are taken as they are written. OCCM takes every word that it does not know, `True` and `V2` among them, for
-/// "off": to turn the protocol on for these would break the members of a Service that worked.
-pub(super) fn proxy_protocol(reader: &mut Reader<'_>) -> Option<ProxyVersion> {
-    match reader.word(&PROXY_PROTOCOL)?.text {
-        "v2" => Some(ProxyVersion::V2),
-        "false" => None,
-        _ => Some(ProxyVersion::V1),
-    }
-}
-
 /// Whether the header is inserted.
-pub(super) fn x_forwarded_for(reader: &mut Reader<'_>, proxy_protocol: Option<ProxyVersion>) -> bool {
+pub(super) fn x_forwarded_for(reader: &mut Reader<'_>, proxy_protocol: &ProxyProtocol) -> bool {
     let wanted = reader.bool(&X_FORWARDED_FOR, false);
-    let value = reader.annotation(&X_FORWARDED_FOR).filter(|_| wanted && proxy_protocol.is_some());
+    let mut tcp = reader.service.ports.iter().filter(|port| port.protocol == Protocol::Tcp).peekable();
+    let every_port = tcp.peek().is_some() && tcp.all(|port| proxy_protocol.ports.contains_key(&port.port));
+    let excluded = proxy_protocol.all.is_some() || every_port;
+    let value = reader.annotation(&X_FORWARDED_FOR).filter(|_| wanted && excluded);
     if let Some(value) = value {
         let problem = format!("cannot be combined with annotation {}", PROXY_PROTOCOL.key);
         reader.reject(&value, problem, "remove one of the two");
@@ -43,6 +35,11 @@ pub(super) fn tls(reader: &mut Reader<'_>) -> Option<TlsContainer> {
     let configured = reader.config.default_tls_container_ref.as_deref();
     let value =
         reader.annotation_or_config(&DEFAULT_TLS_CONTAINER_REF, "default-tls-container-ref", configured)?;
+    container(reader, &value)
+}
+
+/// A reference to a certificate.
+pub(super) fn container(reader: &mut Reader<'_>, value: &Sourced<'_>) -> Option<TlsContainer> {
     let reference = reader.text(Some(value.clone()))?;
     if !reader.config.verifies_tls_containers() {
         return Some(TlsContainer { reference, barbican: None });
@@ -50,7 +47,7 @@ pub(super) fn tls(reader: &mut Reader<'_>) -> Option<TlsContainer> {
     let barbican = Reference::parse(&reference);
     if barbican.is_none() {
         reader.reject(
-            &value,
+            value,
             "is not the address of a Barbican container or secret",
             "write it as Barbican shows it, such as https://barbican.example.org/v1/containers/<id>; \
              for another store set container-store = external in cloud.conf",

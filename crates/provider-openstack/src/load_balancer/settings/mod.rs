@@ -8,6 +8,7 @@
 //! | `reader` | single values, and remembers what is wrong with them |
 //! | `network` | class, VIP, member subnet, floating IP |
 //! | `listener` | PROXY protocol, headers, TLS, limits, source ranges |
+//! | `proxy_protocol`, `tls`, `monitor_check` | what of these the user chooses in detail |
 //! | `pool` | algorithm, health monitor, node selector |
 //! | `publication` | mode and hostname |
 //! | `ports` | what follows for single ports, and the path of clients inside the cluster |
@@ -15,7 +16,7 @@
 //! | `release` | what matters when the Service goes |
 //! | [`node_selector`], [`node_address`] | which nodes become members, and by which address |
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use ipnet::IpNet;
@@ -23,25 +24,30 @@ use openstack_ccm_core::advertise::Preference;
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::{IpFamily, Service};
 use openstack_ccm_openstack_api::barbican::Reference;
-use openstack_ccm_openstack_api::octavia::LbAlgorithm;
+use openstack_ccm_openstack_api::octavia::{HealthMonitorType, LbAlgorithm};
 
 use super::annotations::{
-    ALLOW_FOREIGN_CLUSTER, AVAILABILITY_ZONE, FLAVOR_ID, KEEP_FLOATING_IP, LOAD_BALANCER_ID,
+    ALLOW_CLUSTER_SOURCES, ALLOW_FOREIGN_CLUSTER, AVAILABILITY_ZONE, FLAVOR_ID, KEEP_FLOATING_IP,
+    LOAD_BALANCER_ID, RECLAIM_POLICY,
 };
 use super::floating_subnet::SubnetMatch;
 use super::model::listener::Timeouts;
+use super::model::monitor::HttpCheck;
 use crate::config::Config;
 
 mod error;
 mod listener;
+mod monitor_check;
 mod network;
 pub mod node_address;
 pub mod node_selector;
 mod pool;
 mod ports;
+mod proxy_protocol;
 mod publication;
 mod reader;
 mod release;
+mod tls;
 mod unknown;
 
 pub use error::{Origin, SettingsError, SettingsErrors};
@@ -84,10 +90,14 @@ pub struct Settings {
     pub node_selector: NodeSelector,
     /// `proxy-protocol`; applies to TCP ports only, see [`Settings::pool_protocol`].
     pub proxy_protocol: Option<ProxyVersion>,
+    /// `proxy-protocol` for single TCP ports, by port; then `proxy_protocol` is absent.
+    pub proxy_ports: BTreeMap<u16, ProxyVersion>,
     /// `x-forwarded-for`; applies to TCP ports only. Never together with `proxy_protocol`.
     pub x_forwarded_for: bool,
     /// The certificate, where TLS ends at the load balancer; applies to TCP ports only.
     pub tls: Option<TlsContainer>,
+    /// What TLS looks like beyond its certificate. Nothing where TLS does not end at the load balancer.
+    pub tls_options: TlsOptions,
     /// Most connections at once per listener; -1 is no limit.
     pub connection_limit: i64,
     /// Timeouts of listeners.
@@ -98,6 +108,8 @@ pub struct Settings {
     pub health_monitor: Option<HealthMonitorSettings>,
     /// Who may connect.
     pub source_ranges: SourceRanges,
+    /// `allow-cluster-sources`: the cluster itself may connect too.
+    pub allow_cluster_sources: bool,
     /// How the address is to be published.
     pub preference: Preference,
     /// `max-shared-lb`: how many Services one load balancer may serve.
@@ -119,7 +131,11 @@ impl Settings {
         let Reader { errors, mut notices, .. } = reader;
         notices.extend(unknown::notices(service));
         match SettingsErrors::of(errors) {
-            Some(errors) => (Err(errors), notices),
+            Some(errors) => {
+                // What does nothing is no matter beside what is wrong.
+                notices.retain(|notice| notice.reason != ports::WITHOUT_EFFECT);
+                (Err(errors), notices)
+            }
             None => {
                 notices.extend(settings.port_notices(&service.ports));
                 (Ok(settings), notices)
@@ -130,7 +146,10 @@ impl Settings {
     fn assemble(reader: &mut Reader<'_>) -> Self {
         let config = reader.config;
         let network::Placement { vip, member_subnet_id, exposure } = network::placement(reader);
-        let proxy_protocol = listener::proxy_protocol(reader);
+        let proxy_protocol = proxy_protocol::proxy_protocol(reader);
+        let tls = listener::tls(reader);
+        // Read when the Service goes; a mistake is told while it can be mended.
+        reader.word(&RECLAIM_POLICY);
         let flavor = reader.annotation_or_config(&FLAVOR_ID, "flavor-id", config.flavor_id.as_deref());
         let zone = config.availability_zone.as_deref();
         let zone = reader.annotation_or_config(&AVAILABILITY_ZONE, "availability-zone", zone);
@@ -147,14 +166,17 @@ impl Settings {
             exposure,
             keep_floating_ip: reader.bool(&KEEP_FLOATING_IP, false),
             node_selector: pool::node_selector(reader),
-            proxy_protocol,
-            x_forwarded_for: listener::x_forwarded_for(reader, proxy_protocol),
-            tls: listener::tls(reader),
+            x_forwarded_for: listener::x_forwarded_for(reader, &proxy_protocol),
+            proxy_protocol: proxy_protocol.all,
+            proxy_ports: proxy_protocol.ports,
+            tls_options: tls::options(reader, tls.as_ref()),
+            tls,
             connection_limit: listener::connection_limit(reader),
             timeouts: listener::timeouts(reader),
             lb_algorithm: pool::lb_algorithm(reader),
             health_monitor: pool::health_monitor(reader),
             source_ranges: listener::source_ranges(reader),
+            allow_cluster_sources: reader.bool(&ALLOW_CLUSTER_SOURCES, false),
             preference: publication::preference(reader),
             max_shared_load_balancer: config.max_shared_lb,
             serial_api_calls: config.provider_requires_serial_api_calls,
@@ -228,8 +250,30 @@ pub struct TlsContainer {
     pub barbican: Option<Reference>,
 }
 
-/// A health monitor's settings. The type follows from the port and the Service.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What TLS looks like beyond its certificate. What is absent is left to Octavia.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TlsOptions {
+    /// `sni-container-refs`, sorted.
+    pub sni: Option<Vec<TlsContainer>>,
+    /// `tls-versions`
+    pub versions: Option<BTreeSet<String>>,
+    /// `tls-ciphers`
+    pub ciphers: Option<String>,
+    /// `alpn-protocols`, in the order of preference.
+    pub alpn_protocols: Option<Vec<String>>,
+}
+
+/// How members of TCP ports are checked, where the user chooses that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MonitorCheck {
+    /// `health-monitor-type`
+    pub kind: HealthMonitorType,
+    /// The request, with HTTP and HTTPS.
+    pub http: Option<HttpCheck>,
+}
+
+/// A health monitor's settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HealthMonitorSettings {
     /// Time between checks, in seconds, from 1.
     pub delay: u32,
@@ -239,6 +283,8 @@ pub struct HealthMonitorSettings {
     pub max_retries: u32,
     /// Bad checks until a member is down, 1 to 10.
     pub max_retries_down: u32,
+    /// How members of TCP ports are checked. Absent, the type follows from the port and the Service.
+    pub check: Option<MonitorCheck>,
 }
 
 /// Who may connect.

@@ -4,7 +4,7 @@ use openstack_ccm_openstack_api::octavia::LbAlgorithm;
 
 use super::error::Origin;
 use super::reader::{Reader, Sourced};
-use super::{HealthMonitorSettings, NodeSelector};
+use super::{HealthMonitorSettings, NodeSelector, monitor_check};
 use crate::load_balancer::annotations::{
     Annotation, ENABLE_HEALTH_MONITOR, Form, HEALTH_MONITOR_DELAY, HEALTH_MONITOR_MAX_RETRIES,
     HEALTH_MONITOR_MAX_RETRIES_DOWN, HEALTH_MONITOR_TIMEOUT, LB_METHOD, NODE_SELECTOR,
@@ -39,16 +39,18 @@ pub(super) fn health_monitor(reader: &mut Reader<'_>) -> Option<HealthMonitorSet
         "monitor-max-retries-down",
         config.monitor_max_retries_down.into(),
     );
+    let check = monitor_check::check(reader, enabled);
     let monitor = HealthMonitorSettings {
         delay: delay?,
         timeout: timeout?,
         max_retries: max_retries?,
         max_retries_down: max_retries_down?,
+        check,
     };
     if !enabled {
         return None;
     }
-    check_timeout(reader, monitor);
+    check_timeout(reader, &monitor);
     Some(monitor)
 }
 
@@ -77,8 +79,8 @@ fn monitor_value(
 }
 
 /// Octavia's rule: a check ends before the next one begins.
-fn check_timeout(reader: &mut Reader<'_>, monitor: HealthMonitorSettings) {
-    let HealthMonitorSettings { delay, timeout, .. } = monitor;
+fn check_timeout(reader: &mut Reader<'_>, monitor: &HealthMonitorSettings) {
+    let HealthMonitorSettings { delay, timeout, .. } = *monitor;
     if timeout <= delay {
         return;
     }

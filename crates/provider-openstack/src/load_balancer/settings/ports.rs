@@ -14,7 +14,7 @@ impl Settings {
     pub fn listener_protocol(&self, port: &ServicePort) -> ListenerProtocol {
         match port.protocol {
             Protocol::Tcp if self.tls.is_some() => ListenerProtocol::TerminatedHttps,
-            Protocol::Tcp if self.x_forwarded_for => ListenerProtocol::Http,
+            Protocol::Tcp if self.inserts_x_forwarded_for(port) => ListenerProtocol::Http,
             Protocol::Tcp => ListenerProtocol::Tcp,
             Protocol::Udp => ListenerProtocol::Udp,
             Protocol::Sctp => ListenerProtocol::Sctp,
@@ -23,7 +23,7 @@ impl Settings {
 
     /// Protocol of the pool of a port.
     pub fn pool_protocol(&self, port: &ServicePort) -> PoolProtocol {
-        match (port.protocol, self.proxy_protocol) {
+        match (port.protocol, self.proxy_version(port)) {
             (Protocol::Tcp, Some(ProxyVersion::V1)) => PoolProtocol::Proxy,
             (Protocol::Tcp, Some(ProxyVersion::V2)) => PoolProtocol::ProxyV2,
             (Protocol::Tcp, None) if self.tls.is_some() || self.x_forwarded_for => PoolProtocol::Http,
@@ -33,6 +33,12 @@ impl Settings {
         }
     }
 
+    /// The version of the PROXY protocol that the members of a port get.
+    pub fn proxy_version(&self, port: &ServicePort) -> Option<ProxyVersion> {
+        let version = self.proxy_ports.get(&port.port).copied().or(self.proxy_protocol);
+        version.filter(|_| port.protocol == Protocol::Tcp)
+    }
+
     /// The certificate of the listener of a port.
     pub fn tls_of(&self, port: &ServicePort) -> Option<&TlsContainer> {
         self.tls.as_ref().filter(|_| port.protocol == Protocol::Tcp)
@@ -40,7 +46,7 @@ impl Settings {
 
     /// Whether the listener of a port inserts `X-Forwarded-For`.
     pub fn inserts_x_forwarded_for(&self, port: &ServicePort) -> bool {
-        self.x_forwarded_for && port.protocol == Protocol::Tcp
+        self.x_forwarded_for && port.protocol == Protocol::Tcp && self.proxy_version(port).is_none()
     }
 
     /// Whether clients inside the cluster must go through the load balancer, and for what. One port that needs it
@@ -49,7 +55,7 @@ impl Settings {
         if !ports.iter().any(|port| port.protocol == Protocol::Tcp) {
             return Path::Direct;
         }
-        if self.proxy_protocol.is_some() {
+        if ports.iter().any(|port| self.proxy_version(port).is_some()) {
             Path::ThroughLoadBalancer(Needs::ProxyProtocol)
         } else if self.tls.is_some() {
             Path::ThroughLoadBalancer(Needs::TlsTermination)
@@ -85,4 +91,5 @@ impl Settings {
 }
 
 const TCP_ONLY: &str = "LoadBalancerTcpPortsOnly";
-const WITHOUT_EFFECT: &str = "LoadBalancerSettingWithoutEffect";
+/// Something that is asked for does nothing.
+pub(super) const WITHOUT_EFFECT: &str = "LoadBalancerSettingWithoutEffect";

@@ -5,7 +5,7 @@ use openstack_ccm_core::service::Service;
 
 use super::reader::{is_uuid, parse_bool};
 use crate::config::Config;
-use crate::load_balancer::annotations::{Annotation, KEEP_FLOATING_IP, LOAD_BALANCER_ID};
+use crate::load_balancer::annotations::{Annotation, KEEP_FLOATING_IP, LOAD_BALANCER_ID, RECLAIM_POLICY};
 
 /// What is to be known when a Service goes. Nothing here can fail: a wrong annotation must not hold a deletion up.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub struct ReleaseSettings {
     pub load_balancer_id: Option<String>,
     /// `keep-floatingip`. A value that is neither true nor false keeps: what is kept can still be deleted.
     pub keep_floating_ip: bool,
+    /// `reclaim-policy: retain`: a load balancer of the Service alone stays. A value that is not known keeps too.
+    pub retain: bool,
     /// `cascade-delete`: the load balancer is deleted with its children in one call.
     pub cascade_delete: bool,
     /// `manage-security-groups`
@@ -42,9 +44,21 @@ impl ReleaseSettings {
                 true
             })
         });
+        let retain = value(&RECLAIM_POLICY).is_some_and(|text| {
+            if !matches!(text, "delete" | "retain") {
+                let message = format!(
+                    "annotation {}: {text:?} is not known; the load balancer of the Service is kept, delete it if it is \
+                     not needed",
+                    RECLAIM_POLICY.key
+                );
+                notices.push(Notice::warning("LoadBalancerRetained", message));
+            }
+            text != "delete"
+        });
         let release = Self {
             load_balancer_id: load_balancer_id.map(str::to_owned),
             keep_floating_ip,
+            retain,
             cascade_delete: config.load_balancer.cascade_delete,
             manage_security_groups: config.load_balancer.manage_security_groups,
         };

@@ -28,8 +28,23 @@ pub struct ListenerChanges {
     pub allowed_cidrs: Option<BTreeSet<IpNet>>,
     /// Barbican reference of the certificate.
     pub tls_container_ref: Option<String>,
+    /// What TLS looks like.
+    pub tls: TlsChanges,
     /// All tags from now on, those of others included.
     pub tags: Option<Tags>,
+}
+
+/// Changes of what TLS looks like. What is cleared goes back to Octavia's default.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TlsChanges {
+    /// References to further certificates.
+    pub sni_container_refs: Option<BTreeSet<String>>,
+    /// Versions.
+    pub versions: Change<BTreeSet<String>>,
+    /// Ciphers.
+    pub ciphers: Change<String>,
+    /// Protocols of ALPN.
+    pub alpn_protocols: Change<Vec<String>>,
 }
 
 impl ListenerChanges {

@@ -138,6 +138,7 @@ impl Display for Words<'_, ListenerSpec> {
             insert_headers,
             allowed_cidrs,
             tls_container_ref,
+            tls,
         } = attributes;
         let headers = (!insert_headers.is_empty()).then(|| list(insert_headers.keys()));
         let pairs = Pairs::default()
@@ -149,6 +150,10 @@ impl Display for Words<'_, ListenerSpec> {
             .add("insert_headers", headers)
             .add("allowed_cidrs", allowed_cidrs.as_ref().map(list))
             .add("tls_container_ref", tls_container_ref.as_ref())
+            .add("sni_container_refs", tls.sni_container_refs.as_ref().map(list))
+            .add("tls_versions", tls.versions.as_ref().map(list))
+            .add("tls_ciphers", tls.ciphers.as_ref())
+            .add("alpn_protocols", tls.alpn_protocols.as_ref().map(list))
             .tags(tags);
         write!(f, "listener {name}: {protocol} {port}")?;
         pairs.append(f)
@@ -210,6 +215,10 @@ impl Display for ListenerChanges {
             )
             .add("allowed_cidrs", self.allowed_cidrs.as_ref().map(list))
             .add("tls_container_ref", self.tls_container_ref.as_ref())
+            .add("sni_container_refs", self.tls.sni_container_refs.as_ref().map(list))
+            .add("tls_versions", shown(&self.tls.versions, list))
+            .add("tls_ciphers", shown(&self.tls.ciphers, Clone::clone))
+            .add("alpn_protocols", shown(&self.tls.alpn_protocols, list))
             .add("tags", self.tags.as_ref().map(list))
             .fmt(f)
     }
@@ -241,6 +250,15 @@ impl Display for MonitorChanges {
             .add("http", request)
             .add("tags", self.tags.as_ref().map(list))
             .fmt(f)
+    }
+}
+
+/// A change in words: what is cleared goes back to Octavia's default.
+fn shown<'a, T>(change: &'a Change<T>, text: impl FnOnce(&'a T) -> String) -> Option<String> {
+    match change {
+        Change::Keep => None,
+        Change::Set(value) => Some(text(value)),
+        Change::Clear => Some("default".to_owned()),
     }
 }
 

@@ -4,7 +4,7 @@ mod changes;
 mod display;
 mod touched;
 
-pub use changes::{ListenerChanges, MonitorChanges, PoolChanges};
+pub use changes::{ListenerChanges, MonitorChanges, PoolChanges, TlsChanges};
 pub use touched::{Child, Touched};
 
 use std::net::IpAddr;

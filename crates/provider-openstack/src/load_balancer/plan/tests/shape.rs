@@ -10,7 +10,7 @@ use openstack_ccm_openstack_api::octavia::{
 use crate::load_balancer::model::Tags;
 use crate::load_balancer::model::floating_ip::{FloatingIpGoal, FloatingIpSpec, SubnetChoice};
 use crate::load_balancer::model::listener::{
-    ListenerAttributes, ListenerKey, ListenerSpec, Timeouts, X_FORWARDED_FOR,
+    ListenerAttributes, ListenerKey, ListenerSpec, Timeouts, TlsAttributes, X_FORWARDED_FOR,
 };
 use crate::load_balancer::model::member::Member;
 use crate::load_balancer::model::monitor::{HttpCheck, MonitorAttributes, MonitorSpec};
@@ -149,6 +149,7 @@ impl Shape {
                     insert_headers: BTreeMap::from_iter(headers),
                     allowed_cidrs: Some(self.cidrs.iter().map(|cidr| cidr.parse().unwrap()).collect()),
                     tls_container_ref: tls,
+                    tls: TlsAttributes::default(),
                 },
                 tags: tags(),
             },

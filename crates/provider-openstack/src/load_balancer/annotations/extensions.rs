@@ -1,0 +1,128 @@
+//! The annotations that OCCM does not have. Without them everything is as OCCM does it.
+
+use super::table::USUAL;
+use super::{Annotation, Change, Form, Since};
+
+const SINCE: Since = Since::Version("0.1.0");
+
+/// Permission to use what carries another cluster's identity.
+pub const ALLOW_FOREIGN_CLUSTER: Annotation = Annotation {
+    key: "loadbalancer.openstack.org/allow-foreign-cluster",
+    default: "`adopt-foreign-cluster`",
+    effect: "`true` allows taking over, or sharing, a load balancer that carries another cluster's identity.",
+    since: SINCE,
+    ..USUAL
+};
+
+/// What becomes of the load balancer when the Service goes.
+pub const RECLAIM_POLICY: Annotation = Annotation {
+    key: "loadbalancer.openstack.org/reclaim-policy",
+    form: Form::Word(&["delete", "retain"]),
+    default: "`delete`",
+    effect: "`retain` leaves a load balancer that was made for the Service, with its floating IP, when the Service is deleted or changes its type; an Event names it. A Service of the same name takes it over again. What the Service has on a load balancer that others use goes in any case.",
+    change: Change::How("Read when the Service goes. A value that is neither keeps."),
+    since: SINCE,
+    ..USUAL
+};
+
+/// Type of the health monitor.
+pub const HEALTH_MONITOR_TYPE: Annotation = Annotation {
+    key: "loadbalancer.openstack.org/health-monitor-type",
+    form: Form::Word(&["TCP", "HTTP", "HTTPS", "PING", "TLS-HELLO"]),
+    default: "`TCP`; the health check node port over HTTP with `externalTrafficPolicy: Local`",
+    effect: "How members of TCP ports are checked, on the node port; with it the health check node port is not asked. UDP and SCTP ports keep their own types. Needs a health monitor, see `enable-health-monitor`.",
+    change: Change::How("The health monitor is replaced; members count as healthy meanwhile."),
+    since: SINCE,
+    ..USUAL
+};
+
+/// Path that the health monitor asks for.
+pub const HEALTH_MONITOR_PATH: Annotation = Annotation {
+    key: "loadbalancer.openstack.org/health-monitor-path",
+    form: Form::Text("path that begins with `/`"),
+    default: "`/`",
+    effect: "What the health monitor asks for. Only with `health-monitor-type` `HTTP` or `HTTPS`.",
+    since: SINCE,
+    ..USUAL
+};
+
+/// Method with which the health monitor asks.
+pub const HEALTH_MONITOR_METHOD: Annotation = Annotation {
+    key: "loadbalancer.openstack.org/health-monitor-method",
+    form: Form::Word(&["GET", "HEAD", "POST", "PUT", "DELETE", "TRACE", "OPTIONS", "CONNECT", "PATCH"]),
+    default: "`GET`",
+    effect: "Method of the health monitor's request. Only with `health-monitor-type` `HTTP` or `HTTPS`.",
+    since: SINCE,
+    ..USUAL
+};
+
+/// Statuses of a healthy member.
+pub const HEALTH_MONITOR_EXPECTED_CODES: Annotation = Annotation {
+    key: "loadbalancer.openstack.org/health-monitor-expected-codes",
+    form: Form::Text("one status, such as `200`; several, such as `200,204`; or a range, such as `200-299`"),
+    default: "`200`",
+    effect: "Statuses with which a member is healthy. Only with `health-monitor-type` `HTTP` or `HTTPS`.",
+    since: SINCE,
+    ..USUAL
+};
+
+/// Further certificates.
+pub const SNI_CONTAINER_REFS: Annotation = Annotation {
+    key: "loadbalancer.openstack.org/sni-container-refs",
+    form: Form::Text(
+        "references such as those of `default-tls-container-ref`, separated by commas or blanks",
+    ),
+    default: "none",
+    effect: "Further certificates, chosen by the name that the client asks for (SNI). Only where TLS ends at the load balancer.",
+    since: SINCE,
+    ..USUAL
+};
+
+/// Versions of TLS.
+pub const TLS_VERSIONS: Annotation = Annotation {
+    key: "loadbalancer.openstack.org/tls-versions",
+    form: Form::Text("`SSLv3`, `TLSv1`, `TLSv1.1`, `TLSv1.2`, `TLSv1.3`, separated by commas or blanks"),
+    default: "Octavia's",
+    effect: "Versions of TLS that clients may use. Only where TLS ends at the load balancer; needs Octavia API 2.17. An operator of Octavia may forbid old versions.",
+    since: SINCE,
+    ..USUAL
+};
+
+/// Ciphers of TLS.
+pub const TLS_CIPHERS: Annotation = Annotation {
+    key: "loadbalancer.openstack.org/tls-ciphers",
+    form: Form::Text("ciphers as OpenSSL writes them, separated by `:`"),
+    default: "Octavia's",
+    effect: "Ciphers that clients may use. Only where TLS ends at the load balancer; needs Octavia API 2.15.",
+    since: SINCE,
+    ..USUAL
+};
+
+/// Protocols of ALPN.
+pub const ALPN_PROTOCOLS: Annotation = Annotation {
+    key: "loadbalancer.openstack.org/alpn-protocols",
+    form: Form::Text("`h2`, `http/1.1`, `http/1.0`, separated by commas or blanks"),
+    default: "Octavia's",
+    effect: "Protocols that clients are offered by ALPN. Only where TLS ends at the load balancer; needs Octavia API 2.20.",
+    since: SINCE,
+    ..USUAL
+};
+
+/// Whether the cluster itself may connect.
+pub const ALLOW_CLUSTER_SOURCES: Annotation = Annotation {
+    key: "loadbalancer.openstack.org/allow-cluster-sources",
+    default: "`false`",
+    effect: "With source ranges, also the cluster itself may connect: the subnets of the nodes, and the addresses with which their traffic leaves the cloud's routers and comes back (router gateways and floating IPs of nodes). An Event lists them. A gateway address may be shared with others behind the same router.",
+    since: SINCE,
+    ..USUAL
+};
+
+/// How the address is published.
+pub const IP_MODE: Annotation = Annotation {
+    key: "loadbalancer.openstack.org/ip-mode",
+    form: Form::Word(&["auto", "proxy", "vip"]),
+    default: "`ip-mode`",
+    effect: "`proxy` and `vip` force the `ipMode` of the published address; `auto` takes `Proxy` where the load balancer is part of the protocol. With this annotation a hostname is published only where the mode cannot have its effect.",
+    since: SINCE,
+    ..USUAL
+};

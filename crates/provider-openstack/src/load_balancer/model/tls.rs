@@ -1,0 +1,53 @@
+//! Which attributes of TLS were set here. Octavia shows its defaults and what somebody set alike, so a tag on the listener
+//! remembers: without it an annotation that is taken away would leave its value for ever, or an administrator's value
+//! would be taken for ours.
+
+use super::Tags;
+use super::listener::TlsAttributes;
+
+const SNI: &str = "openstack-ccm-sets=sni-container-refs";
+const VERSIONS: &str = "openstack-ccm-sets=tls-versions";
+const CIPHERS: &str = "openstack-ccm-sets=tls-ciphers";
+const ALPN: &str = "openstack-ccm-sets=alpn-protocols";
+const ALL: [&str; 4] = [SNI, VERSIONS, CIPHERS, ALPN];
+
+/// The tags of a listener with these wanted attributes.
+pub fn tags(wanted: &TlsAttributes) -> Tags {
+    let set = [
+        (SNI, wanted.sni_container_refs.is_some()),
+        (VERSIONS, wanted.versions.is_some()),
+        (CIPHERS, wanted.ciphers.is_some()),
+        (ALPN, wanted.alpn_protocols.is_some()),
+    ];
+    set.into_iter().filter(|(_, set)| *set).map(|(tag, _)| tag.to_owned()).collect()
+}
+
+/// The tags that say that something was set which is not wanted any more.
+pub fn stale(observed: &Tags, wanted: &Tags) -> Tags {
+    observed.iter().filter(|tag| ALL.contains(&tag.as_str()) && !wanted.contains(*tag)).cloned().collect()
+}
+
+/// What these tags say was set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SetHere {
+    /// References to further certificates.
+    pub sni_container_refs: bool,
+    /// Versions.
+    pub versions: bool,
+    /// Ciphers.
+    pub ciphers: bool,
+    /// Protocols of ALPN.
+    pub alpn_protocols: bool,
+}
+
+impl SetHere {
+    /// Reads the tags.
+    pub fn of(tags: &Tags) -> Self {
+        Self {
+            sni_container_refs: tags.contains(SNI),
+            versions: tags.contains(VERSIONS),
+            ciphers: tags.contains(CIPHERS),
+            alpn_protocols: tags.contains(ALPN),
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! How a health monitor checks members of TCP ports, where the user chooses that.
+
+use openstack_ccm_core::notice::Notice;
+use openstack_ccm_openstack_api::octavia::HealthMonitorType;
+
+use super::MonitorCheck;
+use super::ports::WITHOUT_EFFECT;
+use super::reader::Reader;
+use crate::load_balancer::annotations::{
+    HEALTH_MONITOR_EXPECTED_CODES, HEALTH_MONITOR_METHOD, HEALTH_MONITOR_PATH, HEALTH_MONITOR_TYPE,
+};
+use crate::load_balancer::model::monitor::HttpCheck;
+
+/// Longest path that Octavia takes, in characters.
+const LONGEST_PATH: usize = 255;
+/// Longest list of statuses that Octavia takes, in characters.
+const LONGEST_CODES: usize = 64;
+
+/// The check that the annotations describe; absent, the type follows from the port and the Service.
+pub(super) fn check(reader: &mut Reader<'_>, enabled: bool) -> Option<MonitorCheck> {
+    let kind = reader.word(&HEALTH_MONITOR_TYPE).map(|value| HealthMonitorType::from(value.text));
+    let request = HttpCheck {
+        path: path(reader).unwrap_or_else(|| "/".to_owned()),
+        method: reader
+            .word(&HEALTH_MONITOR_METHOD)
+            .map_or_else(|| "GET".to_owned(), |value| value.text.to_owned()),
+        codes: codes(reader).unwrap_or_else(|| "200".to_owned()),
+    };
+    let asks = matches!(kind, Some(HealthMonitorType::Http | HealthMonitorType::Https));
+    tell(reader, enabled, asks);
+    kind.map(|kind| MonitorCheck { kind, http: asks.then_some(request) })
+}
+
+/// Tells which of the annotations do nothing.
+fn tell(reader: &mut Reader<'_>, enabled: bool, asks: bool) {
+    let of_requests = [HEALTH_MONITOR_PATH, HEALTH_MONITOR_METHOD, HEALTH_MONITOR_EXPECTED_CODES];
+    let has = |one: &&_| reader.annotation(one).is_some();
+    let (idle, advice): (Vec<_>, _) = if enabled {
+        let idle = of_requests.iter().filter(|one| !asks && has(one)).collect();
+        (idle, "set loadbalancer.openstack.org/health-monitor-type to HTTP or HTTPS")
+    } else {
+        let idle = std::iter::once(&HEALTH_MONITOR_TYPE).chain(&of_requests).filter(has).collect();
+        (idle, "there is no health monitor; set loadbalancer.openstack.org/enable-health-monitor")
+    };
+    if !idle.is_empty() {
+        let keys: Vec<&str> = idle.iter().map(|one| one.key).collect();
+        let message = format!("{} without effect: {advice}", keys.join(", "));
+        reader.notices.push(Notice::warning(WITHOUT_EFFECT, message));
+    }
+}
+
+fn path(reader: &mut Reader<'_>) -> Option<String> {
+    let value = reader.annotation(&HEALTH_MONITOR_PATH)?;
+    let printable = value.text.chars().all(|letter| letter.is_ascii_graphic());
+    if !value.text.starts_with('/') || !printable || value.text.len() > LONGEST_PATH {
+        reader.reject(
+            &value,
+            "is not a path",
+            format!("begin with /, without blanks and at most {LONGEST_PATH} characters, such as /healthz"),
+        );
+    }
+    Some(value.text.to_owned())
+}
+
+fn codes(reader: &mut Reader<'_>) -> Option<String> {
+    let value = reader.annotation(&HEALTH_MONITOR_EXPECTED_CODES)?;
+    let text: String = value.text.chars().filter(|letter| *letter != ' ').collect();
+    let list = text.split(',').all(is_code);
+    let range = text.split_once('-').is_some_and(|(from, to)| is_code(from) && is_code(to) && from < to);
+    if (!list && !range) || text.len() > LONGEST_CODES {
+        reader.reject(
+            &value,
+            "names no HTTP statuses",
+            "write one such as 200, several such as 200,204, or a range such as 200-299",
+        );
+    }
+    Some(text)
+}
+
+fn is_code(text: &str) -> bool {
+    text.len() == 3 && text.parse::<u16>().is_ok_and(|code| (100..=599).contains(&code))
+}

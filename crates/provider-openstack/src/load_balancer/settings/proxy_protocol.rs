@@ -1,0 +1,85 @@
+//! The annotation `proxy-protocol`: one version for all TCP ports, or versions of single ports.
+
+use std::collections::BTreeMap;
+
+use openstack_ccm_core::service::Protocol;
+
+use super::ProxyVersion;
+use super::reader::{Reader, Sourced};
+use crate::load_balancer::annotations::PROXY_PROTOCOL;
+
+const WORDS: [&str; 4] = ["true", "v1", "v2", "false"];
+
+/// Which ports speak the PROXY protocol to their members.
+#[derive(Debug, Default)]
+pub(super) struct ProxyProtocol {
+    /// All TCP ports.
+    pub(super) all: Option<ProxyVersion>,
+    /// These ports only.
+    pub(super) ports: BTreeMap<u16, ProxyVersion>,
+}
+
+/// Reads the annotation.
+///
+/// Words are taken as they are written. OCCM takes every word that it does not know, `True` and `V2` among them, for
+/// "off": to turn the protocol on for these would break the members of a Service that worked.
+pub(super) fn proxy_protocol(reader: &mut Reader<'_>) -> ProxyProtocol {
+    let Some(value) = reader.annotation(&PROXY_PROTOCOL) else { return ProxyProtocol::default() };
+    match value.text {
+        "false" => ProxyProtocol::default(),
+        "true" | "v1" => ProxyProtocol { all: Some(ProxyVersion::V1), ports: BTreeMap::new() },
+        "v2" => ProxyProtocol { all: Some(ProxyVersion::V2), ports: BTreeMap::new() },
+        list if list.contains(':') => ProxyProtocol { all: None, ports: ports(reader, &value) },
+        _ => {
+            reader.reject_word(&value, &WORDS);
+            ProxyProtocol::default()
+        }
+    }
+}
+
+fn ports(reader: &mut Reader<'_>, value: &Sourced<'_>) -> BTreeMap<u16, ProxyVersion> {
+    let mut ports = BTreeMap::new();
+    let separator = |letter: char| letter == ',' || letter.is_whitespace();
+    for item in value.text.split(separator).filter(|item| !item.is_empty()) {
+        match port(reader, item) {
+            Ok((port, version)) => {
+                if ports.insert(port, version).is_some() {
+                    reject(reader, value, &format!("names port {port} twice"));
+                }
+            }
+            Err(problem) => reject(reader, value, &problem),
+        }
+    }
+    ports
+}
+
+fn reject(reader: &mut Reader<'_>, value: &Sourced<'_>, problem: &str) {
+    reader.reject(
+        value,
+        problem,
+        "write version and port of each TCP port that needs it, such as \"v2:443,v1:80\", or one of \"true\", \"v1\", \
+         \"v2\", \"false\" for all",
+    );
+}
+
+/// One `version:port`.
+fn port(reader: &Reader<'_>, item: &str) -> Result<(u16, ProxyVersion), String> {
+    let (version, number) =
+        item.split_once(':').ok_or_else(|| format!("has {item:?}, which names no port"))?;
+    let version = match version {
+        "v1" => ProxyVersion::V1,
+        "v2" => ProxyVersion::V2,
+        _ => return Err(format!("has the version {version:?}, which is not known")),
+    };
+    let number: u16 = number.parse().map_err(|_| format!("has the port {number:?}, which is none"))?;
+    let of_number = |port: &&openstack_ccm_core::service::ServicePort| port.port == number;
+    let mut ports = reader.service.ports.iter().filter(of_number).peekable();
+    if ports.peek().is_none() {
+        return Err(format!("has the port {number}, which is not in spec.ports"));
+    }
+    if ports.any(|port| port.protocol == Protocol::Tcp) {
+        Ok((number, version))
+    } else {
+        Err(format!("has the port {number}, which is not a TCP port"))
+    }
+}

@@ -1,0 +1,98 @@
+//! What TLS at the load balancer looks like beyond its certificate.
+
+use std::collections::BTreeSet;
+
+use openstack_ccm_core::notice::Notice;
+
+use super::listener;
+use super::ports::WITHOUT_EFFECT;
+use super::reader::{Reader, Sourced};
+use super::{TlsContainer, TlsOptions};
+use crate::load_balancer::annotations::{
+    ALPN_PROTOCOLS, Annotation, SNI_CONTAINER_REFS, TLS_CIPHERS, TLS_VERSIONS,
+};
+
+const VERSIONS: [&str; 5] = ["SSLv3", "TLSv1", "TLSv1.1", "TLSv1.2", "TLSv1.3"];
+const ALPN: [&str; 3] = ["h2", "http/1.1", "http/1.0"];
+/// Longest list of ciphers that Octavia takes, in characters.
+const LONGEST_CIPHERS: usize = 2048;
+
+/// Reads the options. Without TLS they have no effect, and the user is told.
+pub(super) fn options(reader: &mut Reader<'_>, tls: Option<&TlsContainer>) -> TlsOptions {
+    let options = TlsOptions {
+        sni: sni(reader),
+        versions: words(reader, &TLS_VERSIONS, &VERSIONS).map(|words| words.into_iter().collect()),
+        ciphers: ciphers(reader),
+        alpn_protocols: words(reader, &ALPN_PROTOCOLS, &ALPN),
+    };
+    if tls.is_none() {
+        let all = [SNI_CONTAINER_REFS, TLS_VERSIONS, TLS_CIPHERS, ALPN_PROTOCOLS];
+        let set: Vec<&str> =
+            all.iter().filter(|one| reader.annotation(one).is_some()).map(|one| one.key).collect();
+        if !set.is_empty() {
+            let message = format!(
+                "{} without effect: TLS does not end at the load balancer; set \
+                 loadbalancer.openstack.org/default-tls-container-ref",
+                set.join(", ")
+            );
+            reader.notices.push(Notice::warning(WITHOUT_EFFECT, message));
+        }
+        return TlsOptions::default();
+    }
+    options
+}
+
+fn items<'a>(value: &Sourced<'a>) -> impl Iterator<Item = Sourced<'a>> + use<'a> {
+    let origin = value.origin.clone();
+    let separator = |letter: char| letter == ',' || letter.is_whitespace();
+    let items = value.text.split(separator).filter(|item| !item.is_empty());
+    items.map(move |text| Sourced { text, origin: origin.clone() })
+}
+
+fn sni(reader: &mut Reader<'_>) -> Option<Vec<TlsContainer>> {
+    let value = reader.annotation(&SNI_CONTAINER_REFS)?;
+    let mut containers: Vec<TlsContainer> = Vec::new();
+    for item in items(&value) {
+        containers.extend(listener::container(reader, &item));
+    }
+    containers.sort_by(|one, other| one.reference.cmp(&other.reference));
+    containers.dedup();
+    Some(containers)
+}
+
+/// Words in the order in which they stand, each once.
+fn words(reader: &mut Reader<'_>, annotation: &Annotation, known: &[&str]) -> Option<Vec<String>> {
+    let value = reader.annotation(annotation)?;
+    let mut words = Vec::new();
+    let mut unknown = BTreeSet::new();
+    for item in items(&value) {
+        if !known.contains(&item.text) {
+            unknown.insert(item.text);
+        } else if !words.iter().any(|word| word == item.text) {
+            words.push(item.text.to_owned());
+        }
+    }
+    if !unknown.is_empty() || words.is_empty() {
+        let unknown: Vec<String> = unknown.iter().map(|word| format!("{word:?}")).collect();
+        let problem = if unknown.is_empty() {
+            "names nothing".to_owned()
+        } else {
+            format!("has {}, which is not known", unknown.join(", "))
+        };
+        reader.reject(&value, problem, format!("write some of {}, separated by commas", known.join(", ")));
+    }
+    Some(words)
+}
+
+fn ciphers(reader: &mut Reader<'_>) -> Option<String> {
+    let value = reader.annotation(&TLS_CIPHERS)?;
+    let fitting = |letter: char| letter.is_ascii_alphanumeric() || "_-:+!@=.".contains(letter);
+    if value.text.chars().count() > LONGEST_CIPHERS || !value.text.chars().all(fitting) {
+        reader.reject(
+            &value,
+            "is not a list of ciphers",
+            format!("write OpenSSL's names, separated by ':', at most {LONGEST_CIPHERS} characters"),
+        );
+    }
+    Some(value.text.to_owned())
+}
