@@ -130,8 +130,7 @@ impl Serving<'_> {
     async fn look(&self, report: &mut Report) -> Result<Known, Failure> {
         let found = self.find(report).await?;
         let project_id = found.as_ref().and_then(|found| found.load_balancer.project_id.clone());
-        let vips: Vec<IpAddr> =
-            found.iter().flat_map(|found| vip_addresses(&found.load_balancer)).collect();
+        let vips: Vec<IpAddr> = found.iter().flat_map(|found| vip_addresses(&found.load_balancer)).collect();
         let question = self.floating_ip_question(found.as_ref().map(|found| found.ownership), &vips);
         let openstack = &self.provider.openstack;
         let observed = observe::observe(openstack, &self.claim, found, Depth::Whole, &question).await?;

@@ -93,7 +93,7 @@ pub struct ListenerAttributes {
 
 /// What TLS looks like beyond its certificate. What is absent in what is wanted is left alone, unless a tag tells that it
 /// was set here before ([`super::tls`]).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct TlsAttributes {
     /// References to further certificates.
     pub sni_container_refs: Option<BTreeSet<String>>,
