@@ -1,11 +1,12 @@
-"""seed.py identity|network: what a deployer and an operator set up once; run again it changes nothing."""
+"""seed.py identity|network|compute: what a deployer and an operator set up once; run again it changes nothing."""
 import sys
 
 import openstack
 
 PASSWORD = 'e2e'
 ENDPOINTS = {'neutron': ('network', 'http://127.0.0.1:9696'), 'octavia': ('load-balancer', 'http://127.0.0.1:9876'),
-             'barbican': ('key-manager', 'http://127.0.0.1:9311')}
+             'barbican': ('key-manager', 'http://127.0.0.1:9311'), 'nova': ('compute', 'http://127.0.0.1:8774/v2.1'),
+             'placement': ('placement', 'http://127.0.0.1:8778'), 'glance': ('image', 'http://127.0.0.1:9292')}
 ROLES = ('service', 'creator', 'load-balancer_member', 'load-balancer_observer', 'load-balancer_admin')
 
 cloud = openstack.connect(cloud='admin')
@@ -51,4 +52,11 @@ def network():
     demo.add_interface_to_router(router, subnet_id=subnet.id)
 
 
-{'identity': identity, 'network': network}[sys.argv[1]]()
+def compute():
+    if 'e2e' not in {flavor.name for flavor in cloud.compute.flavors()}:
+        cloud.compute.create_flavor(name='e2e', ram=512, vcpus=1, disk=1)
+    if not cloud.image.find_image('e2e'):
+        cloud.image.create_image(name='e2e', disk_format='raw', container_format='bare', visibility='public', data=b'\0' * 512)
+
+
+{'identity': identity, 'network': network, 'compute': compute}[sys.argv[1]]()

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 
@@ -22,12 +22,23 @@ pub(crate) enum Minor {
 }
 
 impl Minor {
+    /// How long its programs take to build on two busy cores with nothing in the compiler's cache.
+    pub(crate) const BUILD: Duration = Duration::from_secs(600);
+
     /// Such as `1.36`.
     pub(crate) fn text(self) -> &'static str {
         match self {
             Self::V1_28 => "1.28",
             Self::V1_29 => "1.29",
             Self::V1_36 => "1.36",
+        }
+    }
+
+    /// 1.30 and older have the SDKs of clouds in their tree.
+    fn tags(self) -> &'static [&'static str] {
+        match self {
+            Self::V1_28 | Self::V1_29 => &["-tags", "providerless"],
+            Self::V1_36 => &[],
         }
     }
 
@@ -78,14 +89,22 @@ impl Artifacts {
     /// It cannot be built.
     pub(crate) fn kubernetes(&self, minor: Minor, program: &str) -> Result<PathBuf> {
         let module = source(&format!("tools/kubernetes-{}", minor.text()));
-        // 1.30 and older have the SDKs of clouds in their tree.
-        let tags: &[&str] = if minor == Minor::V1_36 { &[] } else { &["-tags", "providerless"] };
-        let version = pinned_version(&module, "k8s.io/kubernetes")?;
+        let flags = version_flags(&pinned_version(&module, "k8s.io/kubernetes")?);
         let package = format!("k8s.io/kubernetes/cmd/{program}");
         let name = format!("{program}-{}", minor.text());
-        let folder =
-            self.go(&name, &module, tags, &version_flags(&version), &[(program, package.as_str())])?;
+        let folder = self.go(&name, &module, minor.tags(), &flags, &[(program, package.as_str())])?;
         Ok(folder.join(program))
+    }
+
+    /// Whether a program of Kubernetes is built.
+    ///
+    /// # Errors
+    /// Its module cannot be read.
+    pub(crate) fn has(&self, minor: Minor, program: &str) -> Result<bool> {
+        let module = source(&format!("tools/kubernetes-{}", minor.text()));
+        let flags = version_flags(&pinned_version(&module, "k8s.io/kubernetes")?);
+        let key = go_key(&module, minor.tags(), &flags)?;
+        Ok(self.cache.has(&format!("{program}-{}", minor.text()), &key))
     }
 
     fn go(
@@ -96,15 +115,13 @@ impl Artifacts {
         linker: &str,
         commands: &[(&str, &str)],
     ) -> Result<PathBuf> {
-        let compiler = run(Command::new("go").arg("version"))?;
-        let key = Key::of(&[&compiler, linker, &tags.join(" ")])
-            .file(&module.join("go.mod"))?
-            .file(&module.join("go.sum"))?;
+        let key = go_key(module, tags, linker)?;
         self.cache.entry(name, &key, |folder| {
             let began = Instant::now();
             for (program, package) in commands {
-                let mut build = Command::new("nice");
-                build.args(["go", "build"]).args(tags).args([
+                // It ends with this run, however that ends.
+                let mut build = Command::new("setpriv");
+                build.args(["--pdeathsig", "KILL", "nice", "go", "build"]).args(tags).args([
                     "-trimpath",
                     "-buildvcs=false",
                     "-ldflags",
@@ -169,6 +186,12 @@ impl Artifacts {
             run_logged(&beside(folder, "log"), &mut install)
         })
     }
+}
+
+/// What a program of a Go module is made from.
+fn go_key(module: &Path, tags: &[&str], linker: &str) -> Result<Key> {
+    let compiler = run(Command::new("go").arg("version"))?;
+    Key::of(&[&compiler, linker, &tags.join(" ")]).file(&module.join("go.mod"))?.file(&module.join("go.sum"))
 }
 
 /// What `/version` and `--version` answer.

@@ -48,6 +48,12 @@ impl Cache {
         if self.has(name, key) {
             return Ok(folder);
         }
+        // Whoever comes second waits, and then finds it done. The lock goes with the process.
+        let lock = std::fs::File::create(beside(&folder, "lock"))?;
+        lock.lock()?;
+        if self.has(name, key) {
+            return Ok(folder);
+        }
         if folder.exists() {
             std::fs::remove_dir_all(&folder)?;
         }

@@ -27,6 +27,32 @@ pub(crate) struct Finding {
     pub took: Duration,
 }
 
+impl Finding {
+    /// Something that went wrong outside of the scenarios.
+    pub(crate) fn failure(scenario: &str, case: &str, seen: &str) -> Self {
+        let (scenario, case, seen) = (scenario.to_owned(), case.to_owned(), seen.to_owned());
+        Self { scenario, case, seen, passed: false, took: Duration::ZERO }
+    }
+
+    /// All of it in one line.
+    pub(crate) fn line(&self) -> String {
+        let verdict = if self.passed { "ok  " } else { "FAIL" };
+        let seconds = self.took.as_secs_f32();
+        format!("{verdict} {} | {} | {} ({seconds:.1} s)", self.scenario, self.case, self.seen)
+    }
+
+    fn row(&self, width: Option<usize>) -> String {
+        let result = if self.passed { "ok" } else { "**FAILED**" };
+        // A bar would end the cell.
+        let mut seen = self.seen.replace('|', "/").replace('\n', " ");
+        if let Some(width) = width.filter(|width| seen.chars().count() > *width) {
+            seen = seen.chars().take(width - 3).chain("...".chars()).collect();
+        }
+        let seconds = self.took.as_secs_f32();
+        format!("| {result} | {} | {} | {seen} | {seconds:.1} |", self.scenario, self.case)
+    }
+}
+
 /// All findings of a run.
 #[derive(Default)]
 pub(crate) struct Report {
@@ -34,34 +60,31 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Adds a finding and prints it.
+    /// Adds a finding.
     pub(crate) fn add(&mut self, finding: Finding) {
-        let verdict = if finding.passed { "ok  " } else { "FAIL" };
-        let seconds = finding.took.as_secs_f32();
-        say(&format!(
-            "{verdict} {} | {} | {} ({seconds:.1} s)",
-            finding.scenario, finding.case, finding.seen
-        ));
         self.findings.push(finding);
     }
 
     /// Whether something was looked at and all of it was as expected.
     pub(crate) fn passed(&self) -> bool {
-        !self.findings.is_empty() && self.findings.iter().all(|finding| finding.passed)
+        !self.findings.is_empty() && self.failures().next().is_none()
     }
 
-    /// The table of all findings, as Markdown.
-    pub(crate) fn table(&self) -> String {
-        let mut table =
-            "| Result | Scenario | Case | Seen | Seconds |\n| --- | --- | --- | --- | ---: |".to_owned();
-        for finding in &self.findings {
-            let result = if finding.passed { "ok" } else { "**FAILED**" };
-            // A bar would end the cell.
-            let seen = finding.seen.replace('|', "/").replace('\n', " ");
-            let (scenario, case, seconds) = (&finding.scenario, &finding.case, finding.took.as_secs_f32());
-            table.push_str(&format!("\n| {result} | {scenario} | {case} | {seen} | {seconds:.1} |"));
-        }
-        table
+    /// What was not as expected.
+    pub(crate) fn failures(&self) -> impl Iterator<Item = &Finding> {
+        self.findings.iter().filter(|finding| !finding.passed)
+    }
+
+    /// How many cases there were and how many failed.
+    pub(crate) fn summary(&self) -> String {
+        format!("{} cases, {} failed", self.findings.len(), self.failures().count())
+    }
+
+    /// The table of all findings, as Markdown, with cells of at most this width.
+    pub(crate) fn table(&self, width: Option<usize>) -> String {
+        let head = "| Result | Scenario | Case | Seen | Seconds |\n| --- | --- | --- | --- | ---: |";
+        let rows = self.findings.iter().map(|finding| finding.row(width));
+        std::iter::once(head.to_owned()).chain(rows).collect::<Vec<_>>().join("\n")
     }
 
     /// Writes the table to a file.
@@ -69,8 +92,8 @@ impl Report {
     /// # Errors
     /// The file cannot be written.
     pub(crate) fn write(&self, path: &Path, took: Duration) -> Result<()> {
-        let text =
-            format!("# End-to-end report\n\n{}\n\nThe whole run took {} s.\n", self.table(), took.as_secs());
+        let (table, summary) = (self.table(None), self.summary());
+        let text = format!("# End-to-end report\n\n{table}\n\n{summary} in {} s.\n", took.as_secs());
         Ok(std::fs::write(path, text)?)
     }
 }

@@ -15,7 +15,9 @@ use crate::kubernetes::server::{ControlPlane, ServerKind};
 use crate::network::{self, NODES, Networks, NodePlace};
 use crate::openstack::api::OpenStack;
 use crate::openstack::{Folders, Services, database};
-use crate::report::{Finding, Report};
+use crate::queue::Queue;
+use crate::report::{Finding, say};
+use crate::scenario::Group;
 use crate::{evidence, world};
 
 /// The cloud of a run.
@@ -54,12 +56,12 @@ pub(crate) struct Stage {
     pub ingress: IngressPods,
     /// The cluster of the present group of scenarios.
     pub cluster: Option<Cluster>,
-    /// What was seen.
-    pub report: Report,
     /// The private `/etc/hosts`.
     pub hosts: PathBuf,
     folder: PathBuf,
     program: PathBuf,
+    /// Where findings go: the queue and the present group.
+    record: Option<(Queue, &'static Group)>,
 }
 
 impl Stage {
@@ -88,11 +90,21 @@ impl Stage {
             cloud: Cloud { folders, services, user, networks, router_address },
             ingress,
             cluster: None,
-            report: Report::default(),
             hosts,
             folder: folder.to_owned(),
             program,
+            record: None,
         })
+    }
+
+    /// The folder of this world.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// What is seen from now on belongs to this group.
+    pub(crate) fn begin(&mut self, queue: &Queue, group: &'static Group) {
+        self.record = Some((queue.clone(), group));
     }
 
     /// Starts a fresh cluster of two nodes; the one before is ended.
@@ -100,14 +112,23 @@ impl Stage {
     /// # Errors
     /// A part cannot be started.
     pub(crate) fn start_cluster(&mut self, name: &str, kind: ServerKind, mode: Mode) -> Result<()> {
+        self.start_cluster_without_nodes(name, kind)?;
+        for place in [NODES[0], NODES[1]] {
+            self.join(place, kind, mode)?;
+        }
+        Ok(())
+    }
+
+    /// Starts a fresh cluster that nobody has joined; the one before is ended.
+    ///
+    /// # Errors
+    /// A part cannot be started.
+    pub(crate) fn start_cluster_without_nodes(&mut self, name: &str, kind: ServerKind) -> Result<()> {
         self.end_cluster()?;
         let folder = self.folder.join(name.replace(' ', "-"));
         let plane = ControlPlane::start(&folder, &self.artifacts, kind)?;
         let launch = Launch::prepare(&plane, &self.cloud.networks, &self.program)?;
         self.cluster = Some(Cluster { plane, proxies: Vec::new(), launch, controller: None });
-        for place in [NODES[0], NODES[1]] {
-            self.join(place, kind, mode)?;
-        }
         Ok(())
     }
 
@@ -219,13 +240,20 @@ impl Stage {
             let kept = evidence::keep(self, &self.folder.join("failures").join(name));
             format!("{error:#}; evidence: {kept}")
         });
-        self.report.add(Finding {
+        let finding = Finding {
             scenario: scenario.to_owned(),
             case: case.to_owned(),
             seen: text,
             passed,
             took: began.elapsed(),
-        });
+        };
+        say(&finding.line());
+        if let Some((queue, group)) = &self.record
+            && let Err(error) = queue.record(group, &finding)
+        {
+            // Without its findings a group counts as failed.
+            say(&format!("the finding is lost: {error:#}"));
+        }
         passed
     }
 }

@@ -27,10 +27,13 @@ pub(crate) fn until<T>(what: &str, patience: Duration, mut attempt: impl FnMut()
     }
 }
 
-/// [`until`] for a number of seconds that suits steps of Octavia on a machine with other work to do.
+/// Longest time of a step of Octavia or of the controller, on a machine with much other work to do: only failures wait for it.
+const PATIENCE: Duration = Duration::from_secs(240);
+
+/// [`until`] with the time that a step of Octavia may need.
 ///
 /// # Errors
 /// As for [`until`].
 pub(crate) fn soon<T>(what: &str, attempt: impl FnMut() -> Result<T>) -> Result<T> {
-    until(what, Duration::from_secs(90), attempt)
+    until(what, PATIENCE, attempt)
 }

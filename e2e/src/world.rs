@@ -1,7 +1,7 @@
 //! One private world: namespaces for network, mounts and processes. The kernel removes all of it with its first process.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context as _, Result};
 
@@ -17,22 +17,22 @@ ip link set lo up
 exit $?
 "#;
 
-/// Runs a program inside a new world and waits for its end.
+/// Starts a program inside a new world.
 ///
-/// The world dies with this process, however it ends: the parent-death signal reaches `unshare`, which kills the first
-/// process of the world.
+/// The world dies with the thread that calls this, however it ends: the parent-death signal reaches `unshare`, which kills
+/// the first process of the world.
 ///
 /// # Errors
 /// The world cannot be made.
-pub(crate) fn run_inside(program: &Path, arguments: &[&str]) -> Result<i32> {
-    let status = Command::new("setpriv")
+pub(crate) fn start(program: &Path, arguments: &[&str]) -> Result<Child> {
+    Command::new("setpriv")
         .args(["--pdeathsig", "KILL", "unshare", "--net", "--mount", "--pid", "--fork", "--kill-child"])
         .args(["--mount-proc", "bash", "-c", FIRST_PROCESS, "world"])
         .arg(program)
         .args(arguments)
-        .status()
-        .context("setpriv and unshare cannot be started")?;
-    Ok(status.code().unwrap_or(1))
+        .stdin(Stdio::null())
+        .spawn()
+        .context("setpriv and unshare cannot be started")
 }
 
 /// A command in a network namespace of this world.

@@ -15,7 +15,7 @@ pub(crate) fn parse(content_type: &str, body: &[u8]) -> Result<Value, Failure> {
     let text = String::from_utf8_lossy(body);
     match media_type(content_type) {
         "" | "application/json" => serde_json::from_str(&text).map_err(|_| {
-            let complaint = go_text::json_complaint(&text).unwrap_or_default();
+            let complaint = go_text::json_complaint(text.as_bytes()).unwrap_or_default();
             Failure::bad_request(format!("error when decoding the body: {complaint}"))
         }),
         "application/yaml" => from_yaml(&text),
@@ -29,7 +29,7 @@ pub(crate) fn parse_patch(kind: PatchKind, body: &[u8]) -> Result<Value, Failure
     match kind {
         PatchKind::Json | PatchKind::Merge | PatchKind::Strategic => {
             serde_json::from_str(&text).map_err(|_| {
-                let complaint = go_text::json_complaint(&text).unwrap_or_default();
+                let complaint = go_text::json_complaint(text.as_bytes()).unwrap_or_default();
                 Failure::bad_request(format!("error decoding patch: {complaint}"))
             })
         }

@@ -16,6 +16,11 @@ pub struct FieldError {
 impl FieldError {
     /// A value that breaks a rule. `value` is written as JSON.
     pub(crate) fn invalid(field: impl Into<String>, value: &Value, rule: &str) -> Self {
+        Self::invalid_as_written(field, &value.to_string(), rule)
+    }
+
+    /// A value that a rule does not allow, in the notation of the release.
+    pub(crate) fn invalid_as_written(field: impl Into<String>, value: &str, rule: &str) -> Self {
         Self {
             reason: "FieldValueInvalid",
             message: format!("Invalid value: {value}: {rule}"),
@@ -138,6 +143,12 @@ impl Failure {
     pub(crate) fn not_found(subject: Subject<'_>) -> Self {
         let message = format!("{} \"{}\" not found", subject.qualified(), subject.name);
         Self::about(subject, 404, "NotFound", message)
+    }
+
+    /// A resource that a known group does not have.
+    pub(crate) fn unknown_resource() -> Self {
+        let message = "the server could not find the requested resource";
+        Self { details: Some(Map::new()), ..Self::new(404, "NotFound", message) }
     }
 
     pub(crate) fn method_not_allowed() -> Self {

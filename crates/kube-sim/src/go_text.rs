@@ -36,8 +36,8 @@ pub(crate) fn string_list(items: &[&str]) -> String {
 }
 
 /// What Go's JSON scanner says about a text that is no JSON; `None` for valid JSON.
-pub(crate) fn json_complaint(text: &str) -> Option<String> {
-    let mut scanner = Scanner { rest: text.as_bytes(), position: 0 };
+pub(crate) fn json_complaint(text: &[u8]) -> Option<String> {
+    let mut scanner = Scanner { rest: text, position: 0 };
     let outcome = scanner.value().and_then(|()| {
         scanner.skip_space();
         scanner.peek().map_or(Ok(()), |byte| Err(complaint(byte, "after top-level value")))
@@ -51,6 +51,9 @@ fn complaint(byte: u8, context: &str) -> String {
     match character {
         '\'' => shown.push_str(r"\'"),
         '"' => shown.push('"'),
+        '\u{7f}'..='\u{a0}' => {
+            let _ = write!(shown, "\\u{:04x}", u32::from(byte));
+        }
         _ => {
             let _ = write!(shown, "{}", character.escape_default());
         }
@@ -188,7 +191,7 @@ mod tests {
     #[case("{} x", Some("invalid character 'x' after top-level value"))]
     #[case(r#"{"a": [1.5e3, "x\"y", null, true, {}]}"#, None)]
     fn broken_json_is_described_as_go_does(#[case] text: &str, #[case] expected: Option<&str>) {
-        assert_eq!(json_complaint(text).as_deref(), expected);
+        assert_eq!(json_complaint(text.as_bytes()).as_deref(), expected);
     }
 
     #[test]

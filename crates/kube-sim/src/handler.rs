@@ -98,6 +98,7 @@ impl Call<'_> {
             Route::Group(group) => document(discovery::group(&group)),
             Route::Resources { group, version } => document(discovery::resources(&group, &version)),
             Route::OpenApi(path) => document(openapi::document(&path, version)),
+            Route::UnknownResource => return Err(Failure::unknown_resource()),
             Route::Unknown => answer::unknown_path(),
         })
     }
@@ -136,7 +137,7 @@ impl Call<'_> {
         match verb {
             "watch" => self.watch(target),
             "list" => {
-                let options = self.parameters.list(target.resource)?;
+                let options = self.parameters.list(target.resource, self.version())?;
                 let list = self.shared.state().list(target, &options)?;
                 Ok(self.shown(target, &list))
             }
@@ -213,7 +214,7 @@ impl Call<'_> {
         options.dry_run |= parameters::is_dry_run(&self.parameters, "DeleteOptions", self.version())?;
         let mut state = self.shared.state();
         if target.name.is_empty() {
-            let list: ListOptions = self.parameters.list(target.resource)?;
+            let list: ListOptions = self.parameters.list(target.resource, self.version())?;
             return Ok(written(&state.delete_collection(target, &list, &options)?));
         }
         Ok(written(&state.delete(target, &options)?))
@@ -227,7 +228,7 @@ impl Call<'_> {
         let sent = self.body()?;
         let account = self.shared.state().get(target)?;
         let now = self.shared.state().clock.now();
-        let (answer, token, user) = token::issue(&account, &sent, now);
+        let (answer, token, user) = token::issue(&account, &sent, now, self.version());
         self.shared.access().add_token(&token, user);
         Ok(answer::json(201, &answer))
     }
@@ -248,7 +249,11 @@ impl Call<'_> {
             self.shared.access().authorize(&self.user, &attributes)?;
         }
         let sent = self.body()?;
-        Ok(answer::json(201, &self.shared.access().review(review, &self.user, &sent)))
+        let mut answer = self.shared.access().review(review, &self.user, &sent);
+        if !self.version().omits_empty_times() {
+            answer["metadata"]["creationTimestamp"] = Value::Null;
+        }
+        Ok(answer::json(201, &answer))
     }
 }
 

@@ -39,17 +39,17 @@ impl<'a> Parameters<'a> {
         matches!(self.find(name), Some("1" | "true" | ""))
     }
 
-    fn selectors(&self, resource: &Resource) -> Result<Selectors, Failure> {
-        Selectors::parse(resource, self.get("labelSelector"), self.get("fieldSelector"))
+    fn selectors(&self, resource: &Resource, version: ApiVersion) -> Result<Selectors, Failure> {
+        Selectors::parse(resource, version, self.get("labelSelector"), self.get("fieldSelector"))
     }
 
-    pub(crate) fn list(&self, resource: &Resource) -> Result<ListOptions, Failure> {
+    pub(crate) fn list(&self, resource: &Resource, version: ApiVersion) -> Result<ListOptions, Failure> {
         let version_match = match self.get("resourceVersionMatch") {
             "Exact" => VersionMatch::Exact,
             _ => VersionMatch::NotOlderThan,
         };
         Ok(ListOptions {
-            selectors: self.selectors(resource)?,
+            selectors: self.selectors(resource, version)?,
             resource_version: self.get("resourceVersion").to_owned(),
             version_match,
             limit: self.get("limit").parse().unwrap_or_default(),
@@ -62,9 +62,9 @@ impl<'a> Parameters<'a> {
         if send_initial_events {
             check_initial_events(self.get("resourceVersionMatch"), version)?;
         }
-        let after = parse_resource_version(self.get("resourceVersion"), version)?;
+        let after = parse_resource_version(self.get("resourceVersion")).map_err(Failure::internal)?;
         Ok(WatchOptions {
-            selectors: self.selectors(resource)?,
+            selectors: self.selectors(resource, version)?,
             after,
             send_initial_events,
             bookmarks: self.is_set("allowWatchBookmarks"),
@@ -97,6 +97,7 @@ impl<'a> Parameters<'a> {
             }
         };
         let manager = match self.get("fieldManager") {
+            "" if user_agent.is_empty() => "unknown",
             "" => user_agent.split('/').next().unwrap_or_default(),
             name => name,
         };

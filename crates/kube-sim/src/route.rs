@@ -29,6 +29,8 @@ pub(crate) enum Route {
     Token(Target),
     /// An object that is answered and not stored, for example a TokenReview.
     Review(Review),
+    /// A resource in a namespace that a known group does not have.
+    UnknownResource,
     Unknown,
 }
 
@@ -103,9 +105,16 @@ fn objects(group: &str, version: &str, rest: &[&str]) -> Route {
     }
     let find = |plural: &str| kinds::find(group, version, plural);
     match rest {
-        ["namespaces", namespace, plural, rest @ ..] if !is_subresource_of_namespace(plural) => find(plural)
-            .filter(|resource| resource.namespaced)
-            .map_or(Route::Unknown, |resource| one(resource, namespace, rest)),
+        ["namespaces", namespace, plural, rest @ ..] if !is_subresource_of_namespace(plural) => {
+            match find(plural) {
+                Some(resource) if resource.namespaced => one(resource, namespace, rest),
+                Some(_) => Route::Unknown,
+                None if kinds::all().iter().any(|one| one.group == group && one.version == version) => {
+                    Route::UnknownResource
+                }
+                None => Route::Unknown,
+            }
+        }
         [plural, rest @ ..] => match find(plural) {
             Some(resource) if !resource.namespaced || rest.is_empty() => one(resource, "", rest),
             Some(_) | None => Route::Unknown,

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::access::User;
 use crate::clock::{later, seconds};
 use crate::object::{list, name, namespace, text};
+use crate::version::ApiVersion;
 
 /// Seconds that a token is good for when the request names none.
 const DEFAULT_LIFE: u64 = 3600;
@@ -15,7 +16,12 @@ const DEFAULT_LIFE: u64 = 3600;
 const AUDIENCE: &str = "https://kubernetes.default.svc.cluster.local";
 
 /// Answers a `TokenRequest` for a service account: the answer, the token in it, and its user.
-pub(crate) fn issue(account: &Value, sent: &Value, now: Timestamp) -> (Value, String, User) {
+pub(crate) fn issue(
+    account: &Value,
+    sent: &Value,
+    now: Timestamp,
+    version: ApiVersion,
+) -> (Value, String, User) {
     let life = sent.pointer("/spec/expirationSeconds").and_then(Value::as_u64).unwrap_or(DEFAULT_LIFE);
     let expires = seconds(later(now, Duration::from_secs(life)));
     let audiences = match list(sent, "/spec/audiences") {
@@ -25,7 +31,7 @@ pub(crate) fn issue(account: &Value, sent: &Value, now: Timestamp) -> (Value, St
     let (account_namespace, account_name) = (namespace(account), name(account));
     let identity = text(account, "/metadata/uid");
     let token = format!("simulated.{account_namespace}.{account_name}.{identity}.{expires}");
-    let answer = json!({
+    let mut answer = json!({
         "kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1",
         "metadata": {"name": account_name, "namespace": account_namespace, "uid": identity,
             "creationTimestamp": seconds(now)},
@@ -33,5 +39,10 @@ pub(crate) fn issue(account: &Value, sent: &Value, now: Timestamp) -> (Value, St
             "boundObjectRef": sent.pointer("/spec/boundObjectRef")},
         "status": {"token": token, "expirationTimestamp": expires},
     });
+    if !version.omits_empty_times()
+        && let Some(metadata) = answer["metadata"].as_object_mut()
+    {
+        metadata.remove("uid");
+    }
     (answer, token, User::service_account(account_namespace, account_name))
 }

@@ -110,6 +110,21 @@ impl ApiVersion {
         self.minor >= 36
     }
 
+    /// How a resourceVersion that is not there is written in a refusal.
+    pub(crate) fn zero_resource_version(self) -> &'static str {
+        if self.minor >= 36 { "0" } else { "0x0" }
+    }
+
+    /// Reviews leave out a creation time that they do not have, and answers with a token name the account's uid.
+    pub(crate) fn omits_empty_times(self) -> bool {
+        self.minor >= 36
+    }
+
+    /// Services can be selected by `spec.clusterIP` and `spec.type`.
+    pub(crate) fn has_service_field_labels(self) -> bool {
+        self.minor >= 36
+    }
+
     /// Names of Services follow RFC 1123 (may start with a digit) instead of RFC 1035.
     pub(crate) fn has_relaxed_service_names(self) -> bool {
         self.minor >= 36

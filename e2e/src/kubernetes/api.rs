@@ -39,6 +39,11 @@ impl Kubernetes {
         Ok(Self { http })
     }
 
+    /// The connections, for calls that are not of this type.
+    pub(crate) fn http(&self) -> Client {
+        self.http.clone()
+    }
+
     fn call(&self, method: Method, path: &str, body: Option<(&str, &Value)>) -> Result<Answer> {
         let request = format!("{method} {path}");
         let mut builder = self.http.request(method, format!("{}{path}", server_url()));

@@ -50,13 +50,15 @@ pub(crate) fn set_kubelet(api: &Kubernetes, place: NodePlace, kubelet: Minor) ->
 pub(crate) struct ServiceSketch {
     /// Its name, also the name of its endpoints.
     pub name: String,
+    /// `type`.
+    pub kind: &'static str,
     /// Annotations.
     pub annotations: Map<String, Value>,
     /// Ports of the load balancer.
     pub ports: Vec<u16>,
     /// Port of the pods: 80 wants the PROXY header, 81 does not.
     pub target: u16,
-    /// `externalTrafficPolicy`.
+    /// `externalTrafficPolicy`; empty leaves it out.
     pub policy: &'static str,
     /// `loadBalancerSourceRanges`; empty leaves them out.
     pub source_ranges: Vec<String>,
@@ -72,6 +74,7 @@ impl ServiceSketch {
     pub(crate) fn plain(name: &str, internal: bool) -> Self {
         let sketch = Self {
             name: name.to_owned(),
+            kind: "LoadBalancer",
             annotations: Map::new(),
             ports: vec![80],
             target: 80,
@@ -97,9 +100,11 @@ impl ServiceSketch {
             )
             .collect();
         let mut spec = json!({
-            "type": "LoadBalancer", "externalTrafficPolicy": self.policy, "ports": ports,
-            "ipFamilyPolicy": "SingleStack",
+            "type": self.kind, "ports": ports, "ipFamilyPolicy": "SingleStack",
         });
+        if !self.policy.is_empty() {
+            spec["externalTrafficPolicy"] = json!(self.policy);
+        }
         if !self.source_ranges.is_empty() {
             spec["loadBalancerSourceRanges"] = json!(self.source_ranges);
         }

@@ -14,6 +14,20 @@ pub(crate) const KEYSTONE: &str = "http://127.0.0.1:5000/v3";
 const NEUTRON: &str = "http://127.0.0.1:9696";
 const OCTAVIA: &str = "http://127.0.0.1:9876";
 const BARBICAN: &str = "http://127.0.0.1:9311";
+const NOVA: &str = "http://127.0.0.1:8774";
+const GLANCE: &str = "http://127.0.0.1:9292";
+
+/// The URL of a service without version, by its type in the catalog.
+pub(crate) fn root(service: &str) -> &'static str {
+    match service {
+        "network" => NEUTRON,
+        "load-balancer" => OCTAVIA,
+        "compute" => NOVA,
+        "image" => GLANCE,
+        "identity" => KEYSTONE.trim_end_matches("/v3"),
+        _ => BARBICAN,
+    }
+}
 
 /// A logged-in user.
 pub(crate) struct OpenStack {
@@ -39,7 +53,12 @@ impl OpenStack {
         Ok(Self { http, token })
     }
 
-    /// Any call. `service` is `identity`, `network`, `load-balancer` or `key-manager`.
+    /// The token.
+    pub(crate) fn token(&self) -> &str {
+        &self.token
+    }
+
+    /// Any call. `service` is a type in the catalog, such as `network`.
     ///
     /// # Errors
     /// The service cannot be reached.
@@ -50,12 +69,7 @@ impl OpenStack {
         path: &str,
         body: Option<&Value>,
     ) -> Result<Answer> {
-        let base = match service {
-            "network" => NEUTRON,
-            "load-balancer" => OCTAVIA,
-            "identity" => KEYSTONE,
-            _ => BARBICAN,
-        };
+        let base = if service == "identity" { KEYSTONE } else { root(service) };
         let request = format!("{method} {service} {path}");
         let mut builder =
             self.http.request(method, format!("{base}{path}")).header("X-Auth-Token", &self.token);

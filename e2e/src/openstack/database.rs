@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use super::{Folders, PORTS, Services};
+use super::{Folders, PORTS, Services, compute};
 use crate::artifacts::{Artifacts, source};
 use crate::cache::{Key, beside};
 use crate::process::{run, run_logged};
@@ -70,18 +70,23 @@ fn make(folders: &Folders) -> Result<()> {
     services.database(folders)?;
     let mut sql =
         "CREATE USER e2e@'127.0.0.1' IDENTIFIED BY 'e2e'; GRANT ALL ON *.* TO e2e@'127.0.0.1';".to_owned();
-    NAMES.iter().for_each(|name| sql.push_str(&format!("CREATE DATABASE {name};")));
+    NAMES
+        .iter()
+        .chain(&compute::DATABASES)
+        .for_each(|name| sql.push_str(&format!("CREATE DATABASE {name};")));
     run(Command::new("mariadb").args(["--socket=/run/mariadb.sock", "-u", "root", "-e", sql.as_str()]))?;
     keystone(folders, &log)?;
     services.api(folders, "keystone")?;
     authority(&folders.state.join("keys"))?;
     schemas(folders, &log)?;
+    compute::schemas(folders, &log)?;
     services.wait_for_port("keystone", PORTS[0].1)?;
     services.api(folders, "neutron")?;
     let seed = source("openstack/seed.py");
     run_logged(&log, folders.program("python").arg(&seed).arg("identity"))?;
     services.wait_for_port("neutron", PORTS[1].1)?;
     run_logged(&log, folders.program("python").arg(&seed).arg("network"))?;
+    compute::seed(&mut services, folders, &log)?;
     // The database last, so that nobody writes while it closes its files.
     services.stop("neutron")?;
     services.stop("keystone")?;

@@ -31,8 +31,7 @@ pub(crate) fn left_behind(cloud: &OpenStack) -> Result<Vec<String>> {
 
 fn belongs_to_the_world(port: &Value) -> bool {
     let owner = port["device_owner"].as_str().unwrap_or_default();
-    owner.starts_with("network:router")
-        || port["device_id"].as_str().is_some_and(|id| id.starts_with("machine-"))
+    owner.starts_with("network:router") || owner.starts_with("compute:")
 }
 
 fn named(kind: &str, objects: &[Value]) -> Vec<String> {

@@ -1,6 +1,7 @@
 //! The OpenStack of a world: MariaDB, RabbitMQ, Keystone, Neutron, Octavia with local amphorae, Barbican.
 
 pub(crate) mod api;
+pub(crate) mod compute;
 pub(crate) mod database;
 pub(crate) mod faults;
 pub(crate) mod leaks;
@@ -39,7 +40,16 @@ impl Folders {
     /// # Errors
     /// A file cannot be written.
     pub(crate) fn prepare(&self) -> Result<()> {
-        for name in ["log", "run", "keys", "rabbitmq/mnesia", "state/neutron/lock", "state/octavia"] {
+        for name in [
+            "log",
+            "run",
+            "keys",
+            "rabbitmq/mnesia",
+            "state/neutron/lock",
+            "state/octavia",
+            "state/nova/lock",
+            "state/images",
+        ] {
             std::fs::create_dir_all(self.state.join(name))?;
         }
         self.render(&source("openstack/etc"), &self.state.join("etc"))
@@ -140,6 +150,19 @@ impl Services {
         let mut command = folders.program("gunicorn");
         command.arg("-c").arg(folders.state.join("etc/gunicorn.py")).env("E2E_SERVICE", name);
         self.add(name, folders, &mut command)
+    }
+
+    /// Starts APIs that are not part of every world, and waits until they answer.
+    fn start_apis(&mut self, folders: &Folders, apis: &[(&str, u16)]) -> Result<()> {
+        for (name, _) in apis {
+            self.api(folders, name)?;
+        }
+        apis.iter().try_for_each(|(name, port)| self.wait_for_port(name, *port))
+    }
+
+    /// Whether a service was started.
+    fn runs(&self, name: &str) -> bool {
+        self.daemons.iter().any(|(known, _)| known == name)
     }
 
     fn database(&mut self, folders: &Folders) -> Result<()> {

@@ -1,5 +1,6 @@
 //! What is looked at. A group is a sequence of scenarios on one cluster, because clusters are what costs time.
 
+pub(crate) mod address;
 pub(crate) mod choice;
 pub(crate) mod detection;
 pub(crate) mod fallback;
@@ -19,7 +20,9 @@ use anyhow::Result;
 use crate::artifacts::Minor;
 use crate::kubernetes::proxy::Mode;
 use crate::kubernetes::server::ServerKind;
+use crate::openstack::compute;
 use crate::stage::Stage;
+use crate::truth;
 
 /// Scenarios on one cluster.
 pub(crate) struct Group {
@@ -40,14 +43,16 @@ const GATE_OFF: ServerKind = ServerKind { minor: Minor::V1_29, gate: Some(false)
 /// API server 1.29 with the alpha feature.
 const GATE_ON: ServerKind = ServerKind { minor: Minor::V1_29, gate: Some(true) };
 
-/// All groups, in the order of their value.
+/// All groups, in the order in which they begin: those first that need the fewest programs, and of them the one that says most.
 pub(crate) const GROUPS: &[Group] = &[
     Group { name: "current", needs: &[Minor::V1_36], run: current },
+    Group { name: "life", needs: &[Minor::V1_36], run: life },
+    Group { name: "traffic", needs: &[Minor::V1_36], run: traffic },
+    Group { name: "truth", needs: &[Minor::V1_36], run: truth },
+    Group { name: "machines", needs: &[Minor::V1_36], run: machines },
+    Group { name: "gate", needs: &[Minor::V1_29, Minor::V1_36], run: gate },
     Group { name: "nodes", needs: &[Minor::V1_36, Minor::V1_29], run: nodes },
     Group { name: "old", needs: &[Minor::V1_28], run: old },
-    Group { name: "gate", needs: &[Minor::V1_29, Minor::V1_36], run: gate },
-    Group { name: "traffic", needs: &[Minor::V1_36], run: traffic },
-    Group { name: "life", needs: &[Minor::V1_36], run: life },
 ];
 
 fn current(stage: &mut Stage) -> Result<()> {
@@ -57,9 +62,16 @@ fn current(stage: &mut Stage) -> Result<()> {
 
 fn traffic(stage: &mut Stage) -> Result<()> {
     stage.start_cluster("traffic", CURRENT, Mode::Iptables)?;
+    address::run(stage)?;
     source::run(stage)?;
     tls::run(stage)?;
     toggle::run(stage)
+}
+
+fn machines(stage: &mut Stage) -> Result<()> {
+    let folders = stage.cloud.folders.clone();
+    compute::start(&mut stage.cloud.services, &folders)?;
+    truth::compute(stage)
 }
 
 fn nodes(stage: &mut Stage) -> Result<()> {
@@ -77,11 +89,18 @@ fn life(stage: &mut Stage) -> Result<()> {
 
 fn old(stage: &mut Stage) -> Result<()> {
     stage.start_cluster("old", OLD, Mode::Iptables)?;
-    fallback::run(stage)
+    fallback::run(stage)?;
+    truth::kubernetes(stage, &[OLD])
+}
+
+fn truth(stage: &mut Stage) -> Result<()> {
+    truth::openstack(stage)?;
+    truth::kubernetes(stage, &[CURRENT])
 }
 
 fn gate(stage: &mut Stage) -> Result<()> {
     stage.start_cluster("gate", GATE_OFF, Mode::Iptables)?;
     fallback::run(stage)?;
-    upgrade::run(stage)
+    upgrade::run(stage)?;
+    truth::kubernetes(stage, &[GATE_OFF, GATE_ON])
 }

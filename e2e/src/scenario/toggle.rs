@@ -46,6 +46,7 @@ pub(crate) fn run(stage: &mut Stage) -> Result<()> {
         stage.check(SCENARIO, &format!("{from} to {to} under load"), |stage| toggle(stage, to, reload));
     }
     stage.check(SCENARIO, "v1 to v2 under load, pods that insist on a header", |stage| strict(stage, reload));
+    stage.check(SCENARIO, "v1 to none and back under load, pods that insist on a header", strict_off_and_on);
     stage.check(SCENARIO, "clean-up", |stage| steps::release(stage, &[SERVICE, STRICT]));
     Ok(())
 }
@@ -143,4 +144,27 @@ fn strict(stage: &mut Stage, reload: Tally) -> Result<String> {
         })
     })?;
     verdict(tally, reload)
+}
+
+/// Pods that insist on the header answer nothing while there is none: what is counted is not held against the controller.
+/// When the header is back, everybody is answered again.
+fn strict_off_and_on(stage: &mut Stage) -> Result<String> {
+    let api = stage.api()?;
+    let mut counts = Vec::new();
+    for (value, protocol) in [("false", "TCP"), ("v1", "PROXY")] {
+        let tally = streamed(stage, STRICT, |stage| {
+            let change =
+                json!({"metadata": {"annotations": {"loadbalancer.openstack.org/proxy-protocol": value}}});
+            api.patch(&Kubernetes::service_path(STRICT), &change)?;
+            soon(&format!("Octavia has a pool of protocol {protocol} only"), || {
+                let tree = Tree::of(&stage.cloud.user, STRICT)?;
+                ensure!(tree.protocols == [protocol], "pools {:?}", tree.protocols);
+                tree.settled()
+            })
+        })?;
+        counts.push(format!("to {protocol}: {} answered, {} failed", tally.answered, tally.failed));
+    }
+    let address = steps::published_through(&api, STRICT)?;
+    let seen = steps::green(&address, &[steps::client_outside(steps::Reach::Internal)])?;
+    Ok(format!("{}; with the header again {seen}", counts.join("; ")))
 }

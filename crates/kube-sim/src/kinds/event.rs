@@ -87,7 +87,7 @@ impl Rules for CoreEvent {
         namespace_problem(new, "involvedObject").into_iter().collect()
     }
 
-    fn selectable_fields(&self) -> &'static [(&'static str, &'static str)] {
+    fn selectable_fields(&self, _version: ApiVersion) -> &'static [(&'static str, &'static str)] {
         &SELECTABLE
     }
 }
@@ -116,7 +116,7 @@ impl Rules for GroupEvent {
         }
     }
 
-    fn selectable_fields(&self) -> &'static [(&'static str, &'static str)] {
+    fn selectable_fields(&self, _version: ApiVersion) -> &'static [(&'static str, &'static str)] {
         &SELECTABLE
     }
 }
@@ -131,8 +131,20 @@ fn namespace_problem(event: &Value, field: &str) -> Option<FieldError> {
     })
 }
 
+/// An event with a time may be about an object in another namespace; about one without, only in two of them.
+fn new_namespace_problem(event: &Value) -> Option<FieldError> {
+    if event["eventTime"].is_null() {
+        return namespace_problem(event, "involvedObject");
+    }
+    let about_none = text(event, "/involvedObject/namespace").is_empty();
+    (about_none && !["default", "kube-system"].contains(&namespace(event))).then(|| {
+        let rule = "does not match event.namespace";
+        FieldError::invalid("involvedObject.namespace", &"".into(), rule)
+    })
+}
+
 fn creation_problems(event: &Value) -> Vec<FieldError> {
-    let mut problems: Vec<FieldError> = namespace_problem(event, "involvedObject").into_iter().collect();
+    let mut problems: Vec<FieldError> = new_namespace_problem(event).into_iter().collect();
     if event["eventTime"].is_null() {
         problems.push(FieldError::required("eventTime", ""));
     }
@@ -154,7 +166,8 @@ fn creation_problems(event: &Value) -> Vec<FieldError> {
         }
     }
     if !["Normal", "Warning"].contains(&text(event, "/type")) {
-        problems.push(FieldError::invalid("type", &"".into(), "has invalid value: "));
+        let rule = format!("has invalid value: {}", text(event, "/type"));
+        problems.push(FieldError::invalid("type", &"".into(), &rule));
     }
     if text(event, "/message").len() > NOTE_LIMIT {
         let rule = format!("can have at most {NOTE_LIMIT} characters");

@@ -86,7 +86,7 @@ pub(crate) trait Rules: Send + Sync {
     }
 
     /// JSON pointers of the fields that field selectors may name, beside `metadata.name` and `.namespace`.
-    fn selectable_fields(&self) -> &'static [(&'static str, &'static str)] {
+    fn selectable_fields(&self, _version: ApiVersion) -> &'static [(&'static str, &'static str)] {
         &[]
     }
 }

@@ -37,7 +37,7 @@ impl Rules for Namespace {
         }
     }
 
-    fn selectable_fields(&self) -> &'static [(&'static str, &'static str)] {
+    fn selectable_fields(&self, _version: ApiVersion) -> &'static [(&'static str, &'static str)] {
         &[("status.phase", "/status/phase")]
     }
 }

@@ -18,7 +18,7 @@ pub(super) const FIELDS: &str = "spec!{podCIDR podCIDRs[=] externalID providerID
     runtimeHandlers@30:any features@30:any declaredFeatures@35[]}";
 
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
-const EFFECTS: [&str; 3] = ["NoExecute", "NoSchedule", "PreferNoSchedule"];
+const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 pub(super) struct Node;
 
@@ -60,7 +60,7 @@ impl Rules for Node {
         problems
     }
 
-    fn selectable_fields(&self) -> &'static [(&'static str, &'static str)] {
+    fn selectable_fields(&self, _version: ApiVersion) -> &'static [(&'static str, &'static str)] {
         &[("spec.unschedulable", "/spec/unschedulable")]
     }
 }

@@ -80,7 +80,7 @@ impl Rules for Secret {
         problems
     }
 
-    fn selectable_fields(&self) -> &'static [(&'static str, &'static str)] {
+    fn selectable_fields(&self, _version: ApiVersion) -> &'static [(&'static str, &'static str)] {
         &[("type", "/type")]
     }
 }
@@ -106,7 +106,7 @@ impl Rules for Pod {
         true
     }
 
-    fn selectable_fields(&self) -> &'static [(&'static str, &'static str)] {
+    fn selectable_fields(&self, _version: ApiVersion) -> &'static [(&'static str, &'static str)] {
         &[
             ("spec.nodeName", "/spec/nodeName"),
             ("status.phase", "/status/phase"),

@@ -42,15 +42,24 @@ pub(crate) struct ListOptions {
 }
 
 /// Reads a resourceVersion; empty is 0.
-pub(crate) fn parse_resource_version(text: &str, version: ApiVersion) -> Result<u64, Failure> {
+///
+/// # Errors
+/// What the server says of one that is no number.
+pub(crate) fn parse_resource_version(text: &str) -> Result<u64, String> {
     if text.is_empty() {
         return Ok(0);
     }
     text.parse().map_err(|_| {
-        let problem = format!(
+        format!(
             "resourceVersion: Invalid value: {0}: strconv.ParseUint: parsing {0}: invalid syntax",
             go_text::quote(text)
-        );
+        )
+    })
+}
+
+/// The same for a list; a watch says it the old way in every release.
+fn listed_resource_version(text: &str, version: ApiVersion) -> Result<u64, Failure> {
+    parse_resource_version(text).map_err(|problem| {
         if version.malformed_resource_version_is_bad_request() {
             Failure::bad_request(format!("invalid resource version: {problem}"))
         } else {
@@ -77,7 +86,7 @@ impl State {
         let resource = target.resource;
         let current = self.store.revision();
         let continuation = self.continuation(target, &options.continue_token)?;
-        let asked_for = parse_resource_version(&options.resource_version, self.version)?;
+        let asked_for = listed_resource_version(&options.resource_version, self.version)?;
         if asked_for > current {
             return Err(Failure::too_large_resource_version(asked_for, current));
         }
@@ -141,7 +150,7 @@ impl State {
             .decode(token)
             .map_err(|_| invalid("illegal base64 data at input byte 0".to_owned()))?;
         let text = String::from_utf8_lossy(&bytes);
-        if let Some(complaint) = go_text::json_complaint(&text) {
+        if let Some(complaint) = go_text::json_complaint(&bytes) {
             return Err(invalid(complaint));
         }
         let parsed: Value = serde_json::from_str(&text).unwrap_or_default();

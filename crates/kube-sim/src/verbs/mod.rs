@@ -180,20 +180,28 @@ impl State {
 
     /// Decodes what a client sent into the stored form. Unknown fields are returned.
     fn decode_sent(&self, resource: &Resource, sent: &Value) -> Result<(Value, Vec<String>), Failure> {
-        let refused = |error: DecodeError| {
+        self.decode_or_refuse(resource, sent).map_err(|error| {
             let (kind, version) = (resource.kind, resource.version);
             Failure::bad_request(format!(
                 "{kind} in version \"{version}\" cannot be handled as a {kind}: {}",
                 error.0
             ))
-        };
+        })
+    }
+
+    /// The same with the bare complaint about what cannot be decoded.
+    fn decode_or_refuse(
+        &self,
+        resource: &Resource,
+        sent: &Value,
+    ) -> Result<(Value, Vec<String>), DecodeError> {
         let mut unknown = Vec::new();
         let minor = self.version.minor();
-        let mut object = decode(&resource.schema, sent, minor, &mut unknown).map_err(refused)?;
+        let mut object = decode(&resource.schema, sent, minor, &mut unknown)?;
         let storage = storage_of(resource);
         if resource.view == View::EventsGroup {
             let renamed = kinds::core_form(&object);
-            object = decode(&storage.schema, &renamed, minor, &mut Vec::new()).map_err(refused)?;
+            object = decode(&storage.schema, &renamed, minor, &mut Vec::new())?;
         }
         storage.rules.set_defaults(&mut object, self.version);
         stamp_type(&mut object, storage);

@@ -44,11 +44,14 @@ impl State {
                 ));
             }
         }
-        let (mut object, unknown) = self.decode_sent(target.resource, &patched)?;
-        let warnings = judge_unknown_in_patch(&unknown, options.field_validation, || match kind {
+        let quoted = || match kind {
             PatchKind::Strategic => go_text::print(patch),
             PatchKind::Json | PatchKind::Merge | PatchKind::Apply => patched.to_string(),
-        })?;
+        };
+        let (mut object, unknown) = self
+            .decode_or_refuse(target.resource, &patched)
+            .map_err(|complaint| refused_patch(quoted(), &complaint.0))?;
+        let warnings = judge_unknown_in_patch(&unknown, options.field_validation, quoted)?;
         check_name(target, &mut object)?;
         let object = self.update_decoded(target, &stored, object, options, None)?;
         Ok(Written { object, created: false, warnings })
@@ -130,8 +133,13 @@ fn judge_unknown_in_patch(
         FieldValidation::Strict if texts.is_empty() => Ok(Vec::new()),
         FieldValidation::Strict => {
             let rule = format!("strict decoding error: {}", texts.join(", "));
-            let problem = FieldError::invalid("patch", &quoted().into(), &rule);
-            Err(Failure::invalid(Subject { group: "", kind: "", name: "" }, &[problem]))
+            Err(refused_patch(quoted(), &rule))
         }
     }
+}
+
+/// A patch whose result is no object of the kind. `quoted` is the patched object, or the patch.
+fn refused_patch(quoted: String, rule: &str) -> Failure {
+    let problem = FieldError::invalid("patch", &quoted.into(), rule);
+    Failure::invalid(Subject { group: "", kind: "", name: "" }, &[problem])
 }

@@ -33,8 +33,12 @@ impl State {
             return Ok(Written { object, created: true, warnings });
         };
         if version.is_empty() && !target.resource.rules.allows_unconditional_update() {
-            let problem =
-                FieldError::invalid("metadata.resourceVersion", &0.into(), "must be specified for an update");
+            let zero = self.version.zero_resource_version();
+            let problem = FieldError::invalid_as_written(
+                "metadata.resourceVersion",
+                zero,
+                "must be specified for an update",
+            );
             return Err(Failure::invalid(target.subject(&target.name), &[problem]));
         }
         let (uid, own_uid) = (text(&object, "/metadata/uid"), text(&stored.object, "/metadata/uid"));

@@ -42,6 +42,14 @@ impl Fault {
         Self::new(StatusCode::BAD_REQUEST, message)
     }
 
+    /// A body without a part that the method needs.
+    pub(crate) fn missing(part: &str, place: &str) -> Self {
+        Self::bad_request(format!(
+            "Expecting to find {part} in {place}. The server could not comply with the request since it is either \
+             malformed or otherwise incorrect. The client is assumed to be in error."
+        ))
+    }
+
     /// An action that the policy does not allow.
     pub(crate) fn forbidden(action: &str) -> Self {
         Self::new(

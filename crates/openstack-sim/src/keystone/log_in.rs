@@ -55,7 +55,8 @@ fn user_id(world: &World, user: &Value) -> Result<String, Fault> {
 }
 
 fn by_password(world: &World, identity: &Value, methods: Vec<String>) -> Result<TokenGrant, Fault> {
-    let user = &identity["password"]["user"];
+    let given = identity.get("password").ok_or_else(|| Fault::missing("password", "identity"))?;
+    let user = &given["user"];
     let user_id = user_id(world, user)?;
     let password = world.identity.users.get(&user_id).map(|user| user.password.as_str());
     if password.is_none() || password != user["password"].as_str() {

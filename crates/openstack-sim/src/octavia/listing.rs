@@ -35,8 +35,9 @@ pub(crate) fn filter_names(kind: Kind, minor: u8) -> Vec<&'static str> {
         .map(|one| one.name);
     let relations: &[&str] = match kind {
         Kind::LoadBalancer => &["vip_address", "vip_port_id", "vip_subnet_id", "vip_network_id"],
-        Kind::Listener => &["loadbalancer_id", "default_pool_id"],
-        Kind::Pool => &["loadbalancer_id", "listener_id"],
+        // Both spellings of the first one, as the real service.
+        Kind::Listener => &["loadbalancer_id", "load_balancer_id", "default_pool_id"],
+        Kind::Pool => &["loadbalancer_id", "load_balancer_id", "listener_id"],
         Kind::Member => &[],
         Kind::HealthMonitor => &["pool_id"],
     };
@@ -89,7 +90,7 @@ fn check_names(request: &Request, listing: &Listing<'_>) -> Result<(), Fault> {
 /// Relations are arrays of ids on the wire and one id in the query.
 fn attribute_matches(view: &Value, name: &str, wanted: &str) -> bool {
     let related = match name {
-        "loadbalancer_id" => "loadbalancers",
+        "loadbalancer_id" | "load_balancer_id" => "loadbalancers",
         "listener_id" => "listeners",
         "pool_id" => "pools",
         _ => return scalar_matches(&view[name], wanted),

@@ -109,14 +109,23 @@ fn project_of(caller: &Caller, given: &Map<String, Value>) -> Result<String, Fau
     }
 }
 
+/// Octavia keeps a disabled flavor with the nil id in the place of deleted ones.
+fn check_flavor(id: &str, found: Option<&Value>) -> Result<(), Fault> {
+    match found {
+        Some(flavor) if flavor["enabled"] == json!(true) => Ok(()),
+        None if id != uuid::Uuid::nil().to_string() => Err(Fault::validation("Invalid flavor_id.")),
+        Some(_) | None => {
+            let text = format!("The selected flavor is not allowed in this deployment: {id}");
+            Err(Fault::BadRequest(text))
+        }
+    }
+}
+
 fn check_deployment(world: &World, given: &Map<String, Value>) -> Result<(), Fault> {
     let state = &world.load_balancing;
     let text = |name: &str| given.get(name).and_then(Value::as_str);
-    if let Some(flavor) = text("flavor_id")
-        && state.flavors.get(flavor).is_none_or(|found| found["enabled"] != json!(true))
-    {
-        let text = format!("The selected flavor is not allowed in this deployment: {flavor}");
-        return Err(Fault::BadRequest(text));
+    if let Some(flavor) = text("flavor_id") {
+        check_flavor(flavor, state.flavors.get(flavor))?;
     }
     if let Some(zone) = text("availability_zone")
         && !state.availability_zones.contains_key(zone)

@@ -137,7 +137,10 @@ impl Rules for Service {
         true
     }
 
-    fn selectable_fields(&self) -> &'static [(&'static str, &'static str)] {
+    fn selectable_fields(&self, version: ApiVersion) -> &'static [(&'static str, &'static str)] {
+        if !version.has_service_field_labels() {
+            return &[];
+        }
         &[("spec.clusterIP", "/spec/clusterIP"), ("spec.type", "/spec/type")]
     }
 }

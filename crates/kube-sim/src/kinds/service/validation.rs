@@ -9,6 +9,7 @@ use super::{
     service_type,
 };
 use crate::failure::FieldError;
+use crate::go_text;
 use crate::names::{NameRule, address_problem, subdomain_problem};
 use crate::object::{integer, list, text, texts};
 use crate::version::ApiVersion;
@@ -36,7 +37,7 @@ pub(super) fn of_main(new: &Value, old: Option<&Value>, version: ApiVersion) -> 
     external_traffic_problems(new, &mut problems);
     load_balancer_problems(new, version, &mut problems);
     if let Some(old) = old {
-        changed_fields(new, old, &mut problems);
+        changed_fields(new, old, version, &mut problems);
     }
     problems
 }
@@ -195,13 +196,19 @@ fn is_network(text: &str) -> bool {
 }
 
 /// Fields that stay as they are while the type stays.
-fn changed_fields(new: &Value, old: &Value, problems: &mut Vec<FieldError>) {
+fn changed_fields(new: &Value, old: &Value, version: ApiVersion, problems: &mut Vec<FieldError>) {
     let rule = "may not change once set";
     let before = text(old, "/spec/clusterIP");
     let same_need = needs_cluster_ip(old) && needs_cluster_ip(new);
     if same_need && !before.is_empty() && before != text(new, "/spec/clusterIP") {
         let value = &new["spec"]["clusterIPs"];
-        problems.push(FieldError::invalid("spec.clusterIPs[0]", value, rule));
+        let written = if version.writes_lists_as_json() {
+            value.to_string()
+        } else {
+            let addresses = list(new, "/spec/clusterIPs").iter().filter_map(Value::as_str);
+            go_text::string_list(&addresses.collect::<Vec<_>>())
+        };
+        problems.push(FieldError::invalid_as_written("spec.clusterIPs[0]", &written, rule));
     }
     if is_load_balancer(old) && is_load_balancer(new) {
         let class = |service: &Value| service["spec"]["loadBalancerClass"].clone();

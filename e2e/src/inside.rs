@@ -1,0 +1,40 @@
+//! What a world does: it starts its cloud, then runs one group after another.
+
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+
+use crate::artifacts::Artifacts;
+use crate::cache::Cache;
+use crate::controller;
+use crate::lane::present_file;
+use crate::queue::Queue;
+use crate::report::say;
+use crate::stage::Stage;
+
+/// Runs groups of a run's queue until there are none.
+///
+/// # Errors
+/// The cloud does not start.
+pub(crate) fn run(run: &Path, folder: &Path) -> Result<()> {
+    let began = Instant::now();
+    let queue = Queue::open(run)?;
+    let mut stage = Stage::build(folder, Artifacts::new(Cache::of_user()?), controller::program()?)?;
+    say(&format!("     a cloud answers after {} s", began.elapsed().as_secs()));
+    loop {
+        std::fs::write(present_file(folder), "-")?;
+        let Some(group) = queue.wait()? else { break };
+        std::fs::write(present_file(folder), group.name)?;
+        let began = Instant::now();
+        stage.begin(&queue, group);
+        let outcome = (group.run)(&mut stage);
+        if let Err(error) = outcome {
+            stage
+                .check("group", group.name, |_| -> Result<String> { bail!("it could not go on: {error:#}") });
+        }
+        queue.finish(group)?;
+        say(&format!("     group {} took {} s", group.name, began.elapsed().as_secs()));
+    }
+    stage.end_cluster()
+}

@@ -1,0 +1,240 @@
+//! A run: builds what is missing, starts worlds side by side, and collects what they saw.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::artifacts::{Artifacts, Minor};
+use crate::cache::{self, Cache};
+use crate::lane::Lane;
+use crate::queue::Queue;
+use crate::report::{Finding, Report, say};
+use crate::scenario::{GROUPS, Group};
+use crate::{controller, docs, machine};
+
+/// The file that tells the folder of a run from any other.
+const MARK: &str = ".end-to-end-run";
+
+/// What the user asks for.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Only this group of scenarios; may be repeated.
+    #[arg(long)]
+    only: Vec<String>,
+    /// Where machines that cannot run the scenarios are fine: say why, and succeed.
+    #[arg(long)]
+    if_possible: bool,
+    /// Where logs and the report go; runs in different folders do not disturb each other.
+    #[arg(long)]
+    folder: Option<PathBuf>,
+    /// How many worlds work side by side.
+    #[arg(long, default_value_t = 2)]
+    worlds: usize,
+    /// Seconds after which nothing more is built and no group is started; what is left out is named. Without it everything is run.
+    #[arg(long)]
+    budget: Option<u64>,
+    /// Seconds after which a group that has not come to its end has failed.
+    #[arg(long, default_value_t = 900)]
+    group_limit: u64,
+    /// Write what was seen into the sources: the table of docs/explanation/end-to-end.md and the answers of the real APIs.
+    #[arg(long)]
+    record: bool,
+}
+
+/// Runs what the options say. Returns whether all went well.
+///
+/// # Errors
+/// The run cannot be prepared, or its results not be written.
+pub(crate) fn run(options: &Options) -> Result<bool> {
+    let groups = chosen(&options.only)?;
+    if let Some(obstacle) = machine::obstacle() {
+        say(&format!("left out: the end-to-end scenarios on real components, because {obstacle}"));
+        return Ok(options.if_possible);
+    }
+    let began = Instant::now();
+    machine::install_packages()?;
+    let folder = std::path::absolute(options.folder.clone().map_or_else(default_folder, Ok)?)?;
+    let lock = std::fs::File::create(cache::beside(&folder, "lock"))?;
+    lock.try_lock().context("another run is under way in this folder")?;
+    prepare(&folder)?;
+    let queue = Queue::open(&folder)?;
+    let lane = Lane {
+        program: own_copies(&folder)?,
+        run: folder.clone(),
+        queue: queue.clone(),
+        group_limit: Duration::from_secs(options.group_limit),
+    };
+    let plan = Plan { groups, deadline: options.budget.map(|seconds| began + Duration::from_secs(seconds)) };
+    let broken = plan.carry_out(&lane, options.worlds, &Artifacts::new(Cache::of_user()?));
+    let mut report = plan.report(&queue)?;
+    if let Err(error) = broken {
+        report.add(Finding::failure("run", "worlds", &format!("{error:#}")));
+    }
+    conclude(&report, &plan.left_out(&queue), &folder, began)?;
+    if options.record && report.passed() {
+        docs::record(&report, &folder, plan.left_out(&queue).is_empty() && options.only.is_empty())?;
+    }
+    Ok(report.passed())
+}
+
+fn chosen(only: &[String]) -> Result<Vec<&'static Group>> {
+    let known: Vec<&str> = GROUPS.iter().map(|group| group.name).collect();
+    for name in only {
+        ensure!(known.contains(&name.as_str()), "there is no group {name}; there are {}", known.join(", "));
+    }
+    Ok(GROUPS.iter().filter(|group| only.is_empty() || only.iter().any(|name| name == group.name)).collect())
+}
+
+fn prepare(folder: &Path) -> Result<()> {
+    if folder.exists() {
+        // What the user points to by mistake is not removed.
+        ensure!(folder.join(MARK).exists(), "{} is there and not of an earlier run", folder.display());
+        std::fs::remove_dir_all(folder)?;
+    }
+    std::fs::create_dir_all(folder)?;
+    Ok(std::fs::write(folder.join(MARK), "")?)
+}
+
+/// The folder of a run unless another is chosen, beside the program.
+fn default_folder() -> Result<PathBuf> {
+    let this = std::env::current_exe()?;
+    let target = this.parent().and_then(Path::parent).context("this program is not in a target folder")?;
+    Ok(target.join("e2e"))
+}
+
+/// Copies of this program and of the controller: a build meanwhile must not change what runs. Returns the former.
+fn own_copies(folder: &Path) -> Result<PathBuf> {
+    let programs = folder.join("bin");
+    std::fs::create_dir_all(&programs)?;
+    let this = std::env::current_exe()?;
+    for program in [&this, &controller::program()?] {
+        std::fs::copy(program, programs.join(program.file_name().context("a program without a name")?))?;
+    }
+    Ok(programs.join(this.file_name().context("a program without a name")?))
+}
+
+/// The groups of a run, and until when they may begin.
+struct Plan {
+    groups: Vec<&'static Group>,
+    deadline: Option<Instant>,
+}
+
+impl Plan {
+    /// Builds and runs. What worlds found is in the queue afterwards.
+    fn carry_out(&self, lane: &Lane, worlds: usize, artifacts: &Artifacts) -> Result<()> {
+        let began = Instant::now();
+        // Nothing runs without these, and all worlds need them.
+        artifacts.drivers()?;
+        artifacts.etcd()?;
+        say(&format!("OpenStack and etcd are in place after {} s", began.elapsed().as_secs()));
+        std::thread::scope(|scope| {
+            let lanes: Vec<_> = (1..=worlds.clamp(1, self.groups.len()))
+                .map(|number| scope.spawn(move || lane.work(number)))
+                .collect();
+            let built = self.build(lane, artifacts);
+            // The worlds must hear that there is no more, also after a failure.
+            let closed = lane.queue.close();
+            self.close_in_time(lane, &lanes);
+            for lane in lanes {
+                lane.join().map_err(|_| anyhow::anyhow!("a lane panicked"))??;
+            }
+            built.and(closed)
+        })
+    }
+
+    /// Offers each group as soon as its programs are there, as long as there is time.
+    fn build(&self, lane: &Lane, artifacts: &Artifacts) -> Result<()> {
+        for group in &self.groups {
+            if self.is_late(missing(artifacts, group)?) {
+                continue;
+            }
+            for minor in group.needs {
+                for program in PROGRAMS {
+                    artifacts.kubernetes(*minor, program)?;
+                }
+            }
+            lane.queue.offer(group)?;
+        }
+        Ok(())
+    }
+
+    /// Whether work of this length would not be done in time.
+    fn is_late(&self, work: Duration) -> bool {
+        self.deadline.is_some_and(|deadline| Instant::now() + work > deadline)
+    }
+
+    /// Takes back what nobody has begun when the time is over.
+    fn close_in_time<T>(&self, lane: &Lane, lanes: &[std::thread::ScopedJoinHandle<'_, T>]) {
+        while self.deadline.is_some() && lanes.iter().any(|lane| !lane.is_finished()) {
+            if self.is_late(Duration::ZERO) {
+                // What cannot be taken back is run: late is better than lost.
+                lane.queue.withdraw().ok();
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(500));
+        }
+    }
+
+    /// Everything that was found, in the order of the groups.
+    fn report(&self, queue: &Queue) -> Result<Report> {
+        let mut report = Report::default();
+        for group in &self.groups {
+            for finding in queue.findings(group)? {
+                report.add(finding);
+            }
+            if queue.was_taken(group) && !queue.is_done(group) {
+                report.add(Finding::failure("group", group.name, "it did not come to its end"));
+            }
+        }
+        Ok(report)
+    }
+
+    fn left_out(&self, queue: &Queue) -> Vec<&'static str> {
+        self.groups.iter().filter(|group| !queue.was_taken(group)).map(|group| group.name).collect()
+    }
+}
+
+/// Programs of Kubernetes that groups need.
+const PROGRAMS: [&str; 2] = ["kube-apiserver", "kube-proxy"];
+
+/// How long the build of what a group needs takes at most.
+fn missing(artifacts: &Artifacts, group: &Group) -> Result<Duration> {
+    let mut time = Duration::ZERO;
+    for minor in group.needs {
+        if !PROGRAMS
+            .iter()
+            .map(|program| artifacts.has(*minor, program))
+            .collect::<Result<Vec<_>>>()?
+            .iter()
+            .all(|has| *has)
+        {
+            time += Minor::BUILD;
+        }
+    }
+    Ok(time)
+}
+
+fn conclude(report: &Report, left_out: &[&str], folder: &Path, began: Instant) -> Result<()> {
+    say(&format!("\n{}\n", report.table(Some(72))));
+    if !left_out.is_empty() {
+        say(&format!(
+            "left out: the groups {}, because the time of the budget was over",
+            left_out.join(", ")
+        ));
+    }
+    let took = began.elapsed();
+    let path = folder.join("report.md");
+    report.write(&path, took)?;
+    for failure in report.failures() {
+        say(&failure.line());
+    }
+    say(&format!(
+        "{} in {} s; logs: {}; report: {}",
+        report.summary(),
+        took.as_secs(),
+        folder.display(),
+        path.display()
+    ));
+    Ok(())
+}
