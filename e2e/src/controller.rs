@@ -44,14 +44,7 @@ impl Launch {
         let cloud_config = plane.folder().join("cloud.conf");
         std::fs::write(&cloud_config, configuration(networks, ""))?;
         let folder = plane.folder().to_owned();
-        Ok(Self {
-            program: program.to_owned(),
-            kubeconfig,
-            cloud_config,
-            folder,
-            controllers: "service",
-            flags: Vec::new(),
-        })
+        Ok(Self { program: program.to_owned(), kubeconfig, cloud_config, folder, flags: Vec::new() })
     }
 
     /// Adds lines to the section `[LoadBalancer]`.
