@@ -1,6 +1,10 @@
 //! What is rendered, word by word, so that a change is seen.
 
+use k8s_openapi::api::{apps::v1 as apps, core::v1 as core, policy::v1 as policy, rbac::v1 as rbac};
 use rstest::rstest;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::helm::{Release, repository, run, text};
 
@@ -67,7 +71,41 @@ fn a_budget_exists_only_where_it_can_help() {
 
 #[test]
 fn the_chart_has_the_version_of_the_program() {
-    let chart: serde_json::Value =
-        serde_saphyr::from_str(&crate::helm::read("charts/openstack-ccm/Chart.yaml")).unwrap();
+    let chart: Value = serde_saphyr::from_str(&crate::helm::read("charts/openstack-ccm/Chart.yaml")).unwrap();
     assert_eq!(chart["appVersion"], env!("CARGO_PKG_VERSION"));
+}
+
+/// Reads an object as its type and writes it again: a field that Kubernetes does not know is lost on the way.
+fn as_kubernetes_reads<T: DeserializeOwned + Serialize>(object: &Value) -> Value {
+    let typed: T =
+        serde_json::from_value(object.clone()).unwrap_or_else(|error| panic!("{error}\n{object:#}"));
+    serde_json::to_value(typed).unwrap()
+}
+
+#[rstest]
+#[case::default(Release::new())]
+#[case::occm_defaults(Release::new().values("occm-defaults.yaml"))]
+#[case::occm_documented(Release::new().values("occm-documented.yaml"))]
+#[case::everything(Release::new().values("everything.yaml"))]
+fn kubernetes_knows_every_field(#[case] release: Release) {
+    let Some(objects) = release.objects() else { return };
+    for object in &objects.0 {
+        let read = match object["kind"].as_str().unwrap() {
+            "ConfigMap" => as_kubernetes_reads::<core::ConfigMap>(object),
+            "Secret" => as_kubernetes_reads::<core::Secret>(object),
+            "Service" => as_kubernetes_reads::<core::Service>(object),
+            "ServiceAccount" => as_kubernetes_reads::<core::ServiceAccount>(object),
+            "DaemonSet" => as_kubernetes_reads::<apps::DaemonSet>(object),
+            "Deployment" => as_kubernetes_reads::<apps::Deployment>(object),
+            "PodDisruptionBudget" => as_kubernetes_reads::<policy::PodDisruptionBudget>(object),
+            "ClusterRole" => as_kubernetes_reads::<rbac::ClusterRole>(object),
+            "ClusterRoleBinding" => as_kubernetes_reads::<rbac::ClusterRoleBinding>(object),
+            "Role" => as_kubernetes_reads::<rbac::Role>(object),
+            "RoleBinding" => as_kubernetes_reads::<rbac::RoleBinding>(object),
+            // Types of the Prometheus operator, which k8s-openapi does not have.
+            "ServiceMonitor" | "PrometheusRule" => continue,
+            kind => panic!("what is a {kind}?"),
+        };
+        assert_eq!(*object, read);
+    }
 }

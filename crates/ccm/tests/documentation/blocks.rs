@@ -1,5 +1,6 @@
 //! Examples can be read by what they are meant for.
 
+use openstack_ccm_provider_openstack::config::{self, ProcessEnvironment};
 use serde_json::Value;
 
 use crate::pages::{pages, read};
@@ -52,4 +53,28 @@ fn every_key_of_a_cloud_conf_example_is_in_the_reference() {
             }
         }
     }
+}
+
+#[test]
+fn every_whole_cloud_conf_example_is_accepted_without_a_warning() {
+    let mut whole = 0;
+    for page in pages() {
+        for block in page.blocks.iter().filter(|block| block.language == "ini") {
+            if !block.text.contains("auth-url") {
+                continue;
+            }
+            whole += 1;
+            let folder = tempfile::tempdir().unwrap();
+            let file = folder.path().join("cloud.conf");
+            std::fs::write(&file, &block.text).unwrap();
+            match config::load(&[file], &ProcessEnvironment) {
+                Ok(loaded) => {
+                    let warnings: Vec<String> = loaded.warnings.iter().map(ToString::to_string).collect();
+                    assert!(warnings.is_empty(), "{}: {warnings:?}", page.path);
+                }
+                Err(errors) => panic!("{}: {errors}", page.path),
+            }
+        }
+    }
+    assert!(whole >= 3, "{whole} examples");
 }

@@ -52,7 +52,7 @@ fn flags(text: &str) -> impl Iterator<Item = &str> {
         .map(|name| name.trim_end_matches(|c: char| !c.is_ascii_alphanumeric()))
 }
 
-/// Flags of the program and its subcommands, and of the end-to-end tests' pages nothing.
+/// Flags of the program and its subcommands.
 fn known_flags() -> BTreeSet<String> {
     let command = CommandLine::command();
     let of_subcommands = command.get_subcommands().flat_map(clap::Command::get_arguments);
