@@ -41,6 +41,7 @@ mod reply;
 mod request;
 mod seed;
 mod server;
+mod server_controls;
 mod service;
 mod sim;
 mod world;

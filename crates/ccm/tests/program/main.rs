@@ -19,6 +19,7 @@ mod crash;
 mod extensions;
 mod fallback;
 mod main_job;
+mod nodes;
 mod support;
 mod unchanged;
 mod upgrade;

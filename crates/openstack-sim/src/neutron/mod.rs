@@ -13,6 +13,7 @@ mod routers;
 pub(crate) mod security_groups;
 mod subnets;
 mod tags;
+pub(crate) mod trunks;
 pub(crate) mod views;
 
 use http::Method;

@@ -7,9 +7,10 @@ use http::StatusCode;
 use super::fault;
 use crate::reply::Reply;
 use crate::request::Request;
+use crate::world::World;
 
 /// The newest that is simulated.
-pub(crate) const NEWEST: Microversion = Microversion(104);
+const NEWEST: Microversion = Microversion(104);
 
 /// Version 2.x.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,23 +23,29 @@ impl fmt::Display for Microversion {
 }
 
 impl Microversion {
+    /// The newest that this deployment has.
+    pub(crate) fn newest(world: &World) -> Self {
+        world.compute.newest_microversion.map_or(NEWEST, Self)
+    }
+
     /// What the headers ask for: 2.1 when they say nothing.
     ///
     /// # Errors
     /// The version does not exist: 406.
-    pub(crate) fn of(request: &Request) -> Result<Self, Reply> {
+    pub(crate) fn of(world: &World, request: &Request) -> Result<Self, Reply> {
+        let newest = Self::newest(world);
         let new = request.header("openstack-api-version").and_then(|text| text.strip_prefix("compute "));
         let asked = new.or_else(|| request.header("x-openstack-nova-api-version"));
         let Some(text) = asked else { return Ok(Self(1)) };
         if text.trim() == "latest" {
-            return Ok(NEWEST);
+            return Ok(newest);
         }
         let minor = text.trim().strip_prefix("2.").and_then(|minor| minor.parse::<u16>().ok());
         match minor {
-            Some(minor) if (1..=NEWEST.0).contains(&minor) => Ok(Self(minor)),
+            Some(minor) if (1..=newest.0).contains(&minor) => Ok(Self(minor)),
             _ => {
                 let message = format!(
-                    "Version {text} is not supported by the API. Minimum is 2.1 and maximum is {NEWEST}."
+                    "Version {text} is not supported by the API. Minimum is 2.1 and maximum is {newest}."
                 );
                 Err(fault(StatusCode::NOT_ACCEPTABLE, &message))
             }

@@ -24,7 +24,7 @@ pub(crate) fn answer(world: &mut World, request: &Request) -> Reply {
     if segments.is_empty() {
         return Reply::ok(versions(world));
     }
-    let version = match Microversion::of(request) {
+    let version = match Microversion::of(world, request) {
         Ok(version) => version,
         Err(refusal) => return refusal,
     };
@@ -89,7 +89,7 @@ fn version_2_1(world: &World, detailed: bool) -> Value {
     let mut version = json!({
         "id": "v2.1",
         "status": "CURRENT",
-        "version": microversion::NEWEST.to_string(),
+        "version": Microversion::newest(world).to_string(),
         "min_version": "2.1",
         "updated": "2013-07-23T11:33:21Z",
         "links": [{"rel": "self", "href": href}],

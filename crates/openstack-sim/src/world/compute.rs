@@ -15,6 +15,8 @@ pub(crate) struct Compute {
     pub(crate) availability_zones: Vec<String>,
     /// The image of the seeded servers.
     pub(crate) image_id: String,
+    /// The newest microversion 2.x of this deployment, where it is an older one.
+    pub(crate) newest_microversion: Option<u16>,
 }
 
 /// A flavor.

@@ -4,6 +4,7 @@
 mod classes;
 mod families;
 mod floating;
+mod nodes;
 mod routes;
 pub(crate) mod setup;
 mod source_ranges;

@@ -2,6 +2,8 @@
 
 mod describe;
 pub(crate) mod line;
+#[allow(dead_code, reason = "the benchmark uses other parts")]
+pub(crate) mod nodes;
 mod objects;
 mod world;
 

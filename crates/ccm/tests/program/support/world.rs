@@ -202,6 +202,16 @@ impl World {
         }
     }
 
+    /// Waits until a condition holds; answers false when the program was killed before.
+    pub(crate) async fn reaches(&self, what: &str, condition: impl Fn(&Self) -> bool) -> bool {
+        let line = &self.running.as_ref().expect("not running").line;
+        tokio::select! {
+            biased;
+            () = line.until_cut() => false,
+            () = self.until(what, condition) => true,
+        }
+    }
+
     // Kubernetes.
 
     pub(crate) fn create(&self, service: &Value) {

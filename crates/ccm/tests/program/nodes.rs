@@ -1,0 +1,214 @@
+//! Nodes through the whole program: what they cost, what goes wrong, and being killed at every call.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use openstack_ccm_openstack_sim::Fault;
+use rstest::rstest;
+use serde_json::json;
+
+use crate::support::nodes::{SHUTDOWN, pass};
+use crate::support::{Stop, World};
+
+/// Calls of a thousand nodes: the number does not depend on the number of nodes, only on the pages of the lists.
+#[tokio::test(start_paused = true)]
+async fn the_number_of_calls_does_not_grow_with_the_number_of_nodes() {
+    let mut world = World::without_nodes();
+    for number in 0..60 {
+        let name = format!("node-{number}");
+        world.cloud.add_node(&name);
+        world.register(&name);
+    }
+    world.start().await;
+    for number in 0..60 {
+        world.until_initialised(&format!("node-{number}")).await;
+    }
+    assert_eq!(world.take_cloud_calls(), ["GET /", "GET /v2.1/servers/detail", "GET ports"]);
+    pass(305).await;
+    assert_eq!(world.take_cloud_calls(), ["GET /v2.1/servers/detail", "GET ports"]);
+    for number in 0..20 {
+        world.set_ready(&format!("node-{number}"), "Unknown");
+    }
+    pass(5).await;
+    assert_eq!(world.take_cloud_calls(), ["GET /v2.1/servers/detail"]);
+}
+
+/// An address that a server gets later is on its node with the next look.
+#[tokio::test(start_paused = true)]
+async fn a_floating_ip_becomes_an_external_address() {
+    let mut world = World::without_nodes();
+    world.start().await;
+    world.join("node-1").await;
+    let port = world.cloud.nodes()[0].port_id.clone();
+    let network = world.cloud.seed().public_network_id.clone();
+    let body = json!({"floatingip": {"floating_network_id": network, "port_id": port}});
+    let (_, answer) = world.cloud.user().post("network", "/v2.0/floatingips", &body);
+    let address = answer["floatingip"]["floating_ip_address"].as_str().unwrap().to_owned();
+    pass(310).await;
+    let addresses = world.node_addresses("node-1");
+    assert!(addresses.ends_with(&format!("ExternalIP {address}, Hostname node-1")), "{addresses}");
+}
+
+/// An hour without OpenStack deletes no node and loses no address; afterwards new nodes join without a restart.
+#[tokio::test(start_paused = true)]
+async fn an_hour_without_openstack_costs_nothing() {
+    let mut world = World::without_nodes();
+    world.start().await;
+    world.join("node-1").await;
+    world.join("node-2").await;
+    world.set_ready("node-2", "Unknown");
+    let before = (world.node_addresses("node-1"), world.node_addresses("node-2"));
+    let away = world.cloud.faults().add(Fault::new().answer(503, json!({})));
+    world.cloud.add_node("node-3");
+    world.register("node-3");
+    pass(3600).await;
+    assert_eq!((world.node_addresses("node-1"), world.node_addresses("node-2")), before);
+    assert!(world.is_uninitialized("node-3"));
+    world.cloud.faults().remove(away);
+    world.until_initialised("node-3").await;
+}
+
+/// An empty or a cut list of servers never deletes nodes, nor do credentials of another project.
+#[rstest]
+#[case::empty_list("/servers/detail")]
+#[case::nothing_is_found("/servers")]
+#[tokio::test(start_paused = true)]
+async fn an_empty_answer_deletes_no_node(#[case] path: &str) {
+    let mut world = World::without_nodes();
+    world.start().await;
+    for number in 0..5 {
+        let name = format!("node-{number}");
+        world.join(&name).await;
+        world.set_ready(&name, "Unknown");
+    }
+    let missing = json!({"itemNotFound": {"code": 404, "message": "Instance could not be found."}});
+    let single = Fault::new().service("compute").path("/servers/[0-9a-f-]{36}$").answer(404, missing);
+    if path == "/servers" {
+        world.cloud.faults().add(single);
+    }
+    let empty = json!({"servers": []});
+    world.cloud.faults().add(Fault::new().service("compute").path("/servers/detail").answer(200, empty));
+    pass(600).await;
+    assert_eq!(world.kube.list("nodes", "").unwrap().len(), 5);
+    let held: Vec<String> = (0..5).flat_map(|number| world.warnings(&format!("node-{number}"))).collect();
+    assert_eq!(held.len(), 1, "{held:?}");
+    assert!(held[0].contains("NodeDeletionHeld") && held[0].contains("5 of 5"), "{held:?}");
+}
+
+/// What is going on when the program is killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Story {
+    Join,
+    ShutDown,
+    ComeBack,
+    Vanish,
+    Renumber,
+}
+
+impl Story {
+    async fn prepare(self, stop: Stop) -> World {
+        let mut world = World::without_nodes();
+        world.settings.node.as_mut().unwrap().status_update_frequency = Duration::from_secs(30);
+        world.start().await;
+        world.join("node-1").await;
+        world.join("node-2").await;
+        if self == Self::ComeBack {
+            world.cloud.set_server_status("node-2", "SHUTOFF");
+            world.set_ready("node-2", "Unknown");
+            world.until("it is tainted", |world| world.has_taint("node-2", SHUTDOWN)).await;
+        }
+        world.stop_at(stop);
+        world
+    }
+
+    fn act(self, world: &World) {
+        match self {
+            Self::Join => {
+                world.cloud.add_node("node-3");
+                world.register("node-3");
+            }
+            Self::ShutDown => {
+                world.cloud.set_server_status("node-2", "SHUTOFF");
+                world.set_ready("node-2", "Unknown");
+            }
+            Self::ComeBack => {
+                world.cloud.set_server_status("node-2", "ACTIVE");
+                world.set_ready("node-2", "True");
+            }
+            Self::Vanish => {
+                world.cloud.remove_node("node-2");
+                world.set_ready("node-2", "Unknown");
+            }
+            Self::Renumber => world.cloud.set_server_access_ipv4("node-2", "203.0.113.5"),
+        }
+    }
+
+    fn is_over(self, world: &World) -> bool {
+        match self {
+            Self::Join => !world.is_uninitialized("node-3"),
+            Self::ShutDown => world.has_taint("node-2", SHUTDOWN),
+            Self::ComeBack => !world.has_taint("node-2", SHUTDOWN),
+            Self::Vanish => world.node("node-2").is_null(),
+            Self::Renumber => world.node_addresses("node-2").contains("203.0.113.5"),
+        }
+    }
+}
+
+/// All nodes as text.
+fn nodes(world: &World) -> String {
+    let mut text = String::new();
+    for node in world.kube.list("nodes", "").unwrap() {
+        let name = node["metadata"]["name"].as_str().unwrap();
+        let _ = writeln!(
+            text,
+            "{name} {} {} {} {}",
+            node["spec"]["providerID"],
+            node["spec"]["taints"],
+            node["metadata"]["labels"],
+            world.node_addresses(name)
+        );
+    }
+    let servers = world.cloud.nodes().into_iter();
+    servers.fold(text, |text, server| text.replace(&server.server_id, &format!("<id of {}>", server.name)))
+}
+
+/// One run, killed once at most. Answers how it ended, and whether it was killed.
+async fn tell(story: Story, stop: Stop) -> (String, bool) {
+    let mut world = story.prepare(stop).await;
+    story.act(&world);
+    let killed = !world.reaches("the story is over", |world| story.is_over(world)).await;
+    if killed {
+        world.kill().await;
+        world.start().await;
+    }
+    world.until("the story is over", |world| story.is_over(world)).await;
+    (nodes(&world), killed)
+}
+
+#[rstest]
+#[case::join(Story::Join, 4)]
+#[case::shut_down(Story::ShutDown, 2)]
+#[case::come_back(Story::ComeBack, 1)]
+#[case::vanish(Story::Vanish, 4)]
+#[case::renumber(Story::Renumber, 3)]
+#[tokio::test(start_paused = true)]
+async fn killed_at_any_call_nodes_end_the_same(#[case] story: Story, #[case] at_least: usize) {
+    let (expected, _) = tell(story, Stop::Before(usize::MAX)).await;
+    insta::assert_snapshot!(format!("nodes_{story:?}"), expected);
+    for stop in [Stop::Before, Stop::After] {
+        let mut kills = 0;
+        loop {
+            let (end, killed) = tell(story, stop(kills)).await;
+            assert!(
+                end == expected,
+                "{story:?} killed {stop:?} a call:\n{end}\nexpected:\n{expected}",
+                stop = stop(kills)
+            );
+            if !killed {
+                break;
+            }
+            kills += 1;
+        }
+        assert!(kills >= at_least, "{story:?} makes only {kills} calls");
+    }
+}
