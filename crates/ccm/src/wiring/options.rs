@@ -112,3 +112,72 @@ fn node_controller_runs(
     }
     missing.is_none()
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+    use openstack_ccm_openstack_api::client::Client;
+    use openstack_ccm_openstack_api::transport::{FnTransport, TransportError};
+    use rstest::rstest;
+
+    use super::*;
+    use crate::args::CommandLine;
+
+    /// A cloud whose catalog lacks a service.
+    fn cloud_without(missing: &[Service]) -> OpenStack {
+        let transport = FnTransport::new(|request| async move {
+            Err(TransportError::Request { service: request.service, source: "nothing is asked here".into() })
+        });
+        let mut cloud = OpenStack::new(Client::over(transport));
+        cloud.services.retain(|service| !missing.contains(service));
+        cloud
+    }
+
+    /// A cloud that lacks one service still gets everything that works without it.
+    ///
+    /// Defect: 69, better: the program starts, says which controller does not run and why, and the others work.
+    #[rstest]
+    #[case::all("*", &[], [true, true, true])]
+    #[case::no_octavia("*", &[Service::LoadBalancer], [false, true, true])]
+    #[case::no_nova("*", &[Service::Compute], [true, false, false])]
+    #[case::no_neutron("*", &[Service::Network], [true, false, false])]
+    #[case::chosen("cloud-node", &[], [false, true, false])]
+    #[case::left_out("*,-cloud-node-lifecycle", &[], [true, true, false])]
+    fn controllers_run_where_they_are_chosen_and_the_cloud_has_what_they_need(
+        #[case] controllers: &str,
+        #[case] missing: &[Service],
+        #[case] expected: [bool; 3],
+    ) {
+        let controllers = format!("--controllers={controllers}");
+        let arguments = CommandLine::parse_from([
+            "openstack-ccm",
+            "--cloud-config=x",
+            "--cloud-provider=openstack",
+            &controllers,
+        ])
+        .run;
+        let selection = arguments.validate().unwrap();
+        let options = choose(&arguments, &selection, &Config::default(), &cloud_without(missing));
+        let runs = [options.service.is_some(), options.node.is_some(), options.node_lifecycle.is_some()];
+        assert_eq!(runs, expected);
+    }
+
+    #[test]
+    fn flags_of_nodes_reach_their_controllers() {
+        let flags = [
+            "openstack-ccm",
+            "--cloud-config=x",
+            "--cloud-provider=openstack",
+            "--concurrent-node-syncs=7",
+            "--node-status-update-frequency=1m",
+            "--node-monitor-period=9s",
+        ];
+        let arguments = CommandLine::parse_from(flags).run;
+        let selection = arguments.validate().unwrap();
+        let options = choose(&arguments, &selection, &Config::default(), &cloud_without(&[]));
+        let (node, lifecycle) = (options.node.unwrap(), options.node_lifecycle.unwrap());
+        assert_eq!((node.concurrency, node.status_concurrency), (7, 7));
+        assert_eq!(node.status_update_frequency, Duration::from_secs(60));
+        assert_eq!(lifecycle.monitor_period, Duration::from_secs(9));
+    }
+}
