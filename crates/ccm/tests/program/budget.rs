@@ -49,7 +49,9 @@ async fn the_budget_is_kept() {
     table.push(("restart", cost(&mut world).await));
 
     world.add_node("node-3", "v1.36.0");
-    table.push(("node added", cost(&mut world).await));
+    table.push(("node added, after a restart", cost(&mut world).await));
+    world.add_node("node-4", "v1.36.0");
+    table.push(("another node added", cost(&mut world).await));
 
     let ports = json!([
         {"name": "http", "port": 80, "protocol": "TCP", "nodePort": 30080},
@@ -69,9 +71,10 @@ async fn the_budget_is_kept() {
         ("create another", 3, 13, 5),
         ("delete", 2, 12, 3),
         ("no change that matters", 0, 0, 0),
-        ("restart", 0, 7, 0),
-        ("node added", 1, 4, 1),
-        ("port added", 4, 21, 2),
+        ("restart", 0, 4, 0),
+        ("node added, after a restart", 1, 9, 2),
+        ("another node added", 1, 4, 1),
+        ("port added", 4, 21, 3),
         ("proxy protocol on, two ports", 8, 38, 4),
     ];
     let expected: Vec<_> = expected

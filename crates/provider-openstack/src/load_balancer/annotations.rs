@@ -4,10 +4,12 @@
 //! warning about unknown keys and the reference page are made from it.
 
 mod extensions;
+mod output;
 mod reference;
 mod table;
 
 pub use extensions::*;
+pub use output::*;
 pub use reference::reference_markdown;
 pub use table::*;
 

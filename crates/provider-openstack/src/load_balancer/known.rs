@@ -15,6 +15,7 @@ use super::model::member::Member;
 use super::model::observed::{Observed, ObservedLoadBalancer, ObservedMember, ObservedPool, Ownership};
 use super::model::tree::Desired;
 use super::plan::{Plan, Then};
+use super::settled;
 use super::step::{Step, Touched};
 
 /// How much a plan may do that was made without a look at the cloud.
@@ -37,6 +38,10 @@ pub(super) struct Known {
     pub(super) trust: Trust,
     /// What was changed since, and not read again.
     pub(super) touched: Vec<Touched>,
+    /// `updated_at` of the load balancer after the last change.
+    pub(super) updated_at: Option<String>,
+    /// Whether the cloud is to be asked before it is trusted again.
+    pub(super) doubted: bool,
     seals: BTreeMap<String, Seal>,
 }
 
@@ -55,8 +60,16 @@ impl Seal {
 
 impl Known {
     /// What a look showed, at the begin of a chain of changes.
-    pub(super) fn looked(observed: Observed, project_id: Option<String>) -> Self {
-        Self { project_id, observed, trust: Trust::Chain, touched: Vec::new(), seals: BTreeMap::new() }
+    pub(super) fn looked(observed: Observed, project_id: Option<String>, updated_at: Option<String>) -> Self {
+        Self {
+            project_id,
+            observed,
+            trust: Trust::Chain,
+            touched: Vec::new(),
+            updated_at,
+            doubted: false,
+            seals: BTreeMap::new(),
+        }
     }
 
     /// The load balancer; nothing is known of Services without one.
@@ -81,6 +94,13 @@ impl Known {
                 pool.members = Vec::new();
             }
         }
+    }
+
+    /// The fingerprint for the case that everything agrees. Absent after changes of members that nothing was read for:
+    /// it is written again with the next look, because every write of a Service goes to all nodes.
+    pub(super) fn fingerprint(&self, desired: &Desired) -> Option<String> {
+        let known = self.load_balancer().filter(|_| self.trust == Trust::Chain)?;
+        Some(settled::fingerprint(&known.id, self.updated_at.as_deref()?, desired))
     }
 
     /// What is there, as far as the wanted state makes a difference: a sealed pool shows the wanted members, or, where

@@ -28,6 +28,7 @@ struct Recollection {
     /// Fingerprint of the Service, without what passes write into it.
     service: Option<u64>,
     known: Option<Known>,
+    lists_may_do: bool,
     repairs: u32,
     no_repair_before: Option<Instant>,
     waiting_since: Option<Instant>,
@@ -64,6 +65,7 @@ impl Memory {
             if recollection.service != Some(seen) {
                 // Whoever changes the Service expects the cloud to be looked at.
                 *recollection = Recollection {
+                    lists_may_do: recollection.service.is_none(),
                     service: Some(seen),
                     waiting_since: recollection.waiting_since,
                     former_vip: recollection.former_vip,
@@ -76,12 +78,36 @@ impl Memory {
     /// Takes what is known of the Service's load balancer. It is put back with [`Memory::know`] when it is still true:
     /// a pass that is dropped on the way leaves nothing behind.
     pub(super) fn take_known(&self, service: &ServiceKey) -> Option<Known> {
-        self.with(service, |recollection| recollection.known.take())
+        self.with(service, |recollection| recollection.known.take_if(|known| !known.doubted))
     }
 
     /// Notes what is known.
     pub(super) fn know(&self, service: &ServiceKey, known: Known) {
         self.with(service, |recollection| recollection.known = Some(known));
+    }
+
+    /// Has the next pass ask the cloud whether what is known is still so.
+    pub(super) fn look_again(&self, service: &ServiceKey) {
+        self.with(service, |recollection| {
+            recollection.lists_may_do = true;
+            if let Some(known) = &mut recollection.known {
+                known.doubted = true;
+            }
+        });
+    }
+
+    /// Whether lists may show that nothing has changed: nobody has looked yet, or only drift is looked for. Told once.
+    pub(super) fn lists_may_do(&self, service: &ServiceKey) -> bool {
+        self.with(service, |recollection| std::mem::take(&mut recollection.lists_may_do))
+    }
+
+    /// What is known is still so.
+    pub(super) fn confirmed(&self, service: &ServiceKey) {
+        self.with(service, |recollection| {
+            if let Some(known) = &mut recollection.known {
+                known.doubted = false;
+            }
+        });
     }
 
     /// Has the next pass look at the cloud.

@@ -18,13 +18,15 @@
 //! | wait | [`poller`] | watches load balancers that Octavia works on |
 //!
 //! `serve` and `release` run through these for a Service that is to be served, and for one that goes; `recall` spares
-//! the look at the cloud where what is `known` from earlier passes tells enough. `memory`, `turns` and `report` hold
+//! the look at the cloud where what is `known` from earlier passes tells enough, `settled` where a `census` shows that
+//! nothing changed since. `memory`, `turns` and `report` hold
 //! what a pass has besides; `published` says which addresses a Service has, `recreation` which settings come too late;
 //! `failure` explains what the cloud refuses.
 
 pub mod annotations;
 mod apply;
 mod carry_out;
+mod census;
 pub mod desired;
 pub(crate) mod failure;
 pub mod floating_subnet;
@@ -45,6 +47,7 @@ mod resolve;
 mod retain;
 mod serve;
 pub mod settings;
+mod settled;
 pub mod step;
 mod turns;
 
@@ -57,6 +60,7 @@ use openstack_ccm_core::service::{Goal, ServiceKey};
 use openstack_ccm_openstack_api::OpenStack;
 
 use crate::config::Config;
+use census::Census;
 use memory::Memory;
 use names::ClusterIdentity;
 use poller::{PollInterval, Poller, Watchlist};
@@ -73,6 +77,7 @@ pub struct OpenStackLoadBalancers {
     watchlist: Watchlist,
     turns: Turns,
     memory: Memory,
+    census: Census,
 }
 
 impl OpenStackLoadBalancers {
@@ -88,6 +93,7 @@ impl OpenStackLoadBalancers {
         let poller = Poller::new(openstack.octavia.clone(), watchlist.clone(), wake, PollInterval::default());
         let load_balancers = Self {
             resolver: Resolver::new(openstack.clone()),
+            census: Census::new(openstack.clone()),
             openstack,
             config,
             cluster,
@@ -117,6 +123,6 @@ impl LoadBalancers for OpenStackLoadBalancers {
     }
 
     fn look_again(&self, service: &ServiceKey) {
-        self.memory.forget_known(service);
+        self.memory.look_again(service);
     }
 }

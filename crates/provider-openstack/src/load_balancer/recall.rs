@@ -49,6 +49,7 @@ impl Serving<'_> {
     /// Whether the poller saw that Octavia ended its work well; what it saw is noted.
     fn is_released(&self, id: &str, known: &mut Known) -> bool {
         let Some(seen) = self.provider.watchlist.take_seen(id) else { return false };
+        known.updated_at = seen.updated_at;
         if let Some(known) = &mut known.observed.load_balancer {
             known.tags = seen.tags.into_iter().collect();
         }

@@ -8,7 +8,9 @@ use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::provider::{Outcome, Pass};
 use openstack_ccm_core::service::Service;
 
-use super::annotations::{Annotation, LOAD_BALANCER_ADDRESS, LOAD_BALANCER_ID, OWNED_LOAD_BALANCER_ID};
+use super::annotations::{
+    Annotation, LOAD_BALANCER_ADDRESS, LOAD_BALANCER_ID, OWNED_LOAD_BALANCER_ID, SETTLED,
+};
 use super::model::observed::Ownership;
 
 /// Value of [`OWNED_LOAD_BALANCER_ID`] where the Service uses somebody else's.
@@ -69,6 +71,7 @@ impl Report {
         }
         self.remove_annotation(service, LOAD_BALANCER_ADDRESS.key);
         self.remove_annotation(service, OWNED_LOAD_BALANCER_ID.key);
+        self.remove_annotation(service, SETTLED.key);
     }
 
     /// The pass with its result.
@@ -90,7 +93,7 @@ pub(super) fn is_own_output(service: &Service) -> bool {
 /// Fingerprint of a Service without what passes write into it.
 pub(super) fn fingerprint(service: &Service) -> u64 {
     let mut input = service.clone();
-    for annotation in [LOAD_BALANCER_ID, LOAD_BALANCER_ADDRESS, OWNED_LOAD_BALANCER_ID] {
+    for annotation in [LOAD_BALANCER_ID, LOAD_BALANCER_ADDRESS, OWNED_LOAD_BALANCER_ID, SETTLED] {
         input.annotations.remove(annotation.key);
     }
     let mut hasher = DefaultHasher::new();

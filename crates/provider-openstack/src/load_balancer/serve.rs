@@ -63,6 +63,9 @@ impl OpenStackLoadBalancers {
                 Err(failure) => return Err(failure),
             }
         }
+        if let Some(outcome) = pass.still_settled(report).await? {
+            return Ok(outcome);
+        }
         let known = pass.look(report).await?;
         let outcome = pass.converge(known, Basis::Look, report).await?;
         outcome
@@ -83,9 +86,7 @@ impl Serving<'_> {
     /// The load balancer that the annotation names, else one that has the Service's name.
     async fn find(&self, report: &mut Report) -> Result<Option<Found>, Failure> {
         let octavia = &self.provider.openstack.octavia;
-        let sharing =
-            SharingRules { tags: self.features.tags, most_users: self.settings.max_shared_load_balancer };
-        let purpose = Purpose::Serve(sharing);
+        let purpose = self.purpose();
         let mut found = None;
         if let Some(id) = &self.settings.load_balancer_id {
             found = match self.provider.watchlist.take_seen(id) {
@@ -103,6 +104,11 @@ impl Serving<'_> {
             report.load_balancer(self.service, &found.load_balancer.id, found.ownership);
         }
         Ok(found)
+    }
+
+    pub(super) fn purpose(&self) -> Purpose {
+        let most_users = self.settings.max_shared_load_balancer;
+        Purpose::Serve(SharingRules { tags: self.features.tags, most_users })
     }
 
     /// The annotation names a load balancer that is not there. An id that an earlier pass wrote is dropped; one that
@@ -130,11 +136,12 @@ impl Serving<'_> {
     async fn look(&self, report: &mut Report) -> Result<Known, Failure> {
         let found = self.find(report).await?;
         let project_id = found.as_ref().and_then(|found| found.load_balancer.project_id.clone());
+        let updated_at = found.as_ref().and_then(|found| found.load_balancer.updated_at.clone());
         let vips: Vec<IpAddr> = found.iter().flat_map(|found| vip_addresses(&found.load_balancer)).collect();
         let question = self.floating_ip_question(found.as_ref().map(|found| found.ownership), &vips);
         let openstack = &self.provider.openstack;
         let observed = observe::observe(openstack, &self.claim, found, Depth::Whole, &question).await?;
-        Ok(Known::looked(observed, project_id))
+        Ok(Known::looked(observed, project_id, updated_at))
     }
 
     /// Brings the cloud one step nearer to what is wanted. `None` where what is remembered is not enough for that.
@@ -155,10 +162,16 @@ impl Serving<'_> {
             return Ok(None);
         }
         let project_id = known.project_id.clone();
+        let settled = known.fingerprint(&desired);
         self.provider.memory.know(key, known);
         let outcome = self.carry_out(&plan, &observed, project_id.as_deref(), &facts, report).await;
         match &outcome {
-            Ok(Outcome::Ready(_)) => self.provider.memory.settled(key, &desired),
+            Ok(Outcome::Ready(_)) => {
+                self.provider.memory.settled(key, &desired);
+                if let Some(settled) = settled {
+                    report.annotate(self.service, annotations::SETTLED.key, settled);
+                }
+            }
             Ok(Outcome::Waiting(_) | Outcome::Released) => {}
             Err(_) => self.provider.memory.forget_known(key),
         }
@@ -189,7 +202,7 @@ impl Serving<'_> {
         vips.iter().all(IpAddr::is_ipv6)
     }
 
-    async fn resolve(&self, observed: &Observed, report: &mut Report) -> Result<Facts, Failure> {
+    pub(super) async fn resolve(&self, observed: &Observed, report: &mut Report) -> Result<Facts, Failure> {
         let existing = observed.load_balancer.as_ref();
         let guest = existing.is_some_and(|existing| existing.ownership == Ownership::Guest);
         let ipv4 = existing.is_none_or(|existing| existing.vip_addresses().any(|vip| vip.is_ipv4()));
@@ -257,7 +270,7 @@ impl Serving<'_> {
         }
     }
 
-    fn ready(
+    pub(super) fn ready(
         &self,
         changed: bool,
         address: Option<IpAddr>,

@@ -78,11 +78,31 @@ async fn a_second_service_asks_for_nothing_that_is_known() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_look_for_drift() {
+async fn a_look_for_drift_where_there_is_none() {
     let (cloud, mut cluster, mut service) = served().await;
     cloud.line.take_log();
     cluster.settle(&mut service).await.expect("served");
-    assert_eq!(calls(&cloud), look());
+    assert_eq!(calls(&cloud), ["1 GET floatingips", "1 GET loadbalancers"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restart_with_many_services() {
+    let (cloud, mut cluster, service) = served().await;
+    let mut services = vec![service];
+    for number in 2..=5 {
+        let mut another = web();
+        another.key.name = format!("web{number}");
+        another.uid = another.uid.replace('1', &number.to_string());
+        cluster.settle(&mut another).await.expect("served");
+        services.push(another);
+    }
+    cluster.restart();
+    cloud.line.take_log();
+    for service in &mut services {
+        cluster.follow(service).await.expect("served");
+    }
+    // What Octavia can do, and the subnet that all share, are asked for once too.
+    assert_eq!(calls(&cloud), ["1 GET /", "1 GET floatingips", "1 GET loadbalancers", "1 GET subnets/ID"]);
 }
 
 #[tokio::test(start_paused = true)]

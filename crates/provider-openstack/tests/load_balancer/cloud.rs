@@ -275,6 +275,11 @@ impl Cloud {
         expect_ok(self.sim.user().put(NEUTRON, &format!("/v2.0/floatingips/{id}"), &body));
     }
 
+    pub(crate) fn detach_floating_ip(&self, id: &str) {
+        let body = json!({"floatingip": {"port_id": null}});
+        expect_ok(self.sim.user().put(NEUTRON, &format!("/v2.0/floatingips/{id}"), &body));
+    }
+
     /// Gives the only floating IP another description.
     pub(crate) fn describe_floating_ip(&self, description: &str) {
         let id = text(&self.only_floating_ip()["id"]);

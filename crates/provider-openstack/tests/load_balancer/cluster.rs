@@ -119,7 +119,10 @@ impl Cluster {
     /// Looks at the cloud and passes until the Service is served or fails.
     pub(crate) async fn settle(&mut self, service: &mut Service) -> Settled {
         self.program.provider.look_again(&service.key);
-        self.follow(service).await
+        let settled = self.follow(service).await;
+        // Octavia counts time in seconds: what a test does next has another time.
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        settled
     }
 
     /// Passes until the Service is served or fails, trusting what earlier passes saw.

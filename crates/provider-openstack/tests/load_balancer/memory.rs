@@ -94,3 +94,37 @@ async fn a_node_that_leaves_does_not_wait_for_the_pause_between_repairs() {
     assert_eq!(cloud.member_names(NAME), ["n2", "n3"]);
     assert!(cloud.members(NAME).iter().all(|member| member["provisioning_status"] == "ACTIVE"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn members_that_were_replaced_while_nobody_watched_are_noticed_after_a_restart() {
+    let (cloud, mut cluster, mut service) = served().await;
+    let path = format!("pools/{}/members", the_id(&cloud.pools()[0]));
+    let stranger = json!({"address": "10.0.0.77", "protocol_port": 30080, "name": "stranger"});
+    cloud.edit(
+        &path,
+        &json!({"members": [stranger.clone(), {"address": "10.0.0.78", "protocol_port": 30080}]}),
+    );
+    cluster.restart();
+    cluster.follow(&mut service).await.expect("served");
+    assert_eq!(cloud.member_names(NAME), ["n1", "n2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nodes_that_changed_while_nobody_watched_are_followed_after_a_restart() {
+    let (cloud, mut cluster, mut service) = served().await;
+    cluster.nodes.remove(0);
+    cluster.nodes.push(node("n3", NODE_3, None));
+    cluster.restart();
+    cluster.follow(&mut service).await.expect("served");
+    assert_eq!(cloud.member_names(NAME), ["n2", "n3"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_floating_ip_that_was_taken_off_while_nobody_watched_is_noticed_after_a_restart() {
+    let (cloud, mut cluster, mut service) = served().await;
+    let id = the_id(&cloud.only_floating_ip());
+    cloud.detach_floating_ip(&id);
+    cluster.restart();
+    cluster.follow(&mut service).await.expect("served");
+    assert_eq!(cloud.only_floating_ip()["port_id"], json!(cloud.vip_port()));
+}

@@ -87,6 +87,10 @@ pub(crate) fn service(service: &Value) -> String {
         let _ = writeln!(lines, "  finalizer {}", text(finalizer));
     }
     for (key, value) in metadata["annotations"].as_object().into_iter().flatten() {
+        // It has the time in it.
+        if key == "loadbalancer.openstack.org/settled" {
+            continue;
+        }
         let _ = writeln!(lines, "  annotation {key}: {}", text(value));
     }
     lines

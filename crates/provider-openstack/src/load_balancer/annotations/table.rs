@@ -5,6 +5,7 @@ use super::extensions::{
     HEALTH_MONITOR_METHOD, HEALTH_MONITOR_PATH, HEALTH_MONITOR_TYPE, IP_MODE, RECLAIM_POLICY,
     SNI_CONTAINER_REFS, TLS_CIPHERS, TLS_VERSIONS,
 };
+use super::output::{OWNED_LOAD_BALANCER_ID, SETTLED};
 use super::{Annotation, Change, Empty, Form, Since};
 
 /// 24 days, in milliseconds: the timers of HAProxy, and the column in which Octavia keeps a timeout, end there.
@@ -64,6 +65,7 @@ pub const ALL: &[Annotation] = &[
     HOSTNAME,
     LOAD_BALANCER_ADDRESS,
     OWNED_LOAD_BALANCER_ID,
+    SETTLED,
 ];
 
 /// What most annotations have in common; each names only what is its own.
@@ -385,14 +387,5 @@ pub const LOAD_BALANCER_ADDRESS: Annotation = Annotation {
     key: "loadbalancer.openstack.org/load-balancer-address",
     form: Form::Output("IP address"),
     effect: "The address of the load balancer, whatever is published: that of the floating IP, or of the VIP.",
-    ..USUAL
-};
-
-/// Whether the load balancer was made for the Service.
-pub const OWNED_LOAD_BALANCER_ID: Annotation = Annotation {
-    key: "loadbalancer.openstack.org/owned-load-balancer-id",
-    form: Form::Output("UUID of a load balancer, or `none`"),
-    effect: "The load balancer that was made for the Service, or adopted; `none` where it uses one that was made for somebody else. When the load balancer of `load-balancer-id` is gone, this tells whether a new one may be made.",
-    since: Since::Version("0.1.0"),
     ..USUAL
 };

@@ -95,7 +95,7 @@ fn has_address(floating_ip: &FloatingIp, address: IpAddr) -> bool {
     floating_ip.floating_ip_address.parse() == Ok(address)
 }
 
-fn observed(seen: FloatingIp, claim: &Claim<'_>) -> Result<ObservedFloatingIp, Failure> {
+pub(super) fn observed(seen: FloatingIp, claim: &Claim<'_>) -> Result<ObservedFloatingIp, Failure> {
     let ours = claim.owns_floating_ip(&seen);
     Ok(ObservedFloatingIp {
         address: convert::address("floating IP", &seen.id, &seen.floating_ip_address)?,

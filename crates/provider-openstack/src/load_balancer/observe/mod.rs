@@ -13,6 +13,7 @@ use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_openstack_api::error::ApiError;
+use openstack_ccm_openstack_api::neutron::FloatingIp;
 use openstack_ccm_openstack_api::octavia::{
     Listener, ListenerFilter, LoadBalancer, Octavia, Pool, PoolFilter,
 };
@@ -71,13 +72,32 @@ async fn load_balancer(
     found: Option<Found>,
     depth: Depth,
 ) -> Result<Option<ObservedLoadBalancer>, Failure> {
-    let Some(Found { load_balancer: seen, ownership }) = found else { return Ok(None) };
+    let Some(found) = found else { return Ok(None) };
     // While Octavia is at work nothing can be changed, and what is seen is not final.
-    let children = if seen.provisioning_status.is_pending() {
+    let children = if found.load_balancer.provisioning_status.is_pending() {
         None
     } else {
-        Some(children(octavia, claim, &seen.id, ownership, depth).await?)
+        Some(children(octavia, claim, &found.load_balancer.id, found.ownership, depth).await?)
     };
+    without_children(found).map(|seen| Some(ObservedLoadBalancer { children, ..seen }))
+}
+
+/// What lists show, without what hangs on the load balancer.
+///
+/// # Errors
+/// An answer that makes no sense.
+pub(super) fn outline(
+    claim: &Claim<'_>,
+    found: Found,
+    floating_ips: Vec<FloatingIp>,
+) -> Result<Observed, Failure> {
+    let floating_ips = floating_ips.into_iter().map(|one| floating_ip::observed(one, claim));
+    let floating_ips = floating_ips.collect::<Result<_, _>>()?;
+    Ok(Observed { load_balancer: Some(without_children(found)?), floating_ips })
+}
+
+fn without_children(found: Found) -> Result<ObservedLoadBalancer, Failure> {
+    let Found { load_balancer: seen, ownership } = found;
     let vip_address =
         seen.vip_address.as_deref().map(|text| convert::address("load balancer", &seen.id, text));
     let additional_vips = seen.additional_vips.into_iter().filter_map(|vip| {
@@ -85,7 +105,7 @@ async fn load_balancer(
         Some(convert::address("load balancer", &seen.id, &text).map(|address| (vip.subnet_id, address)))
     });
     let additional_vips = additional_vips.collect::<Result<_, _>>()?;
-    Ok(Some(ObservedLoadBalancer {
+    Ok(ObservedLoadBalancer {
         vip_address: vip_address.transpose()?,
         additional_vips,
         id: seen.id,
@@ -101,8 +121,8 @@ async fn load_balancer(
         },
         tags: seen.tags.into_iter().collect(),
         ownership,
-        children,
-    }))
+        children: None,
+    })
 }
 
 async fn children(

@@ -29,7 +29,7 @@ use super::model::observed::ObservedLoadBalancer;
 use super::step::Step;
 
 pub use release::release;
-pub use serve::serve;
+pub use serve::{serve, settled_address};
 
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]

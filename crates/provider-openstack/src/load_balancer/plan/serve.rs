@@ -45,6 +45,15 @@ pub fn serve(desired: &Desired, observed: &Observed) -> Plan {
     }
 }
 
+/// The address that clients use, where nothing has to be done for it.
+pub fn settled_address(desired: &Desired, observed: &Observed) -> Option<IpAddr> {
+    let load_balancer = observed.load_balancer.as_ref()?;
+    let mut draft = Draft::default();
+    let vip_port = vip_port(load_balancer);
+    floating_ip::serve(&mut draft, &desired.floating_ip, &observed.floating_ips, &vip_port);
+    draft.address.filter(|_| draft.steps.is_empty() && draft.blocked.is_none())
+}
+
 fn vip_port(load_balancer: &ObservedLoadBalancer) -> VipPort {
     let port =
         load_balancer.vip_port_id.clone().map_or_else(|| new_vip_port(&load_balancer.name), Handle::Id);

@@ -1,0 +1,76 @@
+//! All load balancers and floating IPs, listed once for all Services that ask at about the same time: after a start,
+//! and when their looks for drift fall together.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use openstack_ccm_openstack_api::OpenStack;
+use openstack_ccm_openstack_api::error::ApiError;
+use openstack_ccm_openstack_api::neutron::{FloatingIp, FloatingIpFilter};
+use openstack_ccm_openstack_api::octavia::{LoadBalancer, LoadBalancerFilter};
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+/// For how long the lists stand for the present. What changed in between is found by the next look.
+const GOOD_FOR: Duration = Duration::from_secs(60);
+
+/// The lists.
+pub(super) struct Census {
+    openstack: OpenStack,
+    lists: Mutex<Option<Lists>>,
+}
+
+struct Lists {
+    asked: Instant,
+    load_balancers: HashMap<String, LoadBalancer>,
+    /// By port.
+    floating_ips: HashMap<String, Vec<FloatingIp>>,
+}
+
+/// What the lists show of one load balancer.
+pub(super) struct Listed {
+    pub(super) load_balancer: LoadBalancer,
+    /// Those on the VIP.
+    pub(super) floating_ips: Vec<FloatingIp>,
+}
+
+impl Census {
+    pub(super) fn new(openstack: OpenStack) -> Self {
+        Self { openstack, lists: Mutex::default() }
+    }
+
+    /// What is listed of a load balancer. Each is handed out once, so that the lists shrink while they are used.
+    ///
+    /// # Errors
+    /// Any failed call.
+    pub(super) async fn take(&self, load_balancer_id: &str) -> Result<Option<Listed>, ApiError> {
+        let mut lists = self.lists.lock().await;
+        let good = lists.take().filter(|lists| lists.asked.elapsed() < GOOD_FOR);
+        let known = match good {
+            Some(good) => lists.insert(good),
+            None => lists.insert(self.list().await?),
+        };
+        let Some(load_balancer) = known.load_balancers.remove(load_balancer_id) else { return Ok(None) };
+        let port = load_balancer.vip_port_id.as_ref();
+        let floating_ips = port.and_then(|port| known.floating_ips.remove(port)).unwrap_or_default();
+        Ok(Some(Listed { load_balancer, floating_ips }))
+    }
+
+    async fn list(&self) -> Result<Lists, ApiError> {
+        let asked = Instant::now();
+        let (every_load_balancer, every_floating_ip) =
+            (LoadBalancerFilter::default(), FloatingIpFilter::default());
+        let (load_balancers, all) = tokio::try_join!(
+            self.openstack.octavia.list_load_balancers(&every_load_balancer),
+            self.openstack.neutron.list_floating_ips(&every_floating_ip),
+        )?;
+        let mut floating_ips: HashMap<String, Vec<FloatingIp>> = HashMap::new();
+        for one in all {
+            if let Some(port) = one.port_id.clone() {
+                floating_ips.entry(port).or_default().push(one);
+            }
+        }
+        let load_balancers = load_balancers.into_iter().map(|one| (one.id.clone(), one)).collect();
+        Ok(Lists { asked, load_balancers, floating_ips })
+    }
+}
