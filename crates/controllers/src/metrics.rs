@@ -51,6 +51,7 @@ pub(crate) struct Metrics {
     host_updates: Counter,
     host_update_errors: Counter,
     host_update_seconds: Histogram,
+    node_change_seconds: Histogram,
     reconciles: Family<Label, Counter>,
     reconcile_errors: Family<Label, Counter>,
     reconcile_seconds: Family<Label, Histogram, fn() -> Histogram>,
@@ -68,6 +69,7 @@ impl Default for Metrics {
             host_updates: Counter::default(),
             host_update_errors: Counter::default(),
             host_update_seconds: Histogram::new(exponential_buckets(1.0, 2.0, 15)),
+            node_change_seconds: Histogram::new(exponential_buckets(1.0, 2.0, 15)),
             reconciles: Family::default(),
             reconcile_errors: Family::default(),
             reconcile_seconds: Family::new_with_constructor(|| Histogram::new(RECONCILE_BUCKETS)),
@@ -110,6 +112,11 @@ impl Metrics {
             "service_controller_nodesync_error",
             "Failed updates of the backends of a load balancer after a change of nodes",
             self.host_update_errors.clone(),
+        );
+        registry.register(
+            "service_controller_nodesync_latency_seconds",
+            "Seconds from a change of nodes until every load balancer was looked at",
+            self.node_change_seconds.clone(),
         );
         registry.register(
             "service_controller_update_loadbalancer_host_latency_seconds",
@@ -183,6 +190,11 @@ impl Metrics {
         }
     }
 
+    /// A change of nodes came to every load balancer.
+    pub(crate) fn nodes_followed(&self, elapsed: Duration) {
+        self.node_change_seconds.observe(elapsed.as_secs_f64());
+    }
+
     /// A pass failed, wherever.
     pub(crate) fn failed(&self, class: FailureClass) {
         self.failures.get_or_create(&[("class", class.as_str())]).inc();
@@ -244,11 +256,15 @@ mod tests {
         let mut registry = Registry::default();
         let metrics = Metrics::registered(&mut registry);
         metrics.reconciled(Operation::UpdateNodes, Duration::from_secs(2), true);
+        metrics.nodes_followed(Duration::from_secs(3));
         let text = text(&registry);
         for line in [
             "service_controller_loadbalancer_sync_total 1",
             "service_controller_nodesync_error_total 1",
             "service_controller_update_loadbalancer_host_latency_seconds_count 1",
+            "service_controller_update_loadbalancer_host_latency_seconds_bucket{le=\"16384.0\"} 1",
+            "service_controller_nodesync_latency_seconds_bucket{le=\"2.0\"} 0",
+            "service_controller_nodesync_latency_seconds_bucket{le=\"4.0\"} 1",
             "cloudprovider_openstack_reconcile_total{operation=\"loadbalancer_update\"} 1",
             "cloudprovider_openstack_reconcile_total{operation=\"loadbalancer_ensure\"} 0",
             "cloudprovider_openstack_reconcile_errors_total{operation=\"loadbalancer_update\"} 1",

@@ -281,6 +281,13 @@ mod tests {
         json!({"status": {"conditions": [{"type": "Ready", "status": status}]}})
     }
 
+    /// A change of a node reaches the load balancers only when they depend on it.
+    ///
+    /// Framework: P3, same.
+    /// Framework: P6, same.
+    /// Framework: P10, same.
+    /// Framework: P12, same.
+    /// Framework: P13, same.
     #[rstest]
     #[case::p3_p13_nothing(&json!({}), false)]
     #[case::p6_not_ready(&ready("False"), false)]
@@ -294,12 +301,18 @@ mod tests {
     #[case::address(&json!({"status": {"addresses": [{"type": "InternalIP", "address": "10.0.0.99"}]}}), true)]
     #[case::label(&json!({"metadata": {"labels": {"zone": "b"}}}), true)]
     #[case::images(&json!({"status": {"images": [{"names": ["a:v1.0.0"], "sizeBytes": 1}]}}), false)]
-    fn only_changes_that_load_balancers_follow_matter(#[case] patch: &Value, #[case] expected: bool) {
+    fn framework_p3_to_p17_only_changes_that_load_balancers_follow_matter(
+        #[case] patch: &Value,
+        #[case] expected: bool,
+    ) {
         assert_eq!(change(&mut with_two(), node("n2", patch)), expected);
     }
 
+    /// A node that takes the place of another is brought to all load balancers.
+    ///
+    /// Framework: P14, same.
     #[test]
-    fn p14_a_new_and_a_removed_node_matter() {
+    fn framework_p14_a_new_and_a_removed_node_matter() {
         let mut inventory = with_two();
         assert!(change(&mut inventory, node("n3", &json!({}))));
         let before = inventory.snapshot();

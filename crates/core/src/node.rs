@@ -76,6 +76,10 @@ mod tests {
 
     use super::*;
 
+    /// A node is a backend unless its label, the autoscaler or its deletion takes it out.
+    ///
+    /// Framework: P17, same.
+    /// Framework: P18, same.
     #[rstest]
     #[case::plain(None, false, false, true)]
     #[case::label_false(Some("false"), false, false, true)]
@@ -85,7 +89,7 @@ mod tests {
     #[case::label_word(Some("foo"), false, false, false)]
     #[case::autoscaler(None, true, false, false)]
     #[case::deleting(None, false, true, false)]
-    fn backends_are_nodes_that_stay(
+    fn framework_p17_p18_backends_are_nodes_that_stay(
         #[case] exclude_label: Option<&str>,
         #[case] autoscaler_taint: bool,
         #[case] deleting: bool,

@@ -131,6 +131,20 @@ mod tests {
         )
     }
 
+    /// A change leads to a pass when a load balancer depends on it, in either direction, and only for Services of ours.
+    ///
+    /// Framework: U1, same.
+    /// Framework: U2, same.
+    /// Framework: U3, same.
+    /// Framework: U4, same.
+    /// Framework: U5, same.
+    /// Framework: U6, same.
+    /// Framework: U7, same.
+    /// Framework: U8, same.
+    /// Framework: U9, same.
+    /// Framework: U10, same.
+    /// Framework: U11, same.
+    /// Framework: U12, same.
     #[rstest]
     #[case::u1_type("spec/type", json!("ClusterIP"), true)]
     #[case::u2_port("spec/ports/0/port", json!(8001), true)]
@@ -158,12 +172,13 @@ mod tests {
     #[case::u10_distribution("spec/trafficDistribution", json!("PreferClose"), false)]
     #[case::finalizer("metadata/finalizers", json!(["service.kubernetes.io/load-balancer-cleanup"]), false)]
     #[case::resource_version("metadata/resourceVersion", json!("7"), false)]
-    fn a_pass_is_due_when_the_load_balancer_depends_on_it(
+    fn framework_u1_to_u12_a_pass_is_due_when_the_load_balancer_depends_on_it(
         #[case] path: &str,
         #[case] value: Value,
         #[case] expected: bool,
     ) {
         assert_eq!(update(base(), set(base(), path, value.clone())), expected, "{path}");
+        assert_eq!(update(set(base(), path, value.clone()), base()), expected, "{path} back");
         if path != "spec/type" && path != "metadata/finalizers" {
             // U11, U12: the same change of a Service that is not ours.
             let cluster_ip = |service| set(service, "spec/type", json!("ClusterIP"));
@@ -171,6 +186,16 @@ mod tests {
             let class = |service| set(service, "spec/loadBalancerClass", json!("example.org/lb"));
             assert!(!update(class(base()), class(set(base(), path, value))));
         }
+    }
+
+    #[rstest]
+    #[case::u3_other_external_ips("spec/externalIPs", json!(["192.0.2.1"]), json!(["192.0.2.2"]))]
+    #[case::u3_more_external_ips("spec/externalIPs", json!(["192.0.2.1"]), json!(["192.0.2.1", "192.0.2.2"]))]
+    #[case::u6_other_app_protocol("spec/ports/0/appProtocol", json!("http"), json!("tcp"))]
+    #[case::u9_other_annotation("metadata/annotations/a", json!("1"), json!("2"))]
+    fn another_value_is_a_change(#[case] path: &str, #[case] old: Value, #[case] new: Value) {
+        assert!(update(set(base(), path, old.clone()), set(base(), path, new)));
+        assert!(!update(set(base(), path, old.clone()), set(base(), path, old)));
     }
 
     fn with_finalizer(service: Value) -> Value {

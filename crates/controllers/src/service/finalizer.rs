@@ -112,8 +112,12 @@ mod tests {
         .unwrap()
     }
 
+    /// Adding and removing our finalizer leaves those of others, and is refused when they changed meanwhile.
+    ///
+    /// Framework: S24, same.
+    /// Framework: S27, same.
     #[test]
-    fn s24_s27_other_finalizers_stay() {
+    fn framework_s24_s27_other_finalizers_stay() {
         let patch = with_finalizers(&service(&["example.org/first"]), json!({}), true);
         assert_eq!(
             patch,

@@ -201,6 +201,9 @@ mod tests {
 
     const OTHER: &str = "example.org/other";
 
+    /// Which Services are served, which released, and which left alone.
+    ///
+    /// Framework: S9, same.
     #[rstest]
     #[case::s1_cluster_ip("ClusterIP", None, &[], false, false, Wanted::Nothing)]
     #[case::s2_load_balancer("LoadBalancer", None, &[], false, false, Wanted::Serve)]
@@ -214,7 +217,7 @@ mod tests {
     #[case::finalizer_taken_away("LoadBalancer", None, &[OTHER], true, true, Wanted::Release)]
     #[case::deleting_and_never_served("LoadBalancer", None, &[OTHER], true, false, Wanted::Nothing)]
     #[case::class_appeared("LoadBalancer", Some("example.org/lb"), &[FINALIZER], false, true, Wanted::Release)]
-    fn which_services_are_ours(
+    fn framework_s9_which_services_are_ours(
         #[case] kind: &str,
         #[case] class: Option<&str>,
         #[case] finalizers: &[&str],
@@ -244,8 +247,9 @@ mod tests {
         assert_eq!(Ours::OfClass("example.org/lb".to_owned()).wanted(&service, false), expected);
     }
 
+    /// Nothing that a load balancer depends on is lost on the way to the provider.
     #[test]
-    fn s3_all_that_a_load_balancer_depends_on_is_carried() {
+    fn all_that_a_load_balancer_depends_on_is_carried() {
         let object = service(
             &json!({
                 "type": "LoadBalancer",
@@ -284,8 +288,11 @@ mod tests {
         assert_eq!(facts.health_check_node_port, Some(31000));
     }
 
+    /// A health check port of 0 is none.
+    ///
+    /// Framework: H4, same.
     #[test]
-    fn h4_no_health_check_port_where_the_api_says_zero() {
+    fn framework_h4_no_health_check_port_where_the_api_says_zero() {
         let object = service(&json!({"type": "LoadBalancer", "healthCheckNodePort": 0}), &[], false);
         assert_eq!(facts(&object).health_check_node_port, None);
     }

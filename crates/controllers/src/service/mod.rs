@@ -12,6 +12,7 @@
 //! | `release` | the end of a load balancer |
 //! | `policy` | what the user is told (pure) |
 //! | `memory` | what is known from earlier passes, and may be lost |
+//! | `waves` | how long a change of nodes takes to come to all |
 //! | `write` | the calls |
 
 mod change;
@@ -24,6 +25,7 @@ pub(crate) mod publish;
 mod queue;
 mod release;
 mod sync;
+mod waves;
 pub(crate) mod write;
 
 use std::sync::Arc;
@@ -40,6 +42,7 @@ use openstack_ccm_core::service::ServiceKey;
 use prometheus_client::registry::Registry;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 pub use intent::FINALIZER;
@@ -54,6 +57,7 @@ use intent::Ours;
 use memory::Memory;
 use queue::Cause;
 use sync::ServiceSync;
+use waves::NodeWaves;
 use write::ServiceWriter;
 
 /// Longest wait for events that are not written yet when the controller ends.
@@ -181,6 +185,7 @@ impl ServiceController {
             capability,
             events: recorder,
             metrics,
+            waves: NodeWaves::default(),
             resync: options.resync,
         });
         let listed = watch::Sender::new(false);
@@ -277,6 +282,11 @@ async fn keep_working(
 async fn work(queue: ServiceQueue, sync: Arc<ServiceSync>) {
     while let Some(taken) = queue.take().await {
         let next = sync.pass(&taken.key, taken.causes).await;
+        if taken.causes.has(Cause::Nodes) {
+            for elapsed in sync.waves.reached(&taken.key) {
+                sync.metrics.nodes_followed(elapsed);
+            }
+        }
         taken.finish(next);
     }
 }
@@ -309,8 +319,11 @@ impl NodeObserver for NodeChanges {
 async fn queue_after_node_changes(changes: Arc<NodeChanges>, queue: ServiceQueue, delay: Duration) {
     loop {
         changes.changed.notified().await;
+        let since = Instant::now();
         tokio::time::sleep(delay).await;
-        for key in candidates(&changes.sync) {
+        let services = candidates(&changes.sync);
+        changes.sync.waves.begin(since, services.iter().cloned());
+        for key in services {
             queue.add(&key, Cause::Nodes);
         }
     }

@@ -315,6 +315,11 @@ mod tests {
 
     const PROXY: Path = Path::ThroughLoadBalancer(Needs::ProxyProtocol);
 
+    /// The status is written only when it says something else.
+    ///
+    /// Framework: S20, same.
+    /// Framework: S21, better: an absent `ipMode` means `VIP`, so that nothing is written over and over.
+    /// Framework: S22, same.
     #[rstest]
     #[case::s20_same(json!([{"ip": "192.0.2.1", "ipMode": "VIP"}]), Path::Direct, ServerSupport::Keeps, true)]
     #[case::s21_absent_is_vip(json!([{"ip": "192.0.2.1"}]), Path::Direct, ServerSupport::Keeps, true)]
@@ -328,7 +333,7 @@ mod tests {
     #[case::unknown_server_new_service(json!([]), PROXY, ServerSupport::Unknown, false)]
     #[case::unknown_mode_is_repaired(json!([{"ip": "192.0.2.1", "ipMode": "Router"}]), PROXY, ServerSupport::Keeps, false)]
     #[case::empty_entry_is_repaired(json!([{}]), Path::Direct, ServerSupport::Keeps, false)]
-    fn the_status_is_written_only_when_it_differs(
+    fn framework_s20_s21_s22_the_status_is_written_only_when_it_differs(
         #[case] published: Value,
         #[case] path: Path,
         #[case] server: ServerSupport,
@@ -338,8 +343,11 @@ mod tests {
         assert_eq!(compare(&published, &ready(path), &cluster(server)).1, same);
     }
 
+    /// A patch carries only what is ours and differs: annotations of others and the spec cannot be damaged.
+    ///
+    /// Framework: S26, same.
     #[test]
-    fn s26_a_patch_carries_only_what_is_ours_and_differs() {
+    fn framework_s26_a_patch_carries_only_what_is_ours_and_differs() {
         let annotations = Written::from([
             ("id".into(), Some("new".into())),
             ("kept".into(), Some("1".into())),
@@ -356,8 +364,11 @@ mod tests {
         );
     }
 
+    /// An empty status is not cleared again.
+    ///
+    /// Framework: S25, same.
     #[test]
-    fn s25_nothing_is_cleared_twice() {
+    fn framework_s25_nothing_is_cleared_twice() {
         let removed = Written::from([("id".into(), None)]);
         assert_eq!(
             clearing(&service(&json!([{"ip": "192.0.2.1"}])), &removed),

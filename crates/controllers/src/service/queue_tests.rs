@@ -69,8 +69,11 @@ async fn changes_go_before_startup_before_nodes_before_retries() {
     assert_eq!(order, ["new", "upgraded", "woken", "startup", "nodes", "retry"]);
 }
 
+/// After a success the next failure waits as the first one did.
+///
+/// Framework: Q1, same.
 #[tokio::test(start_paused = true)]
-async fn q1_success_forgets_the_failures() {
+async fn framework_q1_success_forgets_the_failures() {
     let queue = ServiceQueue::new();
     queue.add(&key("a"), Cause::Changed);
     for _ in 0..3 {
@@ -85,8 +88,11 @@ async fn q1_success_forgets_the_failures() {
     assert!(start.elapsed() < Duration::from_secs(7), "{:?}", start.elapsed());
 }
 
+/// Failures are tried again after 5 s, 10 s, and so on up to 300 s.
+///
+/// Framework: Q2, same.
 #[tokio::test(start_paused = true)]
-async fn q2_failures_come_back_later_and_later() {
+async fn framework_q2_failures_come_back_later_and_later() {
     let queue = ServiceQueue::new();
     queue.add(&key("a"), Cause::Changed);
     let mut current = taken(&queue).await;
@@ -99,8 +105,11 @@ async fn q2_failures_come_back_later_and_later() {
     }
 }
 
+/// A delay that the provider gives is kept exactly and counts as no failure.
+///
+/// Framework: Q3, same.
 #[tokio::test(start_paused = true)]
-async fn q3_waiting_is_not_a_failure_and_keeps_its_delay() {
+async fn framework_q3_waiting_is_not_a_failure_and_keeps_its_delay() {
     let queue = ServiceQueue::new();
     queue.add(&key("a"), Cause::Changed);
     let start = Instant::now();
@@ -111,8 +120,11 @@ async fn q3_waiting_is_not_a_failure_and_keeps_its_delay() {
     drop(again);
 }
 
+/// A delay that the cloud asks for is kept, for deletions as for everything else.
+///
+/// Framework: Q4, better: the framework forgets the delay when a deletion asks for it.
 #[tokio::test(start_paused = true)]
-async fn q4_a_delay_that_the_cloud_asked_for_is_honoured() {
+async fn framework_q4_a_delay_that_the_cloud_asked_for_is_honoured() {
     let queue = ServiceQueue::new();
     queue.add(&key("a"), Cause::Changed);
     let asked = Failure { retry_after: Some(Duration::from_secs(42)), ..failure(FailureClass::Busy) };

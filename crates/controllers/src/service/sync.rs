@@ -19,6 +19,7 @@ use super::memory::{Activity, Memory, newer};
 use super::policy;
 use super::publish::{Published, entries};
 use super::queue::{Cause, Causes, Next};
+use super::waves::NodeWaves;
 use super::write::ServiceWriter;
 use crate::capability::Capability;
 use crate::events::{EventRecorder, PROVIDER, SERVICE_CONTROLLER};
@@ -40,6 +41,7 @@ pub(crate) struct ServiceSync {
     pub(super) capability: Arc<Capability>,
     pub(super) events: EventRecorder,
     pub(super) metrics: Metrics,
+    pub(super) waves: NodeWaves,
     /// Delay between two looks for drift.
     pub(super) resync: Option<Duration>,
 }
@@ -179,6 +181,10 @@ impl ServiceSync {
         let key = intent::key(service);
         let failed = |failure| self.failed(&key, uid(service), operation, failure, backends);
         match pass.result {
+            Ok(Outcome::Ready(ready)) if ready.addresses.is_empty() => failed(Failure::new(
+                FailureClass::Bug,
+                "the provider reported a load balancer without an address",
+            )),
             Ok(Outcome::Ready(ready)) => {
                 self.ready(service, &ready, &pass.annotations, operation, backends).await
             }

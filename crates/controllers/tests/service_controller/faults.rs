@@ -10,8 +10,11 @@ use crate::world::{World, annotation, finalizers, settle};
 
 const OTHER: &str = "example.org/other";
 
+/// A status that cannot be written is told and tried again.
+///
+/// Framework: S10, same.
 #[tokio::test(start_paused = true)]
-async fn s10_a_refused_status_is_told_and_tried_again() {
+async fn framework_s10_a_refused_status_is_told_and_tried_again() {
     let world = World::started(ApiVersion::V1_36).await;
     world.wire.break_next("ingress", Fault::Answer(409));
     world.create("app").await;
@@ -24,8 +27,11 @@ async fn s10_a_refused_status_is_told_and_tried_again() {
     assert!(events.last().unwrap().contains("EnsuredLoadBalancer"), "{events:?}");
 }
 
+/// A missing permission is named in an event, and the program goes on.
+///
+/// Framework: M12, same.
 #[tokio::test(start_paused = true)]
-async fn m12_a_missing_permission_is_named() {
+async fn framework_m12_a_missing_permission_is_named() {
     let world = World::started(ApiVersion::V1_36).await;
     world.wire.break_next("ingress", Fault::Answer(403));
     world.create("app").await;
@@ -36,8 +42,11 @@ async fn m12_a_missing_permission_is_named() {
     assert_eq!(world.metric("openstack_ccm_service_failures_total{class=\"auth\"}"), "1");
 }
 
+/// A Service that is gone when its status is written is no failure.
+///
+/// Framework: S11, same.
 #[tokio::test(start_paused = true)]
-async fn s11_a_service_that_is_gone_when_its_status_is_written_is_no_failure() {
+async fn framework_s11_a_service_that_is_gone_when_its_status_is_written_is_no_failure() {
     let world = World::started(ApiVersion::V1_36).await;
     world.wire.break_next("ingress", Fault::Answer(404));
     world.create("app").await;
@@ -62,8 +71,11 @@ async fn a_type_that_changes_during_the_pass_is_no_failure() {
     assert!(!events.iter().any(|event| event.contains("Warning")), "{events:?}");
 }
 
+/// A finalizer that somebody adds while ours is removed survives.
+///
+/// Framework: S27, same.
 #[tokio::test(start_paused = true)]
-async fn s27_a_finalizer_that_another_adds_meanwhile_survives() {
+async fn framework_s27_a_finalizer_that_another_adds_meanwhile_survives() {
     let world = World::started(ApiVersion::V1_36).await;
     let services = world.services();
     let add = Box::pin(async move {

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use openstack_ccm_controllers::service::FINALIZER;
+use openstack_ccm_core::advertise::{Path, Preference};
 use openstack_ccm_core::failure::Failure;
-use openstack_ccm_core::provider::{Outcome, Pass, Waiting};
+use openstack_ccm_core::provider::{Outcome, Pass, Ready, Waiting};
 use openstack_ccm_kube_sim::ApiVersion;
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -24,10 +25,18 @@ fn waiting(seconds: u64) -> Pass {
     }
 }
 
+/// A new Service gets the finalizer, then its load balancer, then its status, whatever the protocol of its port.
+///
+/// Framework: S2, same.
+/// Framework: S3, same.
+#[rstest]
+#[case::s2_udp("UDP")]
+#[case::s3_tcp("TCP")]
+#[case::s3_sctp("SCTP")]
 #[tokio::test(start_paused = true)]
-async fn s2_a_new_service_gets_finalizer_then_cloud_then_status() {
+async fn framework_s2_s3_a_new_service_gets_finalizer_then_cloud_then_status(#[case] protocol: &str) {
     let world = World::started(LATEST).await;
-    world.create("app").await;
+    world.create_with("app", json!({"spec": {"ports": [{"port": 80, "protocol": protocol}]}})).await;
     world.until_published("app").await;
     settle().await;
     assert_eq!(
@@ -45,19 +54,28 @@ async fn s2_a_new_service_gets_finalizer_then_cloud_then_status() {
     assert_eq!(annotation(&service, ADDRESS).as_deref(), Some("203.0.113.10"));
 }
 
+/// A finalizer that is there is not written again.
+///
+/// Framework: S4, same.
 #[tokio::test(start_paused = true)]
-async fn s4_a_finalizer_that_is_there_is_not_written_again() {
+async fn framework_s4_a_finalizer_that_is_there_is_not_written_again() {
     let world = World::started(LATEST).await;
     world.create_with("app", json!({"metadata": {"finalizers": [FINALIZER]}})).await;
     world.until_published("app").await;
     assert_eq!(world.wire.journal()[0], "cloud serves app on n1,n2");
 }
 
+/// A Service that asks for no load balancer, or for one of another class, costs no call, no write and no event.
+///
+/// Framework: S1, better: no event says that a load balancer was deleted which never was.
+/// Framework: S5, same.
+/// Framework: S18, better: another implementation is named by `spec.loadBalancerClass`, so that such a Service is not touched
+/// at all; the framework sets its finalizer and says that it ensures a load balancer.
 #[rstest]
 #[case::s1_cluster_ip(json!({"spec": {"type": "ClusterIP"}}))]
 #[case::s5_class(json!({"spec": {"loadBalancerClass": "example.org/lb"}}))]
 #[tokio::test(start_paused = true)]
-async fn services_of_others_are_left_alone(#[case] change: Value) {
+async fn framework_s1_s5_services_of_others_are_left_alone(#[case] change: Value) {
     let world = World::started(LATEST).await;
     world.create_with("app", change).await;
     settle().await;
@@ -67,8 +85,11 @@ async fn services_of_others_are_left_alone(#[case] change: Value) {
     assert!(world.events("app").await.is_empty());
 }
 
+/// A Service that is of another type now loses its load balancer, then the finalizer.
+///
+/// Framework: S6, same.
 #[tokio::test(start_paused = true)]
-async fn s6_a_changed_type_releases_the_load_balancer() {
+async fn framework_s6_a_changed_type_releases_the_load_balancer() {
     let world = World::started(LATEST).await;
     world.serve("app").await;
     world.patch("app", json!({"spec": {"type": "ClusterIP"}})).await;
@@ -84,8 +105,11 @@ async fn s6_a_changed_type_releases_the_load_balancer() {
     assert_eq!(world.cloud.load_balancers().len(), 1);
 }
 
+/// A status that the API server keeps after a change of the type is cleared.
+///
+/// Framework: S6, same.
 #[tokio::test(start_paused = true)]
-async fn s6_an_old_server_that_keeps_the_status_is_cleared() {
+async fn framework_s6_an_old_server_that_keeps_the_status_is_cleared() {
     let world = World::started(ApiVersion::V1_28).await;
     world.serve("app").await;
     world.patch("app", json!({"spec": {"type": "ClusterIP"}})).await;
@@ -93,8 +117,11 @@ async fn s6_an_old_server_that_keeps_the_status_is_cleared() {
     assert!(world.ingress("app").await.is_empty());
 }
 
+/// A deleted Service stays until its load balancer is gone; finalizer and status go in one write.
+///
+/// Framework: S7, same.
 #[tokio::test(start_paused = true)]
-async fn s7_a_deleted_service_goes_after_its_load_balancer() {
+async fn framework_s7_a_deleted_service_goes_after_its_load_balancer() {
     let world = World::started(LATEST).await;
     world.serve("app").await;
     world.delete("app").await;
@@ -107,8 +134,11 @@ async fn s7_a_deleted_service_goes_after_its_load_balancer() {
     assert!(world.cloud.load_balancers().is_empty());
 }
 
+/// A deleted Service is released in the cloud even if no load balancer is known of it.
+///
+/// Framework: S8, better: what a half-made load balancer left behind goes as well.
 #[tokio::test(start_paused = true)]
-async fn s8_the_cloud_is_asked_to_release_even_after_a_restart() {
+async fn framework_s8_the_cloud_is_asked_to_release_even_after_a_restart() {
     let mut world = World::new(LATEST).await;
     world.create_with("app", json!({"metadata": {"finalizers": [FINALIZER]}})).await;
     world.delete("app").await;
@@ -135,8 +165,11 @@ async fn the_finalizer_stays_until_the_cloud_is_empty() {
     assert_eq!(world.wire.journal().iter().filter(|line| line.contains("releases")).count(), 3);
 }
 
+/// A program that starts anew writes nothing where the status is right already.
+///
+/// Framework: S20, same.
 #[tokio::test(start_paused = true)]
-async fn s20_a_restart_writes_nothing() {
+async fn framework_s20_a_restart_writes_nothing() {
     let mut world = World::started(LATEST).await;
     world.serve("app").await;
     world.serve("other").await;
@@ -151,8 +184,11 @@ async fn s20_a_restart_writes_nothing() {
     assert_eq!(journal[1..], ["cloud serves app on n1,n2", "cloud serves other on n1,n2"]);
 }
 
+/// A changed Service is served as it is now, not as it is remembered.
+///
+/// Framework: S16, same.
 #[tokio::test(start_paused = true)]
-async fn s16_a_changed_service_is_served_as_it_is_now() {
+async fn framework_s16_a_changed_service_is_served_as_it_is_now() {
     let world = World::started(LATEST).await;
     world.serve("app").await;
     world.patch("app", json!({"spec": {"ports": [{"port": 8080, "protocol": "TCP"}]}})).await;
@@ -213,8 +249,11 @@ async fn waiting_costs_no_worker_and_ends_with_a_wake() {
     assert_eq!(world.ingress("slow").await, ["203.0.113.11(VIP)"]);
 }
 
+/// Work that the cloud has not finished is looked at again after the delay that the provider gave, without a warning.
+///
+/// Framework: Q3, better: it is no error at all, so that no event says that the sync failed.
 #[tokio::test(start_paused = true)]
-async fn q3_waiting_ends_by_itself_after_at_most_the_given_time() {
+async fn framework_q3_waiting_ends_by_itself_after_at_most_the_given_time() {
     let world = World::started(LATEST).await;
     world.cloud.script(waiting(600));
     world.create("app").await;
@@ -223,10 +262,16 @@ async fn q3_waiting_ends_by_itself_after_at_most_the_given_time() {
     assert!(start.elapsed() >= Duration::from_secs(600) && start.elapsed() < Duration::from_secs(602));
 }
 
+/// A key that neither the cache nor the memory knows costs nothing.
+///
+/// Framework: S12, better: a key is a namespace and a name and is never parsed from text; one that cannot exist is forgotten
+/// instead of being tried for ever.
+/// Framework: S13, same.
 #[tokio::test(start_paused = true)]
-async fn a_wake_for_a_service_that_is_not_ours_is_ignored() {
+async fn framework_s12_s13_a_key_that_nobody_knows_is_ignored() {
     let world = World::started(LATEST).await;
     world.wake("nobody");
+    world.wake("invalid/key/string");
     settle().await;
     assert!(world.wire.journal().is_empty());
 }
@@ -244,8 +289,35 @@ async fn the_cloud_is_compared_again_after_a_while() {
     assert!(!journal.iter().any(|line| line.starts_with("patch")), "{journal:?}");
 }
 
+/// A provider that says it is done and names no address is not believed.
+///
+/// Framework: S19, same.
 #[tokio::test(start_paused = true)]
-async fn s14_s15_a_service_that_vanished_is_released() {
+async fn framework_s19_a_load_balancer_without_an_address_is_a_failure() {
+    let world = World::started(LATEST).await;
+    let ready =
+        Ready { addresses: Vec::new(), path: Path::Direct, preference: Preference::default(), changed: true };
+    world.cloud.script(Pass {
+        result: Ok(Outcome::Ready(ready)),
+        notices: Vec::new(),
+        annotations: [].into(),
+    });
+    world.create("app").await;
+    settle().await;
+    let events = world.events("app").await;
+    let expected = "Warning SyncLoadBalancerFailed: Error syncing load balancer: the provider reported a load balancer \
+                    without an address";
+    assert!(events.iter().any(|event| event.contains(expected)), "{events:?}");
+    assert!(world.ingress("app").await.is_empty());
+    world.until_published("app").await;
+}
+
+/// A Service that vanished without our having let it go is released, as often as that takes.
+///
+/// Framework: S14, same.
+/// Framework: S15, same.
+#[tokio::test(start_paused = true)]
+async fn framework_s14_s15_a_service_that_vanished_is_released() {
     let world = World::started(LATEST).await;
     world.serve("app").await;
     world.cloud.script(Pass::failed(Failure::new(
@@ -267,11 +339,18 @@ async fn s14_s15_a_service_that_vanished_is_released() {
     assert!(events.iter().any(|event| event.contains("DeletedLoadBalancer")), "{events:?}");
 }
 
+/// A new Service of the same name is served after the load balancer of the old one is gone.
+///
+/// Framework: S17, same.
 #[tokio::test(start_paused = true)]
-async fn s17_a_new_service_of_the_same_name_waits_for_the_old_load_balancer() {
+async fn framework_s17_a_new_service_of_the_same_name_waits_for_the_old_load_balancer() {
     let mut world = World::started(LATEST).await;
     world.serve("app").await;
     world.options.concurrency = 1;
+    world.cloud.script(Pass::failed(Failure::new(
+        openstack_ccm_core::failure::FailureClass::Unavailable,
+        "503 from the cloud",
+    )));
     // The old one vanishes and the new one comes while the watch looks away.
     world.patch("app", json!({"metadata": {"finalizers": []}})).await;
     world.delete("app").await;
@@ -280,7 +359,11 @@ async fn s17_a_new_service_of_the_same_name_waits_for_the_old_load_balancer() {
     settle().await;
     let journal = world.wire.journal();
     let cloud: Vec<&String> = journal.iter().filter(|line| line.starts_with("cloud")).collect();
-    assert_eq!(cloud, ["cloud releases app", "cloud serves app on n1,n2"], "{journal:?}");
+    assert_eq!(
+        cloud,
+        ["cloud releases app", "cloud releases app", "cloud serves app on n1,n2"],
+        "nothing is made while the old one is there: {journal:?}"
+    );
     assert_eq!(world.cloud.load_balancers().len(), 1);
 }
 

@@ -232,6 +232,9 @@ mod tests {
         Names::new(&cluster, &service)
     }
 
+    /// Names are OCCM's, and the framework's default name is known for adoption.
+    ///
+    /// Framework: H5, same.
     #[test]
     fn names_and_descriptions_are_those_that_occm_gives() {
         let names = names("kubernetes", "default", "web");

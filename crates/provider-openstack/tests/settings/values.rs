@@ -320,6 +320,10 @@ fn limits_and_timeouts_have_octavias_defaults_and_keep_their_extremes() {
     assert_eq!((settings.timeouts.client_data, settings.timeouts.member_data), (2_073_600_000, 0));
 }
 
+/// Source ranges become networks without host bits, each once; without any, everybody may come.
+///
+/// Framework: H2, same.
+/// Framework: H3, better: everybody of IPv6 is `::/0`.
 #[rstest]
 #[case::everybody(&[], None, IpFamily::V4, &["0.0.0.0/0"], false)]
 #[case::everybody_of_ipv6(&[], None, IpFamily::V6, &["::/0"], false)]
@@ -328,7 +332,10 @@ fn limits_and_timeouts_have_octavias_defaults_and_keep_their_extremes() {
     &["192.0.2.0/24", "198.51.100.0/24", "2001:db8::/64"], true)]
 #[case::field_hides_annotation(&[" 192.0.2.9/24", "192.0.2.0/24"], Some("garbage"), IpFamily::V4, &["192.0.2.0/24"], true)]
 #[case::asked_for_everybody(&["0.0.0.0/0"], None, IpFamily::V4, &["0.0.0.0/0"], true)]
-fn source_ranges_are_normalised_networks(
+#[case::everybody_with_host_bits(&["192.168.0.0/0"], None, IpFamily::V4, &["0.0.0.0/0"], true)]
+#[case::twice(&["192.168.0.1/32", "192.168.0.1/32"], None, IpFamily::V4, &["192.168.0.1/32"], true)]
+#[case::trailing_comma(&[], Some("10.0.0.1/32, "), IpFamily::V4, &["10.0.0.1/32"], true)]
+fn framework_h2_h3_source_ranges_are_normalised_networks(
     #[case] field: &[&str],
     #[case] annotation: Option<&str>,
     #[case] family: IpFamily,
@@ -342,6 +349,22 @@ fn source_ranges_are_normalised_networks(
     let ranges = case.settings().source_ranges;
     assert_eq!(ranges.networks.iter().map(ToString::to_string).collect::<Vec<_>>(), expected);
     assert_eq!(ranges.requested, requested);
+}
+
+/// What is no network is an error, in the field as in the annotation.
+///
+/// Framework: H1, better: a comma too many is forgiven.
+#[rstest]
+#[case::too_long("10.0.0.1/33")]
+#[case::a_name("foo.bar")]
+#[case::a_star_behind_a_network("10.0.0.1/32,*")]
+#[case::a_bare_address("10.0.0.1")]
+fn framework_h1_what_is_no_network_is_an_error(#[case] text: &str) {
+    let annotated = Case::new().maybe(SOURCE_RANGES, Some(text));
+    assert_eq!(annotated.errors().len(), 1);
+    let ranges: Vec<String> = text.split(',').map(str::to_owned).collect();
+    let specified = Case::new().service(|service| service.source_ranges = ranges);
+    assert_eq!(specified.errors().len(), 1);
 }
 
 #[test]
