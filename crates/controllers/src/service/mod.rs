@@ -31,6 +31,7 @@ pub(crate) mod write;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt;
 use k8s_openapi::api::core::v1 as k8s;
 use kube::Client;
 use kube::runtime::reflector;
@@ -321,6 +322,8 @@ async fn queue_after_node_changes(changes: Arc<NodeChanges>, queue: ServiceQueue
         changes.changed.notified().await;
         let since = Instant::now();
         tokio::time::sleep(delay).await;
+        // Changes during the delay are in what the passes will see.
+        let _more = changes.changed.notified().now_or_never();
         let services = candidates(&changes.sync);
         changes.sync.waves.begin(since, services.iter().cloned());
         for key in services {

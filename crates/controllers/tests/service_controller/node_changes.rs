@@ -89,7 +89,7 @@ async fn framework_p11_nodes_that_cannot_be_listed_change_nothing() {
     world.kube.break_watches();
     world.create_node("n3", "v1.36.0").await;
     tokio::time::sleep(std::time::Duration::from_secs(300)).await;
-    assert!(world.wire.journal().is_empty());
+    assert!(!world.wire.journal().iter().any(|line| line.starts_with("cloud")));
     assert!(world.cloud.load_balancers().iter().all(|load_balancer| load_balancer.nodes.len() == 2));
     world.kube.remove_fault(fault);
     until("the new node is brought", async || {

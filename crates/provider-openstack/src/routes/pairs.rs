@@ -138,3 +138,56 @@ fn network(pair: &AllowedAddressPair) -> Option<IpNet> {
         .ok()
         .or_else(|| text.parse::<IpAddr>().map(IpNet::from).ok())
 }
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::{Value, from_value, json};
+
+    use super::*;
+
+    fn port(change: (&str, Value)) -> Port {
+        let mut port = json!({
+            "id": "p1", "network_id": "n1", "status": "ACTIVE", "mac_address": "fa:16:3e:00:00:01",
+            "allowed_address_pairs": [{"ip_address": "10.9.9.9", "mac_address": "fa:16:3e:00:00:01"}],
+        });
+        port[change.0] = change.1;
+        from_value(port).unwrap()
+    }
+
+    fn pairs(change: (&str, Value), what: Change) -> Option<Vec<String>> {
+        let ranges = BTreeSet::from(["10.244.1.0/24".parse().unwrap()]);
+        let pairs = wanted(&port(change), &ranges, what)?;
+        Some(pairs.into_iter().map(|pair| pair.ip_address).collect())
+    }
+
+    fn pair(address: &str, mac: &str) -> Value {
+        json!([{"ip_address": address, "mac_address": mac}])
+    }
+
+    /// A port gets a pair unless nothing is filtered there.
+    ///
+    /// Defect: 20, better: a port that does not say whether it filters does.
+    #[rstest]
+    #[case::filtering_not_told(("name", json!("x")), Some(&["10.9.9.9", "10.244.1.0/24"]))]
+    #[case::filtering(("port_security_enabled", json!(true)), Some(&["10.9.9.9", "10.244.1.0/24"]))]
+    #[case::not_filtering(("port_security_enabled", json!(false)), None)]
+    #[case::there(("allowed_address_pairs", pair("10.244.1.0/24", "fa:16:3e:00:00:01")), None)]
+    #[case::there_with_another_mac(("allowed_address_pairs", pair("10.244.1.0/24", "fa:16:3e:00:00:99")), None)]
+    fn a_pair_is_claimed_where_packets_are_filtered(
+        #[case] change: (&str, Value),
+        #[case] expected: Option<&[&str]>,
+    ) {
+        let expected = expected.map(|pairs| pairs.iter().map(|pair| (*pair).to_owned()).collect());
+        assert_eq!(pairs(change, Change::Claim), expected);
+    }
+
+    #[rstest]
+    #[case::ours(pair("10.244.1.0/24", "FA:16:3E:00:00:01"), Some(vec![]))]
+    #[case::of_another_mac(pair("10.244.1.0/24", "fa:16:3e:00:00:99"), None)]
+    #[case::of_another_network(pair("10.244.0.0/16", "fa:16:3e:00:00:01"), None)]
+    #[case::none(json!([]), None)]
+    fn only_our_own_pair_is_taken_away(#[case] present: Value, #[case] expected: Option<Vec<String>>) {
+        assert_eq!(pairs(("allowed_address_pairs", present), Change::Release), expected);
+    }
+}

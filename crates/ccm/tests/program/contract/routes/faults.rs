@@ -11,7 +11,9 @@ use super::stage::{REACHABLE, ROUTE_1, ROUTE_2, Stage, UNREACHABLE};
 
 const FOREIGN: &str = "192.168.0.0/24 via 198.18.0.77";
 
-/// The program has read the list; before it writes, somebody else does.
+/// The program has read the list; before it writes, somebody else does. The write is refused and based on the new list.
+///
+/// Defect: 54, better: the list is replaced only on the revision that it was read at.
 #[tokio::test(start_paused = true)]
 async fn a_route_that_somebody_makes_at_the_same_time_is_not_lost() {
     let mut stage = Stage::new().without("extraroute-atomic");
@@ -41,7 +43,9 @@ async fn a_pair_that_somebody_makes_at_the_same_time_is_not_lost() {
     assert_eq!(stage.pairs("node-2"), ["10.244.2.0/24"]);
 }
 
-/// A pair that cannot be made leaves the routes of everybody as they are: nothing is undone into a damaged list.
+/// A pair that cannot be made leaves the routes of everybody as they are.
+///
+/// Defect: 51, better: nothing is undone from a list that was changed on the way; the next round makes the pair.
 #[rstest]
 #[case::atomic(true)]
 #[case::whole_list(false)]

@@ -133,6 +133,8 @@ async fn t5_without_a_port_there_is_no_route() {
 }
 
 /// The port must be behind an internal interface: an address outside of the router is no next hop.
+///
+/// Defect: 52, better: only internal interfaces count, and what is known of ports belongs to one round.
 #[tokio::test(start_paused = true)]
 async fn a_port_on_the_external_network_is_no_next_hop() {
     let stage = Stage::new().settled().await;
@@ -192,7 +194,7 @@ async fn t8_each_family_has_its_own_next_hop() {
     assert!(warnings[0].contains("no InternalIP of the family of fd00:244:0:2::/64"), "{warnings:?}");
 }
 
-/// A range that is no network is reported, not taken for an IPv6 one.
+/// A node whose range is outside of the cluster's gets no route that nobody would ever take away, and the user is told.
 #[tokio::test(start_paused = true)]
 async fn a_pod_cidr_outside_of_the_ranges_is_reported() {
     let stage = Stage::empty();
