@@ -4,6 +4,7 @@
 mod classes;
 mod families;
 mod floating;
+mod framework;
 mod nodes;
 mod routes;
 pub(crate) mod setup;
