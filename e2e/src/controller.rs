@@ -29,6 +29,8 @@ pub(crate) struct Launch {
     kubeconfig: PathBuf,
     cloud_config: PathBuf,
     folder: PathBuf,
+    /// The controllers that run, as `--controllers` names them.
+    pub controllers: &'static str,
     /// Further flags.
     pub flags: Vec<String>,
 }
@@ -44,7 +46,14 @@ impl Launch {
         let cloud_config = plane.folder().join("cloud.conf");
         std::fs::write(&cloud_config, configuration(networks, ""))?;
         let folder = plane.folder().to_owned();
-        Ok(Self { program: program.to_owned(), kubeconfig, cloud_config, folder, flags: Vec::new() })
+        Ok(Self {
+            program: program.to_owned(),
+            kubeconfig,
+            cloud_config,
+            folder,
+            controllers: "service",
+            flags: Vec::new(),
+        })
     }
 
     /// Adds lines to the section `[LoadBalancer]`.
@@ -53,6 +62,15 @@ impl Launch {
     /// The file cannot be written.
     pub(crate) fn load_balancer_settings(&mut self, networks: &Networks, lines: &str) -> Result<()> {
         Ok(std::fs::write(&self.cloud_config, configuration(networks, lines))?)
+    }
+
+    /// Adds lines at the end of the cloud.conf.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(crate) fn append(&self, lines: &str) -> Result<()> {
+        let text = std::fs::read_to_string(&self.cloud_config)? + lines;
+        Ok(std::fs::write(&self.cloud_config, text)?)
     }
 
     /// Starts the controller and waits until it works.
@@ -83,7 +101,8 @@ impl Launch {
         command.arg(format!("--kubeconfig={}", self.kubeconfig.display()));
         command.arg(format!("--cloud-config={}", self.cloud_config.display()));
         command.arg(format!("--cluster-name={CLUSTER_NAME}"));
-        command.args(["--controllers=service", "--bind-address=127.0.0.1", "--v=4"]);
+        command.arg(format!("--controllers={}", self.controllers));
+        command.args(["--bind-address=127.0.0.1", "--v=4"]);
         command.args(&self.flags).env("RUST_BACKTRACE", "1").env("RUST_LOG", LOG_FILTER);
         Daemon::start("openstack-ccm", &self.folder, &mut command)
     }

@@ -95,6 +95,15 @@ impl Kubernetes {
         self.call(Method::PATCH, path, Some(("application/merge-patch+json", change)))?.success()
     }
 
+    /// A strategic merge patch: lists with keys, such as conditions, are merged.
+    ///
+    /// # Errors
+    /// As for [`Kubernetes::get`].
+    pub(crate) fn patch_list(&self, path: &str, change: &Value) -> Result<()> {
+        let kind = "application/strategic-merge-patch+json";
+        self.call(Method::PATCH, path, Some((kind, change)))?.success().map(drop)
+    }
+
     /// DELETE; an object that is not there is fine.
     ///
     /// # Errors

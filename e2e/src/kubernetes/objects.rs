@@ -45,6 +45,36 @@ pub(crate) fn set_kubelet(api: &Kubernetes, place: NodePlace, kubelet: Minor) ->
     api.patch(&format!("/api/v1/nodes/{name}/status"), &status).map(drop)
 }
 
+/// Registers a node as a kubelet does that leaves the rest to the cloud: with a taint, and without provider id and addresses.
+///
+/// # Errors
+/// The server refuses it.
+pub(crate) fn register_node(api: &Kubernetes, place: NodePlace, kubelet: Minor, taint: &str) -> Result<()> {
+    let name = place.name();
+    let object = json!({
+        "apiVersion": "v1", "kind": "Node",
+        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}},
+        "spec": {
+            "podCIDR": place.pod_range(), "podCIDRs": [place.pod_range()],
+            "taints": [{"key": taint, "value": "true", "effect": "NoSchedule"}],
+        },
+    });
+    api.ensure("/api/v1/nodes", &object)?;
+    set_kubelet(api, place, kubelet)?;
+    let hostname = json!({"status": {"addresses": [{"type": "Hostname", "address": name}]}});
+    api.patch(&format!("/api/v1/nodes/{name}/status"), &hostname).map(drop)
+}
+
+/// Writes whether a node is ready: `True`, or `Unknown` when its kubelet has fallen silent.
+///
+/// # Errors
+/// The server refuses it.
+pub(crate) fn set_ready(api: &Kubernetes, place: NodePlace, ready: &str) -> Result<()> {
+    let path = format!("/api/v1/nodes/{}/status", place.name());
+    let condition = json!([{"type": "Ready", "status": ready, "reason": "Test", "message": ""}]);
+    api.patch_list(&path, &json!({"status": {"conditions": condition}}))
+}
+
 /// What a Service of a scenario looks like.
 #[derive(Clone, Debug)]
 pub(crate) struct ServiceSketch {

@@ -2,14 +2,17 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
+use reqwest::Method;
+use serde_json::{Value, json};
 
 use super::api::OpenStack;
 use super::{Folders, START, Services};
 use crate::artifacts::source;
 use crate::process::run_logged;
-use crate::wait::until;
+use crate::wait::{soon, until};
 
 /// Its databases.
 pub(super) const DATABASES: [&str; 5] = ["placement", "glance", "nova_api", "nova", "nova_cell0"];
@@ -92,4 +95,53 @@ pub(crate) fn flavor_and_image(cloud: &OpenStack) -> Result<(String, String)> {
         Ok(found.with_context(|| format!("there is no e2e in {key}"))?.to_owned())
     };
     Ok((e2e("compute", "/v2.1/flavors", "flavors")?, e2e("image", "/v2/images", "images")?))
+}
+
+/// Makes a server with a port that exists, and returns its id when it is ACTIVE.
+///
+/// # Errors
+/// Nova refuses, or the server does not become ACTIVE.
+pub(crate) fn add_server(cloud: &OpenStack, name: &str, port: &str, metadata: &Value) -> Result<String> {
+    let (flavor, image) = flavor_and_image(cloud)?;
+    let body = json!({"server": {
+        "name": name, "flavorRef": flavor, "imageRef": image, "networks": [{"port": port}], "metadata": metadata,
+    }});
+    let answer = cloud.post("compute", "/v2.1/servers", &body)?.success()?;
+    let id = answer["server"]["id"].as_str().context("the server has no id")?.to_owned();
+    soon(&format!("server {name} is ACTIVE"), || {
+        let server = cloud.get("compute", &format!("/v2.1/servers/{id}"))?;
+        ensure!(
+            server["server"]["status"] == "ACTIVE",
+            "{}: {}",
+            server["server"]["status"],
+            server["server"]["fault"]
+        );
+        Ok(())
+    })?;
+    Ok(id)
+}
+
+/// Makes a server do something, such as `os-stop`.
+///
+/// # Errors
+/// Nova refuses.
+pub(crate) fn act(cloud: &OpenStack, id: &str, action: &str) -> Result<()> {
+    let mut body = serde_json::Map::new();
+    body.insert(action.to_owned(), Value::Null);
+    let path = format!("/v2.1/servers/{id}/action");
+    cloud.call("compute", Method::POST, &path, Some(&Value::Object(body)))?.success().map(drop)
+}
+
+/// Deletes a server and waits until it is gone.
+///
+/// # Errors
+/// Nova refuses, or it stays.
+pub(crate) fn remove_server(cloud: &OpenStack, id: &str) -> Result<()> {
+    let path = format!("/v2.1/servers/{id}");
+    cloud.delete("compute", &path)?.success()?;
+    until("the server is gone", Duration::from_secs(60), || {
+        let answer = cloud.call("compute", Method::GET, &path, None)?;
+        ensure!(answer.status == 404, "{}", answer.body["server"]["status"]);
+        Ok(())
+    })
 }

@@ -7,6 +7,7 @@ pub(crate) mod fallback;
 pub(crate) mod hairpin;
 pub(crate) mod killed;
 pub(crate) mod life;
+pub(crate) mod machines;
 pub(crate) mod skew;
 pub(crate) mod source;
 pub(crate) mod steps;
@@ -20,7 +21,6 @@ use anyhow::Result;
 use crate::artifacts::Minor;
 use crate::kubernetes::proxy::Mode;
 use crate::kubernetes::server::ServerKind;
-use crate::openstack::compute;
 use crate::stage::Stage;
 use crate::truth;
 
@@ -69,8 +69,7 @@ fn traffic(stage: &mut Stage) -> Result<()> {
 }
 
 fn machines(stage: &mut Stage) -> Result<()> {
-    let folders = stage.cloud.folders.clone();
-    compute::start(&mut stage.cloud.services, &folders)?;
+    machines::run(stage)?;
     truth::compute(stage)
 }
 
