@@ -8,6 +8,7 @@ pub(crate) mod hairpin;
 pub(crate) mod killed;
 pub(crate) mod life;
 pub(crate) mod machines;
+pub(crate) mod shared;
 pub(crate) mod skew;
 pub(crate) mod source;
 pub(crate) mod steps;
@@ -65,6 +66,7 @@ fn traffic(stage: &mut Stage) -> Result<()> {
     address::run(stage)?;
     source::run(stage)?;
     tls::run(stage)?;
+    shared::run(stage)?;
     toggle::run(stage)
 }
 
