@@ -40,8 +40,12 @@ pub(crate) fn obstacle() -> Option<String> {
     if run_line("unshare --net --mount --pid --fork true").is_err() {
         return Some("this machine does not allow new namespaces".into());
     }
-    if run(Command::new("go").arg("version")).is_err() {
-        return Some("there is no Go".into());
+    match run(Command::new("go").arg("version")) {
+        Err(_) => return Some("there is no Go".into()),
+        Ok(version) if !fetches_its_successors(&version) => {
+            return Some(format!("Go is too old: {}; 1.{GO_MINOR} is needed", version.trim()));
+        }
+        Ok(_) => {}
     }
     if !answers("python3") {
         return Some("there is no Python 3".into());
@@ -51,6 +55,16 @@ pub(crate) fn obstacle() -> Option<String> {
         return Some(format!("there is no apt-get to install {}", missing.join(", ")));
     }
     None
+}
+
+/// From this minor on Go fetches the release that a module asks for.
+const GO_MINOR: u32 = 21;
+
+/// Whether a Go that calls itself such can build the pinned modules.
+fn fetches_its_successors(version: &str) -> bool {
+    let minor = version.split_whitespace().find_map(|word| word.strip_prefix("go1.")).unwrap_or_default();
+    let digits: String = minor.chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().is_ok_and(|minor: u32| minor >= GO_MINOR)
 }
 
 fn answers(program: &str) -> bool {
@@ -90,4 +104,16 @@ fn install(packages: &[&str]) -> Result<()> {
     let mut command = Command::new("apt-get");
     command.args(["install", "-q", "-y", "--no-install-recommends"]).args(packages).envs(environment);
     run(&mut command).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_old_go_is_told_from_a_new_one() {
+        assert!(fetches_its_successors("go version go1.26.8 linux/amd64\n"));
+        assert!(!fetches_its_successors("go version go1.19.8 linux/amd64"));
+        assert!(!fetches_its_successors("what"));
+    }
 }
