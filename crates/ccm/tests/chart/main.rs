@@ -9,6 +9,7 @@
 )]
 
 mod arguments;
+mod cluster;
 mod configuration;
 mod helm;
 mod manifests;

@@ -1,6 +1,12 @@
 //! `helm upgrade` from the chart of the Go openstack-cloud-controller-manager.
 
-use crate::helm::Release;
+use std::process::Output;
+
+use k8s_openapi::api::apps::v1::DaemonSet;
+use kube::Api;
+
+use crate::cluster::Cluster;
+use crate::helm::{Release, repository, text};
 
 #[test]
 fn values_of_another_chart_are_refused_with_the_way_out() {
@@ -36,4 +42,48 @@ fn rights_follow_the_lease_that_the_arguments_name() {
     let elsewhere =
         Release::new().set("extraArgs={--leader-elect-resource-namespace=ccm}").objects().unwrap();
     assert_eq!(elsewhere.one("Role")["metadata"]["namespace"], "ccm");
+}
+
+/// The upgrade itself, on a real API server.
+#[tokio::test]
+async fn a_release_of_occm_is_upgraded_in_place_and_rolled_back() {
+    let Some(cluster) = Cluster::start() else { return };
+    let former = repository("crates/ccm/tests/chart/former").display().to_string();
+    let values = repository("crates/ccm/tests/chart/values/occm-defaults.yaml").display().to_string();
+    let chart = repository("charts/openstack-ccm").display().to_string();
+    let of_occm =
+        "image.repository=registry.example.org/openstack-cloud-controller-manager,image.tag=v1.36.0";
+    succeeds(&cluster.helm(&["install", "occm", &former, "--values", &values, "--set", of_occm]));
+    let workloads: Api<DaemonSet> = Api::namespaced(cluster.client().await, "kube-system");
+    let before = workloads.get("openstack-cloud-controller-manager").await.unwrap();
+
+    let image = "image.repository=registry.example.org/openstack-ccm,image.tag=0.1.0,cluster.name=prod";
+    succeeds(&cluster.helm(&["upgrade", "occm", &chart, "--reset-then-reuse-values", "--set", image]));
+    let upgraded = workloads.get("openstack-cloud-controller-manager").await.unwrap();
+    assert_eq!(
+        upgraded.metadata.uid, before.metadata.uid,
+        "the same object: its pods are replaced one by one"
+    );
+    assert_eq!(image_of(&upgraded), "registry.example.org/openstack-ccm:0.1.0");
+
+    succeeds(&cluster.helm(&["rollback", "occm"]));
+    let back = workloads.get("openstack-cloud-controller-manager").await.unwrap();
+    assert_eq!(back.metadata.uid, before.metadata.uid);
+    assert_eq!(image_of(&back), image_of(&before));
+
+    // The other kind of workload, and what is switched off by default.
+    let everything = repository("crates/ccm/tests/chart/values/everything.yaml").display().to_string();
+    // The Prometheus operator's types are not there, and neither is the namespace of the dashboard.
+    let absent = "serviceMonitor.enabled=false,prometheusRule.enabled=false,grafanaDashboard.namespace=";
+    succeeds(&cluster.helm(&["upgrade", "occm", &chart, "--values", &everything, "--set", absent]));
+    assert!(workloads.get_opt("openstack-cloud-controller-manager").await.unwrap().is_none());
+}
+
+fn image_of(workload: &DaemonSet) -> String {
+    let pod = workload.spec.as_ref().unwrap().template.spec.as_ref().unwrap();
+    pod.containers[0].image.clone().unwrap()
+}
+
+fn succeeds(output: &Output) {
+    assert!(output.status.success(), "{}", text(&output.stderr));
 }

@@ -1,0 +1,133 @@
+//! A real API server, where the end-to-end tests have built one: etcd and kube-apiserver from their cache.
+
+use std::io::Write as _;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use tempfile::TempDir;
+
+use crate::helm::{helm, text};
+
+/// Longest time that a start may take.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A control plane without nodes.
+pub(crate) struct Cluster {
+    files: TempDir,
+    processes: Vec<Child>,
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        for process in self.processes.iter_mut().rev() {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
+}
+
+impl Cluster {
+    /// Starts one, or says in one line what is missing.
+    pub(crate) fn start() -> Option<Self> {
+        let (Some(_), Some(etcd), Some(server)) = (helm(), built("etcd-"), built("kube-apiserver-1.36-"))
+        else {
+            let _ = writeln!(
+                std::io::stderr(),
+                "left out: no API server to upgrade a release on; `make e2e` builds one"
+            );
+            return None;
+        };
+        let mut cluster = Self { files: tempfile::tempdir().unwrap(), processes: Vec::new() };
+        let (clients, peers, port) = (free_port(), free_port(), free_port());
+        cluster.prepare(port);
+        let clients = format!("http://127.0.0.1:{clients}");
+        let mut store = Command::new(etcd.join("etcd"));
+        store.args(["--data-dir", "etcd", "--listen-client-urls", &clients]);
+        store.args(["--advertise-client-urls", &clients]);
+        store.arg(format!("--listen-peer-urls=http://127.0.0.1:{peers}"));
+        cluster.run(store);
+        let mut api = Command::new(server.join("kube-apiserver"));
+        api.arg(format!("--etcd-servers={clients}")).arg(format!("--secure-port={port}")).args([
+            "--bind-address=127.0.0.1",
+            "--cert-dir=certificates",
+            "--service-account-key-file=account.pub",
+            "--service-account-signing-key-file=account.key",
+            "--service-account-issuer=https://cluster.test",
+            "--service-cluster-ip-range=10.96.0.0/16",
+            "--token-auth-file=tokens.csv",
+            "--authorization-mode=RBAC",
+        ]);
+        cluster.run(api);
+        let began = Instant::now();
+        while !cluster.helm(&["list"]).status.success() {
+            assert!(began.elapsed() < PATIENCE, "{}", text(&cluster.helm(&["list"]).stderr));
+        }
+        Some(cluster)
+    }
+
+    fn prepare(&self, port: u16) {
+        let key = rcgen::KeyPair::generate().unwrap();
+        self.write("account.key", &key.serialize_pem());
+        self.write("account.pub", &key.public_key_pem());
+        self.write("tokens.csv", "administrator,admin,admin,system:masters\n");
+        let kubeconfig = format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: c\n\
+             clusters: [{{name: c, cluster: {{server: \"https://127.0.0.1:{port}\", insecure-skip-tls-verify: true}}}}]\n\
+             contexts: [{{name: c, context: {{cluster: c, user: a}}}}]\n\
+             users: [{{name: a, user: {{token: administrator}}}}]\n"
+        );
+        self.write("kubeconfig", &kubeconfig);
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.files.path().join(name), text).unwrap();
+    }
+
+    fn run(&mut self, mut command: Command) {
+        command.current_dir(self.files.path()).stdout(Stdio::null()).stderr(Stdio::null());
+        self.processes.push(command.spawn().unwrap());
+    }
+
+    /// Runs Helm in the namespace `kube-system`.
+    pub(crate) fn helm(&self, arguments: &[&str]) -> Output {
+        Command::new(helm().unwrap())
+            .args(arguments)
+            .args(["--namespace", "kube-system"])
+            .env("KUBECONFIG", self.kubeconfig())
+            .output()
+            .unwrap()
+    }
+
+    fn kubeconfig(&self) -> PathBuf {
+        self.files.path().join("kubeconfig")
+    }
+
+    /// A client for the administrator.
+    pub(crate) async fn client(&self) -> kube::Client {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let file = Kubeconfig::read_from(self.kubeconfig()).unwrap();
+        let config = kube::Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.unwrap();
+        kube::Client::try_from(config).unwrap()
+    }
+}
+
+/// The folder of a program in the cache of the end-to-end tests.
+fn built(prefix: &str) -> Option<PathBuf> {
+    let cache = match std::env::var_os("XDG_CACHE_HOME") {
+        Some(folder) => PathBuf::from(folder),
+        None => Path::new(&std::env::var_os("HOME")?).join(".cache"),
+    };
+    let entries = std::fs::read_dir(cache.join("openstack-ccm-e2e")).ok()?;
+    let complete = entries.flatten().map(|entry| entry.path()).find(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with(prefix) && name.ends_with(".complete")
+    })?;
+    Some(complete.with_extension(""))
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port()
+}
