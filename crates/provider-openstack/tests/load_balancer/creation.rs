@@ -136,6 +136,9 @@ async fn c4_client_ip_affinity_is_persistence_by_source_ip() {
     assert_eq!(pool["session_persistence"], json!({"type": "SOURCE_IP"}));
 }
 
+/// Names that are too long are cut with a hash, and found again, also in the form that OCCM cuts.
+///
+/// Contract: C5, better: two long names never become one.
 #[tokio::test(start_paused = true)]
 async fn c5_long_names_fit_and_are_found_again() {
     let cloud = Cloud::new();
@@ -151,6 +154,9 @@ async fn c5_long_names_fit_and_are_found_again() {
     assert_eq!(cloud.load_balancers().len(), 1);
 }
 
+/// The port of the user is the VIP, without subnet and network.
+///
+/// Contract: C8, same.
 #[tokio::test(start_paused = true)]
 async fn c8_a_port_of_the_user_is_the_vip() {
     let cloud = Cloud::new();
@@ -164,6 +170,9 @@ async fn c8_a_port_of_the_user_is_the_vip() {
     assert_eq!(tree["listeners"][0]["default_pool"]["members"][0]["subnet_id"], json!(cloud.sub1));
 }
 
+/// With a network alone Octavia chooses the subnet, and members follow the VIP.
+///
+/// Contract: C9, same.
 #[tokio::test(start_paused = true)]
 async fn c9_with_a_network_alone_members_follow_the_vip() {
     let cloud = Cloud::new();
@@ -196,6 +205,9 @@ async fn vip_and_members_have_their_subnets(
     assert_eq!(tree["listeners"][0]["default_pool"]["members"][0]["subnet_id"], subnet(moves_members));
 }
 
+/// Without a subnet anywhere, that of most nodes is taken.
+///
+/// Contract: C12, better: not that of a node that happens to be first.
 #[tokio::test(start_paused = true)]
 async fn c12_without_a_subnet_that_of_most_nodes_is_taken() {
     let cloud = Cloud::new();
@@ -218,6 +230,9 @@ async fn c12_without_a_subnet_that_of_most_nodes_is_taken() {
     assert!(asked.is_empty(), "an existing load balancer tells its subnet: {asked:?}");
 }
 
+/// Where no subnet can be found, nothing is made, and the user is told what to set.
+///
+/// Contract: C13, better: one node without provider id does no harm, only all of them.
 #[tokio::test(start_paused = true)]
 async fn c13_no_subnet_and_no_server_is_refused_before_anything_is_made() {
     let cloud = Cloud::new();
@@ -258,6 +273,9 @@ async fn c17_the_node_selector_chooses_members() {
     assert_eq!(cloud.member_names(NAME), ["n1", "n2"]);
 }
 
+/// A load balancer of the legacy name is adopted.
+///
+/// Contract: C19, same.
 #[tokio::test(start_paused = true)]
 async fn c19_a_load_balancer_of_the_legacy_name_is_adopted() {
     let cloud = Cloud::new();
@@ -283,6 +301,9 @@ async fn c20_two_load_balancers_of_the_name_are_refused() {
     assert!(cloud.line.take_log().iter().all(|call| !call.is_write()));
 }
 
+/// A load balancer that is being deleted does not count.
+///
+/// Contract: C21, same.
 #[tokio::test(start_paused = true)]
 async fn c21_one_that_is_being_deleted_does_not_count() {
     let cloud = Cloud::new();
@@ -295,6 +316,9 @@ async fn c21_one_that_is_being_deleted_does_not_count() {
     assert_ne!(annotation(&service, "load-balancer-id"), Some(old.as_str()));
 }
 
+/// One that is still PENDING is waited for and completed.
+///
+/// Contract: C22, better: without an error in between.
 #[tokio::test(start_paused = true)]
 async fn c22_one_of_occm_that_is_still_pending_is_waited_for_and_completed() {
     let cloud = Cloud::new();
@@ -346,6 +370,9 @@ async fn c24_a_load_balancer_that_fails_in_the_making_is_made_anew_with_a_pause(
     assert!(cluster.take_reasons().contains(&"LoadBalancerReplaced"));
 }
 
+/// Two clusters of one name in one project never share a load balancer by accident.
+///
+/// Contract: C29, better: the second is refused with an Event, instead of taking the members over.
 #[tokio::test(start_paused = true)]
 async fn c29_two_clusters_of_one_name_never_share_by_accident() {
     let cloud = Cloud::new();

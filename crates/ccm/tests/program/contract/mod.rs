@@ -1,10 +1,14 @@
 //! The scenarios of the contract with OCCM, by section. Each test is named by its id; its documentation says what it
 //! shows, and whether that is the same as in OCCM or better.
 
+mod changes;
 mod classes;
+mod creation;
 mod families;
 mod floating;
 mod framework;
+mod health_monitors;
+mod node_pass;
 mod nodes;
 mod routes;
 pub(crate) mod setup;

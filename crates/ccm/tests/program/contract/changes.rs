@@ -1,0 +1,363 @@
+//! Changes of a Service that is served.
+
+use openstack_ccm_openstack_sim::{OperationKind, Sim};
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use super::setup::{annotated, configured, id, load_balancer};
+use crate::support::{ANNOTATION, PROXY, World, service};
+
+const HEADERS: &str = "loadbalancer.openstack.org/x-forwarded-for";
+const METHOD: &str = "loadbalancer.openstack.org/lb-method";
+
+fn ports(ports: &[(&str, u16, u16)]) -> Value {
+    let ports: Vec<Value> = ports
+        .iter()
+        .map(|(protocol, port, node_port)| {
+            json!({"name": format!("p{port}-{}", protocol.to_lowercase()), "protocol": protocol, "port": port,
+                "nodePort": node_port})
+        })
+        .collect();
+    json!({"spec": {"ports": ports}})
+}
+
+/// A served Service with TCP port 80 on node port 30080.
+async fn served() -> World {
+    World::serving(&service("web", ports(&[("TCP", 80, 30080)]))).await
+}
+
+async fn changed(world: &World, change: &Value) -> Vec<String> {
+    world.patch("web", change);
+    world.quiet().await;
+    world.take_cloud_writes()
+}
+
+fn listener(world: &World, port: u16) -> Value {
+    world.cloud.listeners().into_iter().find(|one| one["protocol_port"] == port).expect("a listener")
+}
+
+fn only_pool(world: &World) -> Value {
+    let pools = world.cloud.pools();
+    let [only] = pools.as_slice() else { panic!("{pools:#?}") };
+    only.clone()
+}
+
+fn edit(cloud: &Sim, path: &str, body: &Value) {
+    let (status, answer) = cloud.user().put("load-balancer", &format!("/v2.0/lbaas/{path}"), body);
+    assert!(status < 300, "{answer}");
+    cloud.settle();
+}
+
+/// A new port gets its pool, members and listener; the others are not touched.
+///
+/// Contract: E1, better: the pool is complete before the listener gets it.
+#[tokio::test(start_paused = true)]
+async fn e1_a_new_port_is_added() {
+    let world = served().await;
+    let before = listener(&world, 80);
+    let writes = changed(&world, &ports(&[("TCP", 80, 30080), ("TCP", 443, 30443)])).await;
+    assert_eq!(writes, ["POST pools", "PUT pools/ID/members", "POST listeners"]);
+    assert_eq!(listener(&world, 80)["id"], before["id"]);
+    assert_eq!(listener(&world, 443)["name"], "listener_1_kube_service_c1_default_web");
+}
+
+/// A port that goes takes its listener and pool along; the others keep their names.
+///
+/// Contract: E2, better: the listener goes first, so that it never answers without a pool.
+#[tokio::test(start_paused = true)]
+async fn e2_a_port_is_removed() {
+    let world = World::serving(&service("web", ports(&[("TCP", 80, 30080), ("TCP", 443, 30443)]))).await;
+    let writes = changed(&world, &ports(&[("TCP", 443, 30443)])).await;
+    assert_eq!(writes, ["DELETE listeners/ID", "DELETE pools/ID"]);
+    assert_eq!(listener(&world, 443)["name"], "listener_1_kube_service_c1_default_web");
+    assert_eq!((world.cloud.listeners().len(), world.cloud.pools().len()), (1, 1));
+}
+
+/// Another node port is one request for the members.
+///
+/// Contract: E3, same.
+#[tokio::test(start_paused = true)]
+async fn e3_a_new_node_port_is_one_batch() {
+    let world = served().await;
+    assert_eq!(changed(&world, &ports(&[("TCP", 80, 30081)])).await, ["PUT pools/ID/members"]);
+    assert!(world.cloud_state().contains(":30081 ACTIVE"), "{}", world.cloud_state());
+}
+
+/// A port that moves is there before the old one goes.
+///
+/// Contract: E4, same.
+#[tokio::test(start_paused = true)]
+async fn e4_a_port_moves() {
+    let world = served().await;
+    let writes = changed(&world, &ports(&[("TCP", 8080, 30080)])).await;
+    let made = writes.iter().position(|name| name == "POST listeners").expect("a new listener");
+    let gone = writes.iter().position(|name| name == "DELETE listeners/ID").expect("the old one");
+    assert!(made < gone, "{writes:?}");
+    assert_eq!(world.cloud.listeners().len(), 1);
+}
+
+/// Several attributes of a listener change with one request.
+///
+/// Contract: E5, same.
+#[tokio::test(start_paused = true)]
+async fn e5_attributes_of_a_listener_change_together() {
+    let world = served().await;
+    let change = json!({
+        "metadata": {"annotations": {
+            "loadbalancer.openstack.org/connection-limit": "100",
+            "loadbalancer.openstack.org/timeout-client-data": "60000",
+        }},
+        "spec": {"loadBalancerSourceRanges": ["192.0.2.0/24"]},
+    });
+    assert_eq!(changed(&world, &change).await, ["PUT listeners/ID"]);
+    let listener = listener(&world, 80);
+    assert_eq!(
+        (&listener["connection_limit"], &listener["timeout_client_data"]),
+        (&json!(100), &json!(60000))
+    );
+    assert_eq!(listener["allowed_cidrs"], json!(["192.0.2.0/24"]));
+}
+
+/// The method follows its annotation and falls back to cloud.conf. One that is not known is reported, and the Service is
+/// served on with the one it has.
+///
+/// Contract: E6, same.
+#[tokio::test(start_paused = true)]
+async fn e6_the_method_follows_its_annotation() {
+    let world = served().await;
+    world.annotate("web", METHOD, Some("LEAST_CONNECTIONS"));
+    world.quiet().await;
+    assert_eq!(world.take_cloud_writes(), ["PUT pools/ID"]);
+    assert_eq!(only_pool(&world)["lb_algorithm"], "LEAST_CONNECTIONS");
+    world.annotate("web", METHOD, None);
+    world.quiet().await;
+    assert_eq!(only_pool(&world)["lb_algorithm"], "ROUND_ROBIN");
+    world.annotate("web", METHOD, Some("FOO"));
+    world.quiet().await;
+    assert!(
+        world.warnings("web").iter().any(|warning| warning.contains("FOO")),
+        "{:?}",
+        world.warnings("web")
+    );
+    assert_eq!(only_pool(&world)["lb_algorithm"], "ROUND_ROBIN");
+    assert!(!world.ingress("web").is_empty());
+}
+
+/// PROXY protocol is switched on without a gap: the new pool is complete before the listener gets it.
+///
+/// Contract: E7, better: OCCM deletes the pool first, and connections fail until the new one is filled.
+#[tokio::test(start_paused = true)]
+async fn e7_proxy_protocol_is_switched_on_without_a_gap() {
+    let world = served().await;
+    world.annotate("web", PROXY, Some("v2"));
+    world.until_ingress("web", "198.19.0.11(Proxy)").await;
+    world.quiet().await;
+    let writes = ["POST pools", "PUT pools/ID/members", "PUT listeners/ID", "DELETE pools/ID"];
+    assert_eq!(world.take_cloud_writes(), writes);
+    assert_eq!(only_pool(&world)["protocol"], "PROXYV2");
+}
+
+/// A listener that has to speak another protocol is replaced, and the user is told of the short gap.
+///
+/// Contract: E8, better: OCCM asks for a second listener on the port, which Octavia refuses for ever.
+#[tokio::test(start_paused = true)]
+async fn e8_a_listener_of_another_protocol_is_replaced() {
+    let world = served().await;
+    world.annotate("web", HEADERS, Some("true"));
+    world.quiet().await;
+    assert_eq!(listener(&world, 80)["protocol"], "HTTP");
+    assert_eq!(only_pool(&world)["protocol"], "HTTP");
+    let warnings = world.warnings("web");
+    assert!(warnings.iter().any(|warning| warning.contains("LoadBalancerListenerReplaced")), "{warnings:?}");
+}
+
+/// X-Forwarded-For and PROXY protocol exclude each other: the user is told and nothing changes.
+///
+/// Contract: E10, same.
+#[tokio::test(start_paused = true)]
+async fn e10_headers_and_proxy_protocol_exclude_each_other() {
+    let world = served().await;
+    let both = json!({"metadata": {"annotations": {HEADERS: "true", PROXY: "v2"}}});
+    assert_eq!(changed(&world, &both).await, Vec::<String>::new());
+    assert!(!world.warnings("web").is_empty());
+    assert!(!world.ingress("web").is_empty(), "the last good state serves on");
+}
+
+/// X-Forwarded-For makes an HTTP listener that inserts the header.
+///
+/// Contract: E11, same.
+#[tokio::test(start_paused = true)]
+async fn e11_headers_make_an_http_listener() {
+    let world = World::serving(&annotated(&[("x-forwarded-for", "true")])).await;
+    let listener = listener(&world, 80);
+    assert_eq!((&listener["protocol"], &only_pool(&world)["protocol"]), (&json!("HTTP"), &json!("HTTP")));
+    assert_eq!(listener["insert_headers"], json!({"X-Forwarded-For": "true"}));
+}
+
+/// What an administrator changed of ours is put right at the next look; a header of his stays.
+///
+/// Contract: E13, same.
+#[tokio::test(start_paused = true)]
+async fn e13_the_limit_is_reset_and_the_header_kept() {
+    let world = World::serving(&annotated(&[("x-forwarded-for", "true")])).await;
+    let path = format!("listeners/{}", id(&listener(&world, 80)));
+    let headers = json!({"X-Forwarded-For": "true", "X-Forwarded-Port": "true"});
+    edit(&world.cloud, &path, &json!({"listener": {"connection_limit": 7, "insert_headers": headers}}));
+    world.annotate("web", &format!("{ANNOTATION}timeout-client-data"), Some("60000"));
+    world.quiet().await;
+    let listener = listener(&world, 80);
+    assert_eq!((&listener["connection_limit"], &listener["insert_headers"]), (&json!(-1), &headers));
+}
+
+/// A listener of an administrator on the Service's own load balancer stays.
+///
+/// Contract: E14, better: OCCM deletes it at the next pass.
+#[tokio::test(start_paused = true)]
+async fn e14_a_listener_of_an_administrator_stays() {
+    let world = served().await;
+    let body = json!({"listener": {"name": "admin", "protocol": "TCP", "protocol_port": 9999,
+        "loadbalancer_id": load_balancer(&world)["id"]}});
+    let (status, answer) = world.cloud.user().post("load-balancer", "/v2.0/lbaas/listeners", &body);
+    assert_eq!(status, 201, "{answer}");
+    world.cloud.settle();
+    let writes = changed(&world, &ports(&[("TCP", 80, 30080), ("TCP", 443, 30443)])).await;
+    assert!(!writes.iter().any(|write| write.starts_with("DELETE")), "{writes:?}");
+    assert_eq!(listener(&world, 9999)["name"], "admin");
+}
+
+/// A listener whose tags say that it is somebody else's is a conflict, whatever its protocol.
+///
+/// Contract: E15, better: OCCM takes an HTTP listener over without a word, and refuses a TCP one.
+#[rstest]
+#[case::tcp(false)]
+#[case::http(true)]
+#[tokio::test(start_paused = true)]
+async fn e15_a_listener_of_somebody_else_is_a_conflict(#[case] headers: bool) {
+    let world =
+        World::serving(&annotated(&[("x-forwarded-for", if headers { "true" } else { "false" })])).await;
+    let path = format!("listeners/{}", id(&listener(&world, 80)));
+    edit(&world.cloud, &path, &json!({"listener": {"tags": ["team-a"]}}));
+    world.annotate("web", &format!("{ANNOTATION}connection-limit"), Some("100"));
+    world.until_warned("web", "somebody else").await;
+    assert_eq!(listener(&world, 80)["tags"], json!(["team-a"]));
+    assert_eq!(listener(&world, 80)["connection_limit"], -1);
+}
+
+/// Session affinity follows the Service while it is served.
+///
+/// Contract: E16, better: OCCM never changes it.
+#[tokio::test(start_paused = true)]
+async fn e16_session_affinity_follows_the_service() {
+    let world = served().await;
+    assert_eq!(changed(&world, &json!({"spec": {"sessionAffinity": "ClientIP"}})).await, ["PUT pools/ID"]);
+    assert_eq!(only_pool(&world)["session_persistence"]["type"], "SOURCE_IP");
+    assert_eq!(changed(&world, &json!({"spec": {"sessionAffinity": "None"}})).await, ["PUT pools/ID"]);
+    assert_eq!(only_pool(&world)["session_persistence"], Value::Null);
+}
+
+/// PROXY protocol on a Service with a UDP port leaves that port plain.
+///
+/// Contract: E17, better: OCCM asks for a UDP listener with a PROXY pool, which Octavia refuses.
+#[tokio::test(start_paused = true)]
+async fn e17_udp_stays_plain() {
+    let mut service = annotated(&[("proxy-protocol", "v2")]);
+    service["spec"]["ports"] = ports(&[("TCP", 80, 30080), ("UDP", 53, 30053)])["spec"]["ports"].clone();
+    let world = World::serving(&service).await;
+    let mut protocols: Vec<Value> = world.cloud.pools().iter().map(|pool| pool["protocol"].clone()).collect();
+    protocols.sort_by_key(Value::to_string);
+    assert_eq!(protocols, ["PROXYV2", "UDP"]);
+}
+
+/// Settings that only a new load balancer can have change nothing on one that serves.
+///
+/// Contract: E18, better: the user is told what needs a new load balancer.
+#[tokio::test(start_paused = true)]
+async fn e18_settings_of_creation_are_not_changed_later() {
+    let world = served().await;
+    let flavor = world.cloud.add_octavia_flavor("large");
+    world.annotate("web", &format!("{ANNOTATION}flavor-id"), Some(&flavor));
+    world.quiet().await;
+    assert_eq!(world.take_cloud_writes(), Vec::<String>::new());
+    assert!(!world.warnings("web").is_empty(), "the user is told");
+}
+
+/// A member that somebody removed comes back with the next look.
+///
+/// Contract: E19, better: the look comes by itself, half an hour later at the latest.
+#[tokio::test(start_paused = true)]
+async fn e19_a_member_removed_by_hand_comes_back_by_itself() {
+    let world = served().await;
+    let path = format!("pools/{}/members", id(&only_pool(&world)));
+    edit(&world.cloud, &path, &json!({"members": []}));
+    let both = |world: &World| world.cloud.members(&id(&only_pool(world))).len() == 2;
+    world.until("both nodes are members again", both).await;
+}
+
+/// Weight and subnet that an administrator gave a member stay.
+///
+/// Contract: E20, same.
+#[tokio::test(start_paused = true)]
+async fn e20_the_weight_of_a_member_stays() {
+    let world = served().await;
+    let pool = id(&only_pool(&world));
+    let member = id(&world.cloud.members(&pool)[0]);
+    edit(&world.cloud, &format!("pools/{pool}/members/{member}"), &json!({"member": {"weight": 5}}));
+    let writes = changed(&world, &json!({"spec": {"sessionAffinity": "ClientIP"}})).await;
+    assert_eq!(writes, ["PUT pools/ID"]);
+    world.add_node("node-3", "v1.36.0");
+    world.quiet().await;
+    let weights: Vec<Value> = world.cloud.members(&pool).iter().map(|one| one["weight"].clone()).collect();
+    assert_eq!(weights.iter().filter(|weight| **weight == json!(5)).count(), 1, "{weights:?}");
+}
+
+/// A certificate reference makes a listener that ends TLS; with PROXY protocol its pool speaks that. What is not there, or
+/// no reference, is refused before anything is made, unless the store is another one; an empty annotation turns it off.
+///
+/// Contract: E9, same.
+/// Contract: E12, same.
+#[tokio::test(start_paused = true)]
+async fn e9_e12_tls_is_ended_with_the_certificate_that_is_named() {
+    let world = configured(|_| String::new()).await;
+    let container = |name: &str| {
+        let body = json!({"name": name, "type": "generic", "secret_refs": []});
+        let (status, answer) = world.cloud.user().post("key-manager", "/v1/containers", &body);
+        assert_eq!(status, 201, "{answer}");
+        answer["container_ref"].as_str().unwrap().to_owned()
+    };
+    let (first, second) = (container("a"), container("b"));
+    let key = format!("{ANNOTATION}default-tls-container-ref");
+    world.create(&annotated(&[("default-tls-container-ref", "foo")]));
+    world.until_warned("web", "foo").await;
+    assert!(world.cloud.load_balancers().is_empty());
+    world.annotate("web", &key, Some(&first));
+    world.until_published("web").await;
+    world.quiet().await;
+    assert_eq!(listener(&world, 80)["protocol"], "TERMINATED_HTTPS");
+    assert_eq!(only_pool(&world)["protocol"], "HTTP");
+    world.take_calls();
+    world.annotate("web", &key, Some(&second));
+    world.quiet().await;
+    assert_eq!(world.take_cloud_writes(), ["PUT listeners/ID"]);
+    assert_eq!(listener(&world, 80)["default_tls_container_ref"], second);
+    world.annotate("web", HEADERS, Some("true"));
+    world.quiet().await;
+    assert_eq!(world.take_cloud_writes(), ["PUT listeners/ID"]);
+    assert_eq!(only_pool(&world)["protocol"], "HTTP");
+    world.annotate("web", HEADERS, None);
+    world.annotate("web", PROXY, Some("true"));
+    world.quiet().await;
+    assert_eq!(only_pool(&world)["protocol"], "PROXY");
+}
+
+/// A batch that fails inside Octavia is noticed although the load balancer is ACTIVE again.
+#[tokio::test(start_paused = true)]
+async fn a_batch_that_fails_inside_octavia_is_sent_again() {
+    let world = served().await;
+    let fault = openstack_ccm_openstack_sim::WorkerFault::fail(OperationKind::MemberBatch).times(1);
+    world.cloud.faults().add_worker(fault);
+    world.add_node("node-3", "v1.36.0");
+    world.quiet().await;
+    assert_eq!(world.take_cloud_writes(), ["PUT pools/ID/members"; 2]);
+    let pool = id(&only_pool(&world));
+    assert!(world.cloud.members(&pool).iter().all(|member| member["provisioning_status"] == "ACTIVE"));
+}

@@ -1,0 +1,150 @@
+//! Passes for nodes that come and go, and waiting for Octavia.
+
+use std::time::Duration;
+
+use http::Method;
+use openstack_ccm_openstack_sim::{Fault, OperationKind, WorkerFault};
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use super::setup::{annotated, load_balancer};
+use crate::support::{Side, World};
+
+/// Names of all members, sorted.
+fn members(world: &World) -> Vec<String> {
+    let pools = world.cloud.pools();
+    let members = pools.iter().flat_map(|pool| world.cloud.members(pool["id"].as_str().unwrap()));
+    let mut names: Vec<String> = members.map(|member| member["name"].as_str().unwrap().to_owned()).collect();
+    names.sort();
+    names
+}
+
+/// Names of the calls to OpenStack since the last time, without the rounds of the poller.
+fn cloud_calls(world: &World) -> Vec<String> {
+    let calls = world.take_calls().into_iter().filter(|call| call.side == Side::OpenStack);
+    calls.map(|call| call.name).filter(|name| name != "GET loadbalancers").collect()
+}
+
+/// A node that joins is one request for the pool, and the user is told.
+///
+/// Contract: U1, better: nothing is read before the request, and only the members of that pool after it.
+#[tokio::test(start_paused = true)]
+async fn u1_a_node_that_joins_is_one_batch() {
+    let world = World::serving(&annotated(&[])).await;
+    world.add_node("node-3", "v1.36.0");
+    world.quiet().await;
+    assert_eq!(cloud_calls(&world), ["PUT pools/ID/members", "GET pools/ID/members"]);
+    assert_eq!(members(&world), ["node-1", "node-2", "node-3"]);
+    assert!(world.events("web").iter().any(|event| event.contains("UpdatedLoadBalancer")));
+}
+
+/// A node that is to take no traffic any more ceases to be a member.
+///
+/// Contract: U2, same.
+#[rstest]
+#[case::excluded(json!({"metadata": {"labels": {"node.kubernetes.io/exclude-from-external-load-balancers": ""}}}))]
+#[case::autoscaler(json!({"spec": {"taints": [{"key": "ToBeDeletedByClusterAutoscaler", "effect": "NoSchedule"}]}}))]
+#[case::deleted(Value::Null)]
+#[tokio::test(start_paused = true)]
+async fn u2_a_node_that_is_to_take_no_traffic_leaves(#[case] change: Value) {
+    let world = World::serving(&annotated(&[])).await;
+    if change.is_null() {
+        world.kube.delete("nodes", "", "node-1").unwrap();
+    } else {
+        world.kube.patch("nodes", "", "node-1", &change).unwrap();
+    }
+    world.quiet().await;
+    assert_eq!(world.take_cloud_writes(), ["PUT pools/ID/members"]);
+    assert_eq!(members(&world), ["node-2"]);
+}
+
+/// Without nodes there are no members, and the user is warned.
+///
+/// Contract: U3, same.
+#[tokio::test(start_paused = true)]
+async fn u3_without_nodes_there_are_no_members() {
+    let world = World::serving(&annotated(&[])).await;
+    for node in ["node-1", "node-2"] {
+        world.kube.delete("nodes", "", node).unwrap();
+    }
+    world.quiet().await;
+    assert!(members(&world).is_empty());
+    assert!(world.warnings("web").iter().any(|event| event.contains("UnAvailableLoadBalancer")));
+}
+
+/// A listener or pool that somebody deleted is made again where a node change meets its absence.
+///
+/// Contract: U4, better: the same pass repairs it, without an error in between.
+#[tokio::test(start_paused = true)]
+async fn u4_a_child_that_is_gone_is_repaired_by_the_same_pass() {
+    let world = World::serving(&annotated(&[])).await;
+    for kind in ["listeners", "pools"] {
+        let object = if kind == "pools" { world.cloud.pools() } else { world.cloud.listeners() };
+        let path = format!("/v2.0/lbaas/{kind}/{}", object[0]["id"].as_str().unwrap());
+        assert_eq!(world.cloud.user().delete("load-balancer", &path).0, 204);
+        world.cloud.settle();
+    }
+    world.add_node("node-3", "v1.36.0");
+    world.quiet().await;
+    assert_eq!((members(&world).len(), world.cloud.listeners().len()), (3, 1));
+    assert!(world.warnings("web").is_empty(), "{:?}", world.warnings("web"));
+}
+
+/// A load balancer that Octavia works on is waited for, whoever began.
+///
+/// Contract: U5, better: no error and no back-off; the pass goes on when Octavia has finished.
+#[tokio::test(start_paused = true)]
+async fn u5_a_load_balancer_that_is_not_active_is_waited_for() {
+    let world = World::serving(&annotated(&[])).await;
+    world.cloud.set_delay(OperationKind::LoadBalancerUpdate, Duration::from_secs(60));
+    let path = format!("/v2.0/lbaas/loadbalancers/{}", load_balancer(&world)["id"].as_str().unwrap());
+    let body = json!({"loadbalancer": {"admin_state_up": true}});
+    assert_eq!(world.cloud.user().put("load-balancer", &path, &body).0, 200);
+    world.add_node("node-3", "v1.36.0");
+    world.until("the node is a member", |world| members(world).len() == 3).await;
+    assert!(world.warnings("web").is_empty(), "{:?}", world.warnings("web"));
+}
+
+/// What a node has besides its addresses changes nothing in the cloud.
+///
+/// Contract: U6, same.
+#[tokio::test(start_paused = true)]
+async fn u6_another_provider_id_changes_no_member() {
+    let world = World::serving(&annotated(&[])).await;
+    let id = "00000000-0000-4000-8000-00000000abcd";
+    world.kube.delete("nodes", "", "node-2").unwrap();
+    let server = world.cloud.nodes().into_iter().find(|node| node.name == "node-2").unwrap();
+    let mut node = crate::support::node(&server, "v1.36.0");
+    node["spec"]["providerID"] = json!(format!("openstack:///{id}"));
+    world.kube.create(&node).unwrap();
+    world.quiet().await;
+    assert_eq!(world.take_cloud_writes(), Vec::<String>::new());
+}
+
+/// Waiting survives answers that fail, and goes on as soon as Octavia has finished.
+///
+/// Contract: U7, better: one list for all load balancers that are waited for, and no worker is held up.
+#[tokio::test(start_paused = true)]
+async fn u7_waiting_survives_failures() {
+    let world = World::started().await;
+    world.cloud.set_delay(OperationKind::LoadBalancerCreate, Duration::from_secs(30));
+    world.create(&annotated(&[]));
+    world.until("the load balancer is being made", |world| !world.cloud.load_balancers().is_empty()).await;
+    let broken = Fault::new().service("load-balancer").method(Method::GET).answer(500, json!({})).times(2);
+    world.cloud.faults().add(broken);
+    world.until_published("web").await;
+}
+
+/// A load balancer that fails while it is waited for is not waited for any longer.
+///
+/// Contract: U8, better: it is made anew at once.
+#[tokio::test(start_paused = true)]
+async fn u8_an_error_ends_the_wait() {
+    let world = World::started().await;
+    world.cloud.faults().add_worker(WorkerFault::fail(OperationKind::LoadBalancerCreate).times(1));
+    world.create(&annotated(&[]));
+    world.until_published("web").await;
+    world.quiet().await;
+    assert_eq!(world.cloud.load_balancers().len(), 1);
+    assert_eq!(load_balancer(&world)["provisioning_status"], "ACTIVE");
+}
