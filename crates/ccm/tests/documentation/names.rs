@@ -18,6 +18,7 @@ const OTHER_PROGRAMS: [&str; 13] = [
     "cargo",
     "podman",
     "skopeo",
+    "kubelet ",
     "ctr",
     "openstack ",
     "image/build.py",
