@@ -10,7 +10,7 @@ use openstack_ccm_provider_openstack::load_balancer::annotations::ALL;
 use crate::pages::{repository, written_pages};
 
 /// Programs whose flags are their own.
-const OTHER_PROGRAMS: [&str; 13] = [
+const OTHER_PROGRAMS: [&str; 14] = [
     "kubectl",
     "helm",
     "curl",

@@ -20,6 +20,11 @@ impl Absences {
         *rounds >= ROUNDS
     }
 
+    /// Whether a machine was missing in the last round.
+    pub(super) fn any(&self) -> bool {
+        !self.rounds.is_empty()
+    }
+
     /// Forgets every node that is not among the missing ones of this round.
     pub(super) fn keep_only<'a>(&mut self, missing: impl Iterator<Item = &'a NodeObject>) {
         let missing: HashSet<&str> = missing.map(|node| node.uid.as_str()).collect();

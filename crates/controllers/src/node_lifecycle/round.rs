@@ -83,8 +83,8 @@ impl Lifecycle {
         if self.not_before.is_some_and(|time| Instant::now() < time) {
             return;
         }
-        // About several nodes the cloud is asked with one list, which tells about all the others too.
-        let asked = if not_ready.len() == 1 { not_ready } else { nodes.clone() };
+        // Before a node is deleted all the others count: one list tells about all of them.
+        let asked = if self.absences.any() { nodes.clone() } else { not_ready };
         match self.look(&asked, &nodes).await {
             Ok(()) => self.last_failure = None,
             Err(failure) => self.failed(&failure),

@@ -105,6 +105,21 @@ async fn n11_a_node_of_another_region_is_left_alone(#[case] provider_id: &str) {
     assert!(world.take_cloud_calls().is_empty());
 }
 
+/// Nodes of other providers that are not ready do not cost a request in every round.
+#[tokio::test(start_paused = true)]
+async fn nodes_of_other_providers_cost_nothing() {
+    let world = started().await;
+    world.join("node-1").await;
+    for name in ["metal-1", "metal-2"] {
+        world.register_with(name, &json!({"providerID": format!("metal://{name}")}));
+        world.set_ready(name, "Unknown");
+    }
+    pass(10).await;
+    world.take_calls();
+    pass(200).await;
+    assert!(world.take_cloud_calls().is_empty());
+}
+
 /// A node whose server is gone is deleted; while Nova cannot say, it stays.
 ///
 /// Contract: N13, better: Nova has to say so in two rounds and in a last question about this one server.
