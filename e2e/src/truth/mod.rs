@@ -122,6 +122,11 @@ mod tests {
     }
 
     #[test]
+    fn the_simulated_nova_answers_as_the_real_one() {
+        holds(Api::Compute, "compute");
+    }
+
+    #[test]
     fn the_simulated_kubernetes_1_36_answers_as_the_real_one() {
         holds(Api::Kubernetes, "1.36");
     }

@@ -135,6 +135,7 @@ pub(crate) fn add(world: &mut World, new: NewServer) -> String {
         created: now.clone(),
         updated: now,
         order,
+        given_ports: Vec::new(),
     };
     world.compute.servers.insert(id.clone(), server);
     id
@@ -208,6 +209,9 @@ fn attach(world: &mut World, caller: &Caller, id: &str, network: &Value) -> Resu
         port.set("device_id", id);
         port.set("device_owner", "compute:nova");
         port.set("status", "ACTIVE");
+        if let Some(server) = world.compute.servers.get_mut(id) {
+            server.given_ports.push(port_id.to_owned());
+        }
         return Ok(());
     }
     let network_id = network["uuid"].as_str().unwrap_or_default();
@@ -223,12 +227,18 @@ fn attach(world: &mut World, caller: &Caller, id: &str, network: &Value) -> Resu
         .map_err(|refusal| fault(StatusCode::BAD_REQUEST, &refusal.message))
 }
 
-/// Removes a server with the ports that it has.
+/// Removes a server with the ports that were made for it; those that it was given are free again.
 pub(crate) fn remove(world: &mut World, id: &str) {
-    world.compute.servers.remove(id);
-    let owned: Vec<String> = views::ports(world, id).into_iter().map(|port| port.id.clone()).collect();
-    for port in owned {
-        ports::remove(world, &port);
+    let given = world.compute.servers.remove(id).map(|server| server.given_ports).unwrap_or_default();
+    let attached: Vec<String> = views::ports(world, id).into_iter().map(|port| port.id.clone()).collect();
+    for port_id in attached {
+        if !given.contains(&port_id) {
+            ports::remove(world, &port_id);
+        } else if let Some(port) = world.network.ports.get_mut(&port_id) {
+            port.set("device_id", "");
+            port.set("device_owner", "");
+            port.set("status", "DOWN");
+        }
     }
 }
 

@@ -52,6 +52,8 @@ pub(crate) struct Server {
     pub(crate) updated: String,
     /// The order of creation: lists have the newest first.
     pub(crate) order: u64,
+    /// Ports that were there before the server: they stay when it goes.
+    pub(crate) given_ports: Vec<String>,
 }
 
 impl Server {
