@@ -35,7 +35,7 @@ pub(crate) struct Options {
     #[arg(long)]
     budget: Option<u64>,
     /// Seconds after which a group that has not come to its end has failed.
-    #[arg(long, default_value_t = 900)]
+    #[arg(long, default_value_t = 1500)]
     group_limit: u64,
     /// Write what was seen into the sources: the table of docs/explanation/end-to-end.md and the answers of the real APIs.
     #[arg(long)]
