@@ -103,6 +103,7 @@ impl Launch {
         command.arg(format!("--cluster-name={CLUSTER_NAME}"));
         command.arg(format!("--controllers={}", self.controllers));
         command.args(["--bind-address=127.0.0.1", "--v=4"]);
+        command.arg("--authorization-always-allow-paths=/healthz,/livez,/readyz,/metrics");
         command.args(&self.flags).env("RUST_BACKTRACE", "1").env("RUST_LOG", LOG_FILTER);
         Daemon::start("openstack-ccm", &self.folder, &mut command)
     }

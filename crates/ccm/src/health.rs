@@ -1,6 +1,7 @@
 //! What the health endpoints know: named checks, each with the reason why it does not pass.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The checks of this process, shared between those who know and the endpoints.
@@ -12,7 +13,30 @@ pub struct Health {
 #[derive(Clone, Debug)]
 struct Check {
     kind: Kind,
-    problem: Option<String>,
+    state: State,
+}
+
+#[derive(Clone)]
+enum State {
+    /// As it was set last.
+    Known(Option<String>),
+    /// Looked at whenever somebody asks.
+    Asked(Arc<dyn Fn() -> Option<String> + Send + Sync>),
+}
+
+impl State {
+    fn problem(&self) -> Option<String> {
+        match self {
+            Self::Known(problem) => problem.clone(),
+            Self::Asked(look) => look(),
+        }
+    }
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.problem().fmt(formatter)
+    }
 }
 
 /// Which endpoint a check counts for.
@@ -27,7 +51,21 @@ pub enum Kind {
 impl Health {
     /// Sets a check: passing without a problem, failing with one.
     pub fn set(&self, name: &'static str, kind: Kind, problem: Option<String>) {
-        self.checks.lock().unwrap_or_else(PoisonError::into_inner).insert(name, Check { kind, problem });
+        self.insert(name, Check { kind, state: State::Known(problem) });
+    }
+
+    /// Adds a check that is looked at whenever somebody asks: passing without a problem, failing with one.
+    pub fn ask(
+        &self,
+        name: &'static str,
+        kind: Kind,
+        look: impl Fn() -> Option<String> + Send + Sync + 'static,
+    ) {
+        self.insert(name, Check { kind, state: State::Asked(Arc::new(look)) });
+    }
+
+    fn insert(&self, name: &'static str, check: Check) {
+        self.checks.lock().unwrap_or_else(PoisonError::into_inner).insert(name, check);
     }
 
     /// The result for an endpoint: whether all its checks pass, and a line for each.
@@ -38,10 +76,9 @@ impl Health {
         let relevant = checks
             .iter()
             .filter(|(name, check)| {
-                (endpoint == Kind::Readiness || check.kind == Kind::Liveness)
-                    && !exclude.iter().any(|excluded| excluded == *name)
+                check.counts_for(endpoint) && !exclude.iter().any(|excluded| excluded == *name)
             })
-            .map(|(name, check)| (*name, check.problem.clone()));
+            .map(|(name, check)| (*name, check.state.problem()));
         let mut passes = true;
         let mut lines = String::new();
         for (name, problem) in relevant {
@@ -54,6 +91,19 @@ impl Health {
             }
         }
         (passes, lines)
+    }
+
+    /// One check of an endpoint: its problem, if it has one; absent when there is no such check.
+    pub fn check(&self, endpoint: Kind, name: &str) -> Option<Option<String>> {
+        let checks = self.checks.lock().unwrap_or_else(PoisonError::into_inner);
+        let check = checks.get(name).filter(|check| check.counts_for(endpoint))?;
+        Some(check.state.problem())
+    }
+}
+
+impl Check {
+    fn counts_for(&self, endpoint: Kind) -> bool {
+        endpoint == Kind::Readiness || self.kind == Kind::Liveness
     }
 }
 
@@ -73,5 +123,15 @@ mod tests {
         assert!(health.report(Kind::Readiness, &["openstack".into()]).0);
         health.set("openstack", Kind::Readiness, None);
         assert!(health.report(Kind::Readiness, &[]).0);
+    }
+
+    #[test]
+    fn a_single_check_can_be_asked() {
+        let health = Health::default();
+        health.ask("leaderElection", Kind::Liveness, || Some("stuck".to_owned()));
+        health.set("openstack", Kind::Readiness, None);
+        assert_eq!(health.check(Kind::Liveness, "leaderElection"), Some(Some("stuck".to_owned())));
+        assert_eq!(health.check(Kind::Liveness, "openstack"), None);
+        assert_eq!(health.check(Kind::Readiness, "openstack"), Some(None));
     }
 }

@@ -9,7 +9,10 @@
 //! | `wiring` | each controller over its part of the provider |
 //! | [`admin`], [`health`] | the endpoints for probes and scrapers |
 //! | [`check_config`] | reading the configuration, and the subcommand that only does that |
+//! | [`leadership`], [`leader_migration`] | the lease, and a second one for controllers that move |
 //! | [`kubernetes`] | clients of the Kubernetes API |
+//! | [`call_metrics`], [`process_metrics`] | metrics that no controller has |
+//! | [`reference`] | generated pages of the documentation |
 //! | `demo` | the demonstration on embedded simulators (cargo feature `demo`) |
 
 use std::io::Write as _;
@@ -26,8 +29,12 @@ pub mod check_config;
 pub mod demo;
 pub mod health;
 pub mod kubernetes;
+pub mod leader_migration;
+pub mod leadership;
 pub mod logging;
+pub mod process_metrics;
 pub mod program;
+pub mod reference;
 pub mod run;
 mod wiring;
 

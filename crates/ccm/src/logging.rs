@@ -1,6 +1,6 @@
-//! Log output: text or JSON, with klog's verbosity levels.
+//! Log output: text or JSON, with klog's verbosity levels. One record is one line, whatever it speaks of.
 
-use std::io::IsTerminal as _;
+use std::io::{self, IsTerminal as _, Write};
 
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
@@ -25,14 +25,38 @@ pub fn start(arguments: &LoggingArgs) {
     let filter = EnvFilter::builder().with_default_directive(level.into()).parse_lossy(filter);
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_writer(std::io::stderr);
+        .with_ansi(io::stderr().is_terminal())
+        .with_writer(|| OneLine(io::stderr()));
     let started = match arguments.logging_format.as_str() {
         "json" => builder.json().try_init(),
         _ => builder.try_init(),
     };
     if let Err(error) = started {
         tracing::warn!(%error, "logging was started before");
+    }
+}
+
+/// Writes each record as one line: a line break within it becomes `\n`. Collectors of logs take a second line for a
+/// record of its own, and a text from elsewhere could forge one.
+struct OneLine<W>(W);
+
+impl<W: Write> Write for OneLine<W> {
+    /// Takes a whole record, as the formatter hands it over.
+    fn write(&mut self, record: &[u8]) -> io::Result<usize> {
+        let line = record.strip_suffix(b"\n").unwrap_or(record);
+        if line.contains(&b'\n') {
+            let lines: Vec<&[u8]> = line.split(|byte| *byte == b'\n').collect();
+            let mut joined = lines.join(&b"\\n"[..]);
+            joined.push(b'\n');
+            self.0.write_all(&joined)?;
+        } else {
+            self.0.write_all(record)?;
+        }
+        Ok(record.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
     }
 }
 
@@ -47,5 +71,14 @@ mod tests {
         assert_eq!(level(4), LevelFilter::DEBUG);
         assert_eq!(level(6), LevelFilter::TRACE);
         assert_eq!(level(10), LevelFilter::TRACE);
+    }
+
+    #[test]
+    fn a_record_is_one_line() {
+        let mut written = Vec::new();
+        let mut output = OneLine(&mut written);
+        output.write_all(b"INFO plan=create\ncreate\ndone\n").unwrap();
+        output.write_all(b"INFO next\n").unwrap();
+        assert_eq!(String::from_utf8(written).unwrap(), "INFO plan=create\\ncreate\\ndone\nINFO next\n");
     }
 }

@@ -17,6 +17,7 @@ use openstack_ccm_provider_openstack::instances::OpenStackInstances;
 use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
 
+use crate::args::controllers::ControllerName;
 use crate::health::{Health, Kind};
 use crate::wiring::{self, Controller};
 
@@ -50,6 +51,22 @@ impl Default for ProgramOptions {
             node: None,
             node_lifecycle: None,
             regional_provider_ids: false,
+        }
+    }
+}
+
+impl ProgramOptions {
+    /// The same with some controllers only.
+    #[must_use]
+    pub fn only(&self, chosen: impl Fn(ControllerName) -> bool) -> Self {
+        let Self { cluster_name, service, route, node, node_lifecycle, regional_provider_ids } = self.clone();
+        Self {
+            cluster_name,
+            service: service.filter(|_| chosen(ControllerName::ServiceLb)),
+            route: route.filter(|_| chosen(ControllerName::NodeRoute)),
+            node: node.filter(|_| chosen(ControllerName::CloudNode)),
+            node_lifecycle: node_lifecycle.filter(|_| chosen(ControllerName::CloudNodeLifecycle)),
+            regional_provider_ids,
         }
     }
 }
@@ -110,6 +127,7 @@ impl Program {
         let (mut synced, mut running) = (Vec::new(), FuturesUnordered::new());
         for Controller { name, listed, work } in self.controllers {
             tracing::info!(controller = name, "the controller starts");
+            health.set(name, Kind::Liveness, None);
             synced.push(listed);
             let work = work(stopping.clone());
             running.push(async move { (name, work.await) });

@@ -1,33 +1,32 @@
 //! From the command line to running controllers: check, serve the endpoints, log in, become the leader, work, stop.
 
-use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use anyhow::Context as _;
 use kube::Client;
-use openstack_ccm_controllers::election::{ElectionOptions, Elector, Ended};
+use openstack_ccm_controllers::election::ElectionMetrics;
 use openstack_ccm_openstack_api::client::ClientSettings;
 use openstack_ccm_openstack_api::identity::AuthOptions;
 use openstack_ccm_openstack_api::{ErrorKind, OpenStack};
+use openstack_ccm_provider_openstack::config::Config;
 use prometheus_client::registry::Registry;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use crate::admin::{self, Admin};
+use crate::admin::{self, Pages};
 use crate::args::feature_gates::FeatureGates;
 use crate::args::path::given;
-use crate::args::{ArgumentError, LeaderElectionArgs, RunArgs};
+use crate::args::{ArgumentError, RunArgs};
 use crate::backoff::until_it_works;
 use crate::call_metrics::CallMetrics;
 use crate::check_config;
-use crate::health::{Health, Kind};
-use crate::kubernetes::{client, cluster_uid};
+use crate::health::Health;
+use crate::kubernetes::{Connection, RequestLimit, RequestMetrics, cluster_uid};
+use crate::leader_migration::{Migration, Place};
+use crate::leadership::{Leadership, LeadershipLost};
+use crate::process_metrics;
 use crate::program::{Program, ProgramOptions};
 use crate::wiring;
-
-/// How long all work may take to end after a stop, until the lease is given back: passes and the last events.
-const WORK_GRACE: Duration = Duration::from_secs(16);
 
 /// Keystone has one answer for everything that may be wrong.
 const WRONG_LOGIN: &str = "; Keystone does not say what is wrong: check in [Global] of cloud.conf the user, the password, \
@@ -44,14 +43,22 @@ pub async fn run(arguments: RunArgs) -> anyhow::Result<()> {
     let route = wiring::route::options(&arguments.route, &selection, &loaded.config)?;
     tracing::info!(version = env!("CARGO_PKG_VERSION"), cluster = %arguments.cluster_name, "openstack-ccm starts");
 
+    let migration = migration(&arguments)?;
     let stop = stop_on_signals()?;
     let health = Health::default();
     let mut registry = Registry::default();
+    let gates = FeatureGates::merged(&arguments.feature_gates);
+    process_metrics::register(&mut registry, &health, &gates);
     let call_metrics = CallMetrics::register(&mut registry);
+    let election_metrics = ElectionMetrics::register(&mut registry);
+    let connection = Connection::new(&arguments.kubernetes, RequestMetrics::register(&mut registry)).await?;
     let registry = Arc::new(Mutex::new(registry));
-    serve_endpoints(&arguments, &health, &registry, &stop).await?;
+    let configuration = Arc::new(admin::configuration_page(&arguments, &selection));
+    let pages = Pages { health: health.clone(), metrics: Arc::clone(&registry), configuration };
+    admin::start(&arguments, &connection, pages, &stop).await?;
 
-    let client = client(&arguments.kubernetes).await?;
+    let (qps, burst) = (arguments.kubernetes.kube_api_qps, arguments.kubernetes.kube_api_burst);
+    let client = connection.client("controllers", RequestLimit::new(qps, burst))?;
     let mut login = loaded.auth_options;
     login.user_agent = user_agent(&arguments.user_agent);
     // Before the election: an instance that cannot log in must not keep the lease from one that can.
@@ -64,50 +71,75 @@ pub async fn run(arguments: RunArgs) -> anyhow::Result<()> {
         route,
         ..wiring::options::choose(&arguments, &selection, &loaded.config, &openstack)
     };
-    let config = Arc::new(loaded.config);
-    let (kubernetes, status) = (client.clone(), health.clone());
-    let work = |leading: CancellationToken| async move {
-        let uid = until_it_works("kubernetes", &status, &leading, || cluster_uid(kubernetes.clone())).await;
-        if let Some(uid) = uid {
-            let program = Program::new(kubernetes, openstack, config, uid, options, &registry);
-            program.run(&status, leading).await;
-        }
-    };
-    lead(&arguments.leader_election, client, &health, stop, work).await
-}
-
-async fn lead<Work>(
-    arguments: &LeaderElectionArgs,
-    client: Client,
-    health: &Health,
-    stop: CancellationToken,
-    work: impl FnOnce(CancellationToken) -> Work,
-) -> anyhow::Result<()>
-where
-    Work: Future<Output = ()>,
-{
-    if !arguments.leader_elect {
-        work(stop).await;
+    let work = Work { client, openstack, config: Arc::new(loaded.config), health: health.clone(), registry };
+    if !arguments.leader_election.leader_elect {
+        work.run(options, stop).await;
         return Ok(());
     }
-    let elector = Elector::new(client, election_options(arguments));
-    health.set("leaderElection", Kind::Liveness, None);
-    match elector.lead(stop, WORK_GRACE, work).await {
-        Ended::Stopped | Ended::WorkEnded => Ok(()),
-        Ended::Lost => anyhow::bail!("the leadership was lost; the process ends so that it starts afresh"),
+    let client = connection.client("leader-election", RequestLimit::none())?;
+    let leadership = Leadership::new(&arguments.leader_election, client, election_metrics, &health);
+    lead(&leadership, migration.as_ref(), stop, &work, options).await?;
+    Ok(())
+}
+
+/// What the controllers are made of, and where they report.
+struct Work {
+    client: Client,
+    openstack: OpenStack,
+    config: Arc<Config>,
+    health: Health,
+    registry: Arc<Mutex<Registry>>,
+}
+
+impl Work {
+    /// Runs controllers until `stop`.
+    async fn run(&self, options: ProgramOptions, stop: CancellationToken) {
+        let uid = || cluster_uid(self.client.clone());
+        let Some(uid) = until_it_works("kubernetes", &self.health, &stop, uid).await else { return };
+        let (client, openstack) = (self.client.clone(), self.openstack.clone());
+        let config = Arc::clone(&self.config);
+        let program = Program::new(client, openstack, config, uid, options, &self.registry);
+        program.run(&self.health, stop).await;
     }
 }
 
-fn election_options(arguments: &LeaderElectionArgs) -> ElectionOptions {
-    let hostname = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    ElectionOptions {
-        namespace: arguments.leader_elect_resource_namespace.clone(),
-        name: arguments.leader_elect_resource_name.clone(),
-        identity: format!("{}_{}", hostname.trim(), uuid::Uuid::new_v4()),
-        lease_duration: arguments.leader_elect_lease_duration,
-        renew_deadline: arguments.leader_elect_renew_deadline,
-        retry_period: arguments.leader_elect_retry_period,
-    }
+/// Runs the controllers while the lease is held, and those that migrate while the second one is held as well.
+async fn lead(
+    leadership: &Leadership,
+    migration: Option<&Migration>,
+    stop: CancellationToken,
+    work: &Work,
+    options: ProgramOptions,
+) -> Result<(), LeadershipLost> {
+    let Some(migration) = migration else {
+        return leadership.lead(None, stop, |leading| work.run(options, leading)).await;
+    };
+    let main = options.only(|controller| migration.place(controller) == Place::Main);
+    let migrated = options.only(|controller| migration.place(controller) == Place::Migrated);
+    let mut second = Ok(());
+    leadership
+        .lead(None, stop, async |leading: CancellationToken| {
+            // Where one side ends, so does the other: a process that does half of its work helps nobody.
+            let both = leading.child_token();
+            let main = async {
+                work.run(main, both.clone()).await;
+                both.cancel();
+            };
+            let migrated = async {
+                let work = |leading| work.run(migrated, leading);
+                second = leadership.lead(Some(&migration.lease), both.clone(), work).await;
+                both.cancel();
+            };
+            tokio::join!(main, migrated);
+        })
+        .await?;
+    second
+}
+
+fn migration(arguments: &RunArgs) -> anyhow::Result<Option<Migration>> {
+    let election = &arguments.leader_election;
+    let file = given(election.leader_migration_config.as_ref());
+    election.enable_leader_migration.then(|| Migration::load(file)).transpose()
 }
 
 async fn connect(login: &AuthOptions, settings: ClientSettings) -> anyhow::Result<OpenStack> {
@@ -125,30 +157,6 @@ async fn connect(login: &AuthOptions, settings: ClientSettings) -> anyhow::Resul
         }
         anyhow::anyhow!("OpenStack cannot be used yet: {message}")
     })
-}
-
-async fn serve_endpoints(
-    arguments: &RunArgs,
-    health: &Health,
-    registry: &Arc<Mutex<Registry>>,
-    stop: &CancellationToken,
-) -> anyhow::Result<()> {
-    if arguments.serving.secure_port == 0 {
-        return Ok(());
-    }
-    let (certificate, key) = (&arguments.serving.tls_cert_file, &arguments.serving.tls_private_key_file);
-    let tls = admin::tls_config(given(certificate.as_ref()).zip(given(key.as_ref())))?;
-    let listener =
-        admin::bind(SocketAddr::new(arguments.serving.bind_address, arguments.serving.secure_port)).await?;
-    let named =
-        arguments.authorization.authorization_always_allow_paths.iter().any(|path| path == "/metrics");
-    let admin = Admin {
-        health: health.clone(),
-        metrics: Arc::clone(registry),
-        metrics_open: named || arguments.serving.bind_address.is_loopback(),
-    };
-    tokio::spawn(admin::serve(listener, tls, admin, stop.clone()));
-    Ok(())
 }
 
 /// A token that SIGTERM and SIGINT cancel.

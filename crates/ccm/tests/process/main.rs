@@ -8,9 +8,11 @@
 )]
 
 mod configuration;
+mod flags;
 mod hand_over;
 mod process;
 mod secrets;
 mod stage;
 mod start;
 mod stop;
+mod trouble;

@@ -39,6 +39,7 @@ impl Process {
             format!("--secure-port={port}"),
             format!("--tls-cert-file={}", file("tls.crt")),
             format!("--tls-private-key-file={}", file("tls.key")),
+            "--authorization-always-allow-paths=/healthz,/livez,/readyz,/metrics".to_owned(),
             "--leader-elect-lease-duration=3s".to_owned(),
             "--leader-elect-renew-deadline=2s".to_owned(),
             "--leader-elect-retry-period=200ms".to_owned(),

@@ -18,7 +18,7 @@ pub(crate) struct Stage {
     files: TempDir,
     cloud_address: SocketAddr,
     cloud_server: Option<CloudServer>,
-    _kube_server: KubernetesServer,
+    kube_server: Option<KubernetesServer>,
 }
 
 impl Stage {
@@ -53,7 +53,12 @@ impl Stage {
         std::fs::write(files.path().join("tls.key"), certificate.signing_key.serialize_pem()).unwrap();
         std::fs::write(files.path().join("kubeconfig"), kube_server.kubeconfig()).unwrap();
         std::fs::write(files.path().join("cloud.conf"), cloud.cloud_conf()).unwrap();
-        Self { kube, cloud, files, cloud_address, cloud_server: None, _kube_server: kube_server }
+        Self { kube, cloud, files, cloud_address, cloud_server: None, kube_server: Some(kube_server) }
+    }
+
+    /// Ends the API server, and the connections to it.
+    pub(crate) fn stop_kubernetes(&mut self) {
+        self.kube_server = None;
     }
 
     pub(crate) async fn start_cloud(&mut self) {

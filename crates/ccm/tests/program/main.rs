@@ -20,6 +20,7 @@ mod extensions;
 mod fallback;
 mod main_job;
 mod nodes;
+mod metrics_page;
 mod support;
 mod unchanged;
 mod upgrade;

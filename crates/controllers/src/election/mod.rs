@@ -21,8 +21,18 @@ use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 mod record;
+mod report;
 
 use record::{Observed, Standing};
+use report::Report;
+
+pub use report::{ElectionMetrics, Heartbeat};
+
+/// Reason of the Events about leadership.
+const LEADER_ELECTION: &str = "LeaderElection";
+
+/// Longest wait for the Event about the end.
+const LAST_EVENT: Duration = Duration::from_secs(1);
 
 /// How to elect.
 #[derive(Clone, Debug)]
@@ -62,6 +72,7 @@ pub struct Elector {
     held_since: Instant,
     /// Whether a request went out that may have made the Lease ours.
     claimed: bool,
+    report: Report,
 }
 
 /// How one try to take or renew ended.
@@ -87,8 +98,21 @@ enum Loss {
 impl Elector {
     /// A candidate; `client` must not retry requests by itself.
     pub fn new(client: Client, options: ElectionOptions) -> Self {
+        let report = Report::new(client.clone(), &options);
         let leases = Api::namespaced(client, &options.namespace);
-        Self { leases, options, observed: None, held_since: Instant::now(), claimed: false }
+        Self { leases, options, observed: None, held_since: Instant::now(), claimed: false, report }
+    }
+
+    /// The same candidate, counted in these metrics.
+    #[must_use]
+    pub fn counted_in(mut self, metrics: ElectionMetrics) -> Self {
+        self.report.metrics = metrics;
+        self
+    }
+
+    /// A sign of life: a process that leads and does not renew is stuck.
+    pub fn heartbeat(&self) -> Heartbeat {
+        self.report.heartbeat.clone()
     }
 
     /// Waits for the Lease, then runs `work` while it is held. The token that `work` gets is cancelled when the
@@ -103,6 +127,7 @@ impl Elector {
     where
         Work: Future<Output = ()>,
     {
+        self.report.waiting();
         tokio::select! {
             () = stop.cancelled() => {
                 // A claim whose answer was not waited for may have been stored.
@@ -114,6 +139,25 @@ impl Elector {
             () = self.acquire() => {}
         }
         tracing::info!(lease = %self.options.name, identity = %self.options.identity, "became leader");
+        self.report.leads();
+        let ended = self.lead_while_held(stop, grace, work).await;
+        self.report.ended();
+        // Nobody waits for this: the lease is free already. One who has lost it has more to do than to tell.
+        if ended != Ended::Lost {
+            self.report.say_ended(LAST_EVENT).await;
+        }
+        ended
+    }
+
+    async fn lead_while_held<Work>(
+        &mut self,
+        stop: CancellationToken,
+        grace: Duration,
+        work: impl FnOnce(CancellationToken) -> Work,
+    ) -> Ended
+    where
+        Work: Future<Output = ()>,
+    {
         let leading = CancellationToken::new();
         let work = work(leading.clone());
         tokio::pin!(work);
@@ -161,10 +205,7 @@ impl Elector {
         loop {
             let started = Instant::now();
             match timeout(self.options.renew_deadline, self.attempt()).await {
-                Ok(Ok(Attempt::Held)) => {
-                    self.held_since = started;
-                    return;
-                }
+                Ok(Ok(Attempt::Held)) => return self.held(started),
                 Ok(Ok(Attempt::HeldByOther | Attempt::Contended)) => {
                     tracing::debug!(lease = %self.options.name, "another instance leads");
                 }
@@ -173,7 +214,9 @@ impl Elector {
                 }
                 Err(_) => tracing::warn!(lease = %self.options.name, "the API server did not answer in time"),
             }
-            sleep(self.options.retry_period.mul_f64(1.0 + 1.2 * fastrand::f64())).await;
+            // No longer than the retry period: so long a released lease waits for its next holder. The random part
+            // keeps candidates that were started together apart.
+            sleep(self.options.retry_period.mul_f64(0.5 + 0.5 * fastrand::f64())).await;
         }
     }
 
@@ -186,20 +229,31 @@ impl Elector {
             if started >= deadline {
                 return Loss::NotRenewed;
             }
-            match timeout_at(deadline, self.attempt()).await {
-                Ok(Ok(Attempt::Held)) => self.held_since = started,
+            // One request that hangs must not use up the time for all tries.
+            let patience = (self.options.renew_deadline / 2).max(Duration::from_secs(1));
+            match timeout_at(deadline.min(started + patience), self.attempt()).await {
+                Ok(Ok(Attempt::Held)) => self.held(started),
                 Ok(Ok(Attempt::HeldByOther)) => return Loss::Taken,
                 Ok(Ok(Attempt::Contended)) => {}
                 Ok(Err(error)) => {
                     tracing::warn!(lease = %self.options.name, %error, "the lease was not renewed, trying again");
                 }
-                Err(_) => return Loss::NotRenewed,
+                Err(_) => {
+                    tracing::warn!(lease = %self.options.name, "the API server did not answer in time, trying again");
+                }
             }
         }
     }
 
+    /// The Lease was stored as ours, by a request that was begun at `since`.
+    fn held(&mut self, since: Instant) {
+        self.held_since = since;
+        self.report.renewed();
+    }
+
     /// One try to take or renew.
     async fn attempt(&mut self) -> kube::Result<Attempt> {
+        self.report.tried();
         let name = self.options.name.clone();
         let Some(lease) = self.leases.get_opt(&name).await? else {
             let lease = record::fresh(&self.options);

@@ -84,6 +84,17 @@ pub(crate) fn channel(client: Client) -> (EventRecorder, EventWriter) {
     (EventRecorder { sender }, EventWriter { client, receiver, correlator: Correlator::default(), host })
 }
 
+/// Writes one event now.
+pub(crate) async fn write_one(
+    client: Client,
+    object: ObjectReference,
+    component: &'static str,
+    notice: Notice,
+) {
+    let (_, mut writer) = channel(client);
+    writer.write(Occurrence { object, component, notice, at: jiff::Timestamp::now() }).await;
+}
+
 impl EventWriter {
     /// Writes until `closing`, and then what is still waiting.
     pub(crate) async fn run(mut self, closing: CancellationToken) {

@@ -16,7 +16,7 @@ pub(crate) const LEASE_DURATION: Duration = Duration::from_secs(15);
 pub(crate) const RENEW_DEADLINE: Duration = Duration::from_secs(10);
 pub(crate) const RETRY_PERIOD: Duration = Duration::from_secs(2);
 /// The longest pause between two tries of one that waits.
-pub(crate) const LONGEST_PAUSE: Duration = Duration::from_millis(4400);
+pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 const GRACE: Duration = Duration::from_secs(16);
 /// Longest virtual time that a condition may take.
 const PATIENCE: Duration = Duration::from_secs(600);

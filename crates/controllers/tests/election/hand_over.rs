@@ -28,8 +28,11 @@ async fn the_second_candidate_waits_as_long_as_the_first_renews() {
     assert_eq!((holder(&sim).as_str(), lease(&sim)["leaseTransitions"].as_i64()), ("a", Some(0)));
 }
 
+/// A holder that stops renewing is followed after one lease duration, counted from when the record was seen to change.
+///
+/// Framework: M9, same.
 #[tokio::test(start_paused = true)]
-async fn a_killed_leader_is_followed_when_its_lease_has_lapsed_and_not_before() {
+async fn framework_m9_a_killed_leader_is_followed_when_its_lease_has_lapsed_and_not_before() {
     let (sim, journal) = (Sim::default(), Journal::new());
     let first = Candidate::start(&sim, &journal, "a", AT_ONCE);
     journal.until("a works").await;

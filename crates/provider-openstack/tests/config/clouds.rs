@@ -21,8 +21,11 @@ fn region(loaded: &Loaded) -> &str {
     loaded.config.global.region.as_deref().unwrap()
 }
 
+/// What cloud.conf says wins; an entry of clouds.yaml fills the rest.
+///
+/// Contract: X6, same.
 #[test]
-fn an_entry_fills_what_cloud_conf_leaves_empty() {
+fn x6_an_entry_fills_what_cloud_conf_leaves_empty() {
     let environment = Memory::with_cloud_conf(
         "[Global]\nuse-clouds=true\nclouds-file=/etc/config/clouds.yaml\ncloud=mycloud\nauth-url=https://mine.example.org\npassword=mine\n",
     )

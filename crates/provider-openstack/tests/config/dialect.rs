@@ -27,8 +27,11 @@ struct Probe {
     values: BTreeMap<String, Value>,
 }
 
+/// Every form of the dialect of cloud.conf is accepted or refused as the Go program does, with the same values.
+///
+/// Contract: X1, same.
 #[test]
-fn files_mean_what_they_mean_to_the_go_program() {
+fn x1_files_mean_what_they_mean_to_the_go_program() {
     let probes: Vec<Probe> = serde_json::from_str(include_str!("../recorded/gcfg-probes.json")).unwrap();
     let mut differences = Vec::new();
     for probe in &probes {

@@ -108,22 +108,28 @@ fn a_foreign_dns_service_is_only_used_when_asked_for(#[case] lines: &str, #[case
     assert_eq!(section.effective_hostname_suffix(), suffix);
 }
 
+/// `search-order` is only checked: one or two of the two known words.
+///
+/// Contract: X3, same.
 #[rstest]
 #[case::two("search-order = configDrive, metadataService", true)]
 #[case::one("search-order=metadataService", true)]
 #[case::empty("search-order=", true)]
 #[case::three("search-order=configDrive,metadataService,configDrive", false)]
 #[case::unknown("search-order=foo", false)]
-fn the_search_order_is_checked(#[case] line: &str, #[case] accepted: bool) {
+fn x3_the_search_order_is_checked(#[case] line: &str, #[case] accepted: bool) {
     let result = Memory::with_cloud_conf(format!("{LOGIN}[Metadata]\n{line}\n")).load();
     assert_eq!(result.is_ok(), accepted, "{result:?}");
 }
 
+/// `os-endpoint-type` chooses the interface of the catalog; words such as `internalURL` are errors.
+///
+/// Contract: X7, same.
 #[rstest]
 #[case("os-endpoint-type=internal", Some(Interface::Internal))]
 #[case("os-endpoint-type=admin", Some(Interface::Admin))]
 #[case("", None)]
-fn endpoint_types_are_exact_words(#[case] line: &str, #[case] expected: Option<Interface>) {
+fn x7_endpoint_types_are_exact_words(#[case] line: &str, #[case] expected: Option<Interface>) {
     let loaded = loaded(line);
     assert_eq!(loaded.config.global.os_endpoint_type, expected);
     assert_eq!(loaded.auth_options.interface, expected.unwrap_or(Interface::Public));
@@ -218,8 +224,12 @@ fn what_is_most_likely_a_mistake_is_named() {
     insta::assert_snapshot!(transcript(&cases, warnings));
 }
 
+/// Only version 2 of load balancers is known; a provider that is not known is sent to Octavia all the same.
+///
+/// Contract: X4, same.
 #[test]
-fn a_provider_that_is_not_known_is_used_all_the_same() {
+fn x4_a_provider_that_is_not_known_is_used_all_the_same() {
+    assert!(message("[LoadBalancer]\nlb-version=v1\n").contains("lb-version"));
     let loaded = loaded("[LoadBalancer]\nlb-provider=foo\ncontainer-store=vault\n");
     assert_eq!(loaded.config.load_balancer.lb_provider.as_deref(), Some("foo"));
     assert!(!loaded.config.load_balancer.verifies_tls_containers());

@@ -10,6 +10,7 @@ mod framework;
 mod health_monitors;
 mod node_pass;
 mod nodes;
+mod process;
 mod routes;
 pub(crate) mod setup;
 mod source_ranges;

@@ -1,0 +1,193 @@
+//! The certificate of the endpoints: from files, which are read again when they change, or made here.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+
+use crate::args::ServingArgs;
+use crate::args::path::given;
+
+/// Name of the pair in `--cert-dir`, as every cloud-controller-manager has it.
+const PAIR: &str = "cloud-controller-manager";
+
+/// Time between two looks at the files.
+const LOOK: Duration = Duration::from_secs(10);
+
+/// A certificate and its key, in PEM.
+type Pem = (Vec<u8>, Vec<u8>);
+
+/// Where a certificate and its key are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Files {
+    certificate: PathBuf,
+    key: PathBuf,
+}
+
+/// The certificate that is shown to clients.
+#[derive(Debug)]
+pub(super) struct Certificate {
+    files: Option<Files>,
+    current: RwLock<(Pem, Arc<CertifiedKey>)>,
+}
+
+impl Certificate {
+    /// The certificate that the flags ask for.
+    ///
+    /// # Errors
+    /// Files that cannot be read or do not fit, or a folder that cannot be written.
+    pub(super) fn new(arguments: &ServingArgs) -> anyhow::Result<Arc<Self>> {
+        let named =
+            given(arguments.tls_cert_file.as_ref()).zip(given(arguments.tls_private_key_file.as_ref()));
+        let (files, pem) = match (named, given(arguments.cert_dir.as_ref())) {
+            (Some((certificate, key)), _) => {
+                let files = Files { certificate: certificate.to_owned(), key: key.to_owned() };
+                let pem = files.read()?;
+                (Some(files), pem)
+            }
+            (None, Some(folder)) => {
+                let files = Files::in_folder(folder)?;
+                let pem = files.read()?;
+                (Some(files), pem)
+            }
+            (None, None) => (None, self_signed()?),
+        };
+        let key = certified(&pem)?;
+        Ok(Arc::new(Self { files, current: RwLock::new((pem, key)) }))
+    }
+
+    /// Looks at the files for ever.
+    pub(super) async fn follow_files(&self) {
+        loop {
+            tokio::time::sleep(LOOK).await;
+            match self.reload() {
+                Ok(false) => {}
+                Ok(true) => tracing::info!("the certificate of the endpoints was read again"),
+                // Half of a rotation, most likely.
+                Err(error) => {
+                    tracing::warn!("the certificate of the endpoints stays as it was: {error:#}");
+                }
+            }
+        }
+    }
+
+    /// Reads the files again; tells whether they have changed.
+    fn reload(&self) -> anyhow::Result<bool> {
+        let Some(files) = &self.files else { return Ok(false) };
+        let pem = files.read()?;
+        if self.current.read().unwrap_or_else(PoisonError::into_inner).0 == pem {
+            return Ok(false);
+        }
+        let key = certified(&pem)?;
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = (pem, key);
+        Ok(true)
+    }
+}
+
+impl ResolvesServerCert for Certificate {
+    fn resolve(&self, _hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner).1))
+    }
+}
+
+impl Files {
+    fn read(&self) -> anyhow::Result<Pem> {
+        let read = |flag: &str, path: &Path| {
+            std::fs::read(path).with_context(|| format!("{flag}={}: the file cannot be read", path.display()))
+        };
+        Ok((read("--tls-cert-file", &self.certificate)?, read("--tls-private-key-file", &self.key)?))
+    }
+
+    /// The pair in a folder, which is made where it is missing.
+    fn in_folder(folder: &Path) -> anyhow::Result<Self> {
+        let files =
+            Self { certificate: folder.join(format!("{PAIR}.crt")), key: folder.join(format!("{PAIR}.key")) };
+        if !files.certificate.exists() || !files.key.exists() {
+            let (certificate, key) = self_signed()?;
+            let problem = || format!("--cert-dir={}: a certificate cannot be kept there", folder.display());
+            std::fs::create_dir_all(folder).with_context(problem)?;
+            std::fs::write(&files.certificate, certificate).with_context(problem)?;
+            write_private(&files.key, &key).with_context(problem)?;
+        }
+        Ok(files)
+    }
+}
+
+/// Only the owner may read a key.
+fn write_private(path: &Path, content: &[u8]) -> std::io::Result<()> {
+    use std::io::Write as _;
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600).open(path)?.write_all(content)
+}
+
+fn certified(pem: &Pem) -> anyhow::Result<Arc<CertifiedKey>> {
+    let certificates: Vec<_> = CertificateDer::pem_slice_iter(&pem.0)
+        .collect::<Result<_, _>>()
+        .context("--tls-cert-file: the certificate cannot be read as PEM")?;
+    anyhow::ensure!(!certificates.is_empty(), "--tls-cert-file: there is no certificate in the file");
+    let key = PrivateKeyDer::from_pem_slice(&pem.1)
+        .context("--tls-private-key-file: the key cannot be read as PEM")?;
+    let key = CertifiedKey::from_der(certificates, key, &rustls::crypto::ring::default_provider())
+        .context("the certificate and the key of the endpoints do not fit together")?;
+    Ok(Arc::new(key))
+}
+
+fn self_signed() -> anyhow::Result<Pem> {
+    let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
+    let made =
+        rcgen::generate_simple_self_signed(names).context("no self-signed certificate could be made")?;
+    Ok((made.cert.pem().into_bytes(), made.signing_key.serialize_pem().into_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::args::CommandLine;
+
+    fn serving(arguments: &[&str]) -> ServingArgs {
+        let mut all = vec!["openstack-ccm"];
+        all.extend(arguments);
+        CommandLine::try_parse_from(all).unwrap().run.serving
+    }
+
+    #[test]
+    fn a_pair_is_made_and_kept_in_the_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let argument = format!("--cert-dir={}", folder.path().join("pki").display());
+        let first = Certificate::new(&serving(&[&argument])).unwrap();
+        let second = Certificate::new(&serving(&[&argument])).unwrap();
+        assert_eq!(first.current.read().unwrap().0, second.current.read().unwrap().0);
+    }
+
+    #[test]
+    fn a_rotated_certificate_is_shown_and_half_a_rotation_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let argument = format!("--cert-dir={}", folder.path().display());
+        let certificate = Certificate::new(&serving(&[&argument])).unwrap();
+        assert!(!certificate.reload().unwrap());
+        let before = certificate.current.read().unwrap().0.clone();
+        let (new_certificate, new_key) = self_signed().unwrap();
+        std::fs::write(folder.path().join(format!("{PAIR}.crt")), &new_certificate).unwrap();
+        assert!(certificate.reload().unwrap_err().to_string().contains("do not fit together"));
+        assert_eq!(certificate.current.read().unwrap().0, before);
+        std::fs::write(folder.path().join(format!("{PAIR}.key")), &new_key).unwrap();
+        assert!(certificate.reload().unwrap());
+        assert_eq!(certificate.current.read().unwrap().0.0, new_certificate);
+    }
+
+    #[test]
+    fn files_that_cannot_be_used_are_named() {
+        let flags = serving(&["--tls-cert-file=/nowhere/a.pem", "--tls-private-key-file=/nowhere/a.key"]);
+        let error = format!("{:#}", Certificate::new(&flags).unwrap_err());
+        assert!(error.contains("--tls-cert-file=/nowhere/a.pem"), "{error}");
+        assert!(Certificate::new(&serving(&[])).is_ok());
+    }
+}

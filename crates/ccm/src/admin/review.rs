@@ -1,0 +1,120 @@
+//! Questions to the API server about callers, each asked again while the server has trouble, as upstream asks them.
+
+use std::time::Duration;
+
+use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec, TokenReviewStatus};
+use k8s_openapi::api::authorization::v1::{
+    NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
+};
+use kube::api::PostParams;
+use kube::{Api, Client};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::user::User;
+
+/// Longest wait for an answer, all tries together.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// Tries of one question.
+const TRIES: u32 = 5;
+/// Delay after the first try; each further one is half as long again.
+const FIRST_DELAY: Duration = Duration::from_millis(500);
+
+/// Why the API server gave no answer.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ReviewError {
+    /// It was silent.
+    #[error("the API server did not answer within {} s", TIMEOUT.as_secs())]
+    Timeout,
+    /// It refused, or could not be reached.
+    #[error("the API server did not answer the question")]
+    Failed(#[source] kube::Error),
+}
+
+/// Asks who the bearer of a token is; absent when the token is not valid.
+pub(super) async fn bearer(client: &Client, token: &str) -> Result<Option<User>, ReviewError> {
+    let spec = TokenReviewSpec { token: Some(token.to_owned()), ..TokenReviewSpec::default() };
+    let review = TokenReview { spec, ..TokenReview::default() };
+    let status = ask(client, &review).await?.status.unwrap_or_default();
+    if status.authenticated != Some(true) {
+        tracing::debug!(reason = status.error, "a bearer token is not valid");
+        return Ok(None);
+    }
+    Ok(user(status))
+}
+
+fn user(status: TokenReviewStatus) -> Option<User> {
+    let found = status.user?;
+    Some(User {
+        name: found.username.unwrap_or_default(),
+        uid: found.uid,
+        groups: found.groups.unwrap_or_default(),
+        extra: found.extra.unwrap_or_default(),
+    })
+}
+
+/// What the API server says about a permission.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Verdict {
+    pub(super) allowed: bool,
+    pub(super) reason: String,
+}
+
+/// Asks whether a user may do `verb` with `path`.
+pub(super) async fn permission(
+    client: &Client,
+    user: &User,
+    verb: &str,
+    path: &str,
+) -> Result<Verdict, ReviewError> {
+    let attributes = NonResourceAttributes { path: Some(path.to_owned()), verb: Some(verb.to_owned()) };
+    let spec = SubjectAccessReviewSpec {
+        user: Some(user.name.clone()),
+        uid: user.uid.clone(),
+        groups: Some(user.groups.clone()),
+        extra: (!user.extra.is_empty()).then(|| user.extra.clone()),
+        non_resource_attributes: Some(attributes),
+        ..SubjectAccessReviewSpec::default()
+    };
+    let status = ask(client, &SubjectAccessReview { spec, ..SubjectAccessReview::default() }).await?.status;
+    let status = status.unwrap_or_default();
+    Ok(Verdict {
+        allowed: status.allowed && status.denied != Some(true),
+        reason: status.reason.unwrap_or_default(),
+    })
+}
+
+async fn ask<Review>(client: &Client, review: &Review) -> Result<Review, ReviewError>
+where
+    Review: kube::Resource<DynamicType = (), Scope = kube::core::ClusterResourceScope>,
+    Review: k8s_openapi::Resource + Serialize + DeserializeOwned + Clone + std::fmt::Debug,
+{
+    let api = Api::<Review>::all(client.clone());
+    let asked = async {
+        let mut delay = FIRST_DELAY;
+        for _ in 1..TRIES {
+            match api.create(&PostParams::default(), review).await {
+                Err(error) if is_passing(&error) => {
+                    tracing::debug!(%error, "a question about a caller is asked again");
+                    tokio::time::sleep(delay).await;
+                    delay = delay.mul_f64(1.5);
+                }
+                answer => return answer,
+            }
+        }
+        api.create(&PostParams::default(), review).await
+    };
+    match tokio::time::timeout(TIMEOUT, asked).await {
+        Ok(answer) => answer.map_err(ReviewError::Failed),
+        Err(_elapsed) => Err(ReviewError::Timeout),
+    }
+}
+
+/// Whether the next try may end better.
+fn is_passing(error: &kube::Error) -> bool {
+    match error {
+        kube::Error::Api(status) => status.code == 429 || status.code >= 500,
+        kube::Error::HyperError(_) | kube::Error::Service(_) => true,
+        _ => false,
+    }
+}

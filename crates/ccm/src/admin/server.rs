@@ -1,0 +1,94 @@
+//! The HTTPS server.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use axum::{Extension, Router};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
+use hyper_util::service::TowerToHyperService;
+use rustls::crypto::CryptoProvider;
+use rustls::{ServerConfig, SupportedProtocolVersion};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+
+use super::certificate::Certificate;
+use super::cipher_suites;
+use super::client_certificate::{AnyCertificate, PeerCertificates};
+use crate::args::{ServingArgs, TlsVersion};
+
+/// A client that does not finish the TLS handshake must not hold a connection for ever.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Connections that may wait to be taken.
+const BACKLOG: u32 = 1024;
+
+/// How TLS is spoken.
+pub(super) fn tls(arguments: &ServingArgs, certificate: Arc<Certificate>) -> anyhow::Result<ServerConfig> {
+    let cipher_suites = cipher_suites(&arguments.tls_cipher_suites)?;
+    let provider = Arc::new(CryptoProvider { cipher_suites, ..rustls::crypto::ring::default_provider() });
+    let newest: &[&SupportedProtocolVersion] = &[&rustls::version::TLS13];
+    let both: &[&SupportedProtocolVersion] = &[&rustls::version::TLS13, &rustls::version::TLS12];
+    let versions = match arguments.tls_min_version {
+        TlsVersion::Tls13 => newest,
+        TlsVersion::Tls10 | TlsVersion::Tls11 | TlsVersion::Tls12 => both,
+    };
+    // With suites of TLS 1.3 alone there is nothing to speak TLS 1.2 with.
+    let versions =
+        if provider.cipher_suites.iter().all(|suite| suite.tls13().is_some()) { newest } else { versions };
+    let algorithms = provider.signature_verification_algorithms;
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(versions)
+        .context("--tls-min-version and --tls-cipher-suites leave nothing to speak")?
+        .with_client_cert_verifier(Arc::new(AnyCertificate { algorithms }))
+        .with_cert_resolver(certificate);
+    Ok(config)
+}
+
+/// Binds the port.
+pub(super) fn bind(arguments: &ServingArgs) -> anyhow::Result<TcpListener> {
+    let address = SocketAddr::new(arguments.bind_address, arguments.secure_port);
+    let listen = || {
+        let socket = if address.is_ipv6() { TcpSocket::new_v6() } else { TcpSocket::new_v4() }?;
+        socket.set_reuseaddr(true)?;
+        socket.set_reuseport(arguments.permit_port_sharing)?;
+        socket.bind(address)?;
+        socket.listen(BACKLOG)
+    };
+    listen().with_context(|| {
+        format!("the health and metrics endpoints cannot listen on {address} (--bind-address, --secure-port)")
+    })
+}
+
+/// Serves until `stop` is cancelled.
+pub(super) async fn serve(listener: TcpListener, tls: ServerConfig, router: Router, stop: CancellationToken) {
+    let acceptor = TlsAcceptor::from(Arc::new(tls));
+    loop {
+        let accepted = tokio::select! {
+            () = stop.cancelled() => return,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            Ok((stream, _)) => {
+                tokio::spawn(connection(acceptor.clone(), stream, router.clone()));
+            }
+            // Out of file descriptors, most likely: give others the time to close theirs.
+            Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+        }
+    }
+}
+
+async fn connection(acceptor: TlsAcceptor, stream: TcpStream, router: Router) {
+    let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await else {
+        return;
+    };
+    let peer = stream.get_ref().1.peer_certificates().unwrap_or_default();
+    let peer = PeerCertificates(peer.iter().map(|one| one.clone().into_owned()).collect());
+    let service = TowerToHyperService::new(router.layer(Extension(peer)));
+    let builder = auto::Builder::new(TokioExecutor::new());
+    if let Err(error) = builder.serve_connection(TokioIo::new(stream), service).await {
+        tracing::debug!(%error, "a connection to the health endpoints ended early");
+    }
+}

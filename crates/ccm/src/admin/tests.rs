@@ -1,0 +1,266 @@
+//! Requests to the pages from callers of all kinds, with a simulated API server that is asked about them.
+
+use axum::body::Body;
+use axum::http::{Request, header};
+use clap::Parser as _;
+use kube::Client;
+use openstack_ccm_kube_sim::{Fault, Sim, User as SimUser};
+use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
+use rstest::rstest;
+use serde_json::json;
+use tower::ServiceExt as _;
+
+use super::client_certificate::PeerCertificates;
+use super::*;
+use crate::args::CommandLine;
+
+const SCRAPER: &str = "system:serviceaccount:monitoring:prometheus";
+
+/// An authority, and what it has signed.
+struct Authority {
+    issuer: Issuer<'static, KeyPair>,
+    pem: String,
+}
+
+impl Authority {
+    fn new() -> Self {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let pem = params.self_signed(&key).unwrap().pem();
+        Self { issuer: Issuer::new(params, key), pem }
+    }
+
+    fn certificate(&self, name: &str, group: &str) -> PeerCertificates {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.distinguished_name.push(DnType::CommonName, name);
+        params.distinguished_name.push(DnType::OrganizationName, group);
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        let certificate = params.signed_by(&key, &self.issuer).unwrap();
+        PeerCertificates([certificate.der().clone()].into())
+    }
+}
+
+/// The endpoints over a simulated API server, whose role lets the scraper read `/metrics`.
+struct Stage {
+    sim: Sim,
+    gate: Arc<Gate>,
+    pages: Pages,
+}
+
+impl Stage {
+    async fn new(flags: &[&str]) -> Self {
+        let sim = Sim::default();
+        sim.add_token("scraper-token", SimUser::named(SCRAPER));
+        sim.add_token("stranger-token", SimUser::named("stranger"));
+        sim.set_authorizer(|user, wanted| {
+            wanted.verb == "get"
+                && wanted.path == "/metrics"
+                && [SCRAPER, "jane"].contains(&user.name.as_str())
+        });
+        Self::over(sim, flags).await
+    }
+
+    async fn over(sim: Sim, flags: &[&str]) -> Self {
+        let mut all = vec!["openstack-ccm"];
+        all.extend(flags);
+        let arguments = CommandLine::try_parse_from(all).unwrap().run;
+        let client = Client::new(sim.service(), "default");
+        let trust = Arc::new(Trust::new(&arguments.authentication, client.clone()));
+        trust.look().await.unwrap();
+        let ttl = arguments.authentication.authentication_token_webhook_cache_ttl;
+        let open = arguments.authorization.authorization_always_allow_paths.clone();
+        let gate = Gate {
+            authentication: Authentication::new(trust, client.clone(), ttl),
+            authorization: Authorization::new(client, open, ttl, ttl),
+        };
+        let pages = Pages {
+            health: Health::default(),
+            metrics: Arc::default(),
+            configuration: Arc::new(json!({"a": "page"})),
+        };
+        Self { sim, gate: Arc::new(gate), pages }
+    }
+
+    async fn answer(&self, request: Request<Body>) -> (StatusCode, String) {
+        let answer = self.pages.clone().router(Arc::clone(&self.gate)).oneshot(request).await.unwrap();
+        let status = answer.status();
+        let body = axum::body::to_bytes(answer.into_body(), 1 << 20).await.unwrap();
+        (status, String::from_utf8(body.to_vec()).unwrap())
+    }
+
+    async fn get(&self, path: &str) -> (StatusCode, String) {
+        self.answer(Request::get(path).body(Body::empty()).unwrap()).await
+    }
+
+    async fn with_token(&self, path: &str, token: &str) -> (StatusCode, String) {
+        let request = Request::get(path).header(header::AUTHORIZATION, format!("Bearer {token}"));
+        self.answer(request.body(Body::empty()).unwrap()).await
+    }
+
+    async fn with_certificate(
+        &self,
+        peer: PeerCertificates,
+        headers: &[(&str, &str)],
+    ) -> (StatusCode, String) {
+        let request = Request::get("/metrics").extension(peer);
+        let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+        self.answer(request.body(Body::empty()).unwrap()).await
+    }
+
+    fn reviews(&self, resource: &str) -> usize {
+        self.sim.count_requests("POST", resource)
+    }
+}
+
+#[tokio::test]
+async fn probes_are_open_and_tell_live_from_ready() {
+    let stage = Stage::new(&[]).await;
+    stage.pages.health.set("openstack", Kind::Readiness, Some("no answer".into()));
+    stage.pages.health.set("leaderElection", Kind::Liveness, None);
+    assert_eq!(stage.get("/healthz").await, (StatusCode::OK, "ok".to_owned()));
+    let (status, body) = stage.get("/livez?verbose").await;
+    assert_eq!((status, body.as_str()), (StatusCode::OK, "[+]leaderElection ok\nhealthz check passed\n"));
+    let (status, body) = stage.get("/readyz").await;
+    assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR);
+    assert!(body.contains("[-]openstack failed: no answer\n"), "{body}");
+    assert_eq!(stage.get("/readyz?exclude=openstack").await.0, StatusCode::OK);
+    assert_eq!(stage.sim.requests().len(), 1, "nobody was asked about a probe");
+}
+
+#[tokio::test]
+async fn a_single_check_can_be_asked() {
+    let stage = Stage::new(&["--authorization-always-allow-paths=/healthz*,/readyz/*"]).await;
+    stage.pages.health.set("openstack", Kind::Readiness, Some("no answer".into()));
+    stage.pages.health.set("leaderElection", Kind::Liveness, None);
+    assert_eq!(stage.get("/healthz/leaderElection").await.0, StatusCode::OK);
+    assert_eq!(stage.get("/healthz/nothing").await.0, StatusCode::NOT_FOUND);
+    assert_eq!(stage.get("/readyz/openstack").await.0, StatusCode::INTERNAL_SERVER_ERROR);
+    assert_eq!(stage.get("/livez/leaderElection").await.0, StatusCode::FORBIDDEN);
+}
+
+#[tokio::test]
+async fn metrics_need_a_token_whose_bearer_may_read_them() {
+    let stage = Stage::new(&[]).await;
+    let (status, body) = stage.get("/metrics").await;
+    assert_eq!(status, StatusCode::FORBIDDEN);
+    assert!(body.contains(r#"forbidden: User \"system:anonymous\" cannot get path \"/metrics\""#), "{body}");
+    assert_eq!(stage.with_token("/metrics", "scraper-token").await.0, StatusCode::OK);
+    assert_eq!(stage.with_token("/metrics", "stranger-token").await.0, StatusCode::FORBIDDEN);
+    assert_eq!(stage.with_token("/configz", "scraper-token").await.0, StatusCode::FORBIDDEN);
+    let (status, body) = stage.with_token("/metrics", "nobody").await;
+    assert_eq!(status, StatusCode::UNAUTHORIZED);
+    assert!(body.contains("\"reason\":\"Unauthorized\"") && !body.contains("nobody"), "{body}");
+    assert_eq!(stage.get("/unknown").await.0, StatusCode::FORBIDDEN, "strangers do not learn what there is");
+}
+
+#[tokio::test]
+async fn answers_about_callers_are_remembered_and_forgotten() {
+    let stage = Stage::new(&[]).await;
+    for _ in 0..5 {
+        assert_eq!(stage.with_token("/metrics", "scraper-token").await.0, StatusCode::OK);
+        assert_eq!(stage.get("/metrics").await.0, StatusCode::FORBIDDEN);
+    }
+    assert_eq!((stage.reviews("tokenreviews"), stage.reviews("subjectaccessreviews")), (1, 2));
+    let stage = Stage::new(&["--authentication-token-webhook-cache-ttl=0"]).await;
+    for _ in 0..2 {
+        assert_eq!(stage.with_token("/metrics", "scraper-token").await.0, StatusCode::OK);
+    }
+    assert_eq!(stage.reviews("tokenreviews"), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_the_api_server_cannot_be_asked_nobody_is_let_in_and_probes_are_answered() {
+    let stage = Stage::new(&[]).await;
+    let down = stage.sim.inject(Fault::on("POST", "reviews").fail(500, "InternalError", "etcd is away"));
+    assert_eq!(stage.with_token("/metrics", "scraper-token").await.0, StatusCode::UNAUTHORIZED);
+    assert_eq!(stage.reviews("tokenreviews"), 5, "it is tried again");
+    assert_eq!(stage.get("/metrics").await.0, StatusCode::INTERNAL_SERVER_ERROR);
+    assert_eq!(stage.get("/livez").await.0, StatusCode::OK);
+    stage.sim.remove_fault(down);
+    assert_eq!(stage.with_token("/metrics", "scraper-token").await.0, StatusCode::OK);
+}
+
+/// A ConfigMap as the API server publishes it.
+fn published(clients: &Authority, proxies: &Authority) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "extension-apiserver-authentication", "namespace": "kube-system"},
+        "data": {
+            "client-ca-file": clients.pem,
+            "requestheader-client-ca-file": proxies.pem,
+            "requestheader-allowed-names": "[\"front-proxy-client\"]",
+            "requestheader-username-headers": "[\"X-Remote-User\"]",
+            "requestheader-group-headers": "[\"X-Remote-Group\"]",
+            "requestheader-extra-headers-prefix": "[\"X-Remote-Extra-\"]",
+        },
+    })
+}
+
+#[derive(Clone, Copy, Debug)]
+enum From {
+    ConfigMap,
+    Files,
+}
+
+#[rstest]
+#[case::config_map(From::ConfigMap)]
+#[case::files(From::Files)]
+#[tokio::test]
+async fn client_certificates_and_proxies_are_believed_when_the_right_authority_signed_them(
+    #[case] from: From,
+) {
+    let (clients, proxies, others) = (Authority::new(), Authority::new(), Authority::new());
+    let sim = Sim::default();
+    sim.set_authorizer(|user, _| user.name == "jane");
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, authority: &Authority| {
+        std::fs::write(folder.path().join(name), &authority.pem).unwrap();
+        folder.path().join(name).display().to_string()
+    };
+    let flags = match from {
+        From::ConfigMap => {
+            sim.create(&published(&clients, &proxies)).unwrap();
+            Vec::new()
+        }
+        From::Files => vec![
+            format!("--client-ca-file={}", file("clients.pem", &clients)),
+            format!("--requestheader-client-ca-file={}", file("proxies.pem", &proxies)),
+            "--requestheader-allowed-names=front-proxy-client".to_owned(),
+        ],
+    };
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let stage = Stage::over(sim, &flags).await;
+    let jane = clients.certificate("jane", "dev");
+    assert_eq!(stage.with_certificate(jane.clone(), &[]).await.0, StatusCode::OK);
+    let master = clients.certificate("root", "system:masters");
+    assert_eq!(stage.with_certificate(master, &[]).await.0, StatusCode::OK, "nobody is asked about masters");
+    let bob = clients.certificate("bob", "dev");
+    assert_eq!(stage.with_certificate(bob.clone(), &[]).await.0, StatusCode::FORBIDDEN);
+    let forged = others.certificate("jane", "dev");
+    assert_eq!(stage.with_certificate(forged, &[]).await.0, StatusCode::UNAUTHORIZED);
+    // Headers count only from the proxies.
+    let says_jane = [("x-remote-user", "jane")];
+    let proxy = proxies.certificate("front-proxy-client", "");
+    assert_eq!(stage.with_certificate(proxy.clone(), &says_jane).await.0, StatusCode::OK);
+    assert_eq!(stage.with_certificate(proxy, &[]).await.0, StatusCode::UNAUTHORIZED);
+    assert_eq!(stage.with_certificate(bob, &says_jane).await.0, StatusCode::FORBIDDEN);
+    let other_proxy = proxies.certificate("somebody", "");
+    assert_eq!(stage.with_certificate(other_proxy, &says_jane).await.0, StatusCode::UNAUTHORIZED);
+    let no_proxy = PeerCertificates::default();
+    assert_eq!(stage.with_certificate(no_proxy, &says_jane).await.0, StatusCode::FORBIDDEN);
+}
+
+#[tokio::test]
+async fn authorities_that_cannot_be_read_are_told_with_the_way_out() {
+    let sim = Sim::default();
+    sim.inject(Fault::on("GET", "configmaps").fail(403, "Forbidden", "no"));
+    let client = Client::new(sim.service(), "default");
+    let arguments = |flags: &[&str]| CommandLine::try_parse_from(flags).unwrap().run.authentication;
+    let trust = Trust::new(&arguments(&["openstack-ccm"]), client.clone());
+    let error = format!("{:#}", trust.look().await.unwrap_err());
+    assert!(error.contains("extension-apiserver-authentication-reader"), "{error}");
+    let skipping = Trust::new(&arguments(&["openstack-ccm", "--authentication-skip-lookup"]), client);
+    assert!(skipping.look().await.is_ok());
+}

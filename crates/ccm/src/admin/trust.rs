@@ -1,0 +1,150 @@
+//! Whose word counts about callers: authorities of client certificates and of proxies, from files or from the
+//! ConfigMap in which the API server publishes its own. Both are read again from time to time.
+
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::{Api, Client};
+
+use super::client_certificate::Authorities;
+use super::request_header::HeaderNames;
+use crate::args::AuthenticationArgs;
+use crate::args::path::given;
+
+/// Where the API server publishes its authorities.
+const NAMESPACE: &str = "kube-system";
+const NAME: &str = "extension-apiserver-authentication";
+
+/// Time between two looks.
+const LOOK: Duration = Duration::from_secs(60);
+/// Longest wait for one look.
+const LOOK_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Whose word counts now.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Trusted {
+    /// They sign client certificates.
+    pub(super) clients: Option<Authorities>,
+    /// They sign the certificates of proxies, which are asked in these headers.
+    pub(super) proxies: Option<(Authorities, HeaderNames)>,
+}
+
+/// Keeps [`Trusted`] up to date.
+pub(super) struct Trust {
+    client_ca: Option<PathBuf>,
+    proxy_ca: Option<(PathBuf, HeaderNames)>,
+    /// Absent where the ConfigMap is not to be read.
+    published: Option<Client>,
+    current: RwLock<Arc<Trusted>>,
+}
+
+impl Trust {
+    /// Nobody is trusted before [`Trust::look`].
+    pub(super) fn new(arguments: &AuthenticationArgs, client: Client) -> Self {
+        let headers = HeaderNames {
+            user: arguments.requestheader_username_headers.clone(),
+            uid: arguments.requestheader_uid_headers.clone(),
+            group: arguments.requestheader_group_headers.clone(),
+            extra: arguments.requestheader_extra_headers_prefix.clone(),
+            allowed: arguments.requestheader_allowed_names.clone(),
+        };
+        let proxy_ca = given(arguments.requestheader_client_ca_file.as_ref());
+        Self {
+            client_ca: given(arguments.client_ca_file.as_ref()).map(ToOwned::to_owned),
+            proxy_ca: proxy_ca.map(|file| (file.to_owned(), headers)),
+            published: (!arguments.authentication_skip_lookup).then_some(client),
+            current: RwLock::default(),
+        }
+    }
+
+    pub(super) fn current(&self) -> Arc<Trusted> {
+        Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Looks again for ever.
+    pub(super) async fn follow(&self) {
+        loop {
+            tokio::time::sleep(LOOK).await;
+            if let Err(error) = self.look().await {
+                tracing::warn!("authorities of callers stay as they were: {error:#}");
+            }
+        }
+    }
+
+    /// Reads files and ConfigMap once. What could be read counts, also when something else could not.
+    ///
+    /// # Errors
+    /// Files or a ConfigMap that cannot be read.
+    pub(super) async fn look(&self) -> anyhow::Result<()> {
+        let (files, file_problem) = split(self.from_files());
+        let wanted = self.client_ca.is_none() || self.proxy_ca.is_none();
+        let (published, problem) = match self.published.as_ref().filter(|_| wanted) {
+            None => (None, None),
+            Some(client) => split(published(client).await),
+        };
+        let before = self.current();
+        let (files, published) = (files.unwrap_or_default(), published.unwrap_or_default());
+        let trusted = Trusted {
+            clients: files.clients.or(published.clients).or_else(|| before.clients.clone()),
+            proxies: files.proxies.or(published.proxies).or_else(|| before.proxies.clone()),
+        };
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(trusted);
+        file_problem.or(problem).map_or(Ok(()), Err)
+    }
+
+    fn from_files(&self) -> anyhow::Result<Trusted> {
+        let read = |flag: &str, file: &PathBuf| {
+            let problem = || format!("{flag}={}: the file cannot be used", file.display());
+            let pem = std::fs::read(file).with_context(problem)?;
+            Authorities::from_pem(&pem).with_context(problem)
+        };
+        let clients = self.client_ca.as_ref().map(|file| read("--client-ca-file", file)).transpose()?;
+        let proxies = match &self.proxy_ca {
+            None => None,
+            Some((file, names)) => Some((read("--requestheader-client-ca-file", file)?, names.clone())),
+        };
+        Ok(Trusted { clients, proxies })
+    }
+}
+
+fn split<T>(result: anyhow::Result<T>) -> (Option<T>, Option<anyhow::Error>) {
+    match result {
+        Ok(value) => (Some(value), None),
+        Err(error) => (None, Some(error)),
+    }
+}
+
+async fn published(client: &Client) -> anyhow::Result<Trusted> {
+    let api = Api::<ConfigMap>::namespaced(client.clone(), NAMESPACE);
+    let found = tokio::time::timeout(LOOK_TIMEOUT, api.get_opt(NAME)).await;
+    let problem = "the ConfigMap kube-system/extension-apiserver-authentication cannot be read; bind the service account \
+                   to the Role extension-apiserver-authentication-reader in kube-system";
+    let found = found.map_err(anyhow::Error::new).and_then(|found| Ok(found?)).context(problem)?;
+    // Without one nobody but the bearers of tokens is known, which is how such an API server wants it.
+    found.map_or_else(|| Ok(Trusted::default()), |found| from_config_map(&found))
+}
+
+fn from_config_map(found: &ConfigMap) -> anyhow::Result<Trusted> {
+    let value =
+        |key: &str| found.data.as_ref().and_then(|data| data.get(key)).filter(|text| !text.is_empty());
+    let authorities = |key: &str| {
+        let problem = || format!("{key} in the ConfigMap kube-system/{NAME} cannot be used");
+        value(key).map(|pem| Authorities::from_pem(pem.as_bytes()).with_context(problem)).transpose()
+    };
+    let list = |key: &str| -> anyhow::Result<Vec<String>> {
+        let problem = || format!("{key} in the ConfigMap kube-system/{NAME} is not a list of texts");
+        value(key).map_or_else(|| Ok(Vec::new()), |json| serde_json::from_str(json).with_context(problem))
+    };
+    let names = HeaderNames {
+        user: list("requestheader-username-headers")?,
+        uid: list("requestheader-uid-headers")?,
+        group: list("requestheader-group-headers")?,
+        extra: list("requestheader-extra-headers-prefix")?,
+        allowed: list("requestheader-allowed-names")?,
+    };
+    let proxies = authorities("requestheader-client-ca-file")?.map(|authorities| (authorities, names));
+    Ok(Trusted { clients: authorities("client-ca-file")?, proxies })
+}

@@ -1,0 +1,93 @@
+//! Metrics of requests to the API server, with client-go's names and buckets.
+
+use std::time::Duration;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+/// Buckets in seconds, as client-go has them.
+const BUCKETS: [f64; 12] = [0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0];
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Request {
+    code: String,
+    method: &'static str,
+    host: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Kind {
+    verb: &'static str,
+    host: String,
+}
+
+/// Counts requests. Clones count together.
+#[derive(Clone, Debug)]
+pub struct RequestMetrics {
+    requests: Family<Request, Counter>,
+    durations: Family<Kind, Histogram>,
+    waits: Family<Kind, Histogram>,
+}
+
+impl Default for RequestMetrics {
+    fn default() -> Self {
+        let histogram = || Histogram::new(BUCKETS);
+        Self {
+            requests: Family::default(),
+            durations: Family::new_with_constructor(histogram),
+            waits: Family::new_with_constructor(histogram),
+        }
+    }
+}
+
+impl RequestMetrics {
+    /// Metrics that `registry` shows.
+    pub fn register(registry: &mut Registry) -> Self {
+        let metrics = Self::default();
+        registry.register(
+            "rest_client_requests",
+            "Requests to the Kubernetes API, by status code, method and host; code <error> stands for no answer",
+            metrics.requests.clone(),
+        );
+        registry.register(
+            "rest_client_request_duration_seconds",
+            "Seconds until the Kubernetes API answered, by verb and host; of a watch until it began",
+            metrics.durations.clone(),
+        );
+        registry.register(
+            "rest_client_rate_limiter_duration_seconds",
+            "Seconds that a request waited for --kube-api-qps, by verb and host",
+            metrics.waits.clone(),
+        );
+        metrics
+    }
+
+    /// A request waited for the limit of the rate.
+    pub fn waited(&self, method: &http::Method, host: &str, waited: Duration) {
+        let kind = Kind { verb: verb(method), host: host.to_owned() };
+        self.waits.get_or_create(&kind).observe(waited.as_secs_f64());
+    }
+
+    /// A request ended after `elapsed`; `code` is absent when there was no answer.
+    pub fn ended(&self, method: &http::Method, host: &str, code: Option<u16>, elapsed: Duration) {
+        let code = code.map_or_else(|| "<error>".to_owned(), |code| code.to_string());
+        let verb = verb(method);
+        self.durations.get_or_create(&Kind { verb, host: host.to_owned() }).observe(elapsed.as_secs_f64());
+        self.requests.get_or_create(&Request { code, method: verb, host: host.to_owned() }).inc();
+    }
+}
+
+/// The methods that are used, so that the label is bounded.
+fn verb(method: &http::Method) -> &'static str {
+    match method.as_str() {
+        "GET" => "GET",
+        "POST" => "POST",
+        "PUT" => "PUT",
+        "PATCH" => "PATCH",
+        "DELETE" => "DELETE",
+        _ => "other",
+    }
+}

@@ -1,0 +1,116 @@
+//! Clients of the Kubernetes API.
+//!
+//! Each sends a request once: what is to be sent again is decided by the controllers, each by its own rule, and for the
+//! lease an answer that comes late is worth nothing. The lease has a client of its own, so that no crowd of other
+//! requests can keep it from being renewed.
+
+mod layer;
+mod limit;
+mod metrics;
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use http::{HeaderValue, header};
+use k8s_openapi::api::core::v1::Namespace;
+use kube::client::ClientBuilder;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Api, Client, Config};
+
+use crate::args::KubernetesArgs;
+use crate::args::path::given;
+use layer::RequestLayer;
+
+pub use limit::RequestLimit;
+pub use metrics::RequestMetrics;
+
+/// The namespace whose uid is the identity of the cluster.
+const IDENTITY_NAMESPACE: &str = "kube-system";
+
+/// Longest time until a connection is there.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How to reach an API server.
+#[derive(Clone)]
+pub struct Connection {
+    config: Config,
+    metrics: RequestMetrics,
+}
+
+impl Connection {
+    /// The server that the flags name, or the one of the cluster that this pod runs in. It is not asked yet.
+    ///
+    /// # Errors
+    /// Files that cannot be read or do not make sense.
+    pub async fn new(arguments: &KubernetesArgs, metrics: RequestMetrics) -> anyhow::Result<Self> {
+        let master = arguments.master.as_deref().filter(|url| !url.is_empty());
+        let config = config(given(arguments.kubeconfig.as_ref()), master).await?;
+        Ok(Self { config, metrics })
+    }
+
+    /// The server of another kubeconfig, or the same one when there is none.
+    ///
+    /// # Errors
+    /// A file that cannot be read or does not make sense; `flag` names it.
+    pub async fn to(&self, flag: &str, kubeconfig: Option<&Path>) -> anyhow::Result<Self> {
+        match kubeconfig {
+            None => Ok(self.clone()),
+            Some(file) => Ok(Self { config: read(flag, file).await?, metrics: self.metrics.clone() }),
+        }
+    }
+
+    /// A client; `purpose` ends its User-Agent, as in other cloud-controller-managers.
+    ///
+    /// # Errors
+    /// Certificates or tokens that cannot be used.
+    pub fn client(&self, purpose: &str, limit: RequestLimit) -> anyhow::Result<Client> {
+        let mut config = self.config.clone();
+        config.default_retry = false;
+        config.connect_timeout = Some(CONNECT_TIMEOUT);
+        let agent = format!("openstack-ccm/{} cloud-controller-manager/{purpose}", env!("CARGO_PKG_VERSION"));
+        let agent = HeaderValue::try_from(agent).context("the User-Agent is not valid")?;
+        config.headers.push((header::USER_AGENT, agent));
+        let host = config.cluster_url.authority().map(ToString::to_string).unwrap_or_default();
+        let layer = RequestLayer { limit, metrics: self.metrics.clone(), host };
+        let builder =
+            ClientBuilder::try_from(config).context("no client for the Kubernetes API could be made")?;
+        Ok(builder.with_layer(&layer).build())
+    }
+}
+
+async fn config(kubeconfig: Option<&Path>, master: Option<&str>) -> anyhow::Result<Config> {
+    let master = master
+        .map(|text| text.parse::<http::Uri>().with_context(|| format!("--master={text}: this is not a URL")))
+        .transpose()?;
+    let mut config = match (kubeconfig, master.clone()) {
+        (Some(file), _) => read("--kubeconfig", file).await?,
+        (None, Some(url)) => Config::new(url),
+        (None, None) => Config::incluster()
+            .context("this is not a pod with a service account; name a file with --kubeconfig")?,
+    };
+    if let Some(url) = master {
+        config.cluster_url = url;
+    }
+    Ok(config)
+}
+
+async fn read(flag: &str, file: &Path) -> anyhow::Result<Config> {
+    let kubeconfig = Kubeconfig::read_from(file)
+        .with_context(|| format!("{flag}={}: the file cannot be used", file.display()))?;
+    Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
+        .await
+        .with_context(|| format!("{flag}={}: its current context cannot be used", file.display()))
+}
+
+/// The identity of the cluster: the uid of its namespace kube-system.
+///
+/// # Errors
+/// The API server cannot be reached, or the right to read the namespace is missing.
+pub async fn cluster_uid(client: Client) -> anyhow::Result<String> {
+    let namespace = Api::<Namespace>::all(client)
+        .get(IDENTITY_NAMESPACE)
+        .await
+        .context("the namespace kube-system, whose uid is the identity of the cluster, cannot be read")?;
+    namespace.metadata.uid.context("the namespace kube-system has no uid")
+}

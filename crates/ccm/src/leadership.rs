@@ -1,0 +1,92 @@
+//! Work under a lease.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use kube::Client;
+use openstack_ccm_controllers::election::{ElectionMetrics, ElectionOptions, Elector, Ended, Heartbeat};
+use tokio_util::sync::CancellationToken;
+
+use crate::args::LeaderElectionArgs;
+use crate::health::{Health, Kind};
+
+/// How long all work may take to end after a stop, until the lease is given back: passes and the last events.
+const WORK_GRACE: Duration = Duration::from_secs(16);
+/// How much longer than a lease lasts a leader may be without a renewal before it counts as stuck.
+const STUCK: Duration = Duration::from_secs(20);
+
+/// Takes part in elections for this process. Clones are the same candidate.
+#[derive(Clone)]
+pub struct Leadership {
+    client: Client,
+    options: ElectionOptions,
+    metrics: ElectionMetrics,
+    heartbeats: Arc<Mutex<Vec<Heartbeat>>>,
+}
+
+/// A leadership that ended although nobody asked for it.
+#[derive(Debug, thiserror::Error)]
+#[error("the leadership was lost (lease {lease}); the process ends so that it starts afresh")]
+pub struct LeadershipLost {
+    lease: String,
+}
+
+impl Leadership {
+    /// A candidate; `client` is used for leases only and does not repeat requests by itself.
+    pub fn new(
+        arguments: &LeaderElectionArgs,
+        client: Client,
+        metrics: ElectionMetrics,
+        health: &Health,
+    ) -> Self {
+        let heartbeats: Arc<Mutex<Vec<Heartbeat>>> = Arc::default();
+        let limit = arguments.leader_elect_lease_duration + STUCK;
+        let watched = Arc::clone(&heartbeats);
+        health.ask("leaderElection", Kind::Liveness, move || {
+            let heartbeats = watched.lock().unwrap_or_else(PoisonError::into_inner);
+            let oldest = heartbeats.iter().filter_map(Heartbeat::age).max()?;
+            (oldest > limit).then(|| {
+                format!("this process leads and has not renewed its lease for {} s", oldest.as_secs())
+            })
+        });
+        Self { client, options: options(arguments), metrics, heartbeats }
+    }
+
+    /// Waits for the lease, then works while it is held; `lease` names another one than the flags do.
+    ///
+    /// # Errors
+    /// The lease was lost.
+    pub async fn lead<Work>(
+        &self,
+        lease: Option<&str>,
+        stop: CancellationToken,
+        work: impl FnOnce(CancellationToken) -> Work,
+    ) -> Result<(), LeadershipLost>
+    where
+        Work: Future<Output = ()>,
+    {
+        let mut options = self.options.clone();
+        if let Some(name) = lease {
+            name.clone_into(&mut options.name);
+        }
+        let name = options.name.clone();
+        let elector = Elector::new(self.client.clone(), options).counted_in(self.metrics.clone());
+        self.heartbeats.lock().unwrap_or_else(PoisonError::into_inner).push(elector.heartbeat());
+        match elector.lead(stop, WORK_GRACE, work).await {
+            Ended::Stopped | Ended::WorkEnded => Ok(()),
+            Ended::Lost => Err(LeadershipLost { lease: name }),
+        }
+    }
+}
+
+fn options(arguments: &LeaderElectionArgs) -> ElectionOptions {
+    let hostname = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    ElectionOptions {
+        namespace: arguments.leader_elect_resource_namespace.clone(),
+        name: arguments.leader_elect_resource_name.clone(),
+        identity: format!("{}_{}", hostname.trim(), uuid::Uuid::new_v4()),
+        lease_duration: arguments.leader_elect_lease_duration,
+        renew_deadline: arguments.leader_elect_renew_deadline,
+        retry_period: arguments.leader_elect_retry_period,
+    }
+}

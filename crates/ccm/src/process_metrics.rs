@@ -1,0 +1,184 @@
+//! Metrics of the process: what every Prometheus client library shows, and the framework's metrics of a controller
+//! manager.
+
+use std::fmt;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
+use prometheus_client::registry::Registry;
+
+use crate::args::controllers::ControllerName;
+use crate::args::feature_gates::{FeatureGates, LOAD_BALANCER_IP_MODE};
+use crate::health::{Health, Kind};
+
+/// Clock ticks in a second of `/proc/<pid>/stat`; the same on every Linux that this program is built for.
+const TICKS: f64 = 100.0;
+
+/// Registers them.
+pub fn register(registry: &mut Registry, health: &Health, gates: &FeatureGates) {
+    registry.register_collector(Box::new(Process));
+    registry.register_collector(Box::new(RunningControllers(health.clone())));
+    let build = Family::<Vec<(&str, &str)>, Gauge>::default();
+    build.get_or_create(&vec![("git_version", env!("CARGO_PKG_VERSION"))]).set(1);
+    registry.register("kubernetes_build_info", "Version of this program; always 1", build);
+    let enabled = Family::<Vec<(&str, &str)>, Gauge>::default();
+    // Where the gate is not set the cluster is asked, and a gate that is not forced off counts as on.
+    let value = i64::from(gates.load_balancer_ip_mode.unwrap_or(true));
+    enabled.get_or_create(&vec![("name", LOAD_BALANCER_IP_MODE), ("stage", "")]).set(value);
+    registry.register("kubernetes_feature_enabled", "Whether a feature gate is on", enabled);
+}
+
+/// `running_managed_controllers`: those whose health check is there.
+#[derive(Debug)]
+struct RunningControllers(Health);
+
+impl Collector for RunningControllers {
+    fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
+        let running = Family::<Vec<(&str, &str)>, Gauge>::default();
+        for controller in ControllerName::ALL {
+            let runs = self.0.check(Kind::Liveness, controller.canonical()).is_some();
+            let labels = vec![("name", controller.alias()), ("manager", "cloud-controller-manager")];
+            running.get_or_create(&labels).set(i64::from(runs));
+        }
+        let help = "Whether a controller runs in this process";
+        let encoder =
+            encoder.encode_descriptor("running_managed_controllers", help, None, running.metric_type())?;
+        running.encode(encoder)
+    }
+}
+
+/// What the kernel knows of this process. What it does not tell is left out.
+#[derive(Debug)]
+struct Process;
+
+impl Collector for Process {
+    fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
+        let mut show = |name: &str, help: &str, value: Option<&dyn EncodeMetric>| match value {
+            Some(value) => value.encode(encoder.encode_descriptor(name, help, None, value.metric_type())?),
+            None => Ok(()),
+        };
+        let stat = Stat::read();
+        let gauge = |value: Option<f64>| value.map(ConstGauge::new);
+        fn dynamic<M: EncodeMetric>(metric: Option<&M>) -> Option<&dyn EncodeMetric> {
+            metric.map(|metric| -> &dyn EncodeMetric { metric })
+        }
+        let cpu = stat.as_ref().map(|stat| ConstCounter::new(stat.cpu_seconds));
+        show("process_cpu_seconds", "Seconds of CPU time used", dynamic(cpu.as_ref()))?;
+        let start = gauge(stat.as_ref().and_then(Stat::start_time));
+        show(
+            "process_start_time_seconds",
+            "Start of the process, in seconds since 1970",
+            dynamic(start.as_ref()),
+        )?;
+        let virtual_memory = gauge(stat.as_ref().map(|stat| stat.virtual_bytes));
+        show("process_virtual_memory_bytes", "Size of the address space", dynamic(virtual_memory.as_ref()))?;
+        let resident = gauge(status_kilobytes("VmRSS:").map(|kilobytes| kilobytes * 1024.0));
+        show("process_resident_memory_bytes", "Memory in use", dynamic(resident.as_ref()))?;
+        let open = gauge(open_files());
+        show("process_open_fds", "Open files and sockets", dynamic(open.as_ref()))?;
+        let most = gauge(most_files());
+        show("process_max_fds", "Files and sockets that may be open", dynamic(most.as_ref()))
+    }
+}
+
+/// The fields of `/proc/self/stat` that are shown.
+struct Stat {
+    cpu_seconds: f64,
+    /// Ticks between the start of the machine and that of the process.
+    started: f64,
+    virtual_bytes: f64,
+}
+
+impl Stat {
+    fn read() -> Option<Self> {
+        Self::parse(&std::fs::read_to_string("/proc/self/stat").ok()?)
+    }
+
+    /// The second field is the name in brackets, which may hold blanks; the field after it has number 3.
+    fn parse(text: &str) -> Option<Self> {
+        let (_, rest) = text.rsplit_once(')')?;
+        let fields: Vec<&str> = rest.split_whitespace().collect();
+        let number = |field: usize| fields.get(field - 3)?.parse::<f64>().ok();
+        Some(Self {
+            cpu_seconds: (number(14)? + number(15)?) / TICKS,
+            started: number(22)?,
+            virtual_bytes: number(23)?,
+        })
+    }
+
+    fn start_time(&self) -> Option<f64> {
+        let text = std::fs::read_to_string("/proc/stat").ok()?;
+        let boot: f64 = text.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse().ok()?;
+        Some(boot + self.started / TICKS)
+    }
+}
+
+fn status_kilobytes(key: &str) -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/self/status").ok()?;
+    let value = text.lines().find_map(|line| line.strip_prefix(key))?;
+    value.trim().trim_end_matches("kB").trim().parse().ok()
+}
+
+fn open_files() -> Option<f64> {
+    let count = std::fs::read_dir("/proc/self/fd").ok()?.count();
+    u32::try_from(count).ok().map(f64::from)
+}
+
+fn most_files() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/self/limits").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("Max open files"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(health: &Health) -> String {
+        let mut registry = Registry::default();
+        register(&mut registry, health, &FeatureGates::default());
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+        text
+    }
+
+    #[test]
+    fn the_process_is_described_by_the_names_that_every_dashboard_knows() {
+        let text = text(&Health::default());
+        for name in [
+            "process_cpu_seconds_total ",
+            "process_start_time_seconds ",
+            "process_virtual_memory_bytes ",
+            "process_resident_memory_bytes ",
+            "process_open_fds ",
+            "process_max_fds ",
+            "kubernetes_build_info{git_version=",
+            "kubernetes_feature_enabled{name=\"LoadBalancerIPMode\",stage=\"\"} 1",
+        ] {
+            assert!(text.lines().any(|line| line.starts_with(name)), "{name} in {text}");
+        }
+    }
+
+    #[test]
+    fn the_controllers_that_run_are_counted() {
+        let health = Health::default();
+        health.set(ControllerName::ServiceLb.canonical(), Kind::Liveness, None);
+        let text = text(&health);
+        let line = |name: &str, value: u8| {
+            format!(
+                "running_managed_controllers{{name=\"{name}\",manager=\"cloud-controller-manager\"}} {value}"
+            )
+        };
+        assert!(text.contains(&line("service", 1)) && text.contains(&line("route", 0)), "{text}");
+    }
+
+    #[test]
+    fn a_name_with_blanks_and_brackets_does_not_confuse() {
+        let fields: Vec<String> = (3..=24).map(|number| number.to_string()).collect();
+        let stat = Stat::parse(&format!("1 (a b) c) {}", fields.join(" "))).unwrap();
+        assert_eq!((stat.cpu_seconds, stat.started, stat.virtual_bytes), (0.29, 22.0, 23.0));
+    }
+}

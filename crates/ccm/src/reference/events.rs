@@ -1,0 +1,94 @@
+//! `docs/reference/events.md`: what each reason of an Event means. A test compares the reasons with those in the
+//! sources.
+
+use super::{GENERATED, cell};
+
+/// One reason.
+#[derive(Clone, Copy, Debug)]
+pub struct EventReason {
+    /// Kind of the object.
+    pub object: &'static str,
+    /// `reason` of the Event.
+    pub reason: &'static str,
+    /// `Normal` or `Warning`.
+    pub severity: &'static str,
+    /// When it is said, and what to do.
+    pub meaning: &'static str,
+}
+
+const fn row(
+    object: &'static str,
+    severity: &'static str,
+    reason: &'static str,
+    meaning: &'static str,
+) -> EventReason {
+    EventReason { object, reason, severity, meaning }
+}
+
+/// All reasons.
+#[rustfmt::skip]
+pub const REASONS: &[EventReason] = &[
+    row("Service", "Normal", "EnsuringLoadBalancer", "Work on the load balancer begins."),
+    row("Service", "Normal", "EnsuredLoadBalancer", "The load balancer is as the Service asks."),
+    row("Service", "Normal", "UpdatedLoadBalancer", "Nodes changed, and the load balancer follows."),
+    row("Service", "Normal", "DeletingLoadBalancer", "The removal of the load balancer begins."),
+    row("Service", "Normal", "DeletedLoadBalancer", "Nothing of the load balancer is left."),
+    row("Service", "Normal", "LoadBalancerIPModeChanged", "The status is published in another way than before; the message says why."),
+    row("Service", "Warning", "LoadBalancerIPModeNotHonoured", "Pods would go around the load balancer: the cluster does not honour ipMode and no hostname is configured. The message names both ways out."),
+    row("Service", "Warning", "SyncLoadBalancerFailed", "The load balancer could not be made, changed or removed; the message has the cause. It is tried again."),
+    row("Service", "Warning", "UpdateLoadBalancerFailed", "Changed nodes could not be written to the load balancer. It is tried again."),
+    row("Service", "Warning", "DeleteLoadBalancerFailed", "The load balancer of a Service that is gone could not be removed. It is tried again."),
+    row("Service", "Warning", "UnAvailableLoadBalancer", "There is no node to send traffic to."),
+    row("Service", "Warning", "LoadBalancerForcedInternal", "There is no external network, so the Service is internal. Set floating-network-id."),
+    row("Service", "Warning", "LoadBalancerExternalNetworkSearchFailed", "The external network could not be found."),
+    row("Service", "Warning", "LoadBalancerSourceRangesIgnored", "Source ranges cannot be kept, or are of another family than the address."),
+    row("Service", "Warning", "LoadBalancerAvailabilityZonesIgnored", "This Octavia, or its provider, has no availability zones."),
+    row("Service", "Warning", "LoadBalancerFlavorIgnored", "This Octavia, or its provider, has no flavors."),
+    row("Service", "Warning", "LoadBalancerFloatingIPSkipped", "An IPv6 address is used, which has no floating IP."),
+    row("Service", "Warning", "LoadBalancerRename", "A load balancer that was made under another cluster name is renamed."),
+    row("Service", "Warning", "LoadBalancerLbMethodUnknown", "Octavia does not know the method of lb-method."),
+    row("Service", "Warning", "LoadBalancerIPIgnored", "spec.loadBalancerIP names another address than the one that stays."),
+    row("Service", "Warning", "FloatingIPLeftInUse", "A floating IP of the Service leads somewhere else and is left there."),
+    row("Service", "Warning", "LoadBalancerChildFailed", "Octavia could not make the last change of a listener, pool, member or monitor. It is sent again."),
+    row("Service", "Warning", "LoadBalancerStuck", "The load balancer has been PENDING for ten minutes. Ask the operator of the cloud."),
+    row("Service", "Warning", "LoadBalancerReplaced", "The load balancer was in ERROR, is deleted and made anew."),
+    row("Service", "Warning", "LoadBalancerGone", "The load balancer was deleted in the cloud, and is made anew."),
+    row("Service", "Warning", "LoadBalancerLeft", "The load balancer stays because somebody else has put something on it."),
+    row("Service", "Warning", "LoadBalancerListenerReplaced", "A listener cannot be changed alive: connections to it fail for some seconds."),
+    row("Service", "Warning", "LoadBalancerNeedsRecreation", "What the Service asks for now needs a new load balancer; the message says what."),
+    row("Service", "Warning", "LoadBalancerNodeSkipped", "A node gets no traffic; the message says why."),
+    row("Service", "Warning", "LoadBalancerNodesSkipped", "Nodes did not help to find the subnet."),
+    row("Service", "Warning", "LoadBalancerSingleStack", "spec.ipFamilies asks for two families and the load balancer has one."),
+    row("Service", "Warning", "LoadBalancerPortsSingleStack", "Some ports answer on addresses of one family only."),
+    row("Service", "Warning", "LoadBalancerSettingWithoutEffect", "A setting applies to no port of the Service."),
+    row("Service", "Normal", "LoadBalancerTcpPortsOnly", "A setting applies to the TCP ports of the Service only."),
+    row("Service", "Warning", "UnknownAnnotation", "An annotation of ours is not known; the message names the one that is nearest."),
+    row("Node", "Normal", "Synced", "The node was initialised."),
+    row("Node", "Normal", "DeletingNode", "The node is deleted because its server is gone."),
+    row("Node", "Warning", "DeletingNodeFailed", "The node could not be deleted. It is tried again."),
+    row("Node", "Warning", "FailedToCreateRoute", "The route to the pods of the node could not be made. It is tried again."),
+    row("Lease", "Normal", "LeaderElection", "A process became the leader, or stopped leading."),
+];
+
+const INTRODUCTION: &str = "# Events
+
+What `kubectl describe` and `kubectl events` show. Reasons and texts are those of the framework and of the Go
+implementation where these have one. An Event is written when something begins, ends or fails, and not for a pass that
+changes nothing; repeats are counted in one Event.
+
+| Object | Type | Reason | Meaning |
+| --- | --- | --- | --- |
+";
+
+/// The page, with those reasons only that `is_used` knows.
+pub fn markdown(is_used: impl Fn(&str) -> bool) -> String {
+    let rows: String = REASONS
+        .iter()
+        .filter(|event| is_used(event.reason))
+        .map(|event| {
+            let EventReason { object, severity, reason, meaning } = event;
+            format!("| {object} | {severity} | `{reason}` | {} |\n", cell(meaning))
+        })
+        .collect();
+    format!("{GENERATED}\n\n{INTRODUCTION}{rows}")
+}

@@ -1,0 +1,89 @@
+//! `docs/reference/flags.md`, from the definitions of the command line.
+
+use std::fmt::Write as _;
+
+use clap::{Arg, CommandFactory as _};
+
+use super::{GENERATED, cell};
+use crate::args::CommandLine;
+use crate::args::accepted::{FLAGS, Form};
+
+const INTRODUCTION: &str = "# Flags
+
+`openstack-ccm` runs the controllers; `openstack-ccm check-config` only reads the configuration, reports everything
+that is wrong with it, and ends.
+
+Names, forms and defaults are those of upstream cloud-controller-managers, so that the arguments of an existing
+Deployment work unchanged. Where the default differs, the last section says why. An unknown flag is an error. Durations
+are written as `15s`, `1m30s` or `500ms`, booleans as `true` or `false`. Of a flag that is given twice the last value
+counts; lists add up.
+";
+
+const DIFFERENCES: &str = "## Where defaults differ from upstream
+
+| Flag | Upstream | Here | Why |
+| --- | --- | --- | --- |
+| `--cloud-provider` | required | `openstack` | there is no other |
+| `--concurrent-service-syncs` | `1` | `10` | a load balancer takes a minute; with one worker the last of many waits for hours |
+| `--authentication-tolerate-lookup-failure` | `false` | `true` | probes and controllers work without client certificates |
+| `--authentication-kubeconfig`, `--authorization-kubeconfig` | the pod's own account | that of `--kubeconfig`, else the pod's own account | one file is enough outside of a cluster |
+| `--profiling` | `true` | not offered | an endpoint for profiles is no business of production |
+
+The lease is tried for every half to one `--leader-elect-retry-period`, upstream every one to 2.2 of them; and it is
+given back on SIGTERM. So the next instance takes over within one period.
+";
+
+/// The page.
+pub fn markdown() -> String {
+    let mut page = format!("{GENERATED}\n\n{INTRODUCTION}\n## Flags with effect\n\n");
+    page.push_str("| Flag | Default | Meaning |\n| --- | --- | --- |\n");
+    let command = CommandLine::command();
+    let mut arguments: Vec<&Arg> = command
+        .get_arguments()
+        .filter(|argument| !argument.is_hide_set() && argument.get_long().is_some())
+        .collect();
+    arguments.sort_by_key(|argument| argument.get_long());
+    for argument in arguments {
+        row(&mut page, argument);
+    }
+    page.push_str("\n## Flags without effect\n\nThey are accepted, with a warning that gives the reason, unless the value \
+                   asks for what happens in any case.\n\n");
+    page.push_str("| Flag | No warning for | Why it has no effect |\n| --- | --- | --- |\n");
+    for flag in FLAGS {
+        let form = match flag.form {
+            Form::Switch => "",
+            Form::Value => "=VALUE",
+        };
+        let fulfilled = match flag.fulfilled {
+            None => String::new(),
+            Some("") => "an empty value".to_owned(),
+            Some(value) => format!("`{value}`"),
+        };
+        // Writing to a String cannot fail.
+        let _ = writeln!(page, "| `--{}{form}` | {fulfilled} | {} |", flag.name, cell(flag.reason));
+    }
+    let _ = write!(page, "\n{DIFFERENCES}");
+    page
+}
+
+fn row(page: &mut String, argument: &Arg) {
+    let name = argument.get_long().unwrap_or_default();
+    let short = argument.get_short().map(|short| format!("`-{short}`, ")).unwrap_or_default();
+    let value = argument
+        .get_value_names()
+        .filter(|_| argument.get_action().takes_values())
+        .and_then(|names| names.first())
+        .map(|name| format!("={name}"))
+        .unwrap_or_default();
+    let defaults: Vec<String> =
+        argument.get_default_values().iter().map(|value| format!("`{}`", value.to_string_lossy())).collect();
+    let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+    let environment = argument.get_env().map(|name| format!(" (environment: `{}`)", name.to_string_lossy()));
+    let _ = writeln!(
+        page,
+        "| {short}`--{name}{value}` | {} | {}{} |",
+        cell(&defaults.join(",")),
+        cell(&help),
+        environment.unwrap_or_default(),
+    );
+}

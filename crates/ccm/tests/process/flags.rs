@@ -1,0 +1,191 @@
+//! Flags of the framework: defaults, refusals, names of controllers.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+use clap::{CommandFactory as _, Parser as _};
+use openstack_ccm::args::CommandLine;
+use openstack_ccm::args::accepted::FLAGS;
+use openstack_ccm::args::controllers::{ControllerName, ControllerSelection};
+use rstest::rstest;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::net::TcpListener;
+
+use crate::process::Process;
+use crate::stage::Stage;
+
+/// Flags of the framework with their defaults; lists are joined by commas. Flags without a default are left out where
+/// they have none here either.
+const DEFAULTS: &[(&str, &str)] = &[
+    ("cluster-name", "kubernetes"),
+    ("cluster-cidr", ""),
+    ("configure-cloud-routes", "true"),
+    ("route-reconciliation-period", "10s"),
+    ("node-monitor-period", "5s"),
+    ("node-status-update-frequency", "5m"),
+    ("concurrent-node-syncs", "1"),
+    ("concurrent-node-status-updates", "0"),
+    ("controllers", "*"),
+    ("kube-api-qps", "20"),
+    ("kube-api-burst", "30"),
+    ("leader-elect", "true"),
+    ("leader-elect-lease-duration", "15s"),
+    ("leader-elect-renew-deadline", "10s"),
+    ("leader-elect-retry-period", "2s"),
+    ("leader-elect-resource-lock", "leases"),
+    ("leader-elect-resource-name", "cloud-controller-manager"),
+    ("leader-elect-resource-namespace", "kube-system"),
+    ("enable-leader-migration", "false"),
+    ("bind-address", "0.0.0.0"),
+    ("secure-port", "10258"),
+    ("permit-port-sharing", "false"),
+    ("authentication-skip-lookup", "false"),
+    ("authentication-token-webhook-cache-ttl", "10s"),
+    ("requestheader-username-headers", "x-remote-user"),
+    ("requestheader-group-headers", "x-remote-group"),
+    ("requestheader-extra-headers-prefix", "x-remote-extra-"),
+    ("authorization-always-allow-paths", "/healthz,/readyz,/livez"),
+    ("authorization-webhook-cache-authorized-ttl", "10s"),
+    ("authorization-webhook-cache-unauthorized-ttl", "10s"),
+    ("logging-format", "text"),
+    ("v", "0"),
+];
+
+/// Flags of the framework that have no default, or another one here for a reason that the reference gives.
+const OTHERS: &[&str] = &[
+    "authentication-kubeconfig",
+    "authentication-tolerate-lookup-failure",
+    "authorization-kubeconfig",
+    "cert-dir",
+    "client-ca-file",
+    "cloud-config",
+    "cloud-provider",
+    "concurrent-service-syncs",
+    "feature-gates",
+    "kubeconfig",
+    "leader-migration-config",
+    "master",
+    "requestheader-allowed-names",
+    "requestheader-client-ca-file",
+    "requestheader-uid-headers",
+    "tls-cert-file",
+    "tls-cipher-suites",
+    "tls-min-version",
+    "tls-private-key-file",
+];
+
+/// Without flags the framework's defaults hold, and every flag of the framework is accepted.
+///
+/// Framework: M1, better: ten Services are worked on at once, because a load balancer takes a minute; and the endpoints
+/// start although the API server does not tell its authorities yet.
+/// Switch: `--concurrent-service-syncs=1 --authentication-tolerate-lookup-failure=false`
+#[test]
+fn framework_m1_defaults_are_those_of_the_framework() {
+    let command = CommandLine::command();
+    let defaults: BTreeMap<&str, String> = command
+        .get_arguments()
+        .filter_map(|argument| {
+            let values = argument.get_default_values().iter().map(|value| value.to_string_lossy());
+            Some((argument.get_long()?, values.collect::<Vec<_>>().join(",")))
+        })
+        .collect();
+    for (flag, default) in DEFAULTS {
+        assert_eq!(defaults.get(flag).map(String::as_str), Some(*default), "--{flag}");
+    }
+    for flag in OTHERS.iter().copied().chain(FLAGS.iter().map(|flag| flag.name)) {
+        assert!(defaults.contains_key(flag), "--{flag}");
+    }
+    assert!(CommandLine::try_parse_from(["openstack-ccm", "--cloud-provider=openstack"]).is_ok());
+}
+
+/// A start is refused with a message that names the flag.
+///
+/// Framework: M2, same.
+/// Framework: M4, same.
+/// Framework: M6, same.
+/// Framework: M7, same.
+/// Contract: X2, same.
+#[rstest]
+#[case::m2(&["--cloud-config=x", "--cloud-provider="], "--cloud-provider")]
+#[case::m4(&["--cloud-config=x", "--controllers=foo"], "\"foo\"")]
+#[case::m6(&["--cloud-config=x", "--webhook-secure-port=10258"], "--webhook-secure-port")]
+#[case::m7_lock(&["--cloud-config=x", "--leader-elect-resource-lock=endpoints"], "leader-elect-resource-lock")]
+#[case::m7_lease(&["--cloud-config=x", "--leader-elect-lease-duration=10s"], "--leader-elect-renew-deadline")]
+#[case::x2(&["--cloud-provider=openstack"], "--cloud-config is missing")]
+#[case::cipher_suite(&["--cloud-config=x", "--tls-cipher-suites=NONE"], "--tls-cipher-suites")]
+#[case::migration(&["--cloud-config=x", "--leader-elect=false", "--enable-leader-migration"], "--leader-elect=false")]
+#[tokio::test(flavor = "multi_thread")]
+async fn framework_m2_m4_m6_m7_x2_a_start_that_cannot_work_is_refused(
+    #[case] arguments: &[&str],
+    #[case] named: &str,
+) {
+    let stage = Stage::new().await;
+    let (status, output) = Process::run(&stage, arguments);
+    assert!(!status.success(), "{output}");
+    assert!(output.contains(named), "{output}");
+    assert!(stage.kube.requests().is_empty() && stage.cloud.log().calls().is_empty());
+}
+
+/// The first entry that names a controller decides; the list is kept with canonical names and their minus.
+///
+/// Framework: M3, same.
+#[rstest]
+#[case("-service,*")]
+#[case("-service-lb-controller,*")]
+fn framework_m3_a_controller_can_be_switched_off(#[case] list: &str) {
+    let entries: Vec<String> = list.split(',').map(str::to_owned).collect();
+    let selection = ControllerSelection::parse(&entries).unwrap();
+    assert_eq!(selection.entries(), ["-service-lb-controller", "*"]);
+    for controller in ControllerName::ALL {
+        assert_eq!(selection.runs(controller), controller != ControllerName::ServiceLb, "{controller:?}");
+    }
+}
+
+/// Numbers of workers are checked at the start.
+///
+/// Framework: M5, same.
+#[rstest]
+#[case("--concurrent-node-syncs=0", None)]
+#[case("--concurrent-node-syncs=-5", None)]
+#[case("--concurrent-node-status-updates=-1", None)]
+#[case("--concurrent-node-status-updates=0", Some(5))]
+#[case("--concurrent-node-status-updates=7", Some(7))]
+fn framework_m5_workers_are_counted_from_one(#[case] flag: &str, #[case] updates: Option<u16>) {
+    let parsed = CommandLine::try_parse_from(["openstack-ccm", "--concurrent-node-syncs=5", flag]);
+    assert_eq!(parsed.ok().map(|line| line.run.node.status_updates()), updates);
+}
+
+/// Every controller has a canonical name, and its alias leads to it.
+///
+/// Framework: M8, same.
+#[test]
+fn framework_m8_names_and_aliases_lead_to_controllers() {
+    for controller in ControllerName::ALL {
+        assert!(controller.canonical().ends_with("-controller"));
+        assert_eq!(ControllerName::named(controller.canonical()), Some(controller));
+        assert_eq!(ControllerName::named(controller.alias()), Some(controller));
+    }
+}
+
+/// Texts of `--user-agent` come first in the header, the last flag before the others; then the program.
+///
+/// Contract: X9, better: the program names itself, so that an operator of the cloud can tell who calls.
+/// Switch: `--user-agent=openstack-cloud-controller-manager/v1.36.0`
+#[tokio::test(flavor = "multi_thread")]
+async fn x9_the_user_agent_names_the_flags_and_the_program() {
+    let keystone = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let stage = Stage::new().await;
+    let conf = stage.cloud_conf();
+    let url = conf.lines().find_map(|line| line.strip_prefix("auth-url=")).unwrap().trim_matches('"');
+    stage.set_cloud_conf(&conf.replace(url, &format!("http://{}", keystone.local_addr().unwrap())));
+    let _process = Process::start(&stage, "ccm", &["--user-agent=a/1", "--user-agent=b/2"]);
+    let (stream, _) = keystone.accept().await.unwrap();
+    let mut lines = BufReader::new(stream).lines();
+    let agent = loop {
+        let line = lines.next_line().await.unwrap().expect("the request has no User-Agent");
+        if let Some(agent) = line.to_ascii_lowercase().strip_prefix("user-agent: ") {
+            break agent.to_owned();
+        }
+    };
+    assert!(agent.starts_with("b/2 a/1 openstack-ccm/"), "{agent}");
+}

@@ -1,0 +1,131 @@
+//! A server that is away, and a process that waits or ends.
+
+use openstack_ccm_openstack_sim::Service;
+use serde_json::json;
+
+use crate::process::Process;
+use crate::stage::{Stage, until};
+
+/// One that waits for the lease answers probes, and has nothing to do with the cloud beyond its log-in.
+///
+/// Framework: M10, better: the log-in is tried before the lease is asked for, so that an instance with a wrong password
+/// never leads.
+#[tokio::test(flavor = "multi_thread")]
+async fn framework_m10_one_that_waits_is_healthy_and_leaves_the_cloud_alone() {
+    let stage = Stage::new().await;
+    let lease = json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": {"name": "cloud-controller-manager", "namespace": "kube-system"},
+        "spec": {"holderIdentity": "occm-0_5f0c", "leaseDurationSeconds": 3600,
+            "acquireTime": "2026-01-01T00:00:00.000000Z", "renewTime": "2026-01-01T00:00:00.000000Z",
+            "leaseTransitions": 3},
+    });
+    stage.kube.create(&lease).unwrap();
+    stage.create_service("web");
+    let process = Process::start(&stage, "ccm", &["--v=4"]);
+    process.until_says("another instance leads").await;
+    assert_eq!(process.until_answers("/healthz").await, (200, "ok".to_owned()));
+    process.until_ready().await;
+    let calls = stage.cloud.log().calls();
+    let beyond_the_log_in: Vec<_> = calls.iter().filter(|call| call.service != Service::Identity).collect();
+    assert!(beyond_the_log_in.is_empty(), "{beyond_the_log_in:?}");
+    assert_eq!(stage.holder(), "occm-0_5f0c");
+}
+
+/// A leader that cannot reach the API server for the renew deadline ends with an error.
+///
+/// Framework: M11, same.
+#[tokio::test(flavor = "multi_thread")]
+async fn framework_m11_a_leader_without_an_api_server_ends() {
+    let mut stage = Stage::new().await;
+    let mut process = Process::start(&stage, "ccm", &[]);
+    process.until_ready().await;
+    stage.stop_kubernetes();
+    assert_eq!(process.end().await.code(), Some(1));
+    assert!(process.output().contains("leadership was lost"), "{}", process.output());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kubeconfig_that_has_expired_is_named_and_no_reason_to_crash() {
+    let stage = Stage::new().await;
+    let kubeconfig = std::fs::read_to_string(stage.file("kubeconfig")).unwrap();
+    assert!(kubeconfig.contains("user: {}"), "{kubeconfig}");
+    let expired = kubeconfig.replace("user: {}", "user: {token: no-longer-valid}");
+    std::fs::write(stage.file("kubeconfig"), expired).unwrap();
+    let mut process = Process::start(&stage, "ccm", &[]);
+    process.until_says("Unauthorized").await;
+    assert_eq!(process.until_answers("/livez").await.0, 200);
+    assert!(process.runs());
+    assert!(!process.output().contains("no-longer-valid"), "{}", process.output());
+    stage.kube.add_token("no-longer-valid", openstack_ccm_kube_sim::User::named("ccm"));
+    stage.kube.set_authorizer(|_, _| true);
+    process.until_says("became leader").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_leader_tells_who_it_is() {
+    let stage = Stage::new().await;
+    let mut process = Process::start(&stage, "ccm", &[]);
+    process.until_ready().await;
+    let (_, metrics) = process.until_answers("/metrics").await;
+    for line in [
+        "leader_election_master_status{name=\"cloud-controller-manager\"} 1",
+        "running_managed_controllers{name=\"service\",manager=\"cloud-controller-manager\"} 1",
+        "rest_client_requests_total{code=\"200\",method=\"GET\",host=\"127.0.0.1:",
+    ] {
+        assert!(metrics.contains(line), "{line} in {metrics}");
+    }
+    let leader = stage.holder();
+    process.terminate();
+    assert_eq!(process.end().await.code(), Some(0));
+    let said = |text: String| {
+        let events = stage.kube.list("events", "kube-system").unwrap();
+        events.iter().any(|event| event["reason"] == "LeaderElection" && event["message"] == text)
+    };
+    until("the events are there", || {
+        said(format!("{leader} became leader")) && said(format!("{leader} stopped leading"))
+    })
+    .await;
+}
+
+/// Service and route controllers wait for the lease that they share with another component; the others do not.
+#[tokio::test(flavor = "multi_thread")]
+async fn controllers_that_migrate_wait_for_the_second_lease() {
+    let stage = Stage::new().await;
+    let migrating = |holder: &str, seconds: u32| {
+        json!({
+            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": {"name": "cloud-provider-extraction-migration", "namespace": "kube-system"},
+            "spec": {"holderIdentity": holder, "leaseDurationSeconds": seconds},
+        })
+    };
+    stage.kube.create(&migrating("kcm", 3600)).unwrap();
+    stage.create_service("web");
+    let process = Process::start(&stage, "ccm", &["--enable-leader-migration", "--v=4"]);
+    process.until_says("became leader").await;
+    process.until_says("another instance leads").await;
+    assert!(stage.cloud.load_balancers().is_empty());
+    stage
+        .kube
+        .patch("leases", "kube-system", "cloud-provider-extraction-migration", &migrating("", 1))
+        .unwrap();
+    stage.until_published("web").await;
+}
+
+/// `enabled=false` leaves Services alone; the program goes on for the other controllers.
+///
+/// Contract: X5, same.
+#[tokio::test(flavor = "multi_thread")]
+async fn x5_services_are_left_alone_when_load_balancers_are_switched_off() {
+    let stage = Stage::new().await;
+    stage.set_cloud_conf(&format!("{}\n[LoadBalancer]\nenabled=false\n", stage.cloud_conf()));
+    stage.create_service("web");
+    let mut process = Process::start(&stage, "ccm", &[]);
+    process.until_ready().await;
+    process.until_says("the service controller is switched off").await;
+    process.until_says("became leader").await;
+    assert!(process.runs());
+    let service = stage.kube.get("services", "default", "web").unwrap();
+    assert!(service["metadata"]["finalizers"].is_null(), "{service}");
+    assert!(stage.cloud.load_balancers().is_empty());
+}

@@ -1,0 +1,83 @@
+//! The page of metrics: all that a program shows after it has done everything once.
+
+use std::path::Path;
+use std::time::Duration;
+
+use openstack_ccm::args::feature_gates::FeatureGates;
+use openstack_ccm::call_metrics::CallMetrics;
+use openstack_ccm::kubernetes::RequestMetrics;
+use openstack_ccm::process_metrics;
+use openstack_ccm::reference::metrics;
+use openstack_ccm_controllers::election::{ElectionMetrics, ElectionOptions, Elector};
+use openstack_ccm_controllers::node::NodeControllerOptions;
+use openstack_ccm_controllers::node_lifecycle::NodeLifecycleOptions;
+use openstack_ccm_controllers::route::RouteControllerOptions;
+use openstack_ccm_core::route::range::ClusterRanges;
+use openstack_ccm_kube_sim::ApiVersion;
+use openstack_ccm_openstack_api::ErrorKind;
+use openstack_ccm_openstack_api::client::{CallObserver as _, Outcome};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::support::{World, service};
+
+/// A program with all controllers that has served a Service, failed, and met a change of nodes.
+async fn busy() -> World {
+    let mut world = World::new(ApiVersion::V1_36);
+    let router = world.cloud.seed().router_id.clone();
+    world.settings.cloud_conf = format!("[Route]\nrouter-id={router}\n");
+    let ranges = ClusterRanges::new(vec!["10.244.0.0/16".parse().unwrap()]);
+    world.settings.route = Some(RouteControllerOptions::new(ranges));
+    world.settings.node = Some(NodeControllerOptions::default());
+    world.settings.node_lifecycle = Some(NodeLifecycleOptions::default());
+    world.start().await;
+    world.serve(&service("web", json!({}))).await;
+    world.add_node("node-9", "v1.36.0");
+    world.quiet().await;
+    world
+}
+
+/// What the process shows beside its controllers.
+async fn add_the_process(world: &World) {
+    let mut registry = world.registry.lock().unwrap();
+    process_metrics::register(&mut registry, &world.health, &FeatureGates::default());
+    let calls = CallMetrics::register(&mut registry);
+    calls.observe("router_get", Duration::ZERO, Outcome::Failure(ErrorKind::NotFound));
+    let requests = RequestMetrics::register(&mut registry);
+    requests.waited(&http::Method::GET, "host", Duration::ZERO);
+    requests.ended(&http::Method::GET, "host", Some(200), Duration::ZERO);
+    let elections = ElectionMetrics::register(&mut registry);
+    drop(registry);
+    let options = ElectionOptions {
+        namespace: "kube-system".to_owned(),
+        name: "cloud-controller-manager".to_owned(),
+        identity: "me".to_owned(),
+        lease_duration: Duration::from_secs(15),
+        renew_deadline: Duration::from_secs(10),
+        retry_period: Duration::from_secs(2),
+    };
+    let client = kube::Client::new(world.kube.service(), "default");
+    let elector = Elector::new(client, options).counted_in(elections);
+    elector.lead(CancellationToken::new(), Duration::ZERO, |_| async {}).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_page_of_metrics_is_up_to_date() {
+    let world = busy().await;
+    add_the_process(&world).await;
+    let mut text = String::new();
+    prometheus_client::encoding::text::encode(&mut text, &world.registry.lock().unwrap()).unwrap();
+    let page = metrics::markdown(&text);
+    for name in ["openstack_api_request_errors_total", "workqueue_depth", "leader_election_master_status"] {
+        assert!(page.contains(name), "{name} in {page}");
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/metrics.md");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&path, &page).unwrap();
+    }
+    let stored = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        stored == page,
+        "docs/reference/metrics.md is out of date; write it anew with `make docs`:\n{page}"
+    );
+}

@@ -1,0 +1,79 @@
+//! The generated pages of the reference are what the program does.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "the helpers of tests say what they expect by panicking, as the tests do"
+)]
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use openstack_ccm::reference::{events, flags};
+
+fn repository(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
+}
+
+/// Compares a page with what is stored, or stores it.
+fn compare(name: &str, page: &str) {
+    let path = repository("docs/reference").join(name);
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&path, page).unwrap();
+    }
+    let stored = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(stored == page, "docs/reference/{name} is out of date; write it anew with `make docs`");
+}
+
+#[test]
+fn the_page_of_flags_is_up_to_date() {
+    compare("flags.md", &flags::markdown());
+}
+
+/// Sources of the crates that write Events.
+fn sources() -> Vec<String> {
+    let mut sources = Vec::new();
+    let mut folders = vec![repository("crates/controllers/src"), repository("crates/provider-openstack/src")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                sources.push(std::fs::read_to_string(path).unwrap());
+            }
+        }
+    }
+    sources
+}
+
+/// The first argument of each `Notice::normal(` and `Notice::warning(`, with constants of the same file resolved.
+fn reasons(source: &str) -> impl Iterator<Item = String> {
+    let calls = ["Notice::normal(", "Notice::warning("];
+    let arguments = calls.into_iter().flat_map(move |call| source.split(call).skip(1));
+    arguments.filter_map(move |rest| {
+        let argument = rest.split(',').next()?.trim();
+        let constant = format!("const {argument}: &str = \"");
+        let literal = match argument.strip_prefix('"') {
+            Some(literal) => literal,
+            None => source.split_once(&constant)?.1,
+        };
+        literal.split('"').next().map(str::to_owned)
+    })
+}
+
+#[test]
+fn the_page_of_events_is_up_to_date_and_knows_every_reason() {
+    let sources = sources();
+    let used: BTreeSet<String> = sources.iter().flat_map(|source| reasons(source)).collect();
+    assert!(used.len() > 20, "{used:?}");
+    for reason in &used {
+        assert!(
+            events::REASONS.iter().any(|event| event.reason == reason),
+            "say in crates/ccm/src/reference/events.rs what {reason} means"
+        );
+    }
+    let quoted = |reason: &str| sources.iter().any(|source| source.contains(&format!("\"{reason}\"")));
+    compare("events.md", &events::markdown(quoted));
+}
