@@ -39,7 +39,7 @@ async fn framework_m10_one_that_waits_is_healthy_and_leaves_the_cloud_alone() {
 async fn framework_m11_a_leader_without_an_api_server_ends() {
     let mut stage = Stage::new().await;
     let mut process = Process::start(&stage, "ccm", &[]);
-    process.until_ready().await;
+    process.until_says("became leader").await;
     stage.stop_kubernetes();
     assert_eq!(process.end().await.code(), Some(1));
     assert!(process.output().contains("leadership was lost"), "{}", process.output());
@@ -66,7 +66,8 @@ async fn a_kubeconfig_that_has_expired_is_named_and_no_reason_to_crash() {
 async fn the_leader_tells_who_it_is() {
     let stage = Stage::new().await;
     let mut process = Process::start(&stage, "ccm", &[]);
-    process.until_ready().await;
+    stage.create_service("web");
+    stage.until_published("web").await;
     let (_, metrics) = process.until_answers("/metrics").await;
     for line in [
         "leader_election_master_status{name=\"cloud-controller-manager\"} 1",
