@@ -79,7 +79,7 @@ impl Trust {
     /// # Errors
     /// Files or a ConfigMap that cannot be read.
     pub(super) async fn look(&self) -> anyhow::Result<()> {
-        let (files, file_problem) = split(self.from_files());
+        let (files, file_problem) = split(self.read_files());
         let wanted = self.client_ca.is_none() || self.proxy_ca.is_none();
         let (published, problem) = match self.published.as_ref().filter(|_| wanted) {
             None => (None, None),
@@ -95,7 +95,7 @@ impl Trust {
         file_problem.or(problem).map_or(Ok(()), Err)
     }
 
-    fn from_files(&self) -> anyhow::Result<Trusted> {
+    fn read_files(&self) -> anyhow::Result<Trusted> {
         let read = |flag: &str, file: &PathBuf| {
             let problem = || format!("{flag}={}: the file cannot be used", file.display());
             let pem = std::fs::read(file).with_context(problem)?;
