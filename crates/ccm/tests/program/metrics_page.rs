@@ -31,9 +31,11 @@ async fn busy() -> World {
     world.settings.node = Some(NodeControllerOptions::default());
     world.settings.node_lifecycle = Some(NodeLifecycleOptions::default());
     world.start().await;
-    world.serve(&service("web", json!({}))).await;
+    world.create(&service("web", json!({})));
+    world.until_published("web").await;
     world.add_node("node-9", "v1.36.0");
-    world.quiet().await;
+    // Long enough for a round of each controller.
+    tokio::time::sleep(Duration::from_secs(600)).await;
     world
 }
 
