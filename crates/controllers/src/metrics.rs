@@ -56,6 +56,7 @@ pub(crate) struct Metrics {
     reconcile_errors: Family<Label, Counter>,
     reconcile_seconds: Family<Label, Histogram, fn() -> Histogram>,
     failures: Family<Label, Counter>,
+    drift_repairs: Counter,
     published: Family<Publication, Gauge>,
     publications: Family<Publication, Counter>,
     server_support: Family<Label, Gauge>,
@@ -74,6 +75,7 @@ impl Default for Metrics {
             reconcile_errors: Family::default(),
             reconcile_seconds: Family::new_with_constructor(|| Histogram::new(RECONCILE_BUCKETS)),
             failures: Family::default(),
+            drift_repairs: Counter::default(),
             published: Family::default(),
             publications: Family::default(),
             server_support: Family::default(),
@@ -147,6 +149,11 @@ impl Metrics {
             self.failures.clone(),
         );
         registry.register(
+            "openstack_ccm_drift_repairs",
+            "Load balancers that differed from their unchanged Service and were put right",
+            self.drift_repairs.clone(),
+        );
+        registry.register(
             "openstack_ccm_services_published",
             "Services by the mode in which their load balancer is published now, and why",
             self.published.clone(),
@@ -193,6 +200,11 @@ impl Metrics {
     /// A change of nodes came to every load balancer.
     pub(crate) fn nodes_followed(&self, elapsed: Duration) {
         self.node_change_seconds.observe(elapsed.as_secs_f64());
+    }
+
+    /// What was changed in the cloud behind our back is as it should be again.
+    pub(crate) fn drift_repaired(&self) {
+        self.drift_repairs.inc();
     }
 
     /// A pass failed, wherever.

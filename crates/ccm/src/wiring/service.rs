@@ -18,6 +18,7 @@ pub(crate) fn controller(ground: &mut Ground<'_>, options: &ServiceControllerOpt
     let options = ServiceControllerOptions {
         node_selector_annotation: Some(annotations::NODE_SELECTOR.key.to_owned()),
         node_selector: config.load_balancer.node_selector.clone(),
+        resync: Some(config.load_balancer.drift_check_interval).filter(|interval| !interval.is_zero()),
         ..options.clone()
     };
     let (provider, poller) =

@@ -10,17 +10,20 @@
     reason = "the helpers of tests say what they expect by panicking, as the tests do"
 )]
 
+mod allowed;
 mod bad_input;
 mod budget;
 mod cloud_faults;
 mod clusters;
 mod contract;
 mod crash;
+mod drift;
 mod extensions;
 mod fallback;
 mod main_job;
 mod metrics_page;
 mod nodes;
+mod shared_address;
 mod support;
 mod unchanged;
 mod upgrade;

@@ -15,6 +15,7 @@ use openstack_ccm_core::service::{Service, ServiceKey};
 use tokio::time::Instant;
 
 use super::change::Written;
+use super::drift::Drift;
 use crate::lock::lock;
 use crate::nodes::Backends;
 
@@ -49,6 +50,8 @@ pub(crate) struct Remembered {
     pub(crate) advertised: Option<(&'static str, &'static str)>,
     /// What has been announced.
     pub(crate) activity: Activity,
+    /// What a look for drift has put right, while one is going on.
+    pub(crate) drift: Option<Drift>,
     /// How often the status was restored after an edit by others.
     pub(crate) restorations: Restorations,
     /// The object as the API server answered our last write, for as long as the watch has not caught up.
@@ -96,6 +99,7 @@ impl Memory {
                     written: Written::new(),
                     advertised: None,
                     activity: Activity::Idle,
+                    drift: None,
                     restorations: Restorations::default(),
                     latest: None,
                 };
@@ -122,6 +126,25 @@ impl Memory {
     /// Forgets a Service.
     pub(crate) fn forget(&self, key: &ServiceKey) -> Option<Remembered> {
         lock(&self.0).remove(key)
+    }
+
+    /// Whether the provider has reported the Service ready.
+    pub(crate) fn is_ready(&self, key: &ServiceKey) -> bool {
+        lock(&self.0).get(key).is_some_and(|known| known.ready.is_some())
+    }
+
+    /// Whether any Service was reported ready so that the condition holds.
+    pub(crate) fn any_ready(&self, holds: impl Fn(&ServiceKey, &Ready) -> bool) -> bool {
+        lock(&self.0).iter().any(|(key, known)| known.ready.as_ref().is_some_and(|ready| holds(key, ready)))
+    }
+
+    /// The Services that were reported ready so that the condition holds.
+    pub(crate) fn ready_where(&self, holds: impl Fn(&ServiceKey, &Ready) -> bool) -> Vec<ServiceKey> {
+        let services = lock(&self.0);
+        let ready = services
+            .iter()
+            .filter(|(key, known)| known.ready.as_ref().is_some_and(|ready| holds(key, ready)));
+        ready.map(|(key, _)| key.clone()).collect()
     }
 
     /// The Services that the provider has reported ready.

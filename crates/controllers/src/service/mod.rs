@@ -9,6 +9,8 @@
 //! | `intent` | what the object asks for (pure) |
 //! | `finalizer` | hold the object before the cloud is touched, let it go after the cloud is empty |
 //! | `publish` | status and annotations, written only where they differ |
+//! | `shared_address` | Services on one address agree on its mode |
+//! | `drift` | the report of a repair |
 //! | `release` | the end of a load balancer |
 //! | `policy` | what the user is told (pure) |
 //! | `memory` | what is known from earlier passes, and may be lost |
@@ -16,6 +18,7 @@
 //! | `write` | the calls |
 
 mod change;
+mod drift;
 mod finalizer;
 mod follow;
 mod intent;
@@ -24,6 +27,7 @@ mod policy;
 pub(crate) mod publish;
 mod queue;
 mod release;
+mod shared_address;
 mod sync;
 mod waves;
 pub(crate) mod write;
@@ -188,6 +192,7 @@ impl ServiceController {
             metrics,
             waves: NodeWaves::default(),
             resync: options.resync,
+            queue: queue.clone(),
         });
         let listed = watch::Sender::new(false);
         Self { client, options, queue, sync, cache, events, nodes, listed }

@@ -122,6 +122,7 @@ impl ServiceSync {
         annotations: &Written,
     ) -> Result<Published, CallError> {
         let key = intent::key(&service);
+        let ready = &self.agreed(&key, ready);
         let mut current = service;
         let mut wrote = false;
         for _ in 0..WRITES {

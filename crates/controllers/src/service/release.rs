@@ -46,11 +46,12 @@ impl ServiceSync {
     /// The cloud holds nothing of the Service any more: lets it go, with status and annotations cleared.
     async fn released(&self, key: &ServiceKey, service: Arc<k8s::Service>, annotations: &Written) -> Next {
         let uid = uid(&service).to_owned();
-        self.memory.with(key, |known| {
-            known.ready = None;
+        let before = self.memory.with(key, |known| {
             known.published = None;
             known.written.extend(annotations.clone());
+            known.ready.take()
         });
+        self.tell_neighbours(key, before.flatten().as_ref(), None);
         let rest = |service: &k8s::Service| clearing(service, annotations);
         match finalizer::remove(&self.writer, &self.ours, service, rest).await {
             Ok(Edited::Done(_) | Edited::Gone) => {
@@ -135,6 +136,7 @@ impl ServiceSync {
     fn forget(&self, key: &ServiceKey) {
         if let Some(known) = self.memory.forget(key) {
             self.metrics.publication_changed(known.advertised, None);
+            self.tell_neighbours(key, known.ready.as_ref(), None);
         }
     }
 }

@@ -18,7 +18,7 @@ use super::intent::{self, Ours, Wanted, checked_facts, uid};
 use super::memory::{Activity, Memory, newer};
 use super::policy;
 use super::publish::{Published, entries};
-use super::queue::{Cause, Causes, Next};
+use super::queue::{Cause, Causes, Next, ServiceQueue};
 use super::waves::NodeWaves;
 use super::write::ServiceWriter;
 use crate::capability::Capability;
@@ -44,6 +44,8 @@ pub(crate) struct ServiceSync {
     pub(super) waves: NodeWaves,
     /// Delay between two looks for drift.
     pub(super) resync: Option<Duration>,
+    /// For passes over other Services that follow from one over this.
+    pub(super) queue: ServiceQueue,
 }
 
 impl ServiceSync {
@@ -101,6 +103,7 @@ impl ServiceSync {
         if backends.is_empty() && operation == Operation::Ensure {
             self.tell(&key, &facts.uid, policy::no_nodes());
         }
+        self.note_cause(&key, causes);
         if causes.has(Cause::Resync) {
             self.provider.look_again(&key);
         }
@@ -190,6 +193,7 @@ impl ServiceSync {
             }
             Ok(Outcome::Waiting(waiting)) => {
                 tracing::debug!(service = %key, on = waiting.on, "waiting");
+                self.note_step(&key, &waiting.on);
                 self.under_way(&key, uid(service), operation);
                 match self.write_annotations(service, &pass.annotations).await {
                     Ok(()) => Next::Wait(waiting.at_most),
@@ -219,7 +223,8 @@ impl ServiceSync {
         if ready.changed {
             self.under_way_silently(&key, operation);
         }
-        self.memory.with(&key, |known| known.ready = Some(ready.clone()));
+        let before = self.memory.with(&key, |known| known.ready.replace(ready.clone())).flatten();
+        self.tell_neighbours(&key, before.as_ref(), Some(ready));
         match self.publish(Arc::clone(service), ready, annotations).await {
             Ok(Published::Done) => {}
             Ok(Published::Stale) => return Next::Wait(CATCH_UP),
@@ -236,6 +241,7 @@ impl ServiceSync {
             tracing::info!(service = %key, reason = notice.reason, "load balancer agrees with its service");
             self.tell(&key, uid(service), notice);
         }
+        self.report_drift(&key, uid(service), ready.changed);
         Next::Done { resync: self.resync }
     }
 

@@ -14,6 +14,7 @@ pub mod capability;
 pub mod data_plane;
 pub mod entry;
 pub mod hostname;
+pub mod shared;
 
 use capability::{Cluster, Obstacle, ServerSupport};
 use entry::{IngressEntry, IpMode};
@@ -36,6 +37,8 @@ pub enum Needs {
     TlsTermination,
     /// HTTP headers such as X-Forwarded-For.
     HeaderInsertion,
+    /// Nothing for this Service, but another one on the same address needs it.
+    SharedAddress,
 }
 
 impl fmt::Display for Needs {
@@ -44,6 +47,7 @@ impl fmt::Display for Needs {
             Self::ProxyProtocol => "the load balancer adds the PROXY protocol header",
             Self::TlsTermination => "the load balancer terminates TLS",
             Self::HeaderInsertion => "the load balancer inserts HTTP headers",
+            Self::SharedAddress => "another Service on the same address needs the load balancer",
         })
     }
 }
@@ -145,6 +149,7 @@ impl Reason {
             Self::PathNeedsLoadBalancer(Needs::ProxyProtocol) => "proxy_protocol",
             Self::PathNeedsLoadBalancer(Needs::TlsTermination) => "tls_termination",
             Self::PathNeedsLoadBalancer(Needs::HeaderInsertion) => "header_insertion",
+            Self::PathNeedsLoadBalancer(Needs::SharedAddress) => "shared_address",
             Self::ProxyRequested => "proxy_requested",
             Self::VipRequested => "vip_requested",
             Self::FallbackToHostname(obstacle)
@@ -198,6 +203,12 @@ pub fn decide(addresses: &[IpAddr], path: Path, preference: &Preference, cluster
     }
     match (preference.service_mode.unwrap_or(preference.cluster_mode), path) {
         (IpModeChoice::Vip, _) => vip(addresses, cluster, Reason::VipRequested),
+        // This Service works without: where the mode cannot have its effect there is nothing to fall back from.
+        (IpModeChoice::Auto, Path::ThroughLoadBalancer(Needs::SharedAddress))
+            if cluster.obstacle().is_some() =>
+        {
+            vip(addresses, cluster, Reason::DirectPath)
+        }
         (IpModeChoice::Auto, Path::Direct) => vip(addresses, cluster, Reason::DirectPath),
         (IpModeChoice::Auto, Path::ThroughLoadBalancer(needs)) => {
             proxy(addresses, path, preference, cluster, Reason::PathNeedsLoadBalancer(needs))

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Neutron, get, only_if_revision, put};
+use super::{FixedIp, Neutron, get, only_if_revision, put};
 use crate::decode::null_as_default;
 use crate::error::ApiError;
 
@@ -28,6 +28,9 @@ pub struct Router {
 pub struct ExternalGateway {
     /// External network.
     pub network_id: String,
+    /// Addresses of the router there. Traffic without a floating IP comes from them.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub external_fixed_ips: Vec<FixedIp>,
 }
 
 /// An extra route.

@@ -9,7 +9,8 @@ use super::Config;
 use super::error::{ConfigError, Fault, Origin, Warning};
 use super::gcfg::{Document, Entry, EntryValue, Section};
 use super::section::{
-    Global, Key, LoadBalancer, LoadBalancerClass, Metadata, Networking, Route, SectionName,
+    Global, Key, LoadBalancer, LoadBalancerClass, LoadBalancerNamespace, Metadata, Networking, Route,
+    SectionName,
 };
 use super::suggestion::{self, key_names, nearest};
 
@@ -189,6 +190,17 @@ impl Assembly {
             (Some(SectionName::LoadBalancerClass), Some(name)) => {
                 self.config.classes.entry(name.clone()).or_default();
             }
+            (Some(SectionName::LoadBalancerNamespace), None) => self.errors.push(ConfigError {
+                origin,
+                section: Some(section.name.clone()),
+                key: None,
+                value: None,
+                problem: "it names no namespace".to_owned(),
+                fix: "write `[LoadBalancerNamespace \"name\"]`, or `\"*\"` for all others".to_owned(),
+            }),
+            (Some(SectionName::LoadBalancerNamespace), Some(name)) => {
+                self.config.namespaces.entry(name.clone()).or_default();
+            }
             (Some(known), None) => {
                 if known == SectionName::BlockStorage {
                     self.note_without_effect(known, None);
@@ -215,8 +227,14 @@ impl Assembly {
                 let class = self.config.classes.entry(class.clone()).or_default();
                 apply(class, LoadBalancerClass::KEYS, entry)
             }
+            (SectionName::LoadBalancerNamespace, Some(name)) => {
+                let namespace = self.config.namespaces.entry(name.clone()).or_default();
+                apply(namespace, LoadBalancerNamespace::KEYS, entry)
+            }
             // A class without name has its error; named sections of others have their warning.
-            (SectionName::LoadBalancerClass, None) | (_, Some(_)) => return,
+            (SectionName::LoadBalancerClass | SectionName::LoadBalancerNamespace, None) | (_, Some(_)) => {
+                return;
+            }
             (SectionName::Global, None) => apply(&mut self.config.global, Global::KEYS, entry),
             (SectionName::LoadBalancer, None) => {
                 apply(&mut self.config.load_balancer, LoadBalancer::KEYS, entry)

@@ -40,7 +40,10 @@ use error::Origin;
 pub use error::{ConfigError, ConfigErrors, Warning};
 pub use reference::reference_markdown;
 use section::SectionName;
-pub use section::{Global, LoadBalancer, LoadBalancerClass, Metadata, Networking, Route};
+pub use section::{
+    ANY_NAMESPACE, Global, LoadBalancer, LoadBalancerClass, LoadBalancerNamespace, Metadata, Networking,
+    Route,
+};
 
 /// The sections of all files.
 #[derive(Clone, Debug, Default)]
@@ -51,6 +54,8 @@ pub struct Config {
     pub load_balancer: LoadBalancer,
     /// `[LoadBalancerClass "name"]` by name. Names are never empty.
     pub classes: BTreeMap<String, LoadBalancerClass>,
+    /// `[LoadBalancerNamespace "name"]` by name of the namespace, [`ANY_NAMESPACE`] for all others.
+    pub namespaces: BTreeMap<String, LoadBalancerNamespace>,
     /// `[Networking]`.
     pub networking: Networking,
     /// `[Route]`.

@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use super::section::{
-    Global, Key, LoadBalancer, LoadBalancerClass, Metadata, Networking, Route, SectionName, Since,
+    Global, Key, LoadBalancer, LoadBalancerClass, LoadBalancerNamespace, Metadata, Networking, Route,
+    SectionName, Since,
 };
 
 const HEAD: &str = "\
@@ -87,6 +88,13 @@ fn introduction(section: SectionName) -> (&'static str, &'static str) {
             "Networks and subnets for the Services whose annotation `loadbalancer.openstack.org/class` names the class. \
              Any number of classes; the name is required and case sensitive.",
         ),
+        SectionName::LoadBalancerNamespace => (
+            "[LoadBalancerNamespace \"name\"]",
+            "What the Services of a namespace may refer to by annotations and `spec.loadBalancerIP`; `*` stands for all \
+             namespaces without a section of their own. Lists are separated by commas; a key that is absent allows \
+             everything, an empty one nothing. Without any such section everything is allowed, as in OCCM. What cloud.conf \
+             itself names is always allowed.",
+        ),
         SectionName::Networking => {
             ("[Networking]", "Which addresses of a server become addresses of its node.")
         }
@@ -105,6 +113,7 @@ fn table_of(section: SectionName) -> String {
         SectionName::Global => table(Global::KEYS),
         SectionName::LoadBalancer => table(LoadBalancer::KEYS),
         SectionName::LoadBalancerClass => table(LoadBalancerClass::KEYS),
+        SectionName::LoadBalancerNamespace => table(LoadBalancerNamespace::KEYS),
         SectionName::Networking => table(Networking::KEYS),
         SectionName::Route => table(Route::KEYS),
         SectionName::Metadata => table(Metadata::KEYS),

@@ -1,7 +1,8 @@
 //! "Did you mean" for names that are not known.
 
 use super::section::{
-    Global, Key, LoadBalancer, LoadBalancerClass, Metadata, Networking, Route, SectionName,
+    Global, Key, LoadBalancer, LoadBalancerClass, LoadBalancerNamespace, Metadata, Networking, Route,
+    SectionName,
 };
 
 /// Keys of former versions of the Go program that old files still hold.
@@ -52,6 +53,7 @@ pub(super) fn key_names(section: SectionName) -> Vec<&'static str> {
         SectionName::Global => names(Global::KEYS),
         SectionName::LoadBalancer => names(LoadBalancer::KEYS),
         SectionName::LoadBalancerClass => names(LoadBalancerClass::KEYS),
+        SectionName::LoadBalancerNamespace => names(LoadBalancerNamespace::KEYS),
         SectionName::Networking => names(Networking::KEYS),
         SectionName::Route => names(Route::KEYS),
         SectionName::Metadata => names(Metadata::KEYS),

@@ -37,6 +37,7 @@ pub mod names;
 mod observe;
 mod ownership;
 pub mod plan;
+mod policy;
 pub mod poller;
 mod published;
 mod recall;

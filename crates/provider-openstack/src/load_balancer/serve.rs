@@ -25,7 +25,7 @@ use super::resolve::Question;
 use super::settings::node_address::family_of;
 use super::settings::{Exposure, Settings};
 use super::step::Step;
-use super::{OpenStackLoadBalancers, annotations, desired, published, recreation};
+use super::{OpenStackLoadBalancers, annotations, desired, policy, published, recreation};
 
 /// The load balancer that the annotation names is gone, and it was made for the Service: there will be a new one.
 const LOAD_BALANCER_GONE: &str = "LoadBalancerGone";
@@ -101,6 +101,7 @@ impl Serving<'_> {
             found = find::by_name(octavia, &self.claim, purpose).await?;
         }
         if let Some(found) = &found {
+            policy::may_use(self.settings, found)?;
             report.load_balancer(self.service, &found.load_balancer.id, found.ownership);
         }
         Ok(found)
@@ -206,16 +207,22 @@ impl Serving<'_> {
         let existing = observed.load_balancer.as_ref();
         let guest = existing.is_some_and(|existing| existing.ownership == Ownership::Guest);
         let ipv4 = existing.is_none_or(|existing| existing.vip_addresses().any(|vip| vip.is_ipv4()));
+        // A load balancer keeps its provider, whatever cloud.conf says by now.
+        let provider = existing.and_then(|existing| existing.made_with.provider.as_deref());
+        let features = match provider {
+            Some(provider) => self.provider.resolver.features(Some(provider)).await?,
+            None => self.features,
+        };
         let question = Question {
             intent: self.intent,
             settings: self.settings,
-            features: self.features,
+            features,
             existing,
             wants_floating_ip: !guest && ipv4 && observed.floating_ips.is_empty(),
             former_vip_address: if existing.is_none() { self.former_vip() } else { None },
         };
-        let late = existing
-            .and_then(|existing| recreation::notice(self.service, self.settings, self.features, existing));
+        let late =
+            existing.and_then(|existing| recreation::notice(self.service, self.settings, features, existing));
         let mut notices = Vec::from_iter(late);
         let facts = self.provider.resolver.facts(&question, &mut notices).await;
         report.notices(notices);

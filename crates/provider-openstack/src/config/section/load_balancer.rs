@@ -69,6 +69,8 @@ pub struct LoadBalancer {
     pub provider_requires_serial_api_calls: bool,
     /// Whether a Service with two IP families gets an address of each.
     pub dual_stack: bool,
+    /// Time after which an unchanged load balancer is compared with its Service again; zero for never.
+    pub drift_check_interval: Duration,
     /// How PROXY load balancers are published, unless a Service says otherwise.
     pub ip_mode: IpModeChoice,
     /// Whether a load balancer with another cluster's identity may be taken over.
@@ -106,6 +108,7 @@ impl Default for LoadBalancer {
             max_shared_lb: 2,
             provider_requires_serial_api_calls: false,
             dual_stack: true,
+            drift_check_interval: Duration::from_secs(1800),
             ip_mode: IpModeChoice::Auto,
             adopt_foreign_cluster: false,
         }
@@ -338,6 +341,13 @@ impl LoadBalancer {
             field: Field::Bool(|section| &mut section.dual_stack),
             default: "true",
             meaning: "Gives a new load balancer of a Service with two `spec.ipFamilies` a second address, from a subnet of the other family on the network of the first. `false`: only an address of the first family, as OCCM does.",
+            since: Since::Version("0.1.0"),
+        },
+        Key {
+            name: "drift-check-interval",
+            field: Field::Duration(|section| &mut section.drift_check_interval),
+            default: "30m",
+            meaning: "Time after which the load balancer of a Service that does not change is compared again, to put right what was changed in the cloud; up to a fifth is added at random. A repair is reported by the Event `LoadBalancerDriftRepaired` and the metric `openstack_ccm_drift_repairs_total`. `0`: never, as OCCM.",
             since: Since::Version("0.1.0"),
         },
         Key {

@@ -8,6 +8,7 @@ mod global;
 mod key;
 mod load_balancer;
 mod metadata;
+mod namespace;
 mod networking;
 mod route;
 
@@ -17,6 +18,7 @@ pub use global::{Global, LoginKind};
 pub use key::{Field, Key, Parsed, Since};
 pub use load_balancer::{DEFAULT_INGRESS_HOSTNAME_SUFFIX, LoadBalancer};
 pub use metadata::Metadata;
+pub use namespace::{ANY_NAMESPACE, LoadBalancerNamespace};
 pub use networking::Networking;
 pub use route::Route;
 
@@ -31,6 +33,8 @@ pub enum SectionName {
     LoadBalancer,
     /// A named set of networks and subnets for load balancers.
     LoadBalancerClass,
+    /// What the Services of a namespace may refer to.
+    LoadBalancerNamespace,
     /// Addresses of nodes.
     Networking,
     /// Routes of pod networks.
@@ -43,10 +47,11 @@ pub enum SectionName {
 
 impl SectionName {
     /// All of them, in the order of the reference page.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Global,
         Self::LoadBalancer,
         Self::LoadBalancerClass,
+        Self::LoadBalancerNamespace,
         Self::Networking,
         Self::Route,
         Self::Metadata,
@@ -59,6 +64,7 @@ impl SectionName {
             Self::Global => "Global",
             Self::LoadBalancer => "LoadBalancer",
             Self::LoadBalancerClass => "LoadBalancerClass",
+            Self::LoadBalancerNamespace => "LoadBalancerNamespace",
             Self::Networking => "Networking",
             Self::Route => "Route",
             Self::Metadata => "Metadata",

@@ -11,6 +11,8 @@ use crate::load_balancer::settings::node_address;
 
 /// A node that is selected cannot be a member.
 const NODE_SKIPPED: &str = "LoadBalancerNodeSkipped";
+/// Ports have no members.
+const WITHOUT_NODE_PORTS: &str = "LoadBalancerWithoutNodePorts";
 
 /// A node that becomes a member of every pool.
 #[derive(Debug)]
@@ -18,6 +20,24 @@ pub(super) struct Backend {
     name: String,
     address: IpAddr,
     subnet_id: Option<String>,
+}
+
+/// What is said about ports that no node answers on.
+pub(super) fn without_node_ports(sources: Sources<'_>) -> Option<Notice> {
+    let ports = &sources.intent.service.ports;
+    let without: Vec<String> = ports
+        .iter()
+        .filter(|port| port.node_port.is_none())
+        .map(|port| format!("{}/{}", port.port, port.protocol))
+        .collect();
+    (!without.is_empty()).then(|| {
+        let message = format!(
+            "no node port leads to {}, so nothing answers there: set spec.allocateLoadBalancerNodePorts to true, or give the \
+             ports a nodePort",
+            without.join(", ")
+        );
+        Notice::warning(WITHOUT_NODE_PORTS, message)
+    })
 }
 
 /// The nodes that become members: selected by their labels, and with an address of the Service's family. Two nodes

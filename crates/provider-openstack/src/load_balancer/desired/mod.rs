@@ -66,6 +66,7 @@ pub fn desired(sources: Sources<'_>) -> Result<Desired, Failure> {
     let load_balancer = load_balancer(sources, &mut notices)?;
     let listeners = listeners(sources, &mut notices)?;
     notices.extend(families::notices(sources));
+    notices.extend(members::without_node_ports(sources));
     notices.extend(tls::notices(sources));
     let desired = Desired { load_balancer, listeners, floating_ip: floating_ip(sources), notices };
     let families: Vec<IpFamily> = sources.facts.vip_families().collect();

@@ -11,6 +11,8 @@ use super::Sources;
 
 /// As OCCM names it.
 const IGNORED: &str = "LoadBalancerSourceRangesIgnored";
+/// Networks that were added to the source ranges.
+const CLUSTER_SOURCES: &str = "LoadBalancerClusterSourcesAllowed";
 
 /// The networks for `allowed_cidrs` of all listeners; none where the cloud lacks the feature. Octavia refuses networks
 /// of a family that the VIP is not of, so these are left out.
@@ -49,6 +51,19 @@ pub(super) fn allowed_cidrs(
             format!("source ranges of another family than the load balancer's address: {}", list.join(", "));
         notices.push(Notice::warning(IGNORED, message));
     }
+    let mut fitting = fitting;
+    let of_cluster = sources.facts.cluster_sources.iter().copied();
+    let of_cluster: BTreeSet<IpNet> =
+        of_cluster.filter(|network| families.iter().any(|family| is_of(*network, *family))).collect();
+    let added: Vec<String> = of_cluster.difference(&fitting).map(IpNet::to_string).collect();
+    if !added.is_empty() {
+        let message = format!(
+            "the cluster itself may connect, as loadbalancer.openstack.org/allow-cluster-sources asks for: {}",
+            added.join(", ")
+        );
+        notices.push(Notice::normal(CLUSTER_SOURCES, message));
+    }
+    fitting.extend(of_cluster);
     Ok(Some(fitting))
 }
 

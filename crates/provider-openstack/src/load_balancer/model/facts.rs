@@ -1,8 +1,9 @@
 //! What had to be looked up before the tree could be built.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
+use ipnet::IpNet;
 use openstack_ccm_core::service::IpFamily;
 use openstack_ccm_openstack_api::octavia::OctaviaFeatures;
 
@@ -25,6 +26,8 @@ pub struct Facts {
     pub former_vip_address: Option<IpAddr>,
     /// Subnets of the members.
     pub member_subnets: MemberSubnets,
+    /// Networks from which the cluster itself connects, where it may in any case. Empty where nobody asks for that.
+    pub cluster_sources: BTreeSet<IpNet>,
     /// External network for a new floating IP, configured or found.
     pub floating_network_id: Option<String>,
     /// Subnet for a new floating IP, configured or found by pattern and tags.

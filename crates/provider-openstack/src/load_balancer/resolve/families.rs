@@ -72,7 +72,7 @@ impl Resolver {
         Ok(places.vip_network_id.clone().map(|network_id| (None, network_id)))
     }
 
-    async fn subnets_of(&self, network_id: &str) -> Result<Vec<Subnet>, Failure> {
+    pub(super) async fn subnets_of(&self, network_id: &str) -> Result<Vec<Subnet>, Failure> {
         let filter = SubnetFilter { network_id: Some(network_id.to_owned()), ..SubnetFilter::default() };
         let list = self.openstack.neutron.list_subnets(&filter);
         let subnets = self.subnets_of_network.get_or_ask(network_id, list).await;

@@ -4,6 +4,7 @@
 //! up only then, so that a Service that does not change costs nothing here.
 
 mod certificate;
+mod cluster_sources;
 mod external_network;
 mod families;
 mod floating;
@@ -19,7 +20,7 @@ use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::{Intent, IpFamily};
 use openstack_ccm_openstack_api::OpenStack;
-use openstack_ccm_openstack_api::neutron::{Network, Subnet};
+use openstack_ccm_openstack_api::neutron::{FloatingIp, Network, Port, Router, Subnet};
 
 use super::failure::{self, Missing};
 use super::model::facts::{Facts, Features};
@@ -44,6 +45,9 @@ pub(super) struct Resolver {
     external_network: Remembered<String>,
     node_subnets: Remembered<String>,
     certificates: Remembered<()>,
+    /// Ports of a network, and all floating IPs.
+    cluster_sources: Remembered<(Vec<Port>, Vec<FloatingIp>)>,
+    routers: Remembered<Router>,
 }
 
 /// What a pass has to know.
@@ -72,6 +76,8 @@ impl Resolver {
             external_network: Remembered::new(KEEP_NETWORKS),
             node_subnets: Remembered::new(KEEP_NODES),
             certificates: Remembered::new(KEEP_CERTIFICATES),
+            cluster_sources: Remembered::new(KEEP_NETWORKS),
+            routers: Remembered::new(KEEP_NETWORKS),
         }
     }
 
@@ -91,6 +97,7 @@ impl Resolver {
     ) -> Result<Facts, Failure> {
         let (places, floating) = tokio::join!(self.places(question), self.floating_ip(question));
         let (places, floating) = (places?, floating?);
+        let cluster_sources = self.cluster_sources(question, &places).await?;
         notices.extend(places.notices);
         notices.extend(floating.notice);
         let former_vip_address = question.former_vip_address;
@@ -102,6 +109,7 @@ impl Resolver {
             additional_vips: places.additional_vips,
             former_vip_address: former_vip_address.filter(|former| is_in(places.vip_addresses, *former)),
             member_subnets: places.member_subnets,
+            cluster_sources,
             floating_network_id: floating.network_id,
             floating_subnet: floating.subnet,
         })

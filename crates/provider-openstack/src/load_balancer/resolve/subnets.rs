@@ -1,13 +1,15 @@
 //! Where the VIP and the members are.
 
 use ipnet::IpNet;
-use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::IpFamily;
 use openstack_ccm_openstack_api::neutron::{Port, Subnet};
+use openstack_ccm_openstack_api::octavia::{LoadBalancerFilter, ProvisioningStatus};
 
 use super::node_subnet::{self, Candidate, NodeSubnet};
 use super::{Question, Resolver, family_of_subnet, family_without_subnet};
+use crate::load_balancer::annotations::PORT_ID;
 use crate::load_balancer::failure::{self, Missing};
 use crate::load_balancer::model::facts::{AdditionalVip, MemberSubnets};
 use crate::load_balancer::model::observed::ObservedLoadBalancer;
@@ -85,6 +87,7 @@ impl Resolver {
             self.subnet(id, "member-subnet-id").await?;
         }
         if let Some(id) = &vip.port_id {
+            self.refuse_taken_port(id).await?;
             places.vip_family = family_of_port(&self.port(id).await?).unwrap_or(places.vip_family);
         } else if let Some(id) = &vip.subnet_id {
             let subnet = self.subnet(id, "subnet-id").await?;
@@ -146,6 +149,32 @@ impl Resolver {
     pub(super) async fn subnet(&self, id: &str, key: &str) -> Result<Subnet, Failure> {
         let found = self.subnets.get_or_ask(id, self.openstack.neutron.get_subnet(id)).await;
         found.map_err(|error| failure::of_named(&error, "subnet", id, key))
+    }
+
+    /// Octavia accepts a second load balancer on a VIP port, and breaks over it.
+    async fn refuse_taken_port(&self, id: &str) -> Result<(), Failure> {
+        let filter = LoadBalancerFilter { vip_port_id: Some(id.to_owned()), ..LoadBalancerFilter::default() };
+        let users = self.openstack.octavia.list_load_balancers(&filter).await;
+        let users = users
+            .map_err(|error| failure::of_call(&error, "looking for users of the port", Missing::Race))?;
+        let Some(user) = users.iter().find(|user| user.provisioning_status != ProvisioningStatus::Deleted)
+        else {
+            return Ok(());
+        };
+        let message = format!(
+            "annotation {}: {id:?} is the VIP port of load balancer {} ({}) already; name another port",
+            PORT_ID.key, user.name, user.id
+        );
+        let class = match user.provisioning_status {
+            ProvisioningStatus::PendingDelete => FailureClass::Busy,
+            ProvisioningStatus::Active
+            | ProvisioningStatus::Deleted
+            | ProvisioningStatus::Error
+            | ProvisioningStatus::PendingCreate
+            | ProvisioningStatus::PendingUpdate
+            | ProvisioningStatus::Other(_) => FailureClass::UserInput,
+        };
+        Err(Failure::new(class, message))
     }
 
     async fn port(&self, id: &str) -> Result<Port, Failure> {

@@ -35,6 +35,7 @@ use super::model::listener::Timeouts;
 use super::model::monitor::HttpCheck;
 use crate::config::Config;
 
+mod allowed;
 mod error;
 mod listener;
 mod monitor_check;
@@ -120,6 +121,8 @@ pub struct Settings {
     pub cascade_delete: bool,
     /// `manage-security-groups`: node ports are opened by a security group per Service.
     pub manage_security_groups: bool,
+    /// Load balancers of others that the namespace may use; absent, any.
+    pub allowed_load_balancers: Option<BTreeSet<String>>,
 }
 
 impl Settings {
@@ -127,7 +130,8 @@ impl Settings {
     pub fn read(service: &Service, config: &Config) -> (Result<Self, SettingsErrors>, Vec<Notice>) {
         let mut reader = Reader::new(service, config);
         reader.class = network::choose_class(&mut reader, config);
-        let settings = Self::assemble(&mut reader);
+        let mut settings = Self::assemble(&mut reader);
+        settings.allowed_load_balancers = allowed::check(&mut reader, config);
         let Reader { errors, mut notices, .. } = reader;
         notices.extend(unknown::notices(service));
         match SettingsErrors::of(errors) {
@@ -182,6 +186,7 @@ impl Settings {
             serial_api_calls: config.provider_requires_serial_api_calls,
             cascade_delete: config.cascade_delete,
             manage_security_groups: config.manage_security_groups,
+            allowed_load_balancers: None,
         }
     }
 }

@@ -84,6 +84,7 @@ impl World {
                 additional_vips: Vec::new(),
                 former_vip_address: None,
                 member_subnets: MemberSubnets::Common(Some("SUB1".to_owned())),
+                cluster_sources: std::collections::BTreeSet::new(),
                 floating_network_id: Some("EXT1".to_owned()),
                 floating_subnet: SubnetChoice::Any,
             },

@@ -1,0 +1,67 @@
+//! Services that share an address are published in one mode.
+
+use std::net::IpAddr;
+
+use openstack_ccm_core::advertise::entry::IpMode;
+use openstack_ccm_core::advertise::{Path, shared};
+use openstack_ccm_core::provider::Ready;
+use openstack_ccm_core::service::ServiceKey;
+
+use super::intent::key;
+use super::publish::entries;
+use super::queue::Cause;
+use super::sync::ServiceSync;
+
+impl ServiceSync {
+    /// What the provider reported, with the path that follows from the other Services on the same addresses.
+    pub(super) fn agreed(&self, own: &ServiceKey, ready: &Ready) -> Ready {
+        let mut agreed = ready.clone();
+        if ready.path == Path::Direct && !shared::needs_load_balancer(ready.path, &ready.preference) {
+            agreed.path = shared::path(ready.path, self.is_needed_by_another(own, &ready.addresses));
+        }
+        agreed
+    }
+
+    fn is_needed_by_another(&self, own: &ServiceKey, addresses: &[IpAddr]) -> bool {
+        let needs = |other: &Ready| {
+            shared::share(&other.addresses, addresses)
+                && shared::needs_load_balancer(other.path, &other.preference)
+        };
+        self.memory.any_ready(|other, ready| other != own && needs(ready)) || self.was_needed(own, addresses)
+    }
+
+    /// After a restart: a Service that no pass has seen yet still says by its status what it needs.
+    fn was_needed(&self, own: &ServiceKey, addresses: &[IpAddr]) -> bool {
+        let found = self.cache.find(|service| {
+            let published = entries(service);
+            let proxy = |entry: &openstack_ccm_core::advertise::entry::IngressEntry| {
+                let address = entry.ip.as_deref().and_then(|ip| ip.parse().ok());
+                entry.ip_mode == Some(IpMode::Proxy)
+                    && address.is_some_and(|address| addresses.contains(&address))
+            };
+            published.iter().any(proxy)
+                && self.ours.wants(service)
+                && key(service) != *own
+                && !self.memory.is_ready(&key(service))
+        });
+        found.is_some()
+    }
+
+    /// Has the other Services on the addresses published again, where what this one needs changed.
+    pub(super) fn tell_neighbours(&self, own: &ServiceKey, before: Option<&Ready>, now: Option<&Ready>) {
+        let said = |ready: Option<&Ready>| {
+            ready.map(|ready| {
+                (ready.addresses.clone(), shared::needs_load_balancer(ready.path, &ready.preference))
+            })
+        };
+        if said(before) == said(now) {
+            return;
+        }
+        let touched = |other: &Ready| {
+            [before, now].into_iter().flatten().any(|ready| shared::share(&ready.addresses, &other.addresses))
+        };
+        for neighbour in self.memory.ready_where(|other, ready| other != own && touched(ready)) {
+            self.queue.add(&neighbour, Cause::Readvertise);
+        }
+    }
+}

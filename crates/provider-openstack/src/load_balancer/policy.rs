@@ -1,0 +1,25 @@
+//! What a namespace may use: the load balancers of others.
+
+use openstack_ccm_core::failure::Failure;
+
+use super::annotations::LOAD_BALANCER_ID;
+use super::model::observed::Ownership;
+use super::observe::Found;
+use super::settings::Settings;
+
+/// Checks whether a Service may use a load balancer. One that was made for it, or that it took over by its name, it may.
+///
+/// # Errors
+/// The namespace's allow-list does not name it.
+pub(super) fn may_use(settings: &Settings, found: &Found) -> Result<(), Failure> {
+    let Some(allowed) = &settings.allowed_load_balancers else { return Ok(()) };
+    let id = &found.load_balancer.id;
+    if found.ownership != Ownership::Guest || allowed.contains(id) {
+        return Ok(());
+    }
+    Err(Failure::user_input(format!(
+        "annotation {}: {id:?} is not allowed in this namespace; ask the operator to add it to allowed-load-balancers in \
+         cloud.conf",
+        LOAD_BALANCER_ID.key
+    )))
+}

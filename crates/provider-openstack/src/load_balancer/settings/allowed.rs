@@ -1,0 +1,84 @@
+//! What the Services of a namespace may refer to: the allow-lists of cloud.conf.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use super::error::Origin;
+use super::reader::{Reader, Sourced, sourced};
+use crate::config::{ANY_NAMESPACE, Config, LoadBalancerNamespace};
+use crate::load_balancer::annotations::{
+    Annotation, DEFAULT_TLS_CONTAINER_REF, FLOATING_NETWORK_ID, FLOATING_SUBNET, FLOATING_SUBNET_ID,
+    FLOATING_SUBNET_TAGS, MEMBER_SUBNET_ID, NETWORK_ID, PORT_ID, SNI_CONTAINER_REFS, SUBNET_ID,
+};
+
+type List = Option<BTreeSet<String>>;
+
+/// Checks what the Service itself names. Answers the load balancers of others that it may use; absent, any.
+pub(super) fn check(reader: &mut Reader<'_>, config: &Config) -> List {
+    let namespace = &reader.service.key.namespace;
+    let policy = config.namespaces.get(namespace).or_else(|| config.namespaces.get(ANY_NAMESPACE))?;
+    let LoadBalancerNamespace { networks, subnets, ports, load_balancers, secrets, addresses } = policy;
+    for (annotation, list, key) in [
+        (&NETWORK_ID, networks, "allowed-networks"),
+        (&FLOATING_NETWORK_ID, networks, "allowed-networks"),
+        (&SUBNET_ID, subnets, "allowed-subnets"),
+        (&MEMBER_SUBNET_ID, subnets, "allowed-subnets"),
+        (&FLOATING_SUBNET_ID, subnets, "allowed-subnets"),
+        (&PORT_ID, ports, "allowed-ports"),
+    ] {
+        each(reader, annotation, list, key, |allowed, id| allowed.contains(id));
+    }
+    for annotation in [&FLOATING_SUBNET, &FLOATING_SUBNET_TAGS] {
+        each(reader, annotation, subnets, "allowed-subnets", |_, _| false);
+    }
+    for annotation in [&DEFAULT_TLS_CONTAINER_REF, &SNI_CONTAINER_REFS] {
+        each(reader, annotation, secrets, "allowed-secrets", is_allowed_secret);
+    }
+    address(reader, addresses);
+    load_balancers.clone()
+}
+
+/// Refuses each item of an annotation that its list does not allow.
+fn each(
+    reader: &mut Reader<'_>,
+    annotation: &Annotation,
+    list: &List,
+    key: &str,
+    allows: impl Fn(&BTreeSet<String>, &str) -> bool,
+) {
+    let (Some(value), Some(allowed)) = (reader.annotation(annotation), list) else { return };
+    let separator = |letter: char| letter == ',' || letter.is_whitespace();
+    if value.text.split(separator).filter(|item| !item.is_empty()).any(|item| !allows(allowed, item)) {
+        refuse(reader, &value, key);
+    }
+}
+
+fn refuse(reader: &mut Reader<'_>, value: &Sourced<'_>, key: &str) {
+    reader.reject(
+        value,
+        "is not allowed in this namespace",
+        format!("use one that is, or ask the operator to add it to {key} in cloud.conf"),
+    );
+}
+
+/// By the whole reference, or by its last part, the id.
+fn is_allowed_secret(allowed: &BTreeSet<String>, reference: &str) -> bool {
+    let id = reference.rsplit('/').next().unwrap_or(reference);
+    allowed.contains(reference) || allowed.contains(id)
+}
+
+fn address(reader: &mut Reader<'_>, list: &List) {
+    let field = Origin::Field("spec.loadBalancerIP");
+    let (Some(value), Some(allowed)) = (sourced(reader.service.load_balancer_ip.as_deref(), field), list)
+    else {
+        return;
+    };
+    // What is no address is refused where it is read.
+    let Ok(address) = value.text.parse::<IpAddr>() else { return };
+    let contains = |cidr: &String| cidr.parse::<IpNet>().is_ok_and(|network| network.contains(&address));
+    if !allowed.iter().any(contains) {
+        refuse(reader, &value, "allowed-addresses");
+    }
+}
