@@ -1,6 +1,8 @@
 //! Tests of the public API: decoding of recorded answers, error classes, request bodies, client behaviour, log-in.
 
 #[cfg(test)]
+mod any_answers;
+#[cfg(test)]
 mod client_behaviour;
 #[cfg(test)]
 mod error_classes;
