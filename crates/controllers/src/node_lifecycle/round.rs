@@ -113,6 +113,15 @@ impl Lifecycle {
             return Ok(());
         }
         self.release();
+        self.delete_gone(&missing, &all).await
+    }
+
+    /// Deletes the nodes among the missing ones that the last list lacks too, and a last question about each.
+    async fn delete_gone(
+        &self,
+        missing: &[Arc<NodeObject>],
+        all: &[(Arc<NodeObject>, Presence)],
+    ) -> Result<(), Failure> {
         let gone = |node: &Arc<NodeObject>| {
             all.iter().any(|(other, presence)| other.uid == node.uid && *presence == Presence::Gone)
         };
