@@ -79,6 +79,9 @@ pub struct Ready {
     pub preference: Preference,
     /// Whether this pass wrote to the cloud.
     pub changed: bool,
+    /// What failed beside the load balancer. The addresses are published all the same; the failure is reported, and
+    /// the pass is made again.
+    pub unfinished: Option<Failure>,
 }
 
 /// Something in the cloud is not finished.

@@ -67,11 +67,11 @@ async fn the_budget_is_kept() {
     let expected = [
         //                                    OpenStack        Kubernetes
         //                                writes  all calls    writes
-        ("create", 3, 16, 5),
+        ("create", 3, 17, 5),
         ("create another", 3, 13, 5),
-        ("delete", 2, 12, 3),
+        ("delete", 2, 13, 3),
         ("no change that matters", 0, 0, 0),
-        ("restart", 0, 4, 0),
+        ("restart", 0, 5, 0),
         ("node added, after a restart", 1, 9, 2),
         ("another node added", 1, 4, 1),
         ("port added", 4, 21, 3),

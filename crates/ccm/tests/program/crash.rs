@@ -17,23 +17,39 @@ enum Story {
     AddNode,
     Delete,
     TypeChanged,
+    CreateWithGroup,
+    ChangeGroup,
+    DeleteWithGroup,
 }
 
 impl Story {
     fn proxy(self) -> Option<&'static str> {
         match self {
             Self::Create | Self::CreateOnOldCluster | Self::AddNode => Some("v2"),
-            Self::AddPort | Self::SwitchProxyOn | Self::Delete | Self::TypeChanged => None,
+            Self::AddPort
+            | Self::SwitchProxyOn
+            | Self::Delete
+            | Self::TypeChanged
+            | Self::CreateWithGroup
+            | Self::ChangeGroup
+            | Self::DeleteWithGroup => None,
         }
+    }
+
+    fn manages_groups(self) -> bool {
+        matches!(self, Self::CreateWithGroup | Self::ChangeGroup | Self::DeleteWithGroup)
     }
 
     async fn prepare(self, stop: Option<Stop>) -> World {
         let version = if self == Self::CreateOnOldCluster { ApiVersion::V1_28 } else { ApiVersion::V1_36 };
         let mut world = World::new(version);
         world.settings.cloud_conf = "ingress-hostname-suffix = lb.example.org\n".to_owned();
+        if self.manages_groups() {
+            world.settings.cloud_conf.push_str("manage-security-groups = true\n");
+        }
         let service =
             service("web", json!({"metadata": {"annotations": {PROXY: self.proxy(), "theirs": "kept"}}}));
-        if matches!(self, Self::Create | Self::CreateOnOldCluster) {
+        if matches!(self, Self::Create | Self::CreateOnOldCluster | Self::CreateWithGroup) {
             // The start of the program belongs to the story.
             world.create(&service);
             world.start_until(stop).await;
@@ -49,7 +65,7 @@ impl Story {
 
     fn act(self, world: &World) {
         match self {
-            Self::Create | Self::CreateOnOldCluster => {}
+            Self::Create | Self::CreateOnOldCluster | Self::CreateWithGroup => {}
             Self::AddPort => {
                 let ports = json!([
                     {"name": "http", "port": 80, "protocol": "TCP", "nodePort": 30080},
@@ -59,7 +75,14 @@ impl Story {
             }
             Self::SwitchProxyOn => world.annotate("web", PROXY, Some("v2")),
             Self::AddNode => world.add_node("node-3", "v1.36.0"),
-            Self::Delete => world.delete("web"),
+            Self::ChangeGroup => {
+                let ports = json!([{"name": "http", "port": 80, "protocol": "TCP", "nodePort": 30099}]);
+                world.patch("web", &json!({"spec": {"ports": ports}}));
+                let label = "node.kubernetes.io/exclude-from-external-load-balancers";
+                let exclude = json!({"metadata": {"labels": {label: "true"}}});
+                world.kube.patch("nodes", "", "node-1", &exclude).unwrap();
+            }
+            Self::Delete | Self::DeleteWithGroup => world.delete("web"),
             Self::TypeChanged => world.patch("web", &json!({"spec": {"type": "ClusterIP"}})),
         }
     }
@@ -87,6 +110,9 @@ async fn tell(story: Story, stop: Option<Stop>) -> (String, bool) {
 #[case::add_node(Story::AddNode)]
 #[case::delete(Story::Delete)]
 #[case::type_changed(Story::TypeChanged)]
+#[case::create_with_group(Story::CreateWithGroup)]
+#[case::change_group(Story::ChangeGroup)]
+#[case::delete_with_group(Story::DeleteWithGroup)]
 #[tokio::test(start_paused = true)]
 async fn killed_at_any_call_the_end_is_the_same(#[case] story: Story) {
     let (expected, _) = tell(story, None).await;

@@ -41,8 +41,15 @@ async fn a_restart_only_reads() {
     let calls = world.take_calls();
     assert_eq!(writes(&calls), Vec::<&str>::new());
     assert_eq!((world.state(), world.events("web-0")), (state, events));
-    // Lists for all Services together, and what all of them share.
-    let expected = [("GET /", 1), ("GET floatingips", 1), ("GET loadbalancers", 1), ("GET subnets/ID", 1)];
+    // Lists for all Services together, and what all of them share. The security groups tell whether any Service has one
+    // from the time when they were managed.
+    let expected = [
+        ("GET /", 1),
+        ("GET floatingips", 1),
+        ("GET loadbalancers", 1),
+        ("GET security-groups", 1),
+        ("GET subnets/ID", 1),
+    ];
     assert_eq!(counts(&calls, Side::OpenStack), BTreeMap::from(expected));
 }
 

@@ -307,6 +307,7 @@ mod tests {
             path,
             preference: Preference { hostname_suffix: Some("example.org".into()), ..Preference::default() },
             changed: false,
+            unfinished: None,
         }
     }
 

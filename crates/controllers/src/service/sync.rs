@@ -165,7 +165,12 @@ impl ServiceSync {
         let service = goal.service();
         let start = Instant::now();
         let pass = self.provider.reconcile(goal).await;
-        self.metrics.reconciled(operation, start.elapsed(), pass.result.is_err());
+        let finished = match &pass.result {
+            Ok(Outcome::Ready(ready)) => ready.unfinished.is_none(),
+            Ok(Outcome::Waiting(_) | Outcome::Released) => true,
+            Err(_) => false,
+        };
+        self.metrics.reconciled(operation, start.elapsed(), !finished);
         let object = policy::object(&service.key, &service.uid);
         for notice in &pass.notices {
             self.events.record(&object, PROVIDER, notice.clone());
@@ -232,6 +237,9 @@ impl ServiceSync {
                 let failure = error.to_failure("failed to update load balancer status");
                 return self.failed(&key, uid(service), Operation::Ensure, failure, backends);
             }
+        }
+        if let Some(failure) = ready.unfinished.clone() {
+            return self.failed(&key, uid(service), operation, failure, backends);
         }
         let activity = self.memory.with(&key, |known| {
             known.backends = Some(Arc::clone(backends));

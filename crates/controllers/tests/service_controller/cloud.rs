@@ -96,6 +96,7 @@ impl Cloud {
             path: state.path.unwrap_or(Path::Direct),
             preference: state.preference.clone(),
             changed,
+            unfinished: None,
         };
         Pass {
             result: Ok(Outcome::Ready(ready)),

@@ -295,8 +295,13 @@ async fn the_cloud_is_compared_again_after_a_while() {
 #[tokio::test(start_paused = true)]
 async fn framework_s19_a_load_balancer_without_an_address_is_a_failure() {
     let world = World::started(LATEST).await;
-    let ready =
-        Ready { addresses: Vec::new(), path: Path::Direct, preference: Preference::default(), changed: true };
+    let ready = Ready {
+        addresses: Vec::new(),
+        path: Path::Direct,
+        preference: Preference::default(),
+        changed: true,
+        unfinished: None,
+    };
     world.cloud.script(Pass {
         result: Ok(Outcome::Ready(ready)),
         notices: Vec::new(),

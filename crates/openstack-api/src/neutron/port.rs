@@ -109,8 +109,8 @@ pub struct SubPort {
 /// Which ports to list. Every part that is set must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PortFilter {
-    /// Belongs to this.
-    pub device_id: Option<String>,
+    /// Belongs to one of these; empty, to anything.
+    pub device_ids: Vec<String>,
     /// Belongs to this kind of thing.
     pub device_owner: Option<String>,
     /// On this network.
@@ -133,7 +133,13 @@ impl PortFilter {
     /// Ports of a server or router.
     #[must_use]
     pub fn device(id: impl Into<String>) -> Self {
-        Self { device_id: Some(id.into()), ..Self::default() }
+        Self { device_ids: vec![id.into()], ..Self::default() }
+    }
+
+    /// Ports of any of these servers. A query holds some hundred ids at most.
+    #[must_use]
+    pub fn devices(ids: Vec<String>) -> Self {
+        Self { device_ids: ids, ..Self::default() }
     }
 }
 
@@ -156,8 +162,9 @@ impl Neutron {
     pub async fn list_ports(&self, filter: &PortFilter) -> Result<Vec<Port>, ApiError> {
         let ip_address = filter.ip_address.as_ref().map(|address| format!("ip_address={address}"));
         let subnet_id = filter.subnet_id.as_ref().map(|id| format!("subnet_id={id}"));
-        let call = get("port_list", &["ports"])
-            .query_if("device_id", filter.device_id.as_deref())
+        let devices = filter.device_ids.iter();
+        let call = devices
+            .fold(get("port_list", &["ports"]), |call, id| call.query("device_id", id))
             .query_if("device_owner", filter.device_owner.as_deref())
             .query_if("network_id", filter.network_id.as_deref())
             .query_if("fixed_ips", ip_address.as_deref())

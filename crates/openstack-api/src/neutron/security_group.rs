@@ -138,6 +138,13 @@ pub struct CreateSecurityGroupRule {
     pub description: Option<String>,
 }
 
+/// An object of which only the name was asked for.
+#[derive(Deserialize)]
+struct Named {
+    #[serde(default, deserialize_with = "null_as_default")]
+    name: String,
+}
+
 impl Neutron {
     /// Lists security groups.
     ///
@@ -151,6 +158,16 @@ impl Neutron {
             .query_if("name", filter.name.as_deref())
             .query_if("project_id", filter.project_id.as_deref());
         self.client.list(filter.tags.apply(call), "security_groups").await
+    }
+
+    /// Names of all security groups of the project, and of others that are shared with it.
+    ///
+    /// # Errors
+    /// Any [`ApiError`]; never a part of the list.
+    pub async fn list_security_group_names(&self) -> Result<Vec<String>, ApiError> {
+        let call = get("security_group_name_list", &["security-groups"]).query("fields", "name");
+        let named: Vec<Named> = self.client.list(call, "security_groups").await?;
+        Ok(named.into_iter().map(|group| group.name).collect())
     }
 
     /// Reads one security group.

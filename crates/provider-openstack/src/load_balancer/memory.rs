@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use super::apply::Applied;
 use super::known::Known;
+use super::model::observed::Ownership;
 use super::model::tree::Desired;
 use super::report;
 use super::step::Touched;
@@ -108,6 +109,14 @@ impl Memory {
                 known.doubted = false;
             }
         });
+    }
+
+    /// Id and ownership of the load balancer that is known.
+    pub(super) fn load_balancer(&self, service: &ServiceKey) -> Option<(String, Ownership)> {
+        self.read(service, |recollection| {
+            let known = recollection.known.as_ref()?.load_balancer()?;
+            Some((known.id.clone(), known.ownership))
+        })
     }
 
     /// Has the next pass look at the cloud.

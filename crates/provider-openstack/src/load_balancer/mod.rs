@@ -15,6 +15,7 @@
 //! | | [`step`] | the steps: one call to the cloud each |
 //! | apply | `apply` | makes the calls |
 //! | | `carry_out` | says what comes next |
+//! | beside | `security_group` | lets the load balancer reach the nodes, in a straight line of its own |
 //! | wait | [`poller`] | watches load balancers that Octavia works on |
 //!
 //! `serve` and `release` run through these for a Service that is to be served, and for one that goes; `recall` spares
@@ -46,6 +47,7 @@ mod release;
 mod report;
 mod resolve;
 mod retain;
+mod security_group;
 mod serve;
 pub mod settings;
 mod settled;
@@ -67,6 +69,7 @@ use names::ClusterIdentity;
 use poller::{PollInterval, Poller, Watchlist};
 use report::Report;
 use resolve::Resolver;
+use security_group::SecurityGroups;
 use turns::Turns;
 
 /// Load balancers in Octavia.
@@ -75,6 +78,7 @@ pub struct OpenStackLoadBalancers {
     config: Arc<Config>,
     cluster: ClusterIdentity,
     resolver: Resolver,
+    security_groups: SecurityGroups,
     watchlist: Watchlist,
     turns: Turns,
     memory: Memory,
@@ -95,6 +99,7 @@ impl OpenStackLoadBalancers {
         let load_balancers = Self {
             resolver: Resolver::new(openstack.clone()),
             census: Census::new(openstack.clone()),
+            security_groups: SecurityGroups::new(openstack.neutron.clone()),
             openstack,
             config,
             cluster,

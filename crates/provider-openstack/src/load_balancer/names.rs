@@ -25,6 +25,12 @@ const LONGEST: usize = 255;
 /// Every name that OCCM generates for a load balancer starts so.
 const SERVICE_PREFIX: &str = "kube_service_";
 
+/// Every description that OCCM generates for a floating IP starts so.
+const FLOATING_IP_DESCRIPTION: &str = "Floating IP for Kubernetes external service ";
+
+/// Every name that OCCM generates for a security group starts so.
+const SECURITY_GROUP_PREFIX: &str = "lb-sg-";
+
 const CLUSTER_TAG: &str = "openstack-ccm-cluster=";
 const SERVICE_TAG: &str = "openstack-ccm-service=";
 
@@ -106,10 +112,23 @@ impl Names {
 
     /// Description of the floating IP.
     pub fn floating_ip_description(&self) -> String {
-        fit(&format!(
-            "Floating IP for Kubernetes external service {} from cluster {}",
-            self.service, self.cluster.name
-        ))
+        floating_ip_description(&self.service, &self.cluster.name)
+    }
+
+    /// Name of the security group. Its uid makes it unique, whatever the cluster's name.
+    pub fn security_group(&self) -> String {
+        let ServiceKey { namespace, name } = &self.service;
+        cut(&format!("{SECURITY_GROUP_PREFIX}{}-{namespace}-{name}", self.service_uid), LONGEST).to_owned()
+    }
+
+    /// Description of the security group.
+    pub fn security_group_description(&self) -> String {
+        fit(&format!("{}{}", self.security_group_description_stem(), self.cluster.name))
+    }
+
+    /// What the description of the Service's security group begins with, whatever the cluster was called then.
+    pub fn security_group_description_stem(&self) -> String {
+        format!("Security Group for {} Service LoadBalancer in cluster ", self.service)
     }
 
     /// Tags of the load balancer and its children.
@@ -151,6 +170,23 @@ fn cut(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }
 
+fn floating_ip_description(service: &ServiceKey, cluster: &str) -> String {
+    fit(&format!("{FLOATING_IP_DESCRIPTION}{service} from cluster {cluster}"))
+}
+
+/// Whether a description is one that OCCM or this program generated for a floating IP.
+pub fn describes_floating_ip(description: &str) -> bool {
+    description.starts_with(FLOATING_IP_DESCRIPTION)
+}
+
+/// The name of a child when that of its load balancer has changed from `former` to `present`; absent for names that
+/// are not `<kind>_<index>_<former>`. Built anew from its parts, so that no name of a cluster can spoil it.
+pub fn renamed_child(name: &str, kind: &str, former: &str, present: &str) -> Option<String> {
+    let (index, parent) = name.strip_prefix(kind)?.strip_prefix('_')?.split_once('_')?;
+    let is_index = !index.is_empty() && index.bytes().all(|byte| byte.is_ascii_digit());
+    (is_index && parent == former).then(|| fit(&format!("{kind}_{index}_{present}")))
+}
+
 /// What a generated load balancer name says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GeneratedName {
@@ -170,6 +206,13 @@ impl GeneratedName {
         let valid = |part: &str| !part.is_empty() && part.bytes().all(is_name_byte);
         (valid(service) && valid(namespace))
             .then(|| Self { cluster: cluster.to_owned(), service: ServiceKey::new(namespace, service) })
+    }
+}
+
+impl GeneratedName {
+    /// Description of the floating IP of such a load balancer.
+    pub fn floating_ip_description(&self) -> String {
+        floating_ip_description(&self.service, &self.cluster)
     }
 }
 
@@ -195,6 +238,11 @@ pub fn is_identity(tag: &str) -> bool {
 /// Generated names among the tags: on a load balancer one for each Service that uses it.
 pub fn user_names(tags: &Tags) -> impl Iterator<Item = &str> {
     tags.iter().map(String::as_str).filter(|tag| is_generated(tag))
+}
+
+/// Whether a name is one that OCCM or this program generated for a security group.
+pub fn is_generated_security_group(name: &str) -> bool {
+    name.starts_with(SECURITY_GROUP_PREFIX)
 }
 
 /// Whether a name is one that OCCM or this program generated, for any cluster.
@@ -248,6 +296,11 @@ mod tests {
         assert_eq!(
             names.floating_ip_description(),
             "Floating IP for Kubernetes external service default/web from cluster kubernetes"
+        );
+        assert_eq!(names.security_group(), format!("lb-sg-{UID}-default-web"));
+        assert_eq!(
+            names.security_group_description(),
+            "Security Group for default/web Service LoadBalancer in cluster kubernetes"
         );
         let address = "192.0.2.4".parse().unwrap();
         assert_eq!(serial_member("node-1", address, 30_080), "member_node-1_192.0.2.4_30080");
@@ -308,6 +361,38 @@ mod tests {
             service: ServiceKey::new(namespace, name),
         });
         assert_eq!(GeneratedName::parse(name), expected);
+    }
+
+    #[rstest]
+    #[case::plain("listener_0_kube_service_old_default_web", Some("listener_0_kube_service_c1_default_web"))]
+    #[case::two_digits(
+        "listener_12_kube_service_old_default_web",
+        Some("listener_12_kube_service_c1_default_web")
+    )]
+    #[case::users_own("http", None)]
+    #[case::other_service("listener_0_kube_service_old_default_api", None)]
+    #[case::no_index("listener__kube_service_old_default_web", None)]
+    #[case::renamed_already("listener_0_kube_service_c1_default_web", None)]
+    fn a_child_is_renamed_only_when_it_has_the_former_name(
+        #[case] name: &str,
+        #[case] expected: Option<&str>,
+    ) {
+        let (former, present) = ("kube_service_old_default_web", "kube_service_c1_default_web");
+        assert_eq!(renamed_child(name, "listener", former, present).as_deref(), expected);
+    }
+
+    #[test]
+    fn a_cluster_named_like_a_part_of_the_name_spoils_no_name() {
+        for cluster in ["kube", "service", "listener", "0", "_"] {
+            let former = format!("kube_service_{cluster}_default_web");
+            let name = renamed_child(
+                &format!("listener_0_{former}"),
+                "listener",
+                &former,
+                "kube_service_c1_default_web",
+            );
+            assert_eq!(name.as_deref(), Some("listener_0_kube_service_c1_default_web"));
+        }
     }
 
     proptest! {

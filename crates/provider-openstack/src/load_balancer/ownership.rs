@@ -5,12 +5,13 @@
 
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::service::{Service, ServiceKey};
-use openstack_ccm_openstack_api::neutron::FloatingIp;
+use openstack_ccm_openstack_api::neutron::{FloatingIp, SecurityGroup};
 use openstack_ccm_openstack_api::octavia::{Listener, LoadBalancer, Pool};
 
 use super::model::Tags;
 use super::model::observed::Ownership;
 use super::names::{self, ClusterIdentity, GeneratedName, Names};
+use super::report;
 
 /// What one Service can claim as its own.
 #[derive(Clone, Debug)]
@@ -25,6 +26,10 @@ pub(super) struct Claim<'a> {
     pub(super) cluster: &'a ClusterIdentity,
     /// Whether what carries another cluster's identity may be taken over.
     pub(super) allow_foreign_cluster: bool,
+    /// Whether an earlier pass wrote the annotation `load-balancer-id`, and not the user.
+    pub(super) own_output: bool,
+    /// The Service's generated name before the cluster was renamed, where the load balancer still tells it.
+    pub(super) former_name: Option<String>,
 }
 
 /// How a load balancer was found.
@@ -68,11 +73,43 @@ impl<'a> Claim<'a> {
         cluster: &'a ClusterIdentity,
         allow_foreign_cluster: bool,
     ) -> Self {
-        Self { key: &service.key, service_uid: &service.uid, names, cluster, allow_foreign_cluster }
+        Self {
+            key: &service.key,
+            service_uid: &service.uid,
+            names,
+            cluster,
+            allow_foreign_cluster,
+            own_output: report::is_own_output(service),
+            former_name: None,
+        }
+    }
+
+    /// The same claim on what hangs on a load balancer that was found.
+    pub(super) fn on(&self, former_name: Option<String>) -> Self {
+        Self { former_name, ..self.clone() }
+    }
+
+    /// The Service's generated name under a former name of this cluster: the load balancer, or a tag on it, has the
+    /// name of the same Service in a cluster of another name. That alone says nothing, since another cluster may well
+    /// have a Service of that name; but the load balancer was not named by the user, it was found or made by an
+    /// earlier pass.
+    pub(super) fn former_name_on(&self, found: &LoadBalancer) -> Option<String> {
+        let tags: Tags = found.tags.iter().cloned().collect();
+        let trusted = self.own_output && self.foreign_cluster(&tags).is_none();
+        let is_former = |name: &&str| {
+            GeneratedName::parse(name)
+                .is_some_and(|parsed| parsed.service == *self.key && parsed.cluster != self.cluster.name)
+        };
+        let mut names = std::iter::once(found.name.as_str()).chain(names::user_names(&tags));
+        names.find(is_former).filter(|_| trusted).map(str::to_owned)
     }
 
     /// Judges a load balancer that was found for this Service.
     pub(super) fn judge(&self, found: &LoadBalancer, by: FoundBy, sharing: SharingRules) -> Verdict {
+        self.on(self.former_name_on(found)).judge_known(found, by, sharing)
+    }
+
+    fn judge_known(&self, found: &LoadBalancer, by: FoundBy, sharing: SharingRules) -> Verdict {
         let tags: Tags = found.tags.iter().cloned().collect();
         if let Some(uid) = self.foreign_cluster(&tags).filter(|_| !self.allow_foreign_cluster) {
             return Verdict::Refused(foreign_cluster(found, uid));
@@ -97,12 +134,23 @@ impl<'a> Claim<'a> {
     pub(super) fn judge_for_release(&self, found: &LoadBalancer, by: FoundBy) -> Option<Ownership> {
         let unlimited = SharingRules { tags: true, most_users: u32::MAX };
         match self.judge(found, by, unlimited) {
+            Verdict::Usable(Ownership::Guest) if self.is_last_user(found) => Some(Ownership::Sole),
             Verdict::Usable(ownership) => Some(ownership),
             Verdict::Refused(_) if by == FoundBy::Annotation || self.is_tagged(found) => {
                 Some(Ownership::Guest)
             }
             Verdict::Refused(_) | Verdict::Unrelated => None,
         }
+    }
+
+    /// Whether the load balancer was made for another Service of this cluster, which is gone, and this one is its
+    /// last user: it goes with it.
+    fn is_last_user(&self, found: &LoadBalancer) -> bool {
+        let tags: Tags = found.tags.iter().cloned().collect();
+        let made_here =
+            GeneratedName::parse(&found.name).is_some_and(|made_for| made_for.cluster == self.cluster.name);
+        let mut users = names::user_names(&tags).peekable();
+        made_here && users.peek().is_some() && users.all(|name| self.is_own_name(name, &tags))
     }
 
     /// Whether the load balancer carries the tag that only this Service gives.
@@ -132,16 +180,16 @@ impl<'a> Claim<'a> {
         Verdict::Usable(Ownership::Guest)
     }
 
-    /// Whether the load balancer was made for this Service. It has the generated name or one of its older forms; or our
-    /// tag, which guests give too, and besides the name under a former name of this cluster, or our description.
+    /// Whether the load balancer was made for this Service. It has the generated name, one of its older forms, or the
+    /// one under a former name of this cluster; or our tag, which guests give too, and besides our description.
     fn is_named_for_service(&self, found: &LoadBalancer, tags: &Tags) -> bool {
         let name = found.name.as_str();
         let cut = self.names.former_load_balancer();
         name == self.names.load_balancer()
             || name == self.names.legacy_load_balancer()
+            || self.former_name.as_deref() == Some(name)
             || (cut.as_deref() == Some(name) && found.description == self.names.description())
-            || (self.has_service_uid(tags)
-                && (self.names_this_service(name) || found.description == self.names.description()))
+            || (self.has_service_uid(tags) && found.description == self.names.description())
     }
 
     fn names_this_service(&self, name: &str) -> bool {
@@ -161,6 +209,7 @@ impl<'a> Claim<'a> {
     fn is_own_name(&self, name: &str, tags: &Tags) -> bool {
         name == self.names.load_balancer()
             || self.names.former_load_balancer().as_deref() == Some(name)
+            || self.former_name.as_deref() == Some(name)
             || (self.has_service_uid(tags) && self.names_this_service(name))
     }
 
@@ -215,17 +264,39 @@ impl<'a> Claim<'a> {
         let parent = name.strip_prefix(prefix).and_then(|rest| rest.split_once('_'));
         parent.is_some_and(|(index, parent)| {
             let cut = self.names.former_load_balancer();
-            let parents = [Some(self.names.load_balancer()), cut.as_deref()];
+            let parents = [Some(self.names.load_balancer()), cut.as_deref(), self.former_name.as_deref()];
             index.bytes().all(|byte| byte.is_ascii_digit()) && parents.contains(&Some(parent))
         })
     }
 
-    /// Whether a floating IP was made for this Service: its description is exactly the one that it would get, and no
-    /// tag names another cluster.
+    /// Whether a floating IP was made for this Service, and no tag names another cluster. Its description is exactly
+    /// the one that it would get, or that it would have got when the cluster had another name; or our tag says so.
     pub(super) fn owns_floating_ip(&self, floating_ip: &FloatingIp) -> bool {
         let tags: Tags = floating_ip.tags.iter().cloned().collect();
-        floating_ip.description == self.names.floating_ip_description()
-            && self.foreign_cluster(&tags).is_none()
+        let description = floating_ip.description.as_str();
+        let former = self.former_name.as_deref().and_then(GeneratedName::parse);
+        let described = description == self.names.floating_ip_description()
+            || former.is_some_and(|former| description == former.floating_ip_description())
+            || (self.has_service_uid(&tags) && names::describes_floating_ip(description));
+        described && self.foreign_cluster(&tags).is_none()
+    }
+
+    /// Whether a floating IP was made for the Service that had the load balancer before: who is the last user of the
+    /// load balancer takes it with it.
+    pub(super) fn inherits_floating_ip(&self, floating_ip: &FloatingIp, load_balancer_name: &str) -> bool {
+        let tags: Tags = floating_ip.tags.iter().cloned().collect();
+        let made_for = GeneratedName::parse(load_balancer_name);
+        self.foreign_cluster(&tags).is_none()
+            && made_for.is_some_and(|made_for| floating_ip.description == made_for.floating_ip_description())
+    }
+
+    /// Whether a security group was made for this Service. All that are asked about have its name, which holds its
+    /// uid; our tags, or else OCCM's description, must agree.
+    pub(super) fn owns_security_group(&self, group: &SecurityGroup) -> bool {
+        let tags: Tags = group.tags.iter().cloned().collect();
+        let described = group.description.starts_with(&self.names.security_group_description_stem());
+        group.name == self.names.security_group()
+            && (self.has_service_uid(&tags) || (described && self.foreign_cluster(&tags).is_none()))
     }
 }
 

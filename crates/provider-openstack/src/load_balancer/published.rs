@@ -53,6 +53,7 @@ mod tests {
             made_with: MadeWith::default(),
             tags: Tags::new(),
             ownership: Ownership::Sole,
+            former_name: None,
             children: None,
         }
     }

@@ -6,8 +6,8 @@ use openstack_ccm_core::failure::Failure;
 use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
 use super::known::Known;
-use super::model::observed::{Children, ObservedLoadBalancer};
-use super::observe;
+use super::model::observed::{Children, ObservedLoadBalancer, Ownership};
+use super::observe::{self, VipOwner};
 use super::serve::Serving;
 use super::step::{Child, Touched};
 
@@ -42,15 +42,20 @@ impl Serving<'_> {
     }
 
     fn is_usable(&self, known: &ObservedLoadBalancer) -> bool {
-        let meant = self.settings.load_balancer_id.as_ref().is_none_or(|id| *id == known.id);
+        let meant = match &self.settings.load_balancer_id {
+            Some(id) => *id == known.id,
+            None => known.ownership != Ownership::Guest,
+        };
         meant && known.status == ProvisioningStatus::Active && known.children.is_some()
     }
 
     /// Whether the poller saw that Octavia ended its work well; what it saw is noted.
     fn is_released(&self, id: &str, known: &mut Known) -> bool {
         let Some(seen) = self.provider.watchlist.take_seen(id) else { return false };
-        known.updated_at = seen.updated_at;
+        known.updated_at.clone_from(&seen.updated_at);
         if let Some(known) = &mut known.observed.load_balancer {
+            known.former_name = self.claim.former_name_on(&seen);
+            known.name = seen.name;
             known.tags = seen.tags.into_iter().collect();
         }
         seen.provisioning_status == ProvisioningStatus::Active
@@ -61,9 +66,14 @@ impl Serving<'_> {
         let vips: Vec<IpAddr> = load_balancer.vip_addresses().collect();
         let question = self.floating_ip_question(Some(load_balancer.ownership), &vips);
         let neutron = &self.provider.openstack.neutron;
-        let vip_port = load_balancer.vip_port_id.as_deref();
+        let claim = self.claim.on(load_balancer.former_name.clone());
+        let vip = load_balancer.vip_port_id.clone().map(|port_id| VipOwner {
+            port_id,
+            load_balancer_name: load_balancer.name.clone(),
+            ownership: load_balancer.ownership,
+        });
         known.observed.floating_ips =
-            observe::read_floating_ips(neutron, &self.claim, &question, vip_port).await?;
+            observe::read_floating_ips(neutron, &claim, &question, vip.as_ref()).await?;
         Ok(())
     }
 

@@ -12,7 +12,7 @@ use super::observe::find::{self, Purpose};
 use super::observe::{self, Depth, FloatingIpQuestion, Found};
 use super::ownership::Claim;
 use super::plan;
-use super::report::Report;
+use super::report::{self, Report};
 use super::settings::ReleaseSettings;
 use super::{OpenStackLoadBalancers, desired};
 
@@ -58,12 +58,39 @@ impl OpenStackLoadBalancers {
         {
             return Ok(outcome);
         }
+        if report::may_have_moved(service) {
+            for former in find::former(octavia, &pass.claim, "").await? {
+                if let Some(outcome) = pass.give_up(Some(former), report).await? {
+                    return Ok(outcome);
+                }
+            }
+        }
         if let Some(outcome) = pass.give_up(None, report).await? {
             return Ok(outcome);
         }
+        self.security_groups.release(&pass.claim).await?;
         self.memory.forget(&service.key);
         report.forget_load_balancer(service);
         Ok(Outcome::Released)
+    }
+}
+
+impl OpenStackLoadBalancers {
+    /// Takes off one load balancer what a Service has on it that is served by another one now. Answers whether
+    /// nothing is left.
+    pub(super) async fn leave(
+        &self,
+        service: &Service,
+        claim: &Claim<'_>,
+        load_balancer_id: &str,
+        report: &mut Report,
+    ) -> Result<bool, Failure> {
+        let (settings, _) = ReleaseSettings::read(service, &self.config);
+        let terms = desired::release_terms(service, claim.names, &settings);
+        let found = find::by_id(&self.openstack.octavia, claim, Purpose::Release, load_balancer_id).await?;
+        let Some(found) = found else { return Ok(true) };
+        let pass = Releasing { provider: self, service, terms, claim: claim.clone() };
+        Ok(pass.give_up(Some(found), report).await?.is_none())
     }
 }
 

@@ -54,9 +54,17 @@ impl Report {
         }
     }
 
-    /// Names the Service's load balancer in its annotations, and whether it was made for the Service.
+    /// Names the Service's load balancer in its annotations, and whether it was made for the Service. The latter has
+    /// to wait where it would hide that the Service used another one before.
     pub(super) fn load_balancer(&mut self, service: &Service, id: &str, ownership: Ownership) {
         self.annotate(service, LOAD_BALANCER_ID.key, id);
+        if ownership == Ownership::Guest || !may_have_moved(service) {
+            self.ownership(service, id, ownership);
+        }
+    }
+
+    /// Notes whether the Service's load balancer was made for it.
+    pub(super) fn ownership(&mut self, service: &Service, id: &str, ownership: Ownership) {
         let owned = match ownership {
             Ownership::Sole | Ownership::Shared => id,
             Ownership::Guest => NONE_OWNED,
@@ -88,6 +96,13 @@ pub(super) fn is_own_output(service: &Service) -> bool {
         Some(owned) => value(&LOAD_BALANCER_ID) == Some(owned),
         None => value(&LOAD_BALANCER_ADDRESS).is_some(),
     }
+}
+
+/// Whether the Service may have used another load balancer than the one that its annotation names: it is a guest, or
+/// the user changed the annotation.
+pub(super) fn may_have_moved(service: &Service) -> bool {
+    let owned = service.annotations.get(OWNED_LOAD_BALANCER_ID.key);
+    owned.is_some_and(|owned| service.annotations.get(LOAD_BALANCER_ID.key) != Some(owned))
 }
 
 /// Fingerprint of a Service without what passes write into it.

@@ -1,5 +1,8 @@
 //! One pass for a Service that is to be served.
 
+mod former;
+mod security_group;
+
 use std::net::IpAddr;
 
 use openstack_ccm_core::failure::{Failure, FailureClass};
@@ -25,6 +28,7 @@ use super::resolve::Question;
 use super::settings::node_address::family_of;
 use super::settings::{Exposure, Settings};
 use super::step::Step;
+use super::turns::Turn;
 use super::{OpenStackLoadBalancers, annotations, desired, policy, published, recreation};
 
 /// The load balancer that the annotation names is gone, and it was made for the Service: there will be a new one.
@@ -50,26 +54,11 @@ impl OpenStackLoadBalancers {
         let settings = settings?;
         let features = self.resolver.features(settings.provider.as_deref()).await?;
         let claim = Claim::new(service, &names, &self.cluster, settings.allow_foreign_cluster);
-        let turn = settings.load_balancer_id.as_deref().unwrap_or(names.load_balancer());
-        let _turn = self.turns.take(turn).await;
-
         let pass = Serving { provider: self, intent, service, settings: &settings, features, claim };
-        if let Some(known) = pass.recall().await? {
-            match pass.converge(known, Basis::Memory, report).await {
-                Ok(Some(outcome)) => return Ok(outcome),
-                Ok(None) => {}
-                // What is remembered may be wrong.
-                Err(failure) if matches!(failure.class, FailureClass::UserInput | FailureClass::Busy) => {}
-                Err(failure) => return Err(failure),
-            }
+        match pass.converge_in_turn(report).await? {
+            Outcome::Ready(ready) => Ok(Outcome::Ready(pass.leave_former(ready, report).await)),
+            outcome @ (Outcome::Waiting(_) | Outcome::Released) => Ok(outcome),
         }
-        if let Some(outcome) = pass.still_settled(report).await? {
-            return Ok(outcome);
-        }
-        let known = pass.look(report).await?;
-        let outcome = pass.converge(known, Basis::Look, report).await?;
-        outcome
-            .ok_or_else(|| Failure::new(FailureClass::Bug, "a look at the cloud was not enough for a plan"))
     }
 }
 
@@ -83,6 +72,44 @@ enum Basis {
 }
 
 impl Serving<'_> {
+    /// Brings the cloud one step nearer to what is wanted, while no other pass works on the load balancer.
+    async fn converge_in_turn(&self, report: &mut Report) -> Result<Outcome, Failure> {
+        let named = self.settings.load_balancer_id.as_deref();
+        let turn = self.provider.turns.take(named.unwrap_or(self.claim.names.load_balancer())).await;
+        if let Some(known) = self.recall().await? {
+            match self.converge(known, Basis::Memory, report).await {
+                Ok(Some(outcome)) => return Ok(outcome),
+                Ok(None) => {}
+                // What is remembered may be wrong.
+                Err(failure) if matches!(failure.class, FailureClass::UserInput | FailureClass::Busy) => {}
+                Err(failure) => return Err(failure),
+            }
+        }
+        if let Some(outcome) = self.still_settled(report).await? {
+            return Ok(outcome);
+        }
+        let (_turn, found) = self.find_in_turn(turn, report).await?;
+        let known = self.look(found).await?;
+        let outcome = self.converge(known, Basis::Look, report).await?;
+        outcome
+            .ok_or_else(|| Failure::new(FailureClass::Bug, "a look at the cloud was not enough for a plan"))
+    }
+
+    /// The Service's load balancer, and the turn on it. One that is found by its name is read again in the turn of its
+    /// id, in which its other users change it.
+    async fn find_in_turn(&self, turn: Turn, report: &mut Report) -> Result<(Turn, Option<Found>), Failure> {
+        let found = self.find(report).await?;
+        let id = found.as_ref().map(|found| found.load_balancer.id.clone());
+        match id.filter(|id| self.settings.load_balancer_id.as_ref() != Some(id)) {
+            None => Ok((turn, found)),
+            Some(id) => {
+                drop(turn);
+                let turn = self.provider.turns.take(&id).await;
+                Ok((turn, self.find(report).await?))
+            }
+        }
+    }
+
     /// The load balancer that the annotation names, else one that has the Service's name.
     async fn find(&self, report: &mut Report) -> Result<Option<Found>, Failure> {
         let octavia = &self.provider.openstack.octavia;
@@ -102,6 +129,11 @@ impl Serving<'_> {
         }
         if let Some(found) = &found {
             policy::may_use(self.settings, found)?;
+        }
+        // That an earlier pass of OCCM wrote the id is what tells a guest's own former name: it has to show until
+        // everything is renamed.
+        let renames = |found: &&Found| found.ownership == Ownership::Guest && found.former_name.is_some();
+        if let Some(found) = found.as_ref().filter(|found| !renames(found)) {
             report.load_balancer(self.service, &found.load_balancer.id, found.ownership);
         }
         Ok(found)
@@ -134,8 +166,7 @@ impl Serving<'_> {
     }
 
     /// Reads all that the Service has in the cloud.
-    async fn look(&self, report: &mut Report) -> Result<Known, Failure> {
-        let found = self.find(report).await?;
+    async fn look(&self, found: Option<Found>) -> Result<Known, Failure> {
         let project_id = found.as_ref().and_then(|found| found.load_balancer.project_id.clone());
         let updated_at = found.as_ref().and_then(|found| found.load_balancer.updated_at.clone());
         let vips: Vec<IpAddr> = found.iter().flat_map(|found| vip_addresses(&found.load_balancer)).collect();
@@ -165,7 +196,11 @@ impl Serving<'_> {
         let project_id = known.project_id.clone();
         let settled = known.fingerprint(&desired);
         self.provider.memory.know(key, known);
-        let outcome = self.carry_out(&plan, &observed, project_id.as_deref(), &facts, report).await;
+        self.open_node_ports(&plan, &facts, report).await;
+        let mut outcome = self.carry_out(&plan, &observed, project_id.as_deref(), &facts, report).await;
+        if let Ok(Outcome::Ready(ready)) = &mut outcome {
+            self.converge_group(&facts, ready, report).await;
+        }
         match &outcome {
             Ok(Outcome::Ready(_)) => {
                 self.provider.memory.settled(key, &desired);
@@ -295,6 +330,7 @@ impl Serving<'_> {
             path: self.settings.path(&self.service.ports),
             preference: self.settings.preference.clone(),
             changed,
+            unfinished: None,
         }))
     }
 }
@@ -334,6 +370,8 @@ fn sends_certificate(steps: &[Step]) -> bool {
         | Step::UpdatePool { .. }
         | Step::DeletePool { .. }
         | Step::ReplaceMembers { .. }
+        | Step::CreateMember { .. }
+        | Step::DeleteMember { .. }
         | Step::CreateMonitor { .. }
         | Step::UpdateMonitor { .. }
         | Step::DeleteMonitor { .. }

@@ -19,13 +19,13 @@ use super::model::tree::Desired;
 use super::observe::FloatingIpQuestion;
 use super::observe::{self, find};
 use super::plan;
-use super::report::Report;
+use super::report::{self, Report};
 use super::serve::Serving;
 
 /// What was wanted, and when it was so. Other versions of this program may compare more, so they do not trust it.
 pub(super) fn fingerprint(load_balancer_id: &str, updated_at: &str, desired: &Desired) -> String {
     // Of the load balancer itself only the tags are compared; floating IPs are listed, and compared with the list.
-    let Desired { load_balancer, listeners, floating_ip: _, notices: _ } = desired;
+    let Desired { load_balancer, listeners, floating_ip: _, serial: _, notices: _ } = desired;
     let mut hasher = DefaultHasher::new();
     let version = env!("CARGO_PKG_VERSION");
     (version, load_balancer_id, updated_at, &load_balancer.tags, listeners).hash(&mut hasher);
@@ -43,7 +43,8 @@ impl Serving<'_> {
         else {
             return Ok(None);
         };
-        if !self.provider.memory.lists_may_do(&self.service.key) {
+        // Lists do not tell what a Service left on another load balancer.
+        if report::may_have_moved(self.service) || !self.provider.memory.lists_may_do(&self.service.key) {
             return Ok(None);
         }
         let listed = self.provider.census.take(id).await;
@@ -73,6 +74,10 @@ impl Serving<'_> {
         report.load_balancer(self.service, id, existing.ownership);
         report.notices(desired.notices.iter().cloned());
         self.provider.memory.confirmed(&self.service.key);
-        self.ready(false, Some(address), observed.load_balancer.as_ref(), report).map(Some)
+        let mut outcome = self.ready(false, Some(address), observed.load_balancer.as_ref(), report)?;
+        if let Outcome::Ready(ready) = &mut outcome {
+            self.converge_group(&facts, ready, report).await;
+        }
+        Ok(Some(outcome))
     }
 }

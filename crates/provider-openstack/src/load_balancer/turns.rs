@@ -5,6 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 
+/// The turn of one pass; it ends when this is dropped.
+pub(super) type Turn = OwnedMutexGuard<()>;
+
 /// The turns, by id or name of the load balancer.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
@@ -13,7 +16,7 @@ pub(super) struct Turns {
 
 impl Turns {
     /// Waits until no other pass works on `load_balancer`; the turn ends when the guard is dropped.
-    pub(super) async fn take(&self, load_balancer: &str) -> OwnedMutexGuard<()> {
+    pub(super) async fn take(&self, load_balancer: &str) -> Turn {
         self.turn(load_balancer).lock_owned().await
     }
 

@@ -4,6 +4,7 @@
 mod changes;
 mod classes;
 mod creation;
+mod deletion;
 mod families;
 mod floating;
 mod framework;
@@ -11,6 +12,10 @@ mod health_monitors;
 mod node_pass;
 mod nodes;
 mod process;
+mod rename;
 mod routes;
+mod security_groups;
+mod serial;
 pub(crate) mod setup;
+mod sharing;
 mod source_ranges;

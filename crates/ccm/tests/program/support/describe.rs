@@ -117,6 +117,10 @@ pub(crate) fn cloud(cloud: &Cloud) -> String {
         cloud.floating_ips().iter().map(|one| floating_ip(cloud, one)).collect();
     floating_ips.sort();
     sections.extend(floating_ips);
+    let mut groups: Vec<String> =
+        cloud.security_groups().iter().filter_map(|one| security_group(cloud, one)).collect();
+    groups.sort();
+    sections.extend(groups);
     let vip_ports = cloud.ports().iter().filter(|port| port["device_owner"] == "Octavia").count();
     let _ = writeln!(
         sections.last_mut().unwrap_or(&mut String::new()),
@@ -206,6 +210,37 @@ fn pool(cloud: &Cloud, one: &Value) -> String {
         );
     }
     lines
+}
+
+/// A security group of a Service, with its rules and the nodes whose ports carry it.
+fn security_group(cloud: &Cloud, one: &Value) -> Option<String> {
+    if !text(&one["name"]).starts_with("lb-sg-") {
+        return None;
+    }
+    let mut lines = format!("security group {}\n  tags {}\n", text(&one["name"]), list(&one["tags"]));
+    let rules = cloud.security_group_rules();
+    let rules = rules.iter().filter(|rule| rule["security_group_id"] == one["id"]);
+    let mut rules: Vec<String> = rules
+        .map(|rule| {
+            format!(
+                "  {} {} {} from {}\n",
+                text(&rule["direction"]),
+                text(&rule["protocol"]),
+                rule["port_range_min"],
+                text(&rule["remote_ip_prefix"])
+            )
+        })
+        .collect();
+    let ports = cloud.ports();
+    let carrying = ports
+        .iter()
+        .filter(|port| port["security_groups"].as_array().is_some_and(|all| all.contains(&one["id"])));
+    rules.extend(
+        carrying.map(|port| format!("  on the port of {}\n", text(&port["fixed_ips"][0]["ip_address"]))),
+    );
+    rules.sort();
+    lines.push_str(&rules.concat());
+    Some(lines)
 }
 
 fn floating_ip(cloud: &Cloud, one: &Value) -> String {

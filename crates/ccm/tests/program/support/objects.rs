@@ -41,7 +41,7 @@ pub(crate) fn lb_name(service: &str) -> String {
 }
 
 /// A JSON merge patch.
-fn merge(into: &mut Value, patch: &Value) {
+pub(crate) fn merge(into: &mut Value, patch: &Value) {
     let Value::Object(patch) = patch else {
         *into = patch.clone();
         return;

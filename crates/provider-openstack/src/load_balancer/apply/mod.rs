@@ -140,9 +140,10 @@ impl Hand<'_> {
                 let made = octavia.create_load_balancer(&body).await?;
                 return Ok(Ended::Locked(Some(Made { id: made.id, project_id: made.project_id })));
             }
-            Step::TagLoadBalancer { id, tags } => {
+            Step::TagLoadBalancer { id, name, tags } => {
                 let tags = Some(requests::list(tags));
-                let changes = UpdateLoadBalancer { tags, ..UpdateLoadBalancer::default() };
+                let changes =
+                    UpdateLoadBalancer { name: name.clone(), tags, ..UpdateLoadBalancer::default() };
                 octavia.update_load_balancer(id, &changes).await.map(drop)?;
             }
             Step::DeleteLoadBalancer { id, cascade } => {
@@ -175,6 +176,13 @@ impl Hand<'_> {
                 let members: Vec<_> = members.iter().map(requests::member).collect();
                 octavia.batch_members(pool.id().unwrap_or_default(), &members, false).await?;
             }
+            Step::CreateMember { pool, member } => {
+                octavia
+                    .create_member(pool.id().unwrap_or_default(), &requests::member(member))
+                    .await
+                    .map(drop)?;
+            }
+            Step::DeleteMember { pool_id, id, name: _ } => gone(octavia.delete_member(pool_id, id).await)?,
             Step::CreateMonitor { pool, monitor } => {
                 let mut body = requests::monitor(monitor);
                 body.pool_id = pool.id().map(str::to_owned);
@@ -246,6 +254,8 @@ impl Hand<'_> {
             | Step::UpdatePool { .. }
             | Step::DeletePool { .. }
             | Step::ReplaceMembers { .. }
+            | Step::CreateMember { .. }
+            | Step::DeleteMember { .. }
             | Step::CreateMonitor { .. }
             | Step::UpdateMonitor { .. }
             | Step::DeleteMonitor { .. } => {}
@@ -325,6 +335,8 @@ fn missing(step: &Step) -> Missing {
         | Step::UpdatePool { .. }
         | Step::DeletePool { .. }
         | Step::ReplaceMembers { .. }
+        | Step::CreateMember { .. }
+        | Step::DeleteMember { .. }
         | Step::CreateMonitor { .. }
         | Step::UpdateMonitor { .. }
         | Step::DeleteMonitor { .. }

@@ -86,6 +86,7 @@ pub(super) fn listener(spec: &ListenerSpec) -> CreateListener {
 
 pub(super) fn listener_changes(changes: &ListenerChanges) -> UpdateListener {
     let ListenerChanges {
+        name,
         connection_limit,
         timeout_client_data,
         timeout_member_connect,
@@ -98,6 +99,7 @@ pub(super) fn listener_changes(changes: &ListenerChanges) -> UpdateListener {
         tags,
     } = changes;
     UpdateListener {
+        name: name.clone(),
         connection_limit: *connection_limit,
         timeout_client_data: *timeout_client_data,
         timeout_member_connect: *timeout_member_connect,
@@ -135,8 +137,9 @@ pub(super) fn pool(spec: &PoolSpec) -> CreatePool {
 }
 
 pub(super) fn pool_changes(changes: &PoolChanges) -> UpdatePool {
-    let PoolChanges { lb_algorithm, session_persistence, tags } = changes;
+    let PoolChanges { name, lb_algorithm, session_persistence, tags } = changes;
     UpdatePool {
+        name: name.clone(),
         lb_algorithm: lb_algorithm.clone(),
         session_persistence: match session_persistence {
             Change::Keep => Change::Keep,
@@ -199,9 +202,9 @@ pub(super) fn monitor(spec: &MonitorSpec) -> CreateHealthMonitor {
 }
 
 pub(super) fn monitor_changes(changes: &MonitorChanges) -> UpdateHealthMonitor {
-    let MonitorChanges { delay, timeout, max_retries, max_retries_down, http, tags } = changes;
+    let MonitorChanges { name, delay, timeout, max_retries, max_retries_down, http, tags } = changes;
     UpdateHealthMonitor {
-        name: None,
+        name: name.clone(),
         delay: *delay,
         timeout: *timeout,
         max_retries: *max_retries,

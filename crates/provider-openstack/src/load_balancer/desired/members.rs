@@ -7,6 +7,7 @@ use openstack_ccm_core::notice::Notice;
 
 use super::Sources;
 use crate::load_balancer::model::member::Member;
+use crate::load_balancer::names;
 use crate::load_balancer::settings::node_address;
 
 /// A node that is selected cannot be a member.
@@ -65,13 +66,18 @@ pub(super) fn backends(sources: Sources<'_>, notices: &mut Vec<Notice>) -> Vec<B
 
 /// The members of one pool, sorted by key. Without a node port there is nothing to send to.
 pub(super) fn of_pool(
+    sources: Sources<'_>,
     backends: &[Backend],
     node_port: Option<u16>,
     monitor_port: Option<u16>,
 ) -> Vec<Member> {
     let Some(port) = node_port else { return Vec::new() };
+    let name = |backend: &Backend| match sources.settings.serial_api_calls {
+        true => names::serial_member(&backend.name, backend.address, port),
+        false => backend.name.clone(),
+    };
     let member = |backend: &Backend| Member {
-        name: backend.name.clone(),
+        name: name(backend),
         address: backend.address,
         port,
         subnet_id: backend.subnet_id.clone(),

@@ -68,7 +68,8 @@ pub fn desired(sources: Sources<'_>) -> Result<Desired, Failure> {
     notices.extend(families::notices(sources));
     notices.extend(members::without_node_ports(sources));
     notices.extend(tls::notices(sources));
-    let desired = Desired { load_balancer, listeners, floating_ip: floating_ip(sources), notices };
+    let serial = sources.settings.serial_api_calls;
+    let desired = Desired { load_balancer, listeners, floating_ip: floating_ip(sources), serial, notices };
     let families: Vec<IpFamily> = sources.facts.vip_families().collect();
     validate::tree(&desired, &families)?;
     Ok(desired)

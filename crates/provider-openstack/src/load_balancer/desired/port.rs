@@ -69,7 +69,7 @@ fn pool(
             },
             tags: sources.tags(),
         },
-        members: members::of_pool(backends, port.node_port, monitor_port),
+        members: members::of_pool(sources, backends, port.node_port, monitor_port),
         monitor: health_monitor::of_port(sources, index, port)?,
     })
 }

@@ -22,8 +22,10 @@ pub(super) fn allowed_cidrs(
 ) -> Result<Option<BTreeSet<IpNet>>, Failure> {
     let ranges = &sources.settings.source_ranges;
     if !sources.facts.features.allowed_cidrs {
-        // With ovn, the rules of the security group do the work where there is one.
-        if ranges.requested && !sources.settings.manage_security_groups {
+        // Where members see the clients, the rules of the security group do the work, if there is one.
+        let by_group =
+            sources.settings.manage_security_groups && sources.facts.features.keeps_client_addresses();
+        if ranges.requested && !by_group {
             notices.push(Notice::warning(
                 IGNORED,
                 "the source ranges are ignored, everybody may connect: this needs Octavia API 2.12 and a provider other \

@@ -107,6 +107,11 @@ pub struct Features {
 pub const OVN: &str = "ovn";
 
 impl Features {
+    /// Whether members see the clients' addresses as senders, because the load balancer only forwards packets.
+    pub fn keeps_client_addresses(self) -> bool {
+        !self.layer_7
+    }
+
     /// Features of an API version with a provider. Providers other than ovn are taken to do what amphora does.
     pub fn of(api: OctaviaFeatures, provider: Option<&str>) -> Self {
         let proxies = provider != Some(OVN);

@@ -21,6 +21,8 @@ pub struct Desired {
     pub listeners: BTreeMap<ListenerKey, DesiredListener>,
     /// The floating IP.
     pub floating_ip: FloatingIpGoal,
+    /// Whether Octavia's provider takes neither whole trees nor batches of members: everything is made one by one.
+    pub serial: bool,
     /// What the user should know about how this came out.
     pub notices: Vec<Notice>,
 }

@@ -73,6 +73,25 @@ pub(in crate::load_balancer) async fn by_name(
     only_one(claim, purpose, older.into_iter().flatten().collect())
 }
 
+/// The load balancers that carry the tag that only this Service gives, besides `current`: those that it used before
+/// the user named another one.
+///
+/// # Errors
+/// Any failed call.
+pub(in crate::load_balancer) async fn former(
+    octavia: &Octavia,
+    claim: &Claim<'_>,
+    current: &str,
+) -> Result<Vec<Found>, Failure> {
+    let filter =
+        LoadBalancerFilter { tags: vec![claim.names.service_tag()], ..LoadBalancerFilter::default() };
+    let tagged = octavia.list_load_balancers(&filter).await.map_err(|error| looking(&error))?;
+    let others = tagged.into_iter().filter(|one| one.id != current && claim.is_tagged(one));
+    let others = others.filter(|one| counts(one, Purpose::Release));
+    let judged = others.map(|one| judge(claim, Purpose::Release, one, FoundBy::Annotation));
+    Ok(judged.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+}
+
 /// The load balancers of one name that count for the purpose.
 async fn named(
     octavia: &Octavia,
@@ -120,7 +139,10 @@ fn judge(
             Verdict::Refused(failure) => return Err(failure),
         },
     };
-    Ok(ownership.map(|ownership| Found { load_balancer: found, ownership }))
+    Ok(ownership.map(|ownership| {
+        let former_name = claim.former_name_on(&found);
+        Found { load_balancer: found, ownership, former_name }
+    }))
 }
 
 /// Names are not unique. Among several only our tag tells which one is meant; who goes takes them one after the

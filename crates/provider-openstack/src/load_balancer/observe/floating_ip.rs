@@ -8,7 +8,7 @@ use openstack_ccm_openstack_api::neutron::{FloatingIp, FloatingIpFilter, Neutron
 
 use super::convert;
 use crate::load_balancer::failure::{self, Missing};
-use crate::load_balancer::model::observed::ObservedFloatingIp;
+use crate::load_balancer::model::observed::{ObservedFloatingIp, Ownership};
 use crate::load_balancer::ownership::Claim;
 
 /// Which floating IPs matter.
@@ -28,6 +28,14 @@ pub(in crate::load_balancer) enum FloatingIpQuestion {
     ToRelease,
 }
 
+/// The VIP port and whose it is.
+#[derive(Debug)]
+pub(in crate::load_balancer) struct VipOwner {
+    pub(in crate::load_balancer) port_id: String,
+    pub(in crate::load_balancer) load_balancer_name: String,
+    pub(in crate::load_balancer) ownership: Ownership,
+}
+
 /// Reads them.
 ///
 /// # Errors
@@ -36,11 +44,11 @@ pub(in crate::load_balancer) async fn read(
     neutron: &Neutron,
     claim: &Claim<'_>,
     question: &FloatingIpQuestion,
-    vip_port_id: Option<&str>,
+    vip: Option<&VipOwner>,
 ) -> Result<Vec<ObservedFloatingIp>, Failure> {
-    let seen = list(neutron, claim, question, vip_port_id).await;
+    let seen = list(neutron, claim, question, vip.map(|vip| vip.port_id.as_str())).await;
     let seen = seen.map_err(|error| failure::of_call(&error, "looking for floating IPs", Missing::Race))?;
-    seen.into_iter().map(|floating_ip| observed(floating_ip, claim)).collect()
+    seen.into_iter().map(|floating_ip| observed(floating_ip, claim, vip)).collect()
 }
 
 async fn list(
@@ -95,8 +103,17 @@ fn has_address(floating_ip: &FloatingIp, address: IpAddr) -> bool {
     floating_ip.floating_ip_address.parse() == Ok(address)
 }
 
-pub(super) fn observed(seen: FloatingIp, claim: &Claim<'_>) -> Result<ObservedFloatingIp, Failure> {
-    let ours = claim.owns_floating_ip(&seen);
+pub(super) fn observed(
+    seen: FloatingIp,
+    claim: &Claim<'_>,
+    vip: Option<&VipOwner>,
+) -> Result<ObservedFloatingIp, Failure> {
+    let inherited = vip.is_some_and(|vip| {
+        vip.ownership == Ownership::Sole
+            && seen.port_id.as_ref() == Some(&vip.port_id)
+            && claim.inherits_floating_ip(&seen, &vip.load_balancer_name)
+    });
+    let ours = claim.owns_floating_ip(&seen) || inherited;
     Ok(ObservedFloatingIp {
         address: convert::address("floating IP", &seen.id, &seen.floating_ip_address)?,
         id: seen.id,

@@ -19,6 +19,7 @@ use openstack_ccm_openstack_api::octavia::{
 };
 
 pub(super) use floating_ip::FloatingIpQuestion;
+pub(super) use floating_ip::VipOwner;
 pub(super) use floating_ip::read as read_floating_ips;
 pub(super) use touched::refresh;
 
@@ -36,6 +37,8 @@ pub(super) struct Found {
     pub(super) load_balancer: LoadBalancer,
     /// To whom it belongs.
     pub(super) ownership: Ownership,
+    /// See [`ObservedLoadBalancer::former_name`].
+    pub(super) former_name: Option<String>,
 }
 
 /// How much is read of what hangs on a load balancer.
@@ -58,9 +61,15 @@ pub(super) async fn observe(
     depth: Depth,
     floating_ips: &FloatingIpQuestion,
 ) -> Result<Observed, Failure> {
-    let vip_port = found.as_ref().and_then(|found| found.load_balancer.vip_port_id.clone());
+    let claim = claim.on(found.as_ref().and_then(|found| found.former_name.clone()));
+    let claim = &claim;
+    let vip = found.as_ref().and_then(|found| {
+        let Found { load_balancer, ownership, .. } = found;
+        let port_id = load_balancer.vip_port_id.clone()?;
+        Some(VipOwner { port_id, load_balancer_name: load_balancer.name.clone(), ownership: *ownership })
+    });
     let (floating_ips, load_balancer) = tokio::join!(
-        floating_ip::read(&openstack.neutron, claim, floating_ips, vip_port.as_deref()),
+        floating_ip::read(&openstack.neutron, claim, floating_ips, vip.as_ref()),
         load_balancer(&openstack.octavia, claim, found, depth),
     );
     Ok(Observed { load_balancer: load_balancer?, floating_ips: floating_ips? })
@@ -91,13 +100,14 @@ pub(super) fn outline(
     found: Found,
     floating_ips: Vec<FloatingIp>,
 ) -> Result<Observed, Failure> {
-    let floating_ips = floating_ips.into_iter().map(|one| floating_ip::observed(one, claim));
+    let claim = claim.on(found.former_name.clone());
+    let floating_ips = floating_ips.into_iter().map(|one| floating_ip::observed(one, &claim, None));
     let floating_ips = floating_ips.collect::<Result<_, _>>()?;
     Ok(Observed { load_balancer: Some(without_children(found)?), floating_ips })
 }
 
 fn without_children(found: Found) -> Result<ObservedLoadBalancer, Failure> {
-    let Found { load_balancer: seen, ownership } = found;
+    let Found { load_balancer: seen, ownership, former_name } = found;
     let vip_address =
         seen.vip_address.as_deref().map(|text| convert::address("load balancer", &seen.id, text));
     let additional_vips = seen.additional_vips.into_iter().filter_map(|vip| {
@@ -121,6 +131,7 @@ fn without_children(found: Found) -> Result<ObservedLoadBalancer, Failure> {
         },
         tags: seen.tags.into_iter().collect(),
         ownership,
+        former_name,
         children: None,
     })
 }

@@ -49,6 +49,8 @@ fn with_claim<T>(allow_foreign_cluster: bool, ask: impl FnOnce(Claim<'_>) -> T) 
         names: &names,
         cluster: &cluster,
         allow_foreign_cluster,
+        own_output: false,
+        former_name: None,
     })
 }
 
@@ -83,7 +85,6 @@ fn text(verdict: &Verdict) -> String {
 #[case::made_here(FoundBy::Name, NAME, DESCRIPTION, own_tags(), "Sole")]
 #[case::made_here_and_renamed_by_hand(FoundBy::Annotation, "renamed", DESCRIPTION, own_tags(), "Sole")]
 #[case::guest_on_one_made_by_hand(FoundBy::Annotation, "mine", "", own_tags(), "Guest")]
-#[case::cluster_renamed(FoundBy::Annotation, "kube_service_old_default_web", "", vec!["kube_service_old_default_web".into(), cluster_tag(CLUSTER), service_tag(SERVICE)], "Sole")]
 #[case::made_by_occm(FoundBy::Name, NAME, DESCRIPTION, vec![NAME.into()], "Sole")]
 #[case::made_by_occm_before_tags(FoundBy::Name, NAME, DESCRIPTION, vec![], "Sole")]
 #[case::made_by_occm_and_annotated(FoundBy::Annotation, NAME, "edited by hand", vec![NAME.into()], "Sole")]
@@ -110,6 +111,25 @@ fn a_load_balancer_belongs_to(
     let found = load_balancer(name, description, &tags);
     let verdict = with_claim(false, |claim| claim.judge(&found, by, RULES));
     assert!(text(&verdict).contains(expected), "{}", text(&verdict));
+}
+
+/// The same Service exists in two clusters, and one may be a guest of the other: only that an earlier pass found the
+/// load balancer tells the cluster's own former name.
+#[rstest]
+#[case::found_by_an_earlier_pass(true, "Sole")]
+#[case::named_by_the_user(false, "Guest")]
+fn the_cluster_was_renamed_only_where_an_earlier_pass_found_the_load_balancer(
+    #[case] own_output: bool,
+    #[case] expected: &str,
+) {
+    let name = "kube_service_old_default_web";
+    for tags in [vec![name.into()], vec![name.into(), cluster_tag(CLUSTER), service_tag(SERVICE)]] {
+        let found = load_balancer(name, "", &tags);
+        let verdict = with_claim(false, |claim| {
+            Claim { own_output, ..claim }.judge(&found, FoundBy::Annotation, RULES)
+        });
+        assert_eq!(text(&verdict), expected, "{tags:?}");
+    }
 }
 
 #[test]

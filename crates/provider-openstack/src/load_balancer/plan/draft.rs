@@ -7,6 +7,7 @@ use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
+use super::rename::Rename;
 use super::{Plan, Then, Wait};
 use crate::load_balancer::model::Tags;
 use crate::load_balancer::names;
@@ -30,6 +31,10 @@ pub(super) struct Draft {
     pub(super) repairs: BTreeSet<usize>,
     /// See [`Plan::address`].
     pub(super) address: Option<IpAddr>,
+    /// Whether everything is made one by one.
+    pub(super) serial: bool,
+    /// The rename of the cluster that objects still need.
+    pub(super) rename: Option<Rename>,
     /// Pools that some listener keeps or gets.
     pub(super) claimed_pools: BTreeSet<String>,
 }
@@ -87,14 +92,24 @@ impl Draft {
     }
 
     fn end(self, then: Then) -> Plan {
-        let Self { steps, notices, heals, repairs, address, blocked: _, claimed_pools: _ } = self;
+        let Self {
+            steps,
+            notices,
+            heals,
+            repairs,
+            address,
+            blocked: _,
+            claimed_pools: _,
+            rename: _,
+            serial: _,
+        } = self;
         Plan { steps, then, notices, heals, repairs, address }
     }
 }
 
 /// All tags of an object that is this Service's alone, if they have to change: it lacks some of the wanted ones, or
 /// says that it belongs to another Service or cluster too, which was true before it was taken over. Other tags stay.
-pub(super) fn tags_of_own(observed: &Tags, wanted: &Tags) -> Option<Tags> {
+pub(in crate::load_balancer) fn tags_of_own(observed: &Tags, wanted: &Tags) -> Option<Tags> {
     let kept: Tags =
         observed.iter().filter(|tag| wanted.contains(*tag) || !names::is_identity(tag)).cloned().collect();
     let tags = &kept | wanted;

@@ -32,6 +32,7 @@ pub(super) fn changes(observed: &ObservedListener, wanted: &ListenerSpec, whole:
         changed(before.timeouts.as_ref().map(of) != Some(now), whole, now)
     };
     ListenerChanges {
+        name: None,
         connection_limit: changed(before.connection_limit != *connection_limit, whole, *connection_limit),
         timeout_client_data: timeout(|timeouts| timeouts.client_data),
         timeout_member_connect: timeout(|timeouts| timeouts.member_connect),

@@ -13,6 +13,8 @@ mod monitor;
 mod pool;
 mod port;
 mod release;
+mod rename;
+mod serial;
 mod serve;
 #[cfg(test)]
 mod tests;
@@ -28,6 +30,7 @@ use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 use super::model::observed::ObservedLoadBalancer;
 use super::step::Step;
 
+pub(super) use draft::tags_of_own;
 pub use release::release;
 pub use serve::{serve, settled_address};
 

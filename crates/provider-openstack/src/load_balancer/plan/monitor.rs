@@ -32,7 +32,10 @@ pub(super) fn converge(
         return draft.step(Step::CreateMonitor { pool: pool.clone(), monitor });
     };
     let whole = draft.must_heal("health monitor", &observed.name, &observed.id, &observed.status);
-    let changes = changes(observed, wanted, whole);
+    let mut changes = changes(observed, wanted, whole);
+    if let Some(rename) = &draft.rename {
+        rename.monitor(&observed.name, &observed.tags, &mut changes);
+    }
     if !changes.is_empty() {
         draft.change(whole, Step::UpdateMonitor { id: observed.id.clone(), changes });
     }
@@ -43,6 +46,7 @@ fn changes(observed: &ObservedMonitor, wanted: &MonitorSpec, whole: bool) -> Mon
     let before = &observed.attributes;
     let number = |before: u32, now: u32| (whole || before != now).then_some(now);
     MonitorChanges {
+        name: None,
         delay: number(before.delay, *delay),
         timeout: number(before.timeout, *timeout),
         max_retries: number(before.max_retries, *max_retries),

@@ -4,7 +4,7 @@ use openstack_ccm_openstack_api::change::Change;
 use openstack_ccm_openstack_api::octavia::SessionPersistenceType;
 
 use super::draft::{Draft, tags_of_own};
-use super::{members, monitor};
+use super::{members, monitor, serial};
 use crate::load_balancer::model::observed::ObservedPool;
 use crate::load_balancer::model::pool::PoolSpec;
 use crate::load_balancer::model::tree::DesiredPool;
@@ -17,7 +17,9 @@ pub(super) fn create(draft: &mut Draft, load_balancer_id: &str, wanted: &Desired
         pool: Box::new(wanted.pool.clone()),
     });
     let handle = Handle::New(wanted.pool.name.clone());
-    if !wanted.members.is_empty() {
+    if draft.serial {
+        serial::fill(draft, &handle, &wanted.members);
+    } else if !wanted.members.is_empty() {
         draft.step(Step::ReplaceMembers { pool: handle.clone(), members: wanted.members.clone() });
     }
     if let Some(monitor) = &wanted.monitor {
@@ -32,13 +34,21 @@ pub(super) fn create(draft: &mut Draft, load_balancer_id: &str, wanted: &Desired
 /// the health check node port must never meet members without `monitor_port`, which would take them all down.
 pub(super) fn converge(draft: &mut Draft, observed: &ObservedPool, wanted: &DesiredPool) -> Handle {
     let whole = draft.must_heal("pool", &observed.name, &observed.id, &observed.status);
-    let updates = [changes(observed, &wanted.pool), algorithm(observed, &wanted.pool, whole)];
+    let mut attributes = changes(observed, &wanted.pool);
+    if let Some(rename) = &draft.rename {
+        rename.pool(observed, &mut attributes);
+    }
+    let updates = [attributes, algorithm(observed, &wanted.pool, whole)];
     for changes in updates.into_iter().filter(|changes| !changes.is_empty()) {
         draft.change(whole, Step::UpdatePool { id: observed.id.clone(), changes });
     }
     let handle = Handle::Id(observed.id.clone());
     let kept = monitor::remove_unfit(draft, observed.monitor.as_ref(), wanted.monitor.as_ref());
-    members::converge(draft, observed, &wanted.members);
+    if draft.serial {
+        serial::converge(draft, observed, &wanted.members);
+    } else {
+        members::converge(draft, observed, &wanted.members);
+    }
     monitor::converge(draft, &handle, kept, wanted.monitor.as_ref());
     handle
 }
@@ -46,6 +56,7 @@ pub(super) fn converge(draft: &mut Draft, observed: &ObservedPool, wanted: &Desi
 fn changes(observed: &ObservedPool, wanted: &PoolSpec) -> PoolChanges {
     let (before, after) = (&observed.attributes, &wanted.attributes);
     PoolChanges {
+        name: None,
         lb_algorithm: None,
         session_persistence: persistence(
             before.session_persistence.as_ref(),

@@ -48,7 +48,10 @@ pub(super) fn converge(
 
 fn update(draft: &mut Draft, observed: &ObservedListener, key: ListenerKey, wanted: &ListenerSpec) {
     let whole = draft.must_heal("listener", &observed.name, &observed.id, &observed.status);
-    let changes = listener::changes(observed, wanted, whole);
+    let mut changes = listener::changes(observed, wanted, whole);
+    if let Some(rename) = &draft.rename {
+        rename.listener(observed, &mut changes);
+    }
     if !changes.is_empty() {
         let changes = Box::new(changes);
         draft.change(whole, Step::UpdateListener { id: observed.id.clone(), key, changes });

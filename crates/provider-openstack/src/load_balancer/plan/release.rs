@@ -9,7 +9,7 @@ use super::{Plan, Wait, children, floating_ip};
 use crate::load_balancer::model::Tags;
 use crate::load_balancer::model::observed::{Children, Observed, ObservedLoadBalancer, Ownership};
 use crate::load_balancer::model::tree::ReleaseTerms;
-use crate::load_balancer::names;
+use crate::load_balancer::names::{self, GeneratedName};
 use crate::load_balancer::step::Step;
 
 /// A load balancer of the Service stays, because somebody else has put something on it.
@@ -88,11 +88,14 @@ fn leave(
 ) -> Plan {
     children::remove_unwanted(&mut draft, below, |_| false);
     let mut tags: Tags = &load_balancer.tags - &terms.tags;
-    if names::user_names(&tags).next().is_none() {
+    load_balancer.former_name.iter().for_each(|former| {
+        tags.remove(former);
+    });
+    if !serves_own_cluster(&tags, terms) {
         tags = &tags - &terms.common_tags;
     }
     if tags != load_balancer.tags {
-        draft.step(Step::TagLoadBalancer { id: load_balancer.id.clone(), tags });
+        draft.step(Step::TagLoadBalancer { id: load_balancer.id.clone(), name: None, tags });
     }
     if load_balancer.status == ProvisioningStatus::Error && !draft.steps.is_empty() {
         draft.steps.clear();
@@ -106,4 +109,12 @@ fn leave(
         ));
     }
     draft.finish()
+}
+
+/// Whether a load balancer that stays serves another Service of this cluster. Users of other clusters do not count.
+fn serves_own_cluster(tags: &Tags, terms: &ReleaseTerms) -> bool {
+    let cluster_of = |name: &str| GeneratedName::parse(name).map(|parsed| parsed.cluster);
+    let own = names::user_names(&terms.tags).find_map(cluster_of);
+    // A name that does not tell its cluster, because it was cut, may be of this one.
+    names::user_names(tags).any(|name| cluster_of(name).is_none_or(|cluster| Some(cluster) == own))
 }

@@ -8,6 +8,7 @@ use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
 use super::draft::{Draft, tags_of_own, tags_of_shared};
 use super::floating_ip::{self, VipPort};
+use super::rename::Rename;
 use super::{Plan, Wait, children, port};
 use crate::load_balancer::model::floating_ip::FloatingIpGoal;
 use crate::load_balancer::model::listener::ListenerKey;
@@ -20,7 +21,7 @@ const REPLACED: &str = "LoadBalancerReplaced";
 
 /// What is to be done so that the cloud is as wanted.
 pub fn serve(desired: &Desired, observed: &Observed) -> Plan {
-    let mut draft = Draft::new(&desired.notices);
+    let mut draft = Draft { serial: desired.serial, ..Draft::new(&desired.notices) };
     let Some(load_balancer) = &observed.load_balancer else { return create(draft, desired, observed) };
     match &load_balancer.status {
         ProvisioningStatus::Deleted => create(draft, desired, observed),
@@ -76,7 +77,8 @@ fn create(mut draft: Draft, desired: &Desired, observed: &Observed) -> Plan {
 }
 
 fn create_tree(draft: &mut Draft, desired: &Desired, load_balancer: LoadBalancerSpec) {
-    let listeners = desired.listeners.values().cloned().collect();
+    // One by one, the children are made when the load balancer is there.
+    let listeners = if desired.serial { Vec::new() } else { desired.listeners.values().cloned().collect() };
     draft.step(Step::CreateLoadBalancer { load_balancer: Box::new(load_balancer), listeners });
 }
 
@@ -162,21 +164,37 @@ fn converge(
     if let Some(wait) = children::pending(below) {
         return draft.wait(wait);
     }
-    let wanted = &desired.load_balancer.tags;
-    let tags = match load_balancer.ownership {
-        Ownership::Sole => tags_of_own(&load_balancer.tags, wanted),
-        Ownership::Shared | Ownership::Guest => tags_of_shared(&load_balancer.tags, wanted),
-    };
-    if let Some(tags) = tags {
-        draft.step(Step::TagLoadBalancer { id: load_balancer.id.clone(), tags });
-    }
+    draft.rename = Rename::of(&mut draft, load_balancer, &desired.load_balancer.name);
+    let marking = mark(&draft, desired, load_balancer);
+    // While it is not renamed, the former name tells which children are to be renamed.
+    let (first, last) = if draft.rename.is_some() { (None, marking) } else { (marking, None) };
+    draft.steps.extend(first);
     for (key, wanted) in desired.listeners.iter().filter(|(key, _)| !conflicts.contains(key)) {
         port::converge(&mut draft, &load_balancer.id, below, *key, wanted);
     }
     if draft.blocked.is_none() {
         children::remove_unwanted(&mut draft, below, |key| desired.listeners.contains_key(&key));
     }
+    draft.steps.extend(last);
     draft.finish()
+}
+
+/// What tells that the load balancer is used by this Service: its tags, and its name where the cluster was renamed.
+fn mark(draft: &Draft, desired: &Desired, load_balancer: &ObservedLoadBalancer) -> Option<Step> {
+    let wanted = &desired.load_balancer.tags;
+    let tags = match load_balancer.ownership {
+        Ownership::Sole => tags_of_own(&load_balancer.tags, wanted),
+        Ownership::Shared | Ownership::Guest => tags_of_shared(&load_balancer.tags, wanted),
+    };
+    let (name, tags) = match &draft.rename {
+        None => (None, tags),
+        Some(rename) => (rename.load_balancer(load_balancer), rename.tags(&load_balancer.tags, tags)),
+    };
+    (name.is_some() || tags.is_some()).then(|| Step::TagLoadBalancer {
+        id: load_balancer.id.clone(),
+        name,
+        tags: tags.unwrap_or_else(|| load_balancer.tags.clone()),
+    })
 }
 
 /// The wanted ports that listeners of others have taken.

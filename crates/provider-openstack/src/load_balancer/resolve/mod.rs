@@ -8,6 +8,7 @@ mod cluster_sources;
 mod external_network;
 mod families;
 mod floating;
+mod node_ports;
 mod node_subnet;
 mod remembered;
 mod subnets;
@@ -27,11 +28,14 @@ use super::model::facts::{Facts, Features};
 use super::model::observed::ObservedLoadBalancer;
 use super::settings::Settings;
 use super::settings::node_address::family_of;
+use node_ports::NodePort;
 use remembered::Remembered;
+
+pub(super) use node_ports::NodePorts;
 
 /// For how long networks and subnets are taken to be as they were.
 const KEEP_NETWORKS: Duration = Duration::from_secs(600);
-/// For how long the subnet of a node's address is taken to be as it was.
+/// For how long subnet and port of a node's address are taken to be as they were.
 const KEEP_NODES: Duration = Duration::from_secs(3600);
 /// For how long a certificate is taken to be there.
 const KEEP_CERTIFICATES: Duration = Duration::from_secs(600);
@@ -44,6 +48,7 @@ pub(super) struct Resolver {
     subnets_of_network: Remembered<Vec<Subnet>>,
     external_network: Remembered<String>,
     node_subnets: Remembered<String>,
+    node_ports: Remembered<NodePort>,
     certificates: Remembered<()>,
     /// Ports of a network, and all floating IPs.
     cluster_sources: Remembered<(Vec<Port>, Vec<FloatingIp>)>,
@@ -75,6 +80,7 @@ impl Resolver {
             subnets_of_network: Remembered::new(KEEP_NETWORKS),
             external_network: Remembered::new(KEEP_NETWORKS),
             node_subnets: Remembered::new(KEEP_NODES),
+            node_ports: Remembered::new(KEEP_NODES),
             certificates: Remembered::new(KEEP_CERTIFICATES),
             cluster_sources: Remembered::new(KEEP_NETWORKS),
             routers: Remembered::new(KEEP_NETWORKS),

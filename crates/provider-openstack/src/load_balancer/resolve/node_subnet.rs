@@ -91,7 +91,7 @@ fn most_shared(subnets: Vec<(String, Option<String>)>) -> NodeSubnet {
 
 /// The server's id in a providerID: `openstack:///<id>`, `openstack://<region>/<id>`, or the two without the scheme.
 /// Other schemes belong to other clouds.
-fn server_id(provider_id: &str) -> Option<&str> {
+pub(super) fn server_id(provider_id: &str) -> Option<&str> {
     let rest = match provider_id.split_once("://") {
         Some(("openstack", rest)) => rest,
         Some((_, _)) => return None,

@@ -45,6 +45,11 @@ impl<T: Clone> Remembered<T> {
         answers.get(key).filter(|answer| answer.until > Instant::now()).map(|answer| answer.value.clone())
     }
 
+    /// Forgets everything.
+    pub(super) fn clear(&self) {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     /// Keeps an answer.
     pub(super) fn put(&self, key: &str, value: T) {
         let now = Instant::now();

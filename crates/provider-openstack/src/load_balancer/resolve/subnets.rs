@@ -7,7 +7,7 @@ use openstack_ccm_core::service::IpFamily;
 use openstack_ccm_openstack_api::neutron::{Port, Subnet};
 use openstack_ccm_openstack_api::octavia::{LoadBalancerFilter, ProvisioningStatus};
 
-use super::node_subnet::{self, Candidate, NodeSubnet};
+use super::node_subnet::{self, Candidate};
 use super::{Question, Resolver, family_of_subnet, family_without_subnet};
 use crate::load_balancer::annotations::PORT_ID;
 use crate::load_balancer::failure::{self, Missing};
@@ -133,7 +133,7 @@ impl Resolver {
         let found = node_subnet::find(&self.openstack.neutron, &self.node_subnets, &candidates).await;
         let found =
             found.map_err(|error| failure::of_call(&error, "looking for the nodes' ports", Missing::Race))?;
-        let notice = skipped(&found);
+        let notice = skipped("were not asked for the subnet of the load balancer", &found.skipped);
         let subnet_id = found.subnet_id.ok_or_else(|| {
             Failure::user_input(
                 "no subnet is configured, and no node has a port with its address in this project: set subnet-id in \
@@ -204,17 +204,17 @@ fn family_of_port(port: &Port) -> Option<IpFamily> {
     first.ip_address.parse().ok().map(family_of)
 }
 
-fn skipped(found: &NodeSubnet) -> Option<Notice> {
-    let names: Vec<&str> = found.skipped.iter().take(MOST_NAMES).map(String::as_str).collect();
-    let more = found.skipped.len().saturating_sub(MOST_NAMES);
+/// Tells of nodes that have no server here. `what` says what follows.
+pub(super) fn skipped(what: &str, nodes: &[String]) -> Option<Notice> {
+    let names: Vec<&str> = nodes.iter().take(MOST_NAMES).map(String::as_str).collect();
+    let more = nodes.len().saturating_sub(MOST_NAMES);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     (!names.is_empty()).then(|| {
         let names = names.join(", ");
         Notice::warning(
             NODES_SKIPPED,
             format!(
-                "the subnet was looked up without the nodes {names}{more}: they have no providerID of a server with \
-                 a port in this project"
+                "the nodes {names}{more} {what}: they have no providerID of a server with a port in this project"
             ),
         )
     })

@@ -12,6 +12,8 @@ use crate::load_balancer::model::monitor::HttpCheck;
 /// Changes of a listener.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListenerChanges {
+    /// Name.
+    pub name: Option<String>,
     /// Most connections at once; -1 is no limit.
     pub connection_limit: Option<i64>,
     /// Longest silence of a client, ms.
@@ -57,6 +59,8 @@ impl ListenerChanges {
 /// Changes of a pool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PoolChanges {
+    /// Name.
+    pub name: Option<String>,
     /// How it chooses a member.
     pub lb_algorithm: Option<LbAlgorithm>,
     /// What ties a client to a member.
@@ -75,6 +79,8 @@ impl PoolChanges {
 /// Changes of a health monitor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MonitorChanges {
+    /// Name.
+    pub name: Option<String>,
     /// Time between checks, s.
     pub delay: Option<u32>,
     /// Longest time for one check, s.

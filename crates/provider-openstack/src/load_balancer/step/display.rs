@@ -26,7 +26,12 @@ impl Display for Step {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::CreateLoadBalancer { load_balancer, listeners } => tree(f, load_balancer, listeners),
-            Self::TagLoadBalancer { id, tags } => write!(f, "tag load balancer {id}: {}", list(tags)),
+            Self::TagLoadBalancer { id, name: None, tags } => {
+                write!(f, "tag load balancer {id}: {}", list(tags))
+            }
+            Self::TagLoadBalancer { id, name: Some(name), tags } => {
+                write!(f, "rename load balancer {id} to {name} and tag it: {}", list(tags))
+            }
             Self::DeleteLoadBalancer { id, cascade: true } => {
                 write!(f, "delete load balancer {id} with everything below it")
             }
@@ -46,6 +51,10 @@ impl Display for Step {
             Self::DeletePool { id, name } => write!(f, "delete pool {id} ({name})"),
             Self::ReplaceMembers { pool, members } => {
                 write!(f, "set members of pool {pool}: {}", list(members))
+            }
+            Self::CreateMember { pool, member } => write!(f, "add member {member} to pool {pool}"),
+            Self::DeleteMember { pool_id, id, name } => {
+                write!(f, "take member {id} ({name}) out of pool {pool_id}")
             }
             Self::CreateMonitor { pool, monitor } => {
                 write!(f, "create {} of pool {pool}", Words(monitor.as_ref()))
@@ -93,6 +102,8 @@ fn floating_ip(f: &mut Formatter<'_>, step: &Step) -> fmt::Result {
         | Step::UpdatePool { .. }
         | Step::DeletePool { .. }
         | Step::ReplaceMembers { .. }
+        | Step::CreateMember { .. }
+        | Step::DeleteMember { .. }
         | Step::CreateMonitor { .. }
         | Step::UpdateMonitor { .. }
         | Step::DeleteMonitor { .. } => Ok(()),
@@ -204,6 +215,7 @@ impl Display for ListenerChanges {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let headers = self.insert_headers.as_ref();
         Pairs::default()
+            .add("name", self.name.as_ref())
             .add("connection_limit", self.connection_limit)
             .add("timeout_client_data", self.timeout_client_data)
             .add("timeout_member_connect", self.timeout_member_connect)
@@ -232,6 +244,7 @@ impl Display for PoolChanges {
             Change::Clear => Some("none".to_owned()),
         };
         Pairs::default()
+            .add("name", self.name.as_ref())
             .add("lb_algorithm", self.lb_algorithm.as_ref())
             .add("session_persistence", persistence)
             .add("tags", self.tags.as_ref().map(list))
@@ -243,6 +256,7 @@ impl Display for MonitorChanges {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let request = self.http.as_ref().map(|http| format!("{} {} {}", http.method, http.path, http.codes));
         Pairs::default()
+            .add("name", self.name.as_ref())
             .add("delay", self.delay)
             .add("timeout", self.timeout)
             .add("max_retries", self.max_retries)

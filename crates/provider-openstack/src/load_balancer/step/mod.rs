@@ -53,6 +53,8 @@ pub enum Step {
     TagLoadBalancer {
         /// Id.
         id: String,
+        /// The new name, where the cluster was renamed.
+        name: Option<String>,
         /// All tags from now on.
         tags: Tags,
     },
@@ -124,6 +126,22 @@ pub enum Step {
         pool: Handle,
         /// All members, sorted by key.
         members: Vec<Member>,
+    },
+    /// Adds one member to a pool.
+    CreateMember {
+        /// The pool.
+        pool: Handle,
+        /// The member.
+        member: Box<Member>,
+    },
+    /// Takes one member out of a pool.
+    DeleteMember {
+        /// Id of the pool.
+        pool_id: String,
+        /// Id of the member.
+        id: String,
+        /// Its name, for display.
+        name: String,
     },
     /// Makes a health monitor.
     CreateMonitor {
@@ -207,6 +225,8 @@ impl Step {
             | Self::UpdatePool { .. }
             | Self::DeletePool { .. }
             | Self::ReplaceMembers { .. }
+            | Self::CreateMember { .. }
+            | Self::DeleteMember { .. }
             | Self::CreateMonitor { .. }
             | Self::UpdateMonitor { .. }
             | Self::DeleteMonitor { .. } => true,
@@ -228,6 +248,7 @@ impl Step {
             Self::CreateListener { default_pool: handle, .. }
             | Self::SwapDefaultPool { pool: handle, .. }
             | Self::ReplaceMembers { pool: handle, .. }
+            | Self::CreateMember { pool: handle, .. }
             | Self::CreateMonitor { pool: handle, .. }
             | Self::CreateFloatingIp { port: handle, .. }
             | Self::AttachFloatingIp { port: handle, .. } => Some(handle),
@@ -239,6 +260,7 @@ impl Step {
             | Self::CreatePool { .. }
             | Self::UpdatePool { .. }
             | Self::DeletePool { .. }
+            | Self::DeleteMember { .. }
             | Self::UpdateMonitor { .. }
             | Self::DeleteMonitor { .. }
             | Self::DetachFloatingIp { .. }

@@ -43,7 +43,10 @@ impl Step {
             | Self::DeleteListener { id, .. } => Some(Child::Listener(id.clone())),
             Self::CreatePool { .. } => made.map(Child::Pool),
             Self::UpdatePool { id, .. } | Self::DeletePool { id, .. } => Some(Child::Pool(id.clone())),
-            Self::ReplaceMembers { pool, .. } => id_of(pool).map(Child::Members),
+            Self::ReplaceMembers { pool, .. } | Self::CreateMember { pool, .. } => {
+                id_of(pool).map(Child::Members)
+            }
+            Self::DeleteMember { pool_id, .. } => Some(Child::Members(pool_id.clone())),
             Self::CreateMonitor { pool, .. } => made.map(|id| Child::Monitor { id, pool_id: id_of(pool) }),
             Self::UpdateMonitor { id, .. } | Self::DeleteMonitor { id } => {
                 Some(Child::Monitor { id: id.clone(), pool_id: None })

@@ -112,6 +112,7 @@ impl Shape {
             },
             listeners: listeners.collect(),
             floating_ip: self.floating_ip.clone(),
+            serial: false,
             notices: Vec::new(),
         }
     }

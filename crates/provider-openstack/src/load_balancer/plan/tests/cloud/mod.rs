@@ -112,8 +112,12 @@ impl Cloud {
             Step::CreateLoadBalancer { load_balancer, listeners } => {
                 self.create_tree(load_balancer, listeners);
             }
-            Step::TagLoadBalancer { id, tags } => {
+            Step::TagLoadBalancer { id, name, tags } => {
                 self.lock();
+                if let Some(name) = name {
+                    self.load_balancer().name.clone_from(name);
+                    self.load_balancer().former_name = None;
+                }
                 assert_eq!(self.load_balancer().id, *id);
                 self.load_balancer().tags.clone_from(tags);
             }
@@ -154,6 +158,18 @@ impl Cloud {
                 self.lock();
                 self.replace_members(pool.id().expect("applicable"), members);
             }
+            Step::CreateMember { pool, member } => {
+                self.lock();
+                let pool_id = pool.id().expect("applicable");
+                let mut members: Vec<Member> =
+                    self.own_pool(pool_id).members.iter().map(|one| one.member.clone()).collect();
+                members.push(member.as_ref().clone());
+                self.replace_members(pool_id, &members);
+            }
+            Step::DeleteMember { pool_id, id, .. } => {
+                self.lock();
+                self.own_pool(pool_id).members.retain(|member| member.id != *id);
+            }
             Step::CreateMonitor { pool, monitor } => {
                 self.lock();
                 self.create_monitor(pool.id().expect("applicable"), monitor);
@@ -187,6 +203,7 @@ impl Cloud {
             made_with: MadeWith::default(),
             tags: spec.tags.clone(),
             ownership: Ownership::Sole,
+            former_name: None,
             children: Some(Children::default()),
             id,
         });

@@ -11,6 +11,7 @@ use proptest::sample::select;
 use super::cloud::Cloud;
 use super::shape::{Kind, Shape};
 use crate::load_balancer::model::observed::Ownership;
+use crate::load_balancer::model::tree::Desired;
 use crate::load_balancer::plan::{Then, serve};
 use accidents::{Accident, accidents, happen};
 use oracle::{assert_served, foreign};
@@ -42,10 +43,11 @@ proptest! {
         steps in 0..12_usize,
         accidents in accidents(),
         after in shape(any_nodes()),
+        serial in proptest::bool::ANY,
     ) {
         let mut cloud = cloud_after(&before, &between, steps, &accidents);
         let others = foreign(&cloud.observed);
-        let desired = after.desired();
+        let desired = Desired { serial, ..after.desired() };
         let plan = cloud.converge(&desired, |_| {});
         prop_assert!(plan.steps.is_empty());
         prop_assert_eq!(foreign(&cloud.observed), others);

@@ -1,0 +1,72 @@
+//! The objects of a Service whose cluster was renamed get their new names and tags.
+//!
+//! Each object by itself: its name is built anew from its own parts, whatever its neighbours are called by now. The
+//! load balancer comes last, so that a rename that was interrupted is recognised and goes on. Only what is the
+//! Service's own is renamed; on a load balancer of somebody else that is all but the load balancer.
+
+use openstack_ccm_core::notice::Notice;
+
+use super::draft::Draft;
+use crate::load_balancer::model::Tags;
+use crate::load_balancer::model::observed::{
+    ObservedListener, ObservedLoadBalancer, ObservedPool, Ownership,
+};
+use crate::load_balancer::names;
+use crate::load_balancer::step::{ListenerChanges, MonitorChanges, PoolChanges};
+
+/// As OCCM names it.
+const RENAMED: &str = "LoadBalancerRename";
+
+/// From one generated name of the load balancer to another.
+#[derive(Clone, Debug)]
+pub(super) struct Rename {
+    former: String,
+    present: String,
+}
+
+impl Rename {
+    /// The rename that a load balancer still needs; tells the user.
+    pub(super) fn of(draft: &mut Draft, load_balancer: &ObservedLoadBalancer, present: &str) -> Option<Self> {
+        let former = load_balancer.former_name.clone()?;
+        draft.notices.push(Notice::warning(
+            RENAMED,
+            format!("the cluster has got a new name: objects of {former} are renamed to {present}"),
+        ));
+        Some(Self { former, present: present.to_owned() })
+    }
+
+    /// The new name of the load balancer itself.
+    pub(super) fn load_balancer(&self, load_balancer: &ObservedLoadBalancer) -> Option<String> {
+        let own = load_balancer.ownership != Ownership::Guest && load_balancer.name == self.former;
+        own.then(|| self.present.clone())
+    }
+
+    /// All tags, without the former name; `tags` are those that change anyway.
+    pub(super) fn tags(&self, observed: &Tags, tags: Option<Tags>) -> Option<Tags> {
+        let mut tags = tags.unwrap_or_else(|| observed.clone());
+        tags.remove(&self.former);
+        (tags != *observed).then_some(tags)
+    }
+
+    /// Adds the rename to the changes of a listener.
+    pub(super) fn listener(&self, observed: &ObservedListener, changes: &mut ListenerChanges) {
+        changes.name = self.child("listener", &observed.name);
+        changes.tags = self.tags(&observed.tags, changes.tags.take());
+    }
+
+    /// Adds the rename to the changes of a pool.
+    pub(super) fn pool(&self, observed: &ObservedPool, changes: &mut PoolChanges) {
+        changes.name = self.child("pool", &observed.name);
+        changes.tags = self.tags(&observed.tags, changes.tags.take());
+    }
+
+    /// Adds the rename to the changes of a health monitor.
+    pub(super) fn monitor(&self, name: &str, tags: &Tags, changes: &mut MonitorChanges) {
+        changes.name = self.child("monitor", name);
+        changes.tags = self.tags(tags, changes.tags.take());
+    }
+
+    fn child(&self, kind: &str, name: &str) -> Option<String> {
+        names::renamed_child(name, kind, &self.former, &self.present)
+    }
+}

@@ -1,0 +1,141 @@
+//! The Neutron ports that carry the addresses of the nodes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+use ipnet::IpNet;
+use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::notice::Notice;
+use openstack_ccm_core::service::Intent;
+use openstack_ccm_openstack_api::error::ApiError;
+use openstack_ccm_openstack_api::neutron::{Neutron, Port, PortFilter};
+
+use super::Resolver;
+use super::node_subnet::server_id;
+use super::remembered::Remembered;
+use super::subnets::skipped;
+use crate::load_balancer::failure::{self, Missing};
+use crate::load_balancer::model::facts::{Facts, MemberSubnets};
+use crate::load_balancer::settings::{Settings, node_address};
+
+/// So many servers are named in one question: their ids make up a query of 2 KB.
+const SERVERS_AT_ONCE: usize = 40;
+/// So many questions are asked at once.
+const AT_ONCE: usize = 4;
+
+/// The ports of the nodes that take traffic.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::load_balancer) struct NodePorts {
+    /// Ports with a node's address to which security groups apply, by id: the server of each.
+    pub(in crate::load_balancer) filtering: BTreeMap<String, String>,
+    /// The servers of all nodes.
+    pub(in crate::load_balancer) servers: BTreeSet<String>,
+}
+
+/// The port that carries a node's address.
+#[derive(Clone, Debug)]
+pub(super) struct NodePort {
+    id: String,
+    filters: bool,
+}
+
+/// A node's address on its server.
+#[derive(Clone, Debug)]
+struct Place {
+    server: String,
+    address: IpAddr,
+}
+
+impl Place {
+    fn key(&self) -> String {
+        format!("{} {}", self.server, self.address)
+    }
+}
+
+impl Resolver {
+    /// The ports of the nodes that become members. Nodes without a server of this cloud are left out, with a notice.
+    pub(in crate::load_balancer) async fn node_ports(
+        &self,
+        intent: &Intent,
+        settings: &Settings,
+        notices: &mut Vec<Notice>,
+    ) -> Result<NodePorts, Failure> {
+        let mut strangers = Vec::new();
+        let mut places = Vec::new();
+        for node in intent.nodes.iter().filter(|node| settings.node_selector.matches(node)) {
+            let Some(address) = node_address::of(node, settings.family) else { continue };
+            match node.provider_id.as_deref().and_then(server_id) {
+                Some(server) => places.push(Place { server: server.to_owned(), address }),
+                None => strangers.push(node.name.clone()),
+            }
+        }
+        notices.extend(skipped("get no security group", &strangers));
+        let found = find(&self.openstack.neutron, &self.node_ports, &places).await;
+        found.map_err(|error| failure::of_call(&error, "looking for the nodes' ports", Missing::Race))
+    }
+
+    /// Forgets what is known of the nodes' ports: one of them is gone.
+    pub(in crate::load_balancer) fn forget_node_ports(&self) {
+        self.node_ports.clear();
+    }
+
+    /// The networks from which the load balancer reaches its members. Absent while the subnet of a new load balancer
+    /// is not known.
+    pub(in crate::load_balancer) async fn member_networks(
+        &self,
+        facts: &Facts,
+    ) -> Result<Option<BTreeSet<IpNet>>, Failure> {
+        let ids: BTreeSet<&str> = match &facts.member_subnets {
+            MemberSubnets::Common(common) => {
+                common.as_deref().or(facts.vip_subnet_id.as_deref()).into_iter().collect()
+            }
+            MemberSubnets::PerNode(subnets) => subnets.values().map(String::as_str).collect(),
+        };
+        let mut networks = BTreeSet::new();
+        for id in ids {
+            let subnet = self.subnet(id, "member-subnet-id").await?;
+            networks.extend(subnet.cidr.parse::<IpNet>().map(|network| network.trunc()));
+        }
+        Ok((!networks.is_empty()).then_some(networks))
+    }
+}
+
+async fn find(
+    neutron: &Neutron,
+    known: &Remembered<NodePort>,
+    places: &[Place],
+) -> Result<NodePorts, ApiError> {
+    let unknown: BTreeSet<&str> = places
+        .iter()
+        .filter(|place| known.get(&place.key()).is_none())
+        .map(|place| place.server.as_str())
+        .collect();
+    let unknown: Vec<String> = unknown.into_iter().map(str::to_owned).collect();
+    let lists: Vec<Vec<Port>> = stream::iter(unknown.chunks(SERVERS_AT_ONCE).map(<[String]>::to_vec))
+        .map(|servers| async move { neutron.list_ports(&PortFilter::devices(servers)).await })
+        .buffered(AT_ONCE)
+        .try_collect()
+        .await?;
+    let ports: Vec<Port> = lists.into_iter().flatten().collect();
+    let mut found = NodePorts::default();
+    for place in places {
+        found.servers.insert(place.server.clone());
+        let port = known.get(&place.key()).or_else(|| {
+            let port = ports.iter().find(|port| carries(port, place))?;
+            let port = NodePort { id: port.id.clone(), filters: port.port_security_enabled };
+            // A node may get its port later: that there is none is not remembered.
+            known.put(&place.key(), port.clone());
+            Some(port)
+        });
+        if let Some(port) = port.filter(|port| port.filters) {
+            found.filtering.insert(port.id, place.server.clone());
+        }
+    }
+    Ok(found)
+}
+
+fn carries(port: &Port, place: &Place) -> bool {
+    port.device_id == place.server
+        && port.fixed_ips.iter().any(|fixed| fixed.ip_address.parse() == Ok(place.address))
+}

@@ -1,0 +1,87 @@
+//! The security group that a Service wants. Pure.
+
+use std::collections::BTreeSet;
+
+use ipnet::IpNet;
+use openstack_ccm_core::notice::Notice;
+use openstack_ccm_core::service::{IpFamily, Protocol, Service};
+
+use super::model::{DesiredGroup, Opening, is_of};
+use crate::load_balancer::model::facts::Features;
+use crate::load_balancer::names::Names;
+use crate::load_balancer::resolve::NodePorts;
+use crate::load_balancer::settings::Settings;
+
+/// As OCCM names it.
+const RANGES_IGNORED: &str = "LoadBalancerSourceRangesIgnored";
+
+/// What a group is built from.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::load_balancer) struct GroupSources<'a> {
+    /// The Service.
+    pub(in crate::load_balancer) service: &'a Service,
+    /// What it asks for.
+    pub(in crate::load_balancer) settings: &'a Settings,
+    /// Its names.
+    pub(in crate::load_balancer) names: &'a Names,
+    /// What Octavia can do.
+    pub(in crate::load_balancer) features: Features,
+    /// Networks from which the load balancer reaches the members.
+    pub(in crate::load_balancer) member_networks: &'a BTreeSet<IpNet>,
+    /// Ports of the nodes.
+    pub(in crate::load_balancer) node_ports: &'a NodePorts,
+}
+
+/// The group with a rule for each node port and for the health check node port.
+pub(in crate::load_balancer) fn desired(
+    sources: GroupSources<'_>,
+    notices: &mut Vec<Notice>,
+) -> DesiredGroup {
+    let GroupSources { service, names, node_ports, .. } = sources;
+    let clients = clients(sources, notices);
+    let open = |protocol: Protocol, port: u16, networks: &BTreeSet<IpNet>| -> Vec<Opening> {
+        networks.iter().map(|from| Opening { protocol, port, from: *from }).collect()
+    };
+    let node_port_openings = service
+        .ports
+        .iter()
+        .filter_map(|port| Some((port.protocol, port.node_port?)))
+        .flat_map(|(protocol, port)| open(protocol, port, &clients));
+    let health_check = service.health_check_node_port.into_iter();
+    let health_check = health_check.flat_map(|port| open(Protocol::Tcp, port, sources.member_networks));
+    DesiredGroup {
+        name: names.security_group(),
+        description: names.security_group_description(),
+        tags: names.identity_tags(),
+        openings: node_port_openings.chain(health_check).collect(),
+        ports: node_ports.filtering.clone(),
+        servers: node_ports.servers.clone(),
+    }
+}
+
+/// Where the packets to the node ports come from. A load balancer that ends connections sends from its own networks;
+/// one that only forwards packets leaves the clients' addresses in them, so that the rules are what holds the
+/// source ranges.
+fn clients(sources: GroupSources<'_>, notices: &mut Vec<Notice>) -> BTreeSet<IpNet> {
+    let GroupSources { settings, features, member_networks, .. } = sources;
+    if !features.keeps_client_addresses() {
+        return member_networks.clone();
+    }
+    let fits = |range: &IpNet| {
+        let families = [IpFamily::V4, IpFamily::V6];
+        let family = families.into_iter().find(|family| is_of(*range, *family));
+        member_networks.iter().any(|network| family.is_some_and(|family| is_of(*network, family)))
+    };
+    let (mut clients, others): (BTreeSet<IpNet>, BTreeSet<IpNet>) =
+        settings.source_ranges.networks.iter().copied().partition(fits);
+    if settings.source_ranges.requested && !others.is_empty() {
+        let list: Vec<String> = others.iter().map(IpNet::to_string).collect();
+        let message =
+            format!("source ranges of another family than the subnet of the members: {}", list.join(", "));
+        notices.push(Notice::warning(RANGES_IGNORED, message));
+    }
+    if settings.health_monitor.is_some() {
+        clients.extend(member_networks);
+    }
+    clients
+}

@@ -1,0 +1,113 @@
+//! The security group of a Service: it lets the load balancer reach the node ports (`manage-security-groups`).
+//!
+//! A straight line of its own beside that of the load balancer, because neither shall wait for the other: a group
+//! that cannot be made does not hide a load balancer that serves, and is reported and tried again.
+//!
+//! | step | module | does |
+//! | --- | --- | --- |
+//! | observe | `observe` | reads the Service's groups and the ports that carry them |
+//! | | `former` | knows which Services may have a group from the time before groups were switched off |
+//! | desired | `desired` | which rules and which ports |
+//! | | `model` | wanted and seen, in the same comparable types |
+//! | plan | `plan` | what lets traffic in, and what keeps it out |
+//! | | `step` | the steps |
+//! | apply | `apply` | makes the calls |
+
+mod apply;
+pub(super) mod desired;
+mod former;
+pub(super) mod model;
+mod observe;
+mod plan;
+mod step;
+
+use openstack_ccm_core::failure::Failure;
+use openstack_ccm_openstack_api::neutron::Neutron;
+use tracing::warn;
+
+use self::former::FormerGroups;
+use self::model::{DesiredGroup, ObservedGroup};
+use super::ownership::Claim;
+
+/// The security groups of all Services.
+#[derive(Debug)]
+pub(super) struct SecurityGroups {
+    neutron: Neutron,
+    former: FormerGroups,
+}
+
+impl SecurityGroups {
+    pub(super) fn new(neutron: Neutron) -> Self {
+        Self { neutron, former: FormerGroups::default() }
+    }
+
+    /// Lets in what the Service wants to have let in. Answers whether anything was changed.
+    ///
+    /// # Errors
+    /// A failed call; several groups between which nothing decides.
+    pub(super) async fn open(&self, claim: &Claim<'_>, desired: &DesiredGroup) -> Result<bool, Failure> {
+        let observed = only_one(observe::read(&self.neutron, claim).await?)?;
+        apply::apply(&self.neutron, &plan::open(desired, observed.as_ref())).await
+    }
+
+    /// Makes the group exactly the wanted one. Answers whether anything was changed.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub(super) async fn converge(&self, claim: &Claim<'_>, desired: &DesiredGroup) -> Result<bool, Failure> {
+        let mut observed = only_one(observe::read(&self.neutron, claim).await?)?;
+        let opened = apply::apply(&self.neutron, &plan::open(desired, observed.as_ref())).await?;
+        if opened {
+            // Neutron may have put rules of its own into a new group.
+            observed = only_one(observe::read(&self.neutron, claim).await?)?;
+        }
+        let Some(observed) = observed else { return Ok(opened) };
+        let closed = apply::apply(&self.neutron, &plan::close(desired, &observed)).await?;
+        Ok(opened || closed)
+    }
+
+    /// Removes the Service's groups, whoever carries them.
+    ///
+    /// # Errors
+    /// A failed call; a group that is still in use.
+    pub(super) async fn release(&self, claim: &Claim<'_>) -> Result<(), Failure> {
+        for group in observe::read(&self.neutron, claim).await? {
+            apply::apply(&self.neutron, &plan::release(&group)).await?;
+        }
+        self.former.forget(&claim.names.security_group());
+        Ok(())
+    }
+
+    /// Removes a group from the time when groups were managed. Costs one call in the life of the process, for all
+    /// Services together, where there is none.
+    ///
+    /// # Errors
+    /// As [`Self::release`]. That the cloud does not tell which groups there are is no failure: nobody asked for any.
+    pub(super) async fn release_former(&self, claim: &Claim<'_>) -> Result<(), Failure> {
+        match self.former.may_be_there(&self.neutron, &claim.names.security_group()).await {
+            Ok(true) => self.release(claim).await,
+            Ok(false) => Ok(()),
+            Err(error) => {
+                warn!(service = %claim.key, %error, "could not look for a security group of former times");
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Only the tags tell which of several groups is meant.
+fn only_one(mut groups: Vec<ObservedGroup>) -> Result<Option<ObservedGroup>, Failure> {
+    if groups.len() <= 1 {
+        return Ok(groups.pop());
+    }
+    let ids: Vec<String> = groups.iter().map(|group| group.id.clone()).collect();
+    let name = groups.first().map(|group| group.name.clone()).unwrap_or_default();
+    groups.retain(|group| !group.tags.is_empty());
+    if groups.len() == 1 {
+        return Ok(groups.pop());
+    }
+    Err(Failure::user_input(format!(
+        "there are multiple security groups named {name}: {}; delete those that are not needed",
+        ids.join(", ")
+    )))
+}

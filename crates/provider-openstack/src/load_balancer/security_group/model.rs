@@ -1,0 +1,196 @@
+//! A security group and its rules, wanted and seen, in the same comparable types.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use openstack_ccm_core::service::{IpFamily, Protocol};
+use openstack_ccm_openstack_api::neutron::{Direction, EtherType, SecurityGroupRule};
+
+use crate::load_balancer::model::Tags;
+
+/// What a rule lets in: one port of the nodes, from one network. The family is that of the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Opening {
+    /// Transport protocol.
+    pub(super) protocol: Protocol,
+    /// Port of the nodes.
+    pub(super) port: u16,
+    /// Who may connect.
+    pub(super) from: IpNet,
+}
+
+impl Opening {
+    /// What an existing rule lets in, where it is one such opening and nothing else.
+    pub(super) fn of(rule: &SecurityGroupRule) -> Option<Self> {
+        let port = rule.port_range_min.filter(|first| Some(*first) == rule.port_range_max)?;
+        if rule.direction != Direction::Ingress || rule.remote_group_id.is_some() {
+            return None;
+        }
+        let from = match &rule.remote_ip_prefix {
+            Some(prefix) => network(prefix)?,
+            None => everybody(&rule.ethertype)?,
+        };
+        let opening = Self { protocol: protocol(rule.protocol.as_deref()?)?, port, from };
+        (opening.ethertype() == rule.ethertype).then_some(opening)
+    }
+
+    /// The rule's address family.
+    pub(super) fn ethertype(&self) -> EtherType {
+        match self.from {
+            IpNet::V4(_) => EtherType::Ipv4,
+            IpNet::V6(_) => EtherType::Ipv6,
+        }
+    }
+
+    /// The protocol as Neutron spells it.
+    pub(super) fn protocol_name(&self) -> &'static str {
+        match self.protocol {
+            Protocol::Tcp => "tcp",
+            Protocol::Udp => "udp",
+            Protocol::Sctp => "sctp",
+        }
+    }
+}
+
+impl fmt::Display for Opening {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{} from {}", self.protocol, self.port, self.from)
+    }
+}
+
+/// Neutron takes names in any case and the numbers of the protocols.
+fn protocol(text: &str) -> Option<Protocol> {
+    match text.to_ascii_lowercase().as_str() {
+        "tcp" | "6" => Some(Protocol::Tcp),
+        "udp" | "17" => Some(Protocol::Udp),
+        "sctp" | "132" => Some(Protocol::Sctp),
+        _ => None,
+    }
+}
+
+/// Neutron takes a network with host bits, and a single address.
+fn network(text: &str) -> Option<IpNet> {
+    let parsed: Option<IpNet> = text.parse().ok();
+    parsed.or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from)).map(|network| network.trunc())
+}
+
+fn everybody(ethertype: &EtherType) -> Option<IpNet> {
+    match ethertype {
+        EtherType::Ipv4 => Some(IpNet::V4(ipnet::Ipv4Net::default())),
+        EtherType::Ipv6 => Some(IpNet::V6(ipnet::Ipv6Net::default())),
+        EtherType::Other(_) => None,
+    }
+}
+
+/// Whether a network is of a family.
+pub(super) fn is_of(network: IpNet, family: IpFamily) -> bool {
+    matches!((network, family), (IpNet::V4(_), IpFamily::V4) | (IpNet::V6(_), IpFamily::V6))
+}
+
+/// The security group that a Service wants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::load_balancer) struct DesiredGroup {
+    /// Name.
+    pub(super) name: String,
+    /// Description.
+    pub(super) description: String,
+    /// Tags that it carries at least.
+    pub(super) tags: Tags,
+    /// What its rules let in.
+    pub(super) openings: BTreeSet<Opening>,
+    /// The ports that carry it, by id: the server of each.
+    pub(super) ports: BTreeMap<String, String>,
+    /// The servers of all nodes that take traffic, also of those whose port is not known or filters nothing.
+    pub(super) servers: BTreeSet<String>,
+}
+
+/// A security group of the Service.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct ObservedGroup {
+    /// Id.
+    pub(super) id: String,
+    /// Name.
+    pub(super) name: String,
+    /// Tags.
+    pub(super) tags: Tags,
+    /// Rules.
+    pub(super) rules: Vec<ObservedRule>,
+    /// Ports that carry it.
+    pub(super) ports: Vec<ObservedPort>,
+}
+
+/// A rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ObservedRule {
+    /// Id.
+    pub(super) id: String,
+    /// What it lets in; absent for rules of any other kind.
+    pub(super) opening: Option<Opening>,
+}
+
+/// A port that carries the group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ObservedPort {
+    /// Id.
+    pub(super) id: String,
+    /// Its server.
+    pub(super) server: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    fn rule(ethertype: EtherType, protocol: Option<&str>, prefix: Option<&str>) -> SecurityGroupRule {
+        SecurityGroupRule {
+            id: "r".into(),
+            security_group_id: "g".into(),
+            direction: Direction::Ingress,
+            ethertype,
+            protocol: protocol.map(str::to_owned),
+            port_range_min: Some(30_080),
+            port_range_max: Some(30_080),
+            remote_ip_prefix: prefix.map(str::to_owned),
+            remote_group_id: None,
+            description: String::new(),
+        }
+    }
+
+    #[rstest]
+    #[case::plain(EtherType::Ipv4, Some("tcp"), Some("10.0.0.0/24"), Some("TCP:30080 from 10.0.0.0/24"))]
+    #[case::upper_case(EtherType::Ipv4, Some("TCP"), Some("10.0.0.0/24"), Some("TCP:30080 from 10.0.0.0/24"))]
+    #[case::number(EtherType::Ipv4, Some("17"), Some("10.0.0.0/24"), Some("UDP:30080 from 10.0.0.0/24"))]
+    #[case::host_bits(EtherType::Ipv4, Some("tcp"), Some("10.0.0.7/24"), Some("TCP:30080 from 10.0.0.0/24"))]
+    #[case::single_address(
+        EtherType::Ipv4,
+        Some("tcp"),
+        Some("10.0.0.7"),
+        Some("TCP:30080 from 10.0.0.7/32")
+    )]
+    #[case::everybody(EtherType::Ipv6, Some("sctp"), None, Some("SCTP:30080 from ::/0"))]
+    #[case::any_protocol(EtherType::Ipv4, None, Some("10.0.0.0/24"), None)]
+    #[case::other_protocol(EtherType::Ipv4, Some("icmp"), Some("10.0.0.0/24"), None)]
+    #[case::families_differ(EtherType::Ipv6, Some("tcp"), Some("10.0.0.0/24"), None)]
+    fn a_rule_is_read_as_what_it_lets_in(
+        #[case] ethertype: EtherType,
+        #[case] protocol: Option<&str>,
+        #[case] prefix: Option<&str>,
+        #[case] expected: Option<&str>,
+    ) {
+        let opening = Opening::of(&rule(ethertype, protocol, prefix));
+        assert_eq!(opening.map(|opening| opening.to_string()).as_deref(), expected);
+    }
+
+    #[test]
+    fn rules_of_other_kinds_let_in_nothing_that_is_wanted() {
+        let plain = rule(EtherType::Ipv4, Some("tcp"), Some("10.0.0.0/24"));
+        let egress = SecurityGroupRule { direction: Direction::Egress, ..plain.clone() };
+        let range = SecurityGroupRule { port_range_max: Some(30_090), ..plain.clone() };
+        let group = SecurityGroupRule { remote_group_id: Some("x".into()), ..plain };
+        assert!([egress, range, group].iter().all(|rule| Opening::of(rule).is_none()));
+    }
+}

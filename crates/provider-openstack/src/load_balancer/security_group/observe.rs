@@ -1,0 +1,47 @@
+//! Reads the security groups of a Service.
+
+use openstack_ccm_core::failure::Failure;
+use openstack_ccm_openstack_api::error::ApiError;
+use openstack_ccm_openstack_api::neutron::{Neutron, PortFilter, SecurityGroup, SecurityGroupFilter};
+
+use super::model::{ObservedGroup, ObservedPort, ObservedRule, Opening};
+use crate::load_balancer::failure::{self, Missing};
+use crate::load_balancer::ownership::Claim;
+
+/// All groups that were made for the Service, each with the ports that carry it. There is more than one only after
+/// an accident.
+///
+/// # Errors
+/// Any failed call: a list that could not be read is never an empty one.
+pub(super) async fn read(neutron: &Neutron, claim: &Claim<'_>) -> Result<Vec<ObservedGroup>, Failure> {
+    let filter =
+        SecurityGroupFilter { name: Some(claim.names.security_group()), ..SecurityGroupFilter::default() };
+    let named = match neutron.list_security_groups(&filter).await {
+        Ok(named) => named,
+        // A cloud without security groups.
+        Err(error) if error.is_not_found() => Vec::new(),
+        Err(error) => return Err(reading(&error)),
+    };
+    let mut groups = Vec::new();
+    for group in named.into_iter().filter(|group| claim.owns_security_group(group)) {
+        groups.push(with_ports(neutron, group).await.map_err(|error| reading(&error))?);
+    }
+    Ok(groups)
+}
+
+async fn with_ports(neutron: &Neutron, group: SecurityGroup) -> Result<ObservedGroup, ApiError> {
+    let filter = PortFilter { security_group_id: Some(group.id.clone()), ..PortFilter::default() };
+    let ports = neutron.list_ports(&filter).await?.into_iter();
+    let rules = group.security_group_rules.iter();
+    Ok(ObservedGroup {
+        rules: rules.map(|rule| ObservedRule { opening: Opening::of(rule), id: rule.id.clone() }).collect(),
+        ports: ports.map(|port| ObservedPort { id: port.id, server: port.device_id }).collect(),
+        id: group.id,
+        name: group.name,
+        tags: group.tags.into_iter().collect(),
+    })
+}
+
+fn reading(error: &ApiError) -> Failure {
+    failure::of_call(error, "reading the security group", Missing::Race)
+}

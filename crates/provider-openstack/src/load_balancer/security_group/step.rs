@@ -1,0 +1,81 @@
+//! The steps that make a security group the wanted one: a change of one object in Neutron each.
+
+use std::fmt::{self, Display, Formatter};
+
+use super::model::Opening;
+use crate::load_balancer::model::Tags;
+use crate::load_balancer::step::Handle;
+
+/// A change of one object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum GroupStep {
+    /// Makes the group. Neutron gives it two rules that let everything out.
+    Create {
+        /// Name.
+        name: String,
+        /// Description.
+        description: String,
+    },
+    /// Replaces the tags of the group.
+    Tag {
+        /// The group.
+        group: Handle,
+        /// All tags from now on.
+        tags: Tags,
+    },
+    /// Adds a rule.
+    Open {
+        /// The group.
+        group: Handle,
+        /// What it lets in.
+        opening: Opening,
+    },
+    /// Deletes a rule.
+    DeleteRule {
+        /// Id of the rule.
+        id: String,
+        /// What it let in, for display.
+        opening: Option<Opening>,
+    },
+    /// Adds the group to those of a port.
+    AddToPort {
+        /// The group.
+        group: Handle,
+        /// Id of the port.
+        port_id: String,
+    },
+    /// Takes the group, and the tag that older versions of OCCM gave for it, off a port.
+    RemoveFromPort {
+        /// Id of the group.
+        group_id: String,
+        /// Id of the port.
+        port_id: String,
+    },
+    /// Deletes the group with its rules. Neutron refuses while a port carries it.
+    Delete {
+        /// Id.
+        id: String,
+    },
+}
+
+impl Display for GroupStep {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Create { name, .. } => write!(f, "create security group {name}"),
+            Self::Tag { group, tags } => {
+                let tags: Vec<&str> = tags.iter().map(String::as_str).collect();
+                write!(f, "tag security group {group}: [{}]", tags.join(", "))
+            }
+            Self::Open { group, opening } => write!(f, "open {opening} in security group {group}"),
+            Self::DeleteRule { id, opening: Some(opening) } => {
+                write!(f, "delete security group rule {id} ({opening})")
+            }
+            Self::DeleteRule { id, opening: None } => write!(f, "delete security group rule {id}"),
+            Self::AddToPort { group, port_id } => write!(f, "add security group {group} to port {port_id}"),
+            Self::RemoveFromPort { group_id, port_id } => {
+                write!(f, "take security group {group_id} off port {port_id}")
+            }
+            Self::Delete { id } => write!(f, "delete security group {id}"),
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Load balancers that a Service used before its annotation `load-balancer-id` was changed by hand.
+
+use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::provider::Ready;
+
+use super::Serving;
+use crate::load_balancer::observe::Found;
+use crate::load_balancer::observe::find;
+use crate::load_balancer::report::{self, Report};
+
+impl Serving<'_> {
+    /// Takes off other load balancers what the Service has left there, now that it is served by the present one. One
+    /// that was made for it and serves nobody else goes; its floating IP stays in the project for the case that the
+    /// Service comes back, until the Service goes. What fails is part of the result.
+    pub(super) async fn leave_former(&self, mut ready: Ready, report: &mut Report) -> Ready {
+        let Some((current, ownership)) = self.provider.memory.load_balancer(&self.service.key) else {
+            return ready;
+        };
+        if !report::may_have_moved(self.service) {
+            report.ownership(self.service, &current, ownership);
+            return ready;
+        }
+        match self.try_leave_former(&current, report).await {
+            Ok(true) => report.ownership(self.service, &current, ownership),
+            // The poller wakes the Service when Octavia is done.
+            Ok(false) => ready.changed = true,
+            Err(failure) => ready.unfinished = ready.unfinished.or(Some(failure)),
+        }
+        ready
+    }
+
+    /// Answers whether nothing is left.
+    async fn try_leave_former(&self, current: &str, report: &mut Report) -> Result<bool, Failure> {
+        let octavia = &self.provider.openstack.octavia;
+        let mut left = true;
+        for Found { load_balancer, .. } in find::former(octavia, &self.claim, current).await? {
+            let _turn = self.provider.turns.take(&load_balancer.id).await;
+            // What is known is about the present one only.
+            self.provider.memory.forget_known(&self.service.key);
+            left &= self.provider.leave(self.service, &self.claim, &load_balancer.id, report).await?;
+        }
+        Ok(left)
+    }
+}
