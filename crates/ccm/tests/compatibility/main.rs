@@ -1,0 +1,67 @@
+//! The compatibility table is written from the tests themselves: a behaviour is in the table because a test shows it.
+//!
+//! A test of a scenario says so in its doc comment, in one line for each id:
+//!
+//! ```text
+//! /// An internal Service gets no floating IP.
+//! ///
+//! /// Contract: F8, same.
+//! /// Contract: C6, better: the Service is told which subnet was meant.
+//! /// Switch: `floating-subnet-id` brings the former choice back.
+//! ```
+//!
+//! `Contract` stands for the behaviours of the Go openstack-cloud-controller-manager, `Framework` for those that every
+//! cloud-controller-manager shares, `Defect` for the known defects of the former.
+
+mod catalog;
+mod page;
+mod scan;
+
+use std::path::{Path, PathBuf};
+
+use crate::scan::Scenario;
+
+/// The workspace's folder of crates.
+fn crates() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn scenarios() -> Vec<Scenario> {
+    scan::folder(&crates())
+}
+
+#[test]
+fn every_scenario_that_a_test_names_exists_and_has_a_verdict() {
+    let wrong: Vec<String> = scenarios()
+        .iter()
+        .filter(|scenario| !catalog::has(scenario.source, &scenario.id) || scenario.verdict.is_empty())
+        .map(|scenario| {
+            format!("{}: {} {} in {}", scenario.test, scenario.source.line(), scenario.id, scenario.file)
+        })
+        .collect();
+    assert!(wrong.is_empty(), "unknown ids or missing verdicts:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_test_that_claims_a_scenario_says_what_it_shows() {
+    let silent: Vec<String> = scenarios()
+        .iter()
+        .filter(|scenario| scenario.what.is_empty() || scenario.test.is_empty())
+        .map(|scenario| format!("{} in {}", scenario.id, scenario.file))
+        .collect();
+    assert!(silent.is_empty(), "no sentence, or no test below the line:\n{}", silent.join("\n"));
+}
+
+#[test]
+fn the_compatibility_page_is_what_the_tests_show() {
+    let path = crates().join("../docs/reference/compatibility.md");
+    let page = page::markdown(&scenarios());
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&path, &page).unwrap();
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        kept == page,
+        "docs/reference/compatibility.md differs from the tests; `make docs` writes it anew"
+    );
+}

@@ -1,0 +1,69 @@
+//! Writes the compatibility page.
+
+use std::fmt::Write as _;
+
+use crate::catalog::{SECTIONS, Section, Source};
+use crate::scan::Scenario;
+
+const HEAD: &str = "\
+# Compatibility
+
+<!-- Generated from the doc comments of the tests. Change them there, then run:
+     UPDATE_DOCS=1 cargo test -p openstack-ccm --test compatibility -->
+
+What the Go openstack-cloud-controller-manager (OCCM) does and what `openstack-ccm` does instead, one line for each test
+that shows it. *same*: the outcome is OCCM's. *better*: OCCM's outcome hurts its users, ours does not; where somebody may
+want the former behaviour back, the line names the switch.
+";
+
+/// The whole page.
+pub(crate) fn markdown(scenarios: &[Scenario]) -> String {
+    let mut page = HEAD.to_owned();
+    let shown: usize = SECTIONS
+        .iter()
+        .map(|section| section.ids().filter(|id| of(scenarios, section, id).next().is_some()).count())
+        .sum();
+    let all: usize = SECTIONS.iter().map(|section| section.ids().count()).sum();
+    let _ = write!(page, "\n{shown} of {all} scenarios are shown by tests.\n");
+    for (source, title) in [
+        (Source::Contract, "OpenStack cloud controller manager"),
+        (Source::Framework, "Cloud-controller-manager framework"),
+        (Source::Defect, "Defects of OCCM that are done better"),
+    ] {
+        let _ = write!(page, "\n## {title}\n");
+        for section in SECTIONS.iter().filter(|section| section.source == source) {
+            page.push_str(&table(scenarios, section));
+        }
+    }
+    page
+}
+
+fn table(scenarios: &[Scenario], section: &Section) -> String {
+    let mut text = format!("\n### {}\n", section.title);
+    let (shown, missing): (Vec<String>, Vec<String>) =
+        section.ids().partition(|id| of(scenarios, section, id).next().is_some());
+    if !shown.is_empty() {
+        text.push_str("\n| Id | What | Verdict | Test |\n| --- | --- | --- | --- |\n");
+    }
+    for scenario in shown.iter().flat_map(|id| of(scenarios, section, id)) {
+        text.push_str(&row(scenario));
+    }
+    if !missing.is_empty() {
+        let _ = write!(text, "\nNot shown by a test yet: {}.\n", missing.join(", "));
+    }
+    text
+}
+
+fn of<'a>(scenarios: &'a [Scenario], section: &Section, id: &str) -> impl Iterator<Item = &'a Scenario> {
+    let (source, id) = (section.source, id.to_owned());
+    scenarios.iter().filter(move |scenario| scenario.source == source && scenario.id == id)
+}
+
+fn row(scenario: &Scenario) -> String {
+    let mut verdict = scenario.verdict.trim_end_matches('.').to_owned();
+    if let Some(switch) = &scenario.switch {
+        let _ = write!(verdict, ". Switch: {}", switch.trim_end_matches('.'));
+    }
+    let cell = |text: &str| text.replace('|', "\\|");
+    format!("| {} | {} | {} | `{}` |\n", scenario.id, cell(&scenario.what), cell(&verdict), scenario.test)
+}
