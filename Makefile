@@ -58,5 +58,5 @@ image: setup ## Build the container image without a container engine (Python 3.1
 .PHONY: docs
 docs: setup ## Write the generated reference pages anew
 	UPDATE_DOCS=1 $(CARGO) test --locked --package openstack-ccm-provider-openstack reference
-	UPDATE_DOCS=1 $(CARGO) test --locked --package openstack-ccm --test reference
+	UPDATE_DOCS=1 $(CARGO) test --locked --package openstack-ccm --test reference --test compatibility
 	UPDATE_DOCS=1 $(CARGO) test --locked --package openstack-ccm --test program the_page_of_metrics

@@ -87,7 +87,7 @@ fn comment(lines: &[&str], test: &str, file: &str) -> Vec<Scenario> {
     for line in lines {
         let line = line.trim_start_matches('/').trim();
         if let Some((source, id, verdict)) = claim(line) {
-            let what = what.join(" ");
+            let what = if what.is_empty() { sentence(test) } else { what.join(" ") };
             found.push(Scenario {
                 source,
                 id,
@@ -111,6 +111,14 @@ fn comment(lines: &[&str], test: &str, file: &str) -> Vec<Scenario> {
         }
     }
     found
+}
+
+/// A test's name is a sentence where its comment says no more.
+fn sentence(test: &str) -> String {
+    let words = test.replace('_', " ");
+    let mut letters = words.chars();
+    let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
+    format!("{first}{}.", letters.as_str())
 }
 
 fn claim(line: &str) -> Option<(Source, String, String)> {

@@ -14,6 +14,7 @@ fn octavia(method: Method, path: &str) -> Fault {
     Fault::new().service("load-balancer").method(method).path(path)
 }
 
+/// Defect: 43, better: the time that the cloud asks for is kept.
 #[tokio::test(start_paused = true)]
 async fn an_overloaded_octavia_is_left_alone_as_long_as_it_asks() {
     let world = World::started().await;
@@ -136,6 +137,7 @@ async fn a_stuck_load_balancer_holds_up_no_other_service() {
     world.until_published("stuck").await;
 }
 
+/// Defect: 65, better: children in ERROR are seen and sent again.
 #[tokio::test(start_paused = true)]
 async fn members_that_fail_inside_octavia_are_sent_again() {
     let world = World::serving(&service("web", json!({}))).await;
@@ -148,6 +150,7 @@ async fn members_that_fail_inside_octavia_are_sent_again() {
     assert_eq!(world.take_cloud_writes(), ["PUT pools/ID/members"; 3]);
 }
 
+/// Defect: 5, better: an id that the program wrote itself does not bind it to what is gone.
 #[tokio::test(start_paused = true)]
 async fn a_load_balancer_that_somebody_deletes_is_made_anew() {
     let world = World::serving(&service("web", json!({"metadata": {"annotations": {PROXY: "v2"}}}))).await;

@@ -38,6 +38,9 @@ async fn fifty_services_at_once_get_one_load_balancer_each() {
 }
 
 /// Two clusters whose operators did not choose a name, with a Service of the same name in the same namespace.
+///
+/// Defect: 83, better: tags carry the identity of the cluster, and another cluster's load balancer is
+/// refused.
 #[tokio::test(start_paused = true)]
 async fn two_clusters_of_one_name_never_share_a_load_balancer_by_accident() {
     let first = World::serving(&service("web", json!({}))).await;

@@ -108,6 +108,7 @@ async fn a_batch_that_fails_inside_octavia_is_sent_again_with_pauses() {
     assert!(cloud.members(NAME).iter().all(|member| member["provisioning_status"] == "ACTIVE"));
 }
 
+/// Defect: 6, better: an own load balancer in ERROR is made anew on its addresses.
 #[tokio::test(start_paused = true)]
 async fn a_load_balancer_that_breaks_is_replaced_on_the_same_addresses() {
     let cloud = Cloud::new();
@@ -125,6 +126,7 @@ async fn a_load_balancer_that_breaks_is_replaced_on_the_same_addresses() {
     assert!(cluster.take_reasons().contains(&"LoadBalancerReplaced"));
 }
 
+/// Defect: 22, better: no worker waits for a locked load balancer.
 #[tokio::test(start_paused = true)]
 async fn a_stuck_load_balancer_delays_no_other_and_is_reported() {
     let cloud = Cloud::new();
@@ -155,6 +157,7 @@ async fn a_lock_by_somebody_else_is_waited_for() {
     assert_eq!(cloud.member_names(NAME), ["n1", "n2", "n3"]);
 }
 
+/// Defect: 61, better: changes of one load balancer are made one after another.
 #[tokio::test(start_paused = true)]
 async fn services_on_one_load_balancer_take_turns() {
     let cloud = Cloud::new();

@@ -5,6 +5,7 @@ use openstack_ccm_provider_openstack::load_balancer::floating_subnet::{
 };
 use rstest::rstest;
 
+/// Defect: 13, better: alternatives match whole names.
 #[rstest]
 #[case::exact("public", "public", true)]
 #[case::exact_is_whole("public", "public-2", false)]
@@ -48,6 +49,7 @@ fn a_pattern_means_whole_names(#[case] pattern: &str, #[case] name: &str, #[case
     assert_eq!(NamePattern::parse(pattern).unwrap().matches(name), matches);
 }
 
+/// Defect: 11, better: a malformed pattern is an error of its Service, not the end of the process.
 #[rstest]
 #[case::class_not_closed("[abc", "its '[' is never closed")]
 #[case::alternatives_not_closed("{a,b", "its '{' is never closed")]
@@ -63,6 +65,7 @@ fn a_malformed_pattern_is_an_error(#[case] pattern: &str, #[case] message: &str)
     assert!(!text.contains('\n'), "{text}");
 }
 
+/// Defect: 12, better: conditions are judged by their documented meaning.
 #[rstest]
 #[case::one_of("a,b", "a", true)]
 #[case::one_of_none("a,b", "c", false)]

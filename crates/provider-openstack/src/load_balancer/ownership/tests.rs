@@ -132,6 +132,7 @@ fn the_cluster_was_renamed_only_where_an_earlier_pass_found_the_load_balancer(
     }
 }
 
+/// Defect: 8, better: nothing of another cluster is renamed or taken over by accident.
 #[test]
 fn another_clusters_load_balancer_is_taken_over_only_on_purpose() {
     let found = load_balancer(NAME, DESCRIPTION, &[NAME.into(), cluster_tag(OTHER_CLUSTER)]);
@@ -147,6 +148,7 @@ fn sharing_needs_tags() {
     assert!(text(&verdict).contains("needs tags"), "{verdict:?}");
 }
 
+/// Defect: 79, better: only the own generated name and tags make a load balancer ours to delete.
 #[test]
 fn who_goes_never_owns_another_clusters_load_balancer() {
     let tags = [NAME.into(), cluster_tag(OTHER_CLUSTER)];
@@ -191,6 +193,7 @@ fn a_pool_belongs_to_the_service(#[case] pool: Pool, #[case] ownership: Ownershi
     assert_eq!(with_claim(false, |claim| claim.owns_pool(&pool, &[&own], ownership)), ours);
 }
 
+/// Defect: 56, better: the whole description and the tags decide, not a phrase.
 #[rstest]
 #[case::made_here("Floating IP for Kubernetes external service default/web from cluster c1", &["openstack-ccm-cluster=11111111-1111-4111-8111-111111111111"], true)]
 #[case::made_by_occm("Floating IP for Kubernetes external service default/web from cluster c1", &[], true)]

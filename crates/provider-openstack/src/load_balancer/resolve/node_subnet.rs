@@ -124,6 +124,7 @@ mod tests {
         votes.iter().map(|(node, subnet)| ((*node).to_owned(), subnet.map(str::to_owned))).collect()
     }
 
+    /// Defect: 27, better: the choice does not depend on the order of the nodes.
     #[test]
     fn the_subnet_of_most_nodes_wins_whatever_their_order() {
         let found =

@@ -52,6 +52,7 @@ fn with_policy_local_the_service_proxy_is_asked() {
     ");
 }
 
+/// Defect: 15, better: what is compared is what is sent.
 #[rstest]
 #[case::udp_on_old_octavia(15, "amphora", Protocol::Udp)]
 #[case::ovn(26, "ovn", Protocol::Tcp)]

@@ -13,6 +13,7 @@ fn the_base_is_what_occm_makes() {
     ");
 }
 
+/// Defect: 76, better: whatever can carry a tag carries one.
 #[test]
 fn everything_carries_the_identity_of_cluster_and_service() {
     let desired = World::new().annotated("enable-health-monitor", "true").desired().unwrap();
@@ -36,6 +37,7 @@ fn an_octavia_without_tags_gets_none() {
     assert!(desired.load_balancer.tags.is_empty());
 }
 
+/// Defect: 3, better: a UDP port beside stays plain and the Service is served.
 #[test]
 fn proxy_protocol_is_for_tcp_ports_and_udp_beside_stays_udp() {
     let world = World::new().annotated("proxy-protocol", "v2").with(|world| {
@@ -126,6 +128,7 @@ fn flavor_and_zone_are_sent_where_they_exist() {
     ");
 }
 
+/// Defect: 45, better: ovn gets the only algorithm that it has.
 #[test]
 fn ovn_forwards_by_a_hash_of_address_and_port() {
     assert_snapshot!(World::new().octavia(26, "ovn").tree(), @"

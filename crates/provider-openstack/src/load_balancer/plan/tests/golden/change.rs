@@ -66,6 +66,7 @@ fn a_node_less_is_one_batch() {
     ");
 }
 
+/// Defect: 35, better: without nodes the pools are emptied and everything else goes on.
 #[test]
 fn no_node_left_empties_the_pool() {
     assert_snapshot!(change(&Shape::web(), |shape| shape.nodes.clear()), @"
@@ -116,6 +117,7 @@ fn a_moved_port_listens_in_the_new_place_before_it_leaves_the_old() {
     ");
 }
 
+/// Defect: 2, better: the new pool is complete before the listener turns to it, and the old one goes last.
 #[test]
 fn proxy_protocol_on_swaps_to_a_complete_pool() {
     let before = Shape::web().with(|shape| shape.monitor_delay = Some(5));
@@ -175,6 +177,8 @@ fn a_swap_that_was_interrupted_goes_on_with_the_pool_that_is_there() {
     ");
 }
 
+/// Defect: 1, better: the listener of the former protocol goes first, so that Octavia does not refuse the
+/// new one for ever.
 #[test]
 fn x_forwarded_for_on_replaces_the_listener_and_says_so() {
     let plan = change(&Shape::web(), |shape| shape.ports[0].kind = Kind::Http);
@@ -225,6 +229,7 @@ fn a_health_monitor_comes_and_goes() {
     ");
 }
 
+/// Defect: 37, better: every attribute is compared.
 #[test]
 fn a_changed_health_monitor_is_one_update() {
     let before = Shape::web().with(|shape| shape.monitor_delay = Some(5));
@@ -265,6 +270,7 @@ fn limit_timeout_and_source_ranges_together_are_one_update() {
     ");
 }
 
+/// Defect: 9, better: a change of the session affinity reaches the pool.
 #[test]
 fn session_affinity_and_method_change_in_place() {
     assert_snapshot!(change(&Shape::web(), |shape| shape.sticky = true), @"

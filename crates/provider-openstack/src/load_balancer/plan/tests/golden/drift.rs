@@ -101,6 +101,8 @@ fn two_own_listeners_on_one_pool_are_told_apart() {
     ");
 }
 
+/// Defect: 4, better: ports are compared by their transport, whatever protocol a listener speaks, and a
+/// listener of somebody else is never changed.
 #[test]
 fn a_port_of_somebody_else_blocks_and_changes_nothing() {
     let mut cloud = Cloud::serving(&Shape::web().desired());
@@ -134,6 +136,7 @@ fn a_port_of_somebody_else_does_not_stop_the_care_for_the_others() {
     ");
 }
 
+/// Defect: 33, better: only listeners with the tag of the Service are touched.
 #[test]
 fn untagged_listeners_of_an_administrator_stay() {
     let plan = drift(&Shape::web(), |cloud| {
@@ -165,6 +168,7 @@ fn what_is_taken_over_no_longer_says_that_it_is_somebody_elses() {
     ");
 }
 
+/// Defect: 7, better: tags of others are kept.
 #[test]
 fn the_tags_of_other_services_on_a_shared_load_balancer_stay() {
     let plan = drift(&Shape::web(), |cloud| {
@@ -178,6 +182,7 @@ fn the_tags_of_other_services_on_a_shared_load_balancer_stay() {
     ");
 }
 
+/// Defect: 62, better: a listener's own pool is its default pool.
 #[test]
 fn a_pool_to_which_a_policy_redirects_is_left_when_it_is_replaced() {
     let mut cloud = Cloud::serving(&Shape::web().desired());

@@ -27,6 +27,7 @@ fn foreign_listener(cloud: &mut Cloud) {
     cloud.children().listeners.push(foreign);
 }
 
+/// Defect: 57, better: the address is given up last.
 #[test]
 fn an_own_load_balancer_goes_before_its_floating_ip() {
     let mut cloud = served();
@@ -71,6 +72,7 @@ fn a_foreign_floating_ip_stays() {
     assert_eq!(cloud.observed.floating_ips.len(), 1);
 }
 
+/// Defect: 55, better: the clean-up is whole, whatever is gone already.
 #[test]
 fn the_floating_ip_goes_when_the_load_balancer_is_gone_already() {
     let mut cloud = served();
