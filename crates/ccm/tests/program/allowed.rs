@@ -51,6 +51,7 @@ async fn restricted(lines: &str) -> World {
 
 const ELSEWHERE: &str = "00000000-0000-4000-8000-000000000000";
 
+/// Defect: 84, better: cloud.conf may say what a namespace may refer to.
 #[rstest]
 #[case::network("allowed-networks=", "network-id")]
 #[case::floating_network("allowed-networks=", "floating-network-id")]

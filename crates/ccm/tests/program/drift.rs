@@ -22,6 +22,7 @@ fn remove_members(world: &World) {
     assert_eq!(members(world), 0);
 }
 
+/// Defect: 66, better: the cloud is compared at an interval.
 #[tokio::test(start_paused = true)]
 async fn drift_is_repaired_after_the_interval_and_reported_once() {
     let world = configured(|_| "drift-check-interval=10m\n".to_owned()).await;

@@ -278,6 +278,7 @@ async fn a_reclaim_policy_that_is_not_known_is_named_while_it_can_be_mended_and_
     assert!(!only_floating_ip(&world)["port_id"].is_null());
 }
 
+/// Defect: 58, better: an event names what needs a new load balancer.
 #[tokio::test(start_paused = true)]
 async fn settings_that_come_too_late_are_named_and_change_nothing() {
     let world = World::started().await;

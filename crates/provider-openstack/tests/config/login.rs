@@ -103,6 +103,7 @@ fn application_credentials_send_no_scope(#[case] lines: &str, #[case] expected: 
     assert_eq!((name, secret.expose_secret(), scope), (expected, "s", Scope::Unscoped));
 }
 
+/// Defect: 42, better: a token works without a scope.
 #[rstest]
 #[case("token=x", Scope::Unscoped)]
 #[case("token=x tenant-id=t", project_id("t"))]

@@ -175,6 +175,8 @@ async fn c27_with_the_switch_only_the_first_family_is_served(
 }
 
 /// An internal Service of both families is published by its two VIPs.
+///
+/// Defect: 71, better: each family has its address.
 #[tokio::test(start_paused = true)]
 async fn c27_an_internal_service_of_two_families_is_published_by_its_vips() {
     let world = dual_stack("").await;

@@ -215,6 +215,7 @@ async fn r6_a_load_balancer_of_another_cluster_keeps_its_name_and_owner(#[case] 
 /// A former name that looks like a part of generated names spoils none of them.
 ///
 /// Contract: R7, better: OCCM makes `listener_0_c1_service_kube_…` of it.
+/// Defect: 59, better: names are rebuilt from their parts.
 #[rstest]
 #[case::kube("kube")]
 #[case::service("service")]

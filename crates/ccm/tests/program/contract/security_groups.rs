@@ -232,6 +232,7 @@ async fn a_cloud_without_the_port_security_extension_filters_on_every_port() {
 ///
 /// Contract: G6, better: OCCM never takes the group off the port of a node that left the load balancer, so that its
 /// node ports stay open.
+/// Defect: 18, better: the group leaves the ports of nodes that leave.
 #[tokio::test(start_paused = true)]
 async fn g6_ports_join_and_leave_with_their_nodes() {
     let world = serving("", &web(json!({}))).await;
@@ -269,6 +270,7 @@ async fn g7_the_group_goes_when_groups_are_not_managed_any_more() {
 ///
 /// Contract: G8, better: the status is written although the group cannot be managed; OCCM hides a load balancer that
 /// works.
+/// Defect: 68, better: a failing group hides no load balancer that works.
 #[tokio::test(start_paused = true)]
 async fn g8_two_groups_of_one_name_are_an_error_that_hides_nothing() {
     let mut world = managing("");
@@ -344,6 +346,7 @@ async fn g11_the_tag_of_old_versions_goes_with_the_group() {
 /// With only a network configured the members' subnet is the one that the VIP got.
 ///
 /// Contract: G12, better: OCCM asks for a subnet without an id, and crashes or fails for ever.
+/// Defect: 16, better: no call is made with an empty id.
 #[tokio::test(start_paused = true)]
 async fn g12_a_network_without_a_subnet_is_enough() {
     let mut world = managing("");
@@ -408,6 +411,8 @@ async fn two_services_that_mark_one_port_at_once_lose_nothing() {
 }
 
 /// Neutron may take a moment to see that the last port has lost the group.
+///
+/// Defect: 44, better: the deletion is tried again while Neutron detaches.
 #[tokio::test(start_paused = true)]
 async fn a_group_that_is_still_in_use_is_deleted_a_moment_later() {
     let world = serving("", &web(json!({}))).await;

@@ -111,6 +111,7 @@ async fn sr4_without_node_ports_there_are_no_members() {
 /// The health check node port is checked where it answers.
 ///
 /// Contract: SR5, better: OCCM leaves out the members' check port, so that every check hits the node port.
+/// Defect: 21, better: the members are those of the normal mode, only sent one by one.
 #[tokio::test(start_paused = true)]
 async fn sr5_members_are_checked_on_the_health_check_node_port() {
     let monitor = "loadbalancer.openstack.org/enable-health-monitor";

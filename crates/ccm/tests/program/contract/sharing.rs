@@ -154,6 +154,7 @@ async fn h4_an_http_listener_of_another_service_is_not_taken_over() {
 /// An internal Service shares a load balancer too, and is published by its VIP.
 ///
 /// Contract: H5, better: OCCM refuses internal Services, so that sharing inside the network is impossible.
+/// Defect: 29, better: internal Services share load balancers as well.
 #[tokio::test(start_paused = true)]
 async fn h5_an_internal_service_shares_by_the_vip() {
     let (world, id) = sharing("").await;

@@ -130,6 +130,7 @@ async fn s5_what_ovn_cannot_do_is_refused(#[case] annotations: &[(&str, &str)]) 
 ///
 /// Contract: S7, better: OCCM takes it for a cloud without any feature, and makes a load balancer without tags, open to
 /// everybody.
+/// Defect: 10, better: a failed discovery is tried again, and takes no feature away.
 #[tokio::test(start_paused = true)]
 async fn s7_a_failed_version_list_never_means_that_octavia_can_do_nothing() {
     let mut world = World::new(ApiVersion::V1_36);
