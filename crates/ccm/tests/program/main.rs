@@ -20,6 +20,7 @@ mod crash;
 mod drift;
 mod extensions;
 mod fallback;
+mod fault_run;
 mod main_job;
 mod metrics_page;
 mod nodes;

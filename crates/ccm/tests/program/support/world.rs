@@ -212,6 +212,12 @@ impl World {
         }
     }
 
+    /// Whether the program is killed, now or within some time.
+    pub(crate) async fn is_killed_within(&self, time: Duration) -> bool {
+        let line = &self.running.as_ref().expect("not running").line;
+        tokio::time::timeout(time, line.until_cut()).await.is_ok()
+    }
+
     // Kubernetes.
 
     pub(crate) fn create(&self, service: &Value) {

@@ -1,0 +1,88 @@
+//! How a run ended, without what another run would draw differently.
+
+use serde_json::Value;
+
+use crate::support::World;
+
+/// Cloud, Services and nodes, line by line. The lines are sorted, because objects without a name of their own come in the
+/// order of their ids.
+pub(super) fn describe(world: &World) -> Vec<String> {
+    let services = world.kube.list("services", "default").unwrap();
+    let mut cloud = serde_json::to_string_pretty(&world.cloud.end_state()).unwrap();
+    for service in &services {
+        let (uid, name) = (service["metadata"]["uid"].as_str(), service["metadata"]["name"].as_str());
+        cloud = cloud.replace(uid.unwrap(), &format!("<uid of {}>", name.unwrap()));
+    }
+    let mut lines: Vec<String> =
+        cloud.lines().filter(|line| !line.contains("\"mac_address\"")).map(without_numbers).collect();
+    lines.extend(services.iter().map(service_line));
+    lines.extend(world.kube.list("nodes", "").unwrap().iter().map(|node| node_line(world, node)));
+    lines.sort();
+    lines
+}
+
+/// `ports/2` becomes `ports/`: which of several equal objects it is tells nothing.
+fn without_numbers(line: &str) -> String {
+    let kinds =
+        ["ports", "listeners", "pools", "members", "load_balancers", "floating_ips", "security_groups"];
+    let mut line = line.trim().trim_end_matches(',').to_owned();
+    for kind in kinds {
+        let start = format!("{kind}/");
+        let parts: Vec<&str> = line.split(start.as_str()).collect();
+        let (first, rest) = (parts[0], &parts[1..]);
+        let rest = rest.iter().map(|part| part.trim_start_matches(|letter: char| letter.is_ascii_digit()));
+        line = std::iter::once(first).chain(rest).collect::<Vec<_>>().join(&start);
+    }
+    line
+}
+
+fn service_line(service: &Value) -> String {
+    let metadata = &service["metadata"];
+    let ingress = service["status"]["loadBalancer"]["ingress"].as_array().cloned().unwrap_or_default();
+    let modes: Vec<String> = ingress.iter().map(|entry| entry["ipMode"].to_string()).collect();
+    let annotations: Vec<&String> =
+        metadata["annotations"].as_object().into_iter().flat_map(|annotations| annotations.keys()).collect();
+    format!(
+        "{} {} {modes:?} {} {annotations:?}",
+        metadata["name"], service["spec"]["type"], metadata["finalizers"]
+    )
+}
+
+fn node_line(world: &World, node: &Value) -> String {
+    let name = node["metadata"]["name"].as_str().unwrap();
+    let labels: Vec<&String> =
+        node["metadata"]["labels"].as_object().into_iter().flat_map(|labels| labels.keys()).collect();
+    let conditions = node["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    let network = conditions.iter().find(|condition| condition["type"] == "NetworkUnavailable");
+    let port = world.cloud.nodes().into_iter().find(|one| one.name == name).map(|one| one.port_id);
+    let pairs: Vec<String> = world
+        .cloud
+        .ports()
+        .iter()
+        .filter(|one| one["id"].as_str() == port.as_deref())
+        .flat_map(|one| one["allowed_address_pairs"].as_array().cloned().unwrap_or_default())
+        .map(|pair| pair["ip_address"].to_string())
+        .collect();
+    format!(
+        "{name} initialised {} {} {labels:?} {} pairs {pairs:?}",
+        node["spec"]["providerID"].is_string(),
+        world.node_addresses(name),
+        network.map_or(Value::Null, |condition| condition["reason"].clone()),
+    )
+}
+
+/// Lines that only one of two ends has, as a short diff.
+pub(super) fn difference(calm: &[String], rough: &[String]) -> String {
+    let only = |sign: char, one: &[String], other: &[String]| -> String {
+        let mut others = other.to_vec();
+        let lines = one.iter().filter(|line| match others.iter().position(|other| other == *line) {
+            Some(found) => {
+                others.swap_remove(found);
+                false
+            }
+            None => true,
+        });
+        lines.map(|line| format!("{sign} {line}\n")).collect()
+    };
+    only('-', calm, rough) + &only('+', rough, calm)
+}
