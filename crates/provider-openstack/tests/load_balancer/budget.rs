@@ -56,6 +56,7 @@ async fn create() {
         "1 GET networks/ID",
         "1 GET pools",
         "1 GET pools/ID/members",
+        "1 GET security-groups",
         "1 GET subnets/ID",
         "1 POST floatingips",
         "1 POST loadbalancers",
@@ -101,8 +102,11 @@ async fn a_restart_with_many_services() {
     for service in &mut services {
         cluster.follow(service).await.expect("served");
     }
-    // What Octavia can do, and the subnet that all share, are asked for once too.
-    assert_eq!(calls(&cloud), ["1 GET /", "1 GET floatingips", "1 GET loadbalancers", "1 GET subnets/ID"]);
+    // What Octavia can do, the subnet that all share, and whether any Service has a security group from the time when
+    // they were managed, are asked for once too.
+    let expected =
+        ["1 GET /", "1 GET floatingips", "1 GET loadbalancers", "1 GET security-groups", "1 GET subnets/ID"];
+    assert_eq!(calls(&cloud), expected);
 }
 
 #[tokio::test(start_paused = true)]
@@ -182,6 +186,7 @@ async fn delete() {
         "2 GET loadbalancers",
         "2 GET loadbalancers/ID",
         "1 GET pools",
+        "1 GET security-groups",
         "1 DELETE floatingips/ID",
         "1 DELETE loadbalancers/ID",
     ];
