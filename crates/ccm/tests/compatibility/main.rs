@@ -13,6 +13,11 @@
 //! `Contract` stands for the behaviours of the Go openstack-cloud-controller-manager, `Framework` for those that every
 //! cloud-controller-manager shares, `Defect` for the known defects of the former.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "the helpers of tests say what they expect by panicking, as the tests do"
+)]
+
 mod catalog;
 mod page;
 mod scan;

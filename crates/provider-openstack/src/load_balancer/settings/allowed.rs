@@ -28,7 +28,7 @@ pub(super) fn check(reader: &mut Reader<'_>, config: &Config) -> List {
         (&FLOATING_SUBNET_ID, subnets, "allowed-subnets"),
         (&PORT_ID, ports, "allowed-ports"),
     ] {
-        each(reader, annotation, list, key, |allowed, id| allowed.contains(id));
+        each(reader, annotation, list, key, BTreeSet::contains);
     }
     for annotation in [&FLOATING_SUBNET, &FLOATING_SUBNET_TAGS] {
         each(reader, annotation, subnets, "allowed-subnets", |_, _| false);
