@@ -99,9 +99,11 @@ pub fn decide(listed: &[ListedRoute], nodes: &[RoutedNode], ranges: &ClusterRang
     for route in listed {
         let Some((destination, next_hop)) = parsed(route) else { continue };
         let hops = owners.get(&next_hop).map_or(&[][..], Vec::as_slice);
-        let user = hops.iter().copied().find(|node| wishes[*node].want(destination, next_hop));
-        if let Some(node) = user {
-            there.insert((node, destination));
+        // Two nodes may have one address while a machine registers anew: the route serves both.
+        let serves = |node: &usize| wishes[*node].want(destination, next_hop);
+        let users: Vec<usize> = hops.iter().copied().filter(serves).collect();
+        if !users.is_empty() {
+            there.extend(users.into_iter().map(|node| (node, destination)));
             plan.changes.keep.push(NodeRoute { destination, next_hop });
         } else if ranges.hold(destination) {
             others.extend(hops.iter().copied());
