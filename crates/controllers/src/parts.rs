@@ -37,24 +37,43 @@ pub(crate) fn part_ended(ended: Option<Result<&'static str, tokio::task::JoinErr
     }
 }
 
+/// The writer of a controller's events at work. It outlives the parts, which may have a last word.
+pub(crate) struct EventWriting {
+    writer: JoinSet<()>,
+    closing: CancellationToken,
+}
+
+impl EventWriting {
+    /// Starts to write. Dropping the value stops it at once.
+    pub(crate) fn start(events: EventWriter) -> Self {
+        let closing = CancellationToken::new();
+        let mut writer = JoinSet::new();
+        writer.spawn(events.run(closing.clone()));
+        Self { writer, closing }
+    }
+
+    /// Writes what is left, for [`LAST_EVENTS`] at most.
+    pub(crate) async fn finish(mut self) {
+        self.closing.cancel();
+        let last_events = async { while self.writer.join_next().await.is_some() {} };
+        if tokio::time::timeout(LAST_EVENTS, last_events).await.is_err() {
+            tracing::debug!("the last events are not written");
+        }
+    }
+}
+
 /// Runs parts that may be dropped at any call, and the writer of their events, until `shutdown`.
 pub(crate) async fn run_parts(
     mut parts: JoinSet<&'static str>,
     events: EventWriter,
     shutdown: CancellationToken,
 ) -> Result<(), ControllerError> {
-    let closing = CancellationToken::new();
-    let mut event_writer = JoinSet::new();
-    event_writer.spawn(events.run(closing.clone()));
+    let writing = EventWriting::start(events);
     let result = tokio::select! {
         () = shutdown.cancelled() => Ok(()),
         ended = parts.join_next() => Err(part_ended(ended)),
     };
     parts.shutdown().await;
-    closing.cancel();
-    let last_events = async { while event_writer.join_next().await.is_some() {} };
-    if tokio::time::timeout(LAST_EVENTS, last_events).await.is_err() {
-        tracing::debug!("the last events are not written");
-    }
+    writing.finish().await;
     result
 }

@@ -29,14 +29,12 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::events::{self, EventWriter};
-use crate::parts::{ControllerError, named, part_ended};
+use crate::parts::{ControllerError, EventWriting, named, part_ended};
 use condition::ConditionWriter;
 use metrics::Metrics;
 use round::Round;
 use watch::NodeTable;
 
-/// Longest wait for events that are not written yet when the controller ends.
-const LAST_EVENTS: Duration = Duration::from_secs(5);
 /// Longest time between two rounds because of failures, unless the cloud asks for more.
 const LONGEST_BACKOFF: Duration = Duration::from_secs(60);
 
@@ -133,9 +131,8 @@ impl RouteController {
             return Ok(());
         }
         let Self { client, options, round, events, nodes, .. } = self;
-        let closing = CancellationToken::new();
-        let (mut parts, mut event_writer) = (JoinSet::new(), JoinSet::new());
-        event_writer.spawn(events.run(closing.clone()));
+        let writing = EventWriting::start(events);
+        let mut parts = JoinSet::new();
         let changed = Arc::new(Notify::new());
         let table = nodes.subscribe();
         parts.spawn(named("watch of nodes", watch::follow(client, nodes, Arc::clone(&changed))));
@@ -144,11 +141,7 @@ impl RouteController {
             ended = parts.join_next() => Err(part_ended(ended)),
         };
         parts.shutdown().await;
-        closing.cancel();
-        let last_events = async { while event_writer.join_next().await.is_some() {} };
-        if tokio::time::timeout(LAST_EVENTS, last_events).await.is_err() {
-            tracing::debug!("the last events are not written");
-        }
+        writing.finish().await;
         result
     }
 }

@@ -57,16 +57,13 @@ use crate::capability::{Capability, Intervals};
 use crate::events::{self, EventWriter};
 use crate::metrics::Metrics;
 use crate::nodes::{self, NodeObserver, NodeSelectors, NodeSnapshot};
-use crate::parts::{ControllerError, named, part_ended};
+use crate::parts::{ControllerError, EventWriting, named, part_ended};
 use intent::Ours;
 use memory::Memory;
 use queue::Cause;
 use sync::ServiceSync;
 use waves::NodeWaves;
 use write::ServiceWriter;
-
-/// Longest wait for events that are not written yet when the controller ends.
-const LAST_EVENTS: Duration = Duration::from_secs(5);
 
 /// Settings of a [`ServiceController`].
 #[derive(Clone, Debug)]
@@ -213,10 +210,8 @@ impl ServiceController {
         let mut synced = self.caches_synced();
         let (queue, sync) = (self.queue.clone(), Arc::clone(&self.sync));
         let (concurrency, grace) = (self.options.concurrency.max(1), self.options.shutdown_grace);
-        let closing = CancellationToken::new();
-        let mut event_writer = JoinSet::new();
         let mut parts = JoinSet::new();
-        self.spawn_parts(&mut parts, &mut event_writer, &closing);
+        let writing = self.spawn_parts(&mut parts);
         let mut workers = JoinSet::new();
         let result = tokio::select! {
             () = shutdown.cancelled() => Ok(()),
@@ -234,22 +229,12 @@ impl ServiceController {
         }
         workers.shutdown().await;
         parts.shutdown().await;
-        closing.cancel();
-        let last_events = async { while event_writer.join_next().await.is_some() {} };
-        if tokio::time::timeout(LAST_EVENTS, last_events).await.is_err() {
-            tracing::debug!("the last events are not written");
-        }
+        writing.finish().await;
         result
     }
 
-    fn spawn_parts(
-        self,
-        parts: &mut JoinSet<&'static str>,
-        event_writer: &mut JoinSet<()>,
-        closing: &CancellationToken,
-    ) {
+    fn spawn_parts(self, parts: &mut JoinSet<&'static str>) -> EventWriting {
         let Self { client, options, queue, sync, cache, events, nodes, listed } = self;
-        event_writer.spawn(events.run(closing.clone()));
         let node_changes = Arc::new(NodeChanges { sync: Arc::clone(&sync), changed: Notify::new() });
         parts.spawn(named("watch of services", {
             follow::follow(client.clone(), cache, Arc::clone(&sync), queue.clone(), listed)
@@ -264,6 +249,7 @@ impl ServiceController {
             async move { sync.capability.follow(|| candidates(&sync)).await }
         }));
         parts.spawn(named("passes after changes of the cluster", readvertise_after_changes(sync, queue)));
+        EventWriting::start(events)
     }
 }
 
