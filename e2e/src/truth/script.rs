@@ -40,6 +40,10 @@ enum Step {
     Settle {
         settle: String,
     },
+    /// Waits until there is nothing at this path any more.
+    Gone {
+        gone: String,
+    },
     /// Something in the worker of Octavia goes wrong from now on: `hold`, `fail-create`, `fail-batch`, `none`.
     Fault {
         fault: String,
@@ -112,6 +116,7 @@ impl Conversation {
         for step in &self.steps {
             match step {
                 Step::Settle { settle } => side.settle(&filled(settle, &known))?,
+                Step::Gone { gone } => side.gone(&filled(gone, &known))?,
                 Step::Fault { fault } => side.fault(fault)?,
                 Step::Call(call) => transcript.push(call.make(side, &mut known)?),
             }

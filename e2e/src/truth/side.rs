@@ -171,7 +171,7 @@ impl Side {
         if service.is_empty() { request.bearer_auth(token) } else { request.header("X-Auth-Token", token) }
     }
 
-    /// Waits until a load balancer or a server has no work before it any more, or is gone.
+    /// Waits until a load balancer or a server has no work before it any more.
     ///
     /// # Errors
     /// Its work does not end.
@@ -180,14 +180,30 @@ impl Side {
             sim.settle();
             return Ok(());
         }
-        let service = if path.contains("/servers/") { "compute" } else { "load-balancer" };
-        let call: Call = serde_json::from_value(json!({"call": format!("GET {service} {path}")}))?;
+        let call = look_at(path)?;
         soon(&format!("{path} has settled"), || {
             let body = self.send(&call)?.body;
             let status = body["loadbalancer"]["provisioning_status"].as_str().unwrap_or_default();
             ensure!(!status.starts_with("PENDING"), "{status}");
             let (status, task) = (&body["server"]["status"], &body["server"]["OS-EXT-STS:task_state"]);
             ensure!(task.is_null() && *status != "BUILD", "{status} {task}");
+            Ok(())
+        })
+    }
+
+    /// Waits until a load balancer or a server is gone: what deletes it may begin a moment after it was told to.
+    ///
+    /// # Errors
+    /// It stays.
+    pub(crate) fn gone(&self, path: &str) -> Result<()> {
+        if let Worker::Simulated(sim) = &self.worker {
+            sim.settle();
+            return Ok(());
+        }
+        let call = look_at(path)?;
+        soon(&format!("{path} is gone"), || {
+            let status = self.send(&call)?.status;
+            ensure!(status == 404, "{status}");
             Ok(())
         })
     }
@@ -227,6 +243,11 @@ impl Side {
         }
         Ok(())
     }
+}
+
+fn look_at(path: &str) -> Result<Call> {
+    let service = if path.contains("/servers/") { "compute" } else { "load-balancer" };
+    Ok(serde_json::from_value(json!({"call": format!("GET {service} {path}")}))?)
 }
 
 /// Constants with names of their own.

@@ -5,7 +5,7 @@ use openstack_ccm_kube_sim::ApiVersion;
 use rstest::rstest;
 use serde_json::json;
 
-use crate::support::{PROXY, Stop, World, service};
+use crate::support::{PROXY, Side, Stop, World, service};
 
 /// What is going on when the program is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +57,7 @@ impl Story {
         }
         world.start().await;
         world.serve(&service).await;
+        world.take_calls();
         if let Some(stop) = stop {
             world.stop_at(stop);
         }
@@ -133,5 +134,31 @@ async fn killed_at_any_call_the_end_is_the_same(#[case] story: Story) {
             kills += 1;
         }
         assert!(kills >= 6, "{story:?} makes only {kills} calls");
+    }
+}
+
+/// A request can outlive the process that sent it: the cloud carries it out after the next process has looked at what
+/// is there. What both have made does not stay double.
+#[rstest]
+#[case::create(Story::Create)]
+#[case::add_port(Story::AddPort)]
+#[case::switch_proxy_on(Story::SwitchProxyOn)]
+#[case::create_with_group(Story::CreateWithGroup)]
+#[tokio::test(start_paused = true)]
+async fn what_is_made_by_a_request_that_outlives_the_program_is_not_made_twice(#[case] story: Story) {
+    let world = story.prepare(None).await;
+    story.act(&world);
+    world.quiet().await;
+    let expected = format!("{}leaked ports: 0", world.state());
+    let calls = world.take_calls().into_iter().enumerate();
+    let creating = calls.filter(|(_, call)| call.side == Side::OpenStack && call.name.starts_with("POST "));
+    for (number, call) in creating {
+        let (end, killed) = tell(story, Some(Stop::OnItsWay(number))).await;
+        assert!(killed, "{story:?} did not send {} again", call.name);
+        assert!(
+            end == expected,
+            "{story:?} with a late {} ended differently:\n{end}\nexpected:\n{expected}",
+            call.name
+        );
     }
 }

@@ -41,7 +41,12 @@ pub(crate) enum Stop {
     Before(usize),
     /// After it was carried out; the answer is lost.
     After(usize),
+    /// While it is on its way: it arrives when the next program is at work already.
+    OnItsWay(usize),
 }
+
+/// So much later arrives what was on its way when the program died.
+const LATE: Duration = Duration::from_secs(1);
 
 /// The calls of all programs of a world.
 pub(crate) type Journal = Arc<Mutex<Vec<Call>>>;
@@ -105,10 +110,24 @@ impl Line {
         }
     }
 
-    async fn send<T>(&self, side: Side, name: String, write: bool, call: impl Future<Output = T>) -> T {
+    async fn send<T: Send + 'static>(
+        &self,
+        side: Side,
+        name: String,
+        write: bool,
+        call: impl Future<Output = T> + Send + 'static,
+    ) -> T {
         let number = self.number.fetch_add(1, Ordering::SeqCst);
         self.boundary(Stop::Before(number)).await;
         self.journal.lock().unwrap().push(Call { side, name, write, at: Instant::now() });
+        if *self.stop.lock().unwrap() == Some(Stop::OnItsWay(number)) {
+            tokio::spawn(async move {
+                tokio::time::sleep(LATE).await;
+                call.await
+            });
+            self.cut();
+            return std::future::pending().await;
+        }
         let answer = call.await;
         self.boundary(Stop::After(number)).await;
         answer
@@ -123,7 +142,7 @@ impl Line {
                 let (name, write) = super::describe::kubernetes(&request);
                 let translated =
                     line.translation.filter(|_| name.starts_with("LIST ") || name.starts_with("GET "));
-                let call = async {
+                let call = async move {
                     let answer = server.send(request).await?;
                     translate(answer, translated).await
                 };
@@ -141,7 +160,8 @@ impl Line {
             async move {
                 let name = super::describe::openstack(&request);
                 let write = request.method != Method::GET;
-                line.send(Side::OpenStack, name, write, answer(&sim, &token, request, line.latency)).await
+                let call = answer(sim, token, request, line.latency);
+                line.send(Side::OpenStack, name, write, call).await
             }
         });
         OpenStack::new(Client::over(transport))
@@ -149,8 +169,8 @@ impl Line {
 }
 
 async fn answer(
-    sim: &Cloud,
-    token: &str,
+    sim: Cloud,
+    token: String,
     mut request: transport::Request,
     latency: Duration,
 ) -> Result<transport::Response, TransportError> {
@@ -170,7 +190,7 @@ async fn answer(
 
 async fn translate(
     answer: Response<Body>,
-    translation: Option<(&str, &str)>,
+    translation: Option<(&'static str, &'static str)>,
 ) -> Result<Response<Body>, kube::Error> {
     let Some((from, to)) = translation else { return Ok(answer) };
     let (parts, body) = answer.into_parts();

@@ -64,17 +64,17 @@ pub(in crate::load_balancer) async fn by_name(
     let present =
         named(octavia, claim, purpose, claim.names.load_balancer().to_owned(), FoundBy::Name).await?;
     if !present.is_empty() {
-        return only_one(claim, purpose, present);
+        return only_one(claim, present);
     }
     let cut = claim.names.former_load_balancer().map(|name| (name, FoundBy::CutName));
     let legacy = (claim.names.legacy_load_balancer(), FoundBy::LegacyName);
     let older = cut.into_iter().chain([legacy]);
     let older = try_join_all(older.map(|(name, by)| named(octavia, claim, purpose, name, by))).await?;
-    only_one(claim, purpose, older.into_iter().flatten().collect())
+    only_one(claim, older.into_iter().flatten().collect())
 }
 
 /// The load balancers that carry the tag that only this Service gives, besides `current`: those that it used before
-/// the user named another one.
+/// the user named another one, and those of a creation that was begun more than once.
 ///
 /// # Errors
 /// Any failed call.
@@ -146,20 +146,17 @@ fn judge(
 }
 
 /// Names are not unique. Among several only our tag tells which one is meant; who goes takes them one after the
-/// other.
-fn only_one(claim: &Claim<'_>, purpose: Purpose, mut found: Vec<Found>) -> Result<Option<Found>, Failure> {
+/// other. Several with our tag are those of one Service that was created more than once: a request can outlive the
+/// process that sent it, and its load balancer shows after the next process has looked. One of them serves, the others
+/// are given up as soon as it does.
+fn only_one(claim: &Claim<'_>, mut found: Vec<Found>) -> Result<Option<Found>, Failure> {
     if found.len() <= 1 {
         return Ok(found.pop());
     }
     let ids: Vec<String> = found.iter().map(|found| found.load_balancer.id.clone()).collect();
     found.retain(|found| claim.is_tagged(&found.load_balancer));
-    found.sort_by(|a, b| b.load_balancer.id.cmp(&a.load_balancer.id));
-    let clear = match purpose {
-        Purpose::Serve(_) => found.len() == 1,
-        Purpose::Release => !found.is_empty(),
-    };
-    if clear {
-        return Ok(found.pop());
+    if let Some(best) = found.into_iter().min_by(|a, b| rank(a).cmp(&rank(b))) {
+        return Ok(Some(best));
     }
     Err(Failure::user_input(format!(
         "there are multiple load balancers named {}: {}; delete those that are not needed, or set \
@@ -167,6 +164,23 @@ fn only_one(claim: &Claim<'_>, purpose: Purpose, mut found: Vec<Found>) -> Resul
         claim.names.load_balancer(),
         ids.join(", ")
     )))
+}
+
+/// Orders load balancers of one Service, the one to keep first: whom others use, what serves, what will serve, what
+/// is older. The id decides between equals, so that each pass decides alike.
+fn rank(found: &Found) -> (bool, u8, Option<&str>, &str) {
+    let Found { load_balancer, ownership, .. } = found;
+    let status = &load_balancer.provisioning_status;
+    let nearness = match status {
+        ProvisioningStatus::Active => 0,
+        ProvisioningStatus::PendingUpdate => 1,
+        ProvisioningStatus::PendingCreate => 2,
+        ProvisioningStatus::Error
+        | ProvisioningStatus::PendingDelete
+        | ProvisioningStatus::Deleted
+        | ProvisioningStatus::Other(_) => 3,
+    };
+    (*ownership != Ownership::Shared, nearness, load_balancer.created_at.as_deref(), &load_balancer.id)
 }
 
 fn looking(error: &ApiError) -> Failure {

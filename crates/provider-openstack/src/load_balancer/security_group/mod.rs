@@ -6,6 +6,7 @@
 //! | step | module | does |
 //! | --- | --- | --- |
 //! | observe | `observe` | reads the Service's groups and the ports that carry them |
+//! | | `several` | says which of several groups of one Service is used |
 //! | | `former` | knows which Services may have a group from the time before groups were switched off |
 //! | desired | `desired` | which rules and which ports |
 //! | | `model` | wanted and seen, in the same comparable types |
@@ -19,6 +20,7 @@ mod former;
 pub(super) mod model;
 mod observe;
 mod plan;
+mod several;
 mod step;
 
 use openstack_ccm_core::failure::Failure;
@@ -26,7 +28,8 @@ use openstack_ccm_openstack_api::neutron::Neutron;
 use tracing::warn;
 
 use self::former::FormerGroups;
-use self::model::{DesiredGroup, ObservedGroup};
+use self::model::DesiredGroup;
+use self::several::Several;
 use super::ownership::Claim;
 
 /// The security groups of all Services.
@@ -46,7 +49,7 @@ impl SecurityGroups {
     /// # Errors
     /// A failed call; several groups between which nothing decides.
     pub(super) async fn open(&self, claim: &Claim<'_>, desired: &DesiredGroup) -> Result<bool, Failure> {
-        let observed = only_one(observe::read(&self.neutron, claim).await?)?;
+        let observed = Several::of(observe::read(&self.neutron, claim).await?)?.used;
         apply::apply(&self.neutron, &plan::open(desired, observed.as_ref())).await
     }
 
@@ -55,14 +58,16 @@ impl SecurityGroups {
     /// # Errors
     /// As [`Self::open`].
     pub(super) async fn converge(&self, claim: &Claim<'_>, desired: &DesiredGroup) -> Result<bool, Failure> {
-        let mut observed = only_one(observe::read(&self.neutron, claim).await?)?;
-        let opened = apply::apply(&self.neutron, &plan::open(desired, observed.as_ref())).await?;
+        let mut observed = Several::of(observe::read(&self.neutron, claim).await?)?;
+        let opened = apply::apply(&self.neutron, &plan::open(desired, observed.used.as_ref())).await?;
         if opened {
             // Neutron may have put rules of its own into a new group.
-            observed = only_one(observe::read(&self.neutron, claim).await?)?;
+            observed = Several::of(observe::read(&self.neutron, claim).await?)?;
         }
-        let Some(observed) = observed else { return Ok(opened) };
-        let closed = apply::apply(&self.neutron, &plan::close(desired, &observed)).await?;
+        let Several { used: Some(used), doubles } = observed else { return Ok(opened) };
+        let mut steps = plan::close(desired, &used);
+        steps.extend(doubles.iter().flat_map(plan::release));
+        let closed = apply::apply(&self.neutron, &steps).await?;
         Ok(opened || closed)
     }
 
@@ -93,21 +98,4 @@ impl SecurityGroups {
             }
         }
     }
-}
-
-/// Only the tags tell which of several groups is meant.
-fn only_one(mut groups: Vec<ObservedGroup>) -> Result<Option<ObservedGroup>, Failure> {
-    if groups.len() <= 1 {
-        return Ok(groups.pop());
-    }
-    let ids: Vec<String> = groups.iter().map(|group| group.id.clone()).collect();
-    let name = groups.first().map(|group| group.name.clone()).unwrap_or_default();
-    groups.retain(|group| !group.tags.is_empty());
-    if groups.len() == 1 {
-        return Ok(groups.pop());
-    }
-    Err(Failure::user_input(format!(
-        "there are multiple security groups named {name}: {}; delete those that are not needed",
-        ids.join(", ")
-    )))
 }

@@ -1,9 +1,12 @@
-//! Load balancers that a Service used before its annotation `load-balancer-id` was changed by hand.
+//! Load balancers that a Service has besides the one that serves it: it used them before its annotation
+//! `load-balancer-id` was changed by hand, or its creation was begun more than once, because a request to create one
+//! outlived the process that sent it.
 
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::provider::Ready;
 
 use super::Serving;
+use crate::load_balancer::annotations::SETTLED;
 use crate::load_balancer::observe::Found;
 use crate::load_balancer::observe::find;
 use crate::load_balancer::report::{self, Report};
@@ -16,17 +19,37 @@ impl Serving<'_> {
         let Some((current, ownership)) = self.provider.memory.load_balancer(&self.service.key) else {
             return ready;
         };
-        if !report::may_have_moved(self.service) {
+        if !report::may_have_moved(self.service) && !self.is_new() {
             report.ownership(self.service, &current, ownership);
             return ready;
         }
         match self.try_leave_former(&current, report).await {
             Ok(true) => report.ownership(self.service, &current, ownership),
-            // The poller wakes the Service when Octavia is done.
-            Ok(false) => ready.changed = true,
-            Err(failure) => ready.unfinished = ready.unfinished.or(Some(failure)),
+            Ok(false) => {
+                // The poller wakes the Service when Octavia is done.
+                ready.changed = true;
+                self.remains_new(report);
+            }
+            Err(failure) => {
+                ready.unfinished = ready.unfinished.or(Some(failure));
+                self.remains_new(report);
+            }
         }
         ready
+    }
+
+    /// Whether the Service's load balancer serves for the first time, as far as the Service tells: nobody has looked yet
+    /// whether there is another one. Without tags nobody could.
+    fn is_new(&self) -> bool {
+        self.features.tags && !self.service.annotations.contains_key(SETTLED.key)
+    }
+
+    /// Has the next pass look again, also after a restart.
+    fn remains_new(&self, report: &mut Report) {
+        if self.is_new() {
+            report.remove_annotation(self.service, SETTLED.key);
+            self.provider.memory.forget_known(&self.service.key);
+        }
     }
 
     /// Answers whether nothing is left.
