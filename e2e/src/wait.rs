@@ -6,8 +6,9 @@ use anyhow::{Context as _, Result};
 
 use crate::process::Ended;
 
-/// Time between two attempts.
-const INTERVAL: Duration = Duration::from_millis(100);
+/// Time between the first two attempts, and the longest one; it doubles in between. What takes long is not asked for often:
+/// each question costs time of the processors that the answer needs.
+const INTERVALS: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(400));
 
 /// Tries until it works, and returns the result.
 ///
@@ -15,6 +16,7 @@ const INTERVAL: Duration = Duration::from_millis(100);
 /// It did not work in time, with the failure of the last attempt; or a daemon has ended.
 pub(crate) fn until<T>(what: &str, patience: Duration, mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
     let deadline = Instant::now() + patience;
+    let (mut interval, longest) = INTERVALS;
     loop {
         match attempt() {
             Ok(value) => return Ok(value),
@@ -22,8 +24,9 @@ pub(crate) fn until<T>(what: &str, patience: Duration, mut attempt: impl FnMut()
             Err(error) if Instant::now() >= deadline => {
                 return Err(error).with_context(|| format!("not within {} s: {what}", patience.as_secs()));
             }
-            Err(_) => std::thread::sleep(INTERVAL),
+            Err(_) => std::thread::sleep(interval),
         }
+        interval = (interval * 2).min(longest);
     }
 }
 

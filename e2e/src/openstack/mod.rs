@@ -135,7 +135,7 @@ impl Services {
             services.wait_for_port(name, port)?;
         }
         let mut fabric = folders.program("python");
-        fabric.args(["-c", "from local_amphora.fabric import main; main()", "0.5"]);
+        fabric.args(["-c", "from local_amphora.fabric import main; main()", "0.2"]);
         services.add("fabric", folders, &mut fabric)?;
         services.wait_for_consumer(&logs.join("octavia-worker.txt"))?;
         Ok(services)

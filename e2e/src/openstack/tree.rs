@@ -1,6 +1,6 @@
 //! A load balancer with its children, as Octavia shows it.
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 
 use super::api::OpenStack;
@@ -21,13 +21,16 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// The load balancer of a Service.
+    /// The load balancer of a Service, when Octavia is at rest.
     ///
     /// # Errors
-    /// There is not exactly one, or Octavia cannot be asked.
+    /// There is not exactly one, Octavia is at work on it, or cannot be asked.
     pub(crate) fn of(cloud: &OpenStack, service: &str) -> Result<Self> {
         let balancer = cloud.load_balancer(service)?;
-        let id = text(&balancer, "id");
+        let (id, status) = (text(&balancer, "id"), text(&balancer, "provisioning_status"));
+        if status.starts_with("PENDING") {
+            bail!("load balancer {id} is {status}");
+        }
         let listeners = cloud.list(
             "load-balancer",
             &format!("/v2/lbaas/listeners?load_balancer_id={id}"),
@@ -40,7 +43,7 @@ impl Tree {
             let path = format!("/v2/lbaas/pools/{}/members", text(pool, "id"));
             members.extend(cloud.list("load-balancer", &path, "members")?);
         }
-        Ok(Self { id, status: text(&balancer, "provisioning_status"), listeners, protocols, members })
+        Ok(Self { id, status, listeners, protocols, members })
     }
 
     /// Ports of the listeners, sorted.

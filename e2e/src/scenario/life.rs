@@ -107,7 +107,7 @@ fn set_type(api: &Kubernetes, kind: &str) -> Result<()> {
 }
 
 fn deleted_behind_its_back(stage: &mut Stage) -> Result<String> {
-    let before = Tree::of(&stage.cloud.user, SERVICE)?.id;
+    let before = soon("Octavia is at rest", || Tree::of(&stage.cloud.user, SERVICE))?.id;
     stage
         .cloud
         .user

@@ -77,7 +77,7 @@ fn streamed(stage: &mut Stage, service: &str, work: impl FnOnce(&mut Stage) -> R
 /// What a reload costs that changes nothing: three of them.
 fn reload_alone(stage: &mut Stage) -> Result<Tally> {
     let amphorae = stage.cloud.folders.state.join("state/octavia/amphorae");
-    let id = Tree::of(&stage.cloud.user, SERVICE)?.id;
+    let id = soon("Octavia is at rest", || Tree::of(&stage.cloud.user, SERVICE))?.id;
     streamed(stage, SERVICE, |_| {
         for _ in 0..3 {
             for entry in std::fs::read_dir(&amphorae)? {
