@@ -101,15 +101,3 @@ fn local_node_port(api: &Kubernetes) -> Result<String> {
     ensure!(*check == Value::Null || *check == 0, "a NodePort Service has a health check port: {check}");
     Ok(format!("seen as {}; the node without a pod drops", seen.join(", ")))
 }
-
-impl NodePlace {
-    fn client_address(self) -> String {
-        format!("10.244.{}.2", self.0)
-    }
-
-    fn has_address(self, address: &str) -> bool {
-        [self.address(), format!("10.0.0.1{}", self.0), format!("10.244.{}.1", self.0)]
-            .iter()
-            .any(|own| own == address)
-    }
-}
