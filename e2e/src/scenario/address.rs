@@ -9,7 +9,7 @@ use super::steps;
 use crate::ask::{Outcome, from_namespace};
 use crate::kubernetes::api::Kubernetes;
 use crate::kubernetes::objects::{ServiceSketch, delete_service};
-use crate::network::{NEIGHBOUR, NEIGHBOUR_ADDRESS, NODES, NodePlace};
+use crate::network::{NEIGHBOUR, NEIGHBOUR_ADDRESS, NODES};
 use crate::stage::Stage;
 use crate::wait::until;
 

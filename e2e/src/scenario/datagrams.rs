@@ -1,7 +1,7 @@
 //! Datagrams beside connections with the PROXY header, on one port of one Service, as HTTP/3 wants it.
 
 use anyhow::{Context as _, Result, ensure};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::steps::{
     self, Client, Reach, client_outside, clients_inside, green_on, publish_as_before, published_through,
@@ -25,10 +25,27 @@ const SERVICE: &str = "mixed";
 const PORT: u16 = 443;
 const PLACES: [NodePlace; 2] = [NODES[0], NODES[1]];
 
+/// What the Service looks like.
+fn sketch() -> ServiceSketch {
+    let mut sketch = ServiceSketch::proxy(SERVICE, "v2", true);
+    (sketch.ports, sketch.datagrams) = (vec![PORT], vec![PORT]);
+    // So that pods see where datagrams come from: with `Cluster` they see a node in any case.
+    sketch.policy = "Local";
+    sketch
+}
+
+/// Creates the Service. Octavia has time until the scenario begins.
+///
+/// # Errors
+/// The server refuses.
+pub(crate) fn create(stage: &Stage) -> Result<()> {
+    sketch().create(&stage.api()?, &PLACES)
+}
+
 /// The whole scenario on the present cluster.
 ///
 /// # Errors
-/// The backends or the Service cannot be made.
+/// The backends or the controller do not start.
 pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     let folder = stage.cluster()?.plane.folder().to_owned();
     let mut backends: Vec<Daemon> = Vec::new();
@@ -36,18 +53,15 @@ pub(crate) fn run(stage: &mut Stage) -> Result<()> {
         backends.push(start_backend(&place.ingress(), &folder)?);
     }
     let api = stage.api()?;
-    let mut sketch = ServiceSketch::proxy(SERVICE, "v2", true);
-    (sketch.ports, sketch.datagrams) = (vec![PORT], vec![PORT]);
-    // So that pods see where datagrams come from: with `Cluster` they see a node in any case.
-    sketch.policy = "Local";
-    sketch.create(&api, &PLACES)?;
+    let mut sketch = sketch();
     stage.start_controller()?;
     stage.check(SCENARIO, "published", |stage| {
         let address = published_through(&api, SERVICE)?;
         let pools = has(stage, &["TCP", "UDP"], &["PROXYV2", "UDP"])?;
-        let warned = api.events(SERVICE)?.into_iter().find(|(reason, _)| reason.starts_with("LoadBalancer"));
-        ensure!(warned.is_none(), "{warned:?}");
-        Ok(format!("{address} with ipMode Proxy; {pools}"))
+        let events = api.events(SERVICE)?;
+        let told = events.into_iter().find(|(reason, _)| reason == "LoadBalancerTcpPortsOnly");
+        let (_, note) = told.context("no event tells that the header is for TCP")?;
+        Ok(format!("{address} with ipMode Proxy; {pools}; event {note}"))
     });
     stage.stop_controller()?;
     stage.check(SCENARIO, "status as before", |stage| short_circuited(stage, &api));
@@ -117,7 +131,7 @@ fn through_the_load_balancer(stage: &mut Stage, api: &Kubernetes) -> Result<Stri
     let mut clients = clients_inside(stage, Reach::Internal);
     clients.push(client_outside(Reach::Internal));
     let streams = green_on(&address, PORT, &clients)?;
-    let amphora = amphora_address(&stage.cloud.networks.cluster)?;
+    let amphora = amphora_address(&stage.cloud.user)?;
     for client in &clients {
         answered(client, &address, &|seen| seen == amphora)?;
     }
@@ -128,15 +142,12 @@ fn through_the_load_balancer(stage: &mut Stage, api: &Kubernetes) -> Result<Stri
     Ok(format!("GREEN: {streams}; datagrams of {} clients are seen as the amphora {amphora}", clients.len()))
 }
 
-/// The address from which the only amphora sends.
-fn amphora_address(network: &str) -> Result<String> {
-    let ports =
-        OpenStack::log_in("admin")?.list("network", &format!("/v2.0/ports?network_id={network}"), "ports")?;
-    let is_amphora =
-        |port: &&Value| port["name"].as_str().is_some_and(|name| name.starts_with("octavia-lb-vrrp-"));
-    let amphorae: Vec<&Value> = ports.iter().filter(is_amphora).collect();
-    ensure!(amphorae.len() == 1, "{} amphorae", amphorae.len());
-    let address = amphorae[0]["fixed_ips"][0]["ip_address"].as_str();
+/// The address from which the amphora of the Service sends.
+fn amphora_address(cloud: &OpenStack) -> Result<String> {
+    let id = Tree::of(cloud, SERVICE)?.id;
+    let path = format!("/v2/octavia/amphorae?loadbalancer_id={id}");
+    let amphorae = OpenStack::log_in("admin")?.list("load-balancer", &path, "amphorae")?;
+    let address = amphorae.first().and_then(|amphora| amphora["vrrp_ip"].as_str());
     Ok(address.context("the amphora has no address")?.to_owned())
 }
 

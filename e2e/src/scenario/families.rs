@@ -48,7 +48,9 @@ pub(crate) fn run(stage: &mut Stage) -> Result<()> {
         red_then_green(stage, Mode::Nftables, &addresses)?;
         source_ranges(stage, &api);
     }
-    stage.check(SCENARIO, "clean-up", |stage| steps::release(stage, &[SIX, BOTH]));
+    stage.check(SCENARIO, "clean-up", |stage| {
+        steps::remove(stage, &[SIX, BOTH]).map(|()| "the Services are gone".into())
+    });
     stage.replace_proxies(DUAL_STACK, Mode::Iptables)
 }
 

@@ -92,6 +92,7 @@ fn in_both_families(stage: &mut Stage) -> Result<()> {
     let networks = stage.cloud.networks.clone();
     // The subnets are found by the addresses of the nodes.
     stage.cluster()?.launch.load_balancer_settings(&networks, "subnet-id =")?;
+    datagrams::create(stage)?;
     families::run(stage)?;
     datagrams::run(stage)?;
     security_groups::run(stage)

@@ -7,7 +7,7 @@ use super::DUAL_STACK;
 use super::steps::{self, Client, Reach, client_outside, clients_inside, green, published_through, shut_out};
 use crate::ask::{Outcome, from_namespace};
 use crate::kubernetes::api::Kubernetes;
-use crate::kubernetes::objects::{ServiceSketch, delete_service};
+use crate::kubernetes::objects::ServiceSketch;
 use crate::kubernetes::proxy::Mode;
 use crate::network::{NEIGHBOUR, NODES, NodePlace};
 use crate::openstack::api::OpenStack;
@@ -85,10 +85,7 @@ fn guarded(stage: &mut Stage, closed: &Closed) -> Result<()> {
         let_in(stage, &api)
     });
     stage.check(SCENARIO, "the Service is deleted", |stage| {
-        for name in [SERVICE, OTHER] {
-            delete_service(&api, name)?;
-            soon(&format!("{name} is gone"), || api.gone(&Kubernetes::service_path(name)))?;
-        }
+        steps::remove(stage, &[SERVICE, OTHER])?;
         has_groups(stage, closed, &[])?;
         Ok("its group is gone, and the ports of the nodes have what they had before".into())
     });

@@ -173,8 +173,15 @@ pub(crate) fn all_published_through<const COUNT: usize>(
 /// # Errors
 /// Somebody is answered.
 pub(crate) fn shut_out(host: &str, port: u16, clients: &[Client]) -> Result<()> {
-    clients.iter().try_for_each(|client| {
-        let outcome = from_namespace(&client.namespace, host, port)?;
+    // At the same time, because each of them waits for as long as it can.
+    let outcomes: Vec<Result<Outcome>> = std::thread::scope(|scope| {
+        let ask = |client: &Client| from_namespace(&client.namespace, host, port);
+        let asked: Vec<_> = clients.iter().map(|client| scope.spawn(move || ask(client))).collect();
+        let told = asked.into_iter().map(|one| one.join().unwrap_or_else(|_| bail!("a request panicked")));
+        told.collect()
+    });
+    clients.iter().zip(outcomes).try_for_each(|(client, outcome)| {
+        let outcome = outcome?;
         ensure!(outcome == Outcome::TimedOut, "{} asked {host}:{port}: {outcome}", client.who);
         Ok(())
     })
@@ -217,6 +224,15 @@ pub(crate) fn publish_as_before(api: &Kubernetes, service: &str, address: &str) 
 /// # Errors
 /// A Service stays, or something is left.
 pub(crate) fn release(stage: &Stage, services: &[&str]) -> Result<String> {
+    remove(stage, services)?;
+    nothing_left(stage)
+}
+
+/// Deletes Services and waits until they are gone.
+///
+/// # Errors
+/// A Service stays.
+pub(crate) fn remove(stage: &Stage, services: &[&str]) -> Result<()> {
     let api = stage.api()?;
     for service in services {
         delete_service(&api, service)?;
@@ -226,7 +242,7 @@ pub(crate) fn release(stage: &Stage, services: &[&str]) -> Result<String> {
             api.gone(&Kubernetes::service_path(service)).with_context(|| waiting(&api, service))
         })?;
     }
-    nothing_left(stage)
+    Ok(())
 }
 
 /// Nothing of ours is in the cloud.
