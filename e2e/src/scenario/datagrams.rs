@@ -144,7 +144,8 @@ fn through_the_load_balancer(stage: &mut Stage, api: &Kubernetes) -> Result<Stri
 
 /// The address from which the amphora of the Service sends.
 fn amphora_address(cloud: &OpenStack) -> Result<String> {
-    let id = Tree::of(cloud, SERVICE)?.id;
+    let balancer = cloud.load_balancer(SERVICE)?;
+    let id = balancer["id"].as_str().context("the load balancer has no id")?;
     let path = format!("/v2/octavia/amphorae?loadbalancer_id={id}");
     let amphorae = OpenStack::log_in("admin")?.list("load-balancer", &path, "amphorae")?;
     let address = amphorae.first().and_then(|amphora| amphora["vrrp_ip"].as_str());

@@ -62,14 +62,19 @@ fn publish(stage: &mut Stage) -> Result<Vec<Published>> {
     let six = published_through(&api, SIX)?;
     let [first, second] = all_published_through(&api, BOTH)?;
     ensure!(six.contains(':') && second.contains(':') && !first.contains(':'), "{six}, {first}, {second}");
-    let members = |service: &str| Tree::of(&stage.cloud.user, service).map(|tree| tree.addresses());
-    let wanted: Vec<String> = PLACES.iter().map(|place| place.address_v6()).collect();
-    ensure!(members(SIX)? == wanted, "members {:?}", members(SIX)?);
-    let wanted: Vec<String> = PLACES.iter().map(|place| place.address()).collect();
-    ensure!(members(BOTH)? == wanted, "members {:?}", members(BOTH)?);
+    has_members(stage, SIX, &PLACES.map(NodePlace::address_v6))?;
+    has_members(stage, BOTH, &PLACES.map(NodePlace::address))?;
     let balancer = stage.cloud.user.load_balancer(BOTH)?;
     ensure!(balancer["additional_vips"][0]["ip_address"] == second.as_str(), "{balancer}");
     Ok(vec![(six, SIX, Reach::Ipv6), (first, BOTH, Reach::Floating), (second, BOTH, Reach::Ipv6)])
+}
+
+fn has_members(stage: &Stage, service: &str, addresses: &[String]) -> Result<()> {
+    soon(&format!("{service} has its members"), || {
+        let tree = Tree::of(&stage.cloud.user, service)?;
+        ensure!(tree.addresses() == addresses, "members {:?}", tree.addresses());
+        tree.settled()
+    })
 }
 
 /// Red with the status of a controller without `ipMode`, green with ours, at each address.
