@@ -13,8 +13,7 @@
 //! | [`node`] | the node controller: new nodes get provider id, labels and addresses |
 //! | [`node_lifecycle`] | the node lifecycle controller: taints nodes that are shut down, deletes those that are gone |
 //! | [`election`] | leader election on the Lease that all cloud-controller-managers share |
-//! | `nodes` | Node objects reduced to facts, and which changes of nodes matter to load balancers |
-//! | `node_objects` | Node objects as the node controllers see and write them |
+//! | [`nodes`] | the nodes of the cluster: one watch and one store for all controllers, and writing them |
 //! | `capability` | whether this cluster honours `ipMode` |
 //! | `events` | Events, folded and rate-limited |
 //! | [`route`] | the route controller: routes to the pods of nodes |
@@ -32,8 +31,7 @@ mod lock;
 mod metrics;
 pub mod node;
 pub mod node_lifecycle;
-mod node_objects;
-mod nodes;
+pub mod nodes;
 mod parts;
 mod queue_metrics;
 pub mod route;

@@ -24,7 +24,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::events::{self, EventWriter};
-use crate::node_objects::{NodeChange, NodeStore, NodeWriter, follow};
+use crate::nodes::{NodeChange, NodeInformer, NodeListener, NodeObject, NodeWriter};
 use crate::parts::{ControllerError, named, run_parts};
 use metrics::NodeMetrics;
 use queue::NodeQueue;
@@ -59,41 +59,41 @@ impl Default for NodeControllerOptions {
 
 /// The node controller.
 pub struct NodeController {
-    client: Client,
     options: NodeControllerOptions,
-    store: NodeStore,
     queue: NodeQueue,
     sync: Arc<NodeSync>,
     events: EventWriter,
 }
 
 impl NodeController {
-    /// Puts a controller together; nothing happens before [`NodeController::run`].
+    /// Puts a controller together; nothing happens before [`NodeController::run`] and
+    /// [`NodeInformer::run`].
     ///
     /// `client` must not repeat requests by itself (`kube::Config::default_retry = false`).
     pub fn new(
         client: Client,
         instances: Arc<dyn Instances>,
         options: NodeControllerOptions,
+        nodes: &mut NodeInformer,
         registry: &mut Registry,
     ) -> Self {
-        let store = NodeStore::default();
         let queue = NodeQueue::default();
         queue.register(registry);
+        nodes.listen(Arc::new(NewNodes { queue: queue.clone() }));
         let (recorder, events) = events::channel(client.clone());
         let sync = Arc::new(NodeSync {
             instances,
-            store: store.clone(),
-            writer: NodeWriter::new(client.clone(), options.call_timeout),
+            store: nodes.store(),
+            writer: NodeWriter::new(client, options.call_timeout),
             events: recorder,
             metrics: NodeMetrics::registered(registry),
         });
-        Self { client, options, store, queue, sync, events }
+        Self { options, queue, sync, events }
     }
 
     /// Waits until the nodes of the cluster are known, for readiness.
     pub fn listed(&self) -> impl Future<Output = ()> + Send + use<> {
-        self.store.wait_listed()
+        self.sync.store.wait_listed()
     }
 
     /// Works until `shutdown`. Every pass may be stopped at any call.
@@ -101,17 +101,8 @@ impl NodeController {
     /// # Errors
     /// A part ended that runs for ever.
     pub async fn run(self, shutdown: CancellationToken) -> Result<(), ControllerError> {
-        let Self { client, options, store, queue, sync, events } = self;
+        let Self { options, queue, sync, events } = self;
         let mut parts = JoinSet::new();
-        let changes = queue.clone();
-        parts.spawn(named("watch of nodes", async move {
-            follow(client, store, |change| {
-                if deserves_a_look(change) {
-                    changes.add(&change.new.name);
-                }
-            })
-            .await;
-        }));
         let passes = sync.clone().work(queue, options.concurrency.max(1), options.batch_delay);
         parts.spawn(named("passes over new nodes", passes));
         let refresh =
@@ -121,15 +112,29 @@ impl NodeController {
     }
 }
 
+/// Queues the nodes that deserve a look.
+struct NewNodes {
+    queue: NodeQueue,
+}
+
+impl NodeListener for NewNodes {
+    fn changed(&self, changes: &[NodeChange]) {
+        for NodeChange { old, new } in changes {
+            if let Some(new) = new.as_deref().filter(|new| deserves_a_look(old.as_deref(), new)) {
+                self.queue.add(&new.name);
+            }
+        }
+    }
+}
+
 /// Whether a change can lead to a write. A heartbeat cannot.
-fn deserves_a_look(change: &NodeChange) -> bool {
-    let NodeChange { old, new } = change;
-    let is_due = new.is_uninitialized() || !label::reconcile(&new.labels).is_empty();
-    let is_same = old.as_ref().is_some_and(|old| {
+fn deserves_a_look(old: Option<&NodeObject>, new: &NodeObject) -> bool {
+    let is_due = new.is_uninitialized() || !label::reconcile(&new.facts.labels).is_empty();
+    let is_same = old.is_some_and(|old| {
         old.uid == new.uid
-            && old.labels == new.labels
+            && old.facts.labels == new.facts.labels
+            && old.facts.provider_id == new.facts.provider_id
             && old.taints == new.taints
-            && old.provider_id == new.provider_id
             && old.provided_ip == new.provided_ip
     });
     is_due && !is_same

@@ -7,7 +7,7 @@ use openstack_ccm_core::instance::taint::UNINITIALIZED;
 use openstack_ccm_core::instance::{Instance, label};
 use serde_json::{Value, json};
 
-use crate::node_objects::NodeObject;
+use crate::nodes::NodeObject;
 
 /// The addresses to write; absent when the node has them already, or the cloud knows none.
 ///
@@ -47,12 +47,12 @@ pub(super) fn initialisation(
     node: &NodeObject,
     instance: &Instance,
 ) -> Result<(Value, Vec<String>), Failure> {
-    let labels = label::initial(instance, &node.labels);
+    let labels = label::initial(instance, &node.facts.labels);
     let mut patch = json!({
         "metadata": {"resourceVersion": node.resource_version, "labels": labels.set},
         "spec": {},
     });
-    match (&node.provider_id, instance.provider_id.as_ref().filter(|id| !id.is_empty())) {
+    match (&node.facts.provider_id, instance.provider_id.as_ref().filter(|id| !id.is_empty())) {
         (Some(_), _) => {}
         (None, Some(id)) => patch["spec"]["providerID"] = json!(id),
         (None, None) => {

@@ -7,11 +7,12 @@ use futures::stream::{self, StreamExt};
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::instance::{Description, Instance, NodeIdentity};
 use openstack_ccm_core::notice::Notice;
+use tracing::Instrument as _;
 
 use super::plan;
 use super::sync::NodeSync;
 use crate::events::NODE_CONTROLLER;
-use crate::node_objects::NodeObject;
+use crate::nodes::NodeObject;
 
 /// Compares the addresses of all initialised nodes, first at once and then every `period`. When the cloud cannot be
 /// asked it is tried again sooner.
@@ -19,7 +20,8 @@ pub(super) async fn follow(sync: Arc<NodeSync>, concurrency: usize, period: Dura
     sync.store.wait_listed().await;
     let mut failures = 0;
     loop {
-        let pause = match round(&sync, concurrency).await {
+        let span = tracing::debug_span!("addresses of nodes");
+        let pause = match round(&sync, concurrency).instrument(span).await {
             Ok(()) => {
                 failures = 0;
                 period

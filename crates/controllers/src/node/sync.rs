@@ -8,13 +8,14 @@ use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::instance::{Description, Instance, Instances, NodeIdentity, label};
 use openstack_ccm_core::notice::Notice;
 use serde_json::json;
+use tracing::Instrument as _;
 
 use super::metrics::NodeMetrics;
 use super::plan;
 use super::queue::{Next, NodeQueue};
 use crate::call::CallError;
 use crate::events::{EventRecorder, NODE_CONTROLLER};
-use crate::node_objects::{NodeObject, NodeStore, NodeWriter, WriteEnd, until_accepted};
+use crate::nodes::{NodeObject, NodeStore, NodeWriter, WriteEnd, until_accepted};
 
 /// How often the initialisation of a node is tried while others write to it.
 const TRIES: u32 = 20;
@@ -36,7 +37,8 @@ impl NodeSync {
         self.store.wait_listed().await;
         loop {
             let names = queue.take(delay).await;
-            self.pass(&queue, &names, concurrency).await;
+            let span = tracing::debug_span!("new nodes", nodes = names.len());
+            self.pass(&queue, &names, concurrency).instrument(span).await;
         }
     }
 
@@ -144,7 +146,7 @@ impl NodeSync {
     }
 
     fn initialised(&self, node: &NodeObject) {
-        tracing::info!(node = node.name, provider_id = node.provider_id, "the node is initialised");
+        tracing::info!(node = node.name, provider_id = node.facts.provider_id, "the node is initialised");
         if let Some(created) = node.created {
             let age = jiff::Timestamp::now().duration_since(created);
             self.metrics.initialised(Duration::try_from(age).unwrap_or_default());
@@ -154,7 +156,7 @@ impl NodeSync {
     }
 
     async fn reconcile_labels(&self, node: &NodeObject) -> Next {
-        let labels = label::reconcile(&node.labels);
+        let labels = label::reconcile(&node.facts.labels);
         if labels.is_empty() {
             return Next::Done;
         }

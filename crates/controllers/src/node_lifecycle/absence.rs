@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use openstack_ccm_core::instance::census::ROUNDS;
 
-use crate::node_objects::NodeObject;
+use crate::nodes::NodeObject;
 
 /// Rounds by the uid of the Node: one that is registered anew begins anew.
 #[derive(Debug, Default)]

@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::events::{self, EventWriter};
-use crate::node_objects::{NodeStore, NodeWriter, follow};
+use crate::nodes::{NodeInformer, NodeStore, NodeWriter};
 use crate::parts::{ControllerError, named, run_parts};
 use metrics::LifecycleMetrics;
 use round::Lifecycle;
@@ -41,7 +41,6 @@ impl Default for NodeLifecycleOptions {
 
 /// The node lifecycle controller.
 pub struct NodeLifecycleController {
-    client: Client,
     options: NodeLifecycleOptions,
     store: NodeStore,
     lifecycle: Lifecycle,
@@ -49,21 +48,23 @@ pub struct NodeLifecycleController {
 }
 
 impl NodeLifecycleController {
-    /// Puts a controller together; nothing happens before [`NodeLifecycleController::run`].
+    /// Puts a controller together; nothing happens before [`NodeLifecycleController::run`] and
+    /// [`NodeInformer::run`].
     ///
     /// `client` must not repeat requests by itself (`kube::Config::default_retry = false`).
     pub fn new(
         client: Client,
         instances: Arc<dyn Instances>,
         options: NodeLifecycleOptions,
+        nodes: &NodeInformer,
         registry: &mut Registry,
     ) -> Self {
-        let store = NodeStore::default();
+        let store = nodes.store();
         let (recorder, events) = events::channel(client.clone());
-        let writer = NodeWriter::new(client.clone(), options.call_timeout);
+        let writer = NodeWriter::new(client, options.call_timeout);
         let metrics = LifecycleMetrics::registered(registry);
         let lifecycle = Lifecycle::new(instances, store.clone(), writer, recorder, metrics);
-        Self { client, options, store, lifecycle, events }
+        Self { options, store, lifecycle, events }
     }
 
     /// Waits until the nodes of the cluster are known, for readiness.
@@ -76,12 +77,10 @@ impl NodeLifecycleController {
     /// # Errors
     /// A part ended that runs for ever.
     pub async fn run(self, shutdown: CancellationToken) -> Result<(), ControllerError> {
-        let Self { client, options, store, lifecycle, events } = self;
+        let Self { options, store, lifecycle, events } = self;
         let mut parts = JoinSet::new();
-        let listed = store.wait_listed();
-        parts.spawn(named("watch of nodes", follow(client, store, |_| ())));
         parts.spawn(named("rounds over nodes", async move {
-            listed.await;
+            store.wait_listed().await;
             lifecycle.follow(options.monitor_period).await;
         }));
         run_parts(parts, events, shutdown).await

@@ -9,12 +9,13 @@ use openstack_ccm_core::instance::lifecycle::{Care, Readiness, care, care_of_rea
 use openstack_ccm_core::instance::{Instances, NodeIdentity, Presence};
 use openstack_ccm_core::notice::Notice;
 use tokio::time::{Instant, MissedTickBehavior};
+use tracing::Instrument as _;
 
 use super::absence::Absences;
 use super::metrics::LifecycleMetrics;
 use super::taint;
 use crate::events::{EventRecorder, NODE_LIFECYCLE_CONTROLLER};
-use crate::node_objects::{NodeObject, NodeStore, NodeWriter};
+use crate::nodes::{NodeObject, NodeStore, NodeWriter};
 
 /// Nodes with what the cloud says of their machines.
 type Answers = Vec<(Arc<NodeObject>, Presence)>;
@@ -85,7 +86,8 @@ impl Lifecycle {
         }
         // Before a node is deleted all the others count: one list tells about all of them.
         let asked = if self.absences.any() { nodes.clone() } else { not_ready };
-        match self.look(&asked, &nodes).await {
+        let span = tracing::debug_span!("nodes that are not ready", asked = asked.len());
+        match self.look(&asked, &nodes).instrument(span).await {
             Ok(()) => self.last_failure = None,
             Err(failure) => self.failed(&failure),
         }
@@ -186,7 +188,7 @@ impl Lifecycle {
             Ok(()) => {
                 tracing::info!(
                     node = name,
-                    provider_id = node.provider_id,
+                    provider_id = node.facts.provider_id,
                     "the node is deleted: its machine is gone"
                 );
                 self.metrics.deleted();

@@ -2,7 +2,6 @@
 //!
 //! | module | step |
 //! | --- | --- |
-//! | `watch` | which nodes there are, and which of their changes matter |
 //! | `round` | one comparison of the cloud with the nodes |
 //! | `condition` | `NetworkUnavailable` in the status of a node |
 //! | `metrics` | counts |
@@ -13,7 +12,6 @@
 mod condition;
 mod metrics;
 mod round;
-mod watch;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,17 +21,17 @@ use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::route::range::ClusterRanges;
 use openstack_ccm_core::route::{Routes, Support};
 use prometheus_client::registry::Registry;
-use tokio::sync::{Notify, watch as channel};
-use tokio::task::JoinSet;
+use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use crate::events::{self, EventWriter};
-use crate::parts::{ControllerError, EventWriting, named, part_ended};
+use crate::nodes::{NodeChange, NodeInformer, NodeListener, NodeStore};
+use crate::parts::{ControllerError, EventWriting};
 use condition::ConditionWriter;
 use metrics::Metrics;
 use round::Round;
-use watch::NodeTable;
 
 /// Longest time between two rounds because of failures, unless the cloud asks for more.
 const LONGEST_BACKOFF: Duration = Duration::from_secs(60);
@@ -68,43 +66,47 @@ impl RouteControllerOptions {
 
 /// The route controller.
 pub struct RouteController {
-    client: Client,
     provider: Arc<dyn Routes>,
     options: RouteControllerOptions,
     round: Round,
     events: EventWriter,
-    nodes: channel::Sender<Arc<NodeTable>>,
-    settled: channel::Sender<bool>,
+    nodes: NodeStore,
+    changed: Arc<Notify>,
+    settled: watch::Sender<bool>,
 }
 
 impl RouteController {
-    /// Puts a controller together; nothing happens before [`RouteController::run`].
+    /// Puts a controller together; nothing happens before [`RouteController::run`] and
+    /// [`NodeInformer::run`].
     ///
     /// `client` must not repeat requests by itself (`kube::Config::default_retry = false`).
     pub fn new(
         client: Client,
         provider: Arc<dyn Routes>,
         options: RouteControllerOptions,
+        nodes: &mut NodeInformer,
         registry: &mut Registry,
     ) -> Self {
         let (recorder, events) = events::channel(client.clone());
         let round = Round {
             provider: Arc::clone(&provider),
             ranges: options.ranges.clone(),
-            conditions: ConditionWriter::new(client.clone(), options.call_timeout),
+            conditions: ConditionWriter::new(client, options.call_timeout),
             events: recorder,
             metrics: Metrics::registered(registry),
         };
-        let nodes = channel::Sender::new(Arc::default());
-        Self { client, provider, options, round, events, nodes, settled: channel::Sender::new(false) }
+        let changed = Arc::new(Notify::new());
+        nodes.listen(Arc::new(RoutedNodes { changed: Arc::clone(&changed) }));
+        let (nodes, settled) = (nodes.store(), watch::Sender::new(false));
+        Self { provider, options, round, events, nodes, changed, settled }
     }
 
     /// Ends when the nodes have been listed, or when it is clear that there is nothing to do.
     pub fn listed(&self) -> impl Future<Output = ()> + Send + 'static {
-        let (mut nodes, mut settled) = (self.nodes.subscribe(), self.settled.subscribe());
+        let (listed, mut settled) = (self.nodes.wait_listed(), self.settled.subscribe());
         async move {
             let done = tokio::select! {
-                done = nodes.wait_for(|nodes| nodes.listed) => done.is_ok(),
+                () = listed => true,
                 done = settled.wait_for(|settled| *settled) => done.is_ok(),
             };
             if !done {
@@ -130,19 +132,32 @@ impl RouteController {
             shutdown.cancelled().await;
             return Ok(());
         }
-        let Self { client, options, round, events, nodes, .. } = self;
-        let writing = EventWriting::start(events);
-        let mut parts = JoinSet::new();
-        let changed = Arc::new(Notify::new());
-        let table = nodes.subscribe();
-        parts.spawn(named("watch of nodes", watch::follow(client, nodes, Arc::clone(&changed))));
-        let result = tokio::select! {
-            result = rounds(&round, table, &changed, &options, &shutdown) => result,
-            ended = parts.join_next() => Err(part_ended(ended)),
-        };
-        parts.shutdown().await;
+        let writing = EventWriting::start(self.events);
+        rounds(&self.round, &self.nodes, &self.changed, &self.options, &shutdown).await;
         writing.finish().await;
-        result
+        Ok(())
+    }
+}
+
+/// Notes that routes may have to follow the nodes.
+struct RoutedNodes {
+    changed: Arc<Notify>,
+}
+
+impl NodeListener for RoutedNodes {
+    fn changed(&self, changes: &[NodeChange]) {
+        if changes.iter().any(matters) {
+            self.changed.notify_one();
+        }
+    }
+}
+
+/// Whether a change is more than a heartbeat to routes: a node is new or gone, or its ranges or addresses are others.
+fn matters(change: &NodeChange) -> bool {
+    match (&change.old, &change.new) {
+        (Some(old), Some(new)) => !old.has_same_routes(new),
+        (None, None) => false,
+        (Some(_), None) | (None, Some(_)) => true,
     }
 }
 
@@ -169,29 +184,27 @@ async fn supported(provider: &dyn Routes) -> bool {
 /// One round after the other, until `shutdown`.
 async fn rounds(
     round: &Round,
-    mut nodes: channel::Receiver<Arc<NodeTable>>,
+    nodes: &NodeStore,
     changed: &Notify,
     options: &RouteControllerOptions,
     shutdown: &CancellationToken,
-) -> Result<(), ControllerError> {
+) {
     let mut failures = 0;
     tokio::select! {
-        () = shutdown.cancelled() => return Ok(()),
-        listed = nodes.wait_for(|nodes| nodes.listed) => if listed.is_err() {
-            return Err(ControllerError::PartEnded("watch of nodes"));
-        },
+        () = shutdown.cancelled() => return,
+        () = nodes.wait_listed() => {}
     }
     loop {
         let start = Instant::now();
-        let table = Arc::clone(&nodes.borrow_and_update());
-        let running = round.run(&table);
+        let nodes = nodes.all();
+        let running = round.run(&nodes).instrument(tracing::debug_span!("routes", nodes = nodes.len()));
         let stopped = async {
             shutdown.cancelled().await;
             tokio::time::sleep(options.shutdown_grace).await;
         };
         let result = tokio::select! {
             result = running => result,
-            () = stopped => return Ok(()),
+            () = stopped => return,
         };
         let wait = match &result {
             Ok(()) => options.period,
@@ -199,10 +212,10 @@ async fn rounds(
         };
         failures = if result.is_ok() { 0 } else { failures + 1 };
         tokio::select! {
-            () = shutdown.cancelled() => return Ok(()),
+            () = shutdown.cancelled() => return,
             () = tokio::time::sleep_until(start + wait) => {}
             () = changed.notified() => tokio::select! {
-                () = shutdown.cancelled() => return Ok(()),
+                () = shutdown.cancelled() => return,
                 () = tokio::time::sleep_until(start + options.pause) => {}
             },
         }
@@ -211,4 +224,57 @@ async fn rounds(
 
 fn backoff(failure: &Failure, attempt: u32) -> Duration {
     failure.delay(attempt).min(LONGEST_BACKOFF).max(failure.retry_after.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1 as k8s;
+    use rstest::rstest;
+    use serde_json::{Value, from_value, json};
+
+    use super::*;
+    use crate::nodes::NodeObject;
+
+    fn node(spec: &Value, status: &Value) -> Option<Arc<NodeObject>> {
+        let node: k8s::Node =
+            from_value(json!({"metadata": {"name": "n1", "uid": "u1"}, "spec": spec, "status": status}))
+                .unwrap();
+        Some(Arc::new(node.into()))
+    }
+
+    fn plain() -> (Value, Value) {
+        (
+            json!({"podCIDRs": ["10.244.1.0/24"]}),
+            json!({"addresses": [{"type": "InternalIP", "address": "10.0.0.11"}]}),
+        )
+    }
+
+    /// A changed address or range of a node starts a round; whatever else changes does not.
+    ///
+    /// Framework: R14, better: not only with a feature gate, and the round begins within a second, not after up to ten.
+    #[rstest]
+    #[case::address(json!({"podCIDRs": ["10.244.1.0/24"]}),
+        json!({"addresses": [{"type": "InternalIP", "address": "10.0.0.99"}]}), true)]
+    #[case::range(json!({"podCIDRs": ["10.244.2.0/24"]}),
+        json!({"addresses": [{"type": "InternalIP", "address": "10.0.0.11"}]}), true)]
+    #[case::nothing(plain().0, plain().1, false)]
+    #[case::images(plain().0, json!({"addresses": [{"type": "InternalIP", "address": "10.0.0.11"}],
+        "images": [{"names": ["a:v1"], "sizeBytes": 1}]}), false)]
+    #[case::condition(plain().0, json!({"addresses": [{"type": "InternalIP", "address": "10.0.0.11"}],
+        "conditions": [{"type": "NetworkUnavailable", "status": "False", "reason": "RouteCreated"}]}), false)]
+    fn framework_r14_only_changes_that_routes_follow_start_a_round(
+        #[case] spec: Value,
+        #[case] status: Value,
+        #[case] expected: bool,
+    ) {
+        let old = node(&plain().0, &plain().1);
+        assert_eq!(matters(&NodeChange { old, new: node(&spec, &status) }), expected);
+    }
+
+    #[test]
+    fn a_node_that_comes_or_goes_starts_a_round() {
+        let node = || node(&plain().0, &plain().1);
+        assert!(matters(&NodeChange { old: None, new: node() }));
+        assert!(matters(&NodeChange { old: node(), new: None }));
+    }
 }

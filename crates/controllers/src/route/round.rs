@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures::{StreamExt, stream};
-use k8s_openapi::api::core::v1::ObjectReference;
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::route::condition::{Network, network};
@@ -14,8 +13,8 @@ use openstack_ccm_core::route::{Applied, NodeRoute, RoutedNode, Routes};
 
 use super::condition::ConditionWriter;
 use super::metrics::Metrics;
-use super::watch::{KnownNode, NodeTable};
 use crate::events::EventRecorder;
+use crate::nodes::NodeObject;
 
 /// Component of the events, as the framework spells it.
 const ROUTE_CONTROLLER: &str = "route_controller";
@@ -36,7 +35,7 @@ impl Round {
     ///
     /// # Errors
     /// Something has to be tried again: the failure that asks for the longest wait.
-    pub(super) async fn run(&self, table: &NodeTable) -> Result<(), Failure> {
+    pub(super) async fn run(&self, known: &[Arc<NodeObject>]) -> Result<(), Failure> {
         self.metrics.round();
         let listed = match self.provider.list().await {
             Ok(listed) => listed,
@@ -46,7 +45,7 @@ impl Round {
                 return Err(failure);
             }
         };
-        let nodes: Vec<RoutedNode> = table.nodes.values().map(|node| node.routed.clone()).collect();
+        let nodes: Vec<RoutedNode> = known.iter().map(|node| routed(node)).collect();
         if nodes.is_empty() {
             tracing::debug!("no node is known; routes are left as they are");
         }
@@ -55,10 +54,10 @@ impl Round {
         let applied = self.provider.apply(&listed, &plan.changes).await;
         self.count(&plan.changes, &applied);
         let missing: BTreeMap<NodeRoute, Failure> = applied.missing.iter().cloned().collect();
-        for (node, known) in plan.nodes.iter().zip(table.nodes.values()) {
+        for (node, known) in plan.nodes.iter().zip(known) {
             self.report(node, known, &missing);
         }
-        self.write_conditions(&plan, table, &missing).await;
+        self.write_conditions(&plan, known, &missing).await;
         let failures = missing.into_values().chain(applied.left.into_iter().map(|(_, failure)| failure));
         failures.max_by_key(|failure| failure.delay(0)).map_or(Ok(()), Err)
     }
@@ -79,7 +78,7 @@ impl Round {
     }
 
     /// Tells about each range of a node's pods that has no route.
-    fn report(&self, node: &NodePlan, known: &KnownNode, missing: &BTreeMap<NodeRoute, Failure>) {
+    fn report(&self, node: &NodePlan, known: &NodeObject, missing: &BTreeMap<NodeRoute, Failure>) {
         let problems = node.problems.iter().map(|problem| (problem.cidr(), problem.to_string()));
         let failures = node
             .routes
@@ -91,18 +90,23 @@ impl Round {
                 format!("Could not create route {} {cidr} for node {}: {cause}", known.uid, node.name);
             tracing::warn!("{message}");
             self.events.record(
-                &object(known),
+                &known.reference(),
                 ROUTE_CONTROLLER,
                 Notice::warning("FailedToCreateRoute", message),
             );
         }
     }
 
-    async fn write_conditions(&self, plan: &Plan, table: &NodeTable, missing: &BTreeMap<NodeRoute, Failure>) {
-        let verdicts: Vec<(&Arc<KnownNode>, Network)> = plan
+    async fn write_conditions(
+        &self,
+        plan: &Plan,
+        known: &[Arc<NodeObject>],
+        missing: &BTreeMap<NodeRoute, Failure>,
+    ) {
+        let verdicts: Vec<(&Arc<NodeObject>, Network)> = plan
             .nodes
             .iter()
-            .zip(table.nodes.values())
+            .zip(known)
             .filter_map(|(node, known)| Some((known, network(node, |route| missing.contains_key(route))?)))
             .collect();
         self.metrics
@@ -110,11 +114,11 @@ impl Round {
         let writes: Vec<_> = verdicts
             .into_iter()
             .filter(|(known, network)| {
-                let current = known.condition.as_ref();
+                let current = known.network.as_ref();
                 network.differs_from(current.map(|(status, reason)| (status.as_str(), reason.as_str())))
             })
             .map(|(known, network)| async move {
-                let name = &known.routed.name;
+                let name = &known.name;
                 if let Err(error) = self.conditions.write(name, network).await {
                     tracing::warn!(node = name, error = error.message(), "condition of the node not written");
                 }
@@ -134,12 +138,11 @@ fn log(changes: &Changes) {
     }
 }
 
-fn object(node: &KnownNode) -> ObjectReference {
-    ObjectReference {
-        api_version: Some("v1".to_owned()),
-        kind: Some("Node".to_owned()),
-        name: Some(node.routed.name.clone()),
-        uid: Some(node.uid.clone()),
-        ..ObjectReference::default()
+/// What the routes of a node depend on.
+fn routed(node: &NodeObject) -> RoutedNode {
+    RoutedNode {
+        name: node.name.clone(),
+        pod_cidrs: node.pod_cidrs.clone(),
+        addresses: node.facts.addresses.clone(),
     }
 }

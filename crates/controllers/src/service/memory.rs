@@ -14,10 +14,10 @@ use openstack_ccm_core::provider::Ready;
 use openstack_ccm_core::service::{Service, ServiceKey};
 use tokio::time::Instant;
 
+use super::backends::Backends;
 use super::change::Written;
 use super::drift::Drift;
 use crate::lock::lock;
-use crate::nodes::Backends;
 
 /// What has been announced and not yet concluded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

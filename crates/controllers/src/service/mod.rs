@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `follow` | watch: keep the cache, queue what deserves a pass |
 //! | `change` | which changes deserve one (pure) |
+//! | `node_changes`, `backends` | the nodes as load balancers see them, and the passes after their changes |
 //! | `queue` | who is next |
 //! | `sync` | one pass over one Service |
 //! | `intent` | what the object asks for (pure) |
@@ -17,12 +18,14 @@
 //! | `waves` | how long a change of nodes takes to come to all |
 //! | `write` | the calls |
 
+mod backends;
 mod change;
 mod drift;
 mod finalizer;
 mod follow;
 mod intent;
 mod memory;
+mod node_changes;
 mod policy;
 pub(crate) mod publish;
 mod queue;
@@ -35,7 +38,6 @@ pub(crate) mod write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::FutureExt;
 use k8s_openapi::api::core::v1 as k8s;
 use kube::Client;
 use kube::runtime::reflector;
@@ -45,10 +47,11 @@ use openstack_ccm_core::advertise::data_plane::Fitness;
 use openstack_ccm_core::provider::LoadBalancers;
 use openstack_ccm_core::service::ServiceKey;
 use prometheus_client::registry::Registry;
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
+use tracing::field::Empty;
 
 pub use intent::FINALIZER;
 pub use queue::ServiceQueue;
@@ -56,10 +59,12 @@ pub use queue::ServiceQueue;
 use crate::capability::{Capability, Intervals};
 use crate::events::{self, EventWriter};
 use crate::metrics::Metrics;
-use crate::nodes::{self, NodeObserver, NodeSelectors, NodeSnapshot};
+use crate::nodes::NodeInformer;
 use crate::parts::{ControllerError, EventWriting, named, part_ended};
+use backends::{NodeSelectors, NodeSnapshot};
 use intent::Ours;
 use memory::Memory;
+use node_changes::NodeChanges;
 use queue::Cause;
 use sync::ServiceSync;
 use waves::NodeWaves;
@@ -144,12 +149,12 @@ pub struct ServiceController {
     sync: Arc<ServiceSync>,
     cache: Writer<k8s::Service>,
     events: EventWriter,
-    nodes: watch::Sender<Arc<NodeSnapshot>>,
+    node_changes: Arc<NodeChanges>,
     listed: watch::Sender<bool>,
 }
 
 impl ServiceController {
-    /// Puts a controller together; nothing happens before [`ServiceController::run`].
+    /// Puts a controller together; nothing happens before [`ServiceController::run`] and [`NodeInformer::run`].
     ///
     /// `client` must not repeat requests by itself (`kube::Config::default_retry = false`). `queue` is the one whose
     /// [`ServiceQueue::waker`] the provider holds.
@@ -158,6 +163,7 @@ impl ServiceController {
         provider: Arc<dyn LoadBalancers>,
         queue: ServiceQueue,
         options: ServiceControllerOptions,
+        nodes: &mut NodeInformer,
         registry: &mut Registry,
     ) -> Self {
         let metrics = Metrics::registered(registry);
@@ -172,14 +178,14 @@ impl ServiceController {
         ));
         let (recorder, events) = events::channel(client.clone());
         let (reader, cache) = reflector::store();
-        let nodes = watch::Sender::new(Arc::new(NodeSnapshot::default()));
+        let snapshots = watch::Sender::new(Arc::new(NodeSnapshot::default()));
         let sync = Arc::new(ServiceSync {
             provider,
             ours: options.load_balancer_class.clone().map_or(Ours::WithoutClass, Ours::OfClass),
             writer,
             cache: reader,
             memory: Memory::default(),
-            nodes: nodes.subscribe(),
+            nodes: snapshots.subscribe(),
             selectors: NodeSelectors {
                 annotation: options.node_selector_annotation.clone(),
                 default: options.node_selector.clone(),
@@ -191,13 +197,15 @@ impl ServiceController {
             resync: options.resync,
             queue: queue.clone(),
         });
+        let node_changes = Arc::new(NodeChanges::new(Arc::clone(&sync), nodes.store(), snapshots));
+        nodes.listen(node_changes.clone());
         let listed = watch::Sender::new(false);
-        Self { client, options, queue, sync, cache, events, nodes, listed }
+        Self { client, options, queue, sync, cache, events, node_changes, listed }
     }
 
     /// Tells whether the controller knows the cluster yet, for readiness.
     pub fn caches_synced(&self) -> CachesSynced {
-        CachesSynced { services: self.listed.subscribe(), nodes: self.nodes.subscribe() }
+        CachesSynced { services: self.listed.subscribe(), nodes: self.sync.nodes.clone() }
     }
 
     /// Works until `shutdown`, then lets running passes end for [`ServiceControllerOptions::shutdown_grace`].
@@ -234,16 +242,12 @@ impl ServiceController {
     }
 
     fn spawn_parts(self, parts: &mut JoinSet<&'static str>) -> EventWriting {
-        let Self { client, options, queue, sync, cache, events, nodes, listed } = self;
-        let node_changes = Arc::new(NodeChanges { sync: Arc::clone(&sync), changed: Notify::new() });
+        let Self { client, options, queue, sync, cache, events, node_changes, listed } = self;
         parts.spawn(named("watch of services", {
-            follow::follow(client.clone(), cache, Arc::clone(&sync), queue.clone(), listed)
+            follow::follow(client, cache, Arc::clone(&sync), queue.clone(), listed)
         }));
-        parts.spawn(named("watch of nodes", nodes::follow(client, nodes, node_changes.clone())));
-        parts.spawn(named(
-            "passes after changes of nodes",
-            queue_after_node_changes(node_changes, queue.clone(), options.node_change_delay),
-        ));
+        let node_passes = node_changes.queue_services(queue.clone(), options.node_change_delay);
+        parts.spawn(named("passes after changes of nodes", node_passes));
         parts.spawn(named("detection of ipMode", {
             let sync = Arc::clone(&sync);
             async move { sync.capability.follow(|| candidates(&sync)).await }
@@ -273,7 +277,8 @@ async fn keep_working(
 
 async fn work(queue: ServiceQueue, sync: Arc<ServiceSync>) {
     while let Some(taken) = queue.take().await {
-        let next = sync.pass(&taken.key, taken.causes).await;
+        let span = tracing::debug_span!("reconcile", service = %taken.key, otel.status_code = Empty);
+        let next = sync.pass(&taken.key, taken.causes).instrument(span).await;
         if taken.causes.has(Cause::Nodes) {
             for elapsed in sync.waves.reached(&taken.key) {
                 sync.metrics.nodes_followed(elapsed);
@@ -290,37 +295,6 @@ fn candidates(sync: &ServiceSync) -> Vec<ServiceKey> {
         .iter()
         .map(|service| intent::key(service))
         .collect()
-}
-
-/// Collects what the watch of nodes notices.
-struct NodeChanges {
-    sync: Arc<ServiceSync>,
-    changed: Notify,
-}
-
-impl NodeObserver for NodeChanges {
-    fn backends_changed(&self) {
-        self.changed.notify_one();
-    }
-
-    fn interrupted(&self) {
-        self.sync.capability.suspect();
-    }
-}
-
-async fn queue_after_node_changes(changes: Arc<NodeChanges>, queue: ServiceQueue, delay: Duration) {
-    loop {
-        changes.changed.notified().await;
-        let since = Instant::now();
-        tokio::time::sleep(delay).await;
-        // Changes during the delay are in what the passes will see.
-        let _more = changes.changed.notified().now_or_never();
-        let services = candidates(&changes.sync);
-        changes.sync.waves.begin(since, services.iter().cloned());
-        for key in services {
-            queue.add(&key, Cause::Nodes);
-        }
-    }
 }
 
 /// Publishes every Service again when the cluster became able or unable to honour `ipMode`.

@@ -12,6 +12,7 @@ use openstack_ccm_core::service::{Goal, Intent, ServiceKey};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::backends::{Backends, NodeSelectors, NodeSnapshot, same_backends};
 use super::change::Written;
 use super::finalizer::{self, Edited};
 use super::intent::{self, Ours, Wanted, checked_facts, uid};
@@ -24,7 +25,6 @@ use super::write::ServiceWriter;
 use crate::capability::Capability;
 use crate::events::{EventRecorder, PROVIDER, SERVICE_CONTROLLER};
 use crate::metrics::{Metrics, Operation};
-use crate::nodes::{Backends, NodeSelectors, NodeSnapshot, same_backends};
 
 /// After a decision turned out to be based on old data: the watch brings the new data sooner than this.
 pub(super) const CATCH_UP: Duration = Duration::from_secs(1);
@@ -294,6 +294,7 @@ impl ServiceSync {
         failure: Failure,
         backends: &[Arc<openstack_ccm_core::node::Node>],
     ) -> Next {
+        tracing::Span::current().record("otel.status_code", "ERROR");
         self.tell(key, uid, policy::failed(operation, &failure, backends));
         self.retry(key, failure)
     }

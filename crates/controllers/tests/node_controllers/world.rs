@@ -7,6 +7,7 @@ use kube::Client;
 use openstack_ccm_controllers::ControllerError;
 use openstack_ccm_controllers::node::{NodeController, NodeControllerOptions};
 use openstack_ccm_controllers::node_lifecycle::{NodeLifecycleController, NodeLifecycleOptions};
+use openstack_ccm_controllers::nodes::NodeInformer;
 use openstack_ccm_kube_sim::{ApiVersion, Fault, Sim};
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
@@ -50,18 +51,34 @@ impl World {
 
     pub(crate) async fn start_node_controller_with(&mut self, options: NodeControllerOptions) {
         let cloud = Arc::clone(&self.cloud);
-        let controller = NodeController::new(self.client(), cloud, options, &mut self.registry);
+        let mut nodes = NodeInformer::new(self.client());
+        let controller = NodeController::new(self.client(), cloud, options, &mut nodes, &mut self.registry);
         let listed = controller.listed();
-        self.running.push(tokio::spawn(controller.run(self.stop.clone())));
+        self.run(controller.run(self.stop.clone()), nodes);
         listed.await;
     }
 
     pub(crate) async fn start_lifecycle_controller(&mut self) {
         let (cloud, options) = (Arc::clone(&self.cloud), NodeLifecycleOptions::default());
-        let controller = NodeLifecycleController::new(self.client(), cloud, options, &mut self.registry);
+        let nodes = NodeInformer::new(self.client());
+        let controller =
+            NodeLifecycleController::new(self.client(), cloud, options, &nodes, &mut self.registry);
         let listed = controller.listed();
-        self.running.push(tokio::spawn(controller.run(self.stop.clone())));
+        self.run(controller.run(self.stop.clone()), nodes);
         listed.await;
+    }
+
+    fn run(
+        &mut self,
+        controller: impl Future<Output = Result<(), ControllerError>> + Send + 'static,
+        nodes: NodeInformer,
+    ) {
+        self.running.push(tokio::spawn(async move {
+            tokio::select! {
+                result = controller => result,
+                error = nodes.run() => Err(error),
+            }
+        }));
     }
 
     /// Stops the controllers as SIGTERM does.

@@ -7,6 +7,7 @@ use k8s_openapi::api::core::v1::{Event, Node, Service};
 use kube::Client;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use openstack_ccm_controllers::ControllerError;
+use openstack_ccm_controllers::nodes::NodeInformer;
 use openstack_ccm_controllers::service::{ServiceController, ServiceControllerOptions, ServiceQueue};
 use openstack_ccm_core::provider::Wake;
 use openstack_ccm_kube_sim::{ApiVersion, Sim};
@@ -65,17 +66,26 @@ impl World {
         let queue = ServiceQueue::new();
         let waker = queue.waker();
         self.registry = Registry::default();
+        let client = || self.wire.client(Client::new(self.kube.service(), "default"));
+        let mut nodes = NodeInformer::new(client());
         let controller = ServiceController::new(
-            self.wire.client(Client::new(self.kube.service(), "default")),
+            client(),
             Arc::clone(&self.cloud) as _,
             queue,
             self.options.clone(),
+            &mut nodes,
             &mut self.registry,
         );
         let synced = controller.caches_synced();
         assert!(!synced.is_synced());
         let shutdown = CancellationToken::new();
-        let task = tokio::spawn(controller.run(shutdown.clone()));
+        let work = controller.run(shutdown.clone());
+        let task = tokio::spawn(async move {
+            tokio::select! {
+                result = work => result,
+                error = nodes.run() => Err(error),
+            }
+        });
         self.running = Some(Running { shutdown, task, waker });
         until("the caches are synced", async || synced.is_synced()).await;
     }

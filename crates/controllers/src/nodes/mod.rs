@@ -1,0 +1,10 @@
+//! The nodes of the cluster, for all controllers: followed by one watch, kept once, and written with patches.
+
+mod informer;
+mod object;
+mod write;
+
+pub use informer::NodeInformer;
+pub(crate) use informer::{NodeChange, NodeListener, NodeStore};
+pub(crate) use object::{NodeObject, is_shutdown_taint};
+pub(crate) use write::{NodeWriter, WriteEnd, until_accepted};

@@ -1,0 +1,143 @@
+//! A Node, reduced to what the controllers decide by.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::{Node, NodeAddress, ObjectReference, Taint};
+use openstack_ccm_core::advertise::data_plane::Evidence;
+use openstack_ccm_core::instance::NodeIdentity;
+use openstack_ccm_core::instance::address::PROVIDED_NODE_IP;
+use openstack_ccm_core::instance::lifecycle::Readiness;
+use openstack_ccm_core::instance::taint::{NO_SCHEDULE, SHUT_DOWN, UNINITIALIZED};
+use openstack_ccm_core::node::{self, AUTOSCALER_TAINT, AddressKind, EXCLUDE_LABEL, Eligibility, is_backend};
+use openstack_ccm_core::route::condition::NETWORK_UNAVAILABLE;
+
+/// A Node, reduced. Images, most conditions and the rest are forgotten: they are most of its size.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct NodeObject {
+    pub(crate) name: String,
+    pub(crate) uid: String,
+    pub(crate) resource_version: String,
+    pub(crate) created: Option<jiff::Timestamp>,
+    /// The annotation in which the kubelet passes on its `--node-ip`.
+    pub(crate) provided_ip: Option<String>,
+    pub(crate) taints: Vec<Taint>,
+    pub(crate) addresses: Vec<NodeAddress>,
+    pub(crate) readiness: Readiness,
+    /// `spec.podCIDRs`
+    pub(crate) pod_cidrs: Vec<String>,
+    /// Status and reason of the condition `NetworkUnavailable`.
+    pub(crate) network: Option<(String, String)>,
+    /// What load balancers depend on, labels and provider id among it. Heartbeats leave it the same in memory.
+    pub(crate) facts: Arc<node::Node>,
+}
+
+impl From<Node> for NodeObject {
+    fn from(node: Node) -> Self {
+        let facts = Arc::new(facts(&node));
+        let Node { metadata, spec, status } = node;
+        let (spec, status) = (spec.unwrap_or_default(), status.unwrap_or_default());
+        let conditions = status.conditions.unwrap_or_default();
+        let condition = |kind: &str| conditions.iter().find(|condition| condition.type_ == kind);
+        Self {
+            name: metadata.name.unwrap_or_default(),
+            uid: metadata.uid.unwrap_or_default(),
+            resource_version: metadata.resource_version.unwrap_or_default(),
+            created: metadata.creation_timestamp.map(|time| time.0),
+            provided_ip: metadata.annotations.unwrap_or_default().remove(PROVIDED_NODE_IP),
+            taints: spec.taints.unwrap_or_default(),
+            addresses: status.addresses.unwrap_or_default(),
+            readiness: Readiness::of_condition(condition("Ready").map(|ready| ready.status.as_str())),
+            pod_cidrs: spec.pod_cidrs.unwrap_or_default(),
+            network: condition(NETWORK_UNAVAILABLE)
+                .map(|network| (network.status.clone(), network.reason.clone().unwrap_or_default())),
+            facts,
+        }
+    }
+}
+
+impl NodeObject {
+    /// Whether the kubelet still waits for a cloud provider.
+    pub(crate) fn is_uninitialized(&self) -> bool {
+        self.taints.iter().any(|taint| taint.key == UNINITIALIZED)
+    }
+
+    /// Whether the taint of a shut-down machine is set.
+    pub(crate) fn has_shutdown_taint(&self) -> bool {
+        self.taints.iter().any(is_shutdown_taint)
+    }
+
+    /// Whether nothing that routes depend on differs: the ranges of its pods and the addresses.
+    pub(crate) fn has_same_routes(&self, other: &Self) -> bool {
+        self.pod_cidrs == other.pod_cidrs && self.facts.addresses == other.facts.addresses
+    }
+
+    /// By what its machine is found.
+    pub(crate) fn identity(&self) -> NodeIdentity {
+        NodeIdentity { name: self.name.clone(), provider_id: self.facts.provider_id.clone() }
+    }
+
+    /// What events are about.
+    pub(crate) fn reference(&self) -> ObjectReference {
+        ObjectReference {
+            api_version: Some("v1".to_owned()),
+            kind: Some("Node".to_owned()),
+            name: Some(self.name.clone()),
+            uid: Some(self.uid.clone()),
+            ..ObjectReference::default()
+        }
+    }
+}
+
+/// Taints are the same by key and effect.
+pub(crate) fn is_shutdown_taint(taint: &Taint) -> bool {
+    taint.key == SHUT_DOWN && taint.effect == NO_SCHEDULE
+}
+
+/// What load balancers depend on.
+fn facts(node: &Node) -> node::Node {
+    let metadata = &node.metadata;
+    let labels = metadata.labels.clone().unwrap_or_default();
+    let spec = node.spec.as_ref();
+    let taints = spec.and_then(|spec| spec.taints.as_deref()).unwrap_or_default();
+    let backend = is_backend(Eligibility {
+        deleting: metadata.deletion_timestamp.is_some(),
+        exclude_label: labels.get(EXCLUDE_LABEL).map(String::as_str),
+        autoscaler_taint: taints.iter().any(|taint| taint.key == AUTOSCALER_TAINT),
+    });
+    node::Node {
+        name: metadata.name.clone().unwrap_or_default(),
+        provider_id: spec.and_then(|spec| spec.provider_id.clone()).filter(|id| !id.is_empty()),
+        addresses: addresses(node),
+        labels,
+        backend,
+        evidence: evidence(node),
+    }
+}
+
+fn addresses(node: &Node) -> Vec<node::NodeAddress> {
+    let addresses = node.status.as_ref().and_then(|status| status.addresses.as_deref()).unwrap_or_default();
+    addresses
+        .iter()
+        .map(|address| node::NodeAddress {
+            kind: match address.type_.as_str() {
+                "InternalIP" => AddressKind::InternalIp,
+                "ExternalIP" => AddressKind::ExternalIp,
+                _ => AddressKind::Name,
+            },
+            address: address.address.clone(),
+        })
+        .collect()
+}
+
+fn evidence(node: &Node) -> Evidence {
+    let status = node.status.as_ref();
+    let info = status.and_then(|status| status.node_info.as_ref());
+    let images = status.and_then(|status| status.images.as_deref()).unwrap_or_default();
+    Evidence::new(
+        info.map_or("", |info| &info.kubelet_version),
+        info.map_or("", |info| &info.operating_system),
+        node.metadata.annotations.iter().flat_map(BTreeMap::keys).map(String::as_str),
+        images.iter().flat_map(|image| image.names.iter().flatten()).map(String::as_str),
+    )
+}

@@ -1,0 +1,248 @@
+//! The nodes as load balancers depend on them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use openstack_ccm_core::advertise::data_plane::{Fitness, judge};
+use openstack_ccm_core::node::Node;
+
+use crate::nodes::NodeObject;
+
+/// The nodes that can take traffic, sorted by name.
+pub(super) type Backends = Arc<[Arc<Node>]>;
+
+/// All nodes at one moment.
+#[derive(Clone, Debug)]
+pub(super) struct NodeSnapshot {
+    /// Whether the cluster's nodes have been listed at all.
+    pub(super) listed: bool,
+    /// The nodes that can take traffic.
+    pub(super) backends: Backends,
+    /// Whether every node's service proxy honours `ipMode`.
+    pub(super) fitness: Fitness,
+}
+
+impl Default for NodeSnapshot {
+    fn default() -> Self {
+        Self { listed: false, backends: Arc::from([]), fitness: Fitness::Fit }
+    }
+}
+
+impl NodeSnapshot {
+    /// What these nodes, which are all of the cluster, mean to load balancers.
+    pub(super) fn of(nodes: &[Arc<NodeObject>]) -> Self {
+        let facts = || nodes.iter().map(|node| &node.facts);
+        Self {
+            listed: true,
+            backends: facts().filter(|node| node.backend).cloned().collect(),
+            fitness: judge(facts().map(|node| (node.name.as_str(), &node.evidence))),
+        }
+    }
+}
+
+/// Which labels of nodes a Service's choice of backends depends on.
+///
+/// The annotation and the configured default hold a comma list of `key=value` or `key`; only the keys are read here,
+/// to tell which label changes matter. The provider interprets the whole.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct NodeSelectors {
+    /// Annotation of a Service that replaces the default.
+    pub(super) annotation: Option<String>,
+    /// What the operator configured for all Services.
+    pub(super) default: Option<String>,
+}
+
+impl NodeSelectors {
+    /// The label keys that matter to a Service with these annotations.
+    pub(super) fn keys<'a>(&'a self, annotations: &'a BTreeMap<String, String>) -> Vec<&'a str> {
+        let own = self.annotation.as_ref().and_then(|key| annotations.get(key));
+        let selector = own.or(self.default.as_ref()).map_or("", String::as_str);
+        selector
+            .split(',')
+            .filter_map(|pair| pair.split('=').next().map(str::trim).filter(|key| !key.is_empty()))
+            .collect()
+    }
+}
+
+/// Whether two sets of backends are the same to a load balancer: the same nodes with the same provider id, addresses
+/// and values of the labels in `keys`.
+pub(super) fn same_backends(one: &[Arc<Node>], other: &[Arc<Node>], keys: &[&str]) -> bool {
+    one.len() == other.len()
+        && one.iter().zip(other).all(|(one, other)| {
+            Arc::ptr_eq(one, other)
+                || (same_machine(one, other)
+                    && keys.iter().all(|key| one.labels.get(*key) == other.labels.get(*key)))
+        })
+}
+
+fn same_machine(one: &Node, other: &Node) -> bool {
+    one.name == other.name && one.provider_id == other.provider_id && one.addresses == other.addresses
+}
+
+/// Whether a change of the backends deserves a look at every Service. A label may be one that a Service selects by;
+/// each Service then tells for itself whether it is.
+pub(super) fn matters(old: &[Arc<Node>], new: &[Arc<Node>]) -> bool {
+    old.len() != new.len()
+        || old.iter().zip(new).any(|(old, new)| !same_machine(old, new) || old.labels != new.labels)
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1 as k8s;
+    use openstack_ccm_core::node::{AUTOSCALER_TAINT, EXCLUDE_LABEL};
+    use rstest::rstest;
+    use serde_json::{Value, from_value, json};
+
+    use super::*;
+
+    fn node(name: &str, patch: &Value) -> k8s::Node {
+        let mut node = json!({
+            "metadata": {"name": name, "labels": {"zone": "a", "unrelated": "1"}},
+            "spec": {"providerID": format!("openstack:///{name}")},
+            "status": {
+                "addresses": [
+                    {"type": "InternalIP", "address": "10.0.0.11"},
+                    {"type": "Hostname", "address": name},
+                ],
+                "nodeInfo": {
+                    "kubeletVersion": "v1.36.1", "operatingSystem": "linux", "architecture": "", "bootID": "",
+                    "containerRuntimeVersion": "", "kernelVersion": "", "kubeProxyVersion": "",
+                    "machineID": "", "osImage": "", "systemUUID": "",
+                },
+            },
+        });
+        merge(&mut node, patch);
+        from_value(node).unwrap()
+    }
+
+    fn merge(into: &mut Value, patch: &Value) {
+        match (into, patch) {
+            (Value::Object(into), Value::Object(patch)) => {
+                for (key, value) in patch {
+                    merge(into.entry(key).or_insert(Value::Null), value);
+                }
+            }
+            (into, patch) => *into = patch.clone(),
+        }
+    }
+
+    /// The nodes of a cluster, by name.
+    #[derive(Default)]
+    struct Cluster(BTreeMap<String, Arc<NodeObject>>);
+
+    impl Cluster {
+        fn set(&mut self, node: k8s::Node) {
+            let node = NodeObject::from(node);
+            self.0.insert(node.name.clone(), Arc::new(node));
+        }
+
+        fn snapshot(&self) -> NodeSnapshot {
+            NodeSnapshot::of(&self.0.values().cloned().collect::<Vec<_>>())
+        }
+
+        /// Sets a node; answers whether that matters.
+        fn change(&mut self, node: k8s::Node) -> bool {
+            let before = self.snapshot();
+            self.set(node);
+            matters(&before.backends, &self.snapshot().backends)
+        }
+    }
+
+    fn with_two() -> Cluster {
+        let mut cluster = Cluster::default();
+        cluster.set(node("n1", &json!({})));
+        cluster.set(node("n2", &json!({})));
+        cluster
+    }
+
+    fn ready(status: &str) -> Value {
+        json!({"status": {"conditions": [{"type": "Ready", "status": status}]}})
+    }
+
+    /// A change of a node reaches the load balancers only when they depend on it.
+    ///
+    /// Framework: P3, same.
+    /// Framework: P6, same.
+    /// Framework: P10, same.
+    /// Framework: P12, same.
+    /// Framework: P13, same.
+    #[rstest]
+    #[case::p3_p13_nothing(&json!({}), false)]
+    #[case::p6_not_ready(&ready("False"), false)]
+    #[case::p6_ready(&ready("True"), false)]
+    #[case::p7_autoscaler(&json!({"spec": {"taints": [{"key": AUTOSCALER_TAINT, "effect": "NoSchedule", "value": "1700000000"}]}}), true)]
+    #[case::p8_excluded(&json!({"metadata": {"labels": {EXCLUDE_LABEL: ""}}}), true)]
+    #[case::p9_deleting(&json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}), true)]
+    #[case::p10_other_taint(&json!({"spec": {"taints": [{"key": "dedicated", "effect": "NoSchedule"}]}}), false)]
+    #[case::p12_other_provider_id(&json!({"spec": {"providerID": "openstack:///other"}}), true)]
+    #[case::p17_label_false(&json!({"metadata": {"labels": {EXCLUDE_LABEL: "false"}}}), true)]
+    #[case::address(&json!({"status": {"addresses": [{"type": "InternalIP", "address": "10.0.0.99"}]}}), true)]
+    #[case::label(&json!({"metadata": {"labels": {"zone": "b"}}}), true)]
+    #[case::images(&json!({"status": {"images": [{"names": ["a:v1.0.0"], "sizeBytes": 1}]}}), false)]
+    fn framework_p3_to_p17_only_changes_that_load_balancers_follow_matter(
+        #[case] patch: &Value,
+        #[case] expected: bool,
+    ) {
+        assert_eq!(with_two().change(node("n2", patch)), expected);
+    }
+
+    /// A node that takes the place of another is brought to all load balancers.
+    ///
+    /// Framework: P14, same.
+    #[test]
+    fn framework_p14_a_new_and_a_removed_node_matter() {
+        let mut cluster = with_two();
+        assert!(cluster.change(node("n3", &json!({}))));
+        let before = cluster.snapshot();
+        cluster.0.remove("n1");
+        let after = cluster.snapshot();
+        assert!(matters(&before.backends, &after.backends));
+        let names: Vec<&str> = after.backends.iter().map(|node| node.name.as_str()).collect();
+        assert_eq!(names, ["n2", "n3"]);
+    }
+
+    #[test]
+    fn changes_of_an_excluded_node_do_not_matter() {
+        let mut cluster = with_two();
+        let excluded = json!({"metadata": {"labels": {EXCLUDE_LABEL: "true"}}});
+        assert!(cluster.change(node("n2", &excluded)));
+        let mut moved = excluded.clone();
+        merge(&mut moved, &json!({"spec": {"providerID": "openstack:///moved"}}));
+        assert!(!cluster.change(node("n2", &moved)));
+    }
+
+    #[test]
+    fn an_old_kubelet_makes_the_cluster_unfit() {
+        let mut cluster = with_two();
+        assert_eq!(cluster.snapshot().fitness, Fitness::Fit);
+        cluster.set(node("n2", &json!({"status": {"nodeInfo": {"kubeletVersion": "v1.28.3"}}})));
+        let Fitness::Unfit { count, node, .. } = cluster.snapshot().fitness else { panic!("fit") };
+        assert_eq!((count, node.as_str()), (1, "n2"));
+    }
+
+    #[rstest]
+    #[case::none(&[], None, &[])]
+    #[case::configured(&[], Some("env=prod, zone"), &["env", "zone"])]
+    #[case::annotation_replaces(&[("selector", "zone=a")], Some("env=prod"), &["zone"])]
+    #[case::empty_annotation_means_all(&[("selector", "")], Some("env=prod"), &[])]
+    fn selector_keys(
+        #[case] annotations: &[(&str, &str)],
+        #[case] default: Option<&str>,
+        #[case] keys: &[&str],
+    ) {
+        let annotations = annotations.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
+        let selectors =
+            NodeSelectors { annotation: Some("selector".into()), default: default.map(str::to_owned) };
+        assert_eq!(selectors.keys(&annotations), keys);
+    }
+
+    #[test]
+    fn a_label_matters_only_to_services_that_select_by_it() {
+        let mut cluster = with_two();
+        let before = cluster.snapshot().backends;
+        cluster.set(node("n2", &json!({"metadata": {"labels": {"zone": "b"}}})));
+        let after = cluster.snapshot().backends;
+        assert!(same_backends(&before, &after, &["unrelated"]));
+        assert!(!same_backends(&before, &after, &["zone"]));
+    }
+}
