@@ -7,11 +7,11 @@ use std::time::Duration;
 use anyhow::Context as _;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
+use x509_parser::extensions::GeneralName;
 
-use crate::args::ServingArgs;
 use crate::args::path::given;
+use crate::args::{NamedCertificate, ServingArgs};
 
 /// Name of the pair in `--cert-dir`, as every cloud-controller-manager has it.
 const PAIR: &str = "cloud-controller-manager";
@@ -22,18 +22,34 @@ const LOOK: Duration = Duration::from_secs(10);
 /// A certificate and its key, in PEM.
 type Pem = (Vec<u8>, Vec<u8>);
 
+/// The flags that name a certificate and its key.
+type Flags = (&'static str, &'static str);
+
+const OWN: Flags = ("--tls-cert-file", "--tls-private-key-file");
+const NAMED: Flags = ("--tls-sni-cert-key", "--tls-sni-cert-key");
+
 /// Where a certificate and its key are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Files {
+    flags: Flags,
     certificate: PathBuf,
     key: PathBuf,
 }
 
-/// The certificate that is shown to clients.
+/// A certificate that is shown to clients.
 #[derive(Debug)]
 pub(super) struct Certificate {
     files: Option<Files>,
-    current: RwLock<(Pem, Arc<CertifiedKey>)>,
+    current: RwLock<Current>,
+}
+
+/// What is shown now.
+#[derive(Debug)]
+struct Current {
+    pem: Pem,
+    key: Arc<CertifiedKey>,
+    /// The names in it, in lower case.
+    names: Vec<String>,
 }
 
 impl Certificate {
@@ -41,12 +57,12 @@ impl Certificate {
     ///
     /// # Errors
     /// Files that cannot be read or do not fit, or a folder that cannot be written.
-    pub(super) fn new(arguments: &ServingArgs) -> anyhow::Result<Arc<Self>> {
+    pub(super) fn new(arguments: &ServingArgs) -> anyhow::Result<Self> {
         let named =
             given(arguments.tls_cert_file.as_ref()).zip(given(arguments.tls_private_key_file.as_ref()));
         let (files, pem) = match (named, given(arguments.cert_dir.as_ref())) {
             (Some((certificate, key)), _) => {
-                let files = Files { certificate: certificate.to_owned(), key: key.to_owned() };
+                let files = Files { flags: OWN, certificate: certificate.to_owned(), key: key.to_owned() };
                 let pem = files.read()?;
                 (Some(files), pem)
             }
@@ -57,8 +73,28 @@ impl Certificate {
             }
             (None, None) => (None, self_signed()?),
         };
-        let key = certified(&pem)?;
-        Ok(Arc::new(Self { files, current: RwLock::new((pem, key)) }))
+        Ok(Self { files, current: RwLock::new(Current::new(pem, OWN)?) })
+    }
+
+    /// The certificate for some names.
+    ///
+    /// # Errors
+    /// Files that cannot be read or do not fit.
+    pub(super) fn named(pair: &NamedCertificate) -> anyhow::Result<Self> {
+        let files = Files { flags: NAMED, certificate: pair.certificate.clone(), key: pair.key.clone() };
+        let current = Current::new(files.read()?, NAMED)?;
+        Ok(Self { files: Some(files), current: RwLock::new(current) })
+    }
+
+    /// The certificate with its key, as it is now.
+    pub(super) fn key(&self) -> Arc<CertifiedKey> {
+        Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner).key)
+    }
+
+    /// Whether it is for this name, which may be a pattern.
+    pub(super) fn has_name(&self, name: &str) -> bool {
+        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
+        current.names.iter().any(|own| own == name)
     }
 
     /// Looks at the files for ever.
@@ -67,10 +103,10 @@ impl Certificate {
             tokio::time::sleep(LOOK).await;
             match self.reload() {
                 Ok(false) => {}
-                Ok(true) => tracing::info!("the certificate of the endpoints was read again"),
+                Ok(true) => tracing::info!("a certificate of the endpoints was read again"),
                 // Half of a rotation, most likely.
                 Err(error) => {
-                    tracing::warn!("the certificate of the endpoints stays as it was: {error:#}");
+                    tracing::warn!("a certificate of the endpoints stays as it was: {error:#}");
                 }
             }
         }
@@ -80,18 +116,20 @@ impl Certificate {
     fn reload(&self) -> anyhow::Result<bool> {
         let Some(files) = &self.files else { return Ok(false) };
         let pem = files.read()?;
-        if self.current.read().unwrap_or_else(PoisonError::into_inner).0 == pem {
+        if self.current.read().unwrap_or_else(PoisonError::into_inner).pem == pem {
             return Ok(false);
         }
-        let key = certified(&pem)?;
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = (pem, key);
+        let current = Current::new(pem, files.flags)?;
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = current;
         Ok(true)
     }
 }
 
-impl ResolvesServerCert for Certificate {
-    fn resolve(&self, _hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        Some(Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner).1))
+impl Current {
+    fn new(pem: Pem, flags: Flags) -> anyhow::Result<Self> {
+        let key = certified(&pem, flags)?;
+        let names = key.cert.first().map(names).unwrap_or_default();
+        Ok(Self { pem, key, names })
     }
 }
 
@@ -100,13 +138,13 @@ impl Files {
         let read = |flag: &str, path: &Path| {
             std::fs::read(path).with_context(|| format!("{flag}={}: the file cannot be read", path.display()))
         };
-        Ok((read("--tls-cert-file", &self.certificate)?, read("--tls-private-key-file", &self.key)?))
+        Ok((read(self.flags.0, &self.certificate)?, read(self.flags.1, &self.key)?))
     }
 
     /// The pair in a folder, which is made where it is missing.
     fn in_folder(folder: &Path) -> anyhow::Result<Self> {
-        let files =
-            Self { certificate: folder.join(format!("{PAIR}.crt")), key: folder.join(format!("{PAIR}.key")) };
+        let [certificate, key] = ["crt", "key"].map(|end| folder.join(format!("{PAIR}.{end}")));
+        let files = Self { flags: OWN, certificate, key };
         if !files.certificate.exists() || !files.key.exists() {
             let (certificate, key) = self_signed()?;
             let problem = || format!("--cert-dir={}: a certificate cannot be kept there", folder.display());
@@ -126,16 +164,31 @@ fn write_private(path: &Path, content: &[u8]) -> std::io::Result<()> {
     options.write(true).create(true).truncate(true).mode(0o600).open(path)?.write_all(content)
 }
 
-fn certified(pem: &Pem) -> anyhow::Result<Arc<CertifiedKey>> {
+fn certified(pem: &Pem, flags: Flags) -> anyhow::Result<Arc<CertifiedKey>> {
     let certificates: Vec<_> = CertificateDer::pem_slice_iter(&pem.0)
         .collect::<Result<_, _>>()
-        .context("--tls-cert-file: the certificate cannot be read as PEM")?;
-    anyhow::ensure!(!certificates.is_empty(), "--tls-cert-file: there is no certificate in the file");
+        .with_context(|| format!("{}: the certificate cannot be read as PEM", flags.0))?;
+    anyhow::ensure!(!certificates.is_empty(), "{}: there is no certificate in the file", flags.0);
     let key = PrivateKeyDer::from_pem_slice(&pem.1)
-        .context("--tls-private-key-file: the key cannot be read as PEM")?;
+        .with_context(|| format!("{}: the key cannot be read as PEM", flags.1))?;
     let key = CertifiedKey::from_der(certificates, key, &rustls::crypto::ring::default_provider())
         .context("the certificate and the key of the endpoints do not fit together")?;
     Ok(Arc::new(key))
+}
+
+/// The names that a certificate is for: its common name, where that is a DNS name, and its alternative names.
+fn names(certificate: &CertificateDer<'_>) -> Vec<String> {
+    let Ok((_, parsed)) = x509_parser::parse_x509_certificate(certificate) else { return Vec::new() };
+    let common = parsed.subject().iter_common_name().filter_map(|name| name.as_str().ok());
+    let common = common.filter(|name| name.contains('.') && !name.contains(char::is_whitespace));
+    let extension = parsed.subject_alternative_name().ok().flatten();
+    let alternative = extension.iter().flat_map(|extension| &extension.value.general_names);
+    let alternative = alternative.filter_map(|name| match name {
+        GeneralName::DNSName(name) => Some(*name),
+        // A client names no address when it asks for a certificate.
+        _ => None,
+    });
+    common.chain(alternative).map(str::to_ascii_lowercase).collect()
 }
 
 fn self_signed() -> anyhow::Result<Pem> {
@@ -164,7 +217,7 @@ mod tests {
         let argument = format!("--cert-dir={}", folder.path().join("pki").display());
         let first = Certificate::new(&serving(&[&argument])).unwrap();
         let second = Certificate::new(&serving(&[&argument])).unwrap();
-        assert_eq!(first.current.read().unwrap().0, second.current.read().unwrap().0);
+        assert_eq!(first.current.read().unwrap().pem, second.current.read().unwrap().pem);
     }
 
     #[test]
@@ -173,14 +226,14 @@ mod tests {
         let argument = format!("--cert-dir={}", folder.path().display());
         let certificate = Certificate::new(&serving(&[&argument])).unwrap();
         assert!(!certificate.reload().unwrap());
-        let before = certificate.current.read().unwrap().0.clone();
+        let before = certificate.current.read().unwrap().pem.clone();
         let (new_certificate, new_key) = self_signed().unwrap();
         std::fs::write(folder.path().join(format!("{PAIR}.crt")), &new_certificate).unwrap();
         assert!(certificate.reload().unwrap_err().to_string().contains("do not fit together"));
-        assert_eq!(certificate.current.read().unwrap().0, before);
+        assert_eq!(certificate.current.read().unwrap().pem, before);
         std::fs::write(folder.path().join(format!("{PAIR}.key")), &new_key).unwrap();
         assert!(certificate.reload().unwrap());
-        assert_eq!(certificate.current.read().unwrap().0.0, new_certificate);
+        assert_eq!(certificate.current.read().unwrap().pem.0, new_certificate);
     }
 
     #[test]

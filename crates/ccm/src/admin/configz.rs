@@ -58,7 +58,7 @@ fn shared(arguments: &RunArgs) -> Value {
     json!({
         "CloudProvider": {"Name": arguments.cloud_provider, "CloudConfigFile": files.join(",")},
         "ExternalCloudVolumePlugin": "",
-        "UseServiceAccountCredentials": false,
+        "UseServiceAccountCredentials": arguments.kubernetes.use_service_account_credentials,
         "AllowUntaggedCloud": false,
         "RouteReconciliationPeriod": format(arguments.route.route_reconciliation_period),
         "NodeMonitorPeriod": format(arguments.node.node_monitor_period),

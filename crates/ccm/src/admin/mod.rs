@@ -5,7 +5,7 @@
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | `server`, `certificate`, `cipher_suites` | sockets and TLS |
+//! | `server`, `certificates`, `certificate`, `cipher_suites`, `curves` | sockets and TLS |
 //! | `gate` | the way of a request to a page |
 //! | `authentication` | who calls: `request_header`, `client_certificate`, bearer tokens |
 //! | `trust` | whose word counts about that |
@@ -16,9 +16,11 @@
 mod authentication;
 mod authorization;
 mod certificate;
+mod certificates;
 mod cipher_suites;
 mod client_certificate;
 mod configz;
+mod curves;
 mod gate;
 mod request_header;
 mod review;
@@ -41,6 +43,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use cipher_suites::{CipherSuiteError, cipher_suites};
 pub use configz::page as configuration_page;
+pub use curves::{CurveError, curves};
 
 use crate::args::RunArgs;
 use crate::args::path::given;
@@ -48,7 +51,7 @@ use crate::health::{Health, Kind};
 use crate::kubernetes::{Connection, RequestLimit};
 use authentication::Authentication;
 use authorization::Authorization;
-use certificate::Certificate;
+use certificates::Certificates;
 use gate::Gate;
 use trust::Trust;
 
@@ -84,8 +87,8 @@ pub async fn start(
     if arguments.serving.secure_port == 0 {
         return Ok(());
     }
-    let certificate = Certificate::new(&arguments.serving)?;
-    let tls = server::tls(&arguments.serving, Arc::clone(&certificate))?;
+    let certificates = Certificates::new(&arguments.serving)?;
+    let tls = server::tls(&arguments.serving, Arc::clone(&certificates))?;
     let listener = server::bind(&arguments.serving)?;
     let (gate, trust) = gate(arguments, connection).await?;
     let router = pages.router(Arc::new(gate));
@@ -101,7 +104,7 @@ pub async fn start(
         trust.look().await?;
         tokio::spawn(until_stopped(stop.clone(), async move { trust.follow().await }));
     }
-    tokio::spawn(until_stopped(stop.clone(), async move { certificate.follow_files().await }));
+    tokio::spawn(until_stopped(stop.clone(), async move { certificates.follow_files().await }));
     tokio::spawn(server::serve(listener, tls, router, stop.clone()));
     Ok(())
 }

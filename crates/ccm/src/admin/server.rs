@@ -15,9 +15,9 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
-use super::certificate::Certificate;
-use super::cipher_suites;
+use super::certificates::Certificates;
 use super::client_certificate::{AnyCertificate, PeerCertificates};
+use super::{cipher_suites, curves};
 use crate::args::{ServingArgs, TlsVersion};
 
 /// A client that does not finish the TLS handshake must not hold a connection for ever.
@@ -26,9 +26,11 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 const BACKLOG: u32 = 1024;
 
 /// How TLS is spoken.
-pub(super) fn tls(arguments: &ServingArgs, certificate: Arc<Certificate>) -> anyhow::Result<ServerConfig> {
+pub(super) fn tls(arguments: &ServingArgs, certificates: Arc<Certificates>) -> anyhow::Result<ServerConfig> {
     let cipher_suites = cipher_suites(&arguments.tls_cipher_suites)?;
-    let provider = Arc::new(CryptoProvider { cipher_suites, ..rustls::crypto::ring::default_provider() });
+    let kx_groups = curves(&arguments.tls_curve_preferences)?;
+    let provider = CryptoProvider { cipher_suites, kx_groups, ..rustls::crypto::ring::default_provider() };
+    let provider = Arc::new(provider);
     let newest: &[&SupportedProtocolVersion] = &[&rustls::version::TLS13];
     let both: &[&SupportedProtocolVersion] = &[&rustls::version::TLS13, &rustls::version::TLS12];
     let versions = match arguments.tls_min_version {
@@ -43,7 +45,7 @@ pub(super) fn tls(arguments: &ServingArgs, certificate: Arc<Certificate>) -> any
         .with_protocol_versions(versions)
         .context("--tls-min-version and --tls-cipher-suites leave nothing to speak")?
         .with_client_cert_verifier(Arc::new(AnyCertificate { algorithms }))
-        .with_cert_resolver(certificate);
+        .with_cert_resolver(certificates);
     Ok(config)
 }
 

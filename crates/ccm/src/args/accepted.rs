@@ -78,14 +78,6 @@ pub const FLAGS: &[AcceptedFlag] = &[
     flag("node-sync-period", Value, None, "upstream has no use for it either"),
     flag("permit-address-sharing", Switch, None, "the port can always be bound again after a restart"),
     flag("profiling", Switch, Some("false"), NO_PROFILER),
-    flag("tls-curve-preferences", Value, None, "key exchange is negotiated among X25519, P-256 and P-384"),
-    flag("tls-sni-cert-key", Value, None, "one certificate serves all names; put them into that certificate"),
-    flag(
-        "use-service-account-credentials",
-        Switch,
-        Some("false"),
-        "all controllers use the service account of the pod, whose role holds what they need together",
-    ),
     flag(
         "vmodule",
         Value,

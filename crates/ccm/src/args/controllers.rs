@@ -37,6 +37,16 @@ impl ControllerName {
         }
     }
 
+    /// The ServiceAccount of its own that it has with `--use-service-account-credentials`. Kubernetes has a role for each
+    /// (`system:controller:service-controller`, ...), bound to the account of this name in kube-system.
+    pub const fn service_account(self) -> &'static str {
+        match self {
+            Self::CloudNode | Self::CloudNodeLifecycle => "node-controller",
+            Self::ServiceLb => "service-controller",
+            Self::NodeRoute => "route-controller",
+        }
+    }
+
     /// The controller with this name: canonical, alias, or the one that it had in leader migration before.
     pub fn named(name: &str) -> Option<Self> {
         let former = |controller: Self| match controller {

@@ -50,6 +50,9 @@ pub enum ArgumentError {
     /// Cipher suites that nobody knows.
     #[error(transparent)]
     CipherSuites(#[from] crate::admin::CipherSuiteError),
+    /// Key exchanges that nobody knows.
+    #[error(transparent)]
+    Curves(#[from] crate::admin::CurveError),
     /// A class that no Service can have.
     #[error(
         "--load-balancer-class={0:?}: Services name a class as a label key, for example example.com/internal; write \

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::path;
+use super::{boolean, path};
 
 /// Where the API server is, and how fast it may be asked.
 #[derive(Clone, Debug, Args)]
@@ -21,4 +21,11 @@ pub struct KubernetesArgs {
     /// Requests to the API server that may follow each other at once.
     #[arg(long, value_name = "N", default_value_t = 30, allow_negative_numbers = true)]
     pub kube_api_burst: u32,
+    /// Give each controller a ServiceAccount of its own in kube-system (service-controller, node-controller,
+    /// route-controller), whose rights come from Kubernetes' own roles for them. It is made where it is missing.
+    #[arg(
+        long, value_name = "BOOL", default_value_t = false, default_missing_value = "true",
+        num_args = 0..=1, require_equals = true, action = clap::ArgAction::Set, value_parser = boolean::parse
+    )]
+    pub use_service_account_credentials: bool,
 }

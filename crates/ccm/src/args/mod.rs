@@ -16,6 +16,7 @@ pub mod feature_gates;
 mod kubernetes;
 mod leader_election;
 mod logging;
+mod named_certificate;
 mod node;
 pub mod path;
 mod route;
@@ -30,6 +31,7 @@ pub use error::ArgumentError;
 pub use kubernetes::KubernetesArgs;
 pub use leader_election::LeaderElectionArgs;
 pub use logging::LoggingArgs;
+pub use named_certificate::{NamedCertificate, NamedCertificateError};
 pub use node::NodeArgs;
 pub use route::{ClusterCidrError, RouteArgs};
 pub use serving::{ServingArgs, TlsVersion};
@@ -150,6 +152,9 @@ impl RunArgs {
             errors.push(ArgumentError::WebhookPort(self.serving.secure_port));
         }
         if let Err(error) = crate::admin::cipher_suites(&self.serving.tls_cipher_suites) {
+            errors.push(error.into());
+        }
+        if let Err(error) = crate::admin::curves(&self.serving.tls_curve_preferences) {
             errors.push(error.into());
         }
         // The API server takes no other class, so that no Service would ever be served.

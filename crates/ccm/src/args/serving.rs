@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::named_certificate::NamedCertificate;
 use super::{boolean, path};
 
 /// Where and how the health and metrics endpoints are served.
@@ -38,6 +39,15 @@ pub struct ServingArgs {
     /// Cipher suites of TLS 1.2, in the names of Go; all that are safe without it. Those of TLS 1.3 cannot be chosen.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub tls_cipher_suites: Vec<String>,
+    /// Key exchanges, by their numbers in TLS: 23 (P-256), 24 (P-384) and 29 (X25519); all of them without it. Others that
+    /// Go has are left out, and the order does not matter.
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub tls_curve_preferences: Vec<u16>,
+    /// A further certificate and its key, shown to clients that ask for one of its names, or for one of the names after the
+    /// colon, which may begin with `*.`; read again when the files change. May be given several times; the first one that
+    /// fits counts.
+    #[arg(long, value_name = "FILE,FILE[:NAME,...]")]
+    pub tls_sni_cert_key: Vec<NamedCertificate>,
 }
 
 /// Versions of TLS, in the names of Go.
