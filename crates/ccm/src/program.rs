@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures::StreamExt;
 use futures::future::join_all;
 use futures::stream::FuturesUnordered;
-use kube::Client;
 use openstack_ccm_controllers::node::NodeControllerOptions;
 use openstack_ccm_controllers::node_lifecycle::NodeLifecycleOptions;
+use openstack_ccm_controllers::nodes::NodeInformer;
 use openstack_ccm_controllers::route::RouteControllerOptions;
 use openstack_ccm_controllers::service::ServiceControllerOptions;
 use openstack_ccm_core::instance::Instances;
@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::args::controllers::ControllerName;
 use crate::health::{Health, Kind};
+use crate::kubernetes::ControllerClients;
 use crate::wiring::{self, Controller};
 
 /// Name of the health check that passes when the controllers have listed what they work on.
@@ -73,26 +74,27 @@ impl ProgramOptions {
 
 /// What every controller is put together from.
 pub(crate) struct Ground<'a> {
-    /// It must not repeat requests by itself.
-    pub(crate) client: Client,
+    pub(crate) clients: ControllerClients,
     pub(crate) openstack: OpenStack,
     pub(crate) config: Arc<Config>,
     pub(crate) cluster_name: String,
     /// The uid of the namespace kube-system.
     pub(crate) cluster_uid: String,
+    /// The watch of nodes that all share.
+    pub(crate) nodes: &'a mut NodeInformer,
     pub(crate) registry: &'a mut Registry,
 }
 
 /// The controllers, put together and not yet running.
 pub struct Program {
+    nodes: NodeInformer,
     controllers: Vec<Controller>,
 }
 
 impl Program {
-    /// Puts the controllers over the provider. `client` must not repeat requests by itself; `cluster_uid` is the uid of
-    /// the namespace kube-system.
+    /// Puts the controllers over the provider; `cluster_uid` is the uid of the namespace kube-system.
     pub fn new(
-        client: Client,
+        clients: ControllerClients,
         openstack: OpenStack,
         config: Arc<Config>,
         cluster_uid: String,
@@ -104,8 +106,16 @@ impl Program {
         let instances = OpenStackInstances::new(&openstack, Arc::clone(&config), regional_provider_ids);
         let instances: Option<Arc<dyn Instances>> = instances.map(|instances| Arc::new(instances) as _);
         let mut registry = registry.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut ground =
-            Ground { client, openstack, config, cluster_name, cluster_uid, registry: &mut registry };
+        let mut nodes = NodeInformer::new(clients.shared().clone());
+        let mut ground = Ground {
+            clients,
+            openstack,
+            config,
+            cluster_name,
+            cluster_uid,
+            nodes: &mut nodes,
+            registry: &mut registry,
+        };
         let controllers = [
             service.as_ref().map(|options| wiring::service::controller(&mut ground, options)),
             route.as_ref().map(|options| wiring::route::controller(&mut ground, options)),
@@ -117,13 +127,14 @@ impl Program {
                 .zip(node_lifecycle)
                 .map(|(instances, options)| wiring::nodes::lifecycle(&mut ground, instances, options)),
         ];
-        Self { controllers: controllers.into_iter().flatten().collect() }
+        Self { nodes, controllers: controllers.into_iter().flatten().collect() }
     }
 
     /// Works until `stop`, or until a controller ended by itself, which ends the others.
     pub async fn run(self, health: &Health, stop: CancellationToken) {
         health.set(CACHES, Kind::Readiness, Some("the cluster's objects are not listed yet".to_owned()));
         let stopping = stop.child_token();
+        let has_controllers = !self.controllers.is_empty();
         let (mut synced, mut running) = (Vec::new(), FuturesUnordered::new());
         for Controller { name, listed, work } in self.controllers {
             tracing::info!(controller = name, "the controller starts");
@@ -135,6 +146,13 @@ impl Program {
         let ready = async {
             join_all(synced).await;
             health.set(CACHES, Kind::Readiness, None);
+            std::future::pending::<()>().await;
+        };
+        // Until the last controller has ended, which may still need to know the nodes.
+        let watch = async {
+            let error = self.nodes.run().await;
+            tracing::error!("{:#}", anyhow::Error::new(error));
+            stopping.cancel();
             std::future::pending::<()>().await;
         };
         let work = async {
@@ -152,6 +170,7 @@ impl Program {
         tokio::select! {
             () = work => {}
             () = ready => {}
+            () = watch, if has_controllers => {}
         }
     }
 }

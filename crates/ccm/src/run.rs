@@ -3,7 +3,6 @@
 use std::sync::{Arc, Mutex};
 
 use anyhow::Context as _;
-use kube::Client;
 use openstack_ccm_controllers::election::ElectionMetrics;
 use openstack_ccm_openstack_api::client::ClientSettings;
 use openstack_ccm_openstack_api::identity::AuthOptions;
@@ -21,7 +20,7 @@ use crate::backoff::until_it_works;
 use crate::call_metrics::CallMetrics;
 use crate::check_config;
 use crate::health::Health;
-use crate::kubernetes::{Connection, RequestLimit, RequestMetrics, cluster_uid};
+use crate::kubernetes::{Connection, ControllerClients, RequestLimit, RequestMetrics, cluster_uid};
 use crate::leader_migration::{Migration, Place};
 use crate::leadership::{Leadership, LeadershipLost};
 use crate::process_metrics;
@@ -57,8 +56,9 @@ pub async fn run(arguments: RunArgs) -> anyhow::Result<()> {
     let pages = Pages { health: health.clone(), metrics: Arc::clone(&registry), configuration };
     admin::start(&arguments, &connection, pages, &stop).await?;
 
-    let (qps, burst) = (arguments.kubernetes.kube_api_qps, arguments.kubernetes.kube_api_burst);
-    let client = connection.client("controllers", RequestLimit::new(qps, burst))?;
+    let rate = (arguments.kubernetes.kube_api_qps, arguments.kubernetes.kube_api_burst);
+    let own_accounts = arguments.kubernetes.use_service_account_credentials;
+    let clients = ControllerClients::new(&connection, rate, own_accounts)?;
     let mut login = loaded.auth_options;
     login.user_agent = user_agent(&arguments.user_agent);
     // Before the election: an instance that cannot log in must not keep the lease from one that can.
@@ -71,7 +71,7 @@ pub async fn run(arguments: RunArgs) -> anyhow::Result<()> {
         route,
         ..wiring::options::choose(&arguments, &selection, &loaded.config, &openstack)
     };
-    let work = Work { client, openstack, config: Arc::new(loaded.config), health: health.clone(), registry };
+    let work = Work { clients, openstack, config: Arc::new(loaded.config), health: health.clone(), registry };
     if !arguments.leader_election.leader_elect {
         work.run(options, stop).await;
         return Ok(());
@@ -84,7 +84,7 @@ pub async fn run(arguments: RunArgs) -> anyhow::Result<()> {
 
 /// What the controllers are made of, and where they report.
 struct Work {
-    client: Client,
+    clients: ControllerClients,
     openstack: OpenStack,
     config: Arc<Config>,
     health: Health,
@@ -94,11 +94,11 @@ struct Work {
 impl Work {
     /// Runs controllers until `stop`.
     async fn run(&self, options: ProgramOptions, stop: CancellationToken) {
-        let uid = || cluster_uid(self.client.clone());
+        let uid = || cluster_uid(self.clients.shared().clone());
         let Some(uid) = until_it_works("kubernetes", &self.health, &stop, uid).await else { return };
-        let (client, openstack) = (self.client.clone(), self.openstack.clone());
+        let (clients, openstack) = (self.clients.clone(), self.openstack.clone());
         let config = Arc::clone(&self.config);
-        let program = Program::new(client, openstack, config, uid, options, &self.registry);
+        let program = Program::new(clients, openstack, config, uid, options, &self.registry);
         program.run(&self.health, stop).await;
     }
 }

@@ -4,24 +4,31 @@
 //! lease an answer that comes late is worth nothing. The lease has a client of its own, so that no crowd of other
 //! requests can keep it from being renewed.
 
+mod account_layer;
+mod account_token;
+mod controllers;
 mod layer;
 mod limit;
 mod metrics;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use http::{HeaderValue, header};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::client::ClientBuilder;
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
 
 use crate::args::KubernetesArgs;
 use crate::args::path::given;
+use account_layer::AccountLayer;
+use account_token::AccountToken;
 use layer::RequestLayer;
 
+pub use controllers::ControllerClients;
 pub use limit::RequestLimit;
 pub use metrics::RequestMetrics;
 
@@ -30,6 +37,9 @@ const IDENTITY_NAMESPACE: &str = "kube-system";
 
 /// Longest time until a connection is there.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Longest silence within an answer. A watch is ended by the server after 290 seconds, so one that is silent for longer
+/// has lost its server without a word.
+const SILENCE: Duration = Duration::from_secs(320);
 
 /// How to reach an API server.
 #[derive(Clone)]
@@ -65,17 +75,37 @@ impl Connection {
     /// # Errors
     /// Certificates or tokens that cannot be used.
     pub fn client(&self, purpose: &str, limit: RequestLimit) -> anyhow::Result<Client> {
+        let (config, layer) = self.prepared(purpose, limit)?;
+        let builder =
+            ClientBuilder::try_from(config).context("no client for the Kubernetes API could be made")?;
+        Ok(builder.with_layer(&layer).build())
+    }
+
+    /// A client in the name of a ServiceAccount in kube-system, whose tokens are asked for by `tokens`.
+    ///
+    /// # Errors
+    /// Certificates that cannot be used.
+    fn client_of(&self, account: &str, tokens: Client, limit: RequestLimit) -> anyhow::Result<Client> {
+        let (mut config, layer) = self.prepared(account, limit)?;
+        config.auth_info = AuthInfo::default();
+        let builder =
+            ClientBuilder::try_from(config).context("no client for the Kubernetes API could be made")?;
+        let token = Arc::new(AccountToken::new(tokens, account));
+        Ok(builder.with_layer(&AccountLayer { token }).with_layer(&layer).build())
+    }
+
+    fn prepared(&self, purpose: &str, limit: RequestLimit) -> anyhow::Result<(Config, RequestLayer)> {
         let mut config = self.config.clone();
         config.default_retry = false;
         config.connect_timeout = Some(CONNECT_TIMEOUT);
+        config.read_timeout = Some(SILENCE);
+        config.reset_reader_on_write = true;
         let agent = format!("openstack-ccm/{} cloud-controller-manager/{purpose}", env!("CARGO_PKG_VERSION"));
         let agent = HeaderValue::try_from(agent).context("the User-Agent is not valid")?;
         config.headers.push((header::USER_AGENT, agent));
         let host = config.cluster_url.authority().map(ToString::to_string).unwrap_or_default();
         let layer = RequestLayer { limit, metrics: self.metrics.clone(), host };
-        let builder =
-            ClientBuilder::try_from(config).context("no client for the Kubernetes API could be made")?;
-        Ok(builder.with_layer(&layer).build())
+        Ok((config, layer))
     }
 }
 
@@ -113,4 +143,33 @@ pub async fn cluster_uid(client: Client) -> anyhow::Result<String> {
         .await
         .context("the namespace kube-system, whose uid is the identity of the cluster, cannot be read")?;
     namespace.metadata.uid.context("the namespace kube-system has no uid")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+    use prometheus_client::registry::Registry;
+    use tokio::io::AsyncReadExt as _;
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::args::CommandLine;
+
+    #[tokio::test]
+    async fn a_server_that_never_answers_is_given_up() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let master = format!("--master=http://{}", listener.local_addr().unwrap());
+        let arguments = CommandLine::parse_from(["openstack-ccm", &master]).run.kubernetes;
+        let metrics = RequestMetrics::register(&mut Registry::default());
+        let connection = Connection::new(&arguments, metrics).await.unwrap();
+        let client = connection.client("test", RequestLimit::none()).unwrap();
+        let asked = tokio::spawn(cluster_uid(client));
+        let (mut stream, _) = listener.accept().await.unwrap();
+        assert!(stream.read(&mut [0; 4096]).await.unwrap() > 0, "the question has arrived");
+        // Real sockets need a clock that runs.
+        tokio::time::pause();
+        tokio::time::advance(SILENCE + Duration::from_secs(1)).await;
+        tokio::time::resume();
+        assert!(asked.await.unwrap().is_err());
+    }
 }

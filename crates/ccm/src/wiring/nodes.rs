@@ -16,7 +16,8 @@ pub(crate) fn node(
     instances: Arc<dyn Instances>,
     options: NodeControllerOptions,
 ) -> Controller {
-    let controller = NodeController::new(ground.client.clone(), instances, options, ground.registry);
+    let client = ground.clients.of(ControllerName::CloudNode);
+    let controller = NodeController::new(client, instances, options, ground.nodes, ground.registry);
     Controller {
         name: ControllerName::CloudNode.canonical(),
         listed: Box::pin(controller.listed()),
@@ -30,7 +31,8 @@ pub(crate) fn lifecycle(
     instances: Arc<dyn Instances>,
     options: NodeLifecycleOptions,
 ) -> Controller {
-    let controller = NodeLifecycleController::new(ground.client.clone(), instances, options, ground.registry);
+    let client = ground.clients.of(ControllerName::CloudNodeLifecycle);
+    let controller = NodeLifecycleController::new(client, instances, options, ground.nodes, ground.registry);
     Controller {
         name: ControllerName::CloudNodeLifecycle.canonical(),
         listed: Box::pin(controller.listed()),

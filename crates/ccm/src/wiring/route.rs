@@ -39,7 +39,8 @@ pub(crate) fn options(
 /// Puts the controller together.
 pub(crate) fn controller(ground: &mut Ground<'_>, options: &RouteControllerOptions) -> Controller {
     let provider = Arc::new(OpenStackRoutes::new(&ground.openstack, &ground.config));
-    let controller = RouteController::new(ground.client.clone(), provider, options.clone(), ground.registry);
+    let (client, options) = (ground.clients.of(ControllerName::NodeRoute), options.clone());
+    let controller = RouteController::new(client, provider, options, ground.nodes, ground.registry);
     Controller {
         name: "node-route-controller",
         listed: Box::pin(controller.listed()),

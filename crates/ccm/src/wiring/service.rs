@@ -8,6 +8,7 @@ use openstack_ccm_provider_openstack::load_balancer::{OpenStackLoadBalancers, an
 use tokio_util::sync::CancellationToken;
 
 use super::Controller;
+use crate::args::controllers::ControllerName;
 use crate::program::Ground;
 
 /// Puts the controller together.
@@ -21,10 +22,11 @@ pub(crate) fn controller(ground: &mut Ground<'_>, options: &ServiceControllerOpt
         resync: Some(config.load_balancer.drift_check_interval).filter(|interval| !interval.is_zero()),
         ..options.clone()
     };
+    let client = ground.clients.of(ControllerName::ServiceLb);
     let (provider, poller) =
         OpenStackLoadBalancers::new(ground.openstack.clone(), config, cluster, queue.waker());
     let controller =
-        ServiceController::new(ground.client.clone(), Arc::new(provider), queue, options, ground.registry);
+        ServiceController::new(client, Arc::new(provider), queue, options, ground.nodes, ground.registry);
     let mut synced = controller.caches_synced();
     Controller {
         name: "service-lb-controller",

@@ -92,6 +92,22 @@ fn the_right_to_delete_nodes_follows_the_lifecycle_controller(#[case] setting: &
     assert_eq!(deletes, has_it);
 }
 
+/// Tokens of other accounts are asked for only where each controller is to have its own, and only of those.
+#[rstest]
+#[case::without("extraArgs={--v=2}", &[])]
+#[case::switched_off("extraArgs={--use-service-account-credentials=false}", &[])]
+#[case::switched_on("extraArgs={--use-service-account-credentials}", &["node-controller, route-controller, service-controller"])]
+#[case::switched_on_with_value("extraArgs={--use-service-account-credentials=true}", &["node-controller, route-controller, service-controller"])]
+fn tokens_of_accounts_follow_the_flag(#[case] setting: &str, #[case] expected: &[&str]) {
+    let Some(objects) = Release::new().set(setting).objects() else { return };
+    let names: Vec<String> = granted(&objects)
+        .into_iter()
+        .filter(|right| right.2 == "serviceaccounts/token" && right.3 == "create" && right.0 == "Role")
+        .map(|right| right.4)
+        .collect();
+    assert_eq!(names, expected);
+}
+
 #[test]
 fn nothing_is_granted_on_secrets_or_on_everything() {
     for values in ["everything.yaml", "occm-documented.yaml"] {

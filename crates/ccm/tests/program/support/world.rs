@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use openstack_ccm::health::Health;
-use openstack_ccm::kubernetes::cluster_uid;
+use openstack_ccm::kubernetes::{ControllerClients, cluster_uid};
 use openstack_ccm::program::{Program, ProgramOptions};
 use openstack_ccm_controllers::node::NodeControllerOptions;
 use openstack_ccm_controllers::node_lifecycle::NodeLifecycleOptions;
@@ -148,7 +148,7 @@ impl World {
             regional_provider_ids: self.settings.regional_provider_ids,
         };
         let program = Program::new(
-            line.kubernetes(&self.kube),
+            ControllerClients::same(line.kubernetes(&self.kube)),
             line.openstack(&self.cloud),
             Arc::new(self.config()),
             uid,

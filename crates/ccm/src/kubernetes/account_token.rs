@@ -1,0 +1,116 @@
+//! `--use-service-account-credentials`: tokens of the controllers' own ServiceAccounts.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use http::HeaderValue;
+use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
+use k8s_openapi::api::core::v1::ServiceAccount;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::api::PostParams;
+use kube::{Api, Client};
+use tokio::sync::Mutex;
+use tokio::time::{Instant, timeout};
+
+/// Where the accounts are.
+const NAMESPACE: &str = "kube-system";
+/// The life that is asked for, as in the framework.
+const LIFE: Duration = Duration::from_secs(3600);
+/// A token is renewed when this part of its life is left, as in the framework.
+const LEEWAY: f64 = 0.2;
+/// Longest time to get a token.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Time to the next try after a renewal failed while the old token is still good.
+const RENEWAL_PAUSE: Duration = Duration::from_secs(10);
+
+/// The token of one account.
+pub(super) struct AccountToken {
+    accounts: Api<ServiceAccount>,
+    account: String,
+    held: Mutex<Option<Held>>,
+}
+
+#[derive(Clone)]
+struct Held {
+    header: HeaderValue,
+    renew_from: Instant,
+    expires: Instant,
+}
+
+impl AccountToken {
+    /// The token of an account, asked for with the rights of `client`. Nothing is asked yet.
+    pub(super) fn new(client: Client, account: &str) -> Self {
+        let accounts = Api::namespaced(client, NAMESPACE);
+        Self { accounts, account: account.to_owned(), held: Mutex::default() }
+    }
+
+    /// The value for `Authorization`, marked as sensitive. Callers that come at once wait for one token.
+    ///
+    /// # Errors
+    /// There is no good token, and none can be had.
+    pub(super) async fn header(&self) -> anyhow::Result<HeaderValue> {
+        let mut held = self.held.lock().await;
+        if let Some(fresh) = held.as_ref().filter(|held| Instant::now() < held.renew_from) {
+            return Ok(fresh.header.clone());
+        }
+        let problem = || format!("no token for the ServiceAccount {NAMESPACE}/{} could be had", self.account);
+        let asked = timeout(PATIENCE, self.ask()).await.context("the API server did not answer in time");
+        match asked.and_then(|answer| answer).with_context(problem) {
+            Ok(new) => Ok(held.insert(new).header.clone()),
+            Err(error) => match held.as_mut().filter(|held| Instant::now() < held.expires) {
+                Some(old) => {
+                    tracing::warn!("{error:#}; the old one is used on");
+                    old.renew_from = Instant::now() + RENEWAL_PAUSE;
+                    Ok(old.header.clone())
+                }
+                None => Err(error),
+            },
+        }
+    }
+
+    /// The API server refused this token: the next request has a new one.
+    pub(super) async fn refused(&self, header: &HeaderValue) {
+        let mut held = self.held.lock().await;
+        if held.as_ref().is_some_and(|held| held.header == header) {
+            *held = None;
+        }
+    }
+
+    async fn ask(&self) -> anyhow::Result<Held> {
+        let spec = TokenRequestSpec {
+            expiration_seconds: i64::try_from(LIFE.as_secs()).ok(),
+            ..TokenRequestSpec::default()
+        };
+        let request = TokenRequest { spec, ..TokenRequest::default() };
+        let asked = Instant::now();
+        let parameters = PostParams::default();
+        let ask = || self.accounts.create_token_request(&self.account, &parameters, &request);
+        let answer = match ask().await {
+            Err(kube::Error::Api(status)) if status.is_not_found() => {
+                self.create().await?;
+                ask().await?
+            }
+            answer => answer?,
+        };
+        // The server may grant less. Its clock is never compared with the one of this machine.
+        let granted = answer.spec.expiration_seconds.and_then(|seconds| u64::try_from(seconds).ok());
+        let life = granted.map_or(LIFE, Duration::from_secs);
+        let token = answer.status.context("the answer has no token")?.token;
+        let mut header =
+            HeaderValue::try_from(format!("Bearer {token}")).context("the token is not valid")?;
+        header.set_sensitive(true);
+        Ok(Held { header, renew_from: asked + life.mul_f64(1.0 - LEEWAY), expires: asked + life })
+    }
+
+    async fn create(&self) -> anyhow::Result<()> {
+        let metadata = ObjectMeta { name: Some(self.account.clone()), ..ObjectMeta::default() };
+        let account = ServiceAccount { metadata, ..ServiceAccount::default() };
+        match self.accounts.create(&PostParams::default(), &account).await {
+            Ok(_) => tracing::info!(account = self.account, "the ServiceAccount of a controller is made"),
+            // Somebody else was faster.
+            Err(kube::Error::Api(status)) if status.is_already_exists() => {}
+            Err(error) => return Err(error).context("the ServiceAccount is not there and cannot be made"),
+        }
+        Ok(())
+    }
+}
