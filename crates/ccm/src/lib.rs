@@ -13,12 +13,15 @@
 //! | [`kubernetes`] | clients of the Kubernetes API |
 //! | [`call_metrics`], [`process_metrics`] | metrics that no controller has |
 //! | [`reference`] | generated pages of the documentation |
+//! | [`logging`] | records to standard error |
+//! | `traces` | spans to a collector (cargo feature `otlp`) |
 //! | `demo` | the demonstration on embedded simulators (cargo feature `demo`) |
 
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use args::{Command, CommandLine};
+use args::{Command, CommandLine, RunArgs};
+use tokio::runtime::Runtime;
 
 pub mod admin;
 pub mod args;
@@ -36,13 +39,15 @@ pub mod process_metrics;
 pub mod program;
 pub mod reference;
 pub mod run;
+#[cfg(feature = "otlp")]
+pub mod traces;
 mod wiring;
 
 /// Does what the command line says.
 pub fn start(command_line: CommandLine) -> ExitCode {
     // Two providers in one process would be ambiguous; this one is chosen before anybody asks.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let runtime = match tokio::runtime::Runtime::new() {
+    let runtime = match Runtime::new() {
         Ok(runtime) => runtime,
         Err(error) => return failed(&anyhow::Error::new(error).context("the runtime cannot be started")),
     };
@@ -50,14 +55,27 @@ pub fn start(command_line: CommandLine) -> ExitCode {
         Some(Command::CheckConfig(arguments)) => check_config::report(&arguments.cloud_config),
         #[cfg(feature = "demo")]
         Some(Command::Demo(arguments)) => runtime.block_on(demo::run(arguments)),
-        None => {
-            logging::start(&command_line.run.logging);
-            runtime.block_on(run::run(command_line.run))
-        }
+        None => run(&runtime, command_line.run),
     };
     // Tasks that hang in a system call must not hold up the end of the process.
     runtime.shutdown_background();
     result.map_or_else(|error| failed(&error), |()| ExitCode::SUCCESS)
+}
+
+#[cfg(feature = "otlp")]
+fn run(runtime: &Runtime, arguments: RunArgs) -> anyhow::Result<()> {
+    let traces = traces::Traces::from_environment(runtime.handle())?;
+    logging::start(&arguments.logging, traces.as_ref().map(traces::Traces::layer));
+    let result = runtime.block_on(run::run(arguments));
+    traces.into_iter().for_each(traces::Traces::finish);
+    result
+}
+
+#[cfg(not(feature = "otlp"))]
+fn run(runtime: &Runtime, arguments: RunArgs) -> anyhow::Result<()> {
+    logging::start(&arguments.logging, None);
+    logging::warn_of_traces();
+    runtime.block_on(run::run(arguments))
 }
 
 fn failed(error: &anyhow::Error) -> ExitCode {

@@ -2,10 +2,20 @@
 
 use std::io::{self, IsTerminal as _, Write};
 
-use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::registry::Registry;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Layer, fmt};
 
 use crate::args::LoggingArgs;
+
+/// The variables that name a collector of traces
+/// (<https://opentelemetry.io/docs/specs/otel/protocol/exporter/>).
+pub(crate) const ENDPOINTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"];
+
+/// Something beside the log that learns of spans and records.
+type Further = Box<dyn Layer<Registry> + Send + Sync>;
 
 /// The level of a klog verbosity: 0 to 3 info, 4 and 5 debug, above trace.
 fn level(verbosity: u8) -> LevelFilter {
@@ -16,23 +26,28 @@ fn level(verbosity: u8) -> LevelFilter {
     }
 }
 
-/// Starts logging to standard error. `RUST_LOG` refines what `-v` sets.
-pub fn start(arguments: &LoggingArgs) {
+/// Starts logging to standard error, and telling `further`. `RUST_LOG` refines what `-v` sets.
+pub fn start(arguments: &LoggingArgs, further: Option<Further>) {
     let level = level(arguments.verbosity);
     // Libraries below the HTTP layer speak of bytes; their trace output helps nobody who debugs a cluster.
     let quiet = "hyper=info,kube_client=info,hyper_util=info,rustls=info,tower=info,reqwest=info,h2=info";
     let filter = std::env::var("RUST_LOG").unwrap_or_else(|_| format!("{level},{quiet}"));
     let filter = EnvFilter::builder().with_default_directive(level.into()).parse_lossy(filter);
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_ansi(io::stderr().is_terminal())
-        .with_writer(|| OneLine(io::stderr()));
-    let started = match arguments.logging_format.as_str() {
-        "json" => builder.json().try_init(),
-        _ => builder.try_init(),
+    let text = fmt::layer().with_ansi(io::stderr().is_terminal()).with_writer(|| OneLine(io::stderr()));
+    let log = match arguments.logging_format.as_str() {
+        "json" => text.json().with_filter(filter).boxed(),
+        _ => text.with_filter(filter).boxed(),
     };
-    if let Err(error) = started {
+    if let Err(error) = tracing_subscriber::registry().with(further).with(log).try_init() {
         tracing::warn!(%error, "logging was started before");
+    }
+}
+
+/// Says that no trace is sent where somebody asks for traces of a build that has none.
+#[cfg(not(feature = "otlp"))]
+pub(crate) fn warn_of_traces() {
+    if let Some(name) = ENDPOINTS.into_iter().find(|name| std::env::var_os(name).is_some()) {
+        tracing::warn!("{name} is set and no trace is sent: this program was built without the feature otlp");
     }
 }
 

@@ -47,7 +47,8 @@ enum Expected {
 /// Something is not as stated, or could not be shown.
 pub async fn run(arguments: DemoArgs) -> anyhow::Result<()> {
     if arguments.log {
-        crate::logging::start(&crate::args::LoggingArgs { verbosity: 0, logging_format: "text".to_owned() });
+        let arguments = crate::args::LoggingArgs { verbosity: 0, logging_format: "text".to_owned() };
+        crate::logging::start(&arguments, None);
     }
     let files = std::env::temp_dir().join(format!("openstack-ccm-demo-{}", std::process::id()));
     let mut wrong = modern_cluster(&files).await?;

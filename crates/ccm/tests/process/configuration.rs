@@ -46,11 +46,16 @@ async fn the_configuration_can_be_checked_without_running() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_configuration_that_is_missing_is_named() {
+async fn a_configuration_that_is_missing_or_cannot_be_read_is_named() {
     let stage = Stage::new().await;
     let (status, output) = Process::run(&stage, &["--cloud-config=/nowhere/cloud.conf"]);
     assert_eq!(status.code(), Some(1));
     assert!(output.contains("/nowhere/cloud.conf"), "{output}");
+    // A folder, as a mount without its file is one.
+    let folder = stage.directory().display().to_string();
+    let (status, output) = Process::run(&stage, &[&format!("--cloud-config={folder}")]);
+    assert_eq!(status.code(), Some(1));
+    assert!(output.contains(&folder), "{output}");
     let (status, output) = Process::run(&stage, &["--cloud-provider=aws", "--controllers=nonsense"]);
     assert_eq!(status.code(), Some(1));
     for part in ["--cloud-provider=aws", "--cloud-config is missing", "nonsense"] {

@@ -15,4 +15,6 @@ mod secrets;
 mod stage;
 mod start;
 mod stop;
+#[cfg(feature = "otlp")]
+mod traces;
 mod trouble;

@@ -29,6 +29,16 @@ pub(crate) struct Process {
 impl Process {
     /// Starts the controllers.
     pub(crate) fn start(stage: &Stage, name: &str, arguments: &[&str]) -> Self {
+        Self::start_with(stage, name, arguments, &[])
+    }
+
+    /// The same with variables of the environment.
+    pub(crate) fn start_with(
+        stage: &Stage,
+        name: &str,
+        arguments: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Self {
         let port = free_port();
         let file = |name: &str| stage.file(name).display().to_string();
         let mut all = vec![
@@ -46,7 +56,7 @@ impl Process {
         ];
         all.extend(arguments.iter().map(|argument| (*argument).to_owned()));
         let log = stage.file(&format!("{name}.log"));
-        let child = command(stage, &log).args(all).spawn().unwrap();
+        let child = command(stage, &log).args(all).envs(variables.iter().copied()).spawn().unwrap();
         Self { child, log, port, certificate: stage.file("tls.crt") }
     }
 

@@ -8,18 +8,19 @@ use crate::process::Process;
 use crate::stage::Stage;
 
 /// Every token of the simulated Keystone begins so.
-const TOKEN: &str = "gAAAAAB";
+pub(crate) const TOKEN: &str = "gAAAAAB";
 
 /// How the program logs in, and what must never be seen.
 #[derive(Clone, Copy, Debug)]
-enum LogIn {
+pub(crate) enum LogIn {
     Password,
     ApplicationCredential,
     CloudsYaml,
 }
 
 impl LogIn {
-    fn configure(self, stage: &Stage) -> &'static str {
+    /// Writes the configuration; answers the secret in it.
+    pub(crate) fn configure(self, stage: &Stage) -> &'static str {
         match self {
             Self::Password => "lab",
             Self::ApplicationCredential => {
@@ -62,7 +63,7 @@ impl LogIn {
 }
 
 /// Whether a text has the secret as a word of its own.
-fn reveals(text: &str, secret: &str) -> bool {
+pub(crate) fn reveals(text: &str, secret: &str) -> bool {
     // The flavor of the simulated servers is named m1.lab.
     let is_part = |letter: char| letter.is_alphanumeric() || letter == '-' || letter == '.';
     text.split(|letter: char| !is_part(letter)).any(|word| word == secret)

@@ -1,6 +1,9 @@
 //! A server that is away, and a process that waits or ends.
 
-use openstack_ccm_openstack_sim::Service;
+use std::time::Duration;
+
+use http::Method;
+use openstack_ccm_openstack_sim::{Fault, Service};
 use serde_json::json;
 
 use crate::process::Process;
@@ -129,4 +132,21 @@ async fn x5_services_are_left_alone_when_load_balancers_are_switched_off() {
     let service = stage.kube.get("services", "default", "web").unwrap();
     assert!(service["metadata"]["finalizers"].is_null(), "{service}");
     assert!(stage.cloud.load_balancers().is_empty());
+}
+
+/// A call that the cloud does not answer within `request-timeout` fails, and the pass is tried again.
+///
+/// Contract: X10, same.
+#[tokio::test(flavor = "multi_thread")]
+async fn x10_a_call_that_hangs_is_given_up_and_the_pass_is_tried_again() {
+    let stage = Stage::new().await;
+    stage.set_cloud_conf(&format!("{}\n[Metadata]\nrequest-timeout=1s\n", stage.cloud_conf()));
+    let hangs = Fault::new().service("load-balancer").method(Method::POST).latency(Duration::from_secs(3600));
+    let hangs = stage.cloud.faults().add(hangs.once());
+    let process = Process::start(&stage, "ccm", &[]);
+    stage.create_service("web");
+    process.until_says("gave no complete answer in time").await;
+    assert_eq!(stage.cloud.faults().matched(hangs), 1);
+    stage.until_published("web").await;
+    assert_eq!(stage.cloud.load_balancers().len(), 1);
 }

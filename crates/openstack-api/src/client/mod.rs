@@ -6,6 +6,7 @@ mod observer;
 mod paging;
 mod rate_limit;
 mod retry;
+mod span;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +16,7 @@ use http::header::RETRY_AFTER;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
+use tracing::Instrument as _;
 
 pub use observer::{CallObserver, NoObserver, Outcome};
 pub use rate_limit::RateLimit;
@@ -85,11 +87,13 @@ impl Client {
             limiter.wait().await;
         }
         body_log::request(call, &request);
+        let span = span::of(call, &request);
         let start = Instant::now();
-        let result = match self.shared.transport.send(request).await {
+        let result = match self.shared.transport.send(request).instrument(span.clone()).await {
             Ok(response) => check_status(call, response),
             Err(error) => Err(ApiError::from_transport(call, error)),
         };
+        span::end(&span, &result);
         let duration = start.elapsed();
         body_log::answer(call, duration, &result);
         let outcome =
