@@ -8,6 +8,10 @@ CARGO ?= cargo
 E2E_GROUPS ?=
 # Everything when the cache is warm; on a new machine what can be built and run in this time (docs/adr/0010).
 E2E_BUDGET ?= 1200
+# Runs of `make faults`, the seed of the first one, and how many are made between two lines of progress.
+FAULT_RUNS ?= 10000
+FAULT_FIRST ?= 0
+FAULT_PORTION ?= 250
 CARGO_DENY_VERSION := 0.20.2
 
 .PHONY: help
@@ -36,6 +40,15 @@ e2e: setup ## Run all scenarios on real Kubernetes and OpenStack components (roo
 	@# The same features as for the tests: nothing is compiled twice.
 	$(CARGO) build --locked --workspace --all-features --bins
 	$${CARGO_TARGET_DIR:-target}/debug/openstack-ccm-e2e run $(E2E_ARGS)
+
+.PHONY: faults
+faults: setup ## Make FAULT_RUNS random stories under random faults and kills, from the seed FAULT_FIRST on
+	@# In portions, so that it can be seen how far it is.
+	@for first in $$(seq $(FAULT_FIRST) $(FAULT_PORTION) $$(( $(FAULT_FIRST) + $(FAULT_RUNS) - 1 ))); do \
+	  echo "seeds from $$first on"; \
+	  FAULT_FIRST=$$first FAULT_RUNS=$(FAULT_PORTION) $(CARGO) test --quiet --locked --profile faults \
+	    --package openstack-ccm --test program -- --exact fault_run::faults_and_kills_change_no_end; \
+	done
 
 .PHONY: check
 check: setup ## Formatting, lints, documentation, dependencies

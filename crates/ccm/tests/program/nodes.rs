@@ -3,12 +3,15 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use openstack_ccm_openstack_sim::Fault;
+use openstack_ccm_controllers::node::NodeControllerOptions;
+use openstack_ccm_controllers::node_lifecycle::NodeLifecycleOptions;
+use openstack_ccm_kube_sim::ApiVersion;
+use openstack_ccm_openstack_sim::{Fault, Sim as Cloud};
 use rstest::rstest;
 use serde_json::json;
 
 use crate::support::nodes::{SHUTDOWN, pass};
-use crate::support::{Stop, World};
+use crate::support::{Stop, World, service};
 
 /// Calls of a thousand nodes: the number does not depend on the number of nodes, only on the pages of the lists.
 #[tokio::test(start_paused = true)]
@@ -93,6 +96,45 @@ async fn an_empty_answer_deletes_no_node(#[case] path: &str) {
     let held: Vec<String> = (0..5).flat_map(|number| world.warnings(&format!("node-{number}"))).collect();
     assert_eq!(held.len(), 1, "{held:?}");
     assert!(held[0].contains("NodeDeletionHeld") && held[0].contains("5 of 5"), "{held:?}");
+}
+
+/// Members of the only pool.
+fn members(world: &World) -> usize {
+    world.cloud.members(world.cloud.pools()[0]["id"].as_str().unwrap()).len()
+}
+
+/// Most servers are gone at once: no node and no member is given up, and when the servers are back everything goes on.
+#[tokio::test(start_paused = true)]
+async fn hundreds_of_servers_that_vanish_at_once_cost_no_node_and_no_member() {
+    let lifetime = Duration::from_secs(1 << 30);
+    let cloud = Cloud::builder().nodes(240).token_lifetime(lifetime).build();
+    let mut world = World::in_cloud(ApiVersion::V1_36, cloud);
+    world.settings.node = Some(NodeControllerOptions::default());
+    world.settings.node_lifecycle = Some(NodeLifecycleOptions::default());
+    world.start().await;
+    world.serve(&service("web", json!({}))).await;
+    assert_eq!(members(&world), 240);
+    let before = world.cloud.snapshot();
+    let servers: Vec<String> = world.cloud.nodes().into_iter().map(|server| server.name).collect();
+    for name in &servers[..200] {
+        world.cloud.remove_node(name);
+        world.set_ready(name, "Unknown");
+    }
+    pass(600).await;
+    assert_eq!(world.kube.list("nodes", "").unwrap().len(), 240);
+    assert_eq!(members(&world), 240);
+    let events = world.kube.list("events", "default").unwrap();
+    let held = events.iter().filter(|event| event["reason"] == "NodeDeletionHeld").collect::<Vec<_>>();
+    assert_eq!(held.len(), 1, "{held:?}");
+    assert!(held[0]["message"].as_str().unwrap().contains("200 of 240"), "{held:?}");
+    world.cloud.restore(before);
+    servers[..200].iter().for_each(|name| world.set_ready(name, "True"));
+    pass(60).await;
+    world.cloud.remove_node(&servers[0]);
+    world.set_ready(&servers[0], "Unknown");
+    world.until("the node is deleted", |world| world.node(&servers[0]).is_null()).await;
+    world.until("its member is gone", |world| members(world) == 239).await;
+    assert_eq!(world.kube.list("nodes", "").unwrap().len(), 239);
 }
 
 /// What is going on when the program is killed.
