@@ -17,7 +17,7 @@ use crate::process::run;
 use crate::world::in_namespace;
 
 /// Longest wait for a connection, and then for an answer.
-const PATIENCE: Duration = Duration::from_secs(3);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
 
 /// What happened to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +49,29 @@ impl Outcome {
             Self::Answered { .. } | Self::Refused | Self::Closed | Self::TimedOut | Self::Unreachable(_) => {
                 None
             }
+        }
+    }
+
+    /// As JSON, for the process that asked for the request.
+    pub(crate) fn account(&self) -> Value {
+        match self {
+            Self::Answered { status, body } => {
+                json!({"outcome": "answered", "status": status, "body": body})
+            }
+            Self::Refused => json!({"outcome": "refused"}),
+            Self::Closed => json!({"outcome": "closed"}),
+            Self::TimedOut => json!({"outcome": "timed-out"}),
+            Self::Unreachable(reason) => json!({"outcome": "unreachable", "reason": reason}),
+        }
+    }
+
+    /// What went wrong, of what the operating system says.
+    pub(crate) fn of_failure(error: &std::io::Error) -> Self {
+        match error.kind() {
+            ErrorKind::ConnectionRefused => Self::Refused,
+            ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::ConnectionAborted => Self::Closed,
+            ErrorKind::TimedOut | ErrorKind::WouldBlock => Self::TimedOut,
+            _ => Self::Unreachable(error.to_string()),
         }
     }
 
@@ -97,7 +120,11 @@ pub(crate) fn from_namespace_by_tls(
     told(command.args(["ask", host, &port.to_string(), "--authority"]).arg(authority))
 }
 
-fn told(command: &mut Command) -> Result<Outcome> {
+/// What the request of a process in a namespace came to.
+///
+/// # Errors
+/// It could not even be started.
+pub(crate) fn told(command: &mut Command) -> Result<Outcome> {
     let text = run(command)?;
     let value: Value =
         serde_json::from_str(&text).with_context(|| format!("no account of the request: {text}"))?;
@@ -122,13 +149,7 @@ pub(crate) fn account(host: &str, port: u16, authority: Option<&Path>) -> Value 
             .unwrap_or_else(|error| Outcome::Unreachable(format!("{error:#}"))),
         None => ask(host, port),
     };
-    match outcome {
-        Outcome::Answered { status, body } => json!({"outcome": "answered", "status": status, "body": body}),
-        Outcome::Refused => json!({"outcome": "refused"}),
-        Outcome::Closed => json!({"outcome": "closed"}),
-        Outcome::TimedOut => json!({"outcome": "timed-out"}),
-        Outcome::Unreachable(reason) => json!({"outcome": "unreachable", "reason": reason}),
-    }
+    outcome.account()
 }
 
 /// Asks from where this process is.
@@ -138,12 +159,7 @@ pub(crate) fn ask(host: &str, port: u16) -> Outcome {
         Ok(None) => return Outcome::Unreachable("the name has no address".into()),
         Err(error) => return Outcome::Unreachable(error.to_string()),
     };
-    exchange(host, &address).unwrap_or_else(|error| match error.kind() {
-        ErrorKind::ConnectionRefused => Outcome::Refused,
-        ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::ConnectionAborted => Outcome::Closed,
-        ErrorKind::TimedOut | ErrorKind::WouldBlock => Outcome::TimedOut,
-        _ => Outcome::Unreachable(error.to_string()),
-    })
+    exchange(host, &address).unwrap_or_else(|error| Outcome::of_failure(&error))
 }
 
 fn ask_by_tls(host: &str, port: u16, authority: &Path) -> Result<Outcome> {
@@ -161,7 +177,8 @@ fn ask_by_tls(host: &str, port: u16, authority: &Path) -> Result<Outcome> {
 fn exchange(host: &str, address: &std::net::SocketAddr) -> std::io::Result<Outcome> {
     let mut stream = TcpStream::connect_timeout(address, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
-    stream.write_all(format!("GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").as_bytes())?;
+    let name = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+    stream.write_all(format!("GET / HTTP/1.1\r\nHost: {name}\r\nConnection: close\r\n\r\n").as_bytes())?;
     let mut bytes = Vec::new();
     let end = stream.read_to_end(&mut bytes);
     if bytes.is_empty() {

@@ -63,9 +63,15 @@ fn broken_lines(folder: &Path) -> Vec<String> {
     text.lines().filter(|line| line.contains("broken header")).map(str::to_owned).collect()
 }
 
+/// A second `listen` where the kernel has IPv6.
+fn listen_v6(port: &str) -> String {
+    if crate::ipv6::is_there() { format!("listen [::]:{port};") } else { String::new() }
+}
+
 /// Port 80 wants the PROXY header; port 81 takes requests as they are.
 fn configuration(folder: &Path, pod: &str) -> String {
     let folder = folder.display();
+    let (strict_v6, plain_v6) = (listen_v6("80 proxy_protocol"), listen_v6("81"));
     format!(
         r#"daemon off;
 user root;
@@ -79,11 +85,11 @@ http {{
   client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi;
   uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
   server {{
-    listen 80 proxy_protocol;
+    listen 80 proxy_protocol; {strict_v6}
     location / {{ return 200 "pod={pod} client=$proxy_protocol_addr peer=$remote_addr\n"; }}
   }}
   server {{
-    listen 81;
+    listen 81; {plain_v6}
     location / {{ return 200 "pod={pod} client=$remote_addr peer=$remote_addr forwarded=$http_x_forwarded_for\n"; }}
   }}
 }}

@@ -7,10 +7,12 @@ mod artifacts;
 mod ask;
 mod cache;
 mod controller;
+mod datagram;
 mod docs;
 mod evidence;
 mod ingress;
 mod inside;
+mod ipv6;
 mod kubernetes;
 mod lane;
 mod machine;
@@ -65,6 +67,14 @@ enum Command {
         #[arg(long)]
         authority: Option<PathBuf>,
     },
+    /// Send one datagram and describe what happened.
+    #[command(hide = true)]
+    AskByDatagram {
+        /// Address.
+        host: String,
+        /// UDP port.
+        port: u16,
+    },
     /// Send requests until a file appears, then write down what became of them.
     #[command(hide = true)]
     Stream {
@@ -81,6 +91,14 @@ enum Command {
         /// TCP port.
         port: u16,
     },
+    /// Answer datagrams with the address that they come from.
+    #[command(hide = true)]
+    DatagramBackend {
+        /// The name of the pod.
+        pod: String,
+        /// UDP port.
+        port: u16,
+    },
 }
 
 fn main() -> ExitCode {
@@ -91,8 +109,13 @@ fn main() -> ExitCode {
             say(&ask::account(&host, port, authority.as_deref()).to_string());
             Ok(true)
         }
+        Command::AskByDatagram { host, port } => {
+            say(&datagram::ask(&host, port).account().to_string());
+            Ok(true)
+        }
         Command::Stream { host, tally, stop } => stream::run(&host, &tally, &stop).map(|()| true),
         Command::TolerantBackend { port } => stream::tolerant_backend(port).map(|()| true),
+        Command::DatagramBackend { pod, port } => datagram::backend(&pod, port).map(|()| true),
     };
     match result {
         Ok(true) => ExitCode::SUCCESS,

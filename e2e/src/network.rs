@@ -11,7 +11,7 @@
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::openstack::api::OpenStack;
 use crate::process::{run, run_line};
@@ -47,6 +47,11 @@ impl NodePlace {
         format!("198.18.0.1{}", self.0)
     }
 
+    /// The id of the server that it would be, which stands in its provider id and on its Neutron port.
+    pub(crate) fn server(self) -> String {
+        format!("00000000-0000-4000-8000-00000000000{}", self.0)
+    }
+
     /// The range of its pods.
     pub(crate) fn pod_range(self) -> String {
         format!("10.244.{}.0/24", self.0)
@@ -55,6 +60,18 @@ impl NodePlace {
     /// The namespace of its pod that asks.
     pub(crate) fn client(self) -> String {
         format!("n{}-client", self.0)
+    }
+
+    /// The address of that pod.
+    pub(crate) fn client_address(self) -> String {
+        format!("10.244.{}.2", self.0)
+    }
+
+    /// Whether an IPv4 address is one of its own.
+    pub(crate) fn has_address(self, address: &str) -> bool {
+        [self.address(), format!("10.0.0.1{}", self.0), format!("10.244.{}.1", self.0)]
+            .iter()
+            .any(|own| own == address)
     }
 
     /// The namespace of its ingress pod.
@@ -107,6 +124,7 @@ fn id_of(object: Option<&Value>) -> Option<String> {
 /// # Errors
 /// Neutron refuses a port, or a command fails.
 pub(crate) fn build(cloud: &OpenStack, networks: &Networks) -> Result<()> {
+    open_default_group(cloud)?;
     run_line("ip link add management type bridge")?;
     run_line(&format!("ip addr add {API_SERVER}/24 dev management"))?;
     run_line("ip link set management up")?;
@@ -121,14 +139,14 @@ pub(crate) fn build(cloud: &OpenStack, networks: &Networks) -> Result<()> {
             run_line(&format!("ip -n {} route add {} via {}", from.name(), to.pod_range(), to.address()))?;
         }
     }
-    machine(cloud, &networks.cluster, NEIGHBOUR, NEIGHBOUR_ADDRESS)?;
+    machine(cloud, &networks.cluster, NEIGHBOUR, "machine-neighbour", NEIGHBOUR_ADDRESS)?;
     run_line(&format!("ip -n {NEIGHBOUR} route add default via 198.18.0.1"))?;
     plug(OUTSIDE, &networks.public, None, OUTSIDE_ADDRESS)
 }
 
 fn node(cloud: &OpenStack, networks: &Networks, place: NodePlace) -> Result<()> {
     let name = place.name();
-    machine(cloud, &networks.cluster, &name, &place.address())?;
+    machine(cloud, &networks.cluster, &name, &place.server(), &place.address())?;
     run_line(&format!("ip -n {name} route add default via 198.18.0.1"))?;
     run_line(&format!("ip link add m-{name} type veth peer name management netns {name}"))?;
     run_line(&format!("ip link set m-{name} master management up"))?;
@@ -144,9 +162,22 @@ fn node(cloud: &OpenStack, networks: &Networks, place: NodePlace) -> Result<()> 
     Ok(())
 }
 
-fn machine(cloud: &OpenStack, network: &str, name: &str, address: &str) -> Result<()> {
-    let wanted = serde_json::json!({"port": {
-        "name": name, "network_id": network, "device_owner": "compute:nova", "device_id": format!("machine-{name}"),
+/// Their security group is the project's own, which lets everything in: scenarios that are about security groups give the
+/// machines others.
+fn open_default_group(cloud: &OpenStack) -> Result<()> {
+    let groups = cloud.list("network", "/v2.0/security-groups?name=default", "security_groups")?;
+    let group = id_of(groups.first()).context("there is no default security group")?;
+    for family in ["IPv4", "IPv6"] {
+        let rule = json!({"security_group_id": group, "direction": "ingress", "ethertype": family});
+        let body = json!({"security_group_rule": rule});
+        cloud.post("network", "/v2.0/security-group-rules", &body)?.success()?;
+    }
+    Ok(())
+}
+
+fn machine(cloud: &OpenStack, network: &str, name: &str, device: &str, address: &str) -> Result<()> {
+    let wanted = json!({"port": {
+        "name": name, "network_id": network, "device_owner": "compute:nova", "device_id": device,
         "fixed_ips": [{"ip_address": address}],
     }});
     let answer = cloud.post("network", "/v2.0/ports", &wanted)?.success()?;

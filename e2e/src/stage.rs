@@ -139,7 +139,7 @@ impl Stage {
     pub(crate) fn join(&mut self, place: NodePlace, kind: ServerKind, mode: Mode) -> Result<()> {
         let artifacts = self.artifacts.clone();
         let cluster = self.cluster()?;
-        add_node(&cluster.plane.api, place, kind.minor)?;
+        add_node(&cluster.plane.api, place, kind)?;
         let proxy = Proxy::start(&cluster.plane, &artifacts, place, kind, mode)?;
         cluster.proxies.push((place, proxy));
         Ok(())
@@ -166,7 +166,7 @@ impl Stage {
         for place in places {
             self.end_proxy(place)?;
             self.join(place, kind, mode)?;
-            crate::kubernetes::objects::set_kubelet(&self.cluster()?.plane.api, place, kind.minor)?;
+            crate::kubernetes::objects::set_kubelet(&self.cluster()?.plane.api, place, kind)?;
         }
         Ok(())
     }

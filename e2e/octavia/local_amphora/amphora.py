@@ -19,6 +19,7 @@ from octavia.amphorae.drivers.haproxy import rest_api_driver
 from octavia.common import constants as consts
 from oslo_config import cfg
 
+from local_amphora import datagrams
 from local_amphora import state
 from local_amphora.compute import neutron
 
@@ -118,6 +119,9 @@ class LocalClient:
             state.run('ip', 'route', 'replace', route['destination'], 'via', route['nexthop'], netns=ns, check=False)
         state.run('ip', 'netns', 'exec', ns, 'sysctl', '-qw', 'net.ipv4.ip_nonlocal_bind=1',
                   'net.ipv6.ip_nonlocal_bind=1', 'net.ipv4.ip_unprivileged_port_start=0', check=False)
+        # Without these LVS forwards nothing.
+        state.run('sysctl', '-qw', 'net.ipv4.ip_forward=1', netns=ns)
+        state.run('sysctl', '-qw', 'net.ipv6.conf.all.forwarding=1', netns=ns, check=False)
 
     def plug_network(self, amp, port):
         state.fault('plug_network', amp.id)
@@ -181,13 +185,14 @@ class LocalClient:
         if check.returncode:
             raise RuntimeError('haproxy -c: ' + check.stderr)
         os.replace(path + '.new', path)
-        with open(os.path.join(own, 'amphora.json'), 'w') as f:
-            json.dump({'id': amp.id, 'load_balancer_id': loadbalancer_id,
-                       'socket': self._socket(amp), 'lvs': self._lvs(amp)}, f)
+        self._describe(amp, loadbalancer_id, self._socket(amp))
 
-    def _lvs(self, amp):
-        directory = os.path.join(state.amphora_dir(amp.id), 'lvs')
-        return sorted(os.listdir(directory)) if os.path.isdir(directory) else []
+    def _describe(self, amp, loadbalancer_id, socket):
+        """What the heartbeat reads."""
+        path = os.path.join(self._dir(amp), 'amphora.json')
+        with open(path + '.new', 'w') as f:
+            json.dump({'id': amp.id, 'load_balancer_id': loadbalancer_id, 'socket': socket}, f)
+        os.replace(path + '.new', path)
 
     def _pid(self, amp):
         try:
@@ -200,7 +205,7 @@ class LocalClient:
 
     def _haproxy(self, amp, object_id):
         own = self._dir(amp)
-        if not os.path.exists(os.path.join(own, 'haproxy.cfg')):
+        if object_id in state.datagram_listeners(amp.id) or not os.path.exists(os.path.join(own, 'haproxy.cfg')):
             return
         pid = self._pid(amp)
         if pid:
@@ -236,6 +241,7 @@ class LocalClient:
         lvs = os.path.join(state.amphora_dir(amp.id), 'lvs', object_id)
         if os.path.exists(lvs):
             os.remove(lvs)
+            self._forward(amp)
             return
         pid = self._pid(amp)
         if pid:
@@ -246,20 +252,21 @@ class LocalClient:
             except OSError:
                 pass
 
-    # -- UDP and SCTP (keepalived + LVS in the VM): the configuration is kept, no packets flow
+    # -- UDP and SCTP (keepalived with LVS in the VM): see `datagrams`
     def upload_udp_config(self, amp, listener_id, config, timeout_dict=None):
         state.fault('upload_udp_config', amp.id, listener_id)
         with open(os.path.join(self._dir(amp, 'lvs'), listener_id), 'w') as f:
             f.write(config)
-        path = os.path.join(self._dir(amp), 'amphora.json')
-        try:
-            with open(path) as f:
-                about = json.load(f)
-        except OSError:
-            about = {'id': amp.id, 'load_balancer_id': amp.load_balancer_id, 'socket': None}
-        about['lvs'] = self._lvs(amp)
-        with open(path, 'w') as f:
-            json.dump(about, f)
+        if not os.path.exists(os.path.join(self._dir(amp), 'amphora.json')):
+            self._describe(amp, amp.load_balancer_id, None)
+        self._forward(amp)
+
+    def _forward(self, amp):
+        texts = []
+        for listener_id in state.datagram_listeners(amp.id):
+            with open(os.path.join(self._dir(amp, 'lvs'), listener_id)) as f:
+                texts.append(f.read())
+        datagrams.forward(self.netns(amp), texts)
 
 
 class LocalHaproxyDriver(rest_api_driver.HaproxyAmphoraLoadBalancerDriver):

@@ -2,7 +2,9 @@
 
 Reads Neutron (as admin) whenever something has changed there, and keeps
   qrouter-<id>   a namespace for each router: its interfaces, its gateway, one DNAT/SNAT pair for each floating IP
-  amp-<id>       nftables input rules from the security groups of the amphora's port (allowed_cidrs end up there)
+  amp-<id>, and namespaces of machines (ports of `compute:` owners, by name)
+                 nftables rules from the security groups of the port: allowed_cidrs end up there, and what nodes let in.
+                 Incoming packets only; without address spoofing checks
 External networks are bridges in the fabric namespace like all others: plug a "client on the internet" with `state.plug`.
 """
 import ipaddress
@@ -69,24 +71,43 @@ def router(n, r, ports, subnets, fips):
         + '  }\n  chain post { type nat hook postrouting priority 100;\n' + post + '  }\n}\n')
 
 
-def vip_rules(groups, group_ids):
+def sources(rule, members):
+    """The beginning of a rule for each origin that a rule of Neutron names."""
+    family = 'ip' if rule['ethertype'] == 'IPv4' else 'ip6'
+    if rule.get('remote_group_id'):
+        return ['%s saddr %s ' % (family, address) for address in sorted(members.get(rule['remote_group_id'], ()))
+                if (':' in address) == (family == 'ip6')]
+    if rule.get('remote_ip_prefix'):
+        return ['%s saddr %s ' % (family, rule['remote_ip_prefix'])]
+    return ['meta nfproto %s ' % rule['ethertype'].lower()]
+
+
+def group_rules(port, groups, members, trusted):
+    """Before any translation of addresses: neither NodePorts nor datagrams that are forwarded pass `input` unchanged."""
     text = ''
-    for g in group_ids:
-        for rule in groups.get(g, ()):
-            if rule['direction'] != 'ingress' or rule.get('remote_group_id'):
-                continue
-            match = ''
-            if rule.get('remote_ip_prefix'):
-                match += '%s saddr %s ' % ('ip' if rule['ethertype'] == 'IPv4' else 'ip6', rule['remote_ip_prefix'])
-            else:
-                match += 'meta nfproto %s ' % rule['ethertype'].lower()
-            if rule.get('protocol') in ('tcp', 'udp', 'sctp') and rule.get('port_range_min'):
-                match += '%s dport %d-%d ' % (rule['protocol'], rule['port_range_min'], rule['port_range_max'])
-            elif rule.get('protocol'):
-                match += 'meta l4proto %s ' % rule['protocol']
-            text += '    ' + match + 'accept\n'
-    return ('table inet sg\ndelete table inet sg\ntable inet sg {\n  chain in { type filter hook input priority 0; policy drop;\n'
-            '    iifname "lo" accept\n    ct state established,related accept\n    meta l4proto { icmp, ipv6-icmp } accept\n' + text + '  }\n}\n')
+    for rule in (rule for g in port.security_group_ids for rule in groups.get(g, ())):
+        if rule['direction'] != 'ingress':
+            continue
+        match = ''
+        if rule.get('protocol') in ('tcp', 'udp', 'sctp') and rule.get('port_range_min'):
+            match = '%s dport %d-%d ' % (rule['protocol'], rule['port_range_min'], rule['port_range_max'])
+        elif rule.get('protocol'):
+            match = 'meta l4proto %s ' % rule['protocol']
+        text += ''.join('    %s%saccept\n' % (source, match) for source in sources(rule, members))
+    if not port.is_port_security_enabled:
+        text = '    accept\n'
+    return ('table inet sg\ndelete table inet sg\ntable inet sg {\n'
+            '  chain in { type filter hook prerouting priority -150; policy drop;\n    iifname ' + trusted + ' accept\n'
+            '    ct state established,related accept\n    meta l4proto { icmp, ipv6-icmp } accept\n' + text + '  }\n}\n')
+
+
+def filtered(port):
+    """The namespace behind a port, and which of its interfaces are not in Neutron."""
+    if port.name.startswith('octavia-lb-vrrp-'):
+        return 'amp-' + port.name[len('octavia-lb-vrrp-'):], '"lo"'
+    if port.device_owner.startswith('compute:'):
+        return port.name, '!= "eth0"'
+    return None, None
 
 
 def sync(n):
@@ -100,11 +121,15 @@ def sync(n):
         if name.startswith('qrouter-') and name[8:] not in routers:
             state.run('ip', 'netns', 'del', name, check=False)
     groups = {g.id: g.security_group_rules for g in n.security_groups()}
+    members = {}
     for p in ports:
-        if p.name.startswith('octavia-lb-vrrp-'):
-            ns = 'amp-' + p.name[len('octavia-lb-vrrp-'):]
-            if os.path.exists('/run/netns/' + ns):
-                nft(ns, vip_rules(groups, p.security_group_ids))
+        for g in p.security_group_ids or ():
+            pairs = [pair['ip_address'] for pair in p.allowed_address_pairs or ()]
+            members.setdefault(g, set()).update([f['ip_address'] for f in p.fixed_ips] + pairs)
+    for p in ports:
+        ns, trusted = filtered(p)
+        if ns and os.path.exists('/run/netns/' + ns):
+            nft(ns, group_rules(p, groups, members, trusted))
 
 
 class Changes:

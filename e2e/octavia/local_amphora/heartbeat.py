@@ -32,7 +32,7 @@ def message(about, seq, last):
                 'totconns': delta['stot'], 'ereq': delta['ereq']}}
         for pool_id, pool in query.get_pool_status().items():
             pools[pool_id] = {'status': pool['status'], 'members': pool['members']}
-    for listener_id in about.get('lvs', ()):
+    for listener_id in state.datagram_listeners(about['id']):
         listeners[listener_id] = {'status': 'OPEN', 'stats': {
             'tx': 0, 'rx': 0, 'conns': 0, 'totconns': 0, 'ereq': 0}}
         with open(os.path.join(state.amphora_dir(about['id']), 'lvs', listener_id)) as f:

@@ -19,6 +19,12 @@ def amphora_dir(amphora_id):
     return os.path.join(ROOT, 'amphorae', amphora_id)
 
 
+def datagram_listeners(amphora_id):
+    """Ids of the listeners that LVS would serve: each has a file with its configuration."""
+    directory = os.path.join(amphora_dir(amphora_id), 'lvs')
+    return sorted(os.listdir(directory)) if os.path.isdir(directory) else []
+
+
 def log_call(line):
     os.makedirs(ROOT, exist_ok=True)
     with open(os.path.join(ROOT, 'calls.log'), 'a') as f:

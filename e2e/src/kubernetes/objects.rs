@@ -4,25 +4,30 @@ use anyhow::Result;
 use serde_json::{Map, Value, json};
 
 use super::api::{Kubernetes, NAMESPACE};
-use crate::artifacts::Minor;
+use super::server::ServerKind;
+use crate::datagram;
 use crate::network::NodePlace;
 
-/// Adds a node that is ready, with a kubelet of a version.
+/// Adds a node that is ready, with a kubelet of a version and with addresses of the families of the cluster.
 ///
 /// # Errors
 /// The server refuses it.
-pub(crate) fn add_node(api: &Kubernetes, place: NodePlace, kubelet: Minor) -> Result<()> {
+pub(crate) fn add_node(api: &Kubernetes, place: NodePlace, kind: ServerKind) -> Result<()> {
     let name = place.name();
+    let mut pod_ranges = vec![place.pod_range()];
+    if kind.dual_stack {
+        pod_ranges.push(place.pod_range_v6());
+    }
     let object = json!({
         "apiVersion": "v1", "kind": "Node",
         "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}},
         "spec": {
-            "podCIDR": place.pod_range(), "podCIDRs": [place.pod_range()],
-            "providerID": format!("openstack:///00000000-0000-4000-8000-00000000000{}", place.0),
+            "podCIDR": place.pod_range(), "podCIDRs": pod_ranges,
+            "providerID": format!("openstack:///{}", place.server()),
         },
     });
     api.ensure("/api/v1/nodes", &object)?;
-    set_kubelet(api, place, kubelet)?;
+    set_kubelet(api, place, kind)?;
     // Admission taints a new node until somebody has seen it ready.
     api.patch(&format!("/api/v1/nodes/{name}"), &json!({"spec": {"taints": null}})).map(drop)
 }
@@ -31,13 +36,18 @@ pub(crate) fn add_node(api: &Kubernetes, place: NodePlace, kubelet: Minor) -> Re
 ///
 /// # Errors
 /// The server refuses it.
-pub(crate) fn set_kubelet(api: &Kubernetes, place: NodePlace, kubelet: Minor) -> Result<()> {
+pub(crate) fn set_kubelet(api: &Kubernetes, place: NodePlace, kind: ServerKind) -> Result<()> {
     let name = place.name();
+    let mut addresses = vec![json!({"type": "InternalIP", "address": place.address()})];
+    if kind.dual_stack {
+        addresses.push(json!({"type": "InternalIP", "address": place.address_v6()}));
+    }
+    addresses.push(json!({"type": "Hostname", "address": name}));
     let status = json!({"status": {
-        "addresses": [{"type": "InternalIP", "address": place.address()}, {"type": "Hostname", "address": name}],
+        "addresses": addresses,
         "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady", "message": ""}],
         "nodeInfo": {
-            "kubeletVersion": kubelet.kubelet_version(), "kubeProxyVersion": "", "operatingSystem": "linux",
+            "kubeletVersion": kind.minor.kubelet_version(), "kubeProxyVersion": "", "operatingSystem": "linux",
             "architecture": "amd64", "kernelVersion": "", "osImage": "", "containerRuntimeVersion": "",
             "bootID": "", "machineID": "", "systemUUID": "",
         },
@@ -49,7 +59,7 @@ pub(crate) fn set_kubelet(api: &Kubernetes, place: NodePlace, kubelet: Minor) ->
 ///
 /// # Errors
 /// The server refuses it.
-pub(crate) fn register_node(api: &Kubernetes, place: NodePlace, kubelet: Minor, taint: &str) -> Result<()> {
+pub(crate) fn register_node(api: &Kubernetes, place: NodePlace, kind: ServerKind, taint: &str) -> Result<()> {
     let name = place.name();
     let object = json!({
         "apiVersion": "v1", "kind": "Node",
@@ -60,7 +70,7 @@ pub(crate) fn register_node(api: &Kubernetes, place: NodePlace, kubelet: Minor, 
         },
     });
     api.ensure("/api/v1/nodes", &object)?;
-    set_kubelet(api, place, kubelet)?;
+    set_kubelet(api, place, kind)?;
     let hostname = json!({"status": {"addresses": [{"type": "Hostname", "address": name}]}});
     api.patch(&format!("/api/v1/nodes/{name}/status"), &hostname).map(drop)
 }
@@ -86,6 +96,10 @@ pub(crate) struct ServiceSketch {
     pub annotations: Map<String, Value>,
     /// Ports of the load balancer.
     pub ports: Vec<u16>,
+    /// Ports for datagrams. Pods take them at [`datagram::PORT`].
+    pub datagrams: Vec<u16>,
+    /// `ipFamilies`: one or two of `IPv4` and `IPv6`.
+    pub families: &'static [&'static str],
     /// Port of the pods: 80 wants the PROXY header, 81 does not.
     pub target: u16,
     /// `externalTrafficPolicy`; empty leaves it out.
@@ -107,6 +121,8 @@ impl ServiceSketch {
             kind: "LoadBalancer",
             annotations: Map::new(),
             ports: vec![80],
+            datagrams: Vec::new(),
+            families: &["IPv4"],
             target: 80,
             policy: "Cluster",
             source_ranges: Vec::new(),
@@ -121,16 +137,23 @@ impl ServiceSketch {
         self
     }
 
+    /// Name, port of the Service, port of the pods, protocol.
+    fn all_ports(&self) -> impl Iterator<Item = (String, u16, u16, &'static str)> {
+        let streams = self.ports.iter().map(|port| (format!("p{port}"), *port, self.target, "TCP"));
+        let datagrams = self.datagrams.iter().map(|port| (format!("d{port}"), *port, datagram::PORT, "UDP"));
+        streams.chain(datagrams)
+    }
+
     fn object(&self) -> Value {
         let ports: Vec<Value> = self
-            .ports
-            .iter()
-            .map(
-                |port| json!({"name": format!("p{port}"), "port": port, "targetPort": self.target, "protocol": "TCP"}),
-            )
+            .all_ports()
+            .map(|(name, port, target, protocol)| {
+                json!({"name": name, "port": port, "targetPort": target, "protocol": protocol})
+            })
             .collect();
+        let policy = if self.families.len() == 2 { "RequireDualStack" } else { "SingleStack" };
         let mut spec = json!({
-            "type": self.kind, "ports": ports, "ipFamilyPolicy": "SingleStack",
+            "type": self.kind, "ports": ports, "ipFamilyPolicy": policy, "ipFamilies": self.families,
         });
         if !self.policy.is_empty() {
             spec["externalTrafficPolicy"] = json!(self.policy);
@@ -150,24 +173,27 @@ impl ServiceSketch {
     /// The server refuses one of them.
     pub(crate) fn create(&self, api: &Kubernetes, places: &[NodePlace]) -> Result<()> {
         api.create(&format!("/api/v1/namespaces/{NAMESPACE}/services"), &self.object())?;
-        api.create(
-            &format!("/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices"),
-            &self.endpoints(places),
-        )
-        .map(drop)
+        for family in self.families {
+            api.create(&slices_path(), &self.endpoints(places, family))?;
+        }
+        Ok(())
     }
 
-    fn endpoints(&self, places: &[NodePlace]) -> Value {
+    fn endpoints(&self, places: &[NodePlace], family: &str) -> Value {
         let ports: Vec<Value> = self
-            .ports
-            .iter()
-            .map(|port| json!({"name": format!("p{port}"), "port": self.target, "protocol": "TCP"}))
+            .all_ports()
+            .map(|(name, _, target, protocol)| json!({"name": name, "port": target, "protocol": protocol}))
             .collect();
+        let address = |place: &NodePlace| {
+            if family == "IPv6" { place.ingress_address_v6() } else { place.ingress_address() }
+        };
         json!({
-            "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4", "ports": ports,
-            "metadata": {"name": self.name, "labels": {"kubernetes.io/service-name": self.name}},
+            "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": family, "ports": ports,
+            "metadata": {
+                "name": slice_name(&self.name, family), "labels": {"kubernetes.io/service-name": self.name},
+            },
             "endpoints": places.iter().map(|place| json!({
-                "addresses": [place.ingress_address()], "nodeName": place.name(),
+                "addresses": [address(place)], "nodeName": place.name(),
                 "conditions": {"ready": true, "serving": true, "terminating": false},
             })).collect::<Vec<_>>(),
         })
@@ -183,10 +209,22 @@ impl ServiceSketch {
             &Kubernetes::service_path(&self.name),
             &json!({"spec": {"ports": object["spec"]["ports"]}}),
         )?;
-        let path = format!("/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices/{}", self.name);
-        let endpoints = self.endpoints(places);
-        api.patch(&path, &json!({"ports": endpoints["ports"], "endpoints": endpoints["endpoints"]})).map(drop)
+        for family in self.families {
+            let path = format!("{}/{}", slices_path(), slice_name(&self.name, family));
+            let endpoints = self.endpoints(places, family);
+            let change = json!({"ports": endpoints["ports"], "endpoints": endpoints["endpoints"]});
+            api.patch(&path, &change)?;
+        }
+        Ok(())
     }
+}
+
+fn slices_path() -> String {
+    format!("/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices")
+}
+
+fn slice_name(service: &str, family: &str) -> String {
+    format!("{service}-{}", family.to_lowercase())
 }
 
 /// Deletes a Service and its endpoints. The Service goes when the controller lets it.
@@ -195,5 +233,9 @@ impl ServiceSketch {
 /// The server refuses.
 pub(crate) fn delete_service(api: &Kubernetes, name: &str) -> Result<()> {
     api.delete(&Kubernetes::service_path(name))?;
-    api.delete(&format!("/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices/{name}"))
+    // One for each family that it has.
+    for family in ["IPv4", "IPv6"] {
+        api.delete(&format!("{}/{}", slices_path(), slice_name(name, family)))?;
+    }
+    Ok(())
 }

@@ -57,7 +57,8 @@ impl Proxy {
         command.arg("--kubeconfig").arg(plane.pki.file("kube-proxy.kubeconfig"));
         command.arg(format!("--hostname-override={}", place.name()));
         command.arg(format!("--proxy-mode={}", mode.text()));
-        command.args(["--cluster-cidr=10.244.0.0/16", "--detect-local-mode=ClusterCIDR"]);
+        let second = if kind.dual_stack { format!(",{}", crate::ipv6::PODS) } else { String::new() };
+        command.arg(format!("--cluster-cidr=10.244.0.0/16{second}")).arg("--detect-local-mode=ClusterCIDR");
         // These settings of the kernel belong to the first network namespace: 0 leaves them alone.
         command.args(["--conntrack-max-per-core=0", "--conntrack-min=0"]);
         command.args(["--conntrack-tcp-timeout-established=0", "--conntrack-tcp-timeout-close-wait=0"]);
@@ -90,10 +91,12 @@ impl Proxy {
 /// # Errors
 /// The rules cannot be listed.
 pub(crate) fn rules_for(place: NodePlace, address: &str) -> Result<Vec<String>> {
-    let nat = run(in_namespace(&place.name(), "iptables-save").args(["-t", "nat"]))?;
+    let (save, family) =
+        if address.contains(':') { ("ip6tables-save", "ip6") } else { ("iptables-save", "ip") };
+    let nat = run(in_namespace(&place.name(), save).args(["-t", "nat"]))?;
     // There is no such table unless kube-proxy runs in this mode.
     let map =
-        run(in_namespace(&place.name(), "nft").args(["list", "map", "ip", "kube-proxy", "service-ips"]));
+        run(in_namespace(&place.name(), "nft").args(["list", "map", family, "kube-proxy", "service-ips"]));
     let text = nat + &map.unwrap_or_default();
     let exact = |line: &&str| {
         line.split([' ', '/', '{', ',', '\t']).any(|word| word == address)
@@ -108,5 +111,6 @@ pub(crate) fn all_rules(place: NodePlace) -> String {
         let mut command: Command = in_namespace(&place.name(), program);
         run(command.args(arguments)).unwrap_or_else(|error| format!("{error:#}"))
     };
-    format!("{}\n{}", command("iptables-save", &[]), command("nft", &["list", "ruleset"]))
+    ["iptables-save", "ip6tables-save"].map(|program| command(program, &[])).join("\n")
+        + &command("nft", &["list", "ruleset"])
 }

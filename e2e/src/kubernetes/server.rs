@@ -20,6 +20,8 @@ pub(crate) struct ServerKind {
     pub minor: Minor,
     /// `LoadBalancerIPMode`; absent where it is not set (1.28 and 1.36 do not know it).
     pub gate: Option<bool>,
+    /// Whether Services, nodes and pods have addresses of both families.
+    pub dual_stack: bool,
 }
 
 impl ServerKind {
@@ -107,7 +109,9 @@ impl ControlPlane {
         command.arg("--service-account-issuer=https://kubernetes.default.svc");
         command.arg("--service-account-key-file").arg(file("service-account.pub"));
         command.arg("--service-account-signing-key-file").arg(file("service-account.key"));
-        command.args(["--service-cluster-ip-range=10.96.0.0/16", "--authorization-mode=Node,RBAC"]);
+        let second = if kind.dual_stack { ",fd00:96::/112" } else { "" };
+        command.arg(format!("--service-cluster-ip-range=10.96.0.0/16{second}"));
+        command.arg("--authorization-mode=Node,RBAC");
         command.args(["--profiling=false", "--shutdown-delay-duration=0s"]);
         command.arg("--cert-dir").arg(&self.folder).args(kind.gate_flag());
         self.server = Some(Daemon::start("kube-apiserver", &self.folder, &mut command)?);

@@ -5,6 +5,7 @@ pub(crate) mod compute;
 pub(crate) mod database;
 pub(crate) mod faults;
 pub(crate) mod leaks;
+pub(crate) mod security;
 pub(crate) mod tree;
 
 use std::path::{Path, PathBuf};

@@ -9,7 +9,7 @@ use super::steps;
 use crate::ask::{Outcome, from_namespace};
 use crate::kubernetes::api::Kubernetes;
 use crate::kubernetes::objects::{ServiceSketch, delete_service};
-use crate::network::{NEIGHBOUR, NEIGHBOUR_ADDRESS, NODES, NodePlace};
+use crate::network::{NEIGHBOUR, NEIGHBOUR_ADDRESS, NODES};
 use crate::stage::Stage;
 use crate::wait::until;
 
@@ -100,16 +100,4 @@ fn local_node_port(api: &Kubernetes) -> Result<String> {
     let check = &api.service(NARROW)?["spec"]["healthCheckNodePort"];
     ensure!(*check == Value::Null || *check == 0, "a NodePort Service has a health check port: {check}");
     Ok(format!("seen as {}; the node without a pod drops", seen.join(", ")))
-}
-
-impl NodePlace {
-    fn client_address(self) -> String {
-        format!("10.244.{}.2", self.0)
-    }
-
-    fn has_address(self, address: &str) -> bool {
-        [self.address(), format!("10.0.0.1{}", self.0), format!("10.244.{}.1", self.0)]
-            .iter()
-            .any(|own| own == address)
-    }
 }

@@ -40,7 +40,7 @@ pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     launch.append(&settings)?;
     let api = stage.api()?;
     for place in PLACES {
-        register_node(&api, place, CURRENT.minor, UNINITIALIZED)?;
+        register_node(&api, place, CURRENT, UNINITIALIZED)?;
     }
     stage.start_controller()?;
     for (place, server) in PLACES.iter().zip(&servers) {
@@ -96,7 +96,7 @@ fn give_back(cloud: &OpenStack, place: NodePlace) -> Result<()> {
     let port = port_of(cloud, place)?;
     let body = json!({"port": {"allowed_address_pairs": []}});
     cloud.put("network", &format!("/v2.0/ports/{port}"), &body)?.success()?;
-    claim(cloud, &port, &format!("machine-{}", place.name()), "compute:nova")
+    claim(cloud, &port, &place.server(), "compute:nova")
 }
 
 fn router(cloud: &OpenStack) -> Result<Value> {

@@ -2,12 +2,15 @@
 
 pub(crate) mod address;
 pub(crate) mod choice;
+pub(crate) mod datagrams;
 pub(crate) mod detection;
 pub(crate) mod fallback;
+pub(crate) mod families;
 pub(crate) mod hairpin;
 pub(crate) mod killed;
 pub(crate) mod life;
 pub(crate) mod machines;
+pub(crate) mod security_groups;
 pub(crate) mod shared;
 pub(crate) mod skew;
 pub(crate) mod source;
@@ -20,6 +23,7 @@ pub(crate) mod upgrade;
 use anyhow::Result;
 
 use crate::artifacts::Minor;
+use crate::ipv6::SecondSubnet;
 use crate::kubernetes::proxy::Mode;
 use crate::kubernetes::server::ServerKind;
 use crate::stage::Stage;
@@ -36,19 +40,22 @@ pub(crate) struct Group {
 }
 
 /// API server 1.36.
-const CURRENT: ServerKind = ServerKind { minor: Minor::V1_36, gate: None };
+const CURRENT: ServerKind = ServerKind { minor: Minor::V1_36, gate: None, dual_stack: false };
+/// The same with addresses of both families.
+const DUAL_STACK: ServerKind = ServerKind { dual_stack: true, ..CURRENT };
 /// API server 1.28, which does not know the field.
-const OLD: ServerKind = ServerKind { minor: Minor::V1_28, gate: None };
+const OLD: ServerKind = ServerKind { minor: Minor::V1_28, gate: None, dual_stack: false };
 /// API server 1.29 as it is by default.
-const GATE_OFF: ServerKind = ServerKind { minor: Minor::V1_29, gate: Some(false) };
+const GATE_OFF: ServerKind = ServerKind { minor: Minor::V1_29, gate: Some(false), dual_stack: false };
 /// API server 1.29 with the alpha feature.
-const GATE_ON: ServerKind = ServerKind { minor: Minor::V1_29, gate: Some(true) };
+const GATE_ON: ServerKind = ServerKind { minor: Minor::V1_29, gate: Some(true), dual_stack: false };
 
 /// All groups, in the order in which they begin: those first that need the fewest programs, and of them the one that says most.
 pub(crate) const GROUPS: &[Group] = &[
     Group { name: "current", needs: &[Minor::V1_36], run: current },
     Group { name: "life", needs: &[Minor::V1_36], run: life },
     Group { name: "traffic", needs: &[Minor::V1_36], run: traffic },
+    Group { name: "families", needs: &[Minor::V1_36], run: families },
     Group { name: "truth", needs: &[Minor::V1_36], run: truth },
     Group { name: "machines", needs: &[Minor::V1_36], run: machines },
     Group { name: "gate", needs: &[Minor::V1_29, Minor::V1_36], run: gate },
@@ -68,6 +75,27 @@ fn traffic(stage: &mut Stage) -> Result<()> {
     tls::run(stage)?;
     shared::run(stage)?;
     toggle::run(stage)
+}
+
+/// The network has a second subnet meanwhile.
+fn families(stage: &mut Stage) -> Result<()> {
+    let networks = stage.cloud.networks.clone();
+    let second = SecondSubnet::add(&stage.cloud.user, &networks)?;
+    let looked = in_both_families(stage);
+    stage.end_cluster()?;
+    second.remove(&stage.cloud.user)?;
+    looked
+}
+
+fn in_both_families(stage: &mut Stage) -> Result<()> {
+    stage.start_cluster("families", DUAL_STACK, Mode::Iptables)?;
+    let networks = stage.cloud.networks.clone();
+    // The subnets are found by the addresses of the nodes.
+    stage.cluster()?.launch.load_balancer_settings(&networks, "subnet-id =")?;
+    datagrams::create(stage)?;
+    families::run(stage)?;
+    datagrams::run(stage)?;
+    security_groups::run(stage)
 }
 
 fn machines(stage: &mut Stage) -> Result<()> {

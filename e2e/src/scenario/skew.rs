@@ -30,7 +30,7 @@ pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     ServiceSketch::proxy(SERVICE, "v1", true).create(&api, &[NODES[0], NODES[1]])?;
     stage.end_proxy(NODES[1])?;
     stage.join(NODES[1], GATE_OFF, Mode::Iptables)?;
-    set_kubelet(&api, NODES[1], GATE_OFF.minor)?;
+    set_kubelet(&api, NODES[1], GATE_OFF)?;
     stage.start_controller()?;
     stage.check(SCENARIO, "one node on 1.29: published by name", |stage| {
         by_name(stage, SERVICE, Reach::Internal)

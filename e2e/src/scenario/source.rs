@@ -3,9 +3,10 @@
 use anyhow::{Result, ensure};
 use serde_json::json;
 
-use super::steps::{self, Reach, client_outside, clients_inside, green, published_through};
-use crate::ask::{Outcome, from_namespace};
-use crate::kubernetes::api::Kubernetes;
+use super::steps::{
+    self, Reach, client_outside, clients_inside, green, published_through, set_source_ranges, shut_out,
+};
+use crate::ask::from_namespace;
 use crate::kubernetes::objects::ServiceSketch;
 use crate::network::{NEIGHBOUR, NEIGHBOUR_ADDRESS, NODES, NodePlace};
 use crate::openstack::tree::Tree;
@@ -47,17 +48,14 @@ pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     });
     stage.check(SCENARIO, "loadBalancerSourceRanges without our clients", ranges_closed);
     stage.check(SCENARIO, "loadBalancerSourceRanges with a client outside", |stage| {
-        set_ranges(&api, &[&format!("{NEIGHBOUR_ADDRESS}/32")])?;
+        set_source_ranges(&api, RANGES, &[&format!("{NEIGHBOUR_ADDRESS}/32")])?;
         let address = published_through(&api, RANGES)?;
         let seen = green(&address, &[client_outside(Reach::Internal)])?;
-        for client in clients_inside(stage, Reach::Internal) {
-            let outcome = from_namespace(&client.namespace, &address, 80)?;
-            ensure!(outcome == Outcome::TimedOut, "{} is not in the list: {outcome}", client.who);
-        }
+        shut_out(&address, 80, &clients_inside(stage, Reach::Internal))?;
         Ok(format!("outside {seen}; pods and nodes are not in the list and get nothing"))
     });
     stage.check(SCENARIO, "loadBalancerSourceRanges with the nodes", |stage| {
-        set_ranges(&api, &["198.18.0.0/28"])?;
+        set_source_ranges(&api, RANGES, &["198.18.0.0/28"])?;
         let address = published_through(&api, RANGES)?;
         green(&address, &clients_inside(stage, Reach::Internal))
     });
@@ -92,19 +90,11 @@ fn only(stage: &mut Stage, place: NodePlace) -> Result<String> {
     Ok(format!("{seen}, all by the pod on {}", place.name()))
 }
 
-fn set_ranges(api: &Kubernetes, ranges: &[&str]) -> Result<()> {
-    api.patch(&Kubernetes::service_path(RANGES), &json!({"spec": {"loadBalancerSourceRanges": ranges}}))
-        .map(drop)
-}
-
 fn ranges_closed(stage: &mut Stage) -> Result<String> {
     let address = published_through(&stage.api()?, RANGES)?;
     let mut clients = clients_inside(stage, Reach::Internal);
     clients.push(client_outside(Reach::Internal));
-    for client in &clients {
-        let outcome = from_namespace(&client.namespace, &address, 80)?;
-        ensure!(outcome == Outcome::TimedOut, "{} is not in the list: {outcome}", client.who);
-    }
+    shut_out(&address, 80, &clients)?;
     Ok("nobody gets through".into())
 }
 

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use serde_json::json;
 
 use crate::ask::{Outcome, from_namespace};
+use crate::ipv6::NEIGHBOUR_ADDRESS_V6;
 use crate::kubernetes::api::Kubernetes;
 use crate::kubernetes::objects::delete_service;
 use crate::network::{NEIGHBOUR, NEIGHBOUR_ADDRESS, NODES, NodePlace, OUTSIDE, OUTSIDE_ADDRESS};
@@ -25,6 +26,8 @@ pub(crate) enum Reach {
     Internal,
     /// At a floating IP.
     Floating,
+    /// At its IPv6 VIP in the cluster's network.
+    Ipv6,
 }
 
 /// Somebody who asks, and the address that the ingress must see.
@@ -44,6 +47,7 @@ pub(crate) fn clients_inside(stage: &Stage, reach: Reach) -> Vec<Client> {
         Reach::Internal => place.address(),
         // As Neutron's router does it with connections that it turns around.
         Reach::Floating => stage.cloud.router_address.clone(),
+        Reach::Ipv6 => place.address_v6(),
     };
     let pod = |place: NodePlace| Client {
         who: format!("pod on {}", place.name()),
@@ -60,12 +64,13 @@ pub(crate) fn client_outside(reach: Reach) -> Client {
     let (namespace, address) = match reach {
         Reach::Internal => (NEIGHBOUR, NEIGHBOUR_ADDRESS),
         Reach::Floating => (OUTSIDE, OUTSIDE_ADDRESS),
+        Reach::Ipv6 => (NEIGHBOUR, NEIGHBOUR_ADDRESS_V6),
     };
     Client { who: "client outside".into(), namespace: namespace.into(), address: address.into() }
 }
 
-fn reached(client: &Client, host: &str) -> Result<()> {
-    let outcome = from_namespace(&client.namespace, host, 80)?;
+fn reached(client: &Client, host: &str, port: u16) -> Result<()> {
+    let outcome = from_namespace(&client.namespace, host, port)?;
     ensure!(
         outcome.client() == Some(&client.address),
         "{} asked {host} and should be seen as {}: {outcome}",
@@ -80,12 +85,20 @@ fn reached(client: &Client, host: &str) -> Result<()> {
 /// # Errors
 /// A client is not answered, or is taken for another.
 pub(crate) fn green(host: &str, clients: &[Client]) -> Result<String> {
+    green_on(host, 80, clients)
+}
+
+/// [`green`] on another port.
+///
+/// # Errors
+/// As for [`green`].
+pub(crate) fn green_on(host: &str, port: u16, clients: &[Client]) -> Result<String> {
     for client in clients {
-        until(&format!("{} reaches {host}", client.who), RULES, || reached(client, host))?;
+        until(&format!("{} reaches {host}", client.who), RULES, || reached(client, host, port))?;
     }
     for client in clients {
         for _ in 0..ROUNDS {
-            reached(client, host)?;
+            reached(client, host, port)?;
         }
     }
     Ok(format!("{} of {} requests answered", clients.len() * ROUNDS, clients.len() * ROUNDS))
@@ -96,8 +109,16 @@ pub(crate) fn green(host: &str, clients: &[Client]) -> Result<String> {
 /// # Errors
 /// A client is answered, or nginx does not complain.
 pub(crate) fn red(stage: &Stage, host: &str, clients: &[Client]) -> Result<String> {
+    red_on(stage, host, 80, clients)
+}
+
+/// [`red`] on another port.
+///
+/// # Errors
+/// As for [`red`].
+pub(crate) fn red_on(stage: &Stage, host: &str, port: u16, clients: &[Client]) -> Result<String> {
     let broken = |client: &Client| {
-        let outcome = from_namespace(&client.namespace, host, 80)?;
+        let outcome = from_namespace(&client.namespace, host, port)?;
         ensure!(outcome == Outcome::Closed, "{} asked {host}: {outcome}", client.who);
         Ok(())
     };
@@ -124,13 +145,55 @@ pub(crate) fn red(stage: &Stage, host: &str, clients: &[Client]) -> Result<Strin
 /// # Errors
 /// It lists something else.
 pub(crate) fn published_through(api: &Kubernetes, service: &str) -> Result<String> {
-    soon(&format!("{service} is published with ipMode Proxy"), || {
+    let [address] = all_published_through(api, service)?;
+    Ok(address)
+}
+
+/// Waits until the status of a Service lists exactly so many addresses, each with `ipMode: Proxy`, and returns them.
+///
+/// # Errors
+/// It lists something else.
+pub(crate) fn all_published_through<const COUNT: usize>(
+    api: &Kubernetes,
+    service: &str,
+) -> Result<[String; COUNT]> {
+    soon(&format!("{service} is published with {COUNT} addresses and ipMode Proxy"), || {
         let ingress = api.ingress(service)?;
-        let entry = &ingress[0];
-        ensure!(entry["ipMode"] == "Proxy", "{ingress}; {}", waiting(api, service));
-        ensure!(ingress.as_array().is_some_and(|entries| entries.len() == 1), "{ingress}");
-        Ok(entry["ip"].as_str().context("no ip")?.to_owned())
+        let entries = ingress.as_array().cloned().unwrap_or_default();
+        let proxied = !entries.is_empty() && entries.iter().all(|entry| entry["ipMode"] == "Proxy");
+        ensure!(proxied, "{ingress}; {}", waiting(api, service));
+        let addresses: Vec<String> =
+            entries.iter().filter_map(|entry| entry["ip"].as_str().map(str::to_owned)).collect();
+        addresses.try_into().map_err(|_| anyhow!("{ingress}"))
     })
+}
+
+/// None of these gets through to a port of an address, not even a refusal.
+///
+/// # Errors
+/// Somebody is answered.
+pub(crate) fn shut_out(host: &str, port: u16, clients: &[Client]) -> Result<()> {
+    // At the same time, because each of them waits for as long as it can.
+    let outcomes: Vec<Result<Outcome>> = std::thread::scope(|scope| {
+        let ask = |client: &Client| from_namespace(&client.namespace, host, port);
+        let asked: Vec<_> = clients.iter().map(|client| scope.spawn(move || ask(client))).collect();
+        let told = asked.into_iter().map(|one| one.join().unwrap_or_else(|_| bail!("a request panicked")));
+        told.collect()
+    });
+    clients.iter().zip(outcomes).try_for_each(|(client, outcome)| {
+        let outcome = outcome?;
+        ensure!(outcome == Outcome::TimedOut, "{} asked {host}:{port}: {outcome}", client.who);
+        Ok(())
+    })
+}
+
+/// Writes who may use a Service.
+///
+/// # Errors
+/// The server refuses.
+pub(crate) fn set_source_ranges(api: &Kubernetes, service: &str, ranges: &[&str]) -> Result<()> {
+    let change = json!({"spec": {"loadBalancerSourceRanges": ranges}});
+    api.patch(&Kubernetes::service_path(service), &change).map(drop)
 }
 
 /// The address of the load balancer, from the annotation.
@@ -161,6 +224,15 @@ pub(crate) fn publish_as_before(api: &Kubernetes, service: &str, address: &str) 
 /// # Errors
 /// A Service stays, or something is left.
 pub(crate) fn release(stage: &Stage, services: &[&str]) -> Result<String> {
+    remove(stage, services)?;
+    nothing_left(stage)
+}
+
+/// Deletes Services and waits until they are gone.
+///
+/// # Errors
+/// A Service stays.
+pub(crate) fn remove(stage: &Stage, services: &[&str]) -> Result<()> {
     let api = stage.api()?;
     for service in services {
         delete_service(&api, service)?;
@@ -170,7 +242,7 @@ pub(crate) fn release(stage: &Stage, services: &[&str]) -> Result<String> {
             api.gone(&Kubernetes::service_path(service)).with_context(|| waiting(&api, service))
         })?;
     }
-    nothing_left(stage)
+    Ok(())
 }
 
 /// Nothing of ours is in the cloud.

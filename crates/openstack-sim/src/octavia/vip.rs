@@ -143,22 +143,26 @@ fn additional(
     given: &Map<String, Value>,
     plan: &Plan,
 ) -> Result<Vec<(String, Option<String>)>, Fault> {
-    let mut found = Vec::new();
+    let mut found: Vec<(String, Option<String>)> = Vec::new();
     let mut subnets = BTreeSet::from([plan.subnet_id.clone()]);
     for entry in given.get("additional_vips").and_then(Value::as_array).into_iter().flatten() {
         let field = |name: &str| entry.get(name).and_then(Value::as_str).map(str::to_owned);
         let subnet_id = field("subnet_id")
             .ok_or_else(|| Fault::validation("Additional VIPs must contain a subnet_id."))?;
-        let network_id = subnet_network(world, caller, &subnet_id)?;
         if !subnets.insert(subnet_id.clone()) {
             return Err(Fault::validation(
                 "Duplicate VIP subnet(s) specified. Only one IP can be bound per subnet.",
             ));
         }
+        found.push((subnet_id, field("ip_address")));
+    }
+    for (subnet_id, _) in &found {
+        // In other words than those about the first subnet.
+        let network_id = subnet_network(world, caller, subnet_id)
+            .map_err(|_| Fault::validation(format!("Subnet {subnet_id} not found")))?;
         if network_id != plan.network_id {
             return Err(Fault::validation("All VIP subnets must belong to the same network."));
         }
-        found.push((subnet_id, field("ip_address")));
     }
     Ok(found)
 }
