@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use http::{HeaderMap, header};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::failure::Failure;
-use crate::object::{text, texts};
-use crate::route::Review;
+use crate::object::text;
 
 /// The group that may do everything.
 const MASTERS: &str = "system:masters";
@@ -20,33 +19,37 @@ pub struct User {
     pub name: String,
     /// For example `system:authenticated`.
     pub groups: Vec<String>,
+    /// The uid of a service account.
+    pub uid: Option<String>,
+    /// What else the token says, for example which token it is.
+    pub extra: BTreeMap<String, Vec<String>>,
 }
 
 impl User {
     /// A user who is in the group of all who logged in.
     #[must_use]
     pub fn named(name: &str) -> Self {
-        Self { name: name.to_owned(), groups: vec!["system:authenticated".to_owned()] }
+        Self::member(name, ["system:authenticated"].map(str::to_owned).into())
+    }
+
+    /// A user of whom no more is known than the groups.
+    pub(crate) fn member(name: &str, groups: Vec<String>) -> Self {
+        Self { name: name.to_owned(), groups, uid: None, extra: BTreeMap::new() }
     }
 
     /// Whom a request without credentials comes from.
     fn administrator() -> Self {
-        Self {
-            name: "kubernetes-admin".to_owned(),
-            groups: vec![MASTERS.to_owned(), "system:authenticated".to_owned()],
-        }
+        Self::member("kubernetes-admin", [MASTERS, "system:authenticated"].map(str::to_owned).into())
     }
 
     /// The user of a service account.
     pub(crate) fn service_account(namespace: &str, name: &str) -> Self {
-        Self {
-            name: format!("system:serviceaccount:{namespace}:{name}"),
-            groups: vec![
-                "system:serviceaccounts".to_owned(),
-                format!("system:serviceaccounts:{namespace}"),
-                "system:authenticated".to_owned(),
-            ],
-        }
+        let groups = vec![
+            "system:serviceaccounts".to_owned(),
+            format!("system:serviceaccounts:{namespace}"),
+            "system:authenticated".to_owned(),
+        ];
+        Self::member(&format!("system:serviceaccount:{namespace}:{name}"), groups)
     }
 
     fn is_master(&self) -> bool {
@@ -74,7 +77,7 @@ pub struct Attributes {
 }
 
 impl Attributes {
-    fn from_review(spec: &Value) -> Self {
+    pub(crate) fn from_review(spec: &Value) -> Self {
         let field = |name: &str| text(spec, &format!("/resourceAttributes/{name}")).to_owned();
         let other = |name: &str| text(spec, &format!("/nonResourceAttributes/{name}")).to_owned();
         let verb = match field("verb") {
@@ -119,9 +122,18 @@ impl Attributes {
 /// Decides about requests of everyone who is not in `system:masters`.
 type Authorizer = Box<dyn Fn(&User, &Attributes) -> bool + Send + Sync>;
 
+/// A known token.
+#[derive(Debug, Clone)]
+pub(crate) struct Token {
+    /// Whose it is.
+    pub(crate) user: User,
+    /// Whom it may be shown to.
+    pub(crate) audiences: Vec<String>,
+}
+
 /// Known tokens and who may do what.
 pub(crate) struct Access {
-    tokens: BTreeMap<String, User>,
+    tokens: BTreeMap<String, Token>,
     authorizer: Authorizer,
 }
 
@@ -139,8 +151,13 @@ impl Default for Access {
 }
 
 impl Access {
-    pub(crate) fn add_token(&mut self, token: &str, user: User) {
-        self.tokens.insert(token.to_owned(), user);
+    pub(crate) fn add_token(&mut self, text: &str, token: Token) {
+        self.tokens.insert(text.to_owned(), token);
+    }
+
+    /// What is known about a token.
+    pub(crate) fn token(&self, text: &str) -> Option<&Token> {
+        self.tokens.get(text)
     }
 
     pub(crate) fn set_authorizer(&mut self, authorizer: Authorizer) {
@@ -152,7 +169,10 @@ impl Access {
         let value = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
         let user = match value(header::AUTHORIZATION.as_str()).and_then(|value| value.strip_prefix("Bearer "))
         {
-            Some(token) => self.tokens.get(token).cloned().ok_or_else(Failure::unauthorized)?,
+            Some(text) => {
+                let token = self.tokens.get(text).ok_or_else(Failure::unauthorized)?;
+                token.user.clone()
+            }
             None => User::administrator(),
         };
         match value("impersonate-user") {
@@ -161,34 +181,12 @@ impl Access {
         }
     }
 
-    fn is_allowed(&self, user: &User, attributes: &Attributes) -> bool {
+    pub(crate) fn is_allowed(&self, user: &User, attributes: &Attributes) -> bool {
         user.is_master() || (self.authorizer)(user, attributes)
     }
 
     /// 403 in the words of RBAC, unless it is allowed.
     pub(crate) fn authorize(&self, user: &User, attributes: &Attributes) -> Result<(), Failure> {
         if self.is_allowed(user, attributes) { Ok(()) } else { Err(attributes.refusal(user)) }
-    }
-
-    /// Answers a question about a user.
-    pub(crate) fn review(&self, review: Review, asking: &User, sent: &Value) -> Value {
-        let spec = &sent["spec"];
-        let status = match review {
-            Review::Token => match self.tokens.get(text(spec, "/token")) {
-                Some(user) => json!({"authenticated": true,
-                    "user": {"username": user.name, "groups": user.groups}}),
-                None => json!({"user": {}, "error": "invalid bearer token"}),
-            },
-            Review::SubjectAccess => {
-                let groups = texts(spec, "/groups").into_iter().map(str::to_owned).collect();
-                let user = User { name: text(spec, "/user").to_owned(), groups };
-                json!({"allowed": self.is_allowed(&user, &Attributes::from_review(spec))})
-            }
-            Review::SelfSubjectAccess => {
-                json!({"allowed": self.is_allowed(asking, &Attributes::from_review(spec))})
-            }
-        };
-        let kind = Review::ALL.iter().find(|(one, ..)| *one == review).map_or("", |(.., kind)| *kind);
-        json!({"kind": kind, "apiVersion": review.api_version(), "metadata": {}, "spec": spec, "status": status})
     }
 }

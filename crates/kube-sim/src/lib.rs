@@ -27,6 +27,7 @@ mod object;
 mod openapi;
 mod parameters;
 mod patch;
+mod review;
 mod route;
 mod schema;
 mod selector;

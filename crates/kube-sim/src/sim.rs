@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::access::{Attributes, User};
+use crate::access::{Attributes, Token, User};
 use crate::clock::Clock;
 use crate::failure::Failure;
 use crate::faults::{Fault, FaultId};
@@ -17,6 +17,7 @@ use crate::object::{name, namespace, text};
 use crate::patch::PatchKind;
 use crate::service::SimService;
 use crate::shared::{Interruption, Shared};
+use crate::token::AUDIENCE;
 use crate::verbs::{DeleteOptions, ListOptions, State, Target, WriteOptions};
 use crate::version::ApiVersion;
 
@@ -293,8 +294,9 @@ impl Sim {
     // Access.
 
     /// Makes a bearer token known. Requests without a token come from an administrator.
-    pub fn add_token(&self, token: &str, user: User) {
-        self.shared.access().add_token(token, user);
+    pub fn add_token(&self, text: &str, user: User) {
+        let audiences = vec![AUDIENCE.to_owned()];
+        self.shared.access().add_token(text, Token { user, audiences });
     }
 
     /// Decides what users outside of the group `system:masters` may do. At the start that is nothing.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::access::User;
+use crate::access::{Token, User};
 use crate::clock::{later, seconds};
 use crate::object::{list, name, namespace, text};
 use crate::version::ApiVersion;
@@ -13,15 +13,18 @@ use crate::version::ApiVersion;
 /// Seconds that a token is good for when the request names none.
 const DEFAULT_LIFE: u64 = 3600;
 /// The API server's own audience.
-const AUDIENCE: &str = "https://kubernetes.default.svc.cluster.local";
+pub(crate) const AUDIENCE: &str = "https://kubernetes.default.svc.cluster.local";
 
-/// Answers a `TokenRequest` for a service account: the answer, the token in it, and its user.
+/// Where a user's `extra` says which token it was.
+const CREDENTIAL: &str = "authentication.kubernetes.io/credential-id";
+
+/// Answers a `TokenRequest` for a service account: the answer, the token in it, and what is known about it.
 pub(crate) fn issue(
     account: &Value,
     sent: &Value,
     now: Timestamp,
     version: ApiVersion,
-) -> (Value, String, User) {
+) -> (Value, String, Token) {
     let life = sent.pointer("/spec/expirationSeconds").and_then(Value::as_u64).unwrap_or(DEFAULT_LIFE);
     let expires = seconds(later(now, Duration::from_secs(life)));
     let audiences = match list(sent, "/spec/audiences") {
@@ -44,5 +47,12 @@ pub(crate) fn issue(
     {
         metadata.remove("uid");
     }
-    (answer, token, User::service_account(account_namespace, account_name))
+    let mut user = User::service_account(account_namespace, account_name);
+    user.uid = Some(identity.to_owned());
+    if version.names_tokens() {
+        let name = uuid::Uuid::new_v5(&uuid::Uuid::NAMESPACE_OID, token.as_bytes());
+        user.extra.insert(CREDENTIAL.to_owned(), vec![format!("JTI={name}")]);
+    }
+    let audiences = audiences.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+    (answer, token, Token { user, audiences })
 }

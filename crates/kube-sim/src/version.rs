@@ -140,6 +140,16 @@ impl ApiVersion {
         self.minor >= 36
     }
 
+    /// Objects in "Invalid value" messages are written as JSON instead of Go syntax.
+    pub(crate) fn writes_objects_as_json(self) -> bool {
+        self.minor >= 36
+    }
+
+    /// A token's user says in `extra` which token it was: the feature `ServiceAccountTokenJTI`, on since 1.30.
+    pub(crate) fn names_tokens(self) -> bool {
+        self.minor >= 30
+    }
+
     /// Ingress entries of a Service that is not of type LoadBalancer are refused.
     pub(crate) fn forbids_ingress_of_other_types(self) -> bool {
         self.minor >= 29

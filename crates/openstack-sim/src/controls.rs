@@ -128,6 +128,11 @@ impl Sim {
         self.write(|world| world.network.missing_extensions.insert(alias.to_owned()));
     }
 
+    /// Gives Neutron an API extension that it lacks: those for trunks, `trunk` and `trunk-details`, are not there at first.
+    pub fn add_extension(&self, alias: &str) {
+        self.write(|world| world.network.missing_extensions.remove(alias));
+    }
+
     /// Adds a load balancer flavor.
     pub fn add_octavia_flavor(&self, name: &str) -> String {
         self.write(|world| {

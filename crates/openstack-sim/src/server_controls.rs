@@ -60,6 +60,7 @@ impl Sim {
         let port = json!({"port": {"network_id": network_id, "name": format!("vlan-{vlan}")}});
         let (_, answer) = self.user().post("network", "/v2.0/ports", &port);
         let sub_port_id = answer["port"]["id"].as_str().unwrap_or_default().to_owned();
+        ["trunk", "trunk-details"].iter().for_each(|alias| self.add_extension(alias));
         self.write(|world| trunks::add_sub_port(world, parent_port_id, &sub_port_id, vlan));
         sub_port_id
     }

@@ -58,6 +58,8 @@ fn anywhere() -> SocketAddr {
 fn cloud(runtime: &Runtime) -> Result<(Side, Running)> {
     let sim = CloudSim::new();
     sim.set_delays(UNFINISHED);
+    // What the Neutron of the worlds has beyond the simulator's.
+    ["trunk", "trunk-details"].iter().for_each(|alias| sim.add_extension(alias));
     let server = runtime.block_on(sim.serve(anywhere()))?;
     let seed = sim.seed();
     let constants = owned(&[

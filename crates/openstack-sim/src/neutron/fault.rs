@@ -56,6 +56,7 @@ impl Fault {
                 ("SecurityGroupRuleNotFound", format!("Security group rule {id} does not exist"))
             }
             Kind::Router => ("RouterNotFound", format!("Router {id} could not be found")),
+            Kind::Trunk => ("TrunkNotFound", format!("Trunk {id} could not be found.")),
         };
         Self::new(StatusCode::NOT_FOUND, name, message)
     }

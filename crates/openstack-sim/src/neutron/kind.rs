@@ -1,5 +1,7 @@
 //! The kinds of Neutron resources and how each is called.
 
+use super::has_extension;
+use crate::world::World;
 use crate::world::network::{Collection, Network};
 
 /// A kind of resource.
@@ -12,11 +14,12 @@ pub(crate) enum Kind {
     SecurityGroup,
     SecurityGroupRule,
     Router,
+    Trunk,
 }
 
 impl Kind {
     /// All kinds.
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Network,
         Self::Subnet,
         Self::Port,
@@ -24,11 +27,17 @@ impl Kind {
         Self::SecurityGroup,
         Self::SecurityGroupRule,
         Self::Router,
+        Self::Trunk,
     ];
 
     /// The kind with this path segment.
     pub(crate) fn of_collection(path: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.path() == path)
+    }
+
+    /// Whether this deployment has the plug-in that serves it.
+    pub(crate) fn is_served(self, world: &World) -> bool {
+        self != Self::Trunk || has_extension(world, "trunk")
     }
 
     /// The path segment.
@@ -41,6 +50,7 @@ impl Kind {
             Self::SecurityGroup => "security-groups",
             Self::SecurityGroupRule => "security-group-rules",
             Self::Router => "routers",
+            Self::Trunk => "trunks",
         }
     }
 
@@ -54,6 +64,7 @@ impl Kind {
             Self::SecurityGroup => "security_groups",
             Self::SecurityGroupRule => "security_group_rules",
             Self::Router => "routers",
+            Self::Trunk => "trunks",
         }
     }
 
@@ -67,6 +78,7 @@ impl Kind {
             Self::SecurityGroup => "security_group",
             Self::SecurityGroupRule => "security_group_rule",
             Self::Router => "router",
+            Self::Trunk => "trunk",
         }
     }
 
@@ -74,7 +86,7 @@ impl Kind {
     pub(crate) fn first_revision(self) -> u64 {
         match self {
             Self::Network | Self::Port | Self::SecurityGroup => 1,
-            Self::Subnet | Self::FloatingIp | Self::SecurityGroupRule => 0,
+            Self::Subnet | Self::FloatingIp | Self::SecurityGroupRule | Self::Trunk => 0,
             Self::Router => 3,
         }
     }
@@ -89,6 +101,7 @@ impl Kind {
             Self::SecurityGroup => &network.security_groups,
             Self::SecurityGroupRule => &network.security_group_rules,
             Self::Router => &network.routers,
+            Self::Trunk => &network.trunks,
         }
     }
 
@@ -102,6 +115,7 @@ impl Kind {
             Self::SecurityGroup => &mut network.security_groups,
             Self::SecurityGroupRule => &mut network.security_group_rules,
             Self::Router => &mut network.routers,
+            Self::Trunk => &mut network.trunks,
         }
     }
 }

@@ -51,20 +51,21 @@ fn route(world: &mut World, request: &Request) -> Answer {
         .and_then(|token| world.caller(token))
         .ok_or_else(|| Reply::unauthorized(&world.identity_url()))?;
     match segments.as_slice() {
-        ["v2.0"] => Ok(Reply::ok(json!({"resources": resource_links(&href)}))),
+        ["v2.0"] => Ok(Reply::ok(json!({"resources": resource_links(world, &href)}))),
         ["v2.0", "extensions", rest @ ..] => extensions(world, request, rest),
         ["v2.0", "quotas", rest @ ..] => quotas::answer(world, &caller, request, rest),
         ["v2.0", collection, rest @ ..] => match Kind::of_collection(collection) {
-            Some(kind) => resource(world, &caller, request, kind, rest),
-            None => Err(Fault::no_such_path().into()),
+            Some(kind) if kind.is_served(world) => resource(world, &caller, request, kind, rest),
+            Some(_) | None => Err(Fault::no_such_path().into()),
         },
         _ => Err(Fault::no_such_path().into()),
     }
 }
 
-fn resource_links(href: &str) -> Value {
+fn resource_links(world: &World, href: &str) -> Value {
     Kind::ALL
         .into_iter()
+        .filter(|kind| kind.is_served(world))
         .map(|kind| {
             let collection = kind.path();
             json!({"name": kind.root(), "collection": kind.collection(),
@@ -122,6 +123,9 @@ fn resource(world: &mut World, caller: &Caller, request: &Request, kind: Kind, p
         (Method::PUT, [id, action]) if kind == Kind::Router => {
             routers::act(world, caller, request, id, action)
         }
+        (Method::GET | Method::PUT, [id, action]) if kind == Kind::Trunk => {
+            trunks::act(world, caller, request, id, action)
+        }
         _ => Err(Fault::no_such_path().into()),
     }
 }
@@ -136,6 +140,7 @@ fn create(world: &mut World, caller: &Caller, request: &Request, kind: Kind) -> 
         Kind::SecurityGroup => security_groups::create(world, caller, &body)?,
         Kind::SecurityGroupRule => security_groups::create_rule(world, caller, &body)?,
         Kind::Router => routers::create(world, caller, body)?,
+        Kind::Trunk => trunks::create(world, caller, body)?,
     };
     let view = views::created(world, caller, kind, &id);
     Ok(Reply::created(json!({kind.root(): view})))
@@ -147,7 +152,9 @@ fn update(world: &mut World, caller: &Caller, request: &Request, kind: Kind, id:
         Kind::FloatingIp => floating_ips::update(world, caller, id, &body)?,
         Kind::Port => ports::update(world, caller, id, &body)?,
         Kind::Router => routers::update(world, caller, id, &body)?,
-        Kind::Network | Kind::Subnet | Kind::SecurityGroup => resource::update_plain(world, kind, id, &body)?,
+        Kind::Network | Kind::Subnet | Kind::SecurityGroup | Kind::Trunk => {
+            resource::update_plain(world, kind, id, &body)?;
+        }
         Kind::SecurityGroupRule => return Err(Fault::no_such_path().into()),
     }
     let found = resource::visible(world, caller, kind, id)?;
@@ -173,6 +180,10 @@ fn delete(world: &mut World, caller: &Caller, kind: Kind, id: &str) -> Result<()
             Ok(())
         }
         Kind::Router => routers::delete(world, id),
+        Kind::Trunk => {
+            trunks::delete(world, id);
+            Ok(())
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use super::addresses::{claim, next_free};
 use super::fault::Fault;
 use super::kind::Kind;
 use super::resource::{change, check_quota, insert, project_of, required_id, unrecognized, visible};
-use super::{floating_ips, security_groups};
+use super::{floating_ips, security_groups, trunks};
 use crate::world::World;
 use crate::world::identity::Caller;
 use crate::world::network::{FixedIp, Resource};
@@ -277,7 +277,7 @@ fn fill_pairs(attributes: &mut Map<String, Value>) {
 /// Removes a port as a user does.
 ///
 /// # Errors
-/// It is a router's interface or gateway.
+/// It is a router's interface or gateway, or in a trunk.
 pub(crate) fn delete(world: &mut World, id: &str) -> Result<(), Fault> {
     let owner =
         world.network.ports.get(id).map(|port| port.text("device_owner").to_owned()).unwrap_or_default();
@@ -286,6 +286,7 @@ pub(crate) fn delete(world: &mut World, id: &str) -> Result<(), Fault> {
             format!("Port {id} cannot be deleted directly via the port API: has device owner {owner}.");
         return Err(Fault::conflict("ServicePortInUse", message));
     }
+    trunks::check_port_deletion(world, id)?;
     remove(world, id);
     Ok(())
 }

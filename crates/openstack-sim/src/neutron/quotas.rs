@@ -14,7 +14,7 @@ use crate::world::World;
 use crate::world::identity::Caller;
 
 /// The limits that a project has when nobody sets others.
-const DEFAULTS: [(&str, i64); 10] = [
+const DEFAULTS: [(&str, i64); 11] = [
     ("network", -1),
     ("subnet", -1),
     ("subnetpool", -1),
@@ -25,6 +25,7 @@ const DEFAULTS: [(&str, i64); 10] = [
     ("rbac_policy", 10),
     ("security_group", -1),
     ("security_group_rule", -1),
+    ("trunk", -1),
 ];
 
 pub(crate) fn answer(world: &mut World, caller: &Caller, request: &Request, path: &[&str]) -> Answer {
@@ -34,13 +35,13 @@ pub(crate) fn answer(world: &mut World, caller: &Caller, request: &Request, path
                 return Err(Fault::policy("rule:get_quota").into());
             }
             let set = if path.len() == 1 { world.network.quotas.get(*project) } else { None };
-            Ok(Reply::ok(json!({"quota": limits(set)})))
+            Ok(Reply::ok(json!({"quota": limits(world, set)})))
         }
         (Method::PUT, [project]) => {
             require_admin(caller, "update")?;
             let changes = read(world, request, project)?;
             world.network.quotas.entry((*project).to_owned()).or_default().extend(changes);
-            Ok(Reply::ok(json!({"quota": limits(world.network.quotas.get(*project))})))
+            Ok(Reply::ok(json!({"quota": limits(world, world.network.quotas.get(*project))})))
         }
         (Method::DELETE, [project]) => {
             require_admin(caller, "delete")?;
@@ -55,9 +56,10 @@ fn require_admin(caller: &Caller, action: &str) -> Result<(), Fault> {
     if caller.is_admin() { Ok(()) } else { Err(Fault::policy(&format!("rule:{action}_quota"))) }
 }
 
-fn limits(set: Option<&BTreeMap<String, i64>>) -> Map<String, Value> {
+fn limits(world: &World, set: Option<&BTreeMap<String, i64>>) -> Map<String, Value> {
     DEFAULTS
         .iter()
+        .filter(|(name, _)| *name != "trunk" || Kind::Trunk.is_served(world))
         .map(|(name, default)| {
             let limit = set.and_then(|set| set.get(*name)).copied().unwrap_or(*default);
             ((*name).to_owned(), json!(limit))

@@ -41,7 +41,7 @@ pub(crate) fn may_see(world: &World, caller: &Caller, kind: Kind, resource: &Res
             let group = world.network.security_groups.get(resource.text("security_group_id"));
             group.is_some_and(|group| caller.owns(&group.project_id))
         }
-        Kind::Port | Kind::FloatingIp | Kind::SecurityGroup | Kind::Router => false,
+        Kind::Port | Kind::FloatingIp | Kind::SecurityGroup | Kind::Router | Kind::Trunk => false,
     }
 }
 

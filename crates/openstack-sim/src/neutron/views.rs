@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::kind::Kind;
+use super::trunks;
 use crate::world::World;
 use crate::world::identity::Caller;
 use crate::world::network::Resource;
@@ -31,7 +32,14 @@ pub(crate) fn view(world: &World, caller: &Caller, kind: Kind, resource: &Resour
                 view.remove("is_default");
             }
         }
-        Kind::Port if caller.is_admin() => extend_with_binding(&mut view, resource),
+        Kind::Port => {
+            if caller.is_admin() {
+                extend_with_binding(&mut view, resource);
+            }
+            if let Some(trunk) = trunks::of_parent(world, &resource.id) {
+                view.insert("trunk_details".to_owned(), trunks::details(world, trunk));
+            }
+        }
         Kind::FloatingIp => {
             view.insert("port_details".to_owned(), port_details(world, resource.text("port_id")));
         }
@@ -45,7 +53,7 @@ pub(crate) fn view(world: &World, caller: &Caller, kind: Kind, resource: &Resour
         Kind::Router => {
             view.remove("gw_port_id");
         }
-        Kind::Subnet | Kind::Port => {}
+        Kind::Subnet | Kind::Trunk => {}
     }
     Value::Object(view)
 }
@@ -184,6 +192,7 @@ pub(crate) fn attribute_names(kind: Kind) -> Vec<&'static str> {
             "remote_group_id",
         ],
         Kind::Router => &["admin_state_up", "status", "flavor_id"],
+        Kind::Trunk => &["admin_state_up", "status", "port_id"],
     };
     shared.into_iter().chain(own.iter().copied()).collect()
 }

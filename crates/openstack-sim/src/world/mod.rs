@@ -54,7 +54,7 @@ impl World {
             sequence: 0,
             endpoints,
             identity: Identity::default(),
-            network: Network::default(),
+            network: Network::without_trunks(),
             compute: Compute::default(),
             load_balancing: LoadBalancing::default(),
             key_management: KeyManagement::default(),

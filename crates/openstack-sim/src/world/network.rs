@@ -14,12 +14,20 @@ pub(crate) struct Network {
     pub(crate) security_groups: Collection,
     pub(crate) security_group_rules: Collection,
     pub(crate) routers: Collection,
+    pub(crate) trunks: Collection,
     /// Limits that differ from the default, by project and resource.
     pub(crate) quotas: BTreeMap<String, BTreeMap<String, i64>>,
     /// Aliases of API extensions that this deployment lacks.
     pub(crate) missing_extensions: BTreeSet<String>,
     /// The last `standard_attr_id` that was given out.
     pub(crate) standard_attribute_id: u64,
+}
+
+impl Network {
+    /// Nothing yet, and the service plug-ins of the recorded deployment, which had none for trunks.
+    pub(crate) fn without_trunks() -> Self {
+        Self { missing_extensions: ["trunk", "trunk-details"].map(str::to_owned).into(), ..Self::default() }
+    }
 }
 
 /// The resources of one kind by id.
