@@ -160,7 +160,8 @@ impl Controller {
     }
 }
 
-fn configuration(networks: &Networks, lines: &str) -> String {
+/// The cloud.conf of a world, with further lines of its section `[LoadBalancer]`.
+pub(crate) fn configuration(networks: &Networks, lines: &str) -> String {
     format!(
         "[Global]\nauth-url = {KEYSTONE}\nusername = demo\npassword = e2e\ntenant-name = demo\ndomain-name = Default\n\
          region = RegionOne\n\n[LoadBalancer]\nsubnet-id = {}\nfloating-network-id = {}\n{lines}\n",

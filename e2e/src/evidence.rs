@@ -1,6 +1,6 @@
 //! What a failed case leaves for the one who looks into it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::kubernetes::proxy::all_rules;
@@ -53,7 +53,9 @@ pub(crate) fn keep(stage: &Stage, folder: &Path) -> String {
             write(&format!("kubernetes-{name}.json"), &text);
         }
         copy(cluster.plane.folder(), folder, "cluster-logs", "*.log");
-        say_lines_that_matter(&cluster.launch.log());
+        for log in logs_of_controllers(cluster.plane.folder()) {
+            say_lines_that_matter(&log);
+        }
     }
     copy(&stage.cloud.folders.logs(), folder, "openstack-logs", "*");
     copy(&stage.cloud.folders.state.join("state/octavia"), folder, "amphorae", "*");
@@ -67,6 +69,16 @@ fn copy(from: &Path, folder: &Path, name: &str, pattern: &str) {
     let script = "mkdir -p \"$2\" && cp -r \"$1\"/$3 \"$2\"/";
     // As above: what cannot be copied is left out.
     run(Command::new("bash").args(["-c", script, "copy"]).arg(from).arg(folder.join(name)).arg(pattern)).ok();
+}
+
+/// Those of all replicas.
+fn logs_of_controllers(folder: &Path) -> Vec<PathBuf> {
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let own = |file: &PathBuf| {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("openstack-ccm") && name.ends_with(".log")
+    };
+    files.filter(own).collect()
 }
 
 fn say_lines_that_matter(log: &Path) {

@@ -58,15 +58,25 @@ impl Daemon {
         Ok(())
     }
 
+    /// Its process id.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Asks it to end, and does not wait.
+    pub(crate) fn terminate(&self) {
+        if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+            // It may have ended by itself.
+            kill_process(pid, Signal::TERM).ok();
+        }
+    }
+
     /// Asks it to end, and kills it if it does not.
     ///
     /// # Errors
     /// The process cannot be waited for.
     pub(crate) fn stop(mut self) -> Result<()> {
-        if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
-            // It may have ended by itself.
-            kill_process(pid, Signal::TERM).ok();
-        }
+        self.terminate();
         let deadline = Instant::now() + GRACE;
         while self.child.try_wait()?.is_none() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(10));

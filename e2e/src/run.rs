@@ -150,7 +150,7 @@ impl Plan {
                 continue;
             }
             for minor in group.needs {
-                for program in PROGRAMS {
+                for program in group.programs {
                     artifacts.kubernetes(*minor, program)?;
                 }
             }
@@ -195,14 +195,12 @@ impl Plan {
     }
 }
 
-/// Programs of Kubernetes that groups need.
-const PROGRAMS: [&str; 2] = ["kube-apiserver", "kube-proxy"];
-
 /// How long the build of what a group needs takes at most.
 fn missing(artifacts: &Artifacts, group: &Group) -> Result<Duration> {
     let mut time = Duration::ZERO;
     for minor in group.needs {
-        if !PROGRAMS
+        if !group
+            .programs
             .iter()
             .map(|program| artifacts.has(*minor, program))
             .collect::<Result<Vec<_>>>()?

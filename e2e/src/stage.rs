@@ -9,6 +9,7 @@ use crate::artifacts::Artifacts;
 use crate::controller::{Controller, Launch};
 use crate::ingress::IngressPods;
 use crate::kubernetes::api::Kubernetes;
+use crate::kubernetes::audit::Audit;
 use crate::kubernetes::objects::add_node;
 use crate::kubernetes::proxy::{Mode, Proxy};
 use crate::kubernetes::server::{ControlPlane, ServerKind};
@@ -97,6 +98,11 @@ impl Stage {
         })
     }
 
+    /// The program under test.
+    pub(crate) fn program(&self) -> &Path {
+        &self.program
+    }
+
     /// The folder of this world.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
@@ -127,6 +133,21 @@ impl Stage {
         self.end_cluster()?;
         let folder = self.folder.join(name.replace(' ', "-"));
         let plane = ControlPlane::start(&folder, &self.artifacts, kind)?;
+        self.take_over(plane)
+    }
+
+    /// The same with an audit log of the API server.
+    ///
+    /// # Errors
+    /// A part cannot be started.
+    pub(crate) fn start_audited_cluster(&mut self, name: &str, kind: ServerKind) -> Result<Audit> {
+        self.end_cluster()?;
+        let (plane, audit) = ControlPlane::start_audited(&self.folder.join(name), &self.artifacts, kind)?;
+        self.take_over(plane)?;
+        Ok(audit)
+    }
+
+    fn take_over(&mut self, plane: ControlPlane) -> Result<()> {
         let launch = Launch::prepare(&plane, &self.cloud.networks, &self.program)?;
         self.cluster = Some(Cluster { plane, proxies: Vec::new(), launch, controller: None });
         Ok(())
@@ -137,9 +158,17 @@ impl Stage {
     /// # Errors
     /// A part cannot be started.
     pub(crate) fn join(&mut self, place: NodePlace, kind: ServerKind, mode: Mode) -> Result<()> {
+        add_node(&self.api()?, place, kind)?;
+        self.start_proxy(place, kind, mode)
+    }
+
+    /// Starts the kube-proxy of a node that has joined.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub(crate) fn start_proxy(&mut self, place: NodePlace, kind: ServerKind, mode: Mode) -> Result<()> {
         let artifacts = self.artifacts.clone();
         let cluster = self.cluster()?;
-        add_node(&cluster.plane.api, place, kind)?;
         let proxy = Proxy::start(&cluster.plane, &artifacts, place, kind, mode)?;
         cluster.proxies.push((place, proxy));
         Ok(())

@@ -87,6 +87,14 @@ impl Kubernetes {
         if answer.status == 409 { Ok(()) } else { answer.success().map(drop) }
     }
 
+    /// PUT.
+    ///
+    /// # Errors
+    /// As for [`Kubernetes::get`].
+    pub(crate) fn replace(&self, path: &str, object: &Value) -> Result<Value> {
+        self.call(Method::PUT, path, Some(("application/json", object)))?.success()
+    }
+
     /// A merge patch.
     ///
     /// # Errors

@@ -1,8 +1,14 @@
-//! The Kubernetes of a world: etcd, kube-apiserver and a kube-proxy in each node's namespace.
+//! The Kubernetes of a world: etcd, kube-apiserver and a kube-proxy in each node's namespace; kube-controller-manager,
+//! kubelets and pods where a group needs a whole cluster.
 
 pub(crate) mod api;
+pub(crate) mod audit;
 pub(crate) mod authorization;
+pub(crate) mod kubelet;
+pub(crate) mod manager;
+pub(crate) mod manifests;
 pub(crate) mod objects;
 pub(crate) mod pki;
+pub(crate) mod pod;
 pub(crate) mod proxy;
 pub(crate) mod server;

@@ -37,7 +37,9 @@ impl Pki {
         pki.write("ca.crt", &authority.pem())?;
         pki.server(&authority)?;
         pki.client(&authority, "admin", "admin", Some("system:masters"))?;
-        pki.client(&authority, "kube-proxy", "system:kube-proxy", None)?;
+        for component in ["kube-proxy", "kube-controller-manager"] {
+            pki.client(&authority, component, &format!("system:{component}"), None)?;
+        }
         let tokens = KeyPair::generate()?;
         pki.write("service-account.key", &tokens.serialize_pem())?;
         pki.write("service-account.pub", &tokens.public_key_pem())?;

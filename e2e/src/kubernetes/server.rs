@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 
 use super::api::Kubernetes;
+use super::audit::Audit;
 use super::pki::Pki;
 use crate::artifacts::{Artifacts, Minor};
 use crate::network::API_SERVER;
@@ -46,6 +47,8 @@ pub(crate) struct ControlPlane {
     artifacts: Artifacts,
     server: Option<Daemon>,
     etcd: Option<Daemon>,
+    /// Further flags of the server.
+    flags: Vec<String>,
     /// Keys and certificates.
     pub pki: Pki,
     /// The API as the administrator.
@@ -60,6 +63,29 @@ impl ControlPlane {
     /// # Errors
     /// A program cannot be built or started.
     pub(crate) fn start(folder: &Path, artifacts: &Artifacts, kind: ServerKind) -> Result<Self> {
+        Self::start_with(folder, artifacts, kind, Vec::new())
+    }
+
+    /// The same with an audit log.
+    ///
+    /// # Errors
+    /// As for [`ControlPlane::start`].
+    pub(crate) fn start_audited(
+        folder: &Path,
+        artifacts: &Artifacts,
+        kind: ServerKind,
+    ) -> Result<(Self, Audit)> {
+        std::fs::create_dir_all(folder)?;
+        let (audit, flags) = Audit::prepare(folder)?;
+        Ok((Self::start_with(folder, artifacts, kind, flags)?, audit))
+    }
+
+    fn start_with(
+        folder: &Path,
+        artifacts: &Artifacts,
+        kind: ServerKind,
+        flags: Vec<String>,
+    ) -> Result<Self> {
         std::fs::create_dir_all(folder)?;
         let pki = Pki::create(&folder.join("pki"))?;
         let api = Kubernetes::administrator(&pki)?;
@@ -68,6 +94,7 @@ impl ControlPlane {
             artifacts: artifacts.clone(),
             server: None,
             etcd: None,
+            flags,
             pki,
             api,
             kind,
@@ -113,7 +140,7 @@ impl ControlPlane {
         command.arg(format!("--service-cluster-ip-range=10.96.0.0/16{second}"));
         command.arg("--authorization-mode=Node,RBAC");
         command.args(["--profiling=false", "--shutdown-delay-duration=0s"]);
-        command.arg("--cert-dir").arg(&self.folder).args(kind.gate_flag());
+        command.arg("--cert-dir").arg(&self.folder).args(kind.gate_flag()).args(&self.flags);
         self.server = Some(Daemon::start("kube-apiserver", &self.folder, &mut command)?);
         self.kind = kind;
         until("kube-apiserver is ready", Duration::from_secs(120), || {

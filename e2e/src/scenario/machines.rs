@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::CURRENT;
 use crate::kubernetes::api::Kubernetes;
+use crate::kubernetes::kubelet::UNINITIALIZED;
 use crate::kubernetes::objects::{register_node, set_ready};
 use crate::network::{NODES, NodePlace};
 use crate::openstack::api::OpenStack;
@@ -13,8 +14,8 @@ use crate::stage::Stage;
 use crate::wait::soon;
 
 const SCENARIO: &str = "11 machines";
-const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
-const SHUT_DOWN: &str = "node.cloudprovider.kubernetes.io/shutdown";
+/// The taint of a node whose server is shut down.
+pub(super) const SHUT_DOWN: &str = "node.cloudprovider.kubernetes.io/shutdown";
 /// Nodes of this cluster.
 const PLACES: [NodePlace; 2] = [NODES[0], NODES[1]];
 
@@ -67,7 +68,8 @@ pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     PLACES.iter().try_for_each(|place| give_back(&stage.cloud.user, *place))
 }
 
-fn node_path(place: NodePlace) -> String {
+/// The path of a node.
+pub(super) fn node_path(place: NodePlace) -> String {
     format!("/api/v1/nodes/{}", place.name())
 }
 
@@ -80,7 +82,10 @@ fn port_of(cloud: &OpenStack, place: NodePlace) -> Result<String> {
 }
 
 /// Puts a server behind a machine, with the port that the machine has.
-fn server_of(cloud: &OpenStack, place: NodePlace) -> Result<String> {
+///
+/// # Errors
+/// Neutron or Nova refuses.
+pub(super) fn server_of(cloud: &OpenStack, place: NodePlace) -> Result<String> {
     let port = port_of(cloud, place)?;
     claim(cloud, &port, "", "")?;
     compute::add_server(cloud, &place.name(), &port, &json!({}))
@@ -92,25 +97,39 @@ fn claim(cloud: &OpenStack, port: &str, device: &str, owner: &str) -> Result<()>
 }
 
 /// A machine without a server is again what it is for the other groups.
-fn give_back(cloud: &OpenStack, place: NodePlace) -> Result<()> {
+///
+/// # Errors
+/// Neutron refuses.
+pub(super) fn give_back(cloud: &OpenStack, place: NodePlace) -> Result<()> {
     let port = port_of(cloud, place)?;
     let body = json!({"port": {"allowed_address_pairs": []}});
     cloud.put("network", &format!("/v2.0/ports/{port}"), &body)?.success()?;
     claim(cloud, &port, &place.server(), "compute:nova")
 }
 
-fn router(cloud: &OpenStack) -> Result<Value> {
+/// The router of the cluster.
+///
+/// # Errors
+/// There is none.
+pub(super) fn router(cloud: &OpenStack) -> Result<Value> {
     let routers = cloud.list("network", "/v2.0/routers?name=cluster", "routers")?;
     routers.into_iter().next().context("there is no router")
 }
 
-fn routes(stage: &Stage) -> Result<String> {
+/// The lines of cloud.conf that let the route controller work.
+///
+/// # Errors
+/// There is no router.
+pub(super) fn routes(stage: &Stage) -> Result<String> {
     let router = router(&stage.cloud.user)?;
     Ok(format!("\n[Route]\nrouter-id = {}\n", router["id"].as_str().context("the router has no id")?))
 }
 
 /// The taint is gone, and the node has what the server and its port say.
-fn initialised(api: &Kubernetes, place: NodePlace, server: &str) -> Result<String> {
+///
+/// # Errors
+/// It is not so, for long.
+pub(super) fn initialised(api: &Kubernetes, place: NodePlace, server: &str) -> Result<String> {
     soon(&format!("{} is initialised", place.name()), || {
         let node = api.get(&node_path(place))?;
         ensure!(!has_taint(&node, UNINITIALIZED), "it is tainted: {}", node["spec"]["taints"]);
@@ -131,12 +150,16 @@ fn initialised(api: &Kubernetes, place: NodePlace, server: &str) -> Result<Strin
     })
 }
 
-fn has_taint(node: &Value, key: &str) -> bool {
+/// Whether a node has a taint.
+pub(super) fn has_taint(node: &Value, key: &str) -> bool {
     node["spec"]["taints"].as_array().is_some_and(|taints| taints.iter().any(|taint| taint["key"] == key))
 }
 
 /// The router leads to the pods of exactly these nodes, and their ports let the pods' addresses through.
-fn routed(stage: &Stage, places: &[NodePlace]) -> Result<String> {
+///
+/// # Errors
+/// It does not, for long.
+pub(super) fn routed(stage: &Stage, places: &[NodePlace]) -> Result<String> {
     let cloud = &stage.cloud.user;
     let api = stage.api()?;
     soon("the routes are there", || {

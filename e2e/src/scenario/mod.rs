@@ -2,6 +2,7 @@
 
 pub(crate) mod address;
 pub(crate) mod choice;
+pub(crate) mod cluster;
 pub(crate) mod datagrams;
 pub(crate) mod detection;
 pub(crate) mod fallback;
@@ -35,6 +36,8 @@ pub(crate) struct Group {
     pub name: &'static str,
     /// Versions whose programs it needs.
     pub needs: &'static [Minor],
+    /// Which programs of them.
+    pub programs: &'static [&'static str],
     /// What it does.
     pub run: fn(&mut Stage) -> Result<()>,
 }
@@ -50,17 +53,23 @@ const GATE_OFF: ServerKind = ServerKind { minor: Minor::V1_29, gate: Some(false)
 /// API server 1.29 with the alpha feature.
 const GATE_ON: ServerKind = ServerKind { minor: Minor::V1_29, gate: Some(true), dual_stack: false };
 
+/// A cluster whose nodes and endpoints the test writes.
+const SERVED: &[&str] = &["kube-apiserver", "kube-proxy"];
+/// A cluster with a controller manager.
+const MANAGED: &[&str] = &["kube-apiserver", "kube-proxy", "kube-controller-manager"];
+
 /// All groups, in the order in which they begin: those first that need the fewest programs, and of them the one that says most.
 pub(crate) const GROUPS: &[Group] = &[
-    Group { name: "current", needs: &[Minor::V1_36], run: current },
-    Group { name: "life", needs: &[Minor::V1_36], run: life },
-    Group { name: "traffic", needs: &[Minor::V1_36], run: traffic },
-    Group { name: "families", needs: &[Minor::V1_36], run: families },
-    Group { name: "truth", needs: &[Minor::V1_36], run: truth },
-    Group { name: "machines", needs: &[Minor::V1_36], run: machines },
-    Group { name: "gate", needs: &[Minor::V1_29, Minor::V1_36], run: gate },
-    Group { name: "nodes", needs: &[Minor::V1_36, Minor::V1_29], run: nodes },
-    Group { name: "old", needs: &[Minor::V1_28], run: old },
+    Group { name: "current", needs: &[Minor::V1_36], programs: SERVED, run: current },
+    Group { name: "life", needs: &[Minor::V1_36], programs: SERVED, run: life },
+    Group { name: "traffic", needs: &[Minor::V1_36], programs: SERVED, run: traffic },
+    Group { name: "families", needs: &[Minor::V1_36], programs: SERVED, run: families },
+    Group { name: "truth", needs: &[Minor::V1_36], programs: SERVED, run: truth },
+    Group { name: "machines", needs: &[Minor::V1_36], programs: SERVED, run: machines },
+    Group { name: "cluster", needs: &[Minor::V1_36], programs: MANAGED, run: cluster },
+    Group { name: "gate", needs: &[Minor::V1_29, Minor::V1_36], programs: SERVED, run: gate },
+    Group { name: "nodes", needs: &[Minor::V1_36, Minor::V1_29], programs: SERVED, run: nodes },
+    Group { name: "old", needs: &[Minor::V1_28], programs: SERVED, run: old },
 ];
 
 fn current(stage: &mut Stage) -> Result<()> {
@@ -101,6 +110,10 @@ fn in_both_families(stage: &mut Stage) -> Result<()> {
 fn machines(stage: &mut Stage) -> Result<()> {
     machines::run(stage)?;
     truth::compute(stage)
+}
+
+fn cluster(stage: &mut Stage) -> Result<()> {
+    cluster::run(stage)
 }
 
 fn nodes(stage: &mut Stage) -> Result<()> {

@@ -1,0 +1,93 @@
+//! The manifests of the repository, applied as `kubectl apply --kustomize manifests` does it. A test of the chart keeps them
+//! what the chart renders by default.
+
+use anyhow::{Context as _, Result};
+use serde_json::Value;
+
+use super::api::Kubernetes;
+use crate::artifacts::source;
+
+const FOLDER: &str = "../manifests";
+
+/// All objects, in the order of the kustomization.
+///
+/// # Errors
+/// A file cannot be read or is not YAML.
+pub(crate) fn all() -> Result<Vec<Value>> {
+    let kustomization = documents("kustomization.yaml")?;
+    let files = kustomization.first().and_then(|document| document["resources"].as_array());
+    let mut objects = Vec::new();
+    for file in files.context("the kustomization lists no resources")? {
+        objects.extend(documents(file.as_str().context("a resource is no file")?)?);
+    }
+    Ok(objects)
+}
+
+/// The only object of a kind.
+///
+/// # Errors
+/// There is none, or the manifests cannot be read.
+pub(crate) fn of_kind(kind: &str) -> Result<Value> {
+    let found = all()?.into_iter().find(|object| object["kind"] == kind);
+    found.with_context(|| format!("{FOLDER} has no {kind}"))
+}
+
+/// Creates an object, unless it is there. The server refuses fields that it does not know.
+///
+/// # Errors
+/// The server refuses it.
+pub(crate) fn apply(api: &Kubernetes, object: &Value) -> Result<()> {
+    api.ensure(&format!("{}?fieldValidation=Strict", collection(object)?), object)
+}
+
+/// The path of an object's siblings.
+fn collection(object: &Value) -> Result<String> {
+    let text = |key: &str| object[key].as_str().with_context(|| format!("{FOLDER}: an object has no {key}"));
+    let version = text("apiVersion")?;
+    let root = if version.contains('/') { "/apis" } else { "/api" };
+    let namespace = object["metadata"]["namespace"].as_str();
+    let scope = namespace.map_or(String::new(), |namespace| format!("/namespaces/{namespace}"));
+    Ok(format!("{root}/{version}{scope}/{}s", text("kind")?.to_lowercase()))
+}
+
+fn documents(file: &str) -> Result<Vec<Value>> {
+    let path = source(FOLDER).join(file);
+    let text =
+        std::fs::read_to_string(&path).with_context(|| format!("{} cannot be read", path.display()))?;
+    text.split("\n---\n")
+        .map(|document| {
+            serde_saphyr::from_str(document).with_context(|| format!("{} is not YAML", path.display()))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_manifests_hold_rights_and_workload() {
+        let kinds: Vec<String> = all()
+            .unwrap()
+            .iter()
+            .map(|object| object["kind"].as_str().unwrap_or_default().to_owned())
+            .collect();
+        assert!(
+            ["ServiceAccount", "ClusterRole", "DaemonSet"].iter().all(|kind| kinds.contains(&(*kind).into()))
+        );
+        let text = serde_json::to_string(&all().unwrap()).unwrap();
+        assert!(text.contains("services/status") && text.contains("leases"), "{text}");
+    }
+
+    #[test]
+    fn objects_go_where_the_server_expects_them() {
+        assert_eq!(
+            collection(&of_kind("DaemonSet").unwrap()).unwrap(),
+            "/apis/apps/v1/namespaces/kube-system/daemonsets"
+        );
+        assert_eq!(
+            collection(&of_kind("ClusterRole").unwrap()).unwrap(),
+            "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+        );
+    }
+}

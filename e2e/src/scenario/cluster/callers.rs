@@ -1,0 +1,102 @@
+//! Who may read what the endpoints tell: asked of the real API server, with the rights that the manifests grant for it.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use reqwest::Identity;
+use reqwest::blocking::Client;
+use serde_json::json;
+
+use super::{Deployment, SCENARIO};
+use crate::kubernetes::api::NAMESPACE;
+use crate::kubernetes::authorization::token;
+use crate::kubernetes::pod::Pod;
+use crate::stage::Stage;
+use crate::wait::soon;
+
+/// A ServiceAccount that may read the metrics, and one that may not.
+const ACCOUNTS: [&str; 2] = ["reader", "stranger"];
+
+/// All cases.
+pub(super) fn run(stage: &mut Stage, cluster: &Deployment) {
+    stage.check(SCENARIO, "who may read the metrics is asked of the API server", |stage| {
+        allow_reader(cluster)?;
+        let pod = cluster.pods.first().context("there is no pod")?;
+        let url = format!("{}/metrics", pod.endpoints()?);
+        let status = |token: Option<&str>| -> Result<u16> {
+            let request = client()?.get(&url);
+            let request = if let Some(token) = token { request.bearer_auth(token) } else { request };
+            Ok(request.send()?.status().as_u16())
+        };
+        let [reader, stranger] = ACCOUNTS.map(|account| token(&cluster.api, NAMESPACE, account, &json!({})));
+        let (reader, stranger) = (reader?, stranger?);
+        // The authorizer of the server learns of the new role a moment later; a refusal is remembered for ten seconds.
+        soon("the reader may read", || {
+            let seen = status(Some(reader.as_str()))?;
+            ensure!(seen == 200, "{seen}");
+            Ok(())
+        })?;
+        for (who, token, wanted) in
+            [("the stranger", Some(stranger.as_str()), 403), ("a forged token", Some("forged"), 401), ("nobody", None, 403)]
+        {
+            let seen = status(token)?;
+            ensure!(seen == wanted, "{who}: {seen}");
+        }
+        let own = metrics(stage, pod)?;
+        ensure!(own.contains("leader_election_master_status"), "no metrics for the administrator's certificate");
+        Ok("a token with the right 200, one without 403, a forged one 401, none 403; an administrator's certificate 200".into())
+    });
+}
+
+fn allow_reader(cluster: &Deployment) -> Result<()> {
+    for account in ACCOUNTS {
+        let object = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": account}});
+        cluster.api.ensure(&format!("/api/v1/namespaces/{NAMESPACE}/serviceaccounts"), &object)?;
+    }
+    let group = "rbac.authorization.k8s.io";
+    let role = json!({
+        "apiVersion": format!("{group}/v1"), "kind": "ClusterRole", "metadata": {"name": "metrics-reader"},
+        "rules": [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}],
+    });
+    let binding = json!({
+        "apiVersion": format!("{group}/v1"), "kind": "ClusterRoleBinding", "metadata": {"name": "metrics-reader"},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "metrics-reader"},
+        "subjects": [{"kind": "ServiceAccount", "name": ACCOUNTS[0], "namespace": NAMESPACE}],
+    });
+    cluster.api.ensure(&format!("/apis/{group}/v1/clusterroles"), &role)?;
+    cluster.api.ensure(&format!("/apis/{group}/v1/clusterrolebindings"), &binding)
+}
+
+/// A client without credentials, which each request makes anew: connections keep the identity that they were made with.
+fn client() -> Result<Client> {
+    Ok(Client::builder().danger_accept_invalid_certs(true).timeout(Duration::from_secs(30)).build()?)
+}
+
+/// The metrics of a pod, read with the administrator's client certificate.
+fn metrics(stage: &Stage, pod: &Pod) -> Result<String> {
+    let pki = &stage.cluster.as_ref().context("no cluster runs")?.plane.pki;
+    let mut identity = std::fs::read(pki.file("admin.crt"))?;
+    identity.extend(std::fs::read(pki.file("admin.key"))?);
+    let client = Client::builder()
+        .use_rustls_tls()
+        .danger_accept_invalid_certs(true)
+        .identity(Identity::from_pem(&identity)?)
+        .timeout(Duration::from_secs(30))
+        .build()?;
+    let url = format!("{}/metrics", pod.endpoints()?);
+    let response = client.get(&url).send()?;
+    ensure!(response.status().is_success(), "{url}: {}", response.status());
+    Ok(response.text()?)
+}
+
+/// The value of a metric of the election.
+///
+/// # Errors
+/// The pod does not show it.
+pub(super) fn metric(stage: &Stage, pod: &Pod, name: &str) -> Result<u64> {
+    let text = metrics(stage, pod)?;
+    let line =
+        text.lines().find(|line| line.starts_with(name)).with_context(|| format!("no metric {name}"))?;
+    let value = line.rsplit(' ').next().unwrap_or_default();
+    value.parse().with_context(|| line.to_owned())
+}
