@@ -54,16 +54,7 @@ fn guarded(stage: &mut Stage, closed: &Closed) -> Result<()> {
         let rules = opens(stage, &api)?;
         Ok(format!("GREEN: {}; {rules}", let_in(stage, &api)?))
     });
-    stage.check(SCENARIO, "a node port of another Service stays closed", |_| {
-        let (own, foreign) = (node_port(&api, SERVICE)?, node_port(&api, OTHER)?);
-        for place in PLACES {
-            let outcome = from_namespace(NEIGHBOUR, &place.address(), foreign)?;
-            ensure!(outcome == Outcome::TimedOut, "port {foreign} of {}: {outcome}", place.name());
-            let outcome = from_namespace(NEIGHBOUR, &place.address(), own)?;
-            ensure!(outcome == Outcome::Closed, "port {own} of {}: {outcome}", place.name());
-        }
-        Ok(format!("from the load balancer's subnet {own} is open and {foreign} is not"))
-    });
+    stage.check(SCENARIO, "a node port of another Service stays closed", |_| open_for_its_own(&api));
     stage.check(SCENARIO, "a port is added and removed", |stage| {
         sketch.ports = vec![80, 8080];
         sketch.update(&api, &PLACES)?;
@@ -73,23 +64,41 @@ fn guarded(stage: &mut Stage, closed: &Closed) -> Result<()> {
         Ok(format!("{more}; then {}", opens(stage, &api)?))
     });
     joins_and_leaves(stage, &api, closed)?;
-    manage(stage, false)?;
-    stage.check(SCENARIO, "manage-security-groups is switched off", |stage| {
-        has_groups(stage, closed, &[])?;
-        kept_out(stage, &api)?;
-        Ok("the group is gone; RED again".into())
-    });
-    manage(stage, true)?;
-    stage.check(SCENARIO, "and on again", |stage| {
-        has_groups(stage, closed, &PLACES)?;
-        let_in(stage, &api)
-    });
+    switched_off_and_on(stage, &api, closed)?;
     stage.check(SCENARIO, "the Service is deleted", |stage| {
         steps::remove(stage, &[SERVICE, OTHER])?;
         has_groups(stage, closed, &[])?;
         Ok("its group is gone, and the ports of the nodes have what they had before".into())
     });
     stage.stop_controller()
+}
+
+/// The node port of the Service answers to the subnet of the load balancer; that of the other Service does not.
+fn open_for_its_own(api: &Kubernetes) -> Result<String> {
+    let (own, foreign) = (node_port(api, SERVICE)?, node_port(api, OTHER)?);
+    for place in PLACES {
+        let outcome = from_namespace(NEIGHBOUR, &place.address(), foreign)?;
+        ensure!(outcome == Outcome::TimedOut, "port {foreign} of {}: {outcome}", place.name());
+        // The pods want a PROXY header: it is their connection that is closed.
+        let outcome = from_namespace(NEIGHBOUR, &place.address(), own)?;
+        ensure!(outcome == Outcome::Closed, "port {own} of {}: {outcome}", place.name());
+    }
+    Ok(format!("from the load balancer's subnet {own} is open and {foreign} is not"))
+}
+
+fn switched_off_and_on(stage: &mut Stage, api: &Kubernetes, closed: &Closed) -> Result<()> {
+    manage(stage, false)?;
+    stage.check(SCENARIO, "manage-security-groups is switched off", |stage| {
+        has_groups(stage, closed, &[])?;
+        kept_out(stage, api)?;
+        Ok("the group is gone; RED again".into())
+    });
+    manage(stage, true)?;
+    stage.check(SCENARIO, "and on again", |stage| {
+        has_groups(stage, closed, &PLACES)?;
+        let_in(stage, api)
+    });
+    Ok(())
 }
 
 fn joins_and_leaves(stage: &mut Stage, api: &Kubernetes, closed: &Closed) -> Result<()> {
