@@ -30,10 +30,7 @@ const RETRY_PERIOD: Duration = Duration::from_secs(2);
 const FOREIGN: &str = "controller-3_0f8fad5b-d9cb-469f-a165-70867728950e";
 
 /// All cases.
-///
-/// # Errors
-/// A pod cannot be ended or started.
-pub(super) fn run(stage: &mut Stage, cluster: &mut Deployment) -> Result<()> {
+pub(super) fn run(stage: &mut Stage, cluster: &mut Deployment) {
     let cases: [(&str, Case); 4] = [
         ("a foreign holder renews the lease, then gives it back", foreign),
         ("client-go takes what openstack-ccm gives back, and openstack-ccm waits for it", taken_by_client_go),
@@ -44,7 +41,6 @@ pub(super) fn run(stage: &mut Stage, cluster: &mut Deployment) -> Result<()> {
     for (case, look) in cases {
         stage.check(SCENARIO, case, |stage| look(stage, cluster, &mut peer));
     }
-    Ok(())
 }
 
 type Case = fn(&Stage, &mut Deployment, &mut Option<Manager>) -> Result<String>;
