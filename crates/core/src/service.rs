@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::node::Node;
@@ -124,6 +125,9 @@ pub struct Service {
     pub external_traffic_policy: ExternalTrafficPolicy,
     /// `spec.healthCheckNodePort`; absent when 0.
     pub health_check_node_port: Option<u16>,
+    /// Addresses in `status.loadBalancer.ingress`: what was published last. It is no wish of the user; a load balancer that
+    /// has to be made anew asks for its former addresses by it.
+    pub published: Vec<IpAddr>,
 }
 
 /// What a Service needs from its load balancer, with the nodes that can take its traffic.

@@ -47,6 +47,7 @@ pub use answer::SimBody;
 pub use failure::{Failure, FieldError};
 pub use faults::{Fault, FaultId};
 pub use log::RequestRecord;
+pub use patch::merge::merge as merge_patch;
 pub use server::Server;
 pub use service::SimService;
 pub use sim::Sim;

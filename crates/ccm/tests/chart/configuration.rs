@@ -28,6 +28,7 @@ fn the_program_reads_what_the_values_say() {
     assert_eq!(loaded.config.load_balancer.monitor_delay, std::time::Duration::from_secs(7));
 }
 
+/// Defect: 73, better: lists and class sections can be given as values.
 #[test]
 fn lists_numbers_and_classes_keep_their_form() {
     let Some(objects) = Release::new().values("everything.yaml").objects() else { return };
@@ -41,6 +42,7 @@ fn lists_numbers_and_classes_keep_their_form() {
     }
 }
 
+/// Defect: 73, better: the pods roll over also when the whole text changes.
 #[test]
 fn a_text_takes_the_place_of_the_sections_and_rolls_the_pods() {
     let release = |text: &str| Release::new().set(&format!("cloudConfigContents={text}")).objects();

@@ -11,6 +11,7 @@ use crate::helm::{Objects, Release, strings};
 /// Contract: X11, better: the rights are those of the enabled controllers only; none on Secrets or on what the program
 /// never touches. The pods run with a read-only root, without capabilities, and with probes.
 /// Switch: `securityContext`, `podSecurityContext`, `livenessProbe` and `readinessProbe` in the chart's values.
+/// Defect: 73, better: there are probes, no rights on Secrets, no mounts of former times and no charts of others.
 #[test]
 fn x11_default_values_of_occm_make_the_same_objects() {
     let Some(objects) = Release::new().values("occm-defaults.yaml").objects() else { return };

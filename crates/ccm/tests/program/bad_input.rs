@@ -10,15 +10,22 @@ use crate::support::{ANNOTATION, World, lb_name, service};
 
 const NOWHERE: &str = "00000000-0000-4000-8000-000000000000";
 
-/// A wrong value of each annotation that is read.
-fn wrong(key: &str, form: Form) -> Option<String> {
+/// The last part of a key.
+fn short(key: &str) -> &str {
+    key.rsplit_once('/').map_or(key, |(_, name)| name)
+}
+
+/// Wrong values of each annotation that is read: of another type, and out of range at both ends.
+fn wrong(key: &str, form: Form) -> Vec<String> {
     let text = match form {
-        Form::Output(_) => return None,
+        Form::Output(_) => return Vec::new(),
         Form::Bool => "maybe",
-        Form::Integer { max, .. } => return Some(max.wrapping_add(1).to_string()),
+        Form::Integer { min, max, .. } => {
+            return vec![(min - 1).to_string(), max.wrapping_add(1).to_string(), "soon".to_owned()];
+        }
         Form::Word(_) => "nonsense",
         Form::Uuid(_) => "a-name",
-        Form::Text(_) => match key.rsplit_once('/').map_or(key, |(_, name)| name) {
+        Form::Text(_) => match short(key) {
             "class" => "unknown",
             "proxy-protocol" => "v2:443",
             "health-monitor-path" => "healthz",
@@ -27,17 +34,135 @@ fn wrong(key: &str, form: Form) -> Option<String> {
             "tls-versions" => "TLSv1.4",
             "tls-ciphers" => "A,B",
             "alpn-protocols" => "h3",
+            "tls-revision" => "a,b",
             "floating-subnet" => "~(",
             "floating-subnet-tags" => "!&",
             "default-tls-container-ref" => "my-certificate",
             "node-selector" => "=edge",
             "hostname" => "under_score",
             "load-balancer-source-ranges" => "everybody",
-            "availability-zone" => return Some("z".repeat(256)),
+            "availability-zone" => return vec!["z".repeat(256)],
             other => panic!("no wrong value is known for {other}"),
         },
     };
-    Some(text.to_owned())
+    vec![text.to_owned()]
+}
+
+/// What each annotation that refers to something can name and nobody has.
+fn unknown(key: &str, form: Form) -> Option<String> {
+    match form {
+        Form::Uuid(_) => Some(NOWHERE.to_owned()),
+        Form::Text(_) => match short(key) {
+            "default-tls-container-ref" | "sni-container-refs" => {
+                Some(format!("https://barbican.example.org/v1/containers/{NOWHERE}"))
+            }
+            "availability-zone" => Some("nowhere".to_owned()),
+            "class" => Some("nobody".to_owned()),
+            "floating-subnet" => Some("no-such-subnet-*".to_owned()),
+            "floating-subnet-tags" => Some("no-such-tag".to_owned()),
+            _ => None,
+        },
+        Form::Bool | Form::Integer { .. } | Form::Word(_) | Form::Output(_) => None,
+    }
+}
+
+/// What each annotation that refers to something can name and somebody else has: another project, which this one cannot see.
+fn of_somebody_else(world: &World, key: &str) -> Option<String> {
+    let stranger = world.cloud.stranger();
+    let make = |service: &str, path: &str, kind: &str, body: serde_json::Value| {
+        let (status, answer) = stranger.post(service, path, &body);
+        assert_eq!(status, 201, "{answer}");
+        answer[kind]["id"].as_str().unwrap_or_default().to_owned()
+    };
+    let network = || make("network", "/v2.0/networks", "network", json!({"network": {"name": "theirs"}}));
+    let subnet = |network: &str| {
+        let body = json!({"subnet": {"network_id": network, "ip_version": 4, "cidr": "10.77.0.0/24"}});
+        make("network", "/v2.0/subnets", "subnet", body)
+    };
+    match short(key) {
+        "load-balancer-id" => {
+            let body = json!({"loadbalancer": {"name": "theirs", "vip_subnet_id": subnet(&network())}});
+            let id = make("load-balancer", "/v2.0/lbaas/loadbalancers", "loadbalancer", body);
+            world.cloud.settle();
+            Some(id)
+        }
+        "port-id" => {
+            let network = network();
+            subnet(&network);
+            Some(make("network", "/v2.0/ports", "port", json!({"port": {"network_id": network}})))
+        }
+        "network-id" | "floating-network-id" => Some(network()),
+        "subnet-id" | "member-subnet-id" | "floating-subnet-id" => Some(subnet(&network())),
+        "default-tls-container-ref" | "sni-container-refs" => {
+            let body = json!({"name": "theirs", "type": "generic", "secret_refs": []});
+            let (status, answer) = stranger.post("key-manager", "/v1/containers", &body);
+            assert_eq!(status, 201, "{answer}");
+            answer["container_ref"].as_str().map(str::to_owned)
+        }
+        _ => None,
+    }
+}
+
+/// A new Service names what it cannot have: one clear event with key and value, nothing is made and nothing left behind, and
+/// another Service is served meanwhile. Without the annotation it is served too.
+async fn is_named_and_heals(world: &World, key: &str, value: &str) {
+    let mut web = service("web", json!({"metadata": {"annotations": {key: value}}}));
+    if short(key) == "sni-container-refs" {
+        let body = json!({"name": "ours", "type": "generic", "secret_refs": []});
+        let (_, answer) = world.cloud.user().post("key-manager", "/v1/containers", &body);
+        let tls = format!("{ANNOTATION}default-tls-container-ref");
+        web["metadata"]["annotations"][tls] = answer["container_ref"].clone();
+    }
+    let before = world.cloud.load_balancers().len();
+    world.create(&web);
+    world.create(&service("other", json!({})));
+    world.until_published("other").await;
+    let value = world.without_ids(value);
+    world.until_warned("web", &value).await;
+    // Some repetitions later.
+    tokio::time::sleep(std::time::Duration::from_secs(250)).await;
+    let warnings = world.warnings("web");
+    assert_eq!(warnings.len(), 1, "{key}: {warnings:?}");
+    assert!(warnings[0].contains(short(key)) && warnings[0].contains(&value), "{key}: {warnings:?}");
+    assert_eq!(world.cloud.load_balancers().len(), before + 1, "{key}: only that of the other Service");
+    assert!(world.cloud.leaked_ports().is_empty(), "{key}");
+    world.annotate("web", key, None);
+    world.until_published("web").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_nothing_has_is_named_and_without_it_the_service_is_served() {
+    for annotation in ALL {
+        let Some(value) = unknown(annotation.key, annotation.form) else { continue };
+        is_named_and_heals(&World::started().await, annotation.key, &value).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_somebody_else_has_is_named_and_not_used() {
+    for annotation in ALL {
+        let world = World::started().await;
+        let Some(value) = of_somebody_else(&world, annotation.key) else { continue };
+        is_named_and_heals(&world, annotation.key, &value).await;
+    }
+}
+
+/// An annotation without a value is as none, or hides what cloud.conf says: it never stops anything.
+#[tokio::test(start_paused = true)]
+async fn an_empty_annotation_stops_nothing() {
+    for annotation in ALL.iter().filter(|annotation| !matches!(annotation.form, Form::Output(_))) {
+        let world = World::serving(&service("web", json!({}))).await;
+        let ingress = world.ingress("web");
+        let ports = json!([{"name": "http", "port": 8080, "protocol": "TCP"}]);
+        let change = json!({"metadata": {"annotations": {annotation.key: ""}}, "spec": {"ports": ports}});
+        world.patch("web", &change);
+        let listens = |world: &World| world.cloud.listeners()[0]["protocol_port"] == 8080;
+        world.until(&format!("a change beside an empty {} is made", annotation.key), listens).await;
+        world.quiet().await;
+        assert_eq!(world.ingress("web"), ingress, "{}", annotation.key);
+        assert!(world.warnings("web").is_empty(), "{}: {:?}", annotation.key, world.warnings("web"));
+        assert_eq!(world.cloud.load_balancers().len(), 1, "{}", annotation.key);
+    }
 }
 
 /// Each annotation in turn on one Service that serves: the load balancer stays as it is, the user is told key and
@@ -45,28 +170,37 @@ fn wrong(key: &str, form: Form) -> Option<String> {
 #[tokio::test(start_paused = true)]
 async fn a_wrong_annotation_is_named_once_and_the_load_balancer_serves_on() {
     for annotation in ALL {
-        let Some(value) = wrong(annotation.key, annotation.form) else { continue };
-        let (key, shown) = (annotation.key, value.chars().take(80).collect::<String>());
+        let (key, values) = (annotation.key, wrong(annotation.key, annotation.form));
+        if values.is_empty() {
+            continue;
+        }
         let world = World::serving(&service("web", json!({}))).await;
-        let (state, ingress) = (world.cloud_state(), world.ingress("web"));
-        let port = |port: u16| json!([{"name": "http", "port": port, "protocol": "TCP"}]);
-        // A good change beside the wrong one: nothing is done by halves.
         let before = world.annotation("web", key);
-        world
-            .patch("web", &json!({"metadata": {"annotations": {key: value}}, "spec": {"ports": port(8080)}}));
-        world.until_warned("web", &shown).await;
-        // Some repetitions later.
-        tokio::time::sleep(std::time::Duration::from_secs(250)).await;
-        let warnings = world.warnings("web");
-        assert_eq!(warnings.len(), 1, "{key}: {warnings:?}");
-        assert!(warnings[0].contains(key) && warnings[0].contains(&shown), "{warnings:?}");
-        assert_eq!((world.cloud_state(), world.ingress("web")), (state, ingress), "{key}");
-        world.annotate("web", key, before.as_deref());
-        let listens = |world: &World| world.cloud.listeners()[0]["protocol_port"] == 8080;
-        world.until(&format!("the good change is made without {key}"), listens).await;
-        world.quiet().await;
-        assert_eq!(world.warnings("web").len(), 1, "{key}");
+        for (count, value) in values.iter().enumerate() {
+            refuses_and_heals(&world, key, before.as_deref(), value).await;
+            assert_eq!(world.warnings("web").len(), count + 1, "{key}: one for each value");
+        }
     }
+}
+
+async fn refuses_and_heals(world: &World, key: &str, before: Option<&str>, value: &str) {
+    let shown = value.chars().take(80).collect::<String>();
+    let (state, ingress) = (world.cloud_state(), world.ingress("web"));
+    let taken = world.cloud.listeners()[0]["protocol_port"].as_u64().unwrap();
+    let port = taken + 1;
+    // A good change beside the wrong one: nothing is done by halves.
+    let ports = json!([{"name": "http", "port": port, "protocol": "TCP"}]);
+    world.patch("web", &json!({"metadata": {"annotations": {key: value}}, "spec": {"ports": ports}}));
+    world.until_warned("web", &shown).await;
+    // Some repetitions later.
+    tokio::time::sleep(std::time::Duration::from_secs(250)).await;
+    let warnings = world.warnings("web");
+    assert!(warnings.iter().any(|one| one.contains(key) && one.contains(&shown)), "{key}: {warnings:?}");
+    assert_eq!((world.cloud_state(), world.ingress("web")), (state, ingress), "{key}");
+    world.annotate("web", key, before);
+    let listens = |world: &World| world.cloud.listeners()[0]["protocol_port"] == port;
+    world.until(&format!("the good change is made without {key}"), listens).await;
+    world.quiet().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -89,35 +223,6 @@ async fn a_service_with_wrong_input_holds_up_no_other() {
         world.until_published(&name).await;
     }
     assert_eq!(world.cloud.load_balancers().len(), 6);
-}
-
-#[rstest]
-#[case::subnet("subnet-id", "subnet 00000000-0000-4000-8000-000000000000 does not exist")]
-#[case::member_subnet("member-subnet-id", "subnet 00000000-0000-4000-8000-000000000000 does not exist")]
-#[case::floating_network(
-    "floating-network-id",
-    "network 00000000-0000-4000-8000-000000000000 does not exist"
-)]
-#[case::port("port-id", "port 00000000-0000-4000-8000-000000000000 does not exist")]
-#[case::load_balancer(
-    "load-balancer-id",
-    "load balancer 00000000-0000-4000-8000-000000000000 does not exist"
-)]
-#[tokio::test(start_paused = true)]
-async fn an_id_that_nothing_has_is_named_and_a_right_one_heals(#[case] key: &str, #[case] message: &str) {
-    let world = World::started().await;
-    world.create(&service(
-        "web",
-        json!({"metadata": {"annotations": {format!("{ANNOTATION}{key}"): NOWHERE}}}),
-    ));
-    world.until_warned("web", message).await;
-    world.quiet().await;
-    let warnings = world.warnings("web");
-    assert!(warnings.len() == 1 && warnings[0].contains(key), "{warnings:?}");
-    assert!(world.cloud.load_balancers().is_empty() && world.cloud.leaked_ports().is_empty());
-    assert!(world.take_cloud_writes().is_empty());
-    world.annotate("web", &format!("{ANNOTATION}{key}"), None);
-    world.until_published("web").await;
 }
 
 #[rstest]

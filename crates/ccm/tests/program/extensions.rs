@@ -188,6 +188,37 @@ async fn tls_looks_as_the_annotations_say_and_goes_back_to_octavias_defaults() {
     assert!(world.take_cloud_writes().is_empty());
 }
 
+/// What is behind a reference may be renewed where the store is not Barbican. Nothing tells that but the user.
+#[tokio::test(start_paused = true)]
+async fn another_revision_sends_the_certificate_again() {
+    let mut world = World::started().await;
+    let reference = container(&world, "one");
+    world.serve(&annotated(&[("default-tls-container-ref", &reference), ("tls-revision", "1")])).await;
+    world.restart().await;
+    world.quiet().await;
+    assert!(world.take_cloud_writes().is_empty());
+    set(&world, "tls-revision", Some("2026-11-21"));
+    world.quiet().await;
+    assert_eq!(world.take_cloud_writes(), ["PUT listeners/ID"]);
+    let sent = world
+        .cloud
+        .log()
+        .calls()
+        .into_iter()
+        .rfind(|call| call.path.contains("/listeners/") && call.is_write())
+        .unwrap();
+    assert_eq!(sent.body["listener"]["default_tls_container_ref"], json!(reference));
+    let tags = |world: &World| {
+        let listener = world.cloud.listeners()[0].clone();
+        let tags = listener["tags"].as_array().unwrap().clone();
+        tags.iter().filter_map(Value::as_str).filter(|tag| tag.contains("revision")).count()
+    };
+    assert_eq!(tags(&world), 1);
+    set(&world, "tls-revision", None);
+    world.quiet().await;
+    assert_eq!((tags(&world), world.take_cloud_writes().len()), (0, 1));
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_an_administrator_set_on_a_tls_listener_stays() {
     let world = World::started().await;

@@ -90,6 +90,7 @@ pub(super) fn matters(old: &[Arc<Node>], new: &[Arc<Node>]) -> bool {
 mod tests {
     use k8s_openapi::api::core::v1 as k8s;
     use openstack_ccm_core::node::{AUTOSCALER_TAINT, EXCLUDE_LABEL};
+    use openstack_ccm_kube_sim::merge_patch;
     use rstest::rstest;
     use serde_json::{Value, from_value, json};
 
@@ -111,19 +112,8 @@ mod tests {
                 },
             },
         });
-        merge(&mut node, patch);
+        merge_patch(&mut node, patch);
         from_value(node).unwrap()
-    }
-
-    fn merge(into: &mut Value, patch: &Value) {
-        match (into, patch) {
-            (Value::Object(into), Value::Object(patch)) => {
-                for (key, value) in patch {
-                    merge(into.entry(key).or_insert(Value::Null), value);
-                }
-            }
-            (into, patch) => *into = patch.clone(),
-        }
     }
 
     /// The nodes of a cluster, by name.
@@ -207,7 +197,7 @@ mod tests {
         let excluded = json!({"metadata": {"labels": {EXCLUDE_LABEL: "true"}}});
         assert!(cluster.change(node("n2", &excluded)));
         let mut moved = excluded.clone();
-        merge(&mut moved, &json!({"spec": {"providerID": "openstack:///moved"}}));
+        merge_patch(&mut moved, &json!({"spec": {"providerID": "openstack:///moved"}}));
         assert!(!cluster.change(node("n2", &moved)));
     }
 

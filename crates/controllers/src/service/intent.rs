@@ -6,6 +6,8 @@ use openstack_ccm_core::service::{
     ExternalTrafficPolicy, IpFamily, Protocol, Service, ServiceKey, ServicePort, SessionAffinity,
 };
 
+use super::publish::entries;
+
 /// The finalizer that keeps a Service until its load balancer is gone. The name is shared with every other
 /// cloud-controller-manager, so that a cluster can change from one to another.
 pub const FINALIZER: &str = "service.kubernetes.io/load-balancer-cleanup";
@@ -137,6 +139,7 @@ fn reduce(service: &k8s::Service) -> (Service, Vec<String>) {
             _ => ExternalTrafficPolicy::Cluster,
         },
         health_check_node_port: spec.health_check_node_port.and_then(port_number),
+        published: entries(service).iter().filter_map(|entry| entry.ip.as_deref()?.parse().ok()).collect(),
     };
     (facts, problems)
 }

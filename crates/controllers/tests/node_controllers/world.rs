@@ -8,7 +8,7 @@ use openstack_ccm_controllers::ControllerError;
 use openstack_ccm_controllers::node::{NodeController, NodeControllerOptions};
 use openstack_ccm_controllers::node_lifecycle::{NodeLifecycleController, NodeLifecycleOptions};
 use openstack_ccm_controllers::nodes::NodeInformer;
-use openstack_ccm_kube_sim::{ApiVersion, Fault, Sim};
+use openstack_ccm_kube_sim::{ApiVersion, Fault, Sim, merge_patch};
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -106,7 +106,7 @@ impl World {
                 "conditions": [condition("True")],
             },
         });
-        merge(&mut node, &change);
+        merge_patch(&mut node, &change);
         self.kube.create(&node).unwrap();
     }
 
@@ -117,7 +117,7 @@ impl World {
             "spec": {"providerID": null, "taints": [taint(UNINITIALIZED)]},
             "status": {"addresses": [{"type": "Hostname", "address": name}]},
         });
-        merge(&mut patch, &change);
+        merge_patch(&mut patch, &change);
         self.create(name, patch);
     }
 
@@ -217,22 +217,4 @@ pub(crate) fn taint(key: &str) -> Value {
 pub(crate) fn condition(status: &str) -> Value {
     let time = "2026-01-01T00:00:00Z";
     json!({"type": "Ready", "status": status, "lastHeartbeatTime": time, "lastTransitionTime": time})
-}
-
-/// A JSON merge patch.
-fn merge(into: &mut Value, patch: &Value) {
-    let Value::Object(patch) = patch else {
-        *into = patch.clone();
-        return;
-    };
-    if !into.is_object() {
-        *into = json!({});
-    }
-    for (key, value) in patch {
-        if value.is_null() {
-            into.as_object_mut().unwrap().remove(key);
-        } else {
-            merge(&mut into[key], value);
-        }
-    }
 }

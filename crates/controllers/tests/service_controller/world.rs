@@ -10,7 +10,7 @@ use openstack_ccm_controllers::ControllerError;
 use openstack_ccm_controllers::nodes::NodeInformer;
 use openstack_ccm_controllers::service::{ServiceController, ServiceControllerOptions, ServiceQueue};
 use openstack_ccm_core::provider::Wake;
-use openstack_ccm_kube_sim::{ApiVersion, Sim};
+use openstack_ccm_kube_sim::{ApiVersion, Sim, merge_patch};
 use prometheus_client::registry::Registry;
 use serde_json::{Value, from_value, json};
 use tokio::task::JoinHandle;
@@ -127,7 +127,7 @@ impl World {
             "metadata": {"name": name, "namespace": "default"},
             "spec": {"type": "LoadBalancer", "ports": [{"port": 80, "protocol": "TCP"}]},
         });
-        merge(&mut service, &change);
+        merge_patch(&mut service, &change);
         self.services().create(&PostParams::default(), &from_value(service).unwrap()).await.unwrap()
     }
 
@@ -261,16 +261,4 @@ pub(crate) fn finalizers(service: &Service) -> Vec<String> {
 
 pub(crate) fn annotation(service: &Service, key: &str) -> Option<String> {
     service.metadata.annotations.as_ref()?.get(key).cloned()
-}
-
-/// A JSON merge patch.
-pub(crate) fn merge(into: &mut Value, patch: &Value) {
-    match (into, patch) {
-        (Value::Object(into), Value::Object(patch)) => {
-            for (key, value) in patch {
-                merge(into.entry(key).or_insert(Value::Null), value);
-            }
-        }
-        (into, patch) => *into = patch.clone(),
-    }
 }

@@ -89,6 +89,7 @@ mod tests {
         assert_eq!(validate(hostname).is_ok(), valid, "{:?}", validate(hostname));
     }
 
+    /// Defect: 39, better: the name of an IPv6 address is written with dashes.
     #[rstest]
     #[case("203.0.113.10", "203.0.113.10.nip.io")]
     #[case("2001:db8::5", "2001-db8--5.nip.io")]

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-/// Changes `target` as `patch` says: null removes, objects are merged, everything else replaces.
-pub(crate) fn merge(target: &mut Value, patch: &Value) {
+/// Changes `target` as a JSON merge patch says: null removes, objects are merged, everything else replaces.
+pub fn merge(target: &mut Value, patch: &Value) {
     let Value::Object(changes) = patch else {
         *target = patch.clone();
         return;

@@ -1,6 +1,11 @@
 //! What an Octavia can do, by its API version.
 
+use std::time::Duration;
+
 use serde::Deserialize;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+use tracing::{debug, info};
 
 use super::{Octavia, SERVICE};
 use crate::client::Call;
@@ -73,13 +78,71 @@ struct Version {
     id: String,
 }
 
+/// For how long a version list is good. Octavia is upgraded while this program runs.
+const GOOD_FOR: Duration = Duration::from_secs(6 * 3600);
+/// Up to so much longer, by chance: many processes that began together ask apart.
+const JITTER: Duration = Duration::from_secs(3600);
+/// A list that is doubted is asked for again after so long, and so is one that could not be had.
+const AGAIN: Duration = Duration::from_secs(60);
+
+/// What is known of the versions, and until when.
+#[derive(Debug, Default)]
+pub(super) struct Versions {
+    known: Mutex<Option<Known>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    features: OctaviaFeatures,
+    asked: Instant,
+    good_for: Duration,
+}
+
+impl Known {
+    fn new(features: OctaviaFeatures) -> Self {
+        let good_for = GOOD_FOR + JITTER.mul_f64(fastrand::f64());
+        Self { features, asked: Instant::now(), good_for }
+    }
+
+    fn is_good(&self) -> bool {
+        self.asked.elapsed() < self.good_for
+    }
+}
+
 impl Octavia {
-    /// What this Octavia can do. Asked once; a failure is not remembered, and never means "can do nothing".
+    /// What this Octavia can do. Asked for again every six to seven hours; a failure never means "can do nothing": what
+    /// was known before stays.
     ///
     /// # Errors
-    /// Any [`ApiError`]; [`crate::ErrorKind::Decode`] when no listed version can be understood.
+    /// Any [`ApiError`] where nothing is known; [`crate::ErrorKind::Decode`] when no listed version can be understood.
     pub async fn api_versions(&self) -> Result<OctaviaFeatures, ApiError> {
-        self.features.get_or_try_init(|| self.discover()).await.copied()
+        let mut known = self.versions.known.lock().await;
+        let before = *known;
+        if let Some(before) = before.filter(Known::is_good) {
+            return Ok(before.features);
+        }
+        match (self.discover().await, before) {
+            (Ok(features), before) => {
+                if before.is_some_and(|before| before.features != features) {
+                    info!(version = ?features.version, "Octavia has another API version now");
+                }
+                *known = Some(Known::new(features));
+                Ok(features)
+            }
+            (Err(error), Some(before)) => {
+                debug!(%error, "Octavia's version list cannot be had: what was known stays");
+                *known = Some(Known { asked: Instant::now(), good_for: AGAIN, ..before });
+                Ok(before.features)
+            }
+            (Err(error), None) => Err(error),
+        }
+    }
+
+    /// Has the version list asked for again soon: Octavia refused what its version should take.
+    pub async fn doubt_api_versions(&self) {
+        if let Some(known) = self.versions.known.lock().await.as_mut() {
+            known.good_for = known.good_for.min(AGAIN);
+        }
     }
 
     async fn discover(&self) -> Result<OctaviaFeatures, ApiError> {

@@ -17,10 +17,9 @@ mod status;
 
 use std::sync::Arc;
 
-use tokio::sync::OnceCell;
-
 pub use availability_zone::AvailabilityZone;
 pub use features::OctaviaFeatures;
+use features::Versions;
 pub use flavor::Flavor;
 pub use health_monitor::{
     CreateHealthMonitor, HealthMonitor, HealthMonitorFilter, HealthMonitorType, UpdateHealthMonitor,
@@ -49,18 +48,18 @@ pub struct IdRef {
     pub id: String,
 }
 
-/// Calls to Octavia. Clones share the cache of its version.
+/// Calls to Octavia. Clones share what is known of its version.
 #[derive(Clone, Debug)]
 pub struct Octavia {
     client: Client,
-    features: Arc<OnceCell<OctaviaFeatures>>,
+    versions: Arc<Versions>,
 }
 
 impl Octavia {
     /// Calls over `client`.
     #[must_use]
     pub fn new(client: Client) -> Self {
-        Self { client, features: Arc::new(OnceCell::new()) }
+        Self { client, versions: Arc::default() }
     }
 }
 

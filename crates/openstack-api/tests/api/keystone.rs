@@ -306,6 +306,9 @@ async fn a_failed_renewal_leaves_the_old_token_in_use() {
     assert_eq!(log_ins.count(), 2, "the renewal is not tried again by every call");
 }
 
+/// A token that is no longer good is replaced, and the call that met it is repeated once.
+///
+/// Contract: U10, better: one log-in serves all calls that were refused at once.
 #[tokio::test]
 async fn a_revoked_token_is_replaced_once_for_all_calls_and_each_call_is_repeated_once() {
     let (server, log_ins) = keystone(usize::MAX).await;

@@ -179,6 +179,30 @@ async fn the_version_of_octavia_is_the_highest_one_and_is_asked_for_once() {
     assert_eq!(stand_in.lines(), ["GET /"]);
 }
 
+/// Octavia is upgraded while the program runs, and its list may fail for a while.
+#[tokio::test(start_paused = true)]
+async fn versions_are_asked_for_again_after_some_hours_and_a_failure_takes_nothing_away() {
+    let versions = |minor: u8| Ok(answer(200, &json!({"versions": [{"id": format!("v2.{minor}")}]})));
+    let failure = || Ok(answer(503, &Value::Null));
+    let stand_in = StandIn::new([versions(11), failure(), versions(30), versions(31)]);
+    let octavia = Octavia::new(stand_in.client_with(
+        openstack_ccm_openstack_api::client::RetryPolicy::never(),
+        std::sync::Arc::new(openstack_ccm_openstack_api::client::NoObserver),
+    ));
+    let after = async |hours: u64, seconds: u64| {
+        tokio::time::advance(std::time::Duration::from_secs(hours * 3600 + seconds)).await;
+        (octavia.api_versions().await.unwrap().version.1, stand_in.lines().len())
+    };
+    assert_eq!(after(0, 0).await, (11, 1));
+    assert_eq!(after(5, 0).await, (11, 1), "still good");
+    assert_eq!(after(2, 0).await, (11, 2), "the second answer is a failure");
+    assert_eq!(after(0, 59).await, (11, 2));
+    assert_eq!(after(0, 1).await, (30, 3));
+    octavia.doubt_api_versions().await;
+    assert_eq!(after(0, 59).await, (30, 3), "not more often than once in a minute");
+    assert_eq!(after(0, 1).await, (31, 4));
+}
+
 #[tokio::test]
 async fn the_order_of_versions_does_not_matter_and_odd_ones_are_passed_over() {
     let versions = json!({ "versions": [{"id": "v2.9"}, {"id": "v2.10"}, {"id": "v3-draft"}, {"id": "v1"}, {"id": "v2.2"}] });

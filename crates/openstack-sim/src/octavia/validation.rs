@@ -157,12 +157,24 @@ pub(crate) fn check_session_persistence(protocol: &str, persistence: &Value) -> 
             "Field \"cookie_name\" is not allowed with \"{kind}\" session persistence type."
         )));
     }
-    if matches!(protocol, "UDP" | "SCTP") && kind != "SOURCE_IP" {
+    let datagrams = matches!(protocol, "UDP" | "SCTP");
+    if datagrams && kind != "SOURCE_IP" {
         return Err(Fault::validation(format!(
             "Session persistence of type {kind} is not supported for {protocol} protocol pools."
         )));
     }
+    let for_datagrams = ["persistence_timeout", "persistence_granularity"];
+    if !datagrams && for_datagrams.iter().any(|field| is_given(&persistence[field])) {
+        return Err(Fault::validation(
+            "persistence_timeout and persistence_granularity is only for UDP and SCTP protocol pools.",
+        ));
+    }
     Ok(())
+}
+
+/// Whether a field has a value that Octavia takes for one: zero and the empty text count as absent.
+fn is_given(value: &Value) -> bool {
+    !matches!(value, Value::Null) && *value != json!(0) && *value != json!("")
 }
 
 /// Checks that a health monitor's type goes with its pool's protocol.

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr};
 
-use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
+use openstack_ccm_openstack_api::octavia::{LbAlgorithm, ProvisioningStatus};
 
 use super::model::member::Member;
 use super::model::observed::{Observed, ObservedLoadBalancer, ObservedMember, ObservedPool, Ownership};
@@ -114,6 +114,19 @@ impl Known {
                 }
                 Some(_) => pool.members = vec![others()],
                 None => {}
+            }
+        }
+        observed
+    }
+
+    /// The same, where pools that Octavia refused an algorithm for pass for having it: it would be refused again.
+    pub(super) fn unsealed_beside(&self, desired: &Desired, refused: &[(String, LbAlgorithm)]) -> Observed {
+        let mut observed = self.unsealed(desired);
+        let children =
+            observed.load_balancer.as_mut().and_then(|load_balancer| load_balancer.children.as_mut());
+        for pool in children.into_iter().flat_map(|children| &mut children.pools) {
+            if let Some((_, algorithm)) = refused.iter().find(|(id, _)| *id == pool.id) {
+                pool.attributes.lb_algorithm = algorithm.clone();
             }
         }
         observed

@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use openstack_ccm_core::service::{Service, ServiceKey};
+use openstack_ccm_openstack_api::octavia::LbAlgorithm;
 use tokio::time::Instant;
 
 use super::apply::Applied;
@@ -33,18 +34,19 @@ struct Recollection {
     repairs: u32,
     no_repair_before: Option<Instant>,
     waiting_since: Option<Instant>,
-    former_vip: FormerVip,
+    former_vips: FormerVips,
+    refused_algorithms: Vec<(String, LbAlgorithm)>,
 }
 
-/// The VIP of a load balancer that broke and was deleted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum FormerVip {
+/// The VIPs of a load balancer that broke and was deleted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum FormerVips {
     /// Nothing is known.
     #[default]
     Unknown,
-    /// It was this.
-    Address(IpAddr),
-    /// It could not be had again.
+    /// They were these, the primary one first.
+    Addresses(Vec<IpAddr>),
+    /// They could not be had again.
     Lost,
 }
 
@@ -69,7 +71,7 @@ impl Memory {
                     lists_may_do: recollection.service.is_none(),
                     service: Some(seen),
                     waiting_since: recollection.waiting_since,
-                    former_vip: recollection.former_vip,
+                    former_vips: std::mem::take(&mut recollection.former_vips),
                     ..Recollection::default()
                 };
             }
@@ -130,6 +132,7 @@ impl Memory {
     /// Notes what a pass changed.
     pub(super) fn changed(&self, service: &ServiceKey, applied: &Applied) {
         self.with(service, |recollection| {
+            recollection.refused_algorithms.extend_from_slice(&applied.refused_algorithms);
             if applied.touched.contains(&Touched::Everything) {
                 recollection.known = None;
             } else if let Some(known) = &mut recollection.known {
@@ -169,24 +172,34 @@ impl Memory {
         self.with(service, |recollection| recollection.waiting_since = Some(Instant::now()));
     }
 
-    /// The VIP of the load balancer that was deleted.
-    pub(super) fn former_vip(&self, service: &ServiceKey) -> FormerVip {
-        self.read(service, |recollection| recollection.former_vip)
+    /// The VIPs of the load balancer that was deleted.
+    pub(super) fn former_vips(&self, service: &ServiceKey) -> FormerVips {
+        self.read(service, |recollection| recollection.former_vips.clone())
     }
 
-    /// Notes the VIP of the load balancer that is deleted, or that it could not be had again.
-    pub(super) fn set_former_vip(&self, service: &ServiceKey, vip: FormerVip) {
-        self.with(service, |recollection| recollection.former_vip = vip);
+    /// Notes the VIPs of the load balancer that is deleted, or that they could not be had again.
+    pub(super) fn set_former_vips(&self, service: &ServiceKey, vips: FormerVips) {
+        self.with(service, |recollection| recollection.former_vips = vips);
     }
 
-    /// Everything is well: what is left is what is known of the load balancer.
+    /// The algorithms that Octavia refused since the Service looks as it does, each with the id of its pool.
+    pub(super) fn refused_algorithms(&self, service: &ServiceKey) -> Vec<(String, LbAlgorithm)> {
+        self.read(service, |recollection| recollection.refused_algorithms.clone())
+    }
+
+    /// Everything is well: what is left is what is known of the load balancer, and what need not be tried again.
     pub(super) fn settled(&self, service: &ServiceKey, desired: &Desired) {
         self.with(service, |recollection| {
             let mut known = recollection.known.take();
             if let Some(known) = &mut known {
                 known.settle(desired);
             }
-            *recollection = Recollection { service: recollection.service, known, ..Recollection::default() };
+            *recollection = Recollection {
+                service: recollection.service,
+                known,
+                refused_algorithms: std::mem::take(&mut recollection.refused_algorithms),
+                ..Recollection::default()
+            };
         });
     }
 

@@ -274,6 +274,7 @@ mod tests {
             session_affinity: SessionAffinity::None,
             external_traffic_policy: ExternalTrafficPolicy::Cluster,
             health_check_node_port: None,
+            published: Vec::new(),
         };
         let cluster =
             ClusterIdentity { name: cluster.into(), uid: "c1c1c1c1-0000-4000-8000-000000000001".into() };

@@ -107,7 +107,7 @@ pub(super) fn may_have_moved(service: &Service) -> bool {
 
 /// Fingerprint of a Service without what passes write into it.
 pub(super) fn fingerprint(service: &Service) -> u64 {
-    let mut input = service.clone();
+    let mut input = Service { published: Vec::new(), ..service.clone() };
     for annotation in [LOAD_BALANCER_ID, LOAD_BALANCER_ADDRESS, OWNED_LOAD_BALANCER_ID, SETTLED] {
         input.annotations.remove(annotation.key);
     }

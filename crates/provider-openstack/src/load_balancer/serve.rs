@@ -15,7 +15,7 @@ use tracing::debug;
 use super::carry_out::Next;
 use super::desired::Sources;
 use super::known::Known;
-use super::memory::FormerVip;
+use super::memory::FormerVips;
 use super::model::facts::{Facts, Features};
 use super::model::observed::{Observed, ObservedLoadBalancer, Ownership};
 use super::names::Names;
@@ -52,7 +52,7 @@ impl OpenStackLoadBalancers {
         let (settings, notices) = Settings::read(service, &self.config);
         report.notices(notices);
         let settings = settings?;
-        let features = self.resolver.features(settings.provider.as_deref()).await?;
+        let features = self.resolver.features_of_new(&settings).await?;
         let claim = Claim::new(service, &names, &self.cluster, settings.allow_foreign_cluster);
         let pass = Serving { provider: self, intent, service, settings: &settings, features, claim };
         match pass.converge_in_turn(report).await? {
@@ -118,7 +118,10 @@ impl Serving<'_> {
         if let Some(id) = &self.settings.load_balancer_id {
             found = match self.provider.watchlist.take_seen(id) {
                 Some(seen) => find::seen(&self.claim, purpose, seen)?,
-                None => find::by_id(octavia, &self.claim, purpose, id).await?,
+                None => {
+                    let found = find::by_id(octavia, &self.claim, purpose, id).await;
+                    found.map_err(|failure| self.explain_denial(id, failure))?
+                }
             };
             if found.is_none() {
                 self.give_up_annotation(id, report)?;
@@ -139,6 +142,19 @@ impl Serving<'_> {
         Ok(found)
     }
 
+    /// A load balancer of another project cannot be seen: that is the mistake of the user who named it, not of the
+    /// operator.
+    fn explain_denial(&self, id: &str, failure: Failure) -> Failure {
+        if failure.class != FailureClass::Auth || report::is_own_output(self.service) {
+            return failure;
+        }
+        Failure::user_input(format!(
+            "annotation {}: the user of cloud.conf may not see load balancer {id}, which belongs to another project; name one \
+             of this project, or remove the annotation",
+            annotations::LOAD_BALANCER_ID.key
+        ))
+    }
+
     pub(super) fn purpose(&self) -> Purpose {
         let most_users = self.settings.max_shared_load_balancer;
         Purpose::Serve(SharingRules { tags: self.features.tags, most_users })
@@ -155,7 +171,7 @@ impl Serving<'_> {
             )));
         }
         // One that was deleted here, because it was broken, is no news.
-        if self.provider.memory.former_vip(&self.service.key) == FormerVip::Unknown {
+        if self.provider.memory.former_vips(&self.service.key) == FormerVips::Unknown {
             report.notice(Notice::warning(
                 LOAD_BALANCER_GONE,
                 format!("load balancer {id} is gone: the Service gets a new one"),
@@ -187,7 +203,8 @@ impl Serving<'_> {
         let facts = self.resolve(&known.observed, report).await?;
         let Self { intent, settings, .. } = *self;
         let desired = desired::desired(Sources { intent, settings, names: self.claim.names, facts: &facts })?;
-        let observed = known.unsealed(&desired);
+        let refused = self.provider.memory.refused_algorithms(key);
+        let observed = known.unsealed_beside(&desired, &refused);
         let plan = plan::serve(&desired, &observed);
         debug!(service = %key, %plan, ?basis, "planned");
         if basis == Basis::Memory && !known.suffices_for(&plan) {
@@ -254,7 +271,7 @@ impl Serving<'_> {
             features,
             existing,
             wants_floating_ip: !guest && ipv4 && observed.floating_ips.is_empty(),
-            former_vip_address: if existing.is_none() { self.former_vip() } else { None },
+            former_vip_addresses: if existing.is_none() { self.former_vips() } else { Vec::new() },
         };
         let late =
             existing.and_then(|existing| recreation::notice(self.service, self.settings, features, existing));
@@ -264,16 +281,18 @@ impl Serving<'_> {
         facts
     }
 
-    /// The VIP of the load balancer that the Service had, where there is none now. What is remembered is best; after
-    /// a restart the annotation still has the address of an internal Service.
-    fn former_vip(&self) -> Option<IpAddr> {
-        match self.provider.memory.former_vip(&self.service.key) {
-            FormerVip::Address(address) => Some(address),
-            FormerVip::Lost => None,
-            FormerVip::Unknown => {
+    /// The VIPs of the load balancer that the Service had, where there is none now. What is remembered is best; after a
+    /// restart the annotation and the status still have them, but for the one behind a floating IP.
+    fn former_vips(&self) -> Vec<IpAddr> {
+        match self.provider.memory.former_vips(&self.service.key) {
+            FormerVips::Addresses(addresses) => addresses,
+            FormerVips::Lost => Vec::new(),
+            FormerVips::Unknown => {
                 let internal = self.settings.exposure == Exposure::Internal;
-                let published = self.service.annotations.get(annotations::LOAD_BALANCER_ADDRESS.key);
-                published.filter(|_| internal).and_then(|address| address.parse().ok())
+                let annotated = self.service.annotations.get(annotations::LOAD_BALANCER_ADDRESS.key);
+                let annotated = annotated.and_then(|address| address.parse().ok());
+                let published = self.service.published.iter().copied();
+                annotated.into_iter().chain(published).filter(|one| internal || one.is_ipv6()).collect()
             }
         }
     }
@@ -287,26 +306,29 @@ impl Serving<'_> {
         report: &mut Report,
     ) -> Result<Outcome, Failure> {
         let memory = &self.provider.memory;
-        if sends_certificate(&plan.steps) {
-            for tls in self.settings.tls.iter().chain(self.settings.tls_options.sni.iter().flatten()) {
-                self.provider.resolver.verify_certificate(tls).await?;
+        if plan.steps.iter().any(Step::sends_certificate) {
+            let own = self.settings.tls.iter().map(|tls| (tls, "default-tls-container-ref"));
+            let further = self.settings.tls_options.sni.iter().flatten();
+            for (tls, key) in own.chain(further.map(|tls| (tls, "sni-container-refs"))) {
+                self.provider.resolver.verify_certificate(tls, key).await?;
             }
         }
         let load_balancer = observed.load_balancer.as_ref();
         let next = self.provider.carry_out(self.service, plan, load_balancer, project_id, report).await;
         if next.is_ok() && replaces(plan) {
-            let vip = load_balancer.and_then(|broken| broken.vip_address);
-            memory.set_former_vip(&self.service.key, vip.map_or(FormerVip::Unknown, FormerVip::Address));
+            let vips = load_balancer.into_iter().flat_map(ObservedLoadBalancer::vip_addresses);
+            memory.set_former_vips(&self.service.key, FormerVips::Addresses(vips.collect()));
         }
         match next {
             Ok(Next::Waiting(waiting)) => Ok(Outcome::Waiting(waiting)),
             Ok(Next::Settled { changed, address }) => self.ready(changed, address, load_balancer, report),
-            // The address that the Service had is not to be had again: better another one than none.
-            Err(refusal)
-                if load_balancer.is_none() && facts.former_vip_address.is_some() && refuses(&refusal) =>
-            {
-                memory.set_former_vip(&self.service.key, FormerVip::Lost);
+            // An address that the Service had is not to be had again: better another one than none.
+            Err(refusal) if load_balancer.is_none() && facts.asks_for_former() && refuses(&refusal) => {
+                memory.set_former_vips(&self.service.key, FormerVips::Lost);
                 Err(Failure::new(FailureClass::Busy, refusal.message))
+            }
+            Err(failure) if load_balancer.is_none() => {
+                Err(self.provider.resolver.explain_refusal(failure).await)
             }
             Err(failure) => Err(failure),
         }
@@ -350,35 +372,4 @@ fn refuses(failure: &Failure) -> bool {
 /// Whether a load balancer that broke is deleted to be made anew.
 fn replaces(plan: &Plan) -> bool {
     plan.steps.iter().any(|step| matches!(step, Step::DeleteLoadBalancer { .. }))
-}
-
-/// Whether Octavia gets a reference to a certificate that it did not have.
-fn sends_certificate(steps: &[Step]) -> bool {
-    steps.iter().any(|step| match step {
-        Step::CreateLoadBalancer { listeners, .. } => {
-            listeners.iter().any(|desired| desired.listener.attributes.tls_container_ref.is_some())
-        }
-        Step::CreateListener { listener, .. } => listener.attributes.tls_container_ref.is_some(),
-        Step::UpdateListener { changes, .. } => {
-            changes.tls_container_ref.is_some() || changes.tls.sni_container_refs.is_some()
-        }
-        Step::TagLoadBalancer { .. }
-        | Step::DeleteLoadBalancer { .. }
-        | Step::SwapDefaultPool { .. }
-        | Step::DeleteListener { .. }
-        | Step::CreatePool { .. }
-        | Step::UpdatePool { .. }
-        | Step::DeletePool { .. }
-        | Step::ReplaceMembers { .. }
-        | Step::CreateMember { .. }
-        | Step::DeleteMember { .. }
-        | Step::CreateMonitor { .. }
-        | Step::UpdateMonitor { .. }
-        | Step::DeleteMonitor { .. }
-        | Step::CreateFloatingIp { .. }
-        | Step::AttachFloatingIp { .. }
-        | Step::DetachFloatingIp { .. }
-        | Step::TagFloatingIp { .. }
-        | Step::DeleteFloatingIp { .. } => false,
-    })
 }

@@ -203,6 +203,7 @@ pub(crate) fn service(name: &str, uid: &str, ports: Vec<ServicePort>) -> Service
         session_affinity: SessionAffinity::None,
         external_traffic_policy: ExternalTrafficPolicy::Cluster,
         health_check_node_port: None,
+        published: Vec::new(),
     }
 }
 

@@ -39,6 +39,7 @@ impl Case {
             session_affinity: SessionAffinity::None,
             external_traffic_policy: ExternalTrafficPolicy::Cluster,
             health_check_node_port: None,
+            published: Vec::new(),
         };
         Self { service, config: Config::default() }
     }

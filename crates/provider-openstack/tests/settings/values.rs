@@ -99,6 +99,7 @@ fn wrong(key: &str, form: Form) -> Vec<String> {
             "tls-versions" => &["1.2", "TLSv1.2;TLSv1.3", "tlsv1.2", ","],
             "tls-ciphers" => &["A B", "A,B", "caf\u{e9}"],
             "alpn-protocols" => &["h3", "http/2", "h2;http/1.1", " , "],
+            "tls-revision" => &["a,b", "a b", "caf\u{e9}"],
             "floating-subnet" => &["[abc", "~(", "~[", "!~(", "{a", "[z-a]"],
             "floating-subnet-tags" => &["!", "&", "!&", " , ,"],
             "default-tls-container-ref" => &["c1", "https://barbican/v1/orders/c1", "https://barbican/c1"],

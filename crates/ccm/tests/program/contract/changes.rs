@@ -1,6 +1,10 @@
 //! Changes of a Service that is served.
 
-use openstack_ccm_openstack_sim::{OperationKind, Sim};
+use std::time::Duration;
+
+use http::Method;
+use openstack_ccm_kube_sim::ApiVersion;
+use openstack_ccm_openstack_sim::{Fault, OperationKind, Sim};
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -347,6 +351,184 @@ async fn e9_e12_tls_is_ended_with_the_certificate_that_is_named() {
     world.annotate("web", PROXY, Some("true"));
     world.quiet().await;
     assert_eq!(only_pool(&world)["protocol"], "PROXY");
+}
+
+/// A certificate in a store that is not Barbican is sent as it is written, and an empty annotation turns off what cloud.conf
+/// says.
+///
+/// Contract: E12, better: a store that is not Barbican needs no key manager in the cloud.
+#[tokio::test(start_paused = true)]
+async fn e12_a_certificate_may_be_in_another_store() {
+    let external = "container-store=external\ndefault-tls-container-ref=of-cloud-conf\n";
+    let world = configured(|_| external.to_owned()).await;
+    // Octavia's own certificate manager knows the store; here it is only seen what it is sent.
+    let taken = json!({"faultcode": "Client", "faultstring": "Could not retrieve certificate: ['foo']",
+        "debuginfo": null});
+    let post = Fault::new().service("load-balancer").method(Method::POST).path("loadbalancers$");
+    let refused = world.cloud.faults().add(post.answer(400, taken));
+    world.create(&annotated(&[("default-tls-container-ref", "foo")]));
+    world.until_warned("web", "Could not retrieve certificate").await;
+    world.quiet().await;
+    let calls = world.take_calls();
+    assert!(calls.iter().all(|call| !call.name.contains("containers")), "nobody looks for it");
+    world.cloud.faults().remove(refused);
+    world.annotate("web", &format!("{ANNOTATION}default-tls-container-ref"), Some(""));
+    world.until_published("web").await;
+    assert_eq!(listener(&world, 80)["protocol"], "TCP");
+}
+
+/// A cloud without a key manager cannot have the certificate: the user is told before anything is made.
+///
+/// Contract: E12, same.
+#[tokio::test(start_paused = true)]
+async fn e12_without_a_key_manager_a_certificate_in_barbican_is_refused() {
+    let mut world = World::new(ApiVersion::V1_36);
+    world.settings.key_manager = false;
+    world.start().await;
+    let reference = "https://barbican.example.org/v1/containers/11111111-0000-4000-8000-000000000000";
+    world.create(&annotated(&[("default-tls-container-ref", reference)]));
+    world.until_warned("web", "the cloud has no key manager").await;
+    world.quiet().await;
+    assert!(world.take_cloud_writes().is_empty());
+}
+
+/// An outage of Barbican holds up no change that is not about certificates, also after a restart.
+///
+/// Defect: 72, better: a certificate is looked for before it is sent to Octavia, and not in every pass.
+#[tokio::test(start_paused = true)]
+async fn an_outage_of_barbican_holds_up_nothing_else() {
+    let mut world = World::started().await;
+    let body = json!({"name": "a", "type": "generic", "secret_refs": []});
+    let (_, answer) = world.cloud.user().post("key-manager", "/v1/containers", &body);
+    let reference = answer["container_ref"].as_str().unwrap().to_owned();
+    world.serve(&annotated(&[("default-tls-container-ref", &reference)])).await;
+    world.cloud.faults().add(Fault::new().service("key-manager").answer(503, json!({})));
+    world.restart().await;
+    world.quiet().await;
+    world.take_calls();
+    world.add_node("node-3", "v1.36.0");
+    world.quiet().await;
+    world.annotate("web", &format!("{ANNOTATION}connection-limit"), Some("100"));
+    world.quiet().await;
+    assert_eq!(world.take_cloud_writes(), ["PUT pools/ID/members", "PUT listeners/ID"]);
+    assert!(world.warnings("web").is_empty(), "{:?}", world.warnings("web"));
+}
+
+/// Members that cannot be read are not replaced blindly: what an administrator set on them would be lost.
+///
+/// Defect: 63, better: the pass fails, and is tried again.
+#[tokio::test(start_paused = true)]
+async fn members_that_cannot_be_read_are_not_written() {
+    let world = served().await;
+    let pool = id(&only_pool(&world));
+    let member = id(&world.cloud.members(&pool)[0]);
+    edit(&world.cloud, &format!("pools/{pool}/members/{member}"), &json!({"member": {"weight": 5}}));
+    let unreadable = Fault::new().service("load-balancer").method(Method::GET).path("/members");
+    let unreadable = world.cloud.faults().add(unreadable.answer(500, json!({})));
+    world.patch("web", &ports(&[("TCP", 80, 30081)]));
+    world.until_warned("web", "reading the load balancer").await;
+    assert_eq!(world.take_cloud_writes(), Vec::<String>::new());
+    world.cloud.faults().remove(unreadable);
+    world.quiet().await;
+    assert!(world.cloud_state().contains(":30081 ACTIVE"), "{}", world.cloud_state());
+}
+
+/// A method that Octavia refuses is named once and not sent again with every change; another one is.
+///
+/// Defect: 64, better: one event, and no request that is refused again and again.
+#[tokio::test(start_paused = true)]
+async fn a_method_that_octavia_refuses_is_sent_once() {
+    let world = served().await;
+    let body = json!({"faultcode": "Client", "faultstring": "Provider 'amphora' does not support SOURCE_IP",
+        "debuginfo": null});
+    let refused = Fault::new().service("load-balancer").method(Method::PUT).path("/pools/[^/]+$");
+    let refused = world.cloud.faults().add(refused.answer(400, body));
+    world.annotate("web", METHOD, Some("SOURCE_IP"));
+    world.until_warned("web", "LoadBalancerLbMethodUnknown").await;
+    world.quiet().await;
+    world.take_calls();
+    world.add_node("node-3", "v1.36.0");
+    world.quiet().await;
+    tokio::time::sleep(Duration::from_secs(7200)).await;
+    assert_eq!(world.take_cloud_writes(), ["PUT pools/ID/members"]);
+    assert_eq!(world.warnings("web").len(), 1, "{:?}", world.warnings("web"));
+    world.cloud.faults().remove(refused);
+    world.annotate("web", METHOD, Some("LEAST_CONNECTIONS"));
+    world.quiet().await;
+    assert_eq!(only_pool(&world)["lb_algorithm"], "LEAST_CONNECTIONS");
+}
+
+/// The affinity of UDP ports lasts as long as the Service says, also when that changes. On TCP ports Octavia has no such
+/// time; who chose one is told, and nobody else.
+#[rstest]
+#[case::of_kubernetes(10_800, false)]
+#[case::chosen(600, true)]
+#[tokio::test(start_paused = true)]
+async fn affinity_lasts_as_long_as_the_service_says(#[case] timeout: u32, #[case] told: bool) {
+    let mut service = service("web", ports(&[("TCP", 80, 30080), ("UDP", 53, 30053)]));
+    let config = |seconds: u32| json!({"clientIP": {"timeoutSeconds": seconds}});
+    service["spec"]["sessionAffinity"] = json!("ClientIP");
+    service["spec"]["sessionAffinityConfig"] = config(timeout);
+    let world = World::serving(&service).await;
+    let lasts = |world: &World, protocol: &str| {
+        let pools = world.cloud.pools();
+        let pool = pools.iter().find(|pool| pool["protocol"] == protocol).unwrap();
+        assert_eq!(pool["session_persistence"]["type"], "SOURCE_IP");
+        pool["session_persistence"]["persistence_timeout"].clone()
+    };
+    assert_eq!((lasts(&world, "TCP"), lasts(&world, "UDP")), (Value::Null, json!(timeout)));
+    let warnings = world.warnings("web");
+    assert_eq!(warnings.len(), usize::from(told), "{warnings:?}");
+    assert!(warnings.iter().all(|warning| warning.contains("has no effect on 80/TCP")), "{warnings:?}");
+    let writes = changed(&world, &json!({"spec": {"sessionAffinityConfig": config(1200)}})).await;
+    assert_eq!(writes, ["PUT pools/ID"], "only that of the UDP port");
+    assert_eq!(lasts(&world, "UDP"), json!(1200));
+}
+
+/// `appProtocol` makes nothing; where the load balancer takes part in HTTP and the nodes say that they do not speak it, the
+/// user is told.
+#[rstest]
+#[case::http2_without_tls("kubernetes.io/h2c", "true", Some("speaks HTTP/1.1"))]
+#[case::tls("https", "true", Some("reads plain HTTP"))]
+#[case::fits("http", "true", None)]
+#[case::untouched("kubernetes.io/h2c", "false", None)]
+#[tokio::test(start_paused = true)]
+async fn an_app_protocol_that_cannot_work_is_named(
+    #[case] app_protocol: &str,
+    #[case] headers: &str,
+    #[case] expected: Option<&str>,
+) {
+    let mut service = annotated(&[(HEADERS, headers)]);
+    service["spec"]["ports"][0]["appProtocol"] = json!(app_protocol);
+    let world = World::serving(&service).await;
+    let warnings = world.warnings("web");
+    assert_eq!(warnings.len(), usize::from(expected.is_some()), "{warnings:?}");
+    if let Some(expected) = expected {
+        assert!(warnings[0].contains("LoadBalancerAppProtocolMismatch"), "{warnings:?}");
+        assert!(warnings[0].contains(expected), "{warnings:?}");
+    }
+    assert_eq!(listener(&world, 80)["protocol"], if headers == "true" { "HTTP" } else { "TCP" });
+}
+
+/// Headers that an administrator sets on a listener in front of a PROXY pool do not reach the nodes: the user is told. The one
+/// that belongs to an annotation is taken off, others stay.
+#[tokio::test(start_paused = true)]
+async fn headers_that_octavia_does_not_insert_are_named() {
+    let world = World::started().await;
+    let body = json!({"name": "a", "type": "generic", "secret_refs": []});
+    let (_, answer) = world.cloud.user().post("key-manager", "/v1/containers", &body);
+    let reference = answer["container_ref"].as_str().unwrap().to_owned();
+    world.serve(&annotated(&[("default-tls-container-ref", &reference), ("proxy-protocol", "v2")])).await;
+    let path = format!("listeners/{}", id(&listener(&world, 80)));
+    let headers = json!({"X-Forwarded-For": "true", "X-Forwarded-Port": "true", "X-Forwarded-Proto": "true"});
+    edit(&world.cloud, &path, &json!({"listener": {"insert_headers": headers}}));
+    world.annotate("web", &format!("{ANNOTATION}connection-limit"), Some("100"));
+    world.quiet().await;
+    let warnings = world.warnings("web");
+    assert!(warnings[0].contains("LoadBalancerHeadersNotInserted"), "{warnings:?}");
+    assert!(warnings[0].contains("insert X-Forwarded-For, X-Forwarded-Port, and"), "{warnings:?}");
+    let kept = json!({"X-Forwarded-Port": "true", "X-Forwarded-Proto": "true"});
+    assert_eq!(listener(&world, 80)["insert_headers"], kept);
 }
 
 /// A batch that fails inside Octavia is noticed although the load balancer is ACTIVE again.

@@ -101,6 +101,8 @@ async fn l3_a_class_without_floating_keys_leaves_it_to_the_others(
 /// The class wins over the annotation for the VIP of an external Service; for an internal one the annotation wins.
 ///
 /// Contract: L4, same.
+/// Defect: 25, same: both orders are written down with the annotation; one order for all would put new load balancers of
+/// OCCM's users elsewhere.
 #[rstest]
 #[case::external("false", "class")]
 #[case::internal("true", "annotation")]
@@ -174,6 +176,7 @@ async fn l6_an_unknown_class_is_an_error(#[case] internal: &str) {
 /// A class section without a name is refused when cloud.conf is read.
 ///
 /// Contract: L7, better: OCCM silently takes it for the class of every new load balancer without one.
+/// Defect: 26, better: it is an error of cloud.conf, with its line.
 #[test]
 fn l7_a_class_without_a_name_is_refused_at_the_start() {
     use openstack_ccm_provider_openstack::config;
@@ -183,6 +186,29 @@ fn l7_a_class_without_a_name_is_refused_at_the_start() {
     let refused = config::load(&["cloud.conf".into()], &environment).unwrap_err();
     let message = format!("{refused}");
     assert!(message.contains("LoadBalancerClass") && message.contains("name"), "{message}");
+}
+
+/// A node that joins later is on the same subnet as those that were there, whatever the subnet was found by.
+///
+/// Defect: 24, better: one rule for creations and node changes.
+#[rstest]
+#[case::subnet_of_a_class("subnet-id")]
+#[case::network_of_a_class("network-id")]
+#[tokio::test(start_paused = true)]
+async fn a_node_that_joins_later_is_on_the_subnet_of_the_others(#[case] key: &str) {
+    let world = configured(|world| {
+        let seed = world.cloud.seed();
+        let id = if key == "subnet-id" { &seed.subnet_id } else { &seed.network_id };
+        format!("[LoadBalancerClass \"dmz\"]\n{key}={id}\n")
+    })
+    .await;
+    world.serve(&annotated(&[("class", "dmz")])).await;
+    let before = member_subnets(&world);
+    world.add_node("node-3", "v1.36.0");
+    world.quiet().await;
+    let after = member_subnets(&world);
+    assert_eq!((before.len(), after.len()), (2, 3));
+    assert!(after.iter().all(|subnet| *subnet == before[0]), "{before:?} {after:?}");
 }
 
 /// Members of a Service without any class stay where they were.

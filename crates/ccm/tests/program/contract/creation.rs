@@ -120,6 +120,31 @@ async fn c7_flavor_and_zone_are_those_of_the_annotations() {
     assert_eq!((&made["flavor_id"], &made["availability_zone"]), (&json!(flavor), &json!("az1")));
 }
 
+/// An Octavia that is too old for zones or flavors makes the load balancer without, and the user is told.
+///
+/// Contract: C7, better: a flavor that is left out is told too.
+#[rstest]
+#[case::no_zones(13, &["LoadBalancerAvailabilityZonesIgnored"])]
+#[case::neither(5, &["LoadBalancerAvailabilityZonesIgnored", "LoadBalancerFlavorIgnored"])]
+#[tokio::test(start_paused = true)]
+async fn c7_an_old_octavia_leaves_out_what_it_cannot_do(#[case] api: u8, #[case] reasons: &[&str]) {
+    let world = World::started().await;
+    let flavor = world.cloud.add_octavia_flavor("large");
+    world.cloud.add_octavia_availability_zone("az1");
+    world.cloud.set_octavia_api(api);
+    world.create(&annotated(&[("flavor-id", flavor.as_str()), ("availability-zone", "az1")]));
+    world.until_published("web").await;
+    world.quiet().await;
+    let made = load_balancer(&world);
+    let expected = if api < 6 { Value::Null } else { json!(flavor) };
+    assert_eq!((&made["flavor_id"], &made["availability_zone"]), (&expected, &Value::Null));
+    let warnings = world.warnings("web");
+    assert_eq!(warnings.len(), reasons.len(), "{warnings:?}");
+    for reason in reasons {
+        assert!(warnings.iter().any(|warning| warning.contains(reason)), "{warnings:?}");
+    }
+}
+
 /// The VIP is where its annotation says, and members where theirs says.
 ///
 /// Contract: C10, same.
@@ -232,6 +257,44 @@ async fn c20_two_load_balancers_of_the_name_are_refused() {
     world.until_warned("web", "multiple").await;
     assert_eq!(world.cloud.load_balancers().len(), 2);
     assert!(world.take_cloud_writes().is_empty());
+}
+
+/// A node whose labels begin or cease to fit the selector joins or leaves by that alone.
+///
+/// Defect: 34, better: labels that a selector names are watched.
+#[tokio::test(start_paused = true)]
+async fn a_node_joins_and_leaves_by_its_labels() {
+    let world = World::serving(&annotated(&[("node-selector", "env=prod")])).await;
+    assert!(member_names(&world).is_empty());
+    let label = |value: Value| json!({"metadata": {"labels": {"env": value}}});
+    world.kube.patch("nodes", "", "node-2", &label(json!("prod"))).unwrap();
+    world.until("it is a member", |world| member_names(world) == ["node-2"]).await;
+    world.kube.patch("nodes", "", "node-2", &label(json!("test"))).unwrap();
+    world.until("it has left", |world| member_names(world).is_empty()).await;
+}
+
+/// A load balancer of the legacy name is found although one of the new name is going.
+///
+/// Defect: 74, better: the legacy name is tried whenever the present one finds nothing to use.
+#[tokio::test(start_paused = true)]
+async fn a_legacy_load_balancer_is_not_hidden_by_one_that_goes() {
+    let mut world = World::new(ApiVersion::V1_36);
+    world.create(&annotated(&[]));
+    let uid = world.service("web")["metadata"]["uid"].as_str().unwrap().replace('-', "");
+    let legacy: String = format!("a{uid}").chars().take(32).collect();
+    let make = |name: &str| {
+        let body = json!({"loadbalancer": {"name": name, "vip_subnet_id": world.cloud.seed().subnet_id}});
+        let (_, answer) = world.cloud.user().post("load-balancer", "/v2.0/lbaas/loadbalancers", &body);
+        answer["loadbalancer"]["id"].as_str().unwrap().to_owned()
+    };
+    let (going, kept) = (make(&lb_name("web")), make(&legacy));
+    world.cloud.settle();
+    world.cloud.faults().add_worker(WorkerFault::hold(OperationKind::LoadBalancerDelete));
+    let path = format!("/v2.0/lbaas/loadbalancers/{going}?cascade=true");
+    assert_eq!(world.cloud.user().delete("load-balancer", &path).0, 204);
+    world.start().await;
+    world.until_published("web").await;
+    assert_eq!(world.annotation("web", &format!("{ANNOTATION}load-balancer-id")), Some(kept));
 }
 
 /// A quota that is met is named; when there is room again the Service is served.

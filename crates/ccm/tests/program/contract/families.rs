@@ -1,7 +1,7 @@
 //! Creation for IPv6 and for two families.
 
 use openstack_ccm_kube_sim::ApiVersion;
-use openstack_ccm_openstack_sim::Sim as Cloud;
+use openstack_ccm_openstack_sim::{OperationKind, Sim as Cloud, WorkerFault};
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -256,6 +256,48 @@ async fn c27_a_udp_port_of_a_dual_stack_service_is_named() {
         "{warnings:?}"
     );
     assert_eq!(world.ingress("web").len(), 2);
+}
+
+/// A dual-stack load balancer that is made anew has both its addresses again: one that broke, and one that somebody deleted
+/// while the program did not run. Of the latter only the VIP behind the floating IP is not known.
+#[rstest]
+#[case::broke(false)]
+#[case::deleted_while_nobody_looked(true)]
+#[tokio::test(start_paused = true)]
+async fn a_load_balancer_that_is_made_anew_has_both_addresses_again(#[case] away: bool) {
+    let mut world = dual_stack("").await;
+    let mut other = of_families(&["IPv4", "IPv6"], json!({}));
+    other["metadata"]["name"] = json!("other");
+    world.serve(&other).await;
+    world.serve(&of_families(&["IPv4", "IPv6"], json!({}))).await;
+    // Lower addresses become free, which Neutron would give to a new load balancer.
+    world.delete("other");
+    world.until_gone("other").await;
+    let before = load_balancer(&world);
+    let (ingress, path) =
+        (world.ingress("web"), format!("/v2.0/lbaas/loadbalancers/{}", before["id"].as_str().unwrap()));
+    assert_eq!(ingress.len(), 2);
+    if away {
+        world.stop().await;
+        assert_eq!(world.cloud.user().delete("load-balancer", &format!("{path}?cascade=true")).0, 204);
+        world.cloud.settle();
+        world.start().await;
+    } else {
+        world.cloud.faults().add_worker(WorkerFault::fail(OperationKind::LoadBalancerUpdate).times(1));
+        world.cloud.user().put("load-balancer", &path, &json!({"loadbalancer": {"admin_state_up": true}}));
+        world.cloud.settle();
+    }
+    let anew = |world: &World| {
+        let found = world.cloud.load_balancer("kube_service_c1_default_web");
+        found.is_some_and(|one| one["id"] != before["id"] && one["provisioning_status"] == "ACTIVE")
+    };
+    world.until("it is made anew", anew).await;
+    world.quiet().await;
+    assert_eq!(world.ingress("web"), ingress);
+    let after = load_balancer(&world);
+    let second = |load_balancer: &Value| load_balancer["additional_vips"][0]["ip_address"].clone();
+    assert_eq!(second(&after), second(&before));
+    assert_eq!(after["vip_address"] == before["vip_address"], !away);
 }
 
 /// An IPv6 Service chooses its VIP.

@@ -38,6 +38,7 @@ async fn f1_an_internal_service_asks_for_nothing_outside() {
 /// `internal-lb` of cloud.conf makes every Service internal; one that asked for the opposite is told.
 ///
 /// Contract: F2, better: a Service that asked to be external gets an event.
+/// Defect: 82, better: a Service that asked to be external is told.
 #[tokio::test(start_paused = true)]
 async fn f2_the_operator_makes_every_service_internal() {
     let world = configured(|_| "internal-lb=true\n".to_owned()).await;

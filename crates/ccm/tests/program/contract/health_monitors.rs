@@ -149,6 +149,21 @@ async fn m4_to_m9_the_type_follows_protocol_policy_and_cloud(
     assert_eq!(world.take_cloud_writes(), Vec::<String>::new(), "nothing is sent twice");
 }
 
+/// A Service that keeps traffic on nodes with endpoints, and has no check to tell which these are, is told.
+///
+/// Defect: 81, better: an event says that nodes without endpoints get traffic too, and what to set.
+#[tokio::test(start_paused = true)]
+async fn local_traffic_without_a_monitor_is_named() {
+    let world = World::serving(&local(annotated(&[]), "TCP")).await;
+    let warnings = world.warnings("web");
+    assert!(warnings.len() == 1 && warnings[0].contains("LoadBalancerLocalWithoutMonitor"), "{warnings:?}");
+    assert!(warnings[0].contains(MONITOR), "{warnings:?}");
+    world.annotate("web", MONITOR, Some("true"));
+    world.quiet().await;
+    assert_eq!(only_monitor(&world)["type"], "HTTP");
+    assert_eq!(world.warnings("web").len(), 1);
+}
+
 /// A live Service turns to the HTTP check and back. The check of the node port never meets members without that port.
 ///
 /// Contract: M8, better: OCCM changes the members first, so that the old check meets the new members.

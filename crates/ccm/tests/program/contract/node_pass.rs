@@ -1,14 +1,17 @@
 //! Passes for nodes that come and go, and waiting for Octavia.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use http::Method;
+use openstack_ccm_kube_sim::ApiVersion;
 use openstack_ccm_openstack_sim::{Fault, OperationKind, WorkerFault};
+use openstack_ccm_provider_openstack::config::{self, Environment};
 use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::setup::{annotated, load_balancer};
-use crate::support::{Side, World};
+use crate::support::{OneFile, Side, World};
 
 /// Names of all members, sorted.
 fn members(world: &World) -> Vec<String> {
@@ -133,6 +136,57 @@ async fn u7_waiting_survives_failures() {
     let broken = Fault::new().service("load-balancer").method(Method::GET).answer(500, json!({})).times(2);
     world.cloud.faults().add(broken);
     world.until_published("web").await;
+}
+
+/// The variable with which OCCM's waits were stretched or cut has no effect, which is said at the start.
+///
+/// Contract: U9, better: nothing waits in steps, so that no wait is too short for a slow cloud.
+#[tokio::test(start_paused = true)]
+async fn u9_waiting_has_no_number_of_steps() {
+    let mut world = World::new(ApiVersion::V1_36);
+    let text = world.cloud.cloud_conf();
+    let loaded = config::load(&["cloud.conf".into()], &WithSteps(OneFile(text))).unwrap();
+    let named = |warning: &config::Warning| warning.to_string().contains("OCCM_WAIT_LB_ACTIVE_STEPS");
+    assert!(loaded.warnings.iter().any(named), "{:?}", loaded.warnings);
+    world.cloud.set_delay(OperationKind::LoadBalancerCreate, Duration::from_secs(900));
+    world.start().await;
+    world.create(&annotated(&[]));
+    world.until_published("web").await;
+}
+
+/// An environment in which OCCM's waits end after two steps.
+struct WithSteps(OneFile);
+
+impl Environment for WithSteps {
+    fn variable(&self, name: &str) -> Option<String> {
+        (name == "OCCM_WAIT_LB_ACTIVE_STEPS").then(|| "2".to_owned())
+    }
+
+    fn read(&self, path: &Path) -> std::io::Result<Vec<u8>> {
+        self.0.read(path)
+    }
+
+    fn working_directory(&self) -> PathBuf {
+        self.0.working_directory()
+    }
+}
+
+/// The members of a Service's pools are its nodes: what somebody adds there goes with the next change.
+///
+/// Defect: 70, same: OCCM's users expect it, and a member that stays for ever cannot be told from a node that is gone; a pool
+/// of one's own is left alone.
+#[tokio::test(start_paused = true)]
+async fn a_member_that_somebody_added_goes_with_the_next_change() {
+    let world = World::serving(&annotated(&[])).await;
+    let pool = world.cloud.pools()[0]["id"].as_str().unwrap().to_owned();
+    let body = json!({"member": {"name": "by-hand", "address": "198.18.0.99", "protocol_port": 80}});
+    let path = format!("/v2.0/lbaas/pools/{pool}/members");
+    assert_eq!(world.cloud.user().post("load-balancer", &path, &body).0, 201);
+    world.cloud.settle();
+    assert_eq!(members(&world).len(), 3);
+    world.add_node("node-3", "v1.36.0");
+    world.quiet().await;
+    assert_eq!(members(&world), ["node-1", "node-2", "node-3"]);
 }
 
 /// A load balancer that fails while it is waited for is not waited for any longer.

@@ -1,10 +1,10 @@
 //! Load balancers that several Services share (`load-balancer-id`).
 
-use openstack_ccm_kube_sim::ApiVersion;
+use openstack_ccm_kube_sim::{ApiVersion, merge_patch};
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::support::{ADDRESS, ANNOTATION, World, lb_name, merge, service};
+use crate::support::{ADDRESS, ANNOTATION, World, lb_name, service};
 
 const OCTAVIA: &str = "load-balancer";
 const INTERNAL: &str = "service.beta.kubernetes.io/openstack-internal-load-balancer";
@@ -29,7 +29,7 @@ fn guest(name: &str, port: u16, lb_id: &str, change: Value) -> Value {
             "spec": {"ports": [{"name": "http", "port": port, "protocol": "TCP"}]},
         }),
     );
-    merge(&mut guest, &change);
+    merge_patch(&mut guest, &change);
     guest
 }
 
@@ -357,6 +357,8 @@ async fn h15_a_service_that_changes_its_type_and_back_gets_a_new_load_balancer()
 }
 
 /// A guest that is moved to another load balancer by hand, or gets one of its own, leaves nothing behind.
+///
+/// Defect: 75, better: what the Service had on the former load balancer is taken off it.
 #[rstest]
 #[case::to_another(true)]
 #[case::to_one_of_its_own(false)]
@@ -396,6 +398,31 @@ async fn services_that_join_at_once_lose_no_tag_and_keep_the_limit() {
     assert_eq!(ports(&world, &id).len(), 4);
     let served = (0..6).filter(|number| !world.ingress(&format!("guest-{number}")).is_empty());
     assert_eq!(served.count(), 3);
+}
+
+/// The health monitor of a guest is named for the guest, in its creation and when nodes change.
+///
+/// Defect: 14, better: one rule for names, so that nothing is renamed back and forth.
+#[tokio::test(start_paused = true)]
+async fn the_monitor_of_a_guest_keeps_its_name_when_nodes_change() {
+    let (mut world, id) = sharing("create-monitor = true\n").await;
+    world.serve(&guest("web2", 8080, &id, json!({}))).await;
+    let names = |world: &World| {
+        let monitors = world.cloud.health_monitors();
+        let mut names: Vec<String> = monitors.iter().map(|one| text(&one["name"]).to_owned()).collect();
+        names.sort();
+        names
+    };
+    let expected = ["web", "web2"].map(|name| format!("monitor_0_{}", lb_name(name)));
+    assert_eq!(names(&world), expected);
+    world.add_node("node-3", "v1.36.0");
+    world.quiet().await;
+    assert_eq!(world.take_cloud_writes(), ["PUT pools/ID/members"; 2]);
+    world.restart().await;
+    world.annotate("web2", &format!("{ANNOTATION}keep-floatingip"), Some("true"));
+    world.quiet().await;
+    assert!(world.take_cloud_writes().is_empty());
+    assert_eq!(names(&world), expected);
 }
 
 /// What is written on a guest names the shared address.

@@ -1,5 +1,7 @@
 //! Source ranges, and the provider ovn.
 
+use std::time::Duration;
+
 use openstack_ccm_kube_sim::ApiVersion;
 use openstack_ccm_openstack_sim::Fault;
 use rstest::rstest;
@@ -143,13 +145,75 @@ async fn s7_a_failed_version_list_never_means_that_octavia_can_do_nothing() {
     world.start().await;
     world.create(&service("web", json!({"spec": {"loadBalancerSourceRanges": ["10.0.0.0/8"]}})));
     world.until_warned("web", "asking for Octavia's API versions").await;
-    tokio::time::sleep(std::time::Duration::from_secs(300)).await;
+    tokio::time::sleep(Duration::from_secs(300)).await;
     assert!(world.take_cloud_writes().is_empty(), "nothing is made");
     world.cloud.faults().remove(broken);
     world.until_published("web").await;
     world.quiet().await;
     assert_eq!(allowed_cidrs(&world), [["10.0.0.0/8"]]);
     assert!(load_balancer(&world)["tags"].as_array().is_some_and(|tags| !tags.is_empty()));
+}
+
+/// An Octavia that is upgraded while the program runs is used as what it is by then, without a restart.
+#[tokio::test(start_paused = true)]
+async fn an_upgrade_of_octavia_is_noticed() {
+    let world = World::started().await;
+    world.cloud.set_octavia_api(11);
+    let ranges = json!({"spec": {"loadBalancerSourceRanges": ["192.0.2.0/24"]}});
+    world.serve(&service("web", ranges)).await;
+    assert_eq!(allowed_cidrs(&world), [Vec::<String>::new()]);
+    assert!(world.warnings("web").concat().contains("everybody may connect"));
+    world.cloud.set_octavia_api(30);
+    // The version list is good for seven hours at most; the next look for drift goes by the new one.
+    tokio::time::sleep(Duration::from_secs(8 * 3600)).await;
+    assert_eq!(allowed_cidrs(&world), [["192.0.2.0/24"]]);
+}
+
+/// A version list that cannot be had any more takes nothing away.
+#[tokio::test(start_paused = true)]
+async fn a_version_list_that_fails_later_takes_nothing_away() {
+    let world =
+        World::serving(&service("web", json!({"spec": {"loadBalancerSourceRanges": ["192.0.2.0/24"]}})))
+            .await;
+    world.cloud.faults().add(Fault::new().service("load-balancer").path("^/$").answer(503, json!({})));
+    tokio::time::sleep(Duration::from_secs(8 * 3600)).await;
+    world.annotate("web", "loadbalancer.openstack.org/connection-limit", Some("100"));
+    world.quiet().await;
+    assert_eq!(world.cloud.listeners()[0]["connection_limit"], 100);
+    assert_eq!(allowed_cidrs(&world), [["192.0.2.0/24"]]);
+    assert!(world.warnings("web").is_empty(), "{:?}", world.warnings("web"));
+}
+
+/// A provider that the cloud does not have is named together with those that it has.
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_is_not_there_is_named_with_those_that_are() {
+    let world = configured(|_| "lb-provider=vendor\n".to_owned()).await;
+    world.create(&annotated(&[]));
+    world.until_warned("web", "this cloud has amphora, octavia: correct lb-provider").await;
+    world.cloud.add_octavia_provider("vendor");
+    world.until_published("web").await;
+}
+
+/// A provider that says that it has no flavors gets none; one that may not be asked is taken to have them.
+#[rstest]
+#[case::none(Some(501), false)]
+#[case::not_allowed(None, true)]
+#[tokio::test(start_paused = true)]
+async fn a_provider_is_asked_for_flavors(#[case] answer: Option<u16>, #[case] sent: bool) {
+    let world = configured(|_| "lb-provider=vendor\n".to_owned()).await;
+    world.cloud.add_octavia_provider("vendor");
+    let body = json!({"faultcode": "Server", "debuginfo": null, "faultstring":
+        "Provider 'vendor' does not support a requested action: This provider does not support getting the supported \
+         flavor metadata."});
+    if let Some(status) = answer {
+        let question = Fault::new().service("load-balancer").path("vendor/flavor_capabilities");
+        world.cloud.faults().add(question.answer(status, body));
+    }
+    let flavor = world.cloud.add_octavia_flavor("large");
+    world.serve(&annotated(&[("flavor-id", &flavor)])).await;
+    let expected = if sent { json!(flavor) } else { Value::Null };
+    assert_eq!(load_balancer(&world)["flavor_id"], expected);
+    assert_eq!(world.warnings("web").concat().contains("LoadBalancerFlavorIgnored"), !sent);
 }
 
 /// An Octavia of version 2.0 gets nothing that came later.

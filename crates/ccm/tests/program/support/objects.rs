@@ -1,5 +1,6 @@
 //! Kubernetes objects as users and kubelets write them.
 
+use openstack_ccm_kube_sim::merge_patch;
 use openstack_ccm_openstack_sim::Node;
 use serde_json::{Value, json};
 
@@ -18,7 +19,7 @@ pub(crate) fn service(name: &str, change: Value) -> Value {
         "metadata": {"name": name, "namespace": "default"},
         "spec": {"type": "LoadBalancer", "ports": [{"name": "http", "port": 80, "protocol": "TCP"}]},
     });
-    merge(&mut service, &change);
+    merge_patch(&mut service, &change);
     service
 }
 
@@ -38,22 +39,4 @@ pub(crate) fn node(server: &Node, kubelet: &str) -> Value {
 /// Name of the load balancer of a Service in namespace `default` of cluster `c1`.
 pub(crate) fn lb_name(service: &str) -> String {
     format!("kube_service_c1_default_{service}")
-}
-
-/// A JSON merge patch.
-pub(crate) fn merge(into: &mut Value, patch: &Value) {
-    let Value::Object(patch) = patch else {
-        *into = patch.clone();
-        return;
-    };
-    if !into.is_object() {
-        *into = json!({});
-    }
-    for (key, value) in patch {
-        if value.is_null() {
-            into.as_object_mut().unwrap().remove(key);
-        } else {
-            merge(&mut into[key], value);
-        }
-    }
 }

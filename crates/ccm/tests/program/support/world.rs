@@ -47,6 +47,8 @@ pub(crate) struct Settings {
     /// The node lifecycle controller runs only where a test asks for it.
     pub(crate) node_lifecycle: Option<NodeLifecycleOptions>,
     pub(crate) regional_provider_ids: bool,
+    /// Whether the cloud has Barbican.
+    pub(crate) key_manager: bool,
     /// Time that each call to OpenStack takes.
     pub(crate) latency: Duration,
     /// A text that lists of objects have in place of another.
@@ -64,6 +66,7 @@ impl Default for Settings {
             node: None,
             node_lifecycle: None,
             regional_provider_ids: false,
+            key_manager: true,
             latency: Duration::ZERO,
             translation: None,
         }
@@ -147,9 +150,11 @@ impl World {
             node_lifecycle: self.settings.node_lifecycle.clone(),
             regional_provider_ids: self.settings.regional_provider_ids,
         };
+        let mut openstack = line.openstack(&self.cloud);
+        openstack.barbican = openstack.barbican.filter(|_| self.settings.key_manager);
         let program = Program::new(
             ControllerClients::same(line.kubernetes(&self.kube)),
-            line.openstack(&self.cloud),
+            openstack,
             Arc::new(self.config()),
             uid,
             options,
@@ -300,6 +305,11 @@ impl World {
                 describe::without_ids(&line, &self.kube, &self.cloud)
             })
             .collect()
+    }
+
+    /// A text as events and states show it: without ids.
+    pub(crate) fn without_ids(&self, text: &str) -> String {
+        describe::without_ids(text, &self.kube, &self.cloud)
     }
 
     pub(crate) fn warnings(&self, name: &str) -> Vec<String> {

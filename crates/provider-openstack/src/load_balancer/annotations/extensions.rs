@@ -108,6 +108,16 @@ pub const ALPN_PROTOCOLS: Annotation = Annotation {
     ..USUAL
 };
 
+/// Revision of what is behind the references to certificates.
+pub const TLS_REVISION: Annotation = Annotation {
+    key: "loadbalancer.openstack.org/tls-revision",
+    form: Form::Text("a text of your choice: letters, digits, `.`, `_`, `-` and `:`, at most 64"),
+    default: "none",
+    effect: "Another value sends the references to the certificates again, so that Octavia reads what is behind them by now. For stores in which a certificate is renewed behind its reference (`container-store = external`); what Barbican holds never changes. Only where TLS ends at the load balancer.",
+    since: SINCE,
+    ..USUAL
+};
+
 /// Whether the cluster itself may connect.
 pub const ALLOW_CLUSTER_SOURCES: Annotation = Annotation {
     key: "loadbalancer.openstack.org/allow-cluster-sources",

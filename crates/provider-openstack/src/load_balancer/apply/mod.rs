@@ -13,7 +13,7 @@ use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_openstack_api::change::Change;
 use openstack_ccm_openstack_api::error::{ApiError, ConflictCause, ErrorKind};
 use openstack_ccm_openstack_api::neutron::{CreateFloatingIp, FloatingIp, Tagged, UpdateFloatingIp};
-use openstack_ccm_openstack_api::octavia::UpdateLoadBalancer;
+use openstack_ccm_openstack_api::octavia::{LbAlgorithm, UpdateLoadBalancer};
 use tracing::info;
 
 use super::failure::{self, Missing};
@@ -36,6 +36,8 @@ pub(super) struct Applied {
     pub(super) touched: Vec<Touched>,
     /// Floating IPs that were made.
     pub(super) floating_ips: Vec<ObservedFloatingIp>,
+    /// Algorithms that Octavia does not take, each with the id of its pool.
+    pub(super) refused_algorithms: Vec<(String, LbAlgorithm)>,
 }
 
 /// A load balancer that Octavia works on.
@@ -97,7 +99,13 @@ impl Hand<'_> {
                     self.applied.locked = Some(Locked { made: None, on: failure::chain(&error) });
                     return Ok(());
                 }
-                Err(error) => return Err(failure::of_call(&error, doing(step), missing(step))),
+                Err(error) => {
+                    if error.kind() == ErrorKind::BadRequest {
+                        // An Octavia of another version than it was may take less, or more.
+                        self.openstack.octavia.doubt_api_versions().await;
+                    }
+                    return Err(failure::of_call(&error, doing(step), missing(step)));
+                }
             };
             info!(step = doing(step), "changed the cloud");
             self.applied.changed = true;
@@ -120,7 +128,7 @@ impl Hand<'_> {
 
     /// Whether the Service can live without this step: tells the user, and goes on.
     fn is_dispensable(&mut self, step: &Step, error: &ApiError) -> bool {
-        let Step::UpdatePool { changes, .. } = step else { return false };
+        let Step::UpdatePool { id, changes } = step else { return false };
         let refused = error.kind() == ErrorKind::BadRequest;
         let (true, Some(algorithm)) = (refused, &changes.lb_algorithm) else { return false };
         let text = failure::chain(error);
@@ -129,6 +137,7 @@ impl Hand<'_> {
              loadbalancer.openstack.org/lb-method"
         );
         self.applied.notices.push(Notice::warning("LoadBalancerLbMethodUnknown", message));
+        self.applied.refused_algorithms.push((id.clone(), algorithm.clone()));
         true
     }
 

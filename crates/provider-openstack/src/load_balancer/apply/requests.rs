@@ -5,15 +5,15 @@ use std::net::IpAddr;
 use openstack_ccm_openstack_api::change::Change;
 use openstack_ccm_openstack_api::octavia::{
     AdditionalVip, CreateHealthMonitor, CreateListener, CreateLoadBalancer, CreatePool, DefaultPool,
-    MemberSpec, SessionPersistence, SessionPersistenceType, UpdateHealthMonitor, UpdateListener, UpdatePool,
+    MemberSpec, SessionPersistence, UpdateHealthMonitor, UpdateListener, UpdatePool,
 };
 
 use crate::load_balancer::model::Tags;
 use crate::load_balancer::model::listener::{ListenerAttributes, ListenerSpec};
 use crate::load_balancer::model::member::Member;
 use crate::load_balancer::model::monitor::{MonitorAttributes, MonitorSpec};
-use crate::load_balancer::model::pool::{PoolAttributes, PoolSpec};
-use crate::load_balancer::model::tree::{DesiredListener, DesiredPool, LoadBalancerSpec};
+use crate::load_balancer::model::pool::{Persistence, PoolAttributes, PoolSpec};
+use crate::load_balancer::model::tree::{self, DesiredListener, DesiredPool, LoadBalancerSpec};
 use crate::load_balancer::step::{ListenerChanges, MonitorChanges, PoolChanges};
 
 pub(super) fn list(tags: &Tags) -> Vec<String> {
@@ -33,14 +33,15 @@ pub(super) fn load_balancer(spec: &LoadBalancerSpec, listeners: &[DesiredListene
         vip_subnet_id: vip.subnet_id.clone(),
         vip_network_id: vip.network_id.clone(),
         vip_address: vip.address.map(|address| address.to_string()),
-        additional_vips: vip.additional_subnet_ids.iter().map(|subnet| additional_vip(subnet)).collect(),
+        additional_vips: vip.additional.iter().map(additional_vip).collect(),
         listeners: listeners.iter().map(listener_with_pool).collect(),
         ..CreateLoadBalancer::default()
     }
 }
 
-fn additional_vip(subnet_id: &str) -> AdditionalVip {
-    AdditionalVip { subnet_id: subnet_id.to_owned(), ip_address: None }
+fn additional_vip(vip: &tree::AdditionalVip) -> AdditionalVip {
+    let tree::AdditionalVip { subnet_id, address } = vip;
+    AdditionalVip { subnet_id: subnet_id.clone(), ip_address: address.map(|address| address.to_string()) }
 }
 
 fn listener_with_pool(desired: &DesiredListener) -> CreateListener {
@@ -131,7 +132,7 @@ pub(super) fn pool(spec: &PoolSpec) -> CreatePool {
     let PoolSpec { name, protocol, attributes, tags } = spec;
     let PoolAttributes { lb_algorithm, session_persistence } = attributes;
     let mut body = CreatePool::new(name, protocol.clone(), lb_algorithm.clone());
-    body.session_persistence = session_persistence.clone().map(persistence);
+    body.session_persistence = session_persistence.as_ref().map(persistence);
     body.tags = list(tags);
     body
 }
@@ -143,7 +144,7 @@ pub(super) fn pool_changes(changes: &PoolChanges) -> UpdatePool {
         lb_algorithm: lb_algorithm.clone(),
         session_persistence: match session_persistence {
             Change::Keep => Change::Keep,
-            Change::Set(kind) => Change::Set(persistence(kind.clone())),
+            Change::Set(wanted) => Change::Set(persistence(wanted)),
             Change::Clear => Change::Clear,
         },
         tags: tags.as_ref().map(list),
@@ -151,8 +152,14 @@ pub(super) fn pool_changes(changes: &PoolChanges) -> UpdatePool {
     }
 }
 
-fn persistence(kind: SessionPersistenceType) -> SessionPersistence {
-    SessionPersistence { kind, ..SessionPersistence::source_ip() }
+fn persistence(wanted: &Persistence) -> SessionPersistence {
+    let Persistence { kind, timeout } = wanted;
+    SessionPersistence {
+        kind: kind.clone(),
+        persistence_timeout: *timeout,
+        cookie_name: None,
+        persistence_granularity: None,
+    }
 }
 
 /// A member with every attribute that a batch would otherwise put back to its default. Defaults are left out, as in

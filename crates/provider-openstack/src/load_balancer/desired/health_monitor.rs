@@ -1,14 +1,18 @@
 //! How the members of a port are checked.
 
 use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::{ExternalTrafficPolicy, Protocol, ServicePort};
 use openstack_ccm_openstack_api::octavia::HealthMonitorType;
 
 use super::Sources;
-use crate::load_balancer::annotations::HEALTH_MONITOR_TYPE;
+use crate::load_balancer::annotations::{ENABLE_HEALTH_MONITOR, HEALTH_MONITOR_TYPE};
 use crate::load_balancer::model::facts::Features;
 use crate::load_balancer::model::monitor::{HttpCheck, MonitorAttributes, MonitorSpec};
 use crate::load_balancer::settings::HealthMonitorSettings;
+
+/// Nodes without endpoints get traffic.
+const LOCAL_WITHOUT_MONITOR: &str = "LoadBalancerLocalWithoutMonitor";
 
 /// What Octavia asks of the delay of a UDP check, unless its operator lowered `udp_connect_min_interval_health_monitor`.
 const SHORTEST_UDP_DELAY: u32 = 3;
@@ -61,6 +65,21 @@ fn chosen(
         )));
     }
     Ok((check.kind.clone(), check.http.clone()))
+}
+
+/// What is said where nodes without endpoints get traffic although the Service asks that they do not.
+pub(super) fn notice(sources: Sources<'_>) -> Option<Notice> {
+    let service = &sources.intent.service;
+    let local = service.external_traffic_policy == ExternalTrafficPolicy::Local
+        && service.health_check_node_port.is_some();
+    (local && sources.settings.health_monitor.is_none()).then(|| {
+        let message = format!(
+            "externalTrafficPolicy is Local and the load balancer checks no node, so that nodes without an endpoint of the \
+             Service get traffic too and drop it: set {} to \"true\", or create-monitor in cloud.conf",
+            ENABLE_HEALTH_MONITOR.key
+        );
+        Notice::warning(LOCAL_WITHOUT_MONITOR, message)
+    })
 }
 
 /// The port of the service proxy's health check, where members are checked by it: it tells which nodes have

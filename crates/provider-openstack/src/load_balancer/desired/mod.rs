@@ -3,6 +3,8 @@
 //! A tree that Octavia refuses leaves a port and an address behind in Neutron, and a member on an unknown subnet
 //! breaks the load balancer for good. So everything that Octavia checks is checked here first.
 
+mod affinity;
+mod application_protocol;
 mod capability;
 mod families;
 mod health_monitor;
@@ -24,10 +26,10 @@ use openstack_ccm_core::service::{Intent, IpFamily};
 pub use release::release_terms;
 
 use super::model::Tags;
-use super::model::facts::Facts;
+use super::model::facts::{self, Facts};
 use super::model::floating_ip::{FloatingIpGoal, FloatingIpSpec};
 use super::model::listener::ListenerKey;
-use super::model::tree::{Desired, DesiredListener, LoadBalancerSpec, Vip};
+use super::model::tree::{AdditionalVip, Desired, DesiredListener, LoadBalancerSpec, Vip};
 use super::names::Names;
 use super::settings::node_address::family_of;
 use super::settings::{Exposure, Settings};
@@ -68,6 +70,9 @@ pub fn desired(sources: Sources<'_>) -> Result<Desired, Failure> {
     notices.extend(families::notices(sources));
     notices.extend(members::without_node_ports(sources));
     notices.extend(tls::notices(sources));
+    notices.extend(affinity::notice(sources));
+    notices.extend(application_protocol::notice(sources));
+    notices.extend(health_monitor::notice(sources));
     let serial = sources.settings.serial_api_calls;
     let desired = Desired { load_balancer, listeners, floating_ip: floating_ip(sources), serial, notices };
     let families: Vec<IpFamily> = sources.facts.vip_families().collect();
@@ -124,9 +129,13 @@ fn vip(settings: &Settings, facts: &Facts) -> Result<Vip, Failure> {
             subnet_id: facts.vip_subnet_id.clone(),
             network_id: facts.vip_network_id.clone(),
             address,
-            additional_subnet_ids: facts.additional_vips.iter().map(|vip| vip.subnet_id.clone()).collect(),
+            additional: facts.additional_vips.iter().map(additional_vip).collect(),
         },
     })
+}
+
+fn additional_vip(vip: &facts::AdditionalVip) -> AdditionalVip {
+    AdditionalVip { subnet_id: vip.subnet_id.clone(), address: vip.former_address }
 }
 
 fn listeners(

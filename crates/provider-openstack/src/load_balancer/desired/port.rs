@@ -4,15 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ipnet::IpNet;
 use openstack_ccm_core::failure::Failure;
-use openstack_ccm_core::service::{ServicePort, SessionAffinity};
-use openstack_ccm_openstack_api::octavia::SessionPersistenceType;
+use openstack_ccm_core::service::ServicePort;
 
 use super::members::Backend;
-use super::{Sources, health_monitor, members, tls};
-use crate::load_balancer::model;
+use super::{Sources, affinity, health_monitor, members, tls};
 use crate::load_balancer::model::listener::{ListenerAttributes, ListenerSpec, X_FORWARDED_FOR};
 use crate::load_balancer::model::pool::{PoolAttributes, PoolSpec};
 use crate::load_balancer::model::tree::{DesiredListener, DesiredPool};
+use crate::load_balancer::model::{self, Tags};
 
 pub(super) fn listener(
     sources: Sources<'_>,
@@ -37,10 +36,19 @@ pub(super) fn listener(
             protocol: settings.listener_protocol(port),
             port: port.port,
             attributes,
-            tags: &sources.tags() | &set_here,
+            tags: tags(sources, port, &set_here),
         },
         pool: pool(sources, index, port, backends)?,
     })
+}
+
+fn tags(sources: Sources<'_>, port: &ServicePort, set_here: &Tags) -> Tags {
+    let mut tags = &sources.tags() | set_here;
+    if sources.facts.features.tags && sources.settings.tls_of(port).is_some() {
+        let revision = sources.settings.tls_options.revision.as_deref();
+        tags.extend(revision.map(model::tls::revision_tag));
+    }
+    tags
 }
 
 fn insert_headers(x_forwarded_for: bool) -> BTreeMap<String, String> {
@@ -54,18 +62,13 @@ fn pool(
     backends: &[Backend],
 ) -> Result<DesiredPool, Failure> {
     let monitor_port = health_monitor::http_check_port(sources, port.protocol);
-    let session_persistence = match sources.intent.service.session_affinity {
-        SessionAffinity::None => None,
-        // The timeout has no counterpart on TCP, and OCCM never sent it.
-        SessionAffinity::ClientIp { timeout_seconds: _ } => Some(SessionPersistenceType::SourceIp),
-    };
     Ok(DesiredPool {
         pool: PoolSpec {
             name: sources.names.pool(index),
             protocol: sources.settings.pool_protocol(port),
             attributes: PoolAttributes {
                 lb_algorithm: sources.settings.lb_algorithm.clone(),
-                session_persistence,
+                session_persistence: affinity::persistence(sources.intent.service.session_affinity, port),
             },
             tags: sources.tags(),
         },

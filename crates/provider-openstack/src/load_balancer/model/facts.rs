@@ -35,6 +35,12 @@ pub struct Facts {
 }
 
 impl Facts {
+    /// Whether an address of the former load balancer is asked for.
+    pub fn asks_for_former(&self) -> bool {
+        self.former_vip_address.is_some()
+            || self.additional_vips.iter().any(|vip| vip.former_address.is_some())
+    }
+
     /// Families of all VIPs, that of the primary one first.
     pub fn vip_families(&self) -> impl Iterator<Item = IpFamily> + '_ {
         std::iter::once(self.vip_family).chain(self.additional_vips.iter().map(|vip| vip.family))
@@ -48,6 +54,8 @@ pub struct AdditionalVip {
     pub subnet_id: String,
     /// Its family.
     pub family: IpFamily,
+    /// Its address on the Service's former load balancer, which broke and was deleted: it is asked for again.
+    pub former_address: Option<IpAddr>,
 }
 
 /// Subnets through which the load balancer reaches the members. Octavia accepts an unknown one and then fails, so
@@ -112,7 +120,8 @@ impl Features {
         !self.layer_7
     }
 
-    /// Features of an API version with a provider. Providers other than ovn are taken to do what amphora does.
+    /// Features of an API version with a provider, by its name: Octavia has no question for what a provider can do.
+    /// Providers other than ovn are taken to do what amphora does.
     pub fn of(api: OctaviaFeatures, provider: Option<&str>) -> Self {
         let proxies = provider != Some(OVN);
         Self {

@@ -10,6 +10,8 @@ const VERSIONS: &str = "openstack-ccm-sets=tls-versions";
 const CIPHERS: &str = "openstack-ccm-sets=tls-ciphers";
 const ALPN: &str = "openstack-ccm-sets=alpn-protocols";
 const ALL: [&str; 4] = [SNI, VERSIONS, CIPHERS, ALPN];
+/// Begin of the tag with the revision at which references to certificates were sent last.
+const REVISION: &str = "openstack-ccm-tls-revision=";
 
 /// The tags of a listener with these wanted attributes.
 pub fn tags(wanted: &TlsAttributes) -> Tags {
@@ -22,9 +24,20 @@ pub fn tags(wanted: &TlsAttributes) -> Tags {
     set.into_iter().filter(|(_, set)| *set).map(|(tag, _)| tag.to_owned()).collect()
 }
 
+/// The tag of a revision.
+pub fn revision_tag(revision: &str) -> String {
+    format!("{REVISION}{revision}")
+}
+
+/// Whether the references to certificates are to be sent again: the last time was for another revision.
+pub fn is_renewed(observed: &Tags, wanted: &Tags) -> bool {
+    wanted.iter().any(|tag| tag.starts_with(REVISION) && !observed.contains(tag))
+}
+
 /// The tags that say that something was set which is not wanted any more.
 pub fn stale(observed: &Tags, wanted: &Tags) -> Tags {
-    observed.iter().filter(|tag| ALL.contains(&tag.as_str()) && !wanted.contains(*tag)).cloned().collect()
+    let about_tls = |tag: &str| ALL.contains(&tag) || tag.starts_with(REVISION);
+    observed.iter().filter(|tag| about_tls(tag) && !wanted.contains(*tag)).cloned().collect()
 }
 
 /// What these tags say was set.

@@ -1,6 +1,7 @@
 //! What is wanted, whole.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::net::IpAddr;
 
 use openstack_ccm_core::notice::Notice;
@@ -58,8 +59,24 @@ pub struct Vip {
     pub network_id: Option<String>,
     /// Address.
     pub address: Option<IpAddr>,
-    /// Subnets of the VIPs beside this one.
-    pub additional_subnet_ids: Vec<String>,
+    /// The VIPs beside this one.
+    pub additional: Vec<AdditionalVip>,
+}
+
+/// A VIP beside the primary one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct AdditionalVip {
+    /// Subnet.
+    pub subnet_id: String,
+    /// Address; absent, Neutron chooses.
+    pub address: Option<IpAddr>,
+}
+
+impl fmt::Display for AdditionalVip {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.subnet_id)?;
+        self.address.map_or(Ok(()), |address| write!(f, " {address}"))
+    }
 }
 
 /// A listener with what hangs on it.

@@ -15,7 +15,7 @@ use crate::load_balancer::model::monitor::{HttpCheck, MonitorAttributes};
 use crate::load_balancer::model::observed::{
     ObservedListener, ObservedMember, ObservedMonitor, ObservedPool,
 };
-use crate::load_balancer::model::pool::PoolAttributes;
+use crate::load_balancer::model::pool::{Persistence, PoolAttributes};
 
 pub(super) fn listener(seen: Listener, ours: bool) -> Result<ObservedListener, Failure> {
     let attributes = listener_attributes(&seen)?;
@@ -67,7 +67,9 @@ fn timeouts(seen: &Listener) -> Option<Timeouts> {
 
 /// Members and monitor are added where the pool is the Service's own.
 pub(super) fn pool(seen: Pool, ours: bool, used_by: BTreeSet<String>) -> ObservedPool {
-    let session_persistence = seen.session_persistence.map(|persistence| persistence.kind);
+    let session_persistence = seen
+        .session_persistence
+        .map(|seen| Persistence { kind: seen.kind, timeout: seen.persistence_timeout });
     ObservedPool {
         id: seen.id,
         name: seen.name,

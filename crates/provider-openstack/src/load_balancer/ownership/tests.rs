@@ -40,6 +40,7 @@ fn with_claim<T>(allow_foreign_cluster: bool, ask: impl FnOnce(Claim<'_>) -> T) 
         session_affinity: SessionAffinity::None,
         external_traffic_policy: ExternalTrafficPolicy::Cluster,
         health_check_node_port: None,
+        published: Vec::new(),
     };
     let cluster = ClusterIdentity { name: "c1".into(), uid: CLUSTER.into() };
     let names = Names::new(&cluster, &service);

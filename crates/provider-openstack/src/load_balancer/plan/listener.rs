@@ -3,49 +3,53 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ipnet::IpNet;
+use openstack_ccm_core::notice::Notice;
 use openstack_ccm_openstack_api::change::Change;
+use openstack_ccm_openstack_api::octavia::PoolProtocol;
 
 use super::draft::tags_of_own;
+use crate::load_balancer::annotations::PROXY_PROTOCOL;
 use crate::load_balancer::model::Tags;
 use crate::load_balancer::model::listener::{
-    ListenerAttributes, ListenerSpec, MANAGED_HEADERS, TlsAttributes,
+    ListenerSpec, MANAGED_HEADERS, Timeouts, TlsAttributes, X_FORWARDED_FOR,
 };
 use crate::load_balancer::model::observed::ObservedListener;
 use crate::load_balancer::model::tls::{self, SetHere};
 use crate::load_balancer::step::{ListenerChanges, TlsChanges};
 
+/// Headers that a listener is told to insert do not reach the members.
+const HEADERS_NOT_INSERTED: &str = "LoadBalancerHeadersNotInserted";
+/// The headers that Octavia does not insert before a PROXY header.
+const NOT_BESIDE_PROXY: [&str; 2] = [X_FORWARDED_FOR, "X-Forwarded-Port"];
+
 /// The changes that make a listener the wanted one, for one update. With `whole`, all managed attributes are sent,
 /// changed or not: any good update heals a listener in ERROR.
 pub(super) fn changes(observed: &ObservedListener, wanted: &ListenerSpec, whole: bool) -> ListenerChanges {
-    let ListenerAttributes {
-        connection_limit,
-        timeouts,
-        insert_headers,
-        allowed_cidrs,
-        tls_container_ref,
-        tls,
-    } = &wanted.attributes;
     let stale = tls::stale(&observed.tags, &wanted.tags);
-    let before = &observed.attributes;
-    let timeout = |of: fn(&crate::load_balancer::model::listener::Timeouts) -> u32| {
-        let now = timeouts.as_ref().map(of)?;
+    let (before, after) = (&observed.attributes, &wanted.attributes);
+    let timeout = |of: fn(&Timeouts) -> u32| {
+        let now = after.timeouts.as_ref().map(of)?;
         changed(before.timeouts.as_ref().map(of) != Some(now), whole, now)
     };
+    let renewed = tls::is_renewed(&observed.tags, &wanted.tags);
+    let limit = after.connection_limit;
     ListenerChanges {
         name: None,
-        connection_limit: changed(before.connection_limit != *connection_limit, whole, *connection_limit),
+        connection_limit: changed(before.connection_limit != limit, whole, limit),
         timeout_client_data: timeout(|timeouts| timeouts.client_data),
         timeout_member_connect: timeout(|timeouts| timeouts.member_connect),
         timeout_member_data: timeout(|timeouts| timeouts.member_data),
         timeout_tcp_inspect: timeout(|timeouts| timeouts.tcp_inspect),
-        insert_headers: headers(&before.insert_headers, insert_headers),
-        allowed_cidrs: allowed_cidrs
+        insert_headers: headers(&before.insert_headers, &after.insert_headers),
+        allowed_cidrs: after
+            .allowed_cidrs
             .clone()
             .filter(|cidrs| whole || !same_cidrs(before.allowed_cidrs.as_ref(), cidrs)),
-        tls_container_ref: tls_container_ref
+        tls_container_ref: after
+            .tls_container_ref
             .clone()
-            .filter(|_| whole || before.tls_container_ref != *tls_container_ref),
-        tls: tls_changes(&before.tls, tls, &stale, whole),
+            .filter(|_| whole || renewed || before.tls_container_ref != after.tls_container_ref),
+        tls: tls_changes(&before.tls, &after.tls, &stale, whole),
         tags: tags(observed, wanted, &stale),
     }
 }
@@ -111,6 +115,29 @@ fn headers(
         headers.retain(|header, _| !MANAGED_HEADERS.contains(&header.as_str()));
         headers.extend(wanted.clone());
         headers
+    })
+}
+
+/// What is said about headers that somebody has a listener insert, and that Octavia silently does not insert where the
+/// members speak the PROXY protocol. One that is managed here is taken off, others stay.
+pub(super) fn not_inserted(observed: &ObservedListener, pool: &PoolProtocol) -> Option<Notice> {
+    if !matches!(pool, PoolProtocol::Proxy | PoolProtocol::ProxyV2) {
+        return None;
+    }
+    let headers = observed.attributes.insert_headers.iter();
+    let headers =
+        headers.filter(|(header, value)| NOT_BESIDE_PROXY.contains(&header.as_str()) && *value == "true");
+    let headers: Vec<&str> = headers.map(|(header, _)| header.as_str()).collect();
+    (!headers.is_empty()).then(|| {
+        let message = format!(
+            "somebody has listener {} ({}) insert {}, and Octavia does not do that where the pool speaks the PROXY \
+             protocol, which tells the nodes the same; take it off the listener, or remove {}",
+            observed.name,
+            observed.id,
+            headers.join(", "),
+            PROXY_PROTOCOL.key
+        );
+        Notice::warning(HEADERS_NOT_INSERTED, message)
     })
 }
 

@@ -6,7 +6,7 @@ use openstack_ccm_openstack_api::octavia::SessionPersistenceType;
 use super::draft::{Draft, tags_of_own};
 use super::{members, monitor, serial};
 use crate::load_balancer::model::observed::ObservedPool;
-use crate::load_balancer::model::pool::PoolSpec;
+use crate::load_balancer::model::pool::{Persistence, PoolSpec};
 use crate::load_balancer::model::tree::DesiredPool;
 use crate::load_balancer::step::{Handle, PoolChanges, Step};
 
@@ -75,13 +75,11 @@ fn algorithm(observed: &ObservedPool, wanted: &PoolSpec, whole: bool) -> PoolCha
 
 /// The change of session persistence. A Service can ask for that by address only; cookies are an administrator's
 /// addition, and stay unless the Service asks.
-fn persistence(
-    before: Option<&SessionPersistenceType>,
-    wanted: Option<&SessionPersistenceType>,
-) -> Change<SessionPersistenceType> {
+fn persistence(before: Option<&Persistence>, wanted: Option<&Persistence>) -> Change<Persistence> {
     match (before, wanted) {
-        (before, Some(wanted)) if before != Some(wanted) => Change::Set(wanted.clone()),
-        (Some(SessionPersistenceType::SourceIp), None) => Change::Clear,
-        (_, Some(_) | None) => Change::Keep,
+        (Some(before), Some(wanted)) if before.satisfies(wanted) => Change::Keep,
+        (_, Some(wanted)) => Change::Set(wanted.clone()),
+        (Some(before), None) if before.kind == SessionPersistenceType::SourceIp => Change::Clear,
+        (_, None) => Change::Keep,
     }
 }

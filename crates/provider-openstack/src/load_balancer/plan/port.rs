@@ -28,6 +28,7 @@ pub(super) fn converge(
     let existing = children.listeners.iter().find(|listener| listener.key() == key && listener.ours);
     let fitting = existing.filter(|listener| listener.protocol == wanted.listener.protocol);
     if let Some(fitting) = fitting {
+        draft.notices.extend(listener::not_inserted(fitting, &wanted.pool.pool.protocol));
         update(draft, fitting, key, &wanted.listener);
     }
     let default_pool = match find_pool(draft, children, existing, &wanted.pool) {

@@ -109,6 +109,10 @@ fn replace(mut draft: Draft, desired: &Desired, observed: &Observed, broken: &Ob
     let same_subnet = anew.vip.subnet_id.is_some() && anew.vip.subnet_id == broken.vip_subnet_id;
     if anew.vip.port_id.is_none() && same_subnet {
         anew.vip.address = anew.vip.address.or(broken.vip_address);
+        for vip in &mut anew.vip.additional {
+            let same = broken.additional_vips.iter().find(|(subnet_id, _)| *subnet_id == vip.subnet_id);
+            vip.address = vip.address.or(same.map(|(_, address)| *address));
+        }
     }
     create_tree(&mut draft, desired, anew);
     draft.repairs = (0..draft.steps.len()).collect();

@@ -8,20 +8,21 @@ use crate::load_balancer::failure;
 use crate::load_balancer::settings::TlsContainer;
 
 impl Resolver {
-    /// Checks that the container or secret is there, where Barbican can be asked.
+    /// Checks that the container or secret that is named by `key` is there, where Barbican can be asked.
     ///
     /// Called before a reference is sent to Octavia, not while it stays: an outage of Barbican must not stop changes
     /// that have nothing to do with it.
     pub(in crate::load_balancer) async fn verify_certificate(
         &self,
         tls: &TlsContainer,
+        key: &str,
     ) -> Result<(), Failure> {
         let Some(reference) = &tls.barbican else { return Ok(()) };
         let Some(barbican) = &self.openstack.barbican else {
-            return Err(Failure::user_input(
-                "default-tls-container-ref names a certificate in Barbican, and the cloud has no key manager: remove \
-                 it, or set container-store in cloud.conf",
-            ));
+            return Err(Failure::user_input(format!(
+                "{key} names a certificate in Barbican, and the cloud has no key manager: remove it, or set \
+                 container-store in cloud.conf"
+            )));
         };
         let check = async {
             match reference {
@@ -30,8 +31,6 @@ impl Resolver {
             }
         };
         let checked = self.certificates.get_or_ask(&tls.reference, check).await;
-        checked.map_err(|error| {
-            failure::of_named(&error, "TLS container", &tls.reference, "default-tls-container-ref")
-        })
+        checked.map_err(|error| failure::of_named(&error, "TLS container", &tls.reference, key))
     }
 }

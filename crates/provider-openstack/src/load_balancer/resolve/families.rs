@@ -51,7 +51,11 @@ impl Resolver {
                 places.vip_subnet_id = Some(primary.id);
                 match other {
                     Some(other) => {
-                        places.additional_vips = vec![AdditionalVip { subnet_id: other.id, family: *second }];
+                        places.additional_vips = vec![AdditionalVip {
+                            former_address: question.former_address_in(&other),
+                            subnet_id: other.id,
+                            family: *second,
+                        }];
                     }
                     None => places.notices.push(no_subnet(&network_id, *second)),
                 }

@@ -10,6 +10,7 @@ mod families;
 mod floating;
 mod node_ports;
 mod node_subnet;
+mod provider;
 mod remembered;
 mod subnets;
 
@@ -22,6 +23,7 @@ use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::{Intent, IpFamily};
 use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_openstack_api::neutron::{FloatingIp, Network, Port, Router, Subnet};
+use openstack_ccm_openstack_api::octavia::Provider;
 
 use super::failure::{self, Missing};
 use super::model::facts::{Facts, Features};
@@ -53,6 +55,8 @@ pub(super) struct Resolver {
     /// Ports of a network, and all floating IPs.
     cluster_sources: Remembered<(Vec<Port>, Vec<FloatingIp>)>,
     routers: Remembered<Router>,
+    providers: Remembered<Vec<Provider>>,
+    flavors_of_provider: Remembered<bool>,
 }
 
 /// What a pass has to know.
@@ -67,8 +71,16 @@ pub(super) struct Question<'a> {
     pub(super) existing: Option<&'a ObservedLoadBalancer>,
     /// Whether a floating IP may have to be made.
     pub(super) wants_floating_ip: bool,
-    /// VIP address of the load balancer that broke and was deleted.
-    pub(super) former_vip_address: Option<IpAddr>,
+    /// VIP addresses of the load balancer that broke and was deleted.
+    pub(super) former_vip_addresses: Vec<IpAddr>,
+}
+
+impl Question<'_> {
+    /// The address in a subnet that the former load balancer had.
+    fn former_address_in(&self, subnet: &Subnet) -> Option<IpAddr> {
+        let network: IpNet = subnet.cidr.parse().ok()?;
+        self.former_vip_addresses.iter().copied().find(|former| network.contains(former))
+    }
 }
 
 impl Resolver {
@@ -84,6 +96,8 @@ impl Resolver {
             certificates: Remembered::new(KEEP_CERTIFICATES),
             cluster_sources: Remembered::new(KEEP_NETWORKS),
             routers: Remembered::new(KEEP_NETWORKS),
+            providers: Remembered::new(KEEP_NETWORKS),
+            flavors_of_provider: Remembered::new(KEEP_NETWORKS),
         }
     }
 
@@ -106,14 +120,16 @@ impl Resolver {
         let cluster_sources = self.cluster_sources(question, &places).await?;
         notices.extend(places.notices);
         notices.extend(floating.notice);
-        let former_vip_address = question.former_vip_address;
+        let mut former = question.former_vip_addresses.iter().copied();
+        let former_vip_address = former
+            .find(|former| family_of(*former) == places.vip_family && is_in(places.vip_addresses, *former));
         Ok(Facts {
             features: question.features,
             vip_subnet_id: places.vip_subnet_id,
             vip_network_id: places.vip_network_id,
             vip_family: places.vip_family,
             additional_vips: places.additional_vips,
-            former_vip_address: former_vip_address.filter(|former| is_in(places.vip_addresses, *former)),
+            former_vip_address,
             member_subnets: places.member_subnets,
             cluster_sources,
             floating_network_id: floating.network_id,

@@ -91,6 +91,7 @@ impl Resolver {
             places.vip_family = family_of_port(&self.port(id).await?).unwrap_or(places.vip_family);
         } else if let Some(id) = &vip.subnet_id {
             let subnet = self.subnet(id, "subnet-id").await?;
+            self.refuse_other_network(&subnet, vip.network_id.as_deref()).await?;
             places.vip_family = family_of_subnet(&subnet);
             places.vip_addresses = subnet.cidr.parse().ok();
         } else if let Some(id) = &vip.network_id {
@@ -151,6 +152,17 @@ impl Resolver {
         found.map_err(|error| failure::of_named(&error, "subnet", id, key))
     }
 
+    /// Octavia takes subnet and network together only where the one is on the other.
+    async fn refuse_other_network(&self, subnet: &Subnet, network_id: Option<&str>) -> Result<(), Failure> {
+        let Some(other) = network_id.filter(|id| *id != subnet.network_id) else { return Ok(()) };
+        self.network(other, "network-id").await?;
+        Err(Failure::user_input(format!(
+            "network-id is {other}, and the subnet of subnet-id, {}, is on network {}: correct one of the two (annotations of \
+             the Service, a class, or cloud.conf)",
+            subnet.id, subnet.network_id
+        )))
+    }
+
     /// Octavia accepts a second load balancer on a VIP port, and breaks over it.
     async fn refuse_taken_port(&self, id: &str) -> Result<(), Failure> {
         let filter = LoadBalancerFilter { vip_port_id: Some(id.to_owned()), ..LoadBalancerFilter::default() };
@@ -195,6 +207,7 @@ fn additional_vips(existing: &ObservedLoadBalancer) -> Vec<AdditionalVip> {
     vips.map(|(subnet_id, address)| AdditionalVip {
         subnet_id: subnet_id.clone(),
         family: family_of(*address),
+        former_address: None,
     })
     .collect()
 }

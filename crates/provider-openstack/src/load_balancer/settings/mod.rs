@@ -53,6 +53,7 @@ mod unknown;
 
 pub use error::{Origin, SettingsError, SettingsErrors};
 pub use node_selector::NodeSelector;
+pub(super) use ports::WITHOUT_EFFECT;
 use reader::Reader;
 pub use release::ReleaseSettings;
 
@@ -137,7 +138,7 @@ impl Settings {
         match SettingsErrors::of(errors) {
             Some(errors) => {
                 // What does nothing is no matter beside what is wrong.
-                notices.retain(|notice| notice.reason != ports::WITHOUT_EFFECT);
+                notices.retain(|notice| notice.reason != WITHOUT_EFFECT);
                 (Err(errors), notices)
             }
             None => {
@@ -266,6 +267,8 @@ pub struct TlsOptions {
     pub ciphers: Option<String>,
     /// `alpn-protocols`, in the order of preference.
     pub alpn_protocols: Option<Vec<String>>,
+    /// `tls-revision`
+    pub revision: Option<String>,
 }
 
 /// How members of TCP ports are checked, where the user chooses that.

@@ -92,4 +92,4 @@ impl Settings {
 
 const TCP_ONLY: &str = "LoadBalancerTcpPortsOnly";
 /// Something that is asked for does nothing.
-pub(super) const WITHOUT_EFFECT: &str = "LoadBalancerSettingWithoutEffect";
+pub(in crate::load_balancer) const WITHOUT_EFFECT: &str = "LoadBalancerSettingWithoutEffect";

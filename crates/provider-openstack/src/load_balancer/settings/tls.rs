@@ -9,11 +9,13 @@ use super::ports::WITHOUT_EFFECT;
 use super::reader::{Reader, Sourced};
 use super::{TlsContainer, TlsOptions};
 use crate::load_balancer::annotations::{
-    ALPN_PROTOCOLS, Annotation, SNI_CONTAINER_REFS, TLS_CIPHERS, TLS_VERSIONS,
+    ALPN_PROTOCOLS, Annotation, SNI_CONTAINER_REFS, TLS_CIPHERS, TLS_REVISION, TLS_VERSIONS,
 };
 
 const VERSIONS: [&str; 5] = ["SSLv3", "TLSv1", "TLSv1.1", "TLSv1.2", "TLSv1.3"];
 const ALPN: [&str; 3] = ["h2", "http/1.1", "http/1.0"];
+/// Longest revision, in characters.
+const LONGEST_REVISION: usize = 64;
 /// Longest list of ciphers that Octavia takes, in characters.
 const LONGEST_CIPHERS: usize = 2048;
 
@@ -24,9 +26,10 @@ pub(super) fn options(reader: &mut Reader<'_>, tls: Option<&TlsContainer>) -> Tl
         versions: words(reader, &TLS_VERSIONS, &VERSIONS).map(|words| words.into_iter().collect()),
         ciphers: ciphers(reader),
         alpn_protocols: words(reader, &ALPN_PROTOCOLS, &ALPN),
+        revision: revision(reader),
     };
     if tls.is_none() {
-        let all = [SNI_CONTAINER_REFS, TLS_VERSIONS, TLS_CIPHERS, ALPN_PROTOCOLS];
+        let all = [SNI_CONTAINER_REFS, TLS_VERSIONS, TLS_CIPHERS, ALPN_PROTOCOLS, TLS_REVISION];
         let set: Vec<&str> =
             all.iter().filter(|one| reader.annotation(one).is_some()).map(|one| one.key).collect();
         if !set.is_empty() {
@@ -82,6 +85,20 @@ fn words(reader: &mut Reader<'_>, annotation: &Annotation, known: &[&str]) -> Op
         reader.reject(&value, problem, format!("write some of {}, separated by commas", known.join(", ")));
     }
     Some(words)
+}
+
+/// A part of a tag, in which Octavia takes no comma.
+fn revision(reader: &mut Reader<'_>) -> Option<String> {
+    let value = reader.annotation(&TLS_REVISION)?;
+    let fitting = |letter: char| letter.is_ascii_alphanumeric() || "._-:".contains(letter);
+    if value.text.chars().count() > LONGEST_REVISION || !value.text.chars().all(fitting) {
+        reader.reject(
+            &value,
+            "is not a revision",
+            format!("use at most {LONGEST_REVISION} letters, digits, '.', '_', '-' and ':'"),
+        );
+    }
+    Some(value.text.to_owned())
 }
 
 fn ciphers(reader: &mut Reader<'_>) -> Option<String> {

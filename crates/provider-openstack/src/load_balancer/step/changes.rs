@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ipnet::IpNet;
 use openstack_ccm_openstack_api::change::Change;
-use openstack_ccm_openstack_api::octavia::{LbAlgorithm, SessionPersistenceType};
+use openstack_ccm_openstack_api::octavia::LbAlgorithm;
 
 use crate::load_balancer::model::Tags;
 use crate::load_balancer::model::monitor::HttpCheck;
+use crate::load_balancer::model::pool::Persistence;
 
 /// Changes of a listener.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -64,7 +65,7 @@ pub struct PoolChanges {
     /// How it chooses a member.
     pub lb_algorithm: Option<LbAlgorithm>,
     /// What ties a client to a member.
-    pub session_persistence: Change<SessionPersistenceType>,
+    pub session_persistence: Change<Persistence>,
     /// All tags from now on, those of others included.
     pub tags: Option<Tags>,
 }

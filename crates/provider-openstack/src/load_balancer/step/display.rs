@@ -7,7 +7,7 @@ use openstack_ccm_openstack_api::change::Change;
 
 use super::{Handle, ListenerChanges, MonitorChanges, PoolChanges, Step};
 use crate::load_balancer::model::floating_ip::SubnetChoice;
-use crate::load_balancer::model::listener::{ListenerAttributes, ListenerSpec};
+use crate::load_balancer::model::listener::ListenerSpec;
 use crate::load_balancer::model::member::Member;
 use crate::load_balancer::model::monitor::{MonitorAttributes, MonitorSpec};
 use crate::load_balancer::model::pool::PoolSpec;
@@ -111,7 +111,7 @@ fn floating_ip(f: &mut Formatter<'_>, step: &Step) -> fmt::Result {
 }
 
 fn tree(f: &mut Formatter<'_>, spec: &LoadBalancerSpec, listeners: &[DesiredListener]) -> fmt::Result {
-    let additional = &spec.vip.additional_subnet_ids;
+    let additional = &spec.vip.additional;
     let pairs = Pairs::default()
         .add("provider", spec.provider.as_ref())
         .add("vip_port_id", spec.vip.port_id.as_ref())
@@ -143,24 +143,17 @@ struct Words<'a, T>(&'a T);
 impl Display for Words<'_, ListenerSpec> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let ListenerSpec { name, protocol, port, attributes, tags } = self.0;
-        let ListenerAttributes {
-            connection_limit,
-            timeouts,
-            insert_headers,
-            allowed_cidrs,
-            tls_container_ref,
-            tls,
-        } = attributes;
-        let headers = (!insert_headers.is_empty()).then(|| list(insert_headers.keys()));
+        let (timeouts, tls) = (attributes.timeouts, &attributes.tls);
+        let headers = &attributes.insert_headers;
         let pairs = Pairs::default()
-            .add("connection_limit", Some(connection_limit))
+            .add("connection_limit", Some(attributes.connection_limit))
             .add("timeout_client_data", timeouts.map(|timeouts| timeouts.client_data))
             .add("timeout_member_connect", timeouts.map(|timeouts| timeouts.member_connect))
             .add("timeout_member_data", timeouts.map(|timeouts| timeouts.member_data))
             .add("timeout_tcp_inspect", timeouts.map(|timeouts| timeouts.tcp_inspect))
-            .add("insert_headers", headers)
-            .add("allowed_cidrs", allowed_cidrs.as_ref().map(list))
-            .add("tls_container_ref", tls_container_ref.as_ref())
+            .add("insert_headers", (!headers.is_empty()).then(|| list(headers.keys())))
+            .add("allowed_cidrs", attributes.allowed_cidrs.as_ref().map(list))
+            .add("tls_container_ref", attributes.tls_container_ref.as_ref())
             .add("sni_container_refs", tls.sni_container_refs.as_ref().map(list))
             .add("tls_versions", tls.versions.as_ref().map(list))
             .add("tls_ciphers", tls.ciphers.as_ref())
@@ -240,7 +233,7 @@ impl Display for PoolChanges {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let persistence = match &self.session_persistence {
             Change::Keep => None,
-            Change::Set(kind) => Some(kind.to_string()),
+            Change::Set(persistence) => Some(persistence.to_string()),
             Change::Clear => Some("none".to_owned()),
         };
         Pairs::default()

@@ -238,6 +238,37 @@ impl Step {
         }
     }
 
+    /// Whether Octavia gets a reference to a certificate that it did not have.
+    pub fn sends_certificate(&self) -> bool {
+        match self {
+            Self::CreateLoadBalancer { listeners, .. } => {
+                listeners.iter().any(|desired| desired.listener.attributes.tls_container_ref.is_some())
+            }
+            Self::CreateListener { listener, .. } => listener.attributes.tls_container_ref.is_some(),
+            Self::UpdateListener { changes, .. } => {
+                changes.tls_container_ref.is_some() || changes.tls.sni_container_refs.is_some()
+            }
+            Self::TagLoadBalancer { .. }
+            | Self::DeleteLoadBalancer { .. }
+            | Self::SwapDefaultPool { .. }
+            | Self::DeleteListener { .. }
+            | Self::CreatePool { .. }
+            | Self::UpdatePool { .. }
+            | Self::DeletePool { .. }
+            | Self::ReplaceMembers { .. }
+            | Self::CreateMember { .. }
+            | Self::DeleteMember { .. }
+            | Self::CreateMonitor { .. }
+            | Self::UpdateMonitor { .. }
+            | Self::DeleteMonitor { .. }
+            | Self::CreateFloatingIp { .. }
+            | Self::AttachFloatingIp { .. }
+            | Self::DetachFloatingIp { .. }
+            | Self::TagFloatingIp { .. }
+            | Self::DeleteFloatingIp { .. } => false,
+        }
+    }
+
     /// Whether every object that the step names exists already.
     pub fn is_applicable(&self) -> bool {
         self.handle().is_none_or(|handle| handle.id().is_some())

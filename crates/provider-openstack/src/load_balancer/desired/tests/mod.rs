@@ -73,6 +73,7 @@ impl World {
                 session_affinity: SessionAffinity::None,
                 external_traffic_policy: ExternalTrafficPolicy::Cluster,
                 health_check_node_port: None,
+                published: Vec::new(),
             },
             nodes: vec![node(1), node(2)],
             config: Config::default(),

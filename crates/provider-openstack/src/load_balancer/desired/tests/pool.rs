@@ -6,9 +6,16 @@ use super::*;
 fn client_ip_affinity_is_source_ip_persistence() {
     let world = World::new().with(|world| {
         world.service.session_affinity = SessionAffinity::ClientIp { timeout_seconds: Some(10800) };
+        world.service.ports.extend([port(Protocol::Udp, 53), port(Protocol::Sctp, 132)]);
     });
-    let persistence = world.listener(Protocol::Tcp, 80).pool.pool.attributes.session_persistence;
-    assert_eq!(persistence, Some(SessionPersistenceType::SourceIp));
+    let persistence = |protocol, port| {
+        let persistence = world.listener(protocol, port).pool.pool.attributes.session_persistence?;
+        assert_eq!(persistence.kind, SessionPersistenceType::SourceIp);
+        Some(persistence.timeout)
+    };
+    assert_eq!(persistence(Protocol::Tcp, 80), Some(None), "Octavia refuses a timeout for streams");
+    assert_eq!(persistence(Protocol::Udp, 53), Some(Some(10800)));
+    assert_eq!(persistence(Protocol::Sctp, 132), Some(Some(10800)));
 }
 
 #[test]

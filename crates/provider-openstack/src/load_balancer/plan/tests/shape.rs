@@ -14,7 +14,7 @@ use crate::load_balancer::model::listener::{
 };
 use crate::load_balancer::model::member::Member;
 use crate::load_balancer::model::monitor::{HttpCheck, MonitorAttributes, MonitorSpec};
-use crate::load_balancer::model::pool::{PoolAttributes, PoolSpec};
+use crate::load_balancer::model::pool::{Persistence, PoolAttributes, PoolSpec};
 use crate::load_balancer::model::tree::{
     Desired, DesiredListener, DesiredPool, LoadBalancerSpec, ReleaseTerms, Vip,
 };
@@ -165,7 +165,9 @@ impl Shape {
     fn pool(&self, index: usize, protocol: PoolProtocol) -> PoolSpec {
         let lb_algorithm =
             if self.least_connections { LbAlgorithm::LeastConnections } else { LbAlgorithm::RoundRobin };
-        let session_persistence = self.sticky.then_some(SessionPersistenceType::SourceIp);
+        let timeout = matches!(protocol, PoolProtocol::Udp | PoolProtocol::Sctp).then_some(600);
+        let kind = SessionPersistenceType::SourceIp;
+        let session_persistence = self.sticky.then_some(Persistence { kind, timeout });
         PoolSpec {
             name: format!("pool_{index}_web"),
             protocol,

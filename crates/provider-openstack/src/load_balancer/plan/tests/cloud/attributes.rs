@@ -49,7 +49,7 @@ pub(super) fn update_pool(pool: &mut ObservedPool, changes: &PoolChanges) {
     set(&mut pool.attributes.lb_algorithm, changes.lb_algorithm.as_ref());
     match &changes.session_persistence {
         Change::Keep => {}
-        Change::Set(kind) => pool.attributes.session_persistence = Some(kind.clone()),
+        Change::Set(wanted) => pool.attributes.session_persistence = Some(wanted.clone()),
         Change::Clear => pool.attributes.session_persistence = None,
     }
     set(&mut pool.tags, changes.tags.as_ref());

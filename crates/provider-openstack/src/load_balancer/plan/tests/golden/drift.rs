@@ -6,6 +6,7 @@ use openstack_ccm_openstack_api::octavia::{ListenerProtocol, SessionPersistenceT
 use super::drift;
 use crate::load_balancer::model::Tags;
 use crate::load_balancer::model::observed::Ownership;
+use crate::load_balancer::model::pool::Persistence;
 use crate::load_balancer::plan::serve;
 use crate::load_balancer::plan::tests::cloud::Cloud;
 use crate::load_balancer::plan::tests::shape::{GENERATED_NAME, Kind, Shape, tcp};
@@ -16,7 +17,8 @@ fn what_an_administrator_set_stays() {
         let children = cloud.children();
         children.listeners[0].attributes.insert_headers.insert("X-Foo".to_owned(), "true".to_owned());
         children.listeners[0].tags.insert("team-a".to_owned());
-        children.pools[0].attributes.session_persistence = Some(SessionPersistenceType::HttpCookie);
+        let cookie = Persistence { kind: SessionPersistenceType::HttpCookie, timeout: None };
+        children.pools[0].attributes.session_persistence = Some(cookie);
         children.pools[0].members[0].member.weight = 5;
         children.pools[0].members[0].member.subnet_id = Some("SUB9".to_owned());
         cloud.load_balancer().tags.insert("team-a".to_owned());

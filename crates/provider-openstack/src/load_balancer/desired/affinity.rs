@@ -1,0 +1,52 @@
+//! How clients stay with their node: `spec.sessionAffinity` as session persistence.
+
+use openstack_ccm_core::notice::Notice;
+use openstack_ccm_core::service::{Protocol, ServicePort, SessionAffinity};
+use openstack_ccm_openstack_api::octavia::SessionPersistenceType;
+
+use super::Sources;
+use crate::load_balancer::model::pool::Persistence;
+use crate::load_balancer::settings::WITHOUT_EFFECT;
+
+/// What Kubernetes writes where the user says nothing, in seconds.
+const DEFAULT_TIMEOUT: u32 = 10_800;
+
+/// The persistence of the pool of a port. Octavia takes a timeout for datagrams only, and refuses it on other pools.
+pub(super) fn persistence(affinity: SessionAffinity, port: &ServicePort) -> Option<Persistence> {
+    match affinity {
+        SessionAffinity::None => None,
+        SessionAffinity::ClientIp { timeout_seconds } => Some(Persistence {
+            kind: SessionPersistenceType::SourceIp,
+            timeout: timeout_seconds.filter(|_| takes_timeout(port)),
+        }),
+    }
+}
+
+fn takes_timeout(port: &ServicePort) -> bool {
+    match port.protocol {
+        Protocol::Tcp => false,
+        Protocol::Udp | Protocol::Sctp => true,
+    }
+}
+
+/// What is said about a timeout that the user chose and some ports cannot have.
+pub(super) fn notice(sources: Sources<'_>) -> Option<Notice> {
+    let service = &sources.intent.service;
+    let SessionAffinity::ClientIp { timeout_seconds: Some(timeout) } = service.session_affinity else {
+        return None;
+    };
+    let without: Vec<String> = service
+        .ports
+        .iter()
+        .filter(|port| !takes_timeout(port))
+        .map(|port| format!("{}/{}", port.port, port.protocol))
+        .collect();
+    (timeout != DEFAULT_TIMEOUT && !without.is_empty()).then(|| {
+        let message = format!(
+            "spec.sessionAffinityConfig.clientIP.timeoutSeconds is {timeout} and has no effect on {}: Octavia knows a \
+             timeout for UDP and SCTP only, and forgets TCP clients when its table is full; remove the field",
+            without.join(", ")
+        );
+        Notice::warning(WITHOUT_EFFECT, message)
+    })
+}

@@ -1,0 +1,51 @@
+//! What `spec.ports[].appProtocol` says about a port, against what the load balancer speaks there.
+//!
+//! The field names what the nodes speak. Octavia has nothing to choose by it that the annotations do not choose already,
+//! and Services carry it for other readers: nothing is made of it. But where the load balancer takes part in HTTP, it may
+//! say that this cannot work.
+
+use openstack_ccm_core::notice::Notice;
+use openstack_ccm_core::service::ServicePort;
+use openstack_ccm_openstack_api::octavia::PoolProtocol;
+
+use super::Sources;
+use crate::load_balancer::annotations::X_FORWARDED_FOR;
+use crate::load_balancer::settings::Settings;
+
+/// The load balancer speaks another protocol than the nodes.
+const MISMATCH: &str = "LoadBalancerAppProtocolMismatch";
+
+/// HTTP/2 without TLS, as Kubernetes names it.
+const H2C: &str = "kubernetes.io/h2c";
+/// Protocols within TLS, as IANA and Kubernetes name them.
+const WITHIN_TLS: [&str; 2] = ["https", "kubernetes.io/wss"];
+
+/// What is said about ports where the load balancer speaks something else.
+pub(super) fn notice(sources: Sources<'_>) -> Option<Notice> {
+    let ports = &sources.intent.service.ports;
+    let mismatches: Vec<String> = ports.iter().filter_map(|port| mismatch(sources.settings, port)).collect();
+    (!mismatches.is_empty()).then(|| Notice::warning(MISMATCH, mismatches.join("; ")))
+}
+
+fn mismatch(settings: &Settings, port: &ServicePort) -> Option<String> {
+    let says = port.app_protocol.as_deref()?;
+    if settings.pool_protocol(port) != PoolProtocol::Http {
+        return None;
+    }
+    let place = format!("port {}/{} has appProtocol {says:?}", port.port, port.protocol);
+    if says == H2C {
+        Some(format!(
+            "{place}, and Octavia speaks HTTP/1.1 with the nodes: move the port to a Service without TLS at the load \
+             balancer and without {}, where the stream passes untouched",
+            X_FORWARDED_FOR.key
+        ))
+    } else if WITHIN_TLS.contains(&says) && settings.tls_of(port).is_none() {
+        Some(format!(
+            "{place}, and with {} the load balancer reads plain HTTP there, so that TLS connections fail: move the port to \
+             a Service without that annotation",
+            X_FORWARDED_FOR.key
+        ))
+    } else {
+        None
+    }
+}

@@ -1,0 +1,101 @@
+//! What Octavia itself tells about its providers. It tells little: which there are to everybody, and what their flavors can
+//! set to administrators. Everything else follows from the name of a provider ([`Features::of`]), and where that is wrong
+//! from its refusal, which the user sees.
+
+use std::collections::BTreeSet;
+
+use openstack_ccm_core::failure::{Failure, FailureClass};
+use openstack_ccm_openstack_api::error::ApiError;
+
+use super::Resolver;
+use crate::load_balancer::annotations::{AVAILABILITY_ZONE, FLAVOR_ID};
+use crate::load_balancer::model::facts::{Features, OVN};
+use crate::load_balancer::settings::Settings;
+
+/// What Octavia answers where the driver does not answer the question.
+const NOT_IMPLEMENTED: u16 = 501;
+/// What it answers to those who may not ask.
+const FORBIDDEN: u16 = 403;
+
+const AMPHORA: &str = "amphora";
+/// The name of amphora in former times, which stands beside it in lists.
+const ALIAS_OF_AMPHORA: &str = "octavia";
+/// The providers that are documented.
+const DOCUMENTED: [&str; 4] = [AMPHORA, ALIAS_OF_AMPHORA, "amphorav2", OVN];
+
+impl Resolver {
+    /// What Octavia can do for a new load balancer.
+    ///
+    /// # Errors
+    /// Octavia's version list cannot be had.
+    pub(in crate::load_balancer) async fn features_of_new(
+        &self,
+        settings: &Settings,
+    ) -> Result<Features, Failure> {
+        let provider = match &settings.provider {
+            Some(provider) => Some(provider.clone()),
+            None => self.only_provider().await,
+        };
+        let mut features = self.features(provider.as_deref()).await?;
+        let undocumented = provider.filter(|provider| !DOCUMENTED.contains(&provider.as_str()));
+        if let Some(provider) = undocumented.filter(|_| settings.flavor_id.is_some()) {
+            features.flavors &= self.has_flavors(&provider).await;
+        }
+        Ok(features)
+    }
+
+    /// The provider that Octavia takes where none is named, if it can be one only.
+    async fn only_provider(&self) -> Option<String> {
+        let mut names = self.provider_names().await;
+        if names.contains(AMPHORA) {
+            names.remove(ALIAS_OF_AMPHORA);
+        }
+        names.pop_first().filter(|_| names.is_empty())
+    }
+
+    /// The providers that the cloud has. Empty where they cannot be listed.
+    async fn provider_names(&self) -> BTreeSet<String> {
+        let listed = self.providers.get_or_ask("", self.openstack.octavia.list_providers()).await;
+        listed.unwrap_or_default().into_iter().map(|provider| provider.name).collect()
+    }
+
+    /// Whether a provider has flavors. One that has none says so; where the question is not allowed it is taken to have
+    /// them.
+    async fn has_flavors(&self, provider: &str) -> bool {
+        let capabilities = async {
+            let answer = self.openstack.octavia.list_flavor_capabilities(provider).await;
+            match answer.as_ref().err().and_then(ApiError::status).map(|status| status.as_u16()) {
+                Some(NOT_IMPLEMENTED) => Ok(false),
+                Some(FORBIDDEN) => Ok(true),
+                Some(_) | None => answer.map(|_| true),
+            }
+        };
+        self.flavors_of_provider.get_or_ask(provider, capabilities).await.unwrap_or(true)
+    }
+
+    /// Adds what to correct to the refusal of a load balancer because of its provider, flavor or zone: Octavia names its own
+    /// attribute, and not what there is.
+    pub(in crate::load_balancer) async fn explain_refusal(&self, refusal: Failure) -> Failure {
+        if refusal.class != FailureClass::UserInput {
+            return refusal;
+        }
+        let text = &refusal.message;
+        let advice = if text.contains("Provider '") && text.contains("not enabled") {
+            let names = Vec::from_iter(self.provider_names().await).join(", ");
+            format!("this cloud has {names}: correct lb-provider in cloud.conf")
+        } else if text.contains("Invalid flavor_id") {
+            corrected(FLAVOR_ID.key, "flavor-id")
+        } else if text.contains("Invalid availability zone") {
+            corrected(AVAILABILITY_ZONE.key, "availability-zone")
+        } else {
+            return refusal;
+        };
+        Failure { message: format!("{text}; {advice}"), ..refusal }
+    }
+}
+
+fn corrected(annotation: &str, key: &str) -> String {
+    format!(
+        "nothing in this cloud has that name or id: correct annotation {annotation}, or {key} in cloud.conf"
+    )
+}
