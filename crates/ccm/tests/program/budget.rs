@@ -67,8 +67,8 @@ async fn the_budget_is_kept() {
     let expected = [
         //                                    OpenStack        Kubernetes
         //                                writes  all calls    writes
-        ("create", 3, 17, 5),
-        ("create another", 3, 13, 5),
+        ("create", 3, 18, 5),
+        ("create another", 3, 14, 5),
         ("delete", 2, 13, 3),
         ("no change that matters", 0, 0, 0),
         ("restart", 0, 5, 0),
