@@ -105,22 +105,23 @@ fn members(world: &World) -> usize {
 
 /// Most servers are gone at once: no node and no member is given up, and when the servers are back everything goes on.
 #[tokio::test(start_paused = true)]
-async fn hundreds_of_servers_that_vanish_at_once_cost_no_node_and_no_member() {
+async fn most_servers_that_vanish_at_once_cost_no_node_and_no_member() {
     let lifetime = Duration::from_secs(1 << 30);
     let cloud = Cloud::builder().nodes(240).token_lifetime(lifetime).build();
     let mut world = World::in_cloud(ApiVersion::V1_36, cloud);
     world.settings.node = Some(NodeControllerOptions::default());
     world.settings.node_lifecycle = Some(NodeLifecycleOptions::default());
+    let servers: Vec<String> = world.cloud.nodes().into_iter().map(|server| server.name).collect();
+    servers.iter().for_each(|name| world.set_ready(name, "True"));
     world.start().await;
     world.serve(&service("web", json!({}))).await;
     assert_eq!(members(&world), 240);
     let before = world.cloud.snapshot();
-    let servers: Vec<String> = world.cloud.nodes().into_iter().map(|server| server.name).collect();
     for name in &servers[..200] {
         world.cloud.remove_node(name);
         world.set_ready(name, "Unknown");
     }
-    pass(600).await;
+    pass(120).await;
     assert_eq!(world.kube.list("nodes", "").unwrap().len(), 240);
     assert_eq!(members(&world), 240);
     let events = world.kube.list("events", "default").unwrap();

@@ -7,7 +7,7 @@ use openstack_ccm_core::advertise::{Path, shared};
 use openstack_ccm_core::provider::Ready;
 use openstack_ccm_core::service::ServiceKey;
 
-use super::intent::key;
+use super::intent::{Wanted, key};
 use super::publish::entries;
 use super::queue::Cause;
 use super::sync::ServiceSync;
@@ -40,7 +40,8 @@ impl ServiceSync {
                     && address.is_some_and(|address| addresses.contains(&address))
             };
             published.iter().any(proxy)
-                && self.ours.wants(service)
+                // One that goes needs nothing any more, whatever its status says until it is cleared.
+                && self.ours.wanted(service, false) == Wanted::Serve
                 && key(service) != *own
                 && !self.memory.is_ready(&key(service))
         });

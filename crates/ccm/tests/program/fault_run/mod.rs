@@ -1,7 +1,8 @@
 //! Random edits under random faults and kills: in the end everything is as in a calm run of the same edits, nothing of
 //! others was touched, and nothing of ours is left over once all Services are gone.
 //!
-//! A run is told by its seed alone. `make faults` makes ten thousand, `FAULT_SEED=7` repeats one.
+//! A run is told by its seed alone. `make faults` makes ten thousand; `FAULT_SEED=7` repeats one, and `RUST_LOG=debug` has
+//! the program say what it does.
 
 mod outages;
 mod outcome;
@@ -18,6 +19,8 @@ use trouble::Trouble;
 
 /// Runs without `FAULT_RUNS`, from the seed `FAULT_FIRST` on.
 const SHORT: u64 = 3;
+/// So many seeds in a row tell the same story, each with troubles of its own.
+const RUNS_OF_A_STORY: u64 = 4;
 /// Seeds that found a defect once.
 const FOUND: [u64; 0] = [];
 /// After so many failures the rest of the runs would tell nothing new.
@@ -64,9 +67,18 @@ fn alone<T>(work: impl Future<Output = T>) -> T {
     runtime.unwrap().block_on(work)
 }
 
-fn run(seed: u64) {
-    let story = Story::of(&mut Rng::with_seed(seed));
-    let calm = alone(tell(&story, None));
+/// The ends of the last calm run, and of which story it was.
+type LastCalm = Option<(u64, Ends)>;
+
+/// A run and its calm counterpart, which serves all runs of one story.
+fn run(seed: u64, last: &mut LastCalm) {
+    let number = seed / RUNS_OF_A_STORY;
+    let story = Story::of(&mut Rng::with_seed(number));
+    let calm = match last.take().filter(|(of, _)| *of == number) {
+        Some((_, ends)) => ends,
+        None => alone(tell(&story, None)),
+    };
+    *last = Some((number, calm.clone()));
     let rough = alone(tell(&story, Some(Trouble::of(Rng::with_seed(!seed)))));
     for (what, calm, rough) in [("edits", &calm.0, &rough.0), ("deletion", &calm.1, &rough.1)] {
         let difference = outcome::difference(calm, rough);
@@ -90,13 +102,20 @@ fn faults_and_kills_change_no_end() {
             FOUND.into_iter().chain(first..first + number("FAULT_RUNS").unwrap_or(SHORT)).collect()
         }
     };
-    let failures: Vec<String> = seeds.into_iter().filter_map(failure).take(ENOUGH).collect();
+    if number("FAULT_SEED").is_some() {
+        let filter = tracing_subscriber::EnvFilter::from_default_env();
+        let _ =
+            tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_test_writer().try_init();
+    }
+    let mut last = None;
+    let failures = seeds.into_iter().filter_map(|seed| failure(seed, &mut last));
+    let failures: Vec<String> = failures.take(ENOUGH).collect();
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
 /// What a run has against the program.
-fn failure(seed: u64) -> Option<String> {
-    let cause = catch_unwind(AssertUnwindSafe(|| run(seed))).err()?;
+fn failure(seed: u64, last: &mut LastCalm) -> Option<String> {
+    let cause = catch_unwind(AssertUnwindSafe(|| run(seed, last))).err()?;
     let text = cause.downcast_ref::<String>().map(String::as_str);
     Some(format!(
         "FAULT_SEED={seed}: {}",

@@ -6,7 +6,6 @@ use fastrand::Rng;
 use openstack_ccm_controllers::node::NodeControllerOptions;
 use openstack_ccm_controllers::node_lifecycle::NodeLifecycleOptions;
 use openstack_ccm_controllers::route::RouteControllerOptions;
-use openstack_ccm_controllers::service::ServiceControllerOptions;
 use openstack_ccm_core::route::range::ClusterRanges;
 use serde_json::{Value, json};
 
@@ -74,7 +73,8 @@ impl Draft {
                 self.services.retain(|one| *one != service);
                 Edit::Delete { service }
             }
-            (5 | 6, _) => Edit::Join { node: self.fresh() },
+            // One that joins afterwards may get the address of the one that vanished.
+            (5 | 6, _) if !self.vanished => Edit::Join { node: self.fresh() },
             // Many at once would be held up, and one that was never initialised is nobody's to delete.
             (7, _) if !self.vanished => {
                 self.vanished = true;
@@ -107,16 +107,14 @@ impl Stage {
         world.cloud.set_delays(Duration::from_secs(2));
         // The program reads it until it can; a test that starts it does not.
         world.settings.cluster_uid = Some("c1c1c1c1-0000-4000-8000-000000000001".to_owned());
-        world.settings.cloud_conf = format!("[Route]\nrouter-id = {}\n", world.cloud.seed().router_id);
+        // What a fault kept from being written comes with the next look at the cloud.
+        let router = &world.cloud.seed().router_id;
+        world.settings.cloud_conf = format!("drift-check-interval = 5m\n[Route]\nrouter-id = {router}\n");
         let ranges = ClusterRanges::new(vec!["10.244.0.0/16".parse().unwrap()]);
         world.settings.route = Some(RouteControllerOptions {
             period: Duration::from_secs(60),
             ..RouteControllerOptions::new(ranges)
         });
-        world.settings.service = ServiceControllerOptions {
-            resync: Some(Duration::from_secs(300)),
-            ..ServiceControllerOptions::default()
-        };
         world.settings.node = Some(NodeControllerOptions::default());
         world.settings.node_lifecycle = Some(NodeLifecycleOptions::default());
         let mut stage = Self { world };
