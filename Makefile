@@ -13,6 +13,9 @@ FAULT_RUNS ?= 10000
 FAULT_FIRST ?= 0
 FAULT_PORTION ?= 250
 CARGO_DENY_VERSION := 0.20.2
+CARGO_FUZZ_VERSION := 0.13.2
+# Seconds for each fuzz target.
+FUZZ_SECONDS ?= 60
 
 .PHONY: help
 help: ## List the targets
@@ -58,9 +61,17 @@ check: setup ## Formatting, lints, documentation, dependencies
 	@command -v cargo-deny >/dev/null || $(CARGO) install --locked cargo-deny@$(CARGO_DENY_VERSION)
 	$(CARGO) deny --locked check licenses bans sources
 
+.PHONY: fuzz
+fuzz: setup ## Feed whatever is read from outside with any input, FUZZ_SECONDS each (nightly Rust, a C++ compiler)
+	@command -v cargo-fuzz >/dev/null || $(CARGO) install --locked cargo-fuzz@$(CARGO_FUZZ_VERSION)
+	cd fuzz && for target in $$($(CARGO) +nightly fuzz list); do \
+	  mkdir -p found/$$target && \
+	  $(CARGO) +nightly fuzz run $$target found/$$target corpus/$$target -- -max_total_time=$(FUZZ_SECONDS) -timeout=10; done
+
 .PHONY: bench
-bench: setup ## Measure calls, time and memory against the simulated cloud
-	$(CARGO) bench --locked --package openstack-ccm --bench load_balancers
+bench: setup ## Measure calls, time and memory against the simulated cloud (minutes; BENCH=restart chooses)
+	@# The profile of the binary that is shipped.
+	$(CARGO) bench --locked --profile dist --package openstack-ccm --bench load_balancers -- $(BENCH)
 
 .PHONY: manifests
 manifests: setup ## Write the plain manifests and the chart's snapshots anew (Go, for the pinned Helm)

@@ -21,7 +21,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use args::{Command, CommandLine, RunArgs};
-use tokio::runtime::Runtime;
+use tokio::runtime::{Builder, Runtime};
 
 pub mod admin;
 pub mod args;
@@ -43,11 +43,15 @@ pub mod run;
 pub mod traces;
 mod wiring;
 
+/// The work is waiting for answers: two threads do all of it. One for each core of a large machine would only cost memory,
+/// for stacks and for what the allocator keeps for each thread.
+const THREADS: usize = 2;
+
 /// Does what the command line says.
 pub fn start(command_line: CommandLine) -> ExitCode {
     // Two providers in one process would be ambiguous; this one is chosen before anybody asks.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let runtime = match Runtime::new() {
+    let runtime = match Builder::new_multi_thread().worker_threads(THREADS).enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return failed(&anyhow::Error::new(error).context("the runtime cannot be started")),
     };

@@ -1,5 +1,6 @@
 //! What tests and the demo do with a simulator beside sending it requests.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -104,6 +105,11 @@ impl Sim {
     /// Sets the time and stops it.
     pub fn freeze_time(&self, time: Timestamp) {
         self.shared.state().clock = Clock::Frozen(time);
+    }
+
+    /// Sets the ports that Services may have on the nodes (`--service-node-port-range`); 30000 to 32767 at the start.
+    pub fn set_node_port_range(&self, range: RangeInclusive<u16>) {
+        self.shared.state().allocations.node_ports = range;
     }
 
     // Objects.

@@ -13,6 +13,7 @@ use crate::world::World;
 #[derive(Debug, Clone)]
 pub struct SimBuilder {
     nodes: usize,
+    cluster_cidr: String,
     ipv6: bool,
     token_lifetime: Duration,
     octavia_api: u8,
@@ -22,6 +23,7 @@ impl Default for SimBuilder {
     fn default() -> Self {
         Self {
             nodes: 3,
+            cluster_cidr: "198.18.0.0/24".to_owned(),
             ipv6: false,
             token_lifetime: Duration::from_secs(3600),
             octavia_api: octavia::NEWEST_MINOR,
@@ -34,6 +36,13 @@ impl SimBuilder {
     #[must_use]
     pub fn nodes(mut self, nodes: usize) -> Self {
         self.nodes = nodes;
+        self
+    }
+
+    /// The IPv4 subnet of the network `cluster`, in which the nodes are; 198.18.0.0/24 by default.
+    #[must_use]
+    pub fn cluster_cidr(mut self, cidr: &str) -> Self {
+        cidr.clone_into(&mut self.cluster_cidr);
         self
     }
 
@@ -62,7 +71,7 @@ impl SimBuilder {
     #[must_use]
     pub fn build(self) -> Sim {
         let mut world = World::new(Timestamp::now());
-        let seed = seed::plant(&mut world, self.ipv6, self.token_lifetime);
+        let seed = seed::plant(&mut world, &self.cluster_cidr, self.ipv6, self.token_lifetime);
         world.load_balancing.api_minor = self.octavia_api.min(octavia::NEWEST_MINOR);
         for number in 1..=self.nodes {
             seed::add_node(&mut world, &seed, &format!("node-{number}"));

@@ -34,7 +34,7 @@ pub struct Seed {
     pub public_subnet_id: String,
     /// The network `cluster` of the project.
     pub network_id: String,
-    /// The subnet `cluster-v4`, 198.18.0.0/24.
+    /// The subnet `cluster-v4`, 198.18.0.0/24 unless the builder says otherwise.
     pub subnet_id: String,
     /// The subnet `cluster-v6`, fd00:18::/64, where it was asked for.
     pub subnet_v6_id: Option<String>,
@@ -70,7 +70,7 @@ const ROLES: [&str; 9] = [
 ];
 
 /// Fills an empty world.
-pub(crate) fn plant(world: &mut World, ipv6: bool, token_lifetime: Duration) -> Seed {
+pub(crate) fn plant(world: &mut World, cidr: &str, ipv6: bool, token_lifetime: Duration) -> Seed {
     world.identity.token_lifetime = token_lifetime;
     let (project_id, user_id) = plant_identity(world);
     plant_load_balancing(world);
@@ -79,7 +79,7 @@ pub(crate) fn plant(world: &mut World, ipv6: bool, token_lifetime: Duration) -> 
     let network = post(world, USER, "networks", "network", &json!({"name": "cluster"}));
     let network_id = id_of(&network);
     let subnet = |cidr: &str, name: &str, version: u8| json!({"name": name, "network_id": network_id, "ip_version": version, "cidr": cidr});
-    let v4 = subnet("198.18.0.0/24", "cluster-v4", 4);
+    let v4 = subnet(cidr, "cluster-v4", 4);
     let mut v6 = subnet("fd00:18::/64", "cluster-v6", 6);
     v6["gateway_ip"] = json!("fd00:18::1");
     let subnet_id = id_of(&post(world, USER, "subnets", "subnet", &v4));

@@ -3,12 +3,20 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use openstack_ccm_kube_sim::ApiVersion;
 use serde_json::json;
 
 use crate::support::{Call, PROXY, Side, World, service};
 
 async fn serving(count: usize) -> World {
-    let world = World::started().await;
+    serving_with(count, "").await
+}
+
+/// The same with these lines of cloud.conf.
+async fn serving_with(count: usize, conf: &str) -> World {
+    let mut world = World::new(ApiVersion::V1_36);
+    world.settings.cloud_conf = conf.to_owned();
+    world.start().await;
     for number in 0..count {
         world.create(&service(&format!("web-{number}"), json!({"metadata": {"annotations": {PROXY: "v2"}}})));
     }
@@ -51,6 +59,38 @@ async fn a_restart_only_reads() {
         ("GET subnets/ID", 1),
     ];
     assert_eq!(counts(&calls, Side::OpenStack), BTreeMap::from(expected));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restart_lists_managed_security_groups_once_for_all_services() {
+    let mut world = serving_with(3, "manage-security-groups = true\n").await;
+    let state = world.state();
+    world.restart().await;
+    world.quiet().await;
+    let calls = world.take_calls();
+    assert_eq!(writes(&calls), Vec::<&str>::new());
+    assert_eq!(world.state(), state);
+    let counts = counts(&calls, Side::OpenStack);
+    assert_eq!((counts["GET security-groups"], counts["GET loadbalancers"]), (1, 1), "{counts:?}");
+    // The groups of all ports, and the ports of the nodes, which Services that begin at the same time may ask for each.
+    assert!((2..=4).contains(&counts["GET ports"]), "{counts:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rule_of_a_managed_security_group_that_somebody_removed_is_put_back() {
+    let world = serving_with(1, "manage-security-groups = true\n").await;
+    let state = world.state();
+    let rules = world.cloud.security_group_rules();
+    let rule = rules.iter().find(|rule| rule["remote_ip_prefix"].is_string()).unwrap();
+    let (status, _) = world
+        .cloud
+        .user()
+        .delete("network", &format!("/v2.0/security-group-rules/{}", rule["id"].as_str().unwrap()));
+    assert_eq!(status, 204);
+    assert_ne!(world.state(), state);
+    // The look for drift comes after 36 minutes at the latest.
+    tokio::time::sleep(Duration::from_secs(2200)).await;
+    assert_eq!(world.state(), state);
 }
 
 #[tokio::test(start_paused = true)]

@@ -19,6 +19,7 @@ use super::memory::{is_echo, newer};
 use super::publish::entries;
 use super::queue::{Cause, ServiceQueue};
 use super::sync::ServiceSync;
+use super::trim::trim;
 use crate::watch::events;
 
 /// Follows the Services of the cluster for ever. `listed` becomes true with the first complete list.
@@ -34,7 +35,10 @@ pub(super) async fn follow(
     let mut follower = Follower { writer, sync, queue, listed };
     while let Some(event) = stream.next().await {
         match event {
-            Ok(event) => follower.apply(&event),
+            Ok(event) => {
+                let event = event.modify(|service| follower.trim(service));
+                follower.apply(&event);
+            }
             Err(error) => {
                 tracing::warn!(%error, "watch of services interrupted");
                 follower.sync.capability.suspect();
@@ -51,6 +55,10 @@ struct Follower {
 }
 
 impl Follower {
+    fn trim(&self, service: &mut k8s::Service) {
+        trim(service, &self.sync.ours, self.sync.memory.serves(&key(service)));
+    }
+
     fn apply(&mut self, event: &Event<k8s::Service>) {
         match event {
             Event::Init | Event::InitApply(_) => self.writer.apply_watcher_event(event),

@@ -3,6 +3,7 @@
 //! | module | step |
 //! | --- | --- |
 //! | `follow` | watch: keep the cache, queue what deserves a pass |
+//! | `trim` | what is kept of an object (pure) |
 //! | `change` | which changes deserve one (pure) |
 //! | `node_changes`, `backends` | the nodes as load balancers see them, and the passes after their changes |
 //! | `queue` | who is next |
@@ -32,6 +33,7 @@ mod queue;
 mod release;
 mod shared_address;
 mod sync;
+mod trim;
 mod waves;
 pub(crate) mod write;
 

@@ -95,7 +95,7 @@ pub(crate) struct State {
     pub(crate) version: ApiVersion,
     pub(crate) clock: Clock,
     pub(crate) store: Store,
-    allocations: Allocations,
+    pub(crate) allocations: Allocations,
     /// Counts generated names and identities, so that each run generates the same ones.
     generated: u64,
 }

@@ -1,5 +1,6 @@
 //! Sending calls: one place for retries, rate limit, metrics, logging, error statuses and paging.
 
+mod answer;
 mod body_log;
 mod call;
 mod observer;
@@ -14,7 +15,7 @@ use std::time::Duration;
 use http::StatusCode;
 use http::header::RETRY_AFTER;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
@@ -26,6 +27,7 @@ pub(crate) use call::Call;
 
 use crate::error::{ApiError, DecodeError, Fault};
 use crate::transport::{Request, Response, Transport};
+use answer::Answer;
 use rate_limit::Limiter;
 
 /// How a [`Client`] behaves.
@@ -110,10 +112,17 @@ impl Client {
     /// Sends a call and reads the object named `root` in the answer.
     pub(crate) async fn fetch<T: DeserializeOwned>(&self, call: &Call, root: &str) -> Result<T, ApiError> {
         let response = self.send(call).await?;
-        let mut object = decode::<Map<String, Value>>(call, &response)?;
-        let value =
-            object.remove(root).ok_or_else(|| call.undecodable(DecodeError::MissingRoot(root.to_owned())))?;
-        serde_json::from_value(value).map_err(|error| call.undecodable(error.into()))
+        below(call, root, &response).map(|(value, _, _)| value)
+    }
+
+    /// Sends a call and reads one page of the list named `root`: the items, and what tells where the next page is.
+    async fn fetch_page<T: DeserializeOwned>(
+        &self,
+        call: &Call,
+        root: &str,
+    ) -> Result<(Vec<T>, Value, Value), ApiError> {
+        let response = self.send(call).await?;
+        below(call, root, &response)
     }
 
     /// Sends a call and reads the whole answer.
@@ -121,6 +130,17 @@ impl Client {
         let response = self.send(call).await?;
         decode(call, &response)
     }
+}
+
+fn below<T: DeserializeOwned>(
+    call: &Call,
+    root: &str,
+    response: &Response,
+) -> Result<(T, Value, Value), ApiError> {
+    let Answer { value, links, next } =
+        answer::read(root, &response.body).map_err(|error| call.undecodable(error.into()))?;
+    let value = value.ok_or_else(|| call.undecodable(DecodeError::MissingRoot(root.to_owned())))?;
+    Ok((value, links, next))
 }
 
 fn decode<T: DeserializeOwned>(call: &Call, response: &Response) -> Result<T, ApiError> {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::{Call, Client};
 use crate::error::{ApiError, DecodeError};
@@ -23,15 +23,9 @@ impl Client {
         let mut seen = HashSet::new();
         let mut items = Vec::new();
         loop {
-            let mut page: Map<String, Value> = self.fetch_all(&call).await?;
-            let next = next_query(&page, root);
-            let value = page
-                .remove(root)
-                .ok_or_else(|| call.undecodable(DecodeError::MissingRoot(root.to_owned())))?;
-            let decoded: Vec<T> =
-                serde_json::from_value(value).map_err(|error| call.undecodable(error.into()))?;
-            items.extend(decoded);
-            let Some(next) = next else { return Ok(items) };
+            let (page, links, next) = self.fetch_page(&call, root).await?;
+            items.extend(page);
+            let Some(next) = next_query(&links, &next) else { return Ok(items) };
             let query = with_filters(next, &asked);
             if seen.len() >= MOST_PAGES || !seen.insert(query.clone()) {
                 return Err(call.undecodable(DecodeError::EndlessPages(seen.len() + 1)));
@@ -56,13 +50,13 @@ fn with_filters(mut link: Query, asked: &[(String, String)]) -> Query {
 /// query is taken: behind a proxy, scheme, host and path of the link are often wrong.
 ///
 /// An Octavia without a page size writes `limit=None` into a link that it adds to every list, whole as it is, and refuses to follow it.
-fn next_query(page: &Map<String, Value>, root: &str) -> Option<Query> {
-    let links = page.get(&format!("{root}_links")).and_then(Value::as_array);
+fn next_query(links: &Value, next: &Value) -> Option<Query> {
+    let links = links.as_array();
     let next = links
         .and_then(|links| links.iter().find(|link| link.get("rel").and_then(Value::as_str) == Some("next")))
         .and_then(|link| link.get("href"))
-        .or_else(|| page.get("next"))
-        .and_then(Value::as_str)?;
+        .unwrap_or(next)
+        .as_str()?;
     let query = next.split_once('?').map_or("", |(_, query)| query);
     let query = query.split('#').next().unwrap_or_default();
     let query: Query = url::form_urlencoded::parse(query.as_bytes()).into_owned().collect();

@@ -12,6 +12,7 @@ use crate::request::Request;
 use crate::service::Service;
 use crate::world::World;
 use crate::world::identity::Caller;
+use crate::world::network::Resource;
 
 const CONTROL: [&str; 6] = ["fields", "limit", "marker", "sort_key", "sort_dir", "page_reverse"];
 
@@ -24,6 +25,7 @@ pub(crate) fn list(world: &World, caller: &Caller, request: &Request, kind: Kind
         .resources(&world.network)
         .values()
         .filter(|resource| resource::may_see(world, caller, kind, resource))
+        .filter(|resource| filters.iter().all(|(name, values)| may_match(resource, name, values)))
         .filter(|resource| tags.accepts(&json!(resource.tags)))
         .map(|resource| views::view(world, caller, kind, resource))
         .filter(|view| filters.iter().all(|(name, values)| matches(view, name, values)))
@@ -75,6 +77,14 @@ fn check_filters(world: &World, kind: Kind, filters: &[(String, Vec<String>)]) -
     }
     let names = crate::python_repr::python_repr(&Value::Array(unknown));
     Err(Fault::bad_request("HTTPBadRequest", format!("{names} is invalid attribute for filtering")))
+}
+
+/// Whether a resource can match, by what is cheap to tell: views of thousands of others need not be made.
+fn may_match(resource: &Resource, name: &str, values: &[String]) -> bool {
+    match resource.attributes.get(name) {
+        Some(Value::String(text)) => values.contains(text),
+        Some(_) | None => true,
+    }
 }
 
 fn matches(view: &Value, name: &str, values: &[String]) -> bool {

@@ -8,7 +8,7 @@ use super::kind::Kind;
 use super::load_balancers;
 use super::locks::{begin, lock_tree};
 use super::validation::{self, check_protocols, check_quota};
-use super::{Action, create, list_of_kind, require_owner, schema, views};
+use super::{Action, create, list_of_kind, listing, require_owner, schema, views};
 use crate::reply::{Answer, Reply};
 use crate::request::Request;
 use crate::world::World;
@@ -26,8 +26,10 @@ pub(crate) fn answer(world: &mut World, caller: &Caller, request: &Request, path
     match Action::of(request, path)? {
         Action::List => {
             let minor = world.load_balancing.api_minor;
-            let mine =
-                world.load_balancing.listeners.values().filter(|one| caller.owns(&one.entity.project_id));
+            let mine = world.load_balancing.listeners.values().filter(|one| {
+                caller.owns(&one.entity.project_id)
+                    && listing::may_match(request, &one.entity, Some(&one.load_balancer_id))
+            });
             let views = mine.map(|one| views::listener(one, minor)).collect();
             list_of_kind(world, request, Kind::Listener, views)
         }

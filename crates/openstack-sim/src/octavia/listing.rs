@@ -8,6 +8,7 @@ use crate::filters::{TAG_PARAMETERS, TagFilter, scalar_matches, select_fields};
 use crate::paging::{self, SortKey};
 use crate::reply::{Answer, Reply};
 use crate::request::Request;
+use crate::world::load_balancing::Entity;
 
 const CONTROL: [&str; 8] = ["fields", "limit", "marker", "sort", "sort_key", "sort_dir", "page_reverse", "_"];
 const SHARED: [&str; 7] =
@@ -42,6 +43,14 @@ pub(crate) fn filter_names(kind: Kind, minor: u8) -> Vec<&'static str> {
         Kind::HealthMonitor => &["pool_id"],
     };
     attributes.chain(relations.iter().copied()).chain(SHARED).collect()
+}
+
+/// Whether an object can be in the list at all, by what is cheap to tell: views of thousands of others need not be made.
+pub(crate) fn may_match(request: &Request, entity: &Entity, load_balancer_id: Option<&str>) -> bool {
+    let is = |name: &str, value: &str| request.parameter(name).is_none_or(|wanted| wanted == value);
+    is("id", &entity.id)
+        && is("name", entity.text("name"))
+        && load_balancer_id.is_none_or(|id| is("loadbalancer_id", id) && is("load_balancer_id", id))
 }
 
 /// The list that the query asks for.

@@ -9,7 +9,8 @@ use super::locks::{begin, lock_load_balancer};
 use super::validation::check_quota;
 use super::views::{self, Depth};
 use super::{
-    Action, create, list_of_kind, method_not_allowed, require_admin, require_owner, schema, tree, vip,
+    Action, create, list_of_kind, listing, method_not_allowed, require_admin, require_owner, schema, tree,
+    vip,
 };
 use crate::reply::{Answer, Reply};
 use crate::request::Request;
@@ -65,7 +66,7 @@ fn list(world: &World, caller: &Caller, request: &Request) -> Answer {
     let views = state
         .load_balancers
         .values()
-        .filter(|lb| caller.owns(&lb.entity.project_id))
+        .filter(|lb| caller.owns(&lb.entity.project_id) && listing::may_match(request, &lb.entity, None))
         .map(|lb| views::load_balancer(state, lb, Depth::Ids))
         .collect();
     list_of_kind(world, request, Kind::LoadBalancer, views)

@@ -7,7 +7,7 @@ use super::fault::Fault;
 use super::kind::Kind;
 use super::locks::{begin, lock_tree, mark_listeners, mark_pool_and_listeners};
 use super::validation::{check_protocols, check_quota, check_session_persistence};
-use super::{Action, create, list_of_kind, listeners, load_balancers, require_owner, schema, views};
+use super::{Action, create, list_of_kind, listeners, listing, load_balancers, require_owner, schema, views};
 use crate::reply::{Answer, Reply};
 use crate::request::Request;
 use crate::world::World;
@@ -19,7 +19,10 @@ pub(crate) fn answer(world: &mut World, caller: &Caller, request: &Request, path
     match Action::of(request, path)? {
         Action::List => {
             let state = &world.load_balancing;
-            let mine = state.pools.values().filter(|one| caller.owns(&one.entity.project_id));
+            let mine = state.pools.values().filter(|one| {
+                caller.owns(&one.entity.project_id)
+                    && listing::may_match(request, &one.entity, Some(&one.load_balancer_id))
+            });
             let views = mine.map(|one| views::pool(state, one)).collect();
             list_of_kind(world, request, Kind::Pool, views)
         }

@@ -1,7 +1,7 @@
 //! One pass for a Service that is to be served.
 
 mod former;
-mod security_group;
+pub(super) mod security_group;
 
 use std::net::IpAddr;
 
@@ -12,6 +12,7 @@ use openstack_ccm_core::service::{Intent, IpFamily, Service};
 use openstack_ccm_openstack_api::octavia::LoadBalancer;
 use tracing::debug;
 
+use self::security_group::Lists;
 use super::carry_out::Next;
 use super::desired::Sources;
 use super::known::Known;
@@ -216,7 +217,7 @@ impl Serving<'_> {
         self.open_node_ports(&plan, &facts, report).await;
         let mut outcome = self.carry_out(&plan, &observed, project_id.as_deref(), &facts, report).await;
         if let Ok(Outcome::Ready(ready)) = &mut outcome {
-            self.converge_group(&facts, ready, report).await;
+            self.converge_group(&facts, Lists::DoNot, ready, report).await;
         }
         match &outcome {
             Ok(Outcome::Ready(_)) => {

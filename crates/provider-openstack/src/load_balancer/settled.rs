@@ -21,6 +21,7 @@ use super::observe::{self, find};
 use super::plan;
 use super::report::{self, Report};
 use super::serve::Serving;
+use super::serve::security_group::Lists;
 
 /// What was wanted, and when it was so. Other versions of this program may compare more, so they do not trust it.
 pub(super) fn fingerprint(load_balancer_id: &str, updated_at: &str, desired: &Desired) -> String {
@@ -76,7 +77,7 @@ impl Serving<'_> {
         self.provider.memory.confirmed(&self.service.key);
         let mut outcome = self.ready(false, Some(address), observed.load_balancer.as_ref(), report)?;
         if let Outcome::Ready(ready) = &mut outcome {
-            self.converge_group(&facts, ready, report).await;
+            self.converge_group(&facts, Lists::MayDo, ready, report).await;
         }
         Ok(Some(outcome))
     }

@@ -167,7 +167,7 @@ impl World {
     }
 
     /// The configuration, read as the program reads it.
-    fn config(&self) -> Config {
+    pub(crate) fn config(&self) -> Config {
         let text = format!("{}{}", self.cloud.cloud_conf(), self.settings.cloud_conf);
         config::load(&[PathBuf::from("cloud.conf")], &OneFile(text)).unwrap().config
     }

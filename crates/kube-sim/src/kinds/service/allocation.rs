@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::ops::RangeInclusive;
 
 use serde_json::{Value, json};
 
@@ -9,8 +10,8 @@ use super::{is_headless, needs_cluster_ip, needs_health_check_port, needs_node_p
 use crate::failure::FieldError;
 use crate::object::{integer, list, section, text, texts};
 
-/// `--service-node-port-range`.
-const NODE_PORTS: std::ops::RangeInclusive<u16> = 30_000..=32_767;
+/// `--service-node-port-range`, where nobody sets it.
+const NODE_PORTS: RangeInclusive<u16> = 30_000..=32_767;
 /// First port that is given out; the ones below are left to those who ask for a port by number.
 const FIRST_DYNAMIC_PORT: u16 = 30_086;
 /// `--service-cluster-ip-range` 10.96.0.0/16,fd00:10:96::/112.
@@ -58,13 +59,22 @@ impl Family {
 
 /// What is given out to the stored Services. Ports and addresses are given out in rising order, so that a test sees
 /// the same ones in each run, and a freed one is not given out again at once.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Allocations {
+    /// `--service-node-port-range`
+    pub(crate) node_ports: RangeInclusive<u16>,
     /// Uses of each port: one Service may use a port for two protocols.
     ports: BTreeMap<u16, usize>,
     addresses: BTreeSet<IpAddr>,
     last_port: u16,
     last_host: u16,
+}
+
+impl Default for Allocations {
+    fn default() -> Self {
+        let (ports, addresses) = (BTreeMap::new(), BTreeSet::new());
+        Self { node_ports: NODE_PORTS, ports, addresses, last_port: 0, last_host: 0 }
+    }
 }
 
 impl Allocations {
@@ -91,8 +101,8 @@ impl Allocations {
 
     fn next_port(&self, also_taken: &[u16]) -> Option<u16> {
         let start = self.last_port.saturating_add(1).max(FIRST_DYNAMIC_PORT);
-        (start..=*NODE_PORTS.end())
-            .chain(NODE_PORTS)
+        (start..=*self.node_ports.end())
+            .chain(self.node_ports.clone())
             .find(|port| !self.ports.contains_key(port) && !also_taken.contains(port))
     }
 
@@ -252,10 +262,15 @@ fn check_asked_for(
     allocations: &Allocations,
 ) -> Result<(), FieldError> {
     let Some(asked_for) = value.as_u64().filter(|port| *port != 0) else { return Ok(()) };
-    match u16::try_from(asked_for).ok().filter(|port| NODE_PORTS.contains(port)) {
+    let valid = &allocations.node_ports;
+    match u16::try_from(asked_for).ok().filter(|port| valid.contains(port)) {
         None => {
-            let rule = "provided port is not in the valid range. The range of valid ports is 30000-32767";
-            Err(FieldError::invalid(field, value, rule))
+            let rule = format!(
+                "provided port is not in the valid range. The range of valid ports is {}-{}",
+                valid.start(),
+                valid.end()
+            );
+            Err(FieldError::invalid(field, value, &rule))
         }
         Some(port) if !own.contains(&port) && allocations.ports.contains_key(&port) => {
             Err(FieldError::invalid(field, value, "provided port is already allocated"))

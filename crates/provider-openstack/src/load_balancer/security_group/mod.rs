@@ -6,6 +6,7 @@
 //! | step | module | does |
 //! | --- | --- | --- |
 //! | observe | `observe` | reads the Service's groups and the ports that carry them |
+//! | | `census` | lists those of all Services at once, which may show that nothing changed |
 //! | | `several` | says which of several groups of one Service is used |
 //! | | `former` | knows which Services may have a group from the time before groups were switched off |
 //! | desired | `desired` | which rules and which ports |
@@ -15,6 +16,7 @@
 //! | apply | `apply` | makes the calls |
 
 mod apply;
+mod census;
 pub(super) mod desired;
 mod former;
 pub(super) mod model;
@@ -27,6 +29,7 @@ use openstack_ccm_core::failure::Failure;
 use openstack_ccm_openstack_api::neutron::Neutron;
 use tracing::warn;
 
+use self::census::GroupCensus;
 use self::former::FormerGroups;
 use self::model::DesiredGroup;
 use self::several::Several;
@@ -36,12 +39,13 @@ use super::ownership::Claim;
 #[derive(Debug)]
 pub(super) struct SecurityGroups {
     neutron: Neutron,
+    census: GroupCensus,
     former: FormerGroups,
 }
 
 impl SecurityGroups {
     pub(super) fn new(neutron: Neutron) -> Self {
-        Self { neutron, former: FormerGroups::default() }
+        Self { neutron, census: GroupCensus::default(), former: FormerGroups::default() }
     }
 
     /// Lets in what the Service wants to have let in. Answers whether anything was changed.
@@ -51,6 +55,21 @@ impl SecurityGroups {
     pub(super) async fn open(&self, claim: &Claim<'_>, desired: &DesiredGroup) -> Result<bool, Failure> {
         let observed = Several::of(observe::read(&self.neutron, claim).await?)?.used;
         apply::apply(&self.neutron, &plan::open(desired, observed.as_ref())).await
+    }
+
+    /// Whether lists for all Services show that the group is the wanted one. That they do not is no news about it.
+    ///
+    /// # Errors
+    /// A failed call.
+    pub(super) async fn is_settled(
+        &self,
+        claim: &Claim<'_>,
+        desired: &DesiredGroup,
+    ) -> Result<bool, Failure> {
+        let listed =
+            self.census.take(&self.neutron, claim).await.map_err(|error| observe::reading(&error))?;
+        let [group] = listed.as_slice() else { return Ok(false) };
+        Ok(plan::open(desired, Some(group)).is_empty() && plan::close(desired, group).is_empty())
     }
 
     /// Makes the group exactly the wanted one. Answers whether anything was changed.

@@ -32,16 +32,22 @@ pub(super) async fn read(neutron: &Neutron, claim: &Claim<'_>) -> Result<Vec<Obs
 async fn with_ports(neutron: &Neutron, group: SecurityGroup) -> Result<ObservedGroup, ApiError> {
     let filter = PortFilter { security_group_id: Some(group.id.clone()), ..PortFilter::default() };
     let ports = neutron.list_ports(&filter).await?.into_iter();
+    let ports = ports.map(|port| ObservedPort { id: port.id, server: port.device_id }).collect();
+    Ok(observed(group, ports))
+}
+
+/// A group with the ports that carry it.
+pub(super) fn observed(group: SecurityGroup, ports: Vec<ObservedPort>) -> ObservedGroup {
     let rules = group.security_group_rules.iter();
-    Ok(ObservedGroup {
+    ObservedGroup {
         rules: rules.map(|rule| ObservedRule { opening: Opening::of(rule), id: rule.id.clone() }).collect(),
-        ports: ports.map(|port| ObservedPort { id: port.id, server: port.device_id }).collect(),
+        ports,
         id: group.id,
         name: group.name,
         tags: group.tags.into_iter().collect(),
-    })
+    }
 }
 
-fn reading(error: &ApiError) -> Failure {
+pub(super) fn reading(error: &ApiError) -> Failure {
     failure::of_call(error, "reading the security group", Missing::Race)
 }

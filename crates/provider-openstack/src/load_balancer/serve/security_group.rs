@@ -11,6 +11,15 @@ use crate::load_balancer::report::Report;
 use crate::load_balancer::security_group::desired::{self, GroupSources};
 use crate::load_balancer::security_group::model::DesiredGroup;
 
+/// Whether lists for all Services may show that the group is as wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::load_balancer) enum Lists {
+    /// They may: the load balancer did not change either.
+    MayDo,
+    /// The Service's own groups are read.
+    DoNot,
+}
+
 impl Serving<'_> {
     /// Opens new node ports before the load balancer sends anything there. A failure is not reported here: the load
     /// balancer goes on, and what is missing is tried again when it serves.
@@ -33,10 +42,11 @@ impl Serving<'_> {
     pub(in crate::load_balancer) async fn converge_group(
         &self,
         facts: &Facts,
+        lists: Lists,
         ready: &mut Ready,
         report: &mut Report,
     ) {
-        match self.try_converge_group(facts, report).await {
+        match self.try_converge_group(facts, lists, report).await {
             Ok(changed) => ready.changed |= changed,
             Err(failure) => {
                 // What is known of the nodes' ports may be the reason.
@@ -46,18 +56,24 @@ impl Serving<'_> {
         }
     }
 
-    async fn try_converge_group(&self, facts: &Facts, report: &mut Report) -> Result<bool, Failure> {
+    async fn try_converge_group(
+        &self,
+        facts: &Facts,
+        lists: Lists,
+        report: &mut Report,
+    ) -> Result<bool, Failure> {
         let groups = &self.provider.security_groups;
         if !self.settings.manage_security_groups {
             return groups.release_former(&self.claim).await.map(|()| false);
         }
-        match self.wanted_group(facts, report).await? {
-            Some(wanted) => groups.converge(&self.claim, &wanted).await,
-            None => Err(Failure::user_input(
+        let Some(wanted) = self.wanted_group(facts, report).await? else {
+            return Err(Failure::user_input(
                 "the security group cannot be made: the subnet of the members is not known; set member-subnet-id in \
                  cloud.conf or loadbalancer.openstack.org/member-subnet-id on the Service",
-            )),
-        }
+            ));
+        };
+        let settled = lists == Lists::MayDo && groups.is_settled(&self.claim, &wanted).await?;
+        Ok(!settled && groups.converge(&self.claim, &wanted).await?)
     }
 
     /// The group that is wanted; none while the subnet of a new load balancer is not known.

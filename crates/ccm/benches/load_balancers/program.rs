@@ -1,0 +1,206 @@
+//! The real binary as a process of its own, so that its memory is nobody else's. The simulators stay in this process
+//! and are asked over HTTP on the loopback device, in real time, and Octavia takes no time for its work.
+
+use std::cell::Cell;
+use std::fs::File;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use openstack_ccm_kube_sim::{Server as KubernetesServer, Sim as Kubernetes};
+use openstack_ccm_openstack_sim::{Server as CloudServer, Service, Sim as Cloud};
+use serde::{Deserialize, Serialize};
+use tempfile::TempDir;
+
+use crate::support::World;
+
+/// Longest real time that anything may take.
+const PATIENCE: Duration = Duration::from_secs(1800);
+/// After so long without work everything is done.
+const CALM: Duration = Duration::from_secs(4);
+/// Clock ticks in a second of `/proc/<pid>/stat`.
+const TICKS: f64 = 100.0;
+
+/// What a process has used since it began.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Usage {
+    /// Most memory that it ever had at once (`VmHWM`), in KiB.
+    pub(crate) peak: u64,
+    /// Memory that it has now (`VmRSS`), in KiB.
+    pub(crate) rest: u64,
+    /// Of this, what it made itself (`RssAnon`), in KiB.
+    pub(crate) own: u64,
+    /// Of this, what is read from the file of the program (`RssFile`), in KiB.
+    pub(crate) file: u64,
+    /// Time on a processor, in seconds.
+    pub(crate) processor: f64,
+    /// From the start of the operation until it was done, in seconds, where that was measured.
+    pub(crate) time: Option<f64>,
+    /// Calls to Octavia and Neutron, where they were counted.
+    pub(crate) calls: Option<usize>,
+}
+
+/// Both simulators on their ports, and the files that lead a program to them.
+pub(crate) struct Stage {
+    kube: Kubernetes,
+    cloud: Cloud,
+    files: TempDir,
+    asked: Cell<usize>,
+    _servers: (KubernetesServer, Option<CloudServer>),
+}
+
+/// Serves a world over HTTP and starts the program with these further arguments. The clock goes on from here.
+pub(crate) async fn start(world: &World, arguments: &[&str]) -> (Stage, Program) {
+    tokio::time::resume();
+    world.cloud.set_delays(Duration::ZERO);
+    let server = world.cloud.serve((Ipv4Addr::LOCALHOST, 0).into()).await.unwrap();
+    let stage = Stage::new(world, Some(server)).await;
+    let program = Program::start(&stage, arguments);
+    (stage, program)
+}
+
+impl Stage {
+    /// `server` is none where somebody else serves the cloud.
+    pub(crate) async fn new(world: &World, server: Option<CloudServer>) -> Self {
+        let kube_server = KubernetesServer::bind(&world.kube, (Ipv4Addr::LOCALHOST, 0).into()).await.unwrap();
+        let files = tempfile::tempdir().unwrap();
+        let conf = format!("{}{}", world.cloud.cloud_conf(), world.settings.cloud_conf);
+        std::fs::write(files.path().join("cloud.conf"), conf).unwrap();
+        std::fs::write(files.path().join("kubeconfig"), kube_server.kubeconfig()).unwrap();
+        let (kube, cloud) = (world.kube.clone(), world.cloud.clone());
+        Self { kube, cloud, files, asked: Cell::new(0), _servers: (kube_server, server) }
+    }
+
+    /// The program once more; the one before has ended.
+    pub(crate) async fn start_again(self, arguments: &[&str]) -> (Self, Program) {
+        let program = Program::start(&self, arguments);
+        (self, program)
+    }
+
+    /// Waits until Octavia has been asked for something and everything that follows from it is done. Answers how long
+    /// after the call of this function that was.
+    pub(crate) async fn calm(&self) -> Duration {
+        let start = Instant::now();
+        let mut last = None;
+        loop {
+            if self.take_work() {
+                last = Some(Instant::now());
+            }
+            if let Some(last) = last.filter(|last| last.elapsed() > CALM) {
+                return last - start;
+            }
+            assert!(start.elapsed() < PATIENCE, "it does not calm down");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    /// Calls to Octavia and Neutron since the last time.
+    pub(crate) fn take_asked(&self) -> usize {
+        self.take_work();
+        self.asked.replace(0)
+    }
+
+    /// Whether anything was done since the last time: Octavia was asked for something, or anything was written but the
+    /// lease.
+    fn take_work(&self) -> bool {
+        let calls = self.cloud.log().calls();
+        self.cloud.log().clear();
+        let counted = [Service::LoadBalancer, Service::Network];
+        self.asked
+            .update(|asked| asked + calls.iter().filter(|call| counted.contains(&call.service)).count());
+        let requests = self.kube.requests();
+        self.kube.clear_requests();
+        let octavia = |call: &openstack_ccm_openstack_sim::Call| {
+            call.service == Service::LoadBalancer && call.path.contains("/lbaas/")
+        };
+        calls.iter().any(octavia)
+            || requests.iter().any(|request| request.is_write() && !request.path.contains("/leases/"))
+    }
+}
+
+/// The process; it is killed when this is dropped.
+pub(crate) struct Program {
+    child: Child,
+}
+
+impl Program {
+    pub(crate) fn start(stage: &Stage, arguments: &[&str]) -> Self {
+        let folder = stage.files.path();
+        let file = |name: &str| folder.join(name).display().to_string();
+        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
+        // Another build of the program can be measured, such as the one that is in the image.
+        let binary =
+            std::env::var_os("BENCH_PROGRAM").unwrap_or_else(|| env!("CARGO_BIN_EXE_openstack-ccm").into());
+        let output = log(folder);
+        let child = Command::new(binary)
+            .args([
+                format!("--cloud-config={}", file("cloud.conf")),
+                format!("--kubeconfig={}", file("kubeconfig")),
+                "--cluster-name=c1".to_owned(),
+                "--bind-address=127.0.0.1".to_owned(),
+                format!("--secure-port={port}"),
+                "--leader-elect-lease-duration=3s".to_owned(),
+                "--leader-elect-renew-deadline=2s".to_owned(),
+                "--leader-elect-retry-period=500ms".to_owned(),
+            ])
+            .args(arguments)
+            .env_clear()
+            .env("HOME", folder)
+            .stdin(Stdio::null())
+            .stdout(output.try_clone().unwrap())
+            .stderr(output)
+            .spawn()
+            .unwrap();
+        Self { child }
+    }
+
+    /// What it has used so far.
+    pub(crate) fn usage(&self) -> Usage {
+        let folder = format!("/proc/{}", self.child.id());
+        let status = std::fs::read_to_string(format!("{folder}/status")).unwrap();
+        let kibibytes = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+            line.trim().trim_end_matches(" kB").parse().unwrap()
+        };
+        let stat = std::fs::read_to_string(format!("{folder}/stat")).unwrap();
+        let fields: Vec<f64> = stat
+            .rsplit_once(')')
+            .unwrap()
+            .1
+            .split_whitespace()
+            .map(|field| field.parse().unwrap_or(0.0))
+            .collect();
+        Usage {
+            peak: kibibytes("VmHWM:"),
+            rest: kibibytes("VmRSS:"),
+            own: kibibytes("RssAnon:"),
+            file: kibibytes("RssFile:"),
+            // Fields 14 and 15; the first here is the third.
+            processor: (fields[11] + fields[12]) / TICKS,
+            time: None,
+            calls: None,
+        }
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // Errors mean that it has ended before.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn log(folder: &Path) -> File {
+    File::options().append(true).create(true).open(folder.join("log")).unwrap()
+}
+
+/// Waits for something in real time.
+pub(crate) async fn until(what: &str, condition: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < PATIENCE, "not reached: {what}");
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+}

@@ -1,0 +1,136 @@
+//! The scenarios.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::cloud::{CHANGE, CREATION, proxy_service, serving, until, until_served, world};
+use crate::pass::{self, Pass};
+use crate::program::{self, Usage};
+use crate::simulated::{Simulated, measure, measure_until_quiet};
+use crate::support::World;
+use crate::wide;
+
+/// One scenario.
+#[derive(Debug)]
+pub(crate) struct Scenario {
+    /// By which it is chosen.
+    pub(crate) name: &'static str,
+    /// What happens.
+    pub(crate) title: &'static str,
+}
+
+pub(crate) const SCENARIOS: [Scenario; 7] = [
+    Scenario { name: "create", title: "create 100 Services" },
+    Scenario { name: "nodes", title: "a node joins 100 nodes, 500 Services" },
+    Scenario { name: "restart", title: "restart, 1,000 Services, nothing changed" },
+    Scenario { name: "groups", title: "the same with managed security groups" },
+    Scenario { name: "idle", title: "an idle hour, 1,000 Services" },
+    Scenario { name: "wide", title: "5,000 Services on 1,000 nodes" },
+    Scenario { name: "pass", title: "one pass over a Service that did not change" },
+];
+
+/// What was measured.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Row {
+    pub(crate) simulated: Option<Simulated>,
+    /// The program as a process, each with what it had done.
+    pub(crate) program: Vec<(String, Usage)>,
+    pub(crate) passes: Vec<Pass>,
+}
+
+/// Runs the scenario of this name. The clock is paused.
+pub(crate) async fn run(name: &str) -> Row {
+    match name {
+        "create" => create().await,
+        "nodes" => node_joins().await,
+        "restart" => restart("").await,
+        "groups" => restart("manage-security-groups = true\n").await,
+        "idle" => idle().await,
+        "wide" => Row { program: wide::run().await, ..Row::default() },
+        "pass" => Row { passes: pass::run().await, ..Row::default() },
+        other => panic!("there is no scenario {other}"),
+    }
+}
+
+async fn create() -> Row {
+    let mut world = world(3, "");
+    world.start().await;
+    world.quiet().await;
+    let simulated = measure(&mut world, CREATION, 100, async |world| {
+        create_services(world, 0..100);
+        until_served(world, 100).await;
+    })
+    .await;
+    assert_eq!(world.cloud.load_balancers().len(), 100);
+    world.stop().await;
+    let (stage, program) = program::start(&world, &[]).await;
+    stage.calm().await;
+    create_services(&world, 100..200);
+    program::until("another 100 Services are published", || crate::cloud::served(&world) == 200).await;
+    stage.calm().await;
+    let usage = vec![("serves 100, and another 100 created".to_owned(), program.usage())];
+    Row { simulated: Some(simulated), program: usage, ..Row::default() }
+}
+
+fn create_services(world: &World, numbers: std::ops::Range<usize>) {
+    for number in numbers {
+        world.create(&proxy_service(number));
+    }
+}
+
+async fn node_joins() -> Row {
+    let mut world = serving(500, 100, "").await;
+    let simulated = measure(&mut world, CHANGE, 500, async |world| {
+        world.add_node("joining", "v1.36.0");
+        let joined = |world: &World| members(world) == 500 * 101 && all_active(world);
+        until(world, "the node is a member everywhere", Duration::from_millis(500), joined).await;
+    })
+    .await;
+    world.stop().await;
+    let (stage, program) = program::start(&world, &[]).await;
+    stage.calm().await;
+    for (number, expected) in [(1, 102), (2, 103)] {
+        world.add_node(&format!("joining-later-{number}"), "v1.36.0");
+        program::until("the node is a member everywhere", || members(&world) == 500 * expected).await;
+        stage.calm().await;
+    }
+    let usage = vec![("serves 500 on 101 nodes, and two more join".to_owned(), program.usage())];
+    Row { simulated: Some(simulated), program: usage, ..Row::default() }
+}
+
+fn members(world: &World) -> usize {
+    world.cloud.pools().iter().map(|pool| pool["members"].as_array().map_or(0, Vec::len)).sum()
+}
+
+fn all_active(world: &World) -> bool {
+    let is_active = |load_balancer: &Value| load_balancer["provisioning_status"] == "ACTIVE";
+    world.cloud.load_balancers().iter().all(is_active)
+}
+
+async fn restart(conf: &str) -> Row {
+    let mut world = serving(1000, 3, conf).await;
+    world.stop().await;
+    let simulated = measure_until_quiet(&mut world, 1000, async |world| world.start().await).await;
+    assert_eq!(simulated.openstack_writes, 0, "nothing had to be changed: {:?}", simulated.openstack);
+    world.stop().await;
+    // What it does at its first start with this cluster, such as to complete the nodes, is not that of a restart.
+    let (stage, first) = program::start(&world, &[]).await;
+    stage.calm().await;
+    drop(first);
+    let (stage, program) = stage.start_again(&[]).await;
+    stage.calm().await;
+    let usage = vec![("restarted, serves 1,000".to_owned(), program.usage())];
+    Row { simulated: Some(simulated), program: usage, ..Row::default() }
+}
+
+async fn idle() -> Row {
+    let mut world = serving(1000, 3, "").await;
+    let hour = Duration::from_secs(3600);
+    let mut simulated =
+        measure(&mut world, Duration::ZERO, 1000, async |_| tokio::time::sleep(hour).await).await;
+    simulated.time = hour.as_secs_f64();
+    assert_eq!(simulated.openstack_writes, 0, "nothing had to be changed: {:?}", simulated.openstack);
+    Row { simulated: Some(simulated), ..Row::default() }
+}

@@ -1,0 +1,177 @@
+//! What was measured, as Markdown.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use crate::cloud::{CHANGE, CREATION, LATENCY};
+use crate::pass::Pass;
+use crate::program::Usage;
+use crate::scenarios::{Row, Scenario};
+use crate::simulated::Simulated;
+
+/// 15 MiB.
+const MOST_MEMORY: u64 = 15 * 1024;
+
+/// All tables that have a row.
+pub(crate) fn tables(rows: &[(&Scenario, Row)]) -> String {
+    let mut text = String::new();
+    let simulated: Vec<_> =
+        rows.iter().filter_map(|(scenario, row)| Some((*scenario, row.simulated.as_ref()?))).collect();
+    if !simulated.is_empty() {
+        text.push_str(&times(&simulated));
+        text.push_str(&calls(&simulated));
+    }
+    let usages: Vec<_> = rows.iter().flat_map(|(_, row)| &row.program).collect();
+    if !usages.is_empty() {
+        text.push_str(&memory(&usages));
+    }
+    let passes: Vec<_> = rows.iter().flat_map(|(_, row)| &row.passes).collect();
+    if !passes.is_empty() {
+        text.push_str(&allocations(&passes));
+    }
+    text.push_str(&targets(rows));
+    text
+}
+
+fn times(rows: &[(&Scenario, &Simulated)]) -> String {
+    let mut text = format!(
+        "Simulated time: a call to OpenStack takes {} ms, a new load balancer {} s, a change {} s; 10 Services at once.\n\n\
+         | scenario | time | the cloud's own | ratio | OpenStack: calls | writes | for each load balancer | Kubernetes: calls | writes |\n\
+         | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
+        LATENCY.as_millis(),
+        CREATION.as_secs(),
+        CHANGE.as_secs()
+    );
+    for (scenario, row) in rows {
+        let own = if row.own > 0.0 { format!("{:.1} s", row.own) } else { "–".to_owned() };
+        let ratio = if row.own > 0.0 { format!("{:.2}", row.time / row.own) } else { "–".to_owned() };
+        let _ = writeln!(
+            text,
+            "| {} | {:.1} s | {own} | {ratio} | {} | {} | {:.2} | {} | {} |",
+            scenario.title,
+            row.time,
+            row.openstack_calls(),
+            row.openstack_writes,
+            share(row.openstack_calls(), row.load_balancers),
+            row.kubernetes_calls(),
+            row.kubernetes_writes,
+        );
+    }
+    text.push('\n');
+    text
+}
+
+#[allow(clippy::cast_precision_loss, reason = "these are small")]
+fn share(calls: usize, load_balancers: usize) -> f64 {
+    calls as f64 / load_balancers as f64
+}
+
+fn calls(rows: &[(&Scenario, &Simulated)]) -> String {
+    let mut text =
+        "| scenario | calls to OpenStack | calls to Kubernetes |\n| --- | --- | --- |\n".to_owned();
+    for (scenario, row) in rows {
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} |",
+            scenario.title,
+            by_name(&row.openstack),
+            by_name(&row.kubernetes)
+        );
+    }
+    text.push('\n');
+    text
+}
+
+fn by_name(calls: &BTreeMap<String, usize>) -> String {
+    let list: Vec<String> = calls.iter().map(|(name, count)| format!("{count} × `{name}`")).collect();
+    list.join("<br>")
+}
+
+fn memory(rows: &[&(String, Usage)]) -> String {
+    let mut text = "The program as a process of its own, the simulators in another.\n\n\
+        | the program | most memory | memory at rest | of this its own | and of its file | processor | time | calls to Octavia and Neutron |\n\
+        | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
+        .to_owned();
+    for (what, usage) in rows {
+        let time = usage.time.map_or("–".to_owned(), |time| format!("{time:.0} s"));
+        let calls = usage.calls.map_or("–".to_owned(), |calls| calls.to_string());
+        let _ = writeln!(
+            text,
+            "| {what} | {} | {} | {} | {} | {:.1} s | {time} | {calls} |",
+            mebibytes(usage.peak),
+            mebibytes(usage.rest),
+            mebibytes(usage.own),
+            mebibytes(usage.file),
+            usage.processor,
+        );
+    }
+    text.push('\n');
+    text
+}
+
+#[allow(clippy::cast_precision_loss, reason = "these are small")]
+fn mebibytes(kibibytes: u64) -> String {
+    format!("{:.1} MiB", kibibytes as f64 / 1024.0)
+}
+
+fn allocations(passes: &[&Pass]) -> String {
+    let mut text = "One pass of the provider over a Service that did not change.\n\n\
+        | members | calls | allocations | their bytes | processor |\n| ---: | ---: | ---: | ---: | ---: |\n"
+        .to_owned();
+    for pass in passes {
+        let _ = writeln!(
+            text,
+            "| {} | {} | {:.0} | {:.0} | {:.0} µs |",
+            pass.nodes, pass.calls, pass.allocations, pass.bytes, pass.processor
+        );
+    }
+    text.push('\n');
+    text
+}
+
+fn targets(rows: &[(&Scenario, Row)]) -> String {
+    let mut text = "| target | measured | |\n| --- | --- | --- |\n".to_owned();
+    let mut line = |target: &str, measured: String, met: bool| {
+        let _ = writeln!(text, "| {target} | {measured} | {} |", if met { "met" } else { "missed" });
+    };
+    for (scenario, row) in rows {
+        let simulated = row.simulated.as_ref();
+        match (scenario.name, simulated) {
+            ("create", Some(row)) => {
+                let ratio = row.time / row.own;
+                line("creation within 1.2 times the cloud's own time", format!("{ratio:.2}"), ratio <= 1.2);
+            }
+            ("nodes", Some(row)) => {
+                let writes = row.openstack_writes;
+                line(
+                    "a node change: one write for each pool",
+                    writes.to_string(),
+                    writes == row.load_balancers,
+                );
+                let reads = row.calls("GET pools/ID/members");
+                let all = row.openstack_calls() - writes - row.calls("GET loadbalancers");
+                line(
+                    "a node change: no read for each pool",
+                    format!("{all}, {reads} of them of members"),
+                    all == 0,
+                );
+            }
+            ("restart" | "groups", Some(row)) => {
+                let all = row.openstack_calls();
+                line(&format!("{}: lists only", scenario.title), format!("{all} calls"), all < 10);
+            }
+            ("idle", Some(row)) => {
+                let writes = row.openstack_writes + row.kubernetes_writes;
+                line("an idle hour: no write", writes.to_string(), writes == 0);
+            }
+            _ => {}
+        }
+        for (what, usage) in row.program.iter().filter(|_| scenario.name == "restart") {
+            line(&format!("{what}: at most 15 MiB"), mebibytes(usage.peak), usage.peak <= MOST_MEMORY);
+        }
+        if let Some(most) = row.passes.iter().map(|pass| pass.calls).max() {
+            line("a Service that did not change: no call", most.to_string(), most == 0);
+        }
+    }
+    text
+}

@@ -1,0 +1,178 @@
+//! 5,000 Services on 1,000 nodes: five million members.
+//!
+//! The simulated Octavia would need 15 GB for them, so they are kept beside it: the pools of all Services have the same
+//! members but for one number, the node port. Everything else is the simulator's. The load balancers are internal, and
+//! everything is done by the real binary.
+
+use std::collections::HashMap;
+use std::net::Ipv4Addr;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::{Body, Bytes, to_bytes};
+use http::{Method, Request, Response, StatusCode};
+use openstack_ccm_openstack_sim::Sim as Cloud;
+use serde_json::{Value, json};
+
+use crate::cloud::{served, world};
+use crate::program::{self, Program, Stage, Usage};
+use crate::support::{PROXY, service};
+
+const SERVICES: usize = 5000;
+const NODES: usize = 1000;
+/// Stands for the node port in the text of a pool's members.
+const PORT: &str = "\"PORT\"";
+
+/// Has the program create, restart, and follow a node.
+pub(crate) async fn run() -> Vec<(String, Usage)> {
+    tokio::time::resume();
+    let world = world(NODES, "internal-lb = true\n");
+    world.cloud.set_delays(Duration::ZERO);
+    world.kube.set_node_port_range(10_000..=30_000);
+    let members = Members::default();
+    serve(&world.cloud, &members).await;
+    let stage = Stage::new(&world, None).await;
+    for number in 0..SERVICES {
+        world.create(&service(&format!("web-{number}"), json!({"metadata": {"annotations": {PROXY: "v2"}}})));
+    }
+    let fast = ["--kube-api-qps=0", "--concurrent-service-syncs=20"];
+    let (created, usage) = measured(&stage, Program::start(&stage, &fast), async || {
+        program::until("all Services are published", || served(&world) == SERVICES).await;
+    })
+    .await;
+    let mut rows = vec![("5,000 on 1,000 nodes created".to_owned(), usage)];
+    drop(created);
+    let (restarted, usage) = measured(&stage, Program::start(&stage, &[]), async || {}).await;
+    rows.push(("restarted, serves 5,000 on 1,000 nodes".to_owned(), usage));
+    drop(restarted);
+    let program = Program::start(&stage, &fast);
+    stage.calm().await;
+    stage.take_asked();
+    world.add_node("joining", "v1.36.0");
+    let (_program, usage) = measured(&stage, program, async || {
+        program::until("the node is a member everywhere", || members.count_of_length(NODES + 1) == SERVICES)
+            .await;
+    })
+    .await;
+    rows.push(("the same, and a node joins".to_owned(), usage));
+    rows
+}
+
+async fn measured(stage: &Stage, program: Program, operation: impl AsyncFnOnce()) -> (Program, Usage) {
+    let start = Instant::now();
+    operation().await;
+    let reached = start.elapsed();
+    let calm = stage.calm().await;
+    let time = Some((reached + calm).as_secs_f64());
+    let usage = Usage { time, calls: Some(stage.take_asked()), ..program.usage() };
+    (program, usage)
+}
+
+/// Members of pools, by the id of the pool.
+#[derive(Clone, Debug, Default)]
+struct Members {
+    shared: Arc<Mutex<Kept>>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    /// Texts that pools share.
+    texts: HashMap<Arc<str>, usize>,
+    /// Text and node port of each pool.
+    pools: HashMap<String, (Arc<str>, u64)>,
+}
+
+impl Members {
+    /// Notes the members of a pool.
+    fn keep(&self, pool_id: &str, members: &[Value]) {
+        let port = members.first().and_then(|member| member["protocol_port"].as_u64()).unwrap_or_default();
+        let views: Vec<Value> =
+            members.iter().enumerate().map(|(number, member)| view(number, member)).collect();
+        let text = json!({"members": views, "members_links": []}).to_string();
+        let mut kept = self.shared.lock().unwrap();
+        let known = kept.texts.get_key_value(text.as_str()).map(|(known, _)| Arc::clone(known));
+        let text = known.unwrap_or_else(|| Arc::from(text));
+        kept.texts.insert(Arc::clone(&text), members.len());
+        kept.pools.insert(pool_id.to_owned(), (text, port));
+    }
+
+    /// The list of a pool's members as Octavia answers it.
+    fn list(&self, pool_id: &str) -> Option<String> {
+        let (text, port) = self.shared.lock().unwrap().pools.get(pool_id).cloned()?;
+        Some(text.replace(PORT, &port.to_string()))
+    }
+
+    /// How many pools have so many members.
+    fn count_of_length(&self, length: usize) -> usize {
+        let kept = self.shared.lock().unwrap();
+        kept.pools.values().filter(|(text, _)| kept.texts.get(text) == Some(&length)).count()
+    }
+}
+
+/// A member as Octavia shows it once it is there.
+fn view(number: usize, given: &Value) -> Value {
+    let mut view = json!({"id": format!("member-{number}"), "provisioning_status": "ACTIVE", "operating_status": "NO_MONITOR",
+        "weight": 1, "backup": false, "admin_state_up": true, "monitor_port": null, "monitor_address": null, "tags": []});
+    view.as_object_mut().unwrap().extend(given.as_object().unwrap().clone());
+    view["protocol_port"] = json!("PORT");
+    view
+}
+
+/// Serves the cloud on a free port.
+async fn serve(cloud: &Cloud, members: &Members) {
+    let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    cloud.set_base_url(&format!("http://{}", listener.local_addr().unwrap()));
+    let (cloud, members) = (cloud.clone(), members.clone());
+    let routes = Router::new().fallback(move |request: axum::extract::Request| {
+        let (cloud, members) = (cloud.clone(), members.clone());
+        async move {
+            let (parts, body) = request.into_parts();
+            let body = to_bytes(body, usize::MAX).await.unwrap();
+            answer(&cloud, &members, Request::from_parts(parts, body)).await.map(Body::from)
+        }
+    });
+    tokio::spawn(async move { axum::serve(listener, routes).await });
+}
+
+async fn answer(cloud: &Cloud, members: &Members, request: Request<Bytes>) -> Response<Bytes> {
+    let target = request.uri().path_and_query().unwrap().as_str().trim_start_matches('/').to_owned();
+    let (service, path) = target.split_once('/').unwrap_or((&target, ""));
+    let path = format!("/{path}");
+    let pool = path.strip_prefix("/v2.0/lbaas/pools/").and_then(|rest| rest.strip_suffix("/members"));
+    match (request.method().clone(), pool) {
+        (Method::GET, Some(pool)) => {
+            let list = members.list(pool).unwrap();
+            // For the record of calls only.
+            send(cloud, service, &path, request).await;
+            Response::builder().header("content-type", "application/json").body(list.into()).unwrap()
+        }
+        (Method::PUT, Some(pool)) => {
+            let body: Value = serde_json::from_slice(request.body()).unwrap();
+            let answer =
+                send(cloud, service, &path, request.map(|_| Bytes::from_static(b"{\"members\": []}"))).await;
+            if answer.status() == StatusCode::ACCEPTED {
+                members.keep(pool, body["members"].as_array().unwrap());
+            }
+            answer
+        }
+        (Method::POST, None) if path == "/v2.0/lbaas/loadbalancers" => {
+            let mut body: Value = serde_json::from_slice(request.body()).unwrap();
+            let taken = body["loadbalancer"]["listeners"][0]["default_pool"]["members"].take();
+            body["loadbalancer"]["listeners"][0]["default_pool"].as_object_mut().unwrap().remove("members");
+            let answer = send(cloud, service, &path, request.map(|_| body.to_string().into())).await;
+            let made: Value = serde_json::from_slice(answer.body()).unwrap();
+            if let Some(pool) = made["loadbalancer"]["pools"][0]["id"].as_str() {
+                members.keep(pool, taken.as_array().unwrap());
+            }
+            answer
+        }
+        _ => send(cloud, service, &path, request).await,
+    }
+}
+
+async fn send(cloud: &Cloud, service: &str, path: &str, mut request: Request<Bytes>) -> Response<Bytes> {
+    *request.uri_mut() = path.parse().unwrap();
+    let answer = cloud.call(service, request).await;
+    answer.unwrap_or_else(|_| Response::builder().status(StatusCode::BAD_GATEWAY).body(Bytes::new()).unwrap())
+}

@@ -1,0 +1,94 @@
+//! What is kept of a Service object. A cluster has more Services than load balancers, and the parts of an object that
+//! nobody here reads are most of its size.
+
+use k8s_openapi::api::core::v1 as k8s;
+use kube::api::ObjectMeta;
+
+use super::intent::Ours;
+
+/// Takes out what is never read. Of a Service that is none of ours, and was none, only what tells that stays.
+pub(super) fn trim(service: &mut k8s::Service, ours: &Ours, served: bool) {
+    if served || ours.wants(service) || ours.needs_cleanup(service) {
+        trim_ours(service);
+    } else {
+        trim_others(service);
+    }
+}
+
+fn trim_ours(service: &mut k8s::Service) {
+    let metadata = &mut service.metadata;
+    metadata.labels = None;
+    metadata.owner_references = None;
+    if let Some(spec) = &mut service.spec {
+        spec.selector = None;
+        spec.cluster_ip = None;
+        spec.cluster_ips = None;
+    }
+    if let Some(status) = &mut service.status {
+        status.conditions = None;
+    }
+}
+
+fn trim_others(service: &mut k8s::Service) {
+    let metadata = std::mem::take(&mut service.metadata);
+    service.metadata = ObjectMeta {
+        name: metadata.name,
+        namespace: metadata.namespace,
+        uid: metadata.uid,
+        resource_version: metadata.resource_version,
+        deletion_timestamp: metadata.deletion_timestamp,
+        ..ObjectMeta::default()
+    };
+    let spec = service.spec.take().unwrap_or_default();
+    service.spec = Some(k8s::ServiceSpec {
+        type_: spec.type_,
+        load_balancer_class: spec.load_balancer_class,
+        ..k8s::ServiceSpec::default()
+    });
+    service.status = None;
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, from_value, json, to_value};
+
+    use super::*;
+
+    fn service(kind: &str) -> k8s::Service {
+        from_value(json!({
+            "metadata": {"namespace": "default", "name": "app", "uid": "u1", "resourceVersion": "7",
+                "labels": {"l": "1"}, "annotations": {"a": "1"}},
+            "spec": {"type": kind, "ports": [{"port": 80}], "selector": {"s": "1"}, "clusterIP": "10.96.0.7"},
+            "status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]},
+                "conditions": [{"type": "x", "status": "True", "reason": "", "message": "",
+                    "lastTransitionTime": "2026-01-01T00:00:00Z"}]},
+        }))
+        .unwrap()
+    }
+
+    fn trimmed(kind: &str, served: bool) -> Value {
+        let mut service = service(kind);
+        trim(&mut service, &Ours::WithoutClass, served);
+        to_value(service).unwrap()
+    }
+
+    #[test]
+    fn of_our_services_everything_stays_that_a_load_balancer_depends_on() {
+        for service in [trimmed("LoadBalancer", false), trimmed("ClusterIP", true)] {
+            assert_eq!(service["metadata"]["annotations"]["a"], "1");
+            assert_eq!(service["spec"]["ports"][0]["port"], 80);
+            assert_eq!(service["status"]["loadBalancer"]["ingress"][0]["ip"], "192.0.2.1");
+            assert_eq!(service["metadata"]["labels"], Value::Null);
+            assert_eq!(service["spec"]["selector"], Value::Null);
+        }
+    }
+
+    #[test]
+    fn of_other_services_it_stays_that_they_are_others() {
+        let service = trimmed("ClusterIP", false);
+        let expected = json!({"apiVersion": "v1", "kind": "Service",
+            "metadata": {"namespace": "default", "name": "app", "uid": "u1", "resourceVersion": "7"},
+            "spec": {"type": "ClusterIP"}});
+        assert_eq!(service, expected);
+    }
+}
