@@ -16,7 +16,10 @@ const INTERNAL_INTERFACES: [&str; 3] = [
     "network:ha_router_replicated_interface",
 ];
 
-/// Ports by their addresses.
+/// How the owners of ports begin that belong to no machine: Neutron's own, and load balancers.
+const NO_MACHINE: [&str; 3] = ["network:", "neutron:", "Octavia"];
+
+/// Ports of machines by their addresses. An address that a node had may be another's by now.
 #[derive(Debug, Default)]
 pub(super) struct NodePorts {
     ports: Vec<Port>,
@@ -25,11 +28,13 @@ pub(super) struct NodePorts {
 
 impl NodePorts {
     fn new(ports: Vec<Port>, subnets: &BTreeSet<String>) -> Self {
+        let of_machine =
+            |(_, port): &(usize, &Port)| !NO_MACHINE.iter().any(|owner| port.device_owner.starts_with(owner));
         let addresses = |(index, port): (usize, &Port)| -> Vec<(IpAddr, usize)> {
             let inside = port.fixed_ips.iter().filter(|ip| subnets.contains(&ip.subnet_id));
             inside.filter_map(|ip| Some((ip.ip_address.parse().ok()?, index))).collect()
         };
-        let by_address = ports.iter().enumerate().flat_map(addresses).collect();
+        let by_address = ports.iter().enumerate().filter(of_machine).flat_map(addresses).collect();
         Self { ports, by_address }
     }
 
@@ -70,4 +75,29 @@ async fn list(neutron: &Neutron, filter: &PortFilter, what: &str) -> Result<Vec<
         .list_ports(filter)
         .await
         .map_err(|error| of_call(&error, format_args!("listing {what}"), Missing::Race))
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+
+    #[rstest]
+    #[case::server("compute:nova", true)]
+    #[case::bare_metal("baremetal:none", true)]
+    #[case::sub_port_of_a_trunk("trunk:subport", true)]
+    #[case::plugged_by_hand("", true)]
+    #[case::load_balancer("Octavia", false)]
+    #[case::dhcp("network:dhcp", false)]
+    fn a_next_hop_is_the_port_of_a_machine(#[case] owner: &str, #[case] expected: bool) {
+        let port: Port = serde_json::from_value(json!({
+            "id": "p", "network_id": "n", "device_owner": owner, "device_id": "d", "mac_address": "fa:16:3e:00:00:01",
+            "status": "ACTIVE", "fixed_ips": [{"subnet_id": "s", "ip_address": "10.0.0.5"}],
+        }))
+        .expect("a port");
+        let ports = NodePorts::new(vec![port], &BTreeSet::from(["s".to_owned()]));
+        assert_eq!(ports.at("10.0.0.5".parse().expect("an address")).is_some(), expected);
+    }
 }
