@@ -159,6 +159,15 @@ impl<'a> Claim<'a> {
         self.has_service_uid(&tags)
     }
 
+    /// Whether an earlier Service of this name had a load balancer of the generated name: it is of this cluster, in which
+    /// no two Services have one name at a time.
+    pub(super) fn is_left_by_namesake(&self, found: &LoadBalancer) -> bool {
+        let tags: Tags = found.tags.iter().cloned().collect();
+        found.name == self.names.load_balancer()
+            && names::cluster_uids(&tags).any(|uid| uid == self.cluster.uid)
+            && names::service_uids(&tags).next().is_some()
+    }
+
     fn judge_guest(&self, found: &LoadBalancer, tags: &Tags, sharing: SharingRules) -> Verdict {
         let users = names::user_names(tags).count();
         let is_user = names::user_names(tags).any(|name| self.is_own_name(name, tags));

@@ -74,7 +74,7 @@ pub(in crate::load_balancer) async fn by_name(
 }
 
 /// The load balancers that carry the tag that only this Service gives, besides `current`: those that it used before
-/// the user named another one, and those of a creation that was begun more than once.
+/// the user named another one.
 ///
 /// # Errors
 /// Any failed call.
@@ -85,8 +85,32 @@ pub(in crate::load_balancer) async fn former(
 ) -> Result<Vec<Found>, Failure> {
     let filter =
         LoadBalancerFilter { tags: vec![claim.names.service_tag()], ..LoadBalancerFilter::default() };
-    let tagged = octavia.list_load_balancers(&filter).await.map_err(|error| looking(&error))?;
-    let others = tagged.into_iter().filter(|one| one.id != current && claim.is_tagged(one));
+    besides(octavia, claim, current, &filter, |one| claim.is_tagged(one)).await
+}
+
+/// The load balancers besides `current` of a creation that was begun more than once, and those that earlier Services of
+/// the same name left in this way.
+///
+/// # Errors
+/// Any failed call.
+pub(in crate::load_balancer) async fn doubles(
+    octavia: &Octavia,
+    claim: &Claim<'_>,
+    current: &str,
+) -> Result<Vec<Found>, Failure> {
+    let filter = LoadBalancerFilter::name(claim.names.load_balancer());
+    besides(octavia, claim, current, &filter, |one| claim.is_left_by_namesake(one)).await
+}
+
+async fn besides(
+    octavia: &Octavia,
+    claim: &Claim<'_>,
+    current: &str,
+    filter: &LoadBalancerFilter,
+    is_meant: impl Fn(&LoadBalancer) -> bool,
+) -> Result<Vec<Found>, Failure> {
+    let listed = octavia.list_load_balancers(filter).await.map_err(|error| looking(&error))?;
+    let others = listed.into_iter().filter(|one| one.id != current && is_meant(one));
     let others = others.filter(|one| counts(one, Purpose::Release));
     let judged = others.map(|one| judge(claim, Purpose::Release, one, FoundBy::Annotation));
     Ok(judged.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
@@ -145,17 +169,19 @@ fn judge(
     }))
 }
 
-/// Names are not unique. Among several only our tag tells which one is meant; who goes takes them one after the
-/// other. Several with our tag are those of one Service that was created more than once: a request can outlive the
-/// process that sent it, and its load balancer shows after the next process has looked. One of them serves, the others
-/// are given up as soon as it does.
+/// Names are not unique. Among several only our tags tell which one is meant; who goes takes them one after the
+/// other. Several with our tags are those of one Service that was created more than once: a request can outlive the
+/// process that sent it, and its load balancer shows after the next process has looked, or even after the Service was
+/// replaced by one of the same name. One of them serves, the others are given up as soon as it does.
 fn only_one(claim: &Claim<'_>, mut found: Vec<Found>) -> Result<Option<Found>, Failure> {
     if found.len() <= 1 {
         return Ok(found.pop());
     }
     let ids: Vec<String> = found.iter().map(|found| found.load_balancer.id.clone()).collect();
-    found.retain(|found| claim.is_tagged(&found.load_balancer));
-    if let Some(best) = found.into_iter().min_by(|a, b| rank(a).cmp(&rank(b))) {
+    found.retain(|found| {
+        claim.is_tagged(&found.load_balancer) || claim.is_left_by_namesake(&found.load_balancer)
+    });
+    if let Some(best) = found.into_iter().min_by(|a, b| rank(claim, a).cmp(&rank(claim, b))) {
         return Ok(Some(best));
     }
     Err(Failure::user_input(format!(
@@ -166,9 +192,9 @@ fn only_one(claim: &Claim<'_>, mut found: Vec<Found>) -> Result<Option<Found>, F
     )))
 }
 
-/// Orders load balancers of one Service, the one to keep first: whom others use, what serves, what will serve, what
-/// is older. The id decides between equals, so that each pass decides alike.
-fn rank(found: &Found) -> (bool, u8, Option<&str>, &str) {
+/// Orders load balancers of one Service, the one to keep first: whom others use, what was made for this very Service,
+/// what serves, what will serve, what is older. The id decides between equals, so that each pass decides alike.
+fn rank<'a>(claim: &Claim<'_>, found: &'a Found) -> (bool, bool, u8, Option<&'a str>, &'a str) {
     let Found { load_balancer, ownership, .. } = found;
     let status = &load_balancer.provisioning_status;
     let nearness = match status {
@@ -180,7 +206,8 @@ fn rank(found: &Found) -> (bool, u8, Option<&str>, &str) {
         | ProvisioningStatus::Deleted
         | ProvisioningStatus::Other(_) => 3,
     };
-    (*ownership != Ownership::Shared, nearness, load_balancer.created_at.as_deref(), &load_balancer.id)
+    let (used_alone, of_namesake) = (*ownership != Ownership::Shared, !claim.is_tagged(load_balancer));
+    (used_alone, of_namesake, nearness, load_balancer.created_at.as_deref(), &load_balancer.id)
 }
 
 fn looking(error: &ApiError) -> Failure {

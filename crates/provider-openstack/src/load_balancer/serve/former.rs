@@ -2,11 +2,14 @@
 //! `load-balancer-id` was changed by hand, or its creation was begun more than once, because a request to create one
 //! outlived the process that sent it.
 
+use std::collections::BTreeSet;
+
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::provider::Ready;
 
 use super::Serving;
 use crate::load_balancer::annotations::SETTLED;
+use crate::load_balancer::model::observed::Ownership;
 use crate::load_balancer::observe::Found;
 use crate::load_balancer::observe::find;
 use crate::load_balancer::report::{self, Report};
@@ -23,7 +26,7 @@ impl Serving<'_> {
             report.ownership(self.service, &current, ownership);
             return ready;
         }
-        match self.try_leave_former(&current, report).await {
+        match self.try_leave_former(&current, ownership, report).await {
             Ok(true) => report.ownership(self.service, &current, ownership),
             Ok(false) => {
                 // The poller wakes the Service when Octavia is done.
@@ -53,14 +56,28 @@ impl Serving<'_> {
     }
 
     /// Answers whether nothing is left.
-    async fn try_leave_former(&self, current: &str, report: &mut Report) -> Result<bool, Failure> {
+    async fn try_leave_former(
+        &self,
+        current: &str,
+        ownership: Ownership,
+        report: &mut Report,
+    ) -> Result<bool, Failure> {
         let octavia = &self.provider.openstack.octavia;
         let mut left = true;
-        for Found { load_balancer, .. } in find::former(octavia, &self.claim, current).await? {
-            let _turn = self.provider.turns.take(&load_balancer.id).await;
+        let mut others = BTreeSet::new();
+        let ids = |found: Vec<Found>| found.into_iter().map(|found| found.load_balancer.id);
+        if report::may_have_moved(self.service) {
+            others.extend(ids(find::former(octavia, &self.claim, current).await?));
+        }
+        // A guest has created none.
+        if self.is_new() && ownership != Ownership::Guest {
+            others.extend(ids(find::doubles(octavia, &self.claim, current).await?));
+        }
+        for id in others {
+            let _turn = self.provider.turns.take(&id).await;
             // What is known is about the present one only.
             self.provider.memory.forget_known(&self.service.key);
-            left &= self.provider.leave(self.service, &self.claim, &load_balancer.id, report).await?;
+            left &= self.provider.leave(self.service, &self.claim, &id, report).await?;
         }
         Ok(left)
     }
