@@ -19,23 +19,23 @@ pub(super) struct Several {
 }
 
 impl Several {
-    /// Sorts them: the tagged ones are this program's, and one of them is used. Without tags the one on the ports is.
+    /// Sorts them: the tagged ones are this program's, and one of them is used.
     ///
     /// # Errors
-    /// Several groups on ports of which none is tagged: nothing tells which one to use.
+    /// Several groups of which none is tagged: nothing tells which one to use.
     pub(super) fn of(mut groups: Vec<ObservedGroup>) -> Result<Self, Failure> {
         groups.sort_by_cached_key(|group| {
             (group.tags.is_empty(), Reverse(group.ports.len()), group.id.clone())
         });
-        let on_ports = |group: &&ObservedGroup| group.tags.is_empty() && !group.ports.is_empty();
         let mut rest = groups.into_iter();
         let Some(used) = rest.next() else { return Ok(Self::default()) };
         let rest = rest.as_slice();
-        if used.tags.is_empty() && rest.iter().any(|group| on_ports(&group)) {
+        if used.tags.is_empty() && !rest.is_empty() {
             return Err(ambiguous(&used, rest));
         }
         // What somebody put on ports without our tags is not ours to take off.
-        let doubles = rest.iter().filter(|group| !on_ports(group)).cloned().collect();
+        let is_double = |group: &&ObservedGroup| !group.tags.is_empty() || group.ports.is_empty();
+        let doubles = rest.iter().filter(is_double).cloned().collect();
         Ok(Self { used: Some(used), doubles })
     }
 }
@@ -77,8 +77,6 @@ mod tests {
     #[case::a_late_twin_has_neither_tags_nor_ports("b A2", "A", "b")]
     #[case::of_two_tagged_the_one_on_ports("A B2", "B", "A")]
     #[case::both_tagged_and_on_ports("A1 B2", "B", "A")]
-    #[case::without_tags_the_one_on_ports("a b1", "b", "a")]
-    #[case::none_used_yet("b a", "a", "b")]
     #[case::one_on_ports_that_is_not_tagged_is_left_alone("A1 b3 c", "A", "c")]
     fn one_is_used_and_the_others_go(#[case] groups: &str, #[case] used: &str, #[case] doubles: &str) {
         let several = Several::of(groups.split_whitespace().map(group).collect()).expect("clear");
@@ -87,9 +85,12 @@ mod tests {
         assert_eq!(ids.join(" "), doubles);
     }
 
-    #[test]
-    fn nothing_decides_between_two_on_ports_without_tags() {
-        let failure = Several::of(vec![group("a1"), group("b2"), group("c")]).expect_err("ambiguous");
-        assert!(failure.message.contains("lb-sg: b, a, c"), "{failure}");
+    #[rstest]
+    #[case::on_ports("a1 b2 c")]
+    #[case::one_on_ports("a1 b")]
+    #[case::unused("a b")]
+    fn nothing_decides_between_groups_without_tags(#[case] groups: &str) {
+        let failure = Several::of(groups.split_whitespace().map(group).collect()).expect_err("ambiguous");
+        assert!(failure.message.contains("multiple security groups named lb-sg"), "{failure}");
     }
 }
