@@ -1,8 +1,9 @@
 //! One of the two servers is away for an hour, or its clock jumps, while users and machines go on: nothing is deleted
 //! meanwhile, the log says what is wrong, and afterwards everything ends as in a calm run, without a restart.
 
+use std::cell::RefCell;
 use std::io::{self, Write};
-use std::sync::{Arc, Mutex};
+use std::sync::Once;
 use std::time::Duration;
 
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
@@ -10,6 +11,11 @@ use openstack_ccm_kube_sim::Fault as KubernetesFault;
 use openstack_ccm_openstack_sim::Fault as CloudFault;
 use rstest::rstest;
 use serde_json::json;
+use tracing::Level;
+use tracing_subscriber::Layer as _;
+use tracing_subscriber::filter::dynamic_filter_fn;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use super::outcome;
 use super::story::{Edit, Stage};
@@ -147,19 +153,38 @@ async fn tell(trouble: Option<Trouble>) -> Vec<String> {
     end
 }
 
-/// A log that is kept.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
+thread_local! {
+    /// What the program of this thread logs, while somebody wants to know.
+    static KEPT: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
+}
 
-impl Write for Log {
+struct Kept;
+
+impl Write for Kept {
     fn write(&mut self, text: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(text);
+        KEPT.with_borrow_mut(|kept| kept.as_mut().map(|kept| kept.extend_from_slice(text)));
         Ok(text.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// What is logged while `work` goes on, and its result. One subscriber serves all threads for ever: with several that come
+/// and go, a place that logs for the first time in one thread may stay mute in another.
+fn logged<T>(work: impl FnOnce() -> T) -> (T, String) {
+    static SUBSCRIBED: Once = Once::new();
+    SUBSCRIBED.call_once(|| {
+        let wanted = dynamic_filter_fn(|about, _| {
+            *about.level() <= Level::INFO && KEPT.try_with(|kept| kept.borrow().is_some()).unwrap_or(false)
+        });
+        let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(|| Kept);
+        tracing_subscriber::registry().with(lines.with_filter(wanted)).init();
+    });
+    KEPT.set(Some(Vec::new()));
+    let result = work();
+    (result, String::from_utf8(KEPT.take().unwrap()).unwrap())
 }
 
 #[rstest]
@@ -177,13 +202,9 @@ fn an_hour_of_trouble_costs_nothing_and_ends_without_a_restart(
     #[case] said: &[&str],
 ) {
     let calm = alone(tell(None));
-    let log = Log::default();
-    let writer = log.clone();
-    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
-    let rough = tracing::subscriber::with_default(subscriber, || alone(tell(Some(trouble))));
+    let (rough, log) = logged(|| alone(tell(Some(trouble))));
     let difference = outcome::difference(&calm, &rough);
     assert!(difference.is_empty(), "- calm\n+ after {trouble:?}\n{difference}");
-    let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
     for text in said {
         assert!(log.contains(text), "{text:?} is not in the log:\n{log}");
     }
