@@ -130,6 +130,26 @@ pub struct Service {
     pub published: Vec<IpAddr>,
 }
 
+impl Service {
+    /// A Service of which nothing but its identity is known: no ports, and for the rest the API server's defaults.
+    #[must_use]
+    pub fn new(key: ServiceKey, uid: impl Into<String>) -> Self {
+        Self {
+            key,
+            uid: uid.into(),
+            annotations: BTreeMap::new(),
+            ports: Vec::new(),
+            ip_families: Vec::new(),
+            load_balancer_ip: None,
+            source_ranges: Vec::new(),
+            session_affinity: SessionAffinity::None,
+            external_traffic_policy: ExternalTrafficPolicy::Cluster,
+            health_check_node_port: None,
+            published: Vec::new(),
+        }
+    }
+}
+
 /// What a Service needs from its load balancer, with the nodes that can take its traffic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Intent {

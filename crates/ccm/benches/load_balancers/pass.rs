@@ -8,10 +8,7 @@ use std::time::Duration;
 use openstack_ccm_core::advertise::data_plane::Evidence;
 use openstack_ccm_core::node::{AddressKind, Node, NodeAddress};
 use openstack_ccm_core::provider::{LoadBalancers as _, Outcome, Wake};
-use openstack_ccm_core::service::{
-    ExternalTrafficPolicy, Goal, Intent, IpFamily, Protocol, Service, ServiceKey, ServicePort,
-    SessionAffinity,
-};
+use openstack_ccm_core::service::{Goal, Intent, IpFamily, Protocol, Service, ServiceKey, ServicePort};
 use openstack_ccm_provider_openstack::load_balancer::OpenStackLoadBalancers;
 use openstack_ccm_provider_openstack::load_balancer::names::ClusterIdentity;
 use serde::{Deserialize, Serialize};
@@ -109,8 +106,6 @@ async fn until_ready(provider: &OpenStackLoadBalancers, mut intent: Intent) -> G
 
 fn web() -> Service {
     Service {
-        key: ServiceKey::new("default", "web"),
-        uid: "00000000-0000-4000-8000-000000000002".to_owned(),
         annotations: BTreeMap::from([(PROXY.to_owned(), "v2".to_owned())]),
         ports: vec![ServicePort {
             name: Some("http".to_owned()),
@@ -120,12 +115,7 @@ fn web() -> Service {
             app_protocol: None,
         }],
         ip_families: vec![IpFamily::V4],
-        load_balancer_ip: None,
-        source_ranges: Vec::new(),
-        session_affinity: SessionAffinity::None,
-        external_traffic_policy: ExternalTrafficPolicy::Cluster,
-        health_check_node_port: None,
-        published: Vec::new(),
+        ..Service::new(ServiceKey::new("default", "web"), "00000000-0000-4000-8000-000000000002")
     }
 }
 

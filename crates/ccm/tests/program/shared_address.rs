@@ -4,7 +4,7 @@ use openstack_ccm_kube_sim::ApiVersion;
 use serde_json::{Value, json};
 
 use crate::contract::setup::id;
-use crate::support::{PROXY, World, lb_name, service};
+use crate::support::{PROXY, Side, World, lb_name, service};
 
 const LOAD_BALANCER: &str = "loadbalancer.openstack.org/load-balancer-id";
 
@@ -67,8 +67,14 @@ async fn a_restart_does_not_turn_the_mode_over_and_back() {
     world.quiet().await;
     let events = |world: &World| (world.events("web"), world.events("web2"));
     let before = events(&world);
+    world.take_calls();
     world.restart().await;
     world.quiet().await;
+    let calls = world.take_calls();
+    let writes = calls.iter().filter(|call| call.side == Side::Kubernetes && call.write);
+    let statuses = writes.filter(|call| call.name == "PATCH services/NAME/status").count();
+    // One for the annotation that says at which change of the load balancer all agreed; over and back would be two more.
+    assert!(statuses <= 1, "{calls:?}");
     // Each change of the mode is an event.
     assert_eq!(events(&world), before);
     assert_eq!(world.ingress("web"), ["198.19.0.11(Proxy)"]);

@@ -252,9 +252,6 @@ pub fn is_generated(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
-    use openstack_ccm_core::service::{ExternalTrafficPolicy, SessionAffinity};
     use proptest::prelude::*;
     use rstest::rstest;
 
@@ -263,19 +260,7 @@ mod tests {
     const UID: &str = "0a1b2c3d-0000-4000-8000-112233445566";
 
     fn names(cluster: &str, namespace: &str, name: &str) -> Names {
-        let service = Service {
-            key: ServiceKey::new(namespace, name),
-            uid: UID.into(),
-            annotations: BTreeMap::new(),
-            ports: Vec::new(),
-            ip_families: Vec::new(),
-            load_balancer_ip: None,
-            source_ranges: Vec::new(),
-            session_affinity: SessionAffinity::None,
-            external_traffic_policy: ExternalTrafficPolicy::Cluster,
-            health_check_node_port: None,
-            published: Vec::new(),
-        };
+        let service = Service::new(ServiceKey::new(namespace, name), UID);
         let cluster =
             ClusterIdentity { name: cluster.into(), uid: "c1c1c1c1-0000-4000-8000-000000000001".into() };
         Names::new(&cluster, &service)

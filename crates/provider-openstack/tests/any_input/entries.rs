@@ -5,9 +5,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use openstack_ccm_core::service::{
-    ExternalTrafficPolicy, IpFamily, Protocol, Service, ServiceKey, ServicePort, SessionAffinity,
-};
+use openstack_ccm_core::service::{IpFamily, Protocol, Service, ServiceKey, ServicePort};
 use openstack_ccm_provider_openstack::config::{Config, ConfigErrors, Environment, Loaded, load};
 use openstack_ccm_provider_openstack::load_balancer::floating_subnet::{NamePattern, TagCondition};
 use openstack_ccm_provider_openstack::load_balancer::settings::{NodeSelector, ReleaseSettings, Settings};
@@ -127,16 +125,8 @@ pub(crate) fn service() -> Service {
         app_protocol: None,
     };
     Service {
-        key: ServiceKey::new("default", "web"),
-        uid: "11111111-2222-3333-4444-555555555555".to_owned(),
-        annotations: Default::default(),
         ports: vec![port("http", Protocol::Tcp, 80), port("dns", Protocol::Udp, 53)],
         ip_families: vec![IpFamily::V4],
-        load_balancer_ip: None,
-        source_ranges: Vec::new(),
-        session_affinity: SessionAffinity::None,
-        external_traffic_policy: ExternalTrafficPolicy::Cluster,
-        health_check_node_port: None,
-        published: Vec::new(),
+        ..Service::new(ServiceKey::new("default", "web"), "11111111-2222-3333-4444-555555555555")
     }
 }

@@ -9,10 +9,7 @@ use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::node::{AddressKind, Node, NodeAddress};
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::provider::{LoadBalancers, Outcome, Pass, Ready, Wake};
-use openstack_ccm_core::service::{
-    ExternalTrafficPolicy, Goal, Intent, IpFamily, Protocol, Service, ServiceKey, ServicePort,
-    SessionAffinity,
-};
+use openstack_ccm_core::service::{Goal, Intent, IpFamily, Protocol, Service, ServiceKey, ServicePort};
 use openstack_ccm_provider_openstack::config::Config;
 use openstack_ccm_provider_openstack::load_balancer::OpenStackLoadBalancers;
 use openstack_ccm_provider_openstack::load_balancer::names::ClusterIdentity;
@@ -192,19 +189,7 @@ pub(crate) fn web() -> Service {
 }
 
 pub(crate) fn service(name: &str, uid: &str, ports: Vec<ServicePort>) -> Service {
-    Service {
-        key: ServiceKey::new("default", name),
-        uid: uid.into(),
-        annotations: BTreeMap::new(),
-        ports,
-        ip_families: vec![IpFamily::V4],
-        load_balancer_ip: None,
-        source_ranges: Vec::new(),
-        session_affinity: SessionAffinity::None,
-        external_traffic_policy: ExternalTrafficPolicy::Cluster,
-        health_check_node_port: None,
-        published: Vec::new(),
-    }
+    Service { ports, ip_families: vec![IpFamily::V4], ..Service::new(ServiceKey::new("default", name), uid) }
 }
 
 pub(crate) fn port(protocol: Protocol, port: u16, node_port: u16) -> ServicePort {

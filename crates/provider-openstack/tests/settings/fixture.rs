@@ -1,11 +1,7 @@
 //! A Service and a configuration that a test changes.
 
-use std::collections::BTreeMap;
-
 use openstack_ccm_core::notice::Notice;
-use openstack_ccm_core::service::{
-    ExternalTrafficPolicy, IpFamily, Protocol, Service, ServiceKey, ServicePort, SessionAffinity,
-};
+use openstack_ccm_core::service::{IpFamily, Protocol, Service, ServiceKey, ServicePort};
 use openstack_ccm_provider_openstack::config::{Config, LoadBalancerClass};
 use openstack_ccm_provider_openstack::load_balancer::settings::{Settings, SettingsErrors};
 
@@ -29,17 +25,9 @@ pub(crate) struct Case {
 impl Case {
     pub(crate) fn new() -> Self {
         let service = Service {
-            key: ServiceKey::new("default", "web"),
-            uid: id(9),
-            annotations: BTreeMap::new(),
             ports: vec![port(Protocol::Tcp, 80)],
             ip_families: vec![IpFamily::V4],
-            load_balancer_ip: None,
-            source_ranges: Vec::new(),
-            session_affinity: SessionAffinity::None,
-            external_traffic_policy: ExternalTrafficPolicy::Cluster,
-            health_check_node_port: None,
-            published: Vec::new(),
+            ..Service::new(ServiceKey::new("default", "web"), id(9))
         };
         Self { service, config: Config::default() }
     }

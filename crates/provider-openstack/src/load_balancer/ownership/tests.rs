@@ -1,6 +1,4 @@
-use std::collections::BTreeMap;
-
-use openstack_ccm_core::service::{ExternalTrafficPolicy, Service, SessionAffinity};
+use openstack_ccm_core::service::Service;
 use rstest::rstest;
 use serde_json::json;
 
@@ -29,19 +27,7 @@ fn own_tags() -> Vec<String> {
 }
 
 fn with_claim<T>(allow_foreign_cluster: bool, ask: impl FnOnce(Claim<'_>) -> T) -> T {
-    let service = Service {
-        key: ServiceKey::new("default", "web"),
-        uid: SERVICE.into(),
-        annotations: BTreeMap::new(),
-        ports: Vec::new(),
-        ip_families: Vec::new(),
-        load_balancer_ip: None,
-        source_ranges: Vec::new(),
-        session_affinity: SessionAffinity::None,
-        external_traffic_policy: ExternalTrafficPolicy::Cluster,
-        health_check_node_port: None,
-        published: Vec::new(),
-    };
+    let service = Service::new(ServiceKey::new("default", "web"), SERVICE);
     let cluster = ClusterIdentity { name: "c1".into(), uid: CLUSTER.into() };
     let names = Names::new(&cluster, &service);
     ask(Claim {

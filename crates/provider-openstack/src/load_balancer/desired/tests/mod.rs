@@ -63,17 +63,9 @@ impl World {
     fn new() -> Self {
         Self {
             service: Service {
-                key: ServiceKey::new("default", "web"),
-                uid: "11111111-2222-3333-4444-555555555555".to_owned(),
-                annotations: BTreeMap::new(),
                 ports: vec![port(Protocol::Tcp, 80)],
                 ip_families: vec![IpFamily::V4],
-                load_balancer_ip: None,
-                source_ranges: Vec::new(),
-                session_affinity: SessionAffinity::None,
-                external_traffic_policy: ExternalTrafficPolicy::Cluster,
-                health_check_node_port: None,
-                published: Vec::new(),
+                ..Service::new(ServiceKey::new("default", "web"), "11111111-2222-3333-4444-555555555555")
             },
             nodes: vec![node(1), node(2)],
             config: Config::default(),
