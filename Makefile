@@ -4,8 +4,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 CARGO ?= cargo
-# Groups of scenarios for `make test`, for example `--only current --only life`; all of them where nothing is said.
-E2E_GROUPS ?=
+# More options for the scenarios in `make test`, for example `--only current --only life`, or `--again`.
+E2E_OPTIONS ?=
 # Everything when the cache is warm; on a new machine what can be built and run in this time (docs/adr/0010).
 E2E_BUDGET ?= 1200
 # Runs of `make faults`, the seed of the first one, and how many are made between two lines of progress.
@@ -36,7 +36,7 @@ demo: setup ## Show the break and the cure on embedded OpenStack and Kubernetes 
 test: setup ## Run all tests, the demo, and of the scenarios on real components those that fit into E2E_BUDGET seconds
 	$(CARGO) test --locked --workspace --all-features
 	$(MAKE) --no-print-directory demo
-	$(MAKE) --no-print-directory e2e E2E_ARGS="--if-possible --budget $(E2E_BUDGET) $(E2E_GROUPS)"
+	$(MAKE) --no-print-directory e2e E2E_ARGS="--if-possible --budget $(E2E_BUDGET) $(E2E_OPTIONS)"
 
 .PHONY: e2e
 e2e: setup ## Run all scenarios on real Kubernetes and OpenStack components (root, Go, Python 3; see e2e/README.md)

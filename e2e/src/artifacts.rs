@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 
 use crate::cache::{Cache, Key, beside};
+use crate::machine::python;
 use crate::process::{run, run_logged};
 use crate::report::say;
 
@@ -145,14 +146,15 @@ impl Artifacts {
     /// # Errors
     /// It cannot be installed.
     pub(crate) fn openstack(&self) -> Result<PathBuf> {
-        let python = run(Command::new("python3").arg("--version"))?;
-        let key = Key::of(&[&python])
+        let python = python();
+        let version = run(Command::new(&python).arg("--version"))?;
+        let key = Key::of(&[&python, &version])
             .file(&source("octavia/requirements.txt"))?
             .file(&source("octavia/constraints.txt"))?;
         self.cache.entry("openstack", &key, |folder| {
             let began = Instant::now();
             let log = beside(folder, "log");
-            run_logged(&log, Command::new("python3").args(["-m", "venv"]).arg(folder))?;
+            run_logged(&log, Command::new(&python).args(["-m", "venv"]).arg(folder))?;
             let pip = folder.join("bin/pip");
             run_logged(
                 &log,

@@ -37,6 +37,9 @@ pub(crate) struct Options {
     /// Seconds after which a group that has not come to its end has failed.
     #[arg(long, default_value_t = 1500)]
     group_limit: u64,
+    /// Run groups that failed once more: what fails again has failed. For machines that many share; says which ones it needed.
+    #[arg(long)]
+    again: bool,
     /// Write what was seen into the sources: the table of docs/explanation/end-to-end.md and the answers of the real APIs.
     #[arg(long)]
     record: bool,
@@ -58,24 +61,15 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     let lock = std::fs::File::create(cache::beside(&folder, "lock"))?;
     lock.try_lock().context("another run is under way in this folder")?;
     prepare(&folder)?;
-    let queue = Queue::open(&folder)?;
-    let lane = Lane {
-        program: own_copies(&folder)?,
-        run: folder.clone(),
-        queue: queue.clone(),
-        group_limit: Duration::from_secs(options.group_limit),
-    };
     let plan = Plan { groups, deadline: options.budget.map(|seconds| began + Duration::from_secs(seconds)) };
-    let broken = plan.carry_out(&lane, options.worlds, &Artifacts::new(Cache::of_user()?));
-    let mut report = plan.report(&queue)?;
-    if let Err(error) = broken {
-        report.add(Finding::failure("run", "worlds", &format!("{error:#}")));
-    }
-    conclude(&report, &plan.left_out(&queue), &folder, began)?;
+    let (report, queue) = plan.attempt(&folder, options)?;
     if options.record && report.passed() {
         docs::record(&report, &folder, plan.left_out(&queue).is_empty() && options.only.is_empty())?;
     }
-    Ok(report.passed())
+    if report.passed() || !options.again {
+        return Ok(report.passed());
+    }
+    plan.again(&queue, &folder, options)
 }
 
 fn chosen(only: &[String]) -> Result<Vec<&'static Group>> {
@@ -121,6 +115,48 @@ struct Plan {
 }
 
 impl Plan {
+    /// Runs everything in a folder, and says what was seen.
+    fn attempt(&self, folder: &Path, options: &Options) -> Result<(Report, Queue)> {
+        let began = Instant::now();
+        let queue = Queue::open(folder)?;
+        let lane = Lane {
+            program: own_copies(folder)?,
+            run: folder.to_owned(),
+            queue: queue.clone(),
+            group_limit: Duration::from_secs(options.group_limit),
+        };
+        let broken = self.carry_out(&lane, options.worlds, &Artifacts::new(Cache::of_user()?));
+        let mut report = self.report(&queue)?;
+        if let Err(error) = broken {
+            report.add(Finding::failure("run", "worlds", &format!("{error:#}")));
+        }
+        conclude(&report, &self.left_out(&queue), folder, began)?;
+        Ok((report, queue))
+    }
+
+    /// Runs the groups that failed once more, in a folder of their own. Returns whether all of them went well now.
+    fn again(&self, first: &Queue, folder: &Path, options: &Options) -> Result<bool> {
+        let mut groups = Vec::new();
+        for group in &self.groups {
+            let whole = first.is_done(group) && first.findings(group)?.iter().all(|finding| finding.passed);
+            if first.was_taken(group) && !whole {
+                groups.push(*group);
+            }
+        }
+        if groups.is_empty() {
+            return Ok(false);
+        }
+        let names = groups.iter().map(|group| group.name).collect::<Vec<_>>().join(", ");
+        say(&format!("\nonce more, because they failed: {names}"));
+        let folder = folder.join("again");
+        std::fs::create_dir_all(&folder)?;
+        let (report, _) = Self { groups, deadline: None }.attempt(&folder, options)?;
+        if report.passed() {
+            say(&format!("failed at first and not when run once more: {names}"));
+        }
+        Ok(report.passed())
+    }
+
     /// Builds and runs. What worlds found is in the queue afterwards.
     fn carry_out(&self, lane: &Lane, worlds: usize, artifacts: &Artifacts) -> Result<()> {
         let began = Instant::now();

@@ -1,6 +1,6 @@
 """What Neutron's agents would do, on this machine: routers with floating IPs, and the security groups of VIPs.
 
-Reads Neutron (as admin) whenever something has changed there, and keeps
+Reads Neutron's database whenever something has changed there, and keeps
   qrouter-<id>   a namespace for each router: its interfaces, its gateway, one DNAT/SNAT pair for each floating IP
   amp-<id>, and namespaces of machines (ports of `compute:` owners, by name)
                  nftables rules from the security groups of the port: allowed_cidrs end up there, and what nodes let in.
@@ -14,10 +14,8 @@ import sys
 import time
 import traceback
 
-import openstack
-import pymysql
-
 from local_amphora import state
+from local_amphora.neutron import Database
 
 done = {}
 
@@ -31,8 +29,8 @@ def nft(netns, rules):
     done[netns] = rules
 
 
-def router(n, r, ports, subnets, fips):
-    ns = 'qrouter-' + r.id
+def router(router_id, routes, ports, subnets, fips):
+    ns = 'qrouter-' + router_id
     fresh = not os.path.exists('/run/netns/' + ns)
     state.ensure_netns(ns)
     if fresh:
@@ -44,10 +42,10 @@ def router(n, r, ports, subnets, fips):
         outer = p.device_owner == 'network:router_gateway'
         name = ('qg-' if outer else 'qr-') + p.id[:11]
         state.plug(ns, name, p.network_id, mac=p.mac_address)
-        want = {'%s/%d' % (f['ip_address'], ipaddress.ip_network(subnets[f['subnet_id']].cidr).prefixlen) for f in p.fixed_ips}
+        want = {'%s/%d' % (address, ipaddress.ip_network(subnets[subnet]).prefixlen) for address, subnet in p.fixed_ips}
         if outer:
-            gateway = (name, p.fixed_ips[0]['ip_address'])
-            want |= {f.floating_ip_address + '/32' for f in fips if f.port_id}
+            gateway = (name, p.fixed_ips[0][0])
+            want |= {f['floating_ip_address'] + '/32' for f in fips if f['fixed_port_id']}
         key = (ns, name)
         have = done.get(key, set()) if not fresh else set()
         for a in want - have:
@@ -55,13 +53,14 @@ def router(n, r, ports, subnets, fips):
         for a in have - want:
             state.run('ip', 'addr', 'del', a, 'dev', name, netns=ns, check=False)
         done[key] = want
-    for route in r.routes or ():
-        state.run('ip', 'route', 'replace', route['destination'], 'via', route['nexthop'], netns=ns, check=False)
+    for destination, next_hop in routes:
+        state.run('ip', 'route', 'replace', destination, 'via', next_hop, netns=ns, check=False)
     pre = post = ''
     for f in fips:
-        if f.port_id and gateway:
-            pre += '    ip daddr %s dnat to %s\n' % (f.floating_ip_address, f.fixed_ip_address)
-            post += '    oifname "%s" ip saddr %s snat to %s\n' % (gateway[0], f.fixed_ip_address, f.floating_ip_address)
+        if f['fixed_port_id'] and gateway:
+            outer, inner = f['floating_ip_address'], f['fixed_ip_address']
+            pre += '    ip daddr %s dnat to %s\n' % (outer, inner)
+            post += '    oifname "%s" ip saddr %s snat to %s\n' % (gateway[0], inner, outer)
     if gateway:
         # As the L3 agent does: out to the world with the router's address, and a connection from inside to a
         # floating IP comes back in with the router's own external address as its source.
@@ -110,63 +109,34 @@ def filtered(port):
     return None, None
 
 
-def sync(n):
-    subnets = {s.id: s for s in n.subnets()}
-    fips = list(n.ips())
-    routers = {r.id: r for r in n.routers()}
-    ports = list(n.ports())
-    for r in routers.values():
-        router(n, r, [p for p in ports if p.device_id == r.id], subnets, [f for f in fips if f.router_id == r.id])
+def sync(network):
+    for router_id, routes in network.routers.items():
+        router(router_id, routes, [p for p in network.ports if p.device_id == router_id], network.subnets,
+               [f for f in network.floating_ips if f['router_id'] == router_id])
     for name in os.listdir('/run/netns'):
-        if name.startswith('qrouter-') and name[8:] not in routers:
+        if name.startswith('qrouter-') and name[8:] not in network.routers:
             state.run('ip', 'netns', 'del', name, check=False)
-    groups = {g.id: g.security_group_rules for g in n.security_groups()}
     members = {}
-    for p in ports:
-        for g in p.security_group_ids or ():
-            pairs = [pair['ip_address'] for pair in p.allowed_address_pairs or ()]
-            members.setdefault(g, set()).update([f['ip_address'] for f in p.fixed_ips] + pairs)
-    for p in ports:
+    for p in network.ports:
+        for g in p.security_group_ids:
+            members.setdefault(g, set()).update([address for address, _ in p.fixed_ips] + p.address_pairs)
+    for p in network.ports:
         ns, trusted = filtered(p)
         if ns and os.path.exists('/run/netns/' + ns):
-            nft(ns, group_rules(p, groups, members, trusted))
-
-
-class Changes:
-    """Tells cheaply whether a look at Neutron would show something new.
-
-    Every object of Neutron has a row of standard attributes, whose revision grows with each change. Its API takes tens
-    of milliseconds of a processor for each list, which a machine with two of them has better use for.
-    """
-    QUESTION = 'SELECT COUNT(*), MAX(id), SUM(revision_number) FROM standardattributes'
-
-    def __init__(self):
-        self.database = pymysql.connect(host='127.0.0.1', user='e2e', password='e2e', database='neutron', autocommit=True)
-        self.seen = None
-
-    def since_last(self):
-        with self.database.cursor() as cursor:
-            cursor.execute(self.QUESTION)
-            # The namespace of an amphora comes after its port.
-            now = cursor.fetchone(), sorted(os.listdir('/run/netns'))
-        changed, self.seen = now != self.seen, now
-        return changed
-
-    def forget(self):
-        self.seen = None
+            nft(ns, group_rules(p, network.security_groups, members, trusted))
 
 
 def main():
-    cloud = openstack.connect(cloud='admin')
     interval = float(sys.argv[1]) if len(sys.argv) > 1 else 0.2
-    changes = Changes()
+    database, seen = Database(), None
     while True:
         try:
-            if changes.since_last():
-                sync(cloud.network)
-                # Changes come in rows.
-                time.sleep(interval)
+            # The namespace of an amphora comes after its port.
+            now = database.state(), sorted(os.listdir('/run/netns'))
+            if now != seen:
+                sync(database.read())
+                seen = now
         except Exception:
             traceback.print_exc()
-            changes.forget()
+            seen = None
         time.sleep(interval)
