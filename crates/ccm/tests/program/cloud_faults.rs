@@ -8,6 +8,7 @@ use rstest::rstest;
 use serde_json::json;
 use tokio::time::Instant;
 
+use crate::contract::setup::{id, load_balancer};
 use crate::support::{PROXY, Side, World, lb_name, service};
 
 fn octavia(method: Method, path: &str) -> Fault {
@@ -96,11 +97,7 @@ async fn a_load_balancer_that_breaks_while_it_serves_comes_back_on_its_addresses
     let before = world.state();
     let id = world.cloud.load_balancer(&lb_name("web")).unwrap()["id"].clone();
     world.cloud.faults().add_worker(WorkerFault::fail(OperationKind::MemberBatch).times(1));
-    world.cloud.faults().add_worker(WorkerFault::fail(OperationKind::LoadBalancerUpdate).times(1));
-    let path = format!("/v2.0/lbaas/loadbalancers/{}", id.as_str().unwrap());
-    world.cloud.user().put("load-balancer", &path, &json!({"loadbalancer": {"admin_state_up": true}}));
-    world.cloud.settle();
-    assert_eq!(world.cloud.load_balancer(&lb_name("web")).unwrap()["provisioning_status"], "ERROR");
+    breaks(&world);
     // Found by the look for drift, within 36 minutes.
     let replaced = |world: &World| {
         world
@@ -111,6 +108,34 @@ async fn a_load_balancer_that_breaks_while_it_serves_comes_back_on_its_addresses
     world.until("it is replaced", replaced).await;
     world.quiet().await;
     assert_eq!(world.state(), before);
+}
+
+/// The VIP behind a floating IP shows nowhere once its load balancer is gone: the floating IP keeps it meanwhile.
+#[tokio::test(start_paused = true)]
+async fn a_load_balancer_that_breaks_comes_back_on_its_vip_though_the_program_is_killed_in_between() {
+    let mut world = World::serving(&service("other", json!({}))).await;
+    world.serve(&service("web", json!({}))).await;
+    // A lower address becomes free, which Neutron would give to a new load balancer.
+    world.delete("other");
+    world.until_gone("other").await;
+    let (before, vip) = (world.cloud_state(), load_balancer(&world)["vip_address"].clone());
+    breaks(&world);
+    world.until("it is deleted", |world| world.cloud.load_balancers().is_empty()).await;
+    assert!(world.cloud_state().contains("former-vip"), "{}", world.cloud_state());
+    world.kill().await;
+    world.start().await;
+    world.until("it is made anew", |world| !world.cloud.load_balancers().is_empty()).await;
+    world.quiet().await;
+    assert_eq!((load_balancer(&world)["vip_address"].clone(), world.cloud_state()), (vip, before));
+}
+
+/// The load balancer of `web` breaks.
+pub(crate) fn breaks(world: &World) {
+    world.cloud.faults().add_worker(WorkerFault::fail(OperationKind::LoadBalancerUpdate).times(1));
+    let path = format!("/v2.0/lbaas/loadbalancers/{}", id(&load_balancer(world)));
+    world.cloud.user().put("load-balancer", &path, &json!({"loadbalancer": {"admin_state_up": true}}));
+    world.cloud.settle();
+    assert_eq!(load_balancer(world)["provisioning_status"], "ERROR");
 }
 
 #[tokio::test(start_paused = true)]

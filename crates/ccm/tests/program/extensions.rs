@@ -268,36 +268,6 @@ async fn options_of_tls_that_octavia_does_not_have_are_named() {
     assert!(warnings.len() == 1 && warnings[0].contains("needs Octavia API 2.17"), "{warnings:?}");
 }
 
-#[rstest]
-#[case::deleted(true)]
-#[case::type_changed(false)]
-#[tokio::test(start_paused = true)]
-async fn a_load_balancer_that_is_to_be_retained_stays_and_is_taken_over_again(#[case] delete: bool) {
-    let world = World::serving(&annotated(&[("reclaim-policy", "retain")])).await;
-    let (before, address) = (world.cloud_state(), world.ingress("web"));
-    if delete {
-        world.delete("web");
-        world.until_gone("web").await;
-    } else {
-        world.patch("web", &json!({"spec": {"type": "ClusterIP"}}));
-        world.until("it is given up", |world| world.ingress("web").is_empty()).await;
-    }
-    world.quiet().await;
-    assert!(world.take_cloud_writes().is_empty());
-    assert_eq!((world.cloud.load_balancers().len(), world.cloud.floating_ips().len()), (1, 1), "{before}");
-    let events = world.events("web").join("\n");
-    assert!(events.contains("Normal LoadBalancerRetained"), "{events}");
-    if delete {
-        world.create(&service("web", json!({})));
-    } else {
-        world.patch("web", &json!({"spec": {"type": "LoadBalancer"}}));
-    }
-    world.until_published("web").await;
-    world.quiet().await;
-    assert_eq!(world.ingress("web"), address);
-    assert_eq!(world.cloud.load_balancers().len(), 1);
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_reclaim_policy_that_is_not_known_is_named_while_it_can_be_mended_and_keeps_in_the_end() {
     let world = World::serving(&service("web", json!({}))).await;

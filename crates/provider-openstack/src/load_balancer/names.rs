@@ -9,8 +9,11 @@
 //! | `kube_service_<cluster>_<namespace>_<service>` | load balancer and its children | OCCM's: the generated name. Those on a load balancer count as its users. |
 //! | `openstack-ccm-cluster=<uid>` | everything | uid of the cluster's namespace `kube-system` |
 //! | `openstack-ccm-service=<uid>` | everything | uid of the Service |
+//! | `openstack-ccm-former-vip=<address>` | floating IP | where it led, while its load balancer is made anew |
 //!
-//! With a uid of 36 characters ours have 58; Neutron takes 60, Octavia 255.
+//! With a uid of 36 characters ours have 58 at most; Neutron takes 60, Octavia 255.
+//!
+//! The description of a load balancer that outlives its Service begins with `Retained: `, see [`is_retained`].
 
 use std::net::IpAddr;
 
@@ -31,8 +34,12 @@ const FLOATING_IP_DESCRIPTION: &str = "Floating IP for Kubernetes external servi
 /// Every name that OCCM generates for a security group starts so.
 const SECURITY_GROUP_PREFIX: &str = "lb-sg-";
 
+/// What the description of a load balancer begins with that outlives its Service.
+const RETAINED: &str = "Retained: ";
+
 const CLUSTER_TAG: &str = "openstack-ccm-cluster=";
 const SERVICE_TAG: &str = "openstack-ccm-service=";
+const FORMER_VIP_TAG: &str = "openstack-ccm-former-vip=";
 
 /// Which cluster this is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +48,13 @@ pub struct ClusterIdentity {
     pub name: String,
     /// Uid of the namespace `kube-system`: unique, and the same as long as the cluster lives.
     pub uid: String,
+}
+
+impl ClusterIdentity {
+    /// The tag of everything that is made for this cluster.
+    pub fn tag(&self) -> String {
+        format!("{CLUSTER_TAG}{}", self.uid)
+    }
 }
 
 /// The names, descriptions and tags of one Service.
@@ -140,7 +154,7 @@ impl Names {
 
     /// Tags of what Neutron keeps, where the generated name would be too long a tag.
     pub fn identity_tags(&self) -> Tags {
-        Tags::from([format!("{CLUSTER_TAG}{}", self.cluster.uid), self.service_tag()])
+        Tags::from([self.cluster.tag(), self.service_tag()])
     }
 
     /// The tag that only this Service's objects carry.
@@ -230,9 +244,31 @@ pub fn service_uids(tags: &Tags) -> impl Iterator<Item = &str> {
     tags.iter().filter_map(|tag| tag.strip_prefix(SERVICE_TAG))
 }
 
-/// Whether a tag says to which cluster or to which Service something belongs.
-pub fn is_identity(tag: &str) -> bool {
-    tag.starts_with(CLUSTER_TAG) || tag.starts_with(SERVICE_TAG)
+/// Whether only this program gives such tags, so that it also takes them away.
+pub fn is_own_tag(tag: &str) -> bool {
+    [CLUSTER_TAG, SERVICE_TAG, FORMER_VIP_TAG].iter().any(|prefix| tag.starts_with(prefix))
+}
+
+/// The tag of a floating IP whose load balancer is deleted to be made anew: the VIP that it led to. Nothing else tells
+/// it by then to a program that was started in between.
+pub fn former_vip_tag(vip: IpAddr) -> String {
+    format!("{FORMER_VIP_TAG}{vip}")
+}
+
+/// The VIPs that the tags of a floating IP name.
+pub fn former_vips(tags: &Tags) -> impl Iterator<Item = IpAddr> {
+    tags.iter().filter_map(|tag| tag.strip_prefix(FORMER_VIP_TAG)?.parse().ok())
+}
+
+/// The description of a load balancer that has outlived its Service (`reclaim-policy: retain`), made of the one that it
+/// had. Every Octavia has descriptions, and whoever looks at the load balancer reads why it is there.
+pub fn retained_description(description: &str) -> String {
+    if is_retained(description) { description.to_owned() } else { fit(&format!("{RETAINED}{description}")) }
+}
+
+/// Whether a description says that the load balancer has outlived its Service, and nobody has taken it over yet.
+pub fn is_retained(description: &str) -> bool {
+    description.starts_with(RETAINED)
 }
 
 /// Generated names among the tags: on a load balancer one for each Service that uses it.

@@ -10,6 +10,7 @@ use openstack_ccm_openstack_api::octavia::{Listener, LoadBalancer, Pool};
 
 use super::model::Tags;
 use super::model::observed::Ownership;
+use super::model::tree::Reclaim;
 use super::names::{self, ClusterIdentity, GeneratedName, Names};
 use super::report;
 
@@ -117,9 +118,7 @@ impl<'a> Claim<'a> {
         let owned = match by {
             FoundBy::Annotation => self.is_named_for_service(found, &tags),
             FoundBy::LegacyName => true,
-            FoundBy::Name | FoundBy::CutName => {
-                self.has_service_uid(&tags) || found.description == self.names.description()
-            }
+            FoundBy::Name | FoundBy::CutName => self.has_service_uid(&tags) || self.is_described(found),
         };
         match by {
             _ if owned => Verdict::Usable(self.sharing(&tags)),
@@ -131,11 +130,25 @@ impl<'a> Claim<'a> {
 
     /// Judges for a Service that goes: nothing is refused, because nothing is taken over. On a load balancer of
     /// somebody else the Service may still have listeners, which their tags tell.
-    pub(super) fn judge_for_release(&self, found: &LoadBalancer, by: FoundBy) -> Option<Ownership> {
+    ///
+    /// One that has outlived its Service counts as this one's only where that changes nothing about it: it goes with a
+    /// Service that has taken it over, and with no other.
+    pub(super) fn judge_for_release(
+        &self,
+        found: &LoadBalancer,
+        by: FoundBy,
+        reclaim: Reclaim,
+    ) -> Option<Ownership> {
         let unlimited = SharingRules { tags: true, most_users: u32::MAX };
+        let retained = names::is_retained(&found.description);
+        let as_a_whole = !retained || reclaim == Reclaim::Retain;
         match self.judge(found, by, unlimited) {
-            Verdict::Usable(Ownership::Guest) if self.is_last_user(found) => Some(Ownership::Sole),
-            Verdict::Usable(ownership) => Some(ownership),
+            Verdict::Usable(Ownership::Guest) if as_a_whole && self.is_last_user(found) => {
+                Some(Ownership::Sole)
+            }
+            Verdict::Usable(Ownership::Guest) => Some(Ownership::Guest),
+            Verdict::Usable(Ownership::Sole) => as_a_whole.then_some(Ownership::Sole),
+            Verdict::Usable(Ownership::Shared) => (!retained).then_some(Ownership::Shared),
             Verdict::Refused(_) if by == FoundBy::Annotation || self.is_tagged(found) => {
                 Some(Ownership::Guest)
             }
@@ -197,8 +210,14 @@ impl<'a> Claim<'a> {
         name == self.names.load_balancer()
             || name == self.names.legacy_load_balancer()
             || self.former_name.as_deref() == Some(name)
-            || (cut.as_deref() == Some(name) && found.description == self.names.description())
-            || (self.has_service_uid(tags) && found.description == self.names.description())
+            || ((cut.as_deref() == Some(name) || self.has_service_uid(tags)) && self.is_described(found))
+    }
+
+    /// Whether the description is the one that the Service's load balancer gets, or the one with which it outlived an
+    /// earlier Service of this name.
+    fn is_described(&self, found: &LoadBalancer) -> bool {
+        let own = self.names.description();
+        found.description == own || found.description == names::retained_description(&own)
     }
 
     fn names_this_service(&self, name: &str) -> bool {

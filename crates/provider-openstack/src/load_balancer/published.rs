@@ -42,6 +42,7 @@ mod tests {
         ObservedLoadBalancer {
             id: "lb".to_owned(),
             name: "lb".to_owned(),
+            description: String::new(),
             status: ProvisioningStatus::Active,
             vip_address: vip.parse().ok(),
             additional_vips: additional

@@ -56,6 +56,7 @@ impl Serving<'_> {
         if let Some(known) = &mut known.observed.load_balancer {
             known.former_name = self.claim.former_name_on(&seen);
             known.name = seen.name;
+            known.description = seen.description;
             known.tags = seen.tags.into_iter().collect();
         }
         seen.provisioning_status == ProvisioningStatus::Active

@@ -6,7 +6,8 @@ use openstack_ccm_core::service::Service;
 use tracing::debug;
 
 use super::carry_out::Next;
-use super::model::tree::ReleaseTerms;
+use super::model::observed::Ownership;
+use super::model::tree::{Reclaim, ReleaseTerms};
 use super::names::Names;
 use super::observe::find::{self, Purpose};
 use super::observe::{self, Depth, FloatingIpQuestion, Found};
@@ -20,7 +21,7 @@ use super::{OpenStackLoadBalancers, desired};
 pub(super) struct Releasing<'a> {
     pub(super) provider: &'a OpenStackLoadBalancers,
     pub(super) service: &'a Service,
-    terms: ReleaseTerms,
+    pub(super) terms: ReleaseTerms,
     pub(super) claim: Claim<'a>,
 }
 
@@ -35,13 +36,11 @@ impl OpenStackLoadBalancers {
         let id = settings.load_balancer_id.as_deref();
         let _turn = self.turns.take(id.unwrap_or(names.load_balancer())).await;
 
-        let pass = Releasing { provider: self, service, terms, claim };
+        let purpose = Purpose::Release(terms.reclaim);
+        let mut pass = Releasing { provider: self, service, terms, claim };
         let octavia = &self.openstack.octavia;
-        if settings.retain && pass.retains(id, report).await? {
-            return Ok(Outcome::Released);
-        }
         let named_by_id = match id {
-            Some(id) => find::by_id(octavia, &pass.claim, Purpose::Release, id).await?,
+            Some(id) => find::by_id(octavia, &pass.claim, purpose, id).await?,
             None => None,
         };
         let first = named_by_id.as_ref().map(|found| found.load_balancer.id.clone());
@@ -51,7 +50,7 @@ impl OpenStackLoadBalancers {
             return Ok(outcome);
         }
         // Also where the annotation named one: it may have been changed by hand.
-        let by_name = find::by_name(octavia, &pass.claim, Purpose::Release).await?;
+        let by_name = find::by_name(octavia, &pass.claim, purpose).await?;
         let second = by_name.filter(|found| Some(&found.load_balancer.id) != first.as_ref());
         if second.is_some()
             && let Some(outcome) = pass.give_up(second, report).await?
@@ -77,27 +76,42 @@ impl OpenStackLoadBalancers {
 
 impl OpenStackLoadBalancers {
     /// Takes off one load balancer what a Service has on it that is served by another one now. Answers whether
-    /// nothing is left.
+    /// nothing is left to do. `double` says that it never served.
     pub(super) async fn leave(
         &self,
         service: &Service,
         claim: &Claim<'_>,
         load_balancer_id: &str,
+        double: bool,
         report: &mut Report,
     ) -> Result<bool, Failure> {
         let (settings, _) = ReleaseSettings::read(service, &self.config);
-        let terms = desired::release_terms(service, claim.names, &settings);
-        let found = find::by_id(&self.openstack.octavia, claim, Purpose::Release, load_balancer_id).await?;
+        let mut terms = desired::release_terms(service, claim.names, &settings);
+        if double {
+            terms.reclaim = Reclaim::Delete;
+        }
+        let purpose = Purpose::Release(terms.reclaim);
+        let found = find::by_id(&self.openstack.octavia, claim, purpose, load_balancer_id).await?;
         let Some(found) = found else { return Ok(true) };
-        let pass = Releasing { provider: self, service, terms, claim: claim.clone() };
+        let mut pass = Releasing { provider: self, service, terms, claim: claim.clone() };
         Ok(pass.give_up(Some(found), report).await?.is_none())
     }
 }
 
 impl Releasing<'_> {
-    /// Takes one load balancer away, or what the Service has on it; `None` stands for what is left when there is
-    /// none. Says where the pass ends, unless nothing is left of it.
-    async fn give_up(&self, found: Option<Found>, report: &mut Report) -> Result<Option<Outcome>, Failure> {
+    /// Takes one load balancer away, or what the Service has on it, or leaves it as a whole; `None` stands for what is
+    /// left when there is none. Says where the pass ends, unless nothing is left of it.
+    async fn give_up(
+        &mut self,
+        found: Option<Found>,
+        report: &mut Report,
+    ) -> Result<Option<Outcome>, Failure> {
+        let found = match found {
+            Some(own) if self.terms.reclaim == Reclaim::Retain && own.ownership == Ownership::Sole => {
+                return self.retain(own, report).await;
+            }
+            found => found,
+        };
         let depth = if self.terms.cascade { Depth::Outline } else { Depth::Whole };
         let floating_ips = if self.terms.keep_floating_ip {
             FloatingIpQuestion::Nothing

@@ -1,47 +1,33 @@
 //! `reclaim-policy: retain`: a load balancer that outlives its Service.
 
 use openstack_ccm_core::failure::Failure;
-use openstack_ccm_core::notice::Notice;
+use openstack_ccm_core::provider::Outcome;
+use tracing::debug;
 
-use super::model::observed::Ownership;
-use super::observe::Found;
-use super::observe::find::{self, Purpose};
+use super::carry_out::Next;
+use super::observe::{self, Found};
+use super::plan;
 use super::release::Releasing;
 use super::report::Report;
 
-/// The load balancer stays.
-const RETAINED: &str = "LoadBalancerRetained";
-
 impl Releasing<'_> {
-    /// Leaves the Service's own load balancer as it is, with all that belongs to it, and answers whether there is one.
-    /// What others use too is released like any other: only a load balancer as a whole can be kept.
-    pub(super) async fn retains(&self, id: Option<&str>, report: &mut Report) -> Result<bool, Failure> {
-        let Some(found) = self.own(id).await? else { return Ok(false) };
-        let load_balancer = found.load_balancer;
-        let address = load_balancer.vip_address.as_deref().unwrap_or("no address");
-        report.notice(Notice::normal(
-            RETAINED,
-            format!(
-                "load balancer {} ({}, {address}) stays with all that belongs to it, as \
-                 loadbalancer.openstack.org/reclaim-policy asks for",
-                load_balancer.name, load_balancer.id
-            ),
-        ));
-        self.provider.memory.forget(&self.service.key);
-        report.forget_load_balancer(self.service);
-        Ok(true)
-    }
-
-    async fn own(&self, id: Option<&str>) -> Result<Option<Found>, Failure> {
-        let octavia = &self.provider.openstack.octavia;
-        let by_id = match id {
-            Some(id) => find::by_id(octavia, &self.claim, Purpose::Release, id).await?,
-            None => None,
-        };
-        let found = match by_id {
-            Some(found) => Some(found),
-            None => find::by_name(octavia, &self.claim, Purpose::Release).await?,
-        };
-        Ok(found.filter(|found| found.ownership == Ownership::Sole))
+    /// Leaves a load balancer of the Service alone as it is, with all that belongs to it, and marks it, so that no later
+    /// Service of the name takes it along that did not take it over. Says where the pass ends, unless it is marked.
+    pub(super) async fn retain(
+        &mut self,
+        found: Found,
+        report: &mut Report,
+    ) -> Result<Option<Outcome>, Failure> {
+        let project_id = found.load_balancer.project_id.clone();
+        let observed = observe::without_children(found)?;
+        self.terms.retained_vip_ports.extend(observed.vip_port_id.clone());
+        let plan = plan::retain(&observed);
+        debug!(service = %self.service.key, %plan, "planned");
+        let project_id = project_id.as_deref();
+        let next = self.provider.carry_out(self.service, &plan, Some(&observed), project_id, report).await?;
+        match next {
+            Next::Waiting(waiting) => Ok(Some(Outcome::Waiting(waiting))),
+            Next::Settled { .. } => Ok(None),
+        }
     }
 }

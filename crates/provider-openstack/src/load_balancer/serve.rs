@@ -18,8 +18,8 @@ use super::desired::Sources;
 use super::known::Known;
 use super::memory::FormerVips;
 use super::model::facts::{Facts, Features};
-use super::model::observed::{Observed, ObservedLoadBalancer, Ownership};
-use super::names::Names;
+use super::model::observed::{Observed, ObservedFloatingIp, ObservedLoadBalancer, Ownership};
+use super::names::{self, Names};
 use super::observe::find::{self, Purpose};
 use super::observe::{self, Depth, FloatingIpQuestion, Found};
 use super::ownership::{Claim, SharingRules};
@@ -272,7 +272,11 @@ impl Serving<'_> {
             features,
             existing,
             wants_floating_ip: !guest && ipv4 && observed.floating_ips.is_empty(),
-            former_vip_addresses: if existing.is_none() { self.former_vips() } else { Vec::new() },
+            former_vip_addresses: if existing.is_none() {
+                self.former_vips(&observed.floating_ips)
+            } else {
+                Vec::new()
+            },
         };
         let late =
             existing.and_then(|existing| recreation::notice(self.service, self.settings, features, existing));
@@ -283,8 +287,9 @@ impl Serving<'_> {
     }
 
     /// The VIPs of the load balancer that the Service had, where there is none now. What is remembered is best; after a
-    /// restart the annotation and the status still have them, but for the one behind a floating IP.
-    fn former_vips(&self) -> Vec<IpAddr> {
+    /// restart the annotation and the status still have them, and the floating IP of one that broke tells which it led
+    /// to.
+    fn former_vips(&self, floating_ips: &[ObservedFloatingIp]) -> Vec<IpAddr> {
         match self.provider.memory.former_vips(&self.service.key) {
             FormerVips::Addresses(addresses) => addresses,
             FormerVips::Lost => Vec::new(),
@@ -293,7 +298,9 @@ impl Serving<'_> {
                 let annotated = self.service.annotations.get(annotations::LOAD_BALANCER_ADDRESS.key);
                 let annotated = annotated.and_then(|address| address.parse().ok());
                 let published = self.service.published.iter().copied();
-                annotated.into_iter().chain(published).filter(|one| internal || one.is_ipv6()).collect()
+                let shown = annotated.into_iter().chain(published).filter(|one| internal || one.is_ipv6());
+                let own = floating_ips.iter().filter(|floating_ip| floating_ip.ours);
+                own.flat_map(|floating_ip| names::former_vips(&floating_ip.tags)).chain(shown).collect()
             }
         }
     }

@@ -19,8 +19,8 @@ pub const RECLAIM_POLICY: Annotation = Annotation {
     key: "loadbalancer.openstack.org/reclaim-policy",
     form: Form::Word(&["delete", "retain"]),
     default: "`delete`",
-    effect: "`retain` leaves a load balancer that was made for the Service, with its floating IP, when the Service is deleted or changes its type; an Event names it. A Service of the same name takes it over again. What the Service has on a load balancer that others use goes in any case.",
-    change: Change::How("Read when the Service goes. A value that is neither keeps."),
+    effect: "`retain` leaves a load balancer that was made for the Service, with its floating IP, when the Service is deleted, changes its type or moves to another one; an Event names it, and its description begins with `Retained: `. A Service of the same name takes it over again; it goes with no Service that it does not serve. What the Service has on a load balancer that others use goes in any case.",
+    change: Change::How("Read when the Service goes or moves. A value that is neither keeps."),
     since: SINCE,
     ..USUAL
 };

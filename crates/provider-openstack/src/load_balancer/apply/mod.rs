@@ -13,7 +13,7 @@ use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_openstack_api::change::Change;
 use openstack_ccm_openstack_api::error::{ApiError, ConflictCause, ErrorKind};
 use openstack_ccm_openstack_api::neutron::{CreateFloatingIp, FloatingIp, Tagged, UpdateFloatingIp};
-use openstack_ccm_openstack_api::octavia::{LbAlgorithm, UpdateLoadBalancer};
+use openstack_ccm_openstack_api::octavia::LbAlgorithm;
 use tracing::info;
 
 use super::failure::{self, Missing};
@@ -149,11 +149,11 @@ impl Hand<'_> {
                 let made = octavia.create_load_balancer(&body).await?;
                 return Ok(Ended::Locked(Some(Made { id: made.id, project_id: made.project_id })));
             }
-            Step::TagLoadBalancer { id, name, tags } => {
-                let tags = Some(requests::list(tags));
-                let changes =
-                    UpdateLoadBalancer { name: name.clone(), tags, ..UpdateLoadBalancer::default() };
-                octavia.update_load_balancer(id, &changes).await.map(drop)?;
+            Step::UpdateLoadBalancer { id, changes } => {
+                octavia
+                    .update_load_balancer(id, &requests::load_balancer_changes(changes))
+                    .await
+                    .map(drop)?;
             }
             Step::DeleteLoadBalancer { id, cascade } => {
                 gone(octavia.delete_load_balancer(id, *cascade).await)?;
@@ -253,7 +253,7 @@ impl Hand<'_> {
             }
             Step::DeleteFloatingIp { id, address: _ } => gone(neutron.delete_floating_ip(id).await)?,
             Step::CreateLoadBalancer { .. }
-            | Step::TagLoadBalancer { .. }
+            | Step::UpdateLoadBalancer { .. }
             | Step::DeleteLoadBalancer { .. }
             | Step::CreateListener { .. }
             | Step::UpdateListener { .. }
@@ -334,7 +334,7 @@ fn is_locked(error: &ApiError) -> bool {
 fn missing(step: &Step) -> Missing {
     match step {
         Step::CreateLoadBalancer { .. } | Step::CreateFloatingIp { .. } => Missing::Input,
-        Step::TagLoadBalancer { .. }
+        Step::UpdateLoadBalancer { .. }
         | Step::DeleteLoadBalancer { .. }
         | Step::CreateListener { .. }
         | Step::UpdateListener { .. }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use openstack_ccm_openstack_api::change::Change;
 use openstack_ccm_openstack_api::octavia::{
     AdditionalVip, CreateHealthMonitor, CreateListener, CreateLoadBalancer, CreatePool, DefaultPool,
-    MemberSpec, SessionPersistence, UpdateHealthMonitor, UpdateListener, UpdatePool,
+    MemberSpec, SessionPersistence, UpdateHealthMonitor, UpdateListener, UpdateLoadBalancer, UpdatePool,
 };
 
 use crate::load_balancer::model::Tags;
@@ -14,7 +14,7 @@ use crate::load_balancer::model::member::Member;
 use crate::load_balancer::model::monitor::{MonitorAttributes, MonitorSpec};
 use crate::load_balancer::model::pool::{Persistence, PoolAttributes, PoolSpec};
 use crate::load_balancer::model::tree::{self, DesiredListener, DesiredPool, LoadBalancerSpec};
-use crate::load_balancer::step::{ListenerChanges, MonitorChanges, PoolChanges};
+use crate::load_balancer::step::{ListenerChanges, LoadBalancerChanges, MonitorChanges, PoolChanges};
 
 pub(super) fn list(tags: &Tags) -> Vec<String> {
     tags.iter().cloned().collect()
@@ -36,6 +36,16 @@ pub(super) fn load_balancer(spec: &LoadBalancerSpec, listeners: &[DesiredListene
         additional_vips: vip.additional.iter().map(additional_vip).collect(),
         listeners: listeners.iter().map(listener_with_pool).collect(),
         ..CreateLoadBalancer::default()
+    }
+}
+
+pub(super) fn load_balancer_changes(changes: &LoadBalancerChanges) -> UpdateLoadBalancer {
+    let LoadBalancerChanges { name, description, tags } = changes;
+    UpdateLoadBalancer {
+        name: name.clone(),
+        description: description.clone(),
+        tags: tags.as_ref().map(list),
+        ..UpdateLoadBalancer::default()
     }
 }
 

@@ -1,10 +1,12 @@
 //! What is left behind when a Service goes.
 
+use std::collections::BTreeSet;
+
 use openstack_ccm_core::service::Service;
 
 use crate::load_balancer::annotations::PORT_ID;
 use crate::load_balancer::model::Tags;
-use crate::load_balancer::model::tree::ReleaseTerms;
+use crate::load_balancer::model::tree::{Reclaim, ReleaseTerms};
 use crate::load_balancer::names::Names;
 use crate::load_balancer::settings::ReleaseSettings;
 
@@ -16,8 +18,10 @@ pub fn release_terms(service: &Service, names: &Names, settings: &ReleaseSetting
         tags: &names.tags() - &common_tags,
         common_tags,
         floating_ip_tags: names.identity_tags(),
+        reclaim: if settings.retain { Reclaim::Retain } else { Reclaim::Delete },
         keep_floating_ip: settings.keep_floating_ip,
         vip_port_id: service.annotations.get(PORT_ID.key).cloned(),
+        retained_vip_ports: BTreeSet::new(),
         cascade: settings.cascade_delete,
     }
 }

@@ -12,6 +12,7 @@ use super::listener::{ListenerAttributes, ListenerKey};
 use super::member::{Member, MemberKey};
 use super::monitor::MonitorAttributes;
 use super::pool::PoolAttributes;
+use crate::load_balancer::names;
 
 /// What was read in one pass.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,6 +30,8 @@ pub struct ObservedLoadBalancer {
     pub id: String,
     /// Name.
     pub name: String,
+    /// Description.
+    pub description: String,
     /// Whether Octavia is at work on it.
     pub status: ProvisioningStatus,
     /// Primary VIP address.
@@ -66,6 +69,11 @@ pub struct MadeWith {
 }
 
 impl ObservedLoadBalancer {
+    /// Whether it has outlived its Service, and nobody has taken it over yet.
+    pub fn is_retained(&self) -> bool {
+        names::is_retained(&self.description)
+    }
+
     /// All VIP addresses, the primary one first.
     pub fn vip_addresses(&self) -> impl Iterator<Item = IpAddr> + '_ {
         self.vip_address.into_iter().chain(self.additional_vips.iter().map(|(_, address)| *address))

@@ -1,6 +1,6 @@
 //! What is wanted, whole.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::IpAddr;
 
@@ -99,6 +99,15 @@ pub struct DesiredPool {
     pub monitor: Option<MonitorSpec>,
 }
 
+/// What becomes of a load balancer that is a Service's alone, when the Service goes (`reclaim-policy`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reclaim {
+    /// It goes too.
+    Delete,
+    /// It stays with its floating IP, for whoever takes it over.
+    Retain,
+}
+
 /// What a Service leaves behind, and how, when it goes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ReleaseTerms {
@@ -108,10 +117,14 @@ pub struct ReleaseTerms {
     pub common_tags: Tags,
     /// Tags of the Service's floating IP: by them it is found again when the load balancer is gone.
     pub floating_ip_tags: Tags,
+    /// Whether the load balancer goes too.
+    pub reclaim: Reclaim,
     /// `keep-floatingip`: leave the floating IP.
     pub keep_floating_ip: bool,
     /// The user's own VIP port (`port-id`). It outlives the load balancer, with the floating IP on it.
     pub vip_port_id: Option<String>,
+    /// VIP ports of load balancers that stay as a whole: their floating IPs stay too.
+    pub retained_vip_ports: BTreeSet<String>,
     /// Whether the load balancer is deleted with its children in one call, or child by child before.
     pub cascade: bool,
 }

@@ -8,6 +8,7 @@ use openstack_ccm_openstack_api::octavia::{LoadBalancer, LoadBalancerFilter, Oct
 use super::Found;
 use crate::load_balancer::failure::{self, Missing};
 use crate::load_balancer::model::observed::Ownership;
+use crate::load_balancer::model::tree::Reclaim;
 use crate::load_balancer::ownership::{Claim, FoundBy, SharingRules, Verdict};
 
 /// What the load balancer is looked for.
@@ -15,8 +16,8 @@ use crate::load_balancer::ownership::{Claim, FoundBy, SharingRules, Verdict};
 pub(in crate::load_balancer) enum Purpose {
     /// To serve the Service with it.
     Serve(SharingRules),
-    /// To take off it what is the Service's.
-    Release,
+    /// To take off it what is the Service's, or all of it.
+    Release(Reclaim),
 }
 
 /// The load balancer with this id, judged. `None` where there is none.
@@ -111,8 +112,10 @@ async fn besides(
 ) -> Result<Vec<Found>, Failure> {
     let listed = octavia.list_load_balancers(filter).await.map_err(|error| looking(&error))?;
     let others = listed.into_iter().filter(|one| one.id != current && is_meant(one));
-    let others = others.filter(|one| counts(one, Purpose::Release));
-    let judged = others.map(|one| judge(claim, Purpose::Release, one, FoundBy::Annotation));
+    // What was left as a whole before is left alone.
+    let purpose = Purpose::Release(Reclaim::Delete);
+    let others = others.filter(|one| counts(one, purpose));
+    let judged = others.map(|one| judge(claim, purpose, one, FoundBy::Annotation));
     Ok(judged.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
 }
 
@@ -145,7 +148,7 @@ async fn named(
 fn counts(hit: &LoadBalancer, purpose: Purpose) -> bool {
     match (&hit.provisioning_status, purpose) {
         (ProvisioningStatus::Deleted, _) | (ProvisioningStatus::PendingDelete, Purpose::Serve(_)) => false,
-        (_, Purpose::Serve(_) | Purpose::Release) => true,
+        (_, Purpose::Serve(_) | Purpose::Release(_)) => true,
     }
 }
 
@@ -156,7 +159,7 @@ fn judge(
     by: FoundBy,
 ) -> Result<Option<Found>, Failure> {
     let ownership: Option<Ownership> = match purpose {
-        Purpose::Release => claim.judge_for_release(&found, by),
+        Purpose::Release(reclaim) => claim.judge_for_release(&found, by, reclaim),
         Purpose::Serve(sharing) => match claim.judge(&found, by, sharing) {
             Verdict::Usable(ownership) => Some(ownership),
             Verdict::Unrelated => None,

@@ -106,7 +106,11 @@ pub(super) fn outline(
     Ok(Observed { load_balancer: Some(without_children(found)?), floating_ips })
 }
 
-fn without_children(found: Found) -> Result<ObservedLoadBalancer, Failure> {
+/// A load balancer without what hangs on it.
+///
+/// # Errors
+/// An answer that makes no sense.
+pub(super) fn without_children(found: Found) -> Result<ObservedLoadBalancer, Failure> {
     let Found { load_balancer: seen, ownership, former_name } = found;
     let vip_address =
         seen.vip_address.as_deref().map(|text| convert::address("load balancer", &seen.id, text));
@@ -120,6 +124,7 @@ fn without_children(found: Found) -> Result<ObservedLoadBalancer, Failure> {
         additional_vips,
         id: seen.id,
         name: seen.name,
+        description: seen.description,
         status: seen.provisioning_status,
         vip_port_id: seen.vip_port_id,
         vip_subnet_id: seen.vip_subnet_id,

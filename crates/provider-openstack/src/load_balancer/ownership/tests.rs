@@ -141,8 +141,35 @@ fn who_goes_never_owns_another_clusters_load_balancer() {
     let tags = [NAME.into(), cluster_tag(OTHER_CLUSTER)];
     let found = load_balancer(NAME, DESCRIPTION, &tags);
     with_claim(false, |claim| {
-        assert_eq!(claim.judge_for_release(&found, FoundBy::Name), None);
-        assert_eq!(claim.judge_for_release(&found, FoundBy::Annotation), Some(Ownership::Guest));
+        let release = |by| claim.judge_for_release(&found, by, Reclaim::Delete);
+        assert_eq!(release(FoundBy::Name), None);
+        assert_eq!(release(FoundBy::Annotation), Some(Ownership::Guest));
+    });
+}
+
+/// One that has outlived its Service is for a Service of the same name to take over, and never goes before that.
+#[rstest]
+#[case::by_its_name(FoundBy::Name, NAME, own_tags(), None, Some(Ownership::Sole))]
+#[case::by_the_tag_of_the_same_service(FoundBy::Annotation, NAME, own_tags(), None, Some(Ownership::Sole))]
+#[case::before_tags(FoundBy::Name, NAME, vec![], None, Some(Ownership::Sole))]
+#[case::with_a_guest(FoundBy::Name, NAME, vec![NAME.into(), "kube_service_c1_default_b".into()], None, None)]
+#[case::of_another_service_as_its_guest(FoundBy::Annotation, "kube_service_c1_default_b", vec!["kube_service_c1_default_b".into(), NAME.into()], Some(Ownership::Guest), Some(Ownership::Guest))]
+#[case::of_another_service_as_its_last_user(FoundBy::Annotation, "kube_service_c1_default_b", vec![NAME.into()], Some(Ownership::Guest), Some(Ownership::Sole))]
+fn a_retained_load_balancer_goes_with_nobody(
+    #[case] by: FoundBy,
+    #[case] name: &str,
+    #[case] tags: Vec<String>,
+    #[case] deletes: Option<Ownership>,
+    #[case] retains: Option<Ownership>,
+) {
+    let found = load_balancer(name, &names::retained_description(DESCRIPTION), &tags);
+    with_claim(false, |claim| {
+        assert_eq!(claim.judge_for_release(&found, by, Reclaim::Delete), deletes);
+        assert_eq!(claim.judge_for_release(&found, by, Reclaim::Retain), retains);
+        if name == NAME {
+            let verdict = text(&claim.judge(&found, by, RULES));
+            assert!(verdict == "Sole" || verdict == "Shared", "{verdict}");
+        }
     });
 }
 

@@ -108,10 +108,10 @@ impl Draft {
 }
 
 /// All tags of an object that is this Service's alone, if they have to change: it lacks some of the wanted ones, or
-/// says that it belongs to another Service or cluster too, which was true before it was taken over. Other tags stay.
+/// has others that only this program gives, which were true before it was taken over. Tags of others stay.
 pub(in crate::load_balancer) fn tags_of_own(observed: &Tags, wanted: &Tags) -> Option<Tags> {
     let kept: Tags =
-        observed.iter().filter(|tag| wanted.contains(*tag) || !names::is_identity(tag)).cloned().collect();
+        observed.iter().filter(|tag| wanted.contains(*tag) || !names::is_own_tag(tag)).cloned().collect();
     let tags = &kept | wanted;
     (!wanted.is_empty() && tags != *observed).then_some(tags)
 }

@@ -189,7 +189,10 @@ pub(super) fn release(
     if terms.keep_floating_ip {
         return;
     }
-    for floating_ip in candidates.iter().filter(|candidate| candidate.ours) {
+    let stays = |candidate: &ObservedFloatingIp| {
+        candidate.port_id.as_ref().is_some_and(|port| terms.retained_vip_ports.contains(port))
+    };
+    for floating_ip in candidates.iter().filter(|candidate| candidate.ours && !stays(candidate)) {
         let ObservedFloatingIp { id, address, port_id, .. } = floating_ip.clone();
         let ports = [vip_port_id, terms.vip_port_id.as_deref()];
         match port_id {

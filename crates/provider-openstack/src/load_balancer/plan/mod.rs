@@ -14,6 +14,7 @@ mod pool;
 mod port;
 mod release;
 mod rename;
+mod retain;
 mod serial;
 mod serve;
 #[cfg(test)]
@@ -32,6 +33,7 @@ use super::step::Step;
 
 pub(super) use draft::tags_of_own;
 pub use release::release;
+pub use retain::retain;
 pub use serve::{serve, settled_address};
 
 /// What is to be done.

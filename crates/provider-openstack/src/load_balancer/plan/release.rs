@@ -10,7 +10,7 @@ use crate::load_balancer::model::Tags;
 use crate::load_balancer::model::observed::{Children, Observed, ObservedLoadBalancer, Ownership};
 use crate::load_balancer::model::tree::ReleaseTerms;
 use crate::load_balancer::names::{self, GeneratedName};
-use crate::load_balancer::step::Step;
+use crate::load_balancer::step::{LoadBalancerChanges, Step};
 
 /// A load balancer of the Service stays, because somebody else has put something on it.
 const LOAD_BALANCER_LEFT: &str = "LoadBalancerLeft";
@@ -95,7 +95,8 @@ fn leave(
         tags = &tags - &terms.common_tags;
     }
     if tags != load_balancer.tags {
-        draft.step(Step::TagLoadBalancer { id: load_balancer.id.clone(), name: None, tags });
+        let changes = LoadBalancerChanges { tags: Some(tags), ..LoadBalancerChanges::default() };
+        draft.step(Step::UpdateLoadBalancer { id: load_balancer.id.clone(), changes });
     }
     if load_balancer.status == ProvisioningStatus::Error && !draft.steps.is_empty() {
         draft.steps.clear();

@@ -10,11 +10,13 @@ use super::draft::{Draft, tags_of_own, tags_of_shared};
 use super::floating_ip::{self, VipPort};
 use super::rename::Rename;
 use super::{Plan, Wait, children, port};
+use crate::load_balancer::model::Tags;
 use crate::load_balancer::model::floating_ip::FloatingIpGoal;
 use crate::load_balancer::model::listener::ListenerKey;
 use crate::load_balancer::model::observed::{Children, Observed, ObservedLoadBalancer, Ownership};
 use crate::load_balancer::model::tree::{Desired, LoadBalancerSpec};
-use crate::load_balancer::step::{Handle, Step};
+use crate::load_balancer::names;
+use crate::load_balancer::step::{Handle, LoadBalancerChanges, Step};
 
 /// The load balancer broke and is made anew.
 const REPLACED: &str = "LoadBalancerReplaced";
@@ -101,8 +103,11 @@ fn replace(mut draft: Draft, desired: &Desired, observed: &Observed, broken: &Ob
         format!("load balancer {} ({}) is in ERROR: it is deleted and made anew", broken.name, broken.id),
     ));
     if let FloatingIpGoal::External(spec) = &desired.floating_ip {
-        // It comes off when the port goes, and is attached again to the port of the next load balancer.
-        floating_ip::mark(&mut draft, &spec.tags, &observed.floating_ips, broken.vip_port_id.as_deref());
+        // It comes off when the port goes, and is attached again to the port of the next load balancer. Until then it
+        // tells the VIP.
+        let vips = broken.vip_addresses().filter(IpAddr::is_ipv4).map(names::former_vip_tag);
+        let tags: Tags = spec.tags.iter().cloned().chain(vips).collect();
+        floating_ip::mark(&mut draft, &tags, &observed.floating_ips, broken.vip_port_id.as_deref());
     }
     draft.step(Step::DeleteLoadBalancer { id: broken.id.clone(), cascade: true });
     let mut anew = desired.load_balancer.clone();
@@ -129,6 +134,9 @@ fn obstacle_to_replacement(
         Ownership::Sole => {}
         Ownership::Shared => return Some("other Services use it too".to_owned()),
         Ownership::Guest => return Some("belongs to somebody else".to_owned()),
+    }
+    if broken.is_retained() {
+        return Some("was retained when its former Service went".to_owned());
     }
     let Some(below) = &broken.children else { return Some("what hangs on it is not known".to_owned()) };
     if let Some(foreign) = children::first_foreign(below) {
@@ -183,7 +191,8 @@ fn converge(
     draft.finish()
 }
 
-/// What tells that the load balancer is used by this Service: its tags, and its name where the cluster was renamed.
+/// What tells that the load balancer is used by this Service: its tags, its name where the cluster was renamed, and its
+/// description where it has outlived another Service.
 fn mark(draft: &Draft, desired: &Desired, load_balancer: &ObservedLoadBalancer) -> Option<Step> {
     let wanted = &desired.load_balancer.tags;
     let tags = match load_balancer.ownership {
@@ -194,11 +203,10 @@ fn mark(draft: &Draft, desired: &Desired, load_balancer: &ObservedLoadBalancer) 
         None => (None, tags),
         Some(rename) => (rename.load_balancer(load_balancer), rename.tags(&load_balancer.tags, tags)),
     };
-    (name.is_some() || tags.is_some()).then(|| Step::TagLoadBalancer {
-        id: load_balancer.id.clone(),
-        name,
-        tags: tags.unwrap_or_else(|| load_balancer.tags.clone()),
-    })
+    let outlived_its_service = load_balancer.ownership != Ownership::Guest && load_balancer.is_retained();
+    let description = outlived_its_service.then(|| desired.load_balancer.description.clone());
+    let changes = LoadBalancerChanges { name, description, tags };
+    (!changes.is_empty()).then(|| Step::UpdateLoadBalancer { id: load_balancer.id.clone(), changes })
 }
 
 /// The wanted ports that listeners of others have taken.

@@ -64,20 +64,22 @@ impl Serving<'_> {
     ) -> Result<bool, Failure> {
         let octavia = &self.provider.openstack.octavia;
         let mut left = true;
-        let mut others = BTreeSet::new();
+        let (mut former, mut doubles) = (BTreeSet::new(), BTreeSet::new());
         let ids = |found: Vec<Found>| found.into_iter().map(|found| found.load_balancer.id);
         if report::may_have_moved(self.service) {
-            others.extend(ids(find::former(octavia, &self.claim, current).await?));
+            former.extend(ids(find::former(octavia, &self.claim, current).await?));
         }
         // A guest has created none.
         if self.is_new() && ownership != Ownership::Guest {
-            others.extend(ids(find::doubles(octavia, &self.claim, current).await?));
+            doubles.extend(ids(find::doubles(octavia, &self.claim, current).await?));
         }
-        for id in others {
-            let _turn = self.provider.turns.take(&id).await;
+        doubles.retain(|double| !former.contains(double));
+        let doubles = doubles.iter().map(|id| (id, true));
+        for (id, double) in former.iter().map(|id| (id, false)).chain(doubles) {
+            let _turn = self.provider.turns.take(id).await;
             // What is known is about the present one only.
             self.provider.memory.forget_known(&self.service.key);
-            left &= self.provider.leave(self.service, &self.claim, &id, report).await?;
+            left &= self.provider.leave(self.service, &self.claim, id, double, report).await?;
         }
         Ok(left)
     }

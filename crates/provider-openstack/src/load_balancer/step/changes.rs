@@ -10,6 +10,24 @@ use crate::load_balancer::model::Tags;
 use crate::load_balancer::model::monitor::HttpCheck;
 use crate::load_balancer::model::pool::Persistence;
 
+/// Changes of a load balancer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LoadBalancerChanges {
+    /// Name, where the cluster was renamed.
+    pub name: Option<String>,
+    /// Description, which says whether the load balancer outlives its Service.
+    pub description: Option<String>,
+    /// All tags from now on, those of others included.
+    pub tags: Option<Tags>,
+}
+
+impl LoadBalancerChanges {
+    /// Whether nothing changes.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// Changes of a listener.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListenerChanges {

@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Formatter};
 
 use openstack_ccm_openstack_api::change::Change;
 
-use super::{Handle, ListenerChanges, MonitorChanges, PoolChanges, Step};
+use super::{Handle, ListenerChanges, LoadBalancerChanges, MonitorChanges, PoolChanges, Step};
 use crate::load_balancer::model::floating_ip::SubnetChoice;
 use crate::load_balancer::model::listener::ListenerSpec;
 use crate::load_balancer::model::member::Member;
@@ -26,12 +26,7 @@ impl Display for Step {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::CreateLoadBalancer { load_balancer, listeners } => tree(f, load_balancer, listeners),
-            Self::TagLoadBalancer { id, name: None, tags } => {
-                write!(f, "tag load balancer {id}: {}", list(tags))
-            }
-            Self::TagLoadBalancer { id, name: Some(name), tags } => {
-                write!(f, "rename load balancer {id} to {name} and tag it: {}", list(tags))
-            }
+            Self::UpdateLoadBalancer { id, changes } => write!(f, "update load balancer {id}: {changes}"),
             Self::DeleteLoadBalancer { id, cascade: true } => {
                 write!(f, "delete load balancer {id} with everything below it")
             }
@@ -92,7 +87,7 @@ fn floating_ip(f: &mut Formatter<'_>, step: &Step) -> fmt::Result {
         Step::TagFloatingIp { id, tags } => write!(f, "tag floating IP {id}: {}", list(tags)),
         Step::DeleteFloatingIp { id, address } => write!(f, "delete floating IP {id} ({address})"),
         Step::CreateLoadBalancer { .. }
-        | Step::TagLoadBalancer { .. }
+        | Step::UpdateLoadBalancer { .. }
         | Step::DeleteLoadBalancer { .. }
         | Step::CreateListener { .. }
         | Step::UpdateListener { .. }
@@ -201,6 +196,16 @@ impl Display for Member {
             .add("backup", self.backup.then_some(true))
             .add("admin_state_up", (!self.admin_state_up).then_some(false));
         if extras.0.is_empty() { Ok(()) } else { write!(f, " ({extras})") }
+    }
+}
+
+impl Display for LoadBalancerChanges {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        Pairs::default()
+            .add("name", self.name.as_ref())
+            .add("description", self.description.as_ref().map(|text| format!("{text:?}")))
+            .add("tags", self.tags.as_ref().map(list))
+            .fmt(f)
     }
 }
 

@@ -4,7 +4,7 @@ mod changes;
 mod display;
 mod touched;
 
-pub use changes::{ListenerChanges, MonitorChanges, PoolChanges, TlsChanges};
+pub use changes::{ListenerChanges, LoadBalancerChanges, MonitorChanges, PoolChanges, TlsChanges};
 pub use touched::{Child, Touched};
 
 use std::net::IpAddr;
@@ -49,14 +49,12 @@ pub enum Step {
         /// Its listeners, each with its pool.
         listeners: Vec<DesiredListener>,
     },
-    /// Replaces the tags of the load balancer.
-    TagLoadBalancer {
+    /// Changes what says whose the load balancer is.
+    UpdateLoadBalancer {
         /// Id.
         id: String,
-        /// The new name, where the cluster was renamed.
-        name: Option<String>,
-        /// All tags from now on.
-        tags: Tags,
+        /// What changes.
+        changes: LoadBalancerChanges,
     },
     /// Deletes the load balancer.
     DeleteLoadBalancer {
@@ -215,7 +213,7 @@ impl Step {
     pub fn locks(&self) -> bool {
         match self {
             Self::CreateLoadBalancer { .. }
-            | Self::TagLoadBalancer { .. }
+            | Self::UpdateLoadBalancer { .. }
             | Self::DeleteLoadBalancer { .. }
             | Self::CreateListener { .. }
             | Self::UpdateListener { .. }
@@ -248,7 +246,7 @@ impl Step {
             Self::UpdateListener { changes, .. } => {
                 changes.tls_container_ref.is_some() || changes.tls.sni_container_refs.is_some()
             }
-            Self::TagLoadBalancer { .. }
+            Self::UpdateLoadBalancer { .. }
             | Self::DeleteLoadBalancer { .. }
             | Self::SwapDefaultPool { .. }
             | Self::DeleteListener { .. }
@@ -284,7 +282,7 @@ impl Step {
             | Self::CreateFloatingIp { port: handle, .. }
             | Self::AttachFloatingIp { port: handle, .. } => Some(handle),
             Self::CreateLoadBalancer { .. }
-            | Self::TagLoadBalancer { .. }
+            | Self::UpdateLoadBalancer { .. }
             | Self::DeleteLoadBalancer { .. }
             | Self::UpdateListener { .. }
             | Self::DeleteListener { .. }

@@ -51,7 +51,7 @@ impl Step {
             Self::UpdateMonitor { id, .. } | Self::DeleteMonitor { id } => {
                 Some(Child::Monitor { id: id.clone(), pool_id: None })
             }
-            Self::TagLoadBalancer { .. } => return Touched::LoadBalancer,
+            Self::UpdateLoadBalancer { .. } => return Touched::LoadBalancer,
             Self::CreateFloatingIp { .. }
             | Self::AttachFloatingIp { .. }
             | Self::DetachFloatingIp { .. }

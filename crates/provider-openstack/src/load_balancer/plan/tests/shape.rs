@@ -16,7 +16,7 @@ use crate::load_balancer::model::member::Member;
 use crate::load_balancer::model::monitor::{HttpCheck, MonitorAttributes, MonitorSpec};
 use crate::load_balancer::model::pool::{Persistence, PoolAttributes, PoolSpec};
 use crate::load_balancer::model::tree::{
-    Desired, DesiredListener, DesiredPool, LoadBalancerSpec, ReleaseTerms, Vip,
+    Desired, DesiredListener, DesiredPool, LoadBalancerSpec, Reclaim, ReleaseTerms, Vip,
 };
 
 /// What the Service's objects carry.
@@ -122,8 +122,10 @@ impl Shape {
             tags: [GENERATED_NAME, SERVICE_TAG].map(str::to_owned).into(),
             common_tags: [CLUSTER_TAG.to_owned()].into(),
             floating_ip_tags: tags(),
+            reclaim: Reclaim::Delete,
             keep_floating_ip: false,
             vip_port_id: None,
+            retained_vip_ports: BTreeSet::new(),
             cascade: true,
         }
     }

@@ -3,8 +3,10 @@
 use openstack_ccm_openstack_api::change::Change;
 use openstack_ccm_openstack_api::octavia::{ListenerProtocol, PoolProtocol, ProvisioningStatus};
 
-use crate::load_balancer::model::observed::{ObservedListener, ObservedMonitor, ObservedPool};
-use crate::load_balancer::step::{ListenerChanges, MonitorChanges, PoolChanges};
+use crate::load_balancer::model::observed::{
+    ObservedListener, ObservedLoadBalancer, ObservedMonitor, ObservedPool,
+};
+use crate::load_balancer::step::{ListenerChanges, LoadBalancerChanges, MonitorChanges, PoolChanges};
 
 /// The pairs that Octavia allows.
 pub(super) fn fits(listener: &ListenerProtocol, pool: &PoolProtocol) -> bool {
@@ -23,6 +25,15 @@ fn set<T: Clone>(target: &mut T, change: Option<&T>) {
     if let Some(value) = change {
         target.clone_from(value);
     }
+}
+
+pub(super) fn update_load_balancer(load_balancer: &mut ObservedLoadBalancer, changes: &LoadBalancerChanges) {
+    if changes.name.is_some() {
+        load_balancer.former_name = None;
+    }
+    set(&mut load_balancer.name, changes.name.as_ref());
+    set(&mut load_balancer.description, changes.description.as_ref());
+    set(&mut load_balancer.tags, changes.tags.as_ref());
 }
 
 pub(super) fn update_listener(listener: &mut ObservedListener, changes: &ListenerChanges) {

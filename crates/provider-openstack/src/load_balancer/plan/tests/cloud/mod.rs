@@ -18,7 +18,7 @@ use crate::load_balancer::model::pool::PoolSpec;
 use crate::load_balancer::model::tree::{Desired, DesiredListener, LoadBalancerSpec, ReleaseTerms};
 use crate::load_balancer::plan::{self, Plan, Then};
 use crate::load_balancer::step::{Handle, Step};
-use attributes::{fits, update_listener, update_monitor, update_pool};
+use attributes::{fits, update_listener, update_load_balancer, update_monitor, update_pool};
 
 /// More passes than any change of the test states takes.
 const BOUND: usize = 200;
@@ -112,14 +112,10 @@ impl Cloud {
             Step::CreateLoadBalancer { load_balancer, listeners } => {
                 self.create_tree(load_balancer, listeners);
             }
-            Step::TagLoadBalancer { id, name, tags } => {
+            Step::UpdateLoadBalancer { id, changes } => {
                 self.lock();
-                if let Some(name) = name {
-                    self.load_balancer().name.clone_from(name);
-                    self.load_balancer().former_name = None;
-                }
                 assert_eq!(self.load_balancer().id, *id);
-                self.load_balancer().tags.clone_from(tags);
+                update_load_balancer(self.load_balancer(), changes);
             }
             Step::DeleteLoadBalancer { id, cascade } => self.delete_load_balancer(id, *cascade),
             Step::CreateListener { listener, default_pool, .. } => {
@@ -195,6 +191,7 @@ impl Cloud {
         let id = self.id("lb");
         self.observed.load_balancer = Some(ObservedLoadBalancer {
             name: spec.name.clone(),
+            description: spec.description.clone(),
             status: ProvisioningStatus::PendingCreate,
             vip_address: spec.vip.address.or_else(|| Some("10.0.0.100".parse().unwrap())),
             vip_port_id: spec.vip.port_id.clone().or_else(|| Some(format!("vip-of-{id}"))),

@@ -68,7 +68,7 @@ fn an_occm_load_balancer_is_adopted_by_tags_alone() {
         children.pools[0].monitor.as_mut().unwrap().tags.clear();
     });
     assert_snapshot!(plan, @"
-    tag load balancer lb-1: [kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1]
+    update load balancer lb-1: tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1]
     update listener listener-6 (TCP:80): tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1]
     update pool pool-2: tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1]
     update health monitor monitor-5: tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1]
@@ -163,7 +163,7 @@ fn what_is_taken_over_no_longer_says_that_it_is_somebody_elses() {
     });
     assert_snapshot!(plan, @"
     tag floating IP fip-6: [kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1, team-a]
-    tag load balancer lb-1: [kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1, team-a]
+    update load balancer lb-1: tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1, team-a]
     update listener listener-5 (TCP:80): tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1, team-a]
     update pool pool-2: tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1, team-a]
     done
@@ -179,7 +179,7 @@ fn the_tags_of_other_services_on_a_shared_load_balancer_stay() {
             ["kube_service_c1_default_web2", "openstack-ccm-service=s2"].map(str::to_owned).into();
     });
     assert_snapshot!(plan, @"
-    tag load balancer lb-1: [kube_service_c1_default_web, kube_service_c1_default_web2, openstack-ccm-cluster=c1, openstack-ccm-service=s1, openstack-ccm-service=s2]
+    update load balancer lb-1: tags=[kube_service_c1_default_web, kube_service_c1_default_web2, openstack-ccm-cluster=c1, openstack-ccm-service=s1, openstack-ccm-service=s2]
     done
     ");
 }

@@ -78,7 +78,7 @@ fn a_broken_load_balancer_is_made_anew_on_its_address() {
         cloud.observed.floating_ips[0].tags.clear();
     });
     assert_snapshot!(plan, @"
-    tag floating IP fip-6: [kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1]
+    tag floating IP fip-6: [kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-former-vip=10.0.0.100, openstack-ccm-service=s1]
     delete load balancer lb-1 with everything below it
     create load balancer kube_service_c1_default_web provider=amphora vip_subnet_id=SUB1 vip_address=10.0.0.100 tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1]
       listener listener_0_web: TCP 80 connection_limit=-1 timeout_client_data=50000 timeout_member_connect=5000 timeout_member_data=50000 timeout_tcp_inspect=0 allowed_cidrs=[0.0.0.0/0] tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1]

@@ -5,6 +5,7 @@ mod change;
 mod drift;
 mod failure;
 mod release;
+mod retain;
 
 use super::cloud::Cloud;
 use super::shape::Shape;

@@ -150,7 +150,7 @@ fn a_shared_load_balancer_keeps_everything_of_the_others() {
     assert_snapshot!(release(&terms(), &cloud.observed), @"
     delete listener listener-6 (TCP:80)
     delete pool pool-2 (pool_0_web)
-    tag load balancer lb-1: [kube_service_c1_default_web2, openstack-ccm-cluster=c1]
+    update load balancer lb-1: tags=[kube_service_c1_default_web2, openstack-ccm-cluster=c1]
     done
     ");
     cloud.release(&terms());
@@ -168,7 +168,7 @@ fn an_own_load_balancer_with_a_foreign_listener_is_left_and_the_user_told() {
     assert_snapshot!(plan, @"
     delete listener listener-6 (TCP:80)
     delete pool pool-2 (pool_0_web)
-    tag load balancer lb-1: []
+    update load balancer lb-1: tags=[]
     done
     ");
     assert_snapshot!(plan.notices[0].message, @"load balancer kube_service_c1_default_web (lb-1) carries the listener metrics (listener-x), which is not this Service's: it stays, without what was the Service's");
