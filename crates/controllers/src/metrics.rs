@@ -57,6 +57,7 @@ pub(crate) struct Metrics {
     reconcile_seconds: Family<Label, Histogram, fn() -> Histogram>,
     failures: Family<Label, Counter>,
     drift_repairs: Counter,
+    leftovers: Gauge,
     published: Family<Publication, Gauge>,
     publications: Family<Publication, Counter>,
     server_support: Family<Label, Gauge>,
@@ -76,6 +77,7 @@ impl Default for Metrics {
             reconcile_seconds: Family::new_with_constructor(|| Histogram::new(RECONCILE_BUCKETS)),
             failures: Family::default(),
             drift_repairs: Counter::default(),
+            leftovers: Gauge::default(),
             published: Family::default(),
             publications: Family::default(),
             server_support: Family::default(),
@@ -154,6 +156,11 @@ impl Metrics {
             self.drift_repairs.clone(),
         );
         registry.register(
+            "openstack_ccm_load_balancers_without_service",
+            "Load balancers that were made for Services of this cluster which are gone; the log names them",
+            self.leftovers.clone(),
+        );
+        registry.register(
             "openstack_ccm_services_published",
             "Services by the mode in which their load balancer is published now, and why",
             self.published.clone(),
@@ -205,6 +212,11 @@ impl Metrics {
     /// What was changed in the cloud behind our back is as it should be again.
     pub(crate) fn drift_repaired(&self) {
         self.drift_repairs.inc();
+    }
+
+    /// So many load balancers are there without their Service.
+    pub(crate) fn leftovers(&self, count: usize) {
+        self.leftovers.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
     /// A pass failed, wherever.

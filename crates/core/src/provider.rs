@@ -1,7 +1,7 @@
 //! The traits of a cloud provider. They are object-safe, so that another provider is a new crate and one line in
 //! the binary.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -30,6 +30,27 @@ pub trait LoadBalancers: Send + Sync {
     /// saw. Called for the look for changes that somebody made in the cloud. A provider that remembers nothing has
     /// nothing to do here.
     fn look_again(&self, service: &ServiceKey);
+
+    /// The load balancers that carry the identity of this cluster and of Services in it, whether those are there or not.
+    /// One that stays on purpose when its Service goes is not among them. Reads only. A provider whose cloud cannot tell
+    /// answers with none.
+    ///
+    /// # Errors
+    /// The cloud could not be asked: nothing is known then.
+    async fn made_for_services(&self) -> Result<Vec<MadeForServices>, Failure>;
+}
+
+/// A load balancer in the cloud that was made for Services of this cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MadeForServices {
+    /// Id in the cloud.
+    pub id: String,
+    /// Name in the cloud.
+    pub name: String,
+    /// Uids of the Services that it names. Never empty.
+    pub service_uids: BTreeSet<String>,
+    /// The Service after which it is called, where its name tells.
+    pub service: Option<ServiceKey>,
 }
 
 /// How a provider says that a Service deserves another pass now.

@@ -56,6 +56,7 @@ pub const REASONS: &[EventReason] = &[
     row("Service", "Warning", "LoadBalancerReplaced", "The load balancer was in ERROR, is deleted and made anew."),
     row("Service", "Warning", "LoadBalancerGone", "The load balancer was deleted in the cloud, and is made anew."),
     row("Service", "Warning", "LoadBalancerLeft", "The load balancer stays because somebody else has put something on it."),
+    row("Service", "Warning", "LoadBalancerWithoutService", "A load balancer was made for an earlier Service of this name, and serves nobody. Delete it, if it is not in use elsewhere."),
     row("Service", "Warning", "LoadBalancerListenerReplaced", "A listener cannot be changed alive: connections to it fail for some seconds."),
     row("Service", "Warning", "LoadBalancerNeedsRecreation", "What the Service asks for now needs a new load balancer; the message says what."),
     row("Service", "Warning", "LoadBalancerNodeSkipped", "A node gets no traffic; the message says why."),

@@ -14,6 +14,7 @@
 //! | `shared_address` | Services on one address agree on its mode |
 //! | `drift` | the report of a repair |
 //! | `release` | the end of a load balancer |
+//! | `leftovers` | the report of load balancers whose Service is gone |
 //! | `policy` | what the user is told (pure) |
 //! | `memory` | what is known from earlier passes, and may be lost |
 //! | `waves` | how long a change of nodes takes to come to all |
@@ -25,6 +26,7 @@ mod drift;
 mod finalizer;
 mod follow;
 mod intent;
+mod leftovers;
 mod memory;
 mod node_changes;
 mod policy;
@@ -65,6 +67,7 @@ use crate::nodes::NodeInformer;
 use crate::parts::{ControllerError, EventWriting, named, part_ended};
 use backends::{NodeSelectors, NodeSnapshot};
 use intent::Ours;
+use leftovers::look_for_leftovers;
 use memory::Memory;
 use node_changes::NodeChanges;
 use queue::Cause;
@@ -87,7 +90,8 @@ pub struct ServiceControllerOptions {
     /// The selection for Services without that annotation, in the same form.
     pub node_selector: Option<String>,
     /// Delay after a successful pass until the cloud is compared again, to find what was changed there by hand.
-    /// Absent: never. A random part of up to a fifth is added.
+    /// Absent: never. A random part of up to a fifth is added. As often, load balancers are looked for whose Service is
+    /// gone.
     pub resync: Option<Duration>,
     /// Changes of nodes within this time lead to one pass over all Services.
     pub node_change_delay: Duration,
@@ -244,6 +248,7 @@ impl ServiceController {
     }
 
     fn spawn_parts(self, parts: &mut JoinSet<&'static str>) -> EventWriting {
+        let synced = self.caches_synced();
         let Self { client, options, queue, sync, cache, events, node_changes, listed } = self;
         parts.spawn(named("watch of services", {
             follow::follow(client, cache, Arc::clone(&sync), queue.clone(), listed)
@@ -254,6 +259,10 @@ impl ServiceController {
             let sync = Arc::clone(&sync);
             async move { sync.capability.follow(|| candidates(&sync)).await }
         }));
+        if let Some(interval) = options.resync {
+            let looking = look_for_leftovers(Arc::clone(&sync), synced, interval);
+            parts.spawn(named("look for load balancers without a service", looking));
+        }
         parts.spawn(named("passes after changes of the cluster", readvertise_after_changes(sync, queue)));
         EventWriting::start(events)
     }

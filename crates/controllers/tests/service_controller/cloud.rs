@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use openstack_ccm_core::advertise::{Path, Preference};
+use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
-use openstack_ccm_core::provider::{LoadBalancers, Outcome, Pass, Ready};
+use openstack_ccm_core::provider::{LoadBalancers, MadeForServices, Outcome, Pass, Ready};
 use openstack_ccm_core::service::{Goal, Service, ServiceKey};
 
 use crate::wire::Wire;
@@ -148,5 +149,9 @@ impl LoadBalancers for Cloud {
 
     fn look_again(&self, service: &ServiceKey) {
         self.wire.note(format!("cloud is to be asked about {}", service.name));
+    }
+
+    async fn made_for_services(&self) -> Result<Vec<MadeForServices>, Failure> {
+        Ok(Vec::new())
     }
 }

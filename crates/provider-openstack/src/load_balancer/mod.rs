@@ -20,8 +20,8 @@
 //!
 //! `serve` and `release` run through these for a Service that is to be served, and for one that goes; `recall` spares
 //! the look at the cloud where what is `known` from earlier passes tells enough, `settled` where a `census` shows that
-//! nothing changed since. `memory`, `turns` and `report` hold
-//! what a pass has besides; `published` says which addresses a Service has, `recreation` which settings come too late;
+//! nothing changed since. `retain` lets a load balancer outlive its Service on purpose, `made_for_services` lists those
+//! among which one may have outlived it by accident. `memory`, `turns` and `report` hold what a pass has besides; `published` says which addresses a Service has, `recreation` which settings come too late;
 //! `failure` explains what the cloud refuses.
 
 pub mod annotations;
@@ -32,6 +32,7 @@ pub mod desired;
 pub(crate) mod failure;
 pub mod floating_subnet;
 mod known;
+mod made_for_services;
 mod memory;
 pub mod model;
 pub mod names;
@@ -58,7 +59,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use openstack_ccm_core::provider::{LoadBalancers, Pass, Wake};
+use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::provider::{LoadBalancers, MadeForServices, Pass, Wake};
 use openstack_ccm_core::service::{Goal, ServiceKey};
 use openstack_ccm_openstack_api::OpenStack;
 
@@ -130,5 +132,9 @@ impl LoadBalancers for OpenStackLoadBalancers {
 
     fn look_again(&self, service: &ServiceKey) {
         self.memory.look_again(service);
+    }
+
+    async fn made_for_services(&self) -> Result<Vec<MadeForServices>, Failure> {
+        self.list_made_for_services().await
     }
 }

@@ -347,7 +347,7 @@ impl LoadBalancer {
             name: "drift-check-interval",
             field: Field::Duration(|section| &mut section.drift_check_interval),
             default: "30m",
-            meaning: "Time after which the load balancer of a Service that does not change is compared again, to put right what was changed in the cloud; up to a fifth is added at random. A repair is reported by the Event `LoadBalancerDriftRepaired` and the metric `openstack_ccm_drift_repairs_total`. `0`: never, as OCCM.",
+            meaning: "Time after which the load balancer of a Service that does not change is compared again, to put right what was changed in the cloud; up to a fifth is added at random. A repair is reported by the Event `LoadBalancerDriftRepaired` and the metric `openstack_ccm_drift_repairs_total`. As often, load balancers whose Service is gone are looked for and reported by `openstack_ccm_load_balancers_without_service`. `0`: never, as OCCM.",
             since: Since::Version("0.1.0"),
         },
         Key {

@@ -1,0 +1,147 @@
+//! The look for load balancers whose Service is gone.
+//!
+//! A request to create a load balancer can outlive the process that sent it, and the Service as well. What it makes then
+//! serves nobody and goes with nobody. It is reported and never deleted: a copy of the cluster's data, restored
+//! elsewhere, has the same identity, and what one of the two made looks like a leftover to the other.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use openstack_ccm_core::notice::Notice;
+use openstack_ccm_core::provider::MadeForServices;
+
+use super::CachesSynced;
+use super::intent::uid;
+use super::sync::ServiceSync;
+
+/// What is seen for the first time is looked at again after so long.
+const CONFIRM_AFTER: Duration = Duration::from_secs(300);
+/// A load balancer has the name of a Service that is there, and was made for an earlier one.
+const WITHOUT_SERVICE: &str = "LoadBalancerWithoutService";
+
+/// Looks every `interval` for ever, for the first time after one.
+pub(super) async fn look_for_leftovers(sync: Arc<ServiceSync>, mut synced: CachesSynced, interval: Duration) {
+    synced.wait().await;
+    let mut leftovers = Leftovers::default();
+    let mut pause = interval;
+    loop {
+        tokio::time::sleep(pause).await;
+        let unconfirmed = leftovers.look(&sync).await;
+        pause = if unconfirmed { CONFIRM_AFTER.min(interval) } else { interval };
+    }
+}
+
+/// What earlier looks saw.
+#[derive(Debug, Default)]
+struct Leftovers {
+    /// Ids of those of the last look.
+    seen: BTreeSet<String>,
+    /// Ids of those that were reported and are still there.
+    reported: BTreeSet<String>,
+}
+
+impl Leftovers {
+    /// One look. Answers whether something was seen that the next look has to confirm.
+    async fn look(&mut self, sync: &ServiceSync) -> bool {
+        // The cloud first: what is made afterwards is not listed, and the Service of what is listed is in the cache.
+        let made = match sync.provider.made_for_services().await {
+            Ok(made) => made,
+            Err(failure) => {
+                tracing::warn!(error = %failure, "could not look for load balancers whose service is gone");
+                return false;
+            }
+        };
+        let services = sync.cache.state();
+        let there: HashSet<&str> = services.iter().map(|service| uid(service)).collect();
+        let lacks_service =
+            |made: &MadeForServices| made.service_uids.iter().all(|uid| !there.contains(uid.as_str()));
+        let mut without_service = Vec::new();
+        for made in made.into_iter().filter(lacks_service) {
+            if self.is_confirmed(sync, &made).await {
+                without_service.push(made);
+            }
+        }
+        let news = self.note(&without_service);
+        sync.metrics.leftovers(self.reported.len());
+        without_service.iter().filter(|made| news.contains(&made.id)).for_each(|made| report(sync, made));
+        without_service.iter().any(|made| !self.reported.contains(&made.id))
+    }
+
+    /// A cache that lacks a Service is not proof enough: asks the API server, until it is reported.
+    async fn is_confirmed(&self, sync: &ServiceSync, made: &MadeForServices) -> bool {
+        let Some(key) = made.service.as_ref().filter(|_| !self.reported.contains(&made.id)) else {
+            return true;
+        };
+        match sync.writer.get(key).await {
+            Ok(live) => live.is_none_or(|live| !made.service_uids.contains(uid(&live))),
+            Err(error) => {
+                let error = error.message();
+                tracing::warn!(service = %key, error, "could not check whether the service is gone");
+                false
+            }
+        }
+    }
+
+    /// Notes what a look saw, and answers which of it the look before saw too and is news.
+    fn note(&mut self, now: &[MadeForServices]) -> BTreeSet<String> {
+        let now: BTreeSet<String> = now.iter().map(|made| made.id.clone()).collect();
+        let confirmed: BTreeSet<String> = now.intersection(&self.seen).cloned().collect();
+        let news = confirmed.difference(&self.reported).cloned().collect();
+        self.reported = confirmed;
+        self.seen = now;
+        news
+    }
+}
+
+/// Tells of one: in the log, and to whoever looks at a Service of the same name.
+fn report(sync: &ServiceSync, made: &MadeForServices) {
+    let MadeForServices { id, name, service_uids, service } = made;
+    let uids = service_uids.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+    tracing::warn!(
+        load_balancer = %id,
+        name,
+        service_uids = uids,
+        "a load balancer was made for a service that is gone, and serves nobody; if no other cluster with the same \
+         data uses it, delete it: openstack loadbalancer delete --cascade {id}"
+    );
+    let Some(key) = service else { return };
+    let Some(namesake) = sync.cached(key) else { return };
+    let message = format!(
+        "load balancer {name} ({id}) was made for an earlier Service of this name (uid {uids}), and serves nobody; if no \
+         other cluster with the same data uses it, delete it: openstack loadbalancer delete --cascade {id}"
+    );
+    sync.tell(key, uid(&namesake), Notice::warning(WITHOUT_SERVICE, message));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made(ids: &str) -> Vec<MadeForServices> {
+        let one = |id: &str| MadeForServices {
+            id: id.to_owned(),
+            name: "kube_service_c1_default_web".to_owned(),
+            service_uids: BTreeSet::from(["gone".to_owned()]),
+            service: None,
+        };
+        ids.split_whitespace().map(one).collect()
+    }
+
+    #[test]
+    fn what_two_looks_saw_is_news_once_and_again_when_it_came_back() {
+        let mut leftovers = Leftovers::default();
+        let mut look = |now: &str| {
+            let news: Vec<String> = leftovers.note(&made(now)).into_iter().collect();
+            (news.join(" "), leftovers.reported.len())
+        };
+        assert_eq!(look("a"), (String::new(), 0), "it may be gone in a moment");
+        assert_eq!(look("a b"), ("a".to_owned(), 1));
+        assert_eq!(look("a b"), ("b".to_owned(), 2));
+        assert_eq!(look("a b"), (String::new(), 2));
+        assert_eq!(look("b"), (String::new(), 1));
+        assert_eq!(look(""), (String::new(), 0));
+        assert_eq!(look("a"), (String::new(), 0));
+        assert_eq!(look("a"), ("a".to_owned(), 1));
+    }
+}
