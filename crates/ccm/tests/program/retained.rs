@@ -182,26 +182,27 @@ async fn the_security_group_of_a_service_goes_though_its_load_balancer_stays() {
 }
 
 /// Killed at any call of a Service's end and of the return of another of its name.
+#[rstest]
+#[case::after_it(Stop::After)]
+#[case::while_it_is_on_its_way(Stop::OnItsWay)]
 #[tokio::test(start_paused = true)]
-async fn what_is_to_be_retained_stays_wherever_the_program_is_killed() {
-    for stop in [Stop::Before, Stop::After, Stop::OnItsWay] {
-        for number in 0.. {
-            let mut world = World::serving(&annotated(&[("reclaim-policy", "retain")])).await;
-            let (before, address) = (kept(&world), world.ingress("web"));
-            world.stop_at(stop(number));
-            world.delete("web");
-            let mut killed = restarted(&mut world).await;
-            world.until_gone("web").await;
-            assert_eq!(kept(&world), before, "{:?}", stop(number));
-            assert_eq!(load_balancer(&world)["description"], RETAINED);
-            world.create(&service("web", json!({})));
-            killed |= restarted(&mut world).await;
-            world.until_published("web").await;
-            assert_eq!((world.ingress("web"), kept(&world).0), (address, before.0), "{:?}", stop(number));
-            if !killed {
-                assert!(number > 12, "only {number} calls");
-                break;
-            }
+async fn what_is_to_be_retained_stays_wherever_the_program_is_killed(#[case] stop: fn(usize) -> Stop) {
+    for number in 0.. {
+        let mut world = World::serving(&annotated(&[("reclaim-policy", "retain")])).await;
+        let (before, address) = (kept(&world), world.ingress("web"));
+        world.stop_at(stop(number));
+        world.delete("web");
+        let mut killed = restarted(&mut world).await;
+        world.until_gone("web").await;
+        assert_eq!(kept(&world), before, "{:?}", stop(number));
+        assert_eq!(load_balancer(&world)["description"], RETAINED);
+        world.create(&service("web", json!({})));
+        killed |= restarted(&mut world).await;
+        world.until_published("web").await;
+        assert_eq!((world.ingress("web"), kept(&world).0), (address, before.0), "{:?}", stop(number));
+        if !killed {
+            assert!(number > 12, "only {number} calls");
+            break;
         }
     }
 }

@@ -16,7 +16,7 @@ use super::model::observed::{Observed, ObservedLoadBalancer, ObservedMember, Obs
 use super::model::tree::Desired;
 use super::plan::{Plan, Then};
 use super::settled;
-use super::step::{Step, Touched};
+use super::step::{MemberStep, Step, Touched};
 
 /// How much a plan may do that was made without a look at the cloud.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,7 +140,8 @@ impl Known {
     /// Whether a plan may be carried out that was made without looking.
     pub(super) fn suffices_for(&self, plan: &Plan) -> bool {
         let sole = self.load_balancer().is_some_and(|known| known.ownership == Ownership::Sole);
-        let members_only = plan.steps.iter().all(|step| matches!(step, Step::ReplaceMembers { .. }));
+        let members_only =
+            plan.steps.iter().all(|step| matches!(step, Step::Member(MemberStep::ReplaceAll { .. })));
         let may = match self.trust {
             Trust::Chain => sole || members_only,
             Trust::Members => members_only && !plan.heals,

@@ -28,7 +28,7 @@ use super::report::{self, Report};
 use super::resolve::Question;
 use super::settings::node_address::family_of;
 use super::settings::{Exposure, Settings};
-use super::step::Step;
+use super::step::{LoadBalancerStep, Step};
 use super::turns::Turn;
 use super::{OpenStackLoadBalancers, annotations, desired, policy, published, recreation};
 
@@ -379,5 +379,5 @@ fn refuses(failure: &Failure) -> bool {
 
 /// Whether a load balancer that broke is deleted to be made anew.
 fn replaces(plan: &Plan) -> bool {
-    plan.steps.iter().any(|step| matches!(step, Step::DeleteLoadBalancer { .. }))
+    plan.steps.iter().any(|step| matches!(step, Step::LoadBalancer(LoadBalancerStep::Delete { .. })))
 }

@@ -3,6 +3,8 @@
 //! Octavia locks a load balancer with each change, so applying stops after the first step that locks. The next pass
 //! looks again; a process that dies anywhere in here loses nothing.
 
+mod neutron;
+mod octavia;
 mod requests;
 
 use std::net::IpAddr;
@@ -10,16 +12,13 @@ use std::net::IpAddr;
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_openstack_api::OpenStack;
-use openstack_ccm_openstack_api::change::Change;
 use openstack_ccm_openstack_api::error::{ApiError, ConflictCause, ErrorKind};
-use openstack_ccm_openstack_api::neutron::{CreateFloatingIp, FloatingIp, Tagged, UpdateFloatingIp};
 use openstack_ccm_openstack_api::octavia::LbAlgorithm;
 use tracing::info;
 
 use super::failure::{self, Missing};
-use super::model::floating_ip::SubnetChoice;
 use super::model::observed::ObservedFloatingIp;
-use super::step::{Step, Touched};
+use super::step::{FloatingIpStep, LoadBalancerStep, PoolStep, Step, Touched};
 
 /// What became of a plan.
 #[derive(Debug, Default)]
@@ -111,7 +110,7 @@ impl Hand<'_> {
             self.applied.changed = true;
             let (made, child) = match ended {
                 Ended::Done => {
-                    if !matches!(step, Step::CreateFloatingIp { .. }) {
+                    if !matches!(step, Step::FloatingIp(FloatingIpStep::Create { .. })) {
                         self.applied.touched.push(step.touches(None));
                     }
                     continue;
@@ -128,7 +127,7 @@ impl Hand<'_> {
 
     /// Whether the Service can live without this step: tells the user, and goes on.
     fn is_dispensable(&mut self, step: &Step, error: &ApiError) -> bool {
-        let Step::UpdatePool { id, changes } = step else { return false };
+        let Step::Pool(PoolStep::Update { id, changes }) = step else { return false };
         let refused = error.kind() == ErrorKind::BadRequest;
         let (true, Some(algorithm)) = (refused, &changes.lb_algorithm) else { return false };
         let text = failure::chain(error);
@@ -144,177 +143,13 @@ impl Hand<'_> {
     async fn step(&mut self, step: &Step) -> Result<Ended, ApiError> {
         let octavia = &self.openstack.octavia;
         match step {
-            Step::CreateLoadBalancer { load_balancer, listeners } => {
-                let body = requests::load_balancer(load_balancer, listeners);
-                let made = octavia.create_load_balancer(&body).await?;
-                return Ok(Ended::Locked(Some(Made { id: made.id, project_id: made.project_id })));
-            }
-            Step::UpdateLoadBalancer { id, changes } => {
-                octavia
-                    .update_load_balancer(id, &requests::load_balancer_changes(changes))
-                    .await
-                    .map(drop)?;
-            }
-            Step::DeleteLoadBalancer { id, cascade } => {
-                gone(octavia.delete_load_balancer(id, *cascade).await)?;
-            }
-            Step::CreateListener { load_balancer_id, listener, default_pool } => {
-                let mut body = requests::listener(listener);
-                body.loadbalancer_id = Some(load_balancer_id.clone());
-                body.default_pool_id = default_pool.id().map(str::to_owned);
-                return Ok(Ended::MadeChild(octavia.create_listener(&body).await?.id));
-            }
-            Step::UpdateListener { id, changes, key: _ } => {
-                octavia.update_listener(id, &requests::listener_changes(changes)).await.map(drop)?;
-            }
-            Step::SwapDefaultPool { listener_id, pool, key: _ } => {
-                let changes = requests::default_pool(pool.id().unwrap_or_default());
-                octavia.update_listener(listener_id, &changes).await.map(drop)?;
-            }
-            Step::DeleteListener { id, key: _ } => gone(octavia.delete_listener(id).await)?,
-            Step::CreatePool { load_balancer_id, pool } => {
-                let mut body = requests::pool(pool);
-                body.loadbalancer_id = Some(load_balancer_id.clone());
-                return Ok(Ended::MadeChild(octavia.create_pool(&body).await?.id));
-            }
-            Step::UpdatePool { id, changes } => {
-                octavia.update_pool(id, &requests::pool_changes(changes)).await.map(drop)?;
-            }
-            Step::DeletePool { id, name: _ } => gone(octavia.delete_pool(id).await)?,
-            Step::ReplaceMembers { pool, members } => {
-                let members: Vec<_> = members.iter().map(requests::member).collect();
-                octavia.batch_members(pool.id().unwrap_or_default(), &members, false).await?;
-            }
-            Step::CreateMember { pool, member } => {
-                octavia
-                    .create_member(pool.id().unwrap_or_default(), &requests::member(member))
-                    .await
-                    .map(drop)?;
-            }
-            Step::DeleteMember { pool_id, id, name: _ } => gone(octavia.delete_member(pool_id, id).await)?,
-            Step::CreateMonitor { pool, monitor } => {
-                let mut body = requests::monitor(monitor);
-                body.pool_id = pool.id().map(str::to_owned);
-                return Ok(Ended::MadeChild(octavia.create_health_monitor(&body).await?.id));
-            }
-            Step::UpdateMonitor { id, changes } => {
-                octavia.update_health_monitor(id, &requests::monitor_changes(changes)).await.map(drop)?;
-            }
-            Step::DeleteMonitor { id } => gone(octavia.delete_health_monitor(id).await)?,
-            Step::CreateFloatingIp { .. }
-            | Step::AttachFloatingIp { .. }
-            | Step::DetachFloatingIp { .. }
-            | Step::TagFloatingIp { .. }
-            | Step::DeleteFloatingIp { .. } => {
-                self.floating_ip_step(step).await?;
-                return Ok(Ended::Done);
-            }
+            Step::LoadBalancer(step) => octavia::load_balancer(octavia, step).await,
+            Step::Listener(step) => octavia::listener(octavia, step).await,
+            Step::Pool(step) => octavia::pool(octavia, step).await,
+            Step::Member(step) => octavia::member(octavia, step).await,
+            Step::Monitor(step) => octavia::monitor(octavia, step).await,
+            Step::FloatingIp(step) => self.floating_ip(step).await,
         }
-        Ok(Ended::Locked(None))
-    }
-
-    async fn floating_ip_step(&mut self, step: &Step) -> Result<(), ApiError> {
-        let neutron = &self.openstack.neutron;
-        match step {
-            Step::CreateFloatingIp { network_id, subnet, address, description, tags, port } => {
-                let body = CreateFloatingIp {
-                    floating_network_id: network_id.clone(),
-                    subnet_id: None,
-                    floating_ip_address: address.map(|address| address.to_string()),
-                    port_id: port.id().map(str::to_owned),
-                    description: Some(description.clone()),
-                };
-                let made = self.create_floating_ip(body, subnet).await?;
-                self.applied.changed = true;
-                self.applied.address = made.floating_ip_address.parse().ok();
-                if !tags.is_empty() {
-                    neutron.replace_tags(Tagged::FloatingIp, &made.id, &requests::list(tags)).await?;
-                }
-                self.applied.floating_ips.extend(self.applied.address.map(|address| ObservedFloatingIp {
-                    id: made.id,
-                    address,
-                    port_id: made.port_id,
-                    ours: true,
-                    tags: tags.clone(),
-                }));
-            }
-            Step::AttachFloatingIp { id, address, port } => {
-                let port_id = Change::from(port.id().map(str::to_owned));
-                let changes = UpdateFloatingIp { port_id, ..UpdateFloatingIp::default() };
-                neutron.update_floating_ip(id, &changes).await.map(drop)?;
-                self.applied.address = Some(*address);
-            }
-            Step::DetachFloatingIp { id, address: _ } => {
-                let changes = UpdateFloatingIp { port_id: Change::Clear, ..UpdateFloatingIp::default() };
-                gone(neutron.update_floating_ip(id, &changes).await.map(drop))?;
-            }
-            Step::TagFloatingIp { id, tags } => {
-                neutron.replace_tags(Tagged::FloatingIp, id, &requests::list(tags)).await?;
-            }
-            Step::DeleteFloatingIp { id, address: _ } => gone(neutron.delete_floating_ip(id).await)?,
-            Step::CreateLoadBalancer { .. }
-            | Step::UpdateLoadBalancer { .. }
-            | Step::DeleteLoadBalancer { .. }
-            | Step::CreateListener { .. }
-            | Step::UpdateListener { .. }
-            | Step::SwapDefaultPool { .. }
-            | Step::DeleteListener { .. }
-            | Step::CreatePool { .. }
-            | Step::UpdatePool { .. }
-            | Step::DeletePool { .. }
-            | Step::ReplaceMembers { .. }
-            | Step::CreateMember { .. }
-            | Step::DeleteMember { .. }
-            | Step::CreateMonitor { .. }
-            | Step::UpdateMonitor { .. }
-            | Step::DeleteMonitor { .. } => {}
-        }
-        Ok(())
-    }
-
-    /// One call, or one for each subnet until one has a free address.
-    async fn create_floating_ip(
-        &self,
-        mut body: CreateFloatingIp,
-        subnet: &SubnetChoice,
-    ) -> Result<FloatingIp, ApiError> {
-        let neutron = &self.openstack.neutron;
-        let subnets = match subnet {
-            SubnetChoice::Any => return neutron.create_floating_ip(&body).await,
-            SubnetChoice::Id(id) => std::slice::from_ref(id),
-            SubnetChoice::FirstFree(ids) => ids.as_slice(),
-        };
-        let mut refusal = None;
-        for id in subnets {
-            body.subnet_id = Some(id.clone());
-            match neutron.create_floating_ip(&body).await {
-                Err(error) if concerns_subnet(&error) => refusal = Some(error),
-                result => return result,
-            }
-        }
-        match refusal {
-            Some(refusal) => Err(refusal),
-            // No subnet to choose from: Neutron chooses.
-            None => neutron.create_floating_ip(&body).await,
-        }
-    }
-}
-
-/// Whether another subnet may do better: this one is full, or has no addresses of its own to give.
-fn concerns_subnet(error: &ApiError) -> bool {
-    match error.kind() {
-        ErrorKind::Conflict(ConflictCause::Other) | ErrorKind::BadRequest => true,
-        ErrorKind::Quota => failure::is_out_of_addresses(error),
-        ErrorKind::Conflict(ConflictCause::Immutable | ConflictCause::Stale)
-        | ErrorKind::NotFound
-        | ErrorKind::Policy
-        | ErrorKind::Unauthorized
-        | ErrorKind::RateLimited
-        | ErrorKind::Unavailable
-        | ErrorKind::LostAnswer
-        | ErrorKind::ServerFault
-        | ErrorKind::Decode
-        | ErrorKind::NoEndpoint => false,
     }
 }
 
@@ -333,26 +168,19 @@ fn is_locked(error: &ApiError) -> bool {
 /// Who is to blame for an object that is not there: a creation names what the user configured.
 fn missing(step: &Step) -> Missing {
     match step {
-        Step::CreateLoadBalancer { .. } | Step::CreateFloatingIp { .. } => Missing::Input,
-        Step::UpdateLoadBalancer { .. }
-        | Step::DeleteLoadBalancer { .. }
-        | Step::CreateListener { .. }
-        | Step::UpdateListener { .. }
-        | Step::SwapDefaultPool { .. }
-        | Step::DeleteListener { .. }
-        | Step::CreatePool { .. }
-        | Step::UpdatePool { .. }
-        | Step::DeletePool { .. }
-        | Step::ReplaceMembers { .. }
-        | Step::CreateMember { .. }
-        | Step::DeleteMember { .. }
-        | Step::CreateMonitor { .. }
-        | Step::UpdateMonitor { .. }
-        | Step::DeleteMonitor { .. }
-        | Step::AttachFloatingIp { .. }
-        | Step::DetachFloatingIp { .. }
-        | Step::TagFloatingIp { .. }
-        | Step::DeleteFloatingIp { .. } => Missing::Race,
+        Step::LoadBalancer(LoadBalancerStep::Create { .. })
+        | Step::FloatingIp(FloatingIpStep::Create { .. }) => Missing::Input,
+        Step::LoadBalancer(LoadBalancerStep::Update { .. } | LoadBalancerStep::Delete { .. })
+        | Step::FloatingIp(
+            FloatingIpStep::Attach { .. }
+            | FloatingIpStep::Detach { .. }
+            | FloatingIpStep::Tag { .. }
+            | FloatingIpStep::Delete { .. },
+        )
+        | Step::Listener(_)
+        | Step::Pool(_)
+        | Step::Member(_)
+        | Step::Monitor(_) => Missing::Race,
     }
 }
 

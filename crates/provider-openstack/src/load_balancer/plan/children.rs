@@ -8,7 +8,7 @@ use super::Wait;
 use super::draft::Draft;
 use crate::load_balancer::model::listener::ListenerKey;
 use crate::load_balancer::model::observed::{Children, ObservedListener, ObservedPool};
-use crate::load_balancer::step::Step;
+use crate::load_balancer::step::{ListenerStep, PoolStep, Step};
 
 /// Whether anything was made for this Service.
 pub(super) fn any_own(children: &Children) -> bool {
@@ -57,7 +57,7 @@ pub(super) fn remove_unwanted(
     let own: BTreeMap<&str, &ObservedListener> =
         children.listeners.iter().filter(|one| one.ours).map(|one| (one.id.as_str(), one)).collect();
     for listener in own.values().filter(|listener| !is_wanted(listener.key())) {
-        draft.step(Step::DeleteListener { id: listener.id.clone(), key: listener.key() });
+        draft.step(Step::Listener(ListenerStep::Delete { id: listener.id.clone(), key: listener.key() }));
     }
     let gives_up = |user: &String, pool: &ObservedPool| {
         own.get(user.as_str()).is_some_and(|listener| {
@@ -66,7 +66,7 @@ pub(super) fn remove_unwanted(
     };
     for pool in children.pools.iter().filter(|pool| pool.ours && !draft.claimed_pools.contains(&pool.id)) {
         if pool.used_by.iter().all(|user| gives_up(user, pool)) {
-            draft.steps.push(Step::DeletePool { id: pool.id.clone(), name: pool.name.clone() });
+            draft.steps.push(Step::Pool(PoolStep::Delete { id: pool.id.clone(), name: pool.name.clone() }));
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::load_balancer::model::Tags;
 use crate::load_balancer::model::floating_ip::{FloatingIpGoal, FloatingIpSpec};
 use crate::load_balancer::model::observed::{ObservedFloatingIp, Ownership};
 use crate::load_balancer::model::tree::ReleaseTerms;
-use crate::load_balancer::step::{Handle, Step};
+use crate::load_balancer::step::{FloatingIpStep, Handle, Step};
 
 /// The user asked for an external Service and there is no external network: as OCCM names it.
 const FORCED_INTERNAL: &str = "LoadBalancerForcedInternal";
@@ -63,9 +63,9 @@ pub(super) fn serve(
 fn take_off(draft: &mut Draft, attached: &ObservedFloatingIp, keep: bool) {
     let ObservedFloatingIp { id, address, .. } = attached.clone();
     draft.step(if attached.ours && !keep {
-        Step::DeleteFloatingIp { id, address }
+        Step::FloatingIp(FloatingIpStep::Delete { id, address })
     } else {
-        Step::DetachFloatingIp { id, address }
+        Step::FloatingIp(FloatingIpStep::Detach { id, address })
     });
 }
 
@@ -136,27 +136,27 @@ fn obtain(draft: &mut Draft, spec: &FloatingIpSpec, candidates: &[ObservedFloati
 
 fn attach(draft: &mut Draft, spec: &FloatingIpSpec, found: &ObservedFloatingIp, vip: &VipPort) {
     let ObservedFloatingIp { id, address, .. } = found.clone();
-    draft.step(Step::AttachFloatingIp { id, address, port: vip.port.clone() });
+    draft.step(Step::FloatingIp(FloatingIpStep::Attach { id, address, port: vip.port.clone() }));
     draft.address = Some(found.address);
     tag(draft, found, &spec.tags);
 }
 
 fn create(draft: &mut Draft, spec: &FloatingIpSpec, network_id: &str, vip: &VipPort) {
-    draft.step(Step::CreateFloatingIp {
+    draft.step(Step::FloatingIp(FloatingIpStep::Create {
         network_id: network_id.to_owned(),
         subnet: spec.subnet.clone(),
         address: spec.address,
         description: spec.description.clone(),
         tags: spec.tags.clone(),
         port: vip.port.clone(),
-    });
+    }));
     draft.address = spec.address;
 }
 
 /// Tags a floating IP that is ours; others are never marked as ours.
 fn tag(draft: &mut Draft, floating_ip: &ObservedFloatingIp, wanted: &Tags) {
     if let Some(tags) = tags_of_own(&floating_ip.tags, wanted).filter(|_| floating_ip.ours) {
-        draft.step(Step::TagFloatingIp { id: floating_ip.id.clone(), tags });
+        draft.step(Step::FloatingIp(FloatingIpStep::Tag { id: floating_ip.id.clone(), tags }));
     }
 }
 
@@ -200,7 +200,7 @@ pub(super) fn release(
                 LEFT_IN_USE,
                 format!("the Service's floating IP {address} ({id}) leads to port {port} and is left there"),
             )),
-            Some(_) | None => draft.step(Step::DeleteFloatingIp { id, address }),
+            Some(_) | None => draft.step(Step::FloatingIp(FloatingIpStep::Delete { id, address })),
         }
     }
 }

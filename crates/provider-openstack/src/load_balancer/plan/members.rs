@@ -7,7 +7,7 @@ use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 use super::draft::Draft;
 use crate::load_balancer::model::member::{Member, MemberKey};
 use crate::load_balancer::model::observed::{ObservedMember, ObservedPool};
-use crate::load_balancer::step::{Handle, Step};
+use crate::load_balancer::step::{Handle, MemberStep, Step};
 
 /// Replaces the members in one batch, if they differ: even an unchanged batch locks the load balancer for seconds.
 pub(super) fn converge(draft: &mut Draft, pool: &ObservedPool, wanted: &[Member]) {
@@ -36,9 +36,9 @@ pub(super) fn converge(draft: &mut Draft, pool: &ObservedPool, wanted: &[Member]
     if !broken.is_empty() {
         // The subnet of a member cannot be changed, so it is taken out before it comes back on the right one.
         let members = sound.into_iter().cloned().collect();
-        draft.change(repairs, Step::ReplaceMembers { pool: handle.clone(), members });
+        draft.change(repairs, Step::Member(MemberStep::ReplaceAll { pool: handle.clone(), members }));
     }
-    draft.change(repairs, Step::ReplaceMembers { pool: handle, members: merged });
+    draft.change(repairs, Step::Member(MemberStep::ReplaceAll { pool: handle, members: merged }));
 }
 
 /// A wanted member as it is sent: what an administrator may have set on the existing one stays.

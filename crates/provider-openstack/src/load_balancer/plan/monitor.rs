@@ -3,7 +3,7 @@
 use super::draft::{Draft, tags_of_own};
 use crate::load_balancer::model::monitor::{MonitorAttributes, MonitorSpec};
 use crate::load_balancer::model::observed::ObservedMonitor;
-use crate::load_balancer::step::{Handle, MonitorChanges, Step};
+use crate::load_balancer::step::{Handle, MonitorChanges, MonitorStep, Step};
 
 /// Deletes a monitor that is not wanted, or not of this type: the type cannot be changed. Returns one that stays.
 pub(super) fn remove_unfit<'a>(
@@ -15,7 +15,7 @@ pub(super) fn remove_unfit<'a>(
     if wanted.is_some_and(|wanted| wanted.kind == observed.kind) {
         return Some(observed);
     }
-    draft.step(Step::DeleteMonitor { id: observed.id.clone() });
+    draft.step(Step::Monitor(MonitorStep::Delete { id: observed.id.clone() }));
     None
 }
 
@@ -29,7 +29,7 @@ pub(super) fn converge(
     let Some(wanted) = wanted else { return };
     let Some(observed) = kept else {
         let monitor = Box::new(wanted.clone());
-        return draft.step(Step::CreateMonitor { pool: pool.clone(), monitor });
+        return draft.step(Step::Monitor(MonitorStep::Create { pool: pool.clone(), monitor }));
     };
     let whole = draft.must_heal("health monitor", &observed.name, &observed.id, &observed.status);
     let mut changes = changes(observed, wanted, whole);
@@ -37,7 +37,7 @@ pub(super) fn converge(
         rename.monitor(&observed.name, &observed.tags, &mut changes);
     }
     if !changes.is_empty() {
-        draft.change(whole, Step::UpdateMonitor { id: observed.id.clone(), changes });
+        draft.change(whole, Step::Monitor(MonitorStep::Update { id: observed.id.clone(), changes }));
     }
 }
 

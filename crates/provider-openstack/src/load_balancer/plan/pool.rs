@@ -8,22 +8,28 @@ use super::{members, monitor, serial};
 use crate::load_balancer::model::observed::ObservedPool;
 use crate::load_balancer::model::pool::{Persistence, PoolSpec};
 use crate::load_balancer::model::tree::DesiredPool;
-use crate::load_balancer::step::{Handle, PoolChanges, Step};
+use crate::load_balancer::step::{Handle, MemberStep, MonitorStep, PoolChanges, PoolStep, Step};
 
 /// Makes a new pool that hangs on no listener, with all that belongs to it.
 pub(super) fn create(draft: &mut Draft, load_balancer_id: &str, wanted: &DesiredPool) -> Handle {
-    draft.step(Step::CreatePool {
+    draft.step(Step::Pool(PoolStep::Create {
         load_balancer_id: load_balancer_id.to_owned(),
         pool: Box::new(wanted.pool.clone()),
-    });
+    }));
     let handle = Handle::New(wanted.pool.name.clone());
     if draft.serial {
         serial::fill(draft, &handle, &wanted.members);
     } else if !wanted.members.is_empty() {
-        draft.step(Step::ReplaceMembers { pool: handle.clone(), members: wanted.members.clone() });
+        draft.step(Step::Member(MemberStep::ReplaceAll {
+            pool: handle.clone(),
+            members: wanted.members.clone(),
+        }));
     }
     if let Some(monitor) = &wanted.monitor {
-        draft.step(Step::CreateMonitor { pool: handle.clone(), monitor: Box::new(monitor.clone()) });
+        draft.step(Step::Monitor(MonitorStep::Create {
+            pool: handle.clone(),
+            monitor: Box::new(monitor.clone()),
+        }));
     }
     handle
 }
@@ -40,7 +46,7 @@ pub(super) fn converge(draft: &mut Draft, observed: &ObservedPool, wanted: &Desi
     }
     let updates = [attributes, algorithm(observed, &wanted.pool, whole)];
     for changes in updates.into_iter().filter(|changes| !changes.is_empty()) {
-        draft.change(whole, Step::UpdatePool { id: observed.id.clone(), changes });
+        draft.change(whole, Step::Pool(PoolStep::Update { id: observed.id.clone(), changes }));
     }
     let handle = Handle::Id(observed.id.clone());
     let kept = monitor::remove_unfit(draft, observed.monitor.as_ref(), wanted.monitor.as_ref());

@@ -12,7 +12,7 @@ use super::{listener, pool};
 use crate::load_balancer::model::listener::{ListenerKey, ListenerSpec};
 use crate::load_balancer::model::observed::{Children, ObservedListener, ObservedPool};
 use crate::load_balancer::model::tree::{DesiredListener, DesiredPool};
-use crate::load_balancer::step::{Handle, Step};
+use crate::load_balancer::step::{Handle, ListenerStep, Step};
 
 /// A change that interrupts connections, because Octavia offers no other way.
 const LISTENER_REPLACED: &str = "LoadBalancerListenerReplaced";
@@ -41,7 +41,11 @@ pub(super) fn converge(
     match fitting {
         Some(fitting) if fitting.default_pool_id.as_deref() == default_pool.id() => {}
         Some(fitting) => {
-            draft.step(Step::SwapDefaultPool { listener_id: fitting.id.clone(), key, pool: default_pool });
+            draft.step(Step::Listener(ListenerStep::SwapDefaultPool {
+                listener_id: fitting.id.clone(),
+                key,
+                pool: default_pool,
+            }));
         }
         None => replace(draft, load_balancer_id, existing, &wanted.listener, default_pool),
     }
@@ -55,7 +59,7 @@ fn update(draft: &mut Draft, observed: &ObservedListener, key: ListenerKey, want
     }
     if !changes.is_empty() {
         let changes = Box::new(changes);
-        draft.change(whole, Step::UpdateListener { id: observed.id.clone(), key, changes });
+        draft.change(whole, Step::Listener(ListenerStep::Update { id: observed.id.clone(), key, changes }));
     }
 }
 
@@ -96,11 +100,11 @@ fn replace(
                 existing.protocol, wanted.protocol
             ),
         ));
-        draft.step(Step::DeleteListener { id: existing.id.clone(), key });
+        draft.step(Step::Listener(ListenerStep::Delete { id: existing.id.clone(), key }));
     }
-    draft.step(Step::CreateListener {
+    draft.step(Step::Listener(ListenerStep::Create {
         load_balancer_id: load_balancer_id.to_owned(),
         listener: Box::new(wanted.clone()),
         default_pool,
-    });
+    }));
 }

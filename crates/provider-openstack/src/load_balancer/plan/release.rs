@@ -10,7 +10,7 @@ use crate::load_balancer::model::Tags;
 use crate::load_balancer::model::observed::{Children, Observed, ObservedLoadBalancer, Ownership};
 use crate::load_balancer::model::tree::ReleaseTerms;
 use crate::load_balancer::names::{self, GeneratedName};
-use crate::load_balancer::step::{LoadBalancerChanges, Step};
+use crate::load_balancer::step::{LoadBalancerChanges, LoadBalancerStep, MonitorStep, Step};
 
 /// A load balancer of the Service stays, because somebody else has put something on it.
 const LOAD_BALANCER_LEFT: &str = "LoadBalancerLeft";
@@ -70,11 +70,11 @@ fn delete(
     if !cascade {
         let monitors = below.pools.iter().filter_map(|pool| pool.monitor.as_ref());
         for monitor in monitors {
-            draft.step(Step::DeleteMonitor { id: monitor.id.clone() });
+            draft.step(Step::Monitor(MonitorStep::Delete { id: monitor.id.clone() }));
         }
         children::remove_unwanted(&mut draft, below, |_| false);
     }
-    draft.step(Step::DeleteLoadBalancer { id: load_balancer.id.clone(), cascade });
+    draft.step(Step::LoadBalancer(LoadBalancerStep::Delete { id: load_balancer.id.clone(), cascade }));
     floating_ip::release(&mut draft, terms, &observed.floating_ips, vip_port_id);
     draft.finish()
 }
@@ -96,7 +96,7 @@ fn leave(
     }
     if tags != load_balancer.tags {
         let changes = LoadBalancerChanges { tags: Some(tags), ..LoadBalancerChanges::default() };
-        draft.step(Step::UpdateLoadBalancer { id: load_balancer.id.clone(), changes });
+        draft.step(Step::LoadBalancer(LoadBalancerStep::Update { id: load_balancer.id.clone(), changes }));
     }
     if load_balancer.status == ProvisioningStatus::Error && !draft.steps.is_empty() {
         draft.steps.clear();

@@ -8,7 +8,7 @@ use super::draft::Draft;
 use super::{Plan, Wait};
 use crate::load_balancer::model::observed::ObservedLoadBalancer;
 use crate::load_balancer::names;
-use crate::load_balancer::step::{LoadBalancerChanges, Step};
+use crate::load_balancer::step::{LoadBalancerChanges, LoadBalancerStep, Step};
 
 /// The load balancer stays.
 const RETAINED: &str = "LoadBalancerRetained";
@@ -36,7 +36,7 @@ pub fn retain(load_balancer: &ObservedLoadBalancer) -> Plan {
         }
         let description = Some(names::retained_description(&load_balancer.description));
         let changes = LoadBalancerChanges { description, ..LoadBalancerChanges::default() };
-        draft.step(Step::UpdateLoadBalancer { id: id.clone(), changes });
+        draft.step(Step::LoadBalancer(LoadBalancerStep::Update { id: id.clone(), changes }));
     }
     let address = load_balancer.vip_address.map_or_else(|| "no address".to_owned(), |vip| vip.to_string());
     draft.notices.push(Notice::normal(

@@ -10,7 +10,7 @@ use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 use super::draft::Draft;
 use crate::load_balancer::model::member::{Member, MemberKey};
 use crate::load_balancer::model::observed::{ObservedMember, ObservedPool};
-use crate::load_balancer::step::{Handle, Step};
+use crate::load_balancer::step::{Handle, MemberStep, Step};
 
 /// Fills a new pool.
 pub(super) fn fill(draft: &mut Draft, pool: &Handle, wanted: &[Member]) {
@@ -46,9 +46,13 @@ pub(super) fn converge(draft: &mut Draft, pool: &ObservedPool, wanted: &[Member]
 }
 
 fn create(pool: &Handle, member: &Member) -> Step {
-    Step::CreateMember { pool: pool.clone(), member: Box::new(member.clone()) }
+    Step::Member(MemberStep::Create { pool: pool.clone(), member: Box::new(member.clone()) })
 }
 
 fn delete(pool: &ObservedPool, member: &ObservedMember) -> Step {
-    Step::DeleteMember { pool_id: pool.id.clone(), id: member.id.clone(), name: member.member.name.clone() }
+    Step::Member(MemberStep::Delete {
+        pool_id: pool.id.clone(),
+        id: member.id.clone(),
+        name: member.member.name.clone(),
+    })
 }

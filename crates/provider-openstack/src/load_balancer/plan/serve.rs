@@ -16,7 +16,7 @@ use crate::load_balancer::model::listener::ListenerKey;
 use crate::load_balancer::model::observed::{Children, Observed, ObservedLoadBalancer, Ownership};
 use crate::load_balancer::model::tree::{Desired, LoadBalancerSpec};
 use crate::load_balancer::names;
-use crate::load_balancer::step::{Handle, LoadBalancerChanges, Step};
+use crate::load_balancer::step::{Handle, LoadBalancerChanges, LoadBalancerStep, Step};
 
 /// The load balancer broke and is made anew.
 const REPLACED: &str = "LoadBalancerReplaced";
@@ -81,7 +81,10 @@ fn create(mut draft: Draft, desired: &Desired, observed: &Observed) -> Plan {
 fn create_tree(draft: &mut Draft, desired: &Desired, load_balancer: LoadBalancerSpec) {
     // One by one, the children are made when the load balancer is there.
     let listeners = if desired.serial { Vec::new() } else { desired.listeners.values().cloned().collect() };
-    draft.step(Step::CreateLoadBalancer { load_balancer: Box::new(load_balancer), listeners });
+    draft.step(Step::LoadBalancer(LoadBalancerStep::Create {
+        load_balancer: Box::new(load_balancer),
+        listeners,
+    }));
 }
 
 /// A load balancer in ERROR refuses every change but its deletion. One that is all ours is made anew, on its address.
@@ -109,7 +112,7 @@ fn replace(mut draft: Draft, desired: &Desired, observed: &Observed, broken: &Ob
         let tags: Tags = spec.tags.iter().cloned().chain(vips).collect();
         floating_ip::mark(&mut draft, &tags, &observed.floating_ips, broken.vip_port_id.as_deref());
     }
-    draft.step(Step::DeleteLoadBalancer { id: broken.id.clone(), cascade: true });
+    draft.step(Step::LoadBalancer(LoadBalancerStep::Delete { id: broken.id.clone(), cascade: true }));
     let mut anew = desired.load_balancer.clone();
     let same_subnet = anew.vip.subnet_id.is_some() && anew.vip.subnet_id == broken.vip_subnet_id;
     if anew.vip.port_id.is_none() && same_subnet {
@@ -206,7 +209,8 @@ fn mark(draft: &Draft, desired: &Desired, load_balancer: &ObservedLoadBalancer) 
     let outlived_its_service = load_balancer.ownership != Ownership::Guest && load_balancer.is_retained();
     let description = outlived_its_service.then(|| desired.load_balancer.description.clone());
     let changes = LoadBalancerChanges { name, description, tags };
-    (!changes.is_empty()).then(|| Step::UpdateLoadBalancer { id: load_balancer.id.clone(), changes })
+    (!changes.is_empty())
+        .then(|| Step::LoadBalancer(LoadBalancerStep::Update { id: load_balancer.id.clone(), changes }))
 }
 
 /// The wanted ports that listeners of others have taken.

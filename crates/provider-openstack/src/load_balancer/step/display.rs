@@ -5,7 +5,10 @@ use std::fmt::{self, Display, Formatter};
 
 use openstack_ccm_openstack_api::change::Change;
 
-use super::{Handle, ListenerChanges, LoadBalancerChanges, MonitorChanges, PoolChanges, Step};
+use super::{
+    FloatingIpStep, Handle, ListenerChanges, ListenerStep, LoadBalancerChanges, LoadBalancerStep, MemberStep,
+    MonitorChanges, MonitorStep, PoolChanges, PoolStep, Step,
+};
 use crate::load_balancer::model::floating_ip::SubnetChoice;
 use crate::load_balancer::model::listener::ListenerSpec;
 use crate::load_balancer::model::member::Member;
@@ -25,83 +28,103 @@ impl Display for Handle {
 impl Display for Step {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Self::CreateLoadBalancer { load_balancer, listeners } => tree(f, load_balancer, listeners),
-            Self::UpdateLoadBalancer { id, changes } => write!(f, "update load balancer {id}: {changes}"),
-            Self::DeleteLoadBalancer { id, cascade: true } => {
-                write!(f, "delete load balancer {id} with everything below it")
-            }
-            Self::DeleteLoadBalancer { id, cascade: false } => write!(f, "delete load balancer {id}"),
-            Self::CreateListener { listener, default_pool, .. } => {
-                write!(f, "create {} with pool {default_pool}", Words(listener.as_ref()))
-            }
-            Self::UpdateListener { id, key, changes } => {
-                write!(f, "update listener {id} ({key}): {changes}")
-            }
-            Self::SwapDefaultPool { listener_id, key, pool } => {
-                write!(f, "give listener {listener_id} ({key}) the pool {pool}")
-            }
-            Self::DeleteListener { id, key } => write!(f, "delete listener {id} ({key})"),
-            Self::CreatePool { pool, .. } => write!(f, "create {}", Words(pool.as_ref())),
-            Self::UpdatePool { id, changes } => write!(f, "update pool {id}: {changes}"),
-            Self::DeletePool { id, name } => write!(f, "delete pool {id} ({name})"),
-            Self::ReplaceMembers { pool, members } => {
-                write!(f, "set members of pool {pool}: {}", list(members))
-            }
-            Self::CreateMember { pool, member } => write!(f, "add member {member} to pool {pool}"),
-            Self::DeleteMember { pool_id, id, name } => {
-                write!(f, "take member {id} ({name}) out of pool {pool_id}")
-            }
-            Self::CreateMonitor { pool, monitor } => {
-                write!(f, "create {} of pool {pool}", Words(monitor.as_ref()))
-            }
-            Self::UpdateMonitor { id, changes } => write!(f, "update health monitor {id}: {changes}"),
-            Self::DeleteMonitor { id } => write!(f, "delete health monitor {id}"),
-            Self::CreateFloatingIp { .. }
-            | Self::AttachFloatingIp { .. }
-            | Self::DetachFloatingIp { .. }
-            | Self::TagFloatingIp { .. }
-            | Self::DeleteFloatingIp { .. } => floating_ip(f, self),
+            Self::LoadBalancer(step) => step.fmt(f),
+            Self::Listener(step) => step.fmt(f),
+            Self::Pool(step) => step.fmt(f),
+            Self::Member(step) => step.fmt(f),
+            Self::Monitor(step) => step.fmt(f),
+            Self::FloatingIp(step) => step.fmt(f),
         }
     }
 }
 
-fn floating_ip(f: &mut Formatter<'_>, step: &Step) -> fmt::Result {
-    match step {
-        Step::CreateFloatingIp { network_id, subnet, address, port, .. } => {
-            write!(f, "create floating IP")?;
-            if let Some(address) = address {
-                write!(f, " {address}")?;
+impl Display for LoadBalancerStep {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Create { load_balancer, listeners } => tree(f, load_balancer, listeners),
+            Self::Update { id, changes } => write!(f, "update load balancer {id}: {changes}"),
+            Self::Delete { id, cascade: true } => {
+                write!(f, "delete load balancer {id} with everything below it")
             }
-            write!(f, " on network {network_id}")?;
-            match subnet {
-                SubnetChoice::Any => {}
-                SubnetChoice::Id(id) => write!(f, " subnet {id}")?,
-                SubnetChoice::FirstFree(ids) => write!(f, " first free subnet of {}", list(ids))?,
+            Self::Delete { id, cascade: false } => write!(f, "delete load balancer {id}"),
+        }
+    }
+}
+
+impl Display for ListenerStep {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Create { listener, default_pool, .. } => {
+                write!(f, "create {} with pool {default_pool}", Words(listener.as_ref()))
             }
-            write!(f, " for port {port}")
+            Self::Update { id, key, changes } => write!(f, "update listener {id} ({key}): {changes}"),
+            Self::SwapDefaultPool { listener_id, key, pool } => {
+                write!(f, "give listener {listener_id} ({key}) the pool {pool}")
+            }
+            Self::Delete { id, key } => write!(f, "delete listener {id} ({key})"),
         }
-        Step::AttachFloatingIp { id, address, port } => {
-            write!(f, "attach floating IP {id} ({address}) to port {port}")
+    }
+}
+
+impl Display for PoolStep {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Create { pool, .. } => write!(f, "create {}", Words(pool.as_ref())),
+            Self::Update { id, changes } => write!(f, "update pool {id}: {changes}"),
+            Self::Delete { id, name } => write!(f, "delete pool {id} ({name})"),
         }
-        Step::DetachFloatingIp { id, address } => write!(f, "detach floating IP {id} ({address})"),
-        Step::TagFloatingIp { id, tags } => write!(f, "tag floating IP {id}: {}", list(tags)),
-        Step::DeleteFloatingIp { id, address } => write!(f, "delete floating IP {id} ({address})"),
-        Step::CreateLoadBalancer { .. }
-        | Step::UpdateLoadBalancer { .. }
-        | Step::DeleteLoadBalancer { .. }
-        | Step::CreateListener { .. }
-        | Step::UpdateListener { .. }
-        | Step::SwapDefaultPool { .. }
-        | Step::DeleteListener { .. }
-        | Step::CreatePool { .. }
-        | Step::UpdatePool { .. }
-        | Step::DeletePool { .. }
-        | Step::ReplaceMembers { .. }
-        | Step::CreateMember { .. }
-        | Step::DeleteMember { .. }
-        | Step::CreateMonitor { .. }
-        | Step::UpdateMonitor { .. }
-        | Step::DeleteMonitor { .. } => Ok(()),
+    }
+}
+
+impl Display for MemberStep {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ReplaceAll { pool, members } => {
+                write!(f, "set members of pool {pool}: {}", list(members))
+            }
+            Self::Create { pool, member } => write!(f, "add member {member} to pool {pool}"),
+            Self::Delete { pool_id, id, name } => {
+                write!(f, "take member {id} ({name}) out of pool {pool_id}")
+            }
+        }
+    }
+}
+
+impl Display for MonitorStep {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Create { pool, monitor } => {
+                write!(f, "create {} of pool {pool}", Words(monitor.as_ref()))
+            }
+            Self::Update { id, changes } => write!(f, "update health monitor {id}: {changes}"),
+            Self::Delete { id } => write!(f, "delete health monitor {id}"),
+        }
+    }
+}
+
+impl Display for FloatingIpStep {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Create { network_id, subnet, address, port, .. } => {
+                write!(f, "create floating IP")?;
+                if let Some(address) = address {
+                    write!(f, " {address}")?;
+                }
+                write!(f, " on network {network_id}")?;
+                match subnet {
+                    SubnetChoice::Any => {}
+                    SubnetChoice::Id(id) => write!(f, " subnet {id}")?,
+                    SubnetChoice::FirstFree(ids) => write!(f, " first free subnet of {}", list(ids))?,
+                }
+                write!(f, " for port {port}")
+            }
+            Self::Attach { id, address, port } => {
+                write!(f, "attach floating IP {id} ({address}) to port {port}")
+            }
+            Self::Detach { id, address } => write!(f, "detach floating IP {id} ({address})"),
+            Self::Tag { id, tags } => write!(f, "tag floating IP {id}: {}", list(tags)),
+            Self::Delete { id, address } => write!(f, "delete floating IP {id} ({address})"),
+        }
     }
 }
 

@@ -2,20 +2,14 @@
 
 mod changes;
 mod display;
+mod neutron;
+mod octavia;
 mod touched;
 
 pub use changes::{ListenerChanges, LoadBalancerChanges, MonitorChanges, PoolChanges, TlsChanges};
+pub use neutron::FloatingIpStep;
+pub use octavia::{ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep};
 pub use touched::{Child, Touched};
-
-use std::net::IpAddr;
-
-use super::model::Tags;
-use super::model::floating_ip::SubnetChoice;
-use super::model::listener::{ListenerKey, ListenerSpec};
-use super::model::member::Member;
-use super::model::monitor::MonitorSpec;
-use super::model::pool::PoolSpec;
-use super::model::tree::{DesiredListener, LoadBalancerSpec};
 
 /// The id of an object that a step names.
 ///
@@ -39,231 +33,54 @@ impl Handle {
     }
 }
 
-/// One call to the cloud.
+/// One call to the cloud, by kind of object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Makes the load balancer with everything below it.
-    CreateLoadBalancer {
-        /// The load balancer.
-        load_balancer: Box<LoadBalancerSpec>,
-        /// Its listeners, each with its pool.
-        listeners: Vec<DesiredListener>,
-    },
-    /// Changes what says whose the load balancer is.
-    UpdateLoadBalancer {
-        /// Id.
-        id: String,
-        /// What changes.
-        changes: LoadBalancerChanges,
-    },
-    /// Deletes the load balancer.
-    DeleteLoadBalancer {
-        /// Id.
-        id: String,
-        /// With everything below it. Without, Octavia refuses while there is anything.
-        cascade: bool,
-    },
-    /// Makes a listener.
-    CreateListener {
-        /// Id of the load balancer.
-        load_balancer_id: String,
-        /// The listener.
-        listener: Box<ListenerSpec>,
-        /// Its default pool.
-        default_pool: Handle,
-    },
-    /// Changes a listener.
-    UpdateListener {
-        /// Id.
-        id: String,
-        /// Port, for display.
-        key: ListenerKey,
-        /// What changes.
-        changes: Box<ListenerChanges>,
-    },
-    /// Gives a listener another default pool.
-    SwapDefaultPool {
-        /// Id of the listener.
-        listener_id: String,
-        /// Port, for display.
-        key: ListenerKey,
-        /// The new default pool.
-        pool: Handle,
-    },
-    /// Deletes a listener. Its default pool stays.
-    DeleteListener {
-        /// Id.
-        id: String,
-        /// Port, for display.
-        key: ListenerKey,
-    },
-    /// Makes a pool that hangs on no listener yet, without members and monitor.
-    CreatePool {
-        /// Id of the load balancer.
-        load_balancer_id: String,
-        /// The pool.
-        pool: Box<PoolSpec>,
-    },
-    /// Changes a pool.
-    UpdatePool {
-        /// Id.
-        id: String,
-        /// What changes.
-        changes: PoolChanges,
-    },
-    /// Deletes a pool with its members and monitor.
-    DeletePool {
-        /// Id.
-        id: String,
-        /// Name, for display.
-        name: String,
-    },
-    /// Makes the members of a pool exactly these, in one batch.
-    ReplaceMembers {
-        /// The pool.
-        pool: Handle,
-        /// All members, sorted by key.
-        members: Vec<Member>,
-    },
-    /// Adds one member to a pool.
-    CreateMember {
-        /// The pool.
-        pool: Handle,
-        /// The member.
-        member: Box<Member>,
-    },
-    /// Takes one member out of a pool.
-    DeleteMember {
-        /// Id of the pool.
-        pool_id: String,
-        /// Id of the member.
-        id: String,
-        /// Its name, for display.
-        name: String,
-    },
-    /// Makes a health monitor.
-    CreateMonitor {
-        /// The pool.
-        pool: Handle,
-        /// The monitor.
-        monitor: Box<MonitorSpec>,
-    },
-    /// Changes a health monitor.
-    UpdateMonitor {
-        /// Id.
-        id: String,
-        /// What changes.
-        changes: MonitorChanges,
-    },
-    /// Deletes a health monitor.
-    DeleteMonitor {
-        /// Id.
-        id: String,
-    },
-    /// Makes a floating IP that leads to a port.
-    CreateFloatingIp {
-        /// External network.
-        network_id: String,
-        /// Subnet of that network. With [`SubnetChoice::FirstFree`] one call for each until one works.
-        subnet: SubnetChoice,
-        /// The wanted address.
-        address: Option<IpAddr>,
-        /// Description.
-        description: String,
-        /// Tags. Neutron takes none in the creation: they follow in a second call, and if that is never made the
-        /// next plan tags what hangs on the VIP port.
-        tags: Tags,
-        /// The VIP port.
-        port: Handle,
-    },
-    /// Lets a floating IP lead to a port.
-    AttachFloatingIp {
-        /// Id.
-        id: String,
-        /// Its address, for display.
-        address: IpAddr,
-        /// The VIP port.
-        port: Handle,
-    },
-    /// Takes a floating IP off its port.
-    DetachFloatingIp {
-        /// Id.
-        id: String,
-        /// Its address, for display.
-        address: IpAddr,
-    },
-    /// Replaces the tags of a floating IP.
-    TagFloatingIp {
-        /// Id.
-        id: String,
-        /// All tags from now on.
-        tags: Tags,
-    },
-    /// Deletes a floating IP.
-    DeleteFloatingIp {
-        /// Id.
-        id: String,
-        /// Its address, for display.
-        address: IpAddr,
-    },
+    /// On the load balancer itself.
+    LoadBalancer(LoadBalancerStep),
+    /// On a listener.
+    Listener(ListenerStep),
+    /// On a pool.
+    Pool(PoolStep),
+    /// On the members of a pool.
+    Member(MemberStep),
+    /// On a health monitor.
+    Monitor(MonitorStep),
+    /// On a floating IP.
+    FloatingIp(FloatingIpStep),
 }
 
 impl Step {
     /// Whether the step makes the load balancer PENDING, so that Octavia refuses every further write for a while.
     pub fn locks(&self) -> bool {
         match self {
-            Self::CreateLoadBalancer { .. }
-            | Self::UpdateLoadBalancer { .. }
-            | Self::DeleteLoadBalancer { .. }
-            | Self::CreateListener { .. }
-            | Self::UpdateListener { .. }
-            | Self::SwapDefaultPool { .. }
-            | Self::DeleteListener { .. }
-            | Self::CreatePool { .. }
-            | Self::UpdatePool { .. }
-            | Self::DeletePool { .. }
-            | Self::ReplaceMembers { .. }
-            | Self::CreateMember { .. }
-            | Self::DeleteMember { .. }
-            | Self::CreateMonitor { .. }
-            | Self::UpdateMonitor { .. }
-            | Self::DeleteMonitor { .. } => true,
-            Self::CreateFloatingIp { .. }
-            | Self::AttachFloatingIp { .. }
-            | Self::DetachFloatingIp { .. }
-            | Self::TagFloatingIp { .. }
-            | Self::DeleteFloatingIp { .. } => false,
+            Self::LoadBalancer(_)
+            | Self::Listener(_)
+            | Self::Pool(_)
+            | Self::Member(_)
+            | Self::Monitor(_) => true,
+            Self::FloatingIp(_) => false,
         }
     }
 
     /// Whether Octavia gets a reference to a certificate that it did not have.
     pub fn sends_certificate(&self) -> bool {
         match self {
-            Self::CreateLoadBalancer { listeners, .. } => {
+            Self::LoadBalancer(LoadBalancerStep::Create { listeners, .. }) => {
                 listeners.iter().any(|desired| desired.listener.attributes.tls_container_ref.is_some())
             }
-            Self::CreateListener { listener, .. } => listener.attributes.tls_container_ref.is_some(),
-            Self::UpdateListener { changes, .. } => {
+            Self::Listener(ListenerStep::Create { listener, .. }) => {
+                listener.attributes.tls_container_ref.is_some()
+            }
+            Self::Listener(ListenerStep::Update { changes, .. }) => {
                 changes.tls_container_ref.is_some() || changes.tls.sni_container_refs.is_some()
             }
-            Self::UpdateLoadBalancer { .. }
-            | Self::DeleteLoadBalancer { .. }
-            | Self::SwapDefaultPool { .. }
-            | Self::DeleteListener { .. }
-            | Self::CreatePool { .. }
-            | Self::UpdatePool { .. }
-            | Self::DeletePool { .. }
-            | Self::ReplaceMembers { .. }
-            | Self::CreateMember { .. }
-            | Self::DeleteMember { .. }
-            | Self::CreateMonitor { .. }
-            | Self::UpdateMonitor { .. }
-            | Self::DeleteMonitor { .. }
-            | Self::CreateFloatingIp { .. }
-            | Self::AttachFloatingIp { .. }
-            | Self::DetachFloatingIp { .. }
-            | Self::TagFloatingIp { .. }
-            | Self::DeleteFloatingIp { .. } => false,
+            Self::LoadBalancer(LoadBalancerStep::Update { .. } | LoadBalancerStep::Delete { .. })
+            | Self::Listener(ListenerStep::SwapDefaultPool { .. } | ListenerStep::Delete { .. })
+            | Self::Pool(_)
+            | Self::Member(_)
+            | Self::Monitor(_)
+            | Self::FloatingIp(_) => false,
         }
     }
 
@@ -274,27 +91,25 @@ impl Step {
 
     fn handle(&self) -> Option<&Handle> {
         match self {
-            Self::CreateListener { default_pool: handle, .. }
-            | Self::SwapDefaultPool { pool: handle, .. }
-            | Self::ReplaceMembers { pool: handle, .. }
-            | Self::CreateMember { pool: handle, .. }
-            | Self::CreateMonitor { pool: handle, .. }
-            | Self::CreateFloatingIp { port: handle, .. }
-            | Self::AttachFloatingIp { port: handle, .. } => Some(handle),
-            Self::CreateLoadBalancer { .. }
-            | Self::UpdateLoadBalancer { .. }
-            | Self::DeleteLoadBalancer { .. }
-            | Self::UpdateListener { .. }
-            | Self::DeleteListener { .. }
-            | Self::CreatePool { .. }
-            | Self::UpdatePool { .. }
-            | Self::DeletePool { .. }
-            | Self::DeleteMember { .. }
-            | Self::UpdateMonitor { .. }
-            | Self::DeleteMonitor { .. }
-            | Self::DetachFloatingIp { .. }
-            | Self::TagFloatingIp { .. }
-            | Self::DeleteFloatingIp { .. } => None,
+            Self::Listener(
+                ListenerStep::Create { default_pool: handle, .. }
+                | ListenerStep::SwapDefaultPool { pool: handle, .. },
+            )
+            | Self::Member(
+                MemberStep::ReplaceAll { pool: handle, .. } | MemberStep::Create { pool: handle, .. },
+            )
+            | Self::Monitor(MonitorStep::Create { pool: handle, .. })
+            | Self::FloatingIp(
+                FloatingIpStep::Create { port: handle, .. } | FloatingIpStep::Attach { port: handle, .. },
+            ) => Some(handle),
+            Self::Listener(ListenerStep::Update { .. } | ListenerStep::Delete { .. })
+            | Self::Member(MemberStep::Delete { .. })
+            | Self::Monitor(MonitorStep::Update { .. } | MonitorStep::Delete { .. })
+            | Self::FloatingIp(
+                FloatingIpStep::Detach { .. } | FloatingIpStep::Tag { .. } | FloatingIpStep::Delete { .. },
+            )
+            | Self::LoadBalancer(_)
+            | Self::Pool(_) => None,
         }
     }
 }

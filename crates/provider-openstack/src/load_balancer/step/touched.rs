@@ -1,6 +1,6 @@
 //! What a step leaves different from how it was last seen.
 
-use super::{Handle, Step};
+use super::{Handle, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep, Step};
 
 /// What has to be read again after a step, to see whether it was done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,27 +37,29 @@ impl Step {
     /// What the step touches. `made` is the id of the child that it made.
     pub fn touches(&self, made: Option<String>) -> Touched {
         let child = match self {
-            Self::CreateListener { .. } => made.map(Child::Listener),
-            Self::UpdateListener { id, .. }
-            | Self::SwapDefaultPool { listener_id: id, .. }
-            | Self::DeleteListener { id, .. } => Some(Child::Listener(id.clone())),
-            Self::CreatePool { .. } => made.map(Child::Pool),
-            Self::UpdatePool { id, .. } | Self::DeletePool { id, .. } => Some(Child::Pool(id.clone())),
-            Self::ReplaceMembers { pool, .. } | Self::CreateMember { pool, .. } => {
+            Self::LoadBalancer(LoadBalancerStep::Update { .. }) => return Touched::LoadBalancer,
+            Self::LoadBalancer(LoadBalancerStep::Create { .. } | LoadBalancerStep::Delete { .. }) => None,
+            Self::Listener(ListenerStep::Create { .. }) => made.map(Child::Listener),
+            Self::Listener(
+                ListenerStep::Update { id, .. }
+                | ListenerStep::SwapDefaultPool { listener_id: id, .. }
+                | ListenerStep::Delete { id, .. },
+            ) => Some(Child::Listener(id.clone())),
+            Self::Pool(PoolStep::Create { .. }) => made.map(Child::Pool),
+            Self::Pool(PoolStep::Update { id, .. } | PoolStep::Delete { id, .. }) => {
+                Some(Child::Pool(id.clone()))
+            }
+            Self::Member(MemberStep::ReplaceAll { pool, .. } | MemberStep::Create { pool, .. }) => {
                 id_of(pool).map(Child::Members)
             }
-            Self::DeleteMember { pool_id, .. } => Some(Child::Members(pool_id.clone())),
-            Self::CreateMonitor { pool, .. } => made.map(|id| Child::Monitor { id, pool_id: id_of(pool) }),
-            Self::UpdateMonitor { id, .. } | Self::DeleteMonitor { id } => {
+            Self::Member(MemberStep::Delete { pool_id, .. }) => Some(Child::Members(pool_id.clone())),
+            Self::Monitor(MonitorStep::Create { pool, .. }) => {
+                made.map(|id| Child::Monitor { id, pool_id: id_of(pool) })
+            }
+            Self::Monitor(MonitorStep::Update { id, .. } | MonitorStep::Delete { id }) => {
                 Some(Child::Monitor { id: id.clone(), pool_id: None })
             }
-            Self::UpdateLoadBalancer { .. } => return Touched::LoadBalancer,
-            Self::CreateFloatingIp { .. }
-            | Self::AttachFloatingIp { .. }
-            | Self::DetachFloatingIp { .. }
-            | Self::TagFloatingIp { .. }
-            | Self::DeleteFloatingIp { .. } => return Touched::FloatingIps,
-            Self::CreateLoadBalancer { .. } | Self::DeleteLoadBalancer { .. } => None,
+            Self::FloatingIp(_) => return Touched::FloatingIps,
         };
         child.map_or(Touched::Everything, Touched::Child)
     }

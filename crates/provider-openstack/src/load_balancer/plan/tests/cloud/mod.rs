@@ -17,7 +17,9 @@ use crate::load_balancer::model::observed::{
 use crate::load_balancer::model::pool::PoolSpec;
 use crate::load_balancer::model::tree::{Desired, DesiredListener, LoadBalancerSpec, ReleaseTerms};
 use crate::load_balancer::plan::{self, Plan, Then};
-use crate::load_balancer::step::{Handle, Step};
+use crate::load_balancer::step::{
+    Handle, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep, Step,
+};
 use attributes::{fits, update_listener, update_load_balancer, update_monitor, update_pool};
 
 /// More passes than any change of the test states takes.
@@ -109,28 +111,30 @@ impl Cloud {
     pub(super) fn apply(&mut self, step: &Step) {
         assert!(step.is_applicable(), "the step needs an object that does not exist yet: {step}");
         match step {
-            Step::CreateLoadBalancer { load_balancer, listeners } => {
+            Step::LoadBalancer(LoadBalancerStep::Create { load_balancer, listeners }) => {
                 self.create_tree(load_balancer, listeners);
             }
-            Step::UpdateLoadBalancer { id, changes } => {
+            Step::LoadBalancer(LoadBalancerStep::Update { id, changes }) => {
                 self.lock();
                 assert_eq!(self.load_balancer().id, *id);
                 update_load_balancer(self.load_balancer(), changes);
             }
-            Step::DeleteLoadBalancer { id, cascade } => self.delete_load_balancer(id, *cascade),
-            Step::CreateListener { listener, default_pool, .. } => {
+            Step::LoadBalancer(LoadBalancerStep::Delete { id, cascade }) => {
+                self.delete_load_balancer(id, *cascade);
+            }
+            Step::Listener(ListenerStep::Create { listener, default_pool, .. }) => {
                 self.lock();
                 self.create_listener(listener, Some(default_pool));
             }
-            Step::UpdateListener { id, changes, .. } => {
+            Step::Listener(ListenerStep::Update { id, changes, .. }) => {
                 self.lock();
                 update_listener(self.own_listener(id), changes);
             }
-            Step::SwapDefaultPool { listener_id, pool, .. } => {
+            Step::Listener(ListenerStep::SwapDefaultPool { listener_id, pool, .. }) => {
                 self.lock();
                 self.swap(listener_id, pool.id().expect("applicable"));
             }
-            Step::DeleteListener { id, .. } => {
+            Step::Listener(ListenerStep::Delete { id, .. }) => {
                 self.lock();
                 self.own_listener(id);
                 self.children().listeners.retain(|listener| listener.id != *id);
@@ -138,23 +142,23 @@ impl Cloud {
                     pool.used_by.remove(id);
                 });
             }
-            Step::CreatePool { pool, .. } => {
+            Step::Pool(PoolStep::Create { pool, .. }) => {
                 self.lock();
                 self.create_pool(pool);
             }
-            Step::UpdatePool { id, changes } => {
+            Step::Pool(PoolStep::Update { id, changes }) => {
                 self.lock();
                 update_pool(self.own_pool(id), changes);
             }
-            Step::DeletePool { id, .. } => {
+            Step::Pool(PoolStep::Delete { id, .. }) => {
                 self.lock();
                 self.delete_pool(id);
             }
-            Step::ReplaceMembers { pool, members } => {
+            Step::Member(MemberStep::ReplaceAll { pool, members }) => {
                 self.lock();
                 self.replace_members(pool.id().expect("applicable"), members);
             }
-            Step::CreateMember { pool, member } => {
+            Step::Member(MemberStep::Create { pool, member }) => {
                 self.lock();
                 let pool_id = pool.id().expect("applicable");
                 let mut members: Vec<Member> =
@@ -162,27 +166,23 @@ impl Cloud {
                 members.push(member.as_ref().clone());
                 self.replace_members(pool_id, &members);
             }
-            Step::DeleteMember { pool_id, id, .. } => {
+            Step::Member(MemberStep::Delete { pool_id, id, .. }) => {
                 self.lock();
                 self.own_pool(pool_id).members.retain(|member| member.id != *id);
             }
-            Step::CreateMonitor { pool, monitor } => {
+            Step::Monitor(MonitorStep::Create { pool, monitor }) => {
                 self.lock();
                 self.create_monitor(pool.id().expect("applicable"), monitor);
             }
-            Step::UpdateMonitor { id, changes } => {
+            Step::Monitor(MonitorStep::Update { id, changes }) => {
                 self.lock();
                 update_monitor(self.own_monitor(id).as_mut().expect("found by its id"), changes);
             }
-            Step::DeleteMonitor { id } => {
+            Step::Monitor(MonitorStep::Delete { id }) => {
                 self.lock();
                 *self.own_monitor(id) = None;
             }
-            Step::CreateFloatingIp { .. }
-            | Step::AttachFloatingIp { .. }
-            | Step::DetachFloatingIp { .. }
-            | Step::TagFloatingIp { .. }
-            | Step::DeleteFloatingIp { .. } => self.apply_to_neutron(step),
+            Step::FloatingIp(step) => self.apply_to_neutron(step),
         }
     }
 

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use super::Cloud;
 use crate::load_balancer::model::floating_ip::SubnetChoice;
 use crate::load_balancer::model::observed::ObservedFloatingIp;
-use crate::load_balancer::step::{Handle, Step};
+use crate::load_balancer::step::{FloatingIpStep, Handle};
 
 impl Cloud {
-    pub(super) fn apply_to_neutron(&mut self, step: &Step) {
+    pub(super) fn apply_to_neutron(&mut self, step: &FloatingIpStep) {
         match step {
-            Step::CreateFloatingIp { address, subnet, port, .. } => {
+            FloatingIpStep::Create { address, subnet, port, .. } => {
                 assert_ne!(*subnet, SubnetChoice::FirstFree(Vec::new()));
                 let id = self.id("fip");
                 let address = address.unwrap_or_else(|| format!("203.0.113.{}", self.made).parse().unwrap());
@@ -25,17 +25,16 @@ impl Cloud {
                 self.observed.floating_ips.push(floating_ip);
                 self.attach(&id, port);
             }
-            Step::AttachFloatingIp { id, port, .. } => self.attach(id, port),
-            Step::DetachFloatingIp { id, .. } => self.floating_ip(id).port_id = None,
-            Step::TagFloatingIp { id, tags } => {
+            FloatingIpStep::Attach { id, port, .. } => self.attach(id, port),
+            FloatingIpStep::Detach { id, .. } => self.floating_ip(id).port_id = None,
+            FloatingIpStep::Tag { id, tags } => {
                 assert!(self.floating_ip(id).ours, "a foreign floating IP is tagged");
                 self.floating_ip(id).tags.clone_from(tags);
             }
-            Step::DeleteFloatingIp { id, .. } => {
+            FloatingIpStep::Delete { id, .. } => {
                 assert!(self.floating_ip(id).ours, "a foreign floating IP is deleted");
                 self.observed.floating_ips.retain(|floating_ip| floating_ip.id != *id);
             }
-            other => panic!("not a step of Neutron: {other}"),
         }
     }
 

@@ -1,0 +1,101 @@
+//! The calls of the steps on floating IPs.
+
+use openstack_ccm_openstack_api::change::Change;
+use openstack_ccm_openstack_api::error::{ApiError, ConflictCause, ErrorKind};
+use openstack_ccm_openstack_api::neutron::{CreateFloatingIp, FloatingIp, Tagged, UpdateFloatingIp};
+
+use super::{Ended, Hand, gone, requests};
+use crate::load_balancer::failure;
+use crate::load_balancer::model::floating_ip::SubnetChoice;
+use crate::load_balancer::model::observed::ObservedFloatingIp;
+use crate::load_balancer::step::FloatingIpStep;
+
+impl Hand<'_> {
+    pub(super) async fn floating_ip(&mut self, step: &FloatingIpStep) -> Result<Ended, ApiError> {
+        let neutron = &self.openstack.neutron;
+        match step {
+            FloatingIpStep::Create { network_id, subnet, address, description, tags, port } => {
+                let body = CreateFloatingIp {
+                    floating_network_id: network_id.clone(),
+                    subnet_id: None,
+                    floating_ip_address: address.map(|address| address.to_string()),
+                    port_id: port.id().map(str::to_owned),
+                    description: Some(description.clone()),
+                };
+                let made = self.create_floating_ip(body, subnet).await?;
+                self.applied.changed = true;
+                self.applied.address = made.floating_ip_address.parse().ok();
+                if !tags.is_empty() {
+                    neutron.replace_tags(Tagged::FloatingIp, &made.id, &requests::list(tags)).await?;
+                }
+                self.applied.floating_ips.extend(self.applied.address.map(|address| ObservedFloatingIp {
+                    id: made.id,
+                    address,
+                    port_id: made.port_id,
+                    ours: true,
+                    tags: tags.clone(),
+                }));
+            }
+            FloatingIpStep::Attach { id, address, port } => {
+                let port_id = Change::from(port.id().map(str::to_owned));
+                let changes = UpdateFloatingIp { port_id, ..UpdateFloatingIp::default() };
+                neutron.update_floating_ip(id, &changes).await.map(drop)?;
+                self.applied.address = Some(*address);
+            }
+            FloatingIpStep::Detach { id, address: _ } => {
+                let changes = UpdateFloatingIp { port_id: Change::Clear, ..UpdateFloatingIp::default() };
+                gone(neutron.update_floating_ip(id, &changes).await.map(drop))?;
+            }
+            FloatingIpStep::Tag { id, tags } => {
+                neutron.replace_tags(Tagged::FloatingIp, id, &requests::list(tags)).await?;
+            }
+            FloatingIpStep::Delete { id, address: _ } => gone(neutron.delete_floating_ip(id).await)?,
+        }
+        Ok(Ended::Done)
+    }
+
+    /// One call, or one for each subnet until one has a free address.
+    async fn create_floating_ip(
+        &self,
+        mut body: CreateFloatingIp,
+        subnet: &SubnetChoice,
+    ) -> Result<FloatingIp, ApiError> {
+        let neutron = &self.openstack.neutron;
+        let subnets = match subnet {
+            SubnetChoice::Any => return neutron.create_floating_ip(&body).await,
+            SubnetChoice::Id(id) => std::slice::from_ref(id),
+            SubnetChoice::FirstFree(ids) => ids.as_slice(),
+        };
+        let mut refusal = None;
+        for id in subnets {
+            body.subnet_id = Some(id.clone());
+            match neutron.create_floating_ip(&body).await {
+                Err(error) if concerns_subnet(&error) => refusal = Some(error),
+                result => return result,
+            }
+        }
+        match refusal {
+            Some(refusal) => Err(refusal),
+            // No subnet to choose from: Neutron chooses.
+            None => neutron.create_floating_ip(&body).await,
+        }
+    }
+}
+
+/// Whether another subnet may do better: this one is full, or has no addresses of its own to give.
+fn concerns_subnet(error: &ApiError) -> bool {
+    match error.kind() {
+        ErrorKind::Conflict(ConflictCause::Other) | ErrorKind::BadRequest => true,
+        ErrorKind::Quota => failure::is_out_of_addresses(error),
+        ErrorKind::Conflict(ConflictCause::Immutable | ConflictCause::Stale)
+        | ErrorKind::NotFound
+        | ErrorKind::Policy
+        | ErrorKind::Unauthorized
+        | ErrorKind::RateLimited
+        | ErrorKind::Unavailable
+        | ErrorKind::LostAnswer
+        | ErrorKind::ServerFault
+        | ErrorKind::Decode
+        | ErrorKind::NoEndpoint => false,
+    }
+}

@@ -1,0 +1,87 @@
+//! The calls of the steps that Octavia carries out, and that lock the load balancer.
+
+use openstack_ccm_openstack_api::error::ApiError;
+use openstack_ccm_openstack_api::octavia::Octavia;
+
+use super::{Ended, Made, gone, requests};
+use crate::load_balancer::step::{ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep};
+
+pub(super) async fn load_balancer(octavia: &Octavia, step: &LoadBalancerStep) -> Result<Ended, ApiError> {
+    match step {
+        LoadBalancerStep::Create { load_balancer, listeners } => {
+            let body = requests::load_balancer(load_balancer, listeners);
+            let made = octavia.create_load_balancer(&body).await?;
+            return Ok(Ended::Locked(Some(Made { id: made.id, project_id: made.project_id })));
+        }
+        LoadBalancerStep::Update { id, changes } => {
+            octavia.update_load_balancer(id, &requests::load_balancer_changes(changes)).await.map(drop)?;
+        }
+        LoadBalancerStep::Delete { id, cascade } => gone(octavia.delete_load_balancer(id, *cascade).await)?,
+    }
+    Ok(Ended::Locked(None))
+}
+
+pub(super) async fn listener(octavia: &Octavia, step: &ListenerStep) -> Result<Ended, ApiError> {
+    match step {
+        ListenerStep::Create { load_balancer_id, listener, default_pool } => {
+            let mut body = requests::listener(listener);
+            body.loadbalancer_id = Some(load_balancer_id.clone());
+            body.default_pool_id = default_pool.id().map(str::to_owned);
+            return Ok(Ended::MadeChild(octavia.create_listener(&body).await?.id));
+        }
+        ListenerStep::Update { id, changes, key: _ } => {
+            octavia.update_listener(id, &requests::listener_changes(changes)).await.map(drop)?;
+        }
+        ListenerStep::SwapDefaultPool { listener_id, pool, key: _ } => {
+            let changes = requests::default_pool(pool.id().unwrap_or_default());
+            octavia.update_listener(listener_id, &changes).await.map(drop)?;
+        }
+        ListenerStep::Delete { id, key: _ } => gone(octavia.delete_listener(id).await)?,
+    }
+    Ok(Ended::Locked(None))
+}
+
+pub(super) async fn pool(octavia: &Octavia, step: &PoolStep) -> Result<Ended, ApiError> {
+    match step {
+        PoolStep::Create { load_balancer_id, pool } => {
+            let mut body = requests::pool(pool);
+            body.loadbalancer_id = Some(load_balancer_id.clone());
+            return Ok(Ended::MadeChild(octavia.create_pool(&body).await?.id));
+        }
+        PoolStep::Update { id, changes } => {
+            octavia.update_pool(id, &requests::pool_changes(changes)).await.map(drop)?;
+        }
+        PoolStep::Delete { id, name: _ } => gone(octavia.delete_pool(id).await)?,
+    }
+    Ok(Ended::Locked(None))
+}
+
+pub(super) async fn member(octavia: &Octavia, step: &MemberStep) -> Result<Ended, ApiError> {
+    match step {
+        MemberStep::ReplaceAll { pool, members } => {
+            let members: Vec<_> = members.iter().map(requests::member).collect();
+            octavia.batch_members(pool.id().unwrap_or_default(), &members, false).await?;
+        }
+        MemberStep::Create { pool, member } => {
+            let pool_id = pool.id().unwrap_or_default();
+            octavia.create_member(pool_id, &requests::member(member)).await.map(drop)?;
+        }
+        MemberStep::Delete { pool_id, id, name: _ } => gone(octavia.delete_member(pool_id, id).await)?,
+    }
+    Ok(Ended::Locked(None))
+}
+
+pub(super) async fn monitor(octavia: &Octavia, step: &MonitorStep) -> Result<Ended, ApiError> {
+    match step {
+        MonitorStep::Create { pool, monitor } => {
+            let mut body = requests::monitor(monitor);
+            body.pool_id = pool.id().map(str::to_owned);
+            return Ok(Ended::MadeChild(octavia.create_health_monitor(&body).await?.id));
+        }
+        MonitorStep::Update { id, changes } => {
+            octavia.update_health_monitor(id, &requests::monitor_changes(changes)).await.map(drop)?;
+        }
+        MonitorStep::Delete { id } => gone(octavia.delete_health_monitor(id).await)?,
+    }
+    Ok(Ended::Locked(None))
+}
