@@ -201,7 +201,7 @@ impl Serving<'_> {
         report: &mut Report,
     ) -> Result<Option<Outcome>, Failure> {
         let key = &self.service.key;
-        let facts = self.resolve(&known.observed, report).await?;
+        let facts = self.resolve(&known.observed, true, report).await?;
         let Self { intent, settings, .. } = *self;
         let desired = desired::desired(Sources { intent, settings, names: self.claim.names, facts: &facts })?;
         let refused = self.provider.memory.refused_algorithms(key);
@@ -256,7 +256,13 @@ impl Serving<'_> {
         vips.iter().all(IpAddr::is_ipv6)
     }
 
-    pub(super) async fn resolve(&self, observed: &Observed, report: &mut Report) -> Result<Facts, Failure> {
+    /// Looks up what the tree needs to know; `verifies` as in [`Question::verifies`].
+    pub(super) async fn resolve(
+        &self,
+        observed: &Observed,
+        verifies: bool,
+        report: &mut Report,
+    ) -> Result<Facts, Failure> {
         let existing = observed.load_balancer.as_ref();
         let guest = existing.is_some_and(|existing| existing.ownership == Ownership::Guest);
         let ipv4 = existing.is_none_or(|existing| existing.vip_addresses().any(|vip| vip.is_ipv4()));
@@ -270,6 +276,7 @@ impl Serving<'_> {
             intent: self.intent,
             settings: self.settings,
             features,
+            verifies,
             existing,
             wants_floating_ip: !guest && ipv4 && observed.floating_ips.is_empty(),
             former_vip_addresses: if existing.is_none() {

@@ -65,7 +65,7 @@ impl Serving<'_> {
         if matches!(question, FloatingIpQuestion::ForVip { .. }) && observed.floating_ips.is_empty() {
             return Ok(None);
         }
-        let facts = self.resolve(&observed, report).await?;
+        let facts = self.resolve(&observed, false, report).await?;
         let (intent, settings) = (self.intent, self.settings);
         let desired = desired::desired(Sources { intent, settings, names: self.claim.names, facts: &facts })?;
         if fingerprint(id, &updated_at, &desired) != *before {

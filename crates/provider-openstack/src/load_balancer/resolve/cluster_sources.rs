@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use futures::future::try_join_all;
 use ipnet::IpNet;
@@ -73,7 +74,7 @@ impl Resolver {
         &self,
         network_id: &str,
         nodes: &BTreeSet<IpAddr>,
-    ) -> Result<BTreeSet<IpAddr>, ApiError> {
+    ) -> Result<BTreeSet<IpAddr>, Arc<ApiError>> {
         let neutron = &self.openstack.neutron;
         let on_network = PortFilter { network_id: Some(network_id.to_owned()), ..PortFilter::default() };
         let all = FloatingIpFilter::default();

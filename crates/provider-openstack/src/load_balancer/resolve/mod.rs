@@ -51,6 +51,8 @@ pub(super) struct Resolver {
     external_network: Remembered<String>,
     node_subnets: Remembered<String>,
     node_ports: Remembered<NodePort>,
+    /// Ports of servers, by all their ids; not kept.
+    ports_of_servers: Remembered<Vec<Port>>,
     certificates: Remembered<()>,
     /// Ports of a network, and all floating IPs.
     cluster_sources: Remembered<(Vec<Port>, Vec<FloatingIp>)>,
@@ -67,6 +69,9 @@ pub(super) struct Question<'a> {
     pub(super) settings: &'a Settings,
     /// What the cloud can do.
     pub(super) features: Features,
+    /// Whether it is looked up that what the user names is there. Not where only lists are compared: it was when
+    /// everything agreed.
+    pub(super) verifies: bool,
     /// Its load balancer, if it has one: then the VIP is where it is.
     pub(super) existing: Option<&'a ObservedLoadBalancer>,
     /// Whether a floating IP may have to be made.
@@ -93,6 +98,7 @@ impl Resolver {
             external_network: Remembered::new(KEEP_NETWORKS),
             node_subnets: Remembered::new(KEEP_NODES),
             node_ports: Remembered::new(KEEP_NODES),
+            ports_of_servers: Remembered::new(Duration::ZERO),
             certificates: Remembered::new(KEEP_CERTIFICATES),
             cluster_sources: Remembered::new(KEEP_NETWORKS),
             routers: Remembered::new(KEEP_NETWORKS),

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use ipnet::IpNet;
@@ -9,11 +10,10 @@ use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::Intent;
 use openstack_ccm_openstack_api::error::ApiError;
-use openstack_ccm_openstack_api::neutron::{Neutron, Port, PortFilter};
+use openstack_ccm_openstack_api::neutron::{Port, PortFilter};
 
 use super::Resolver;
 use super::node_subnet::server_id;
-use super::remembered::Remembered;
 use super::subnets::skipped;
 use crate::load_balancer::failure::{self, Missing};
 use crate::load_balancer::model::facts::{Facts, MemberSubnets};
@@ -71,13 +71,52 @@ impl Resolver {
             }
         }
         notices.extend(skipped("get no security group", &strangers));
-        let found = find(&self.openstack.neutron, &self.node_ports, &places).await;
+        let found = self.find_node_ports(&places).await;
         found.map_err(|error| failure::of_call(&error, "looking for the nodes' ports", Missing::Race))
+    }
+
+    async fn find_node_ports(&self, places: &[Place]) -> Result<NodePorts, Arc<ApiError>> {
+        let known = &self.node_ports;
+        let unknown: BTreeSet<&str> = places
+            .iter()
+            .filter(|place| known.get(&place.key()).is_none())
+            .map(|place| place.server.as_str())
+            .collect();
+        let unknown: Vec<String> = unknown.into_iter().map(str::to_owned).collect();
+        let lists: Vec<Vec<Port>> = stream::iter(unknown.chunks(SERVERS_AT_ONCE).map(<[String]>::to_vec))
+            .map(|servers| self.ports_of(servers))
+            .buffered(AT_ONCE)
+            .try_collect()
+            .await?;
+        let ports: Vec<Port> = lists.into_iter().flatten().collect();
+        let mut found = NodePorts::default();
+        for place in places {
+            found.servers.insert(place.server.clone());
+            let port = known.get(&place.key()).or_else(|| {
+                let port = ports.iter().find(|port| carries(port, place))?;
+                let port = NodePort { id: port.id.clone(), filters: port.port_security_enabled };
+                // A node may get its port later: that there is none is not remembered.
+                known.put(&place.key(), port.clone());
+                Some(port)
+            });
+            if let Some(port) = port.filter(|port| port.filters) {
+                found.filtering.insert(port.id, place.server.clone());
+            }
+        }
+        Ok(found)
+    }
+
+    async fn ports_of(&self, servers: Vec<String>) -> Result<Vec<Port>, Arc<ApiError>> {
+        let key = servers.join(" ");
+        self.ports_of_servers
+            .get_or_ask(&key, self.openstack.neutron.list_ports(&PortFilter::devices(servers)))
+            .await
     }
 
     /// Forgets what is known of the nodes' ports: one of them is gone.
     pub(in crate::load_balancer) fn forget_node_ports(&self) {
         self.node_ports.clear();
+        self.ports_of_servers.clear();
     }
 
     /// The networks from which the load balancer reaches its members. Absent while the subnet of a new load balancer
@@ -99,40 +138,6 @@ impl Resolver {
         }
         Ok((!networks.is_empty()).then_some(networks))
     }
-}
-
-async fn find(
-    neutron: &Neutron,
-    known: &Remembered<NodePort>,
-    places: &[Place],
-) -> Result<NodePorts, ApiError> {
-    let unknown: BTreeSet<&str> = places
-        .iter()
-        .filter(|place| known.get(&place.key()).is_none())
-        .map(|place| place.server.as_str())
-        .collect();
-    let unknown: Vec<String> = unknown.into_iter().map(str::to_owned).collect();
-    let lists: Vec<Vec<Port>> = stream::iter(unknown.chunks(SERVERS_AT_ONCE).map(<[String]>::to_vec))
-        .map(|servers| async move { neutron.list_ports(&PortFilter::devices(servers)).await })
-        .buffered(AT_ONCE)
-        .try_collect()
-        .await?;
-    let ports: Vec<Port> = lists.into_iter().flatten().collect();
-    let mut found = NodePorts::default();
-    for place in places {
-        found.servers.insert(place.server.clone());
-        let port = known.get(&place.key()).or_else(|| {
-            let port = ports.iter().find(|port| carries(port, place))?;
-            let port = NodePort { id: port.id.clone(), filters: port.port_security_enabled };
-            // A node may get its port later: that there is none is not remembered.
-            known.put(&place.key(), port.clone());
-            Some(port)
-        });
-        if let Some(port) = port.filter(|port| port.filters) {
-            found.filtering.insert(port.id, place.server.clone());
-        }
-    }
-    Ok(found)
 }
 
 fn carries(port: &Port, place: &Place) -> bool {

@@ -51,6 +51,7 @@ impl Resolver {
         let settings = question.settings;
         let mut notices = Vec::from_iter(self.lacking_family(question, existing).await?);
         let member_subnet = match &settings.member_subnet_id {
+            Some(id) if !question.verifies => Some(id.clone()),
             Some(id) => Some(self.subnet(id, "member-subnet-id").await?.id),
             // The VIP is on the user's port, which tells nothing about the nodes.
             None if settings.vip.port_id.is_some() && settings.vip.network_id.is_none() => {
