@@ -76,8 +76,8 @@ pub(crate) fn proxy_service(number: usize) -> Value {
 
 /// Waits until so many Services are published.
 pub(crate) async fn until_served(world: &World, services: usize) {
-    until(world, "all Services are published", Duration::from_secs(1), |world| served(world) == services)
-        .await;
+    let step = Duration::from_millis(100);
+    until(world, "all Services are published", step, |world| served(world) == services).await;
 }
 
 /// How many Services are published.

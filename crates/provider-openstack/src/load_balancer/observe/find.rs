@@ -53,7 +53,8 @@ pub(in crate::load_balancer) fn seen(
     judge(claim, purpose, seen, FoundBy::Annotation)
 }
 
-/// The load balancer that has one of the Service's names. Older names are tried where the present one finds nothing.
+/// The load balancer that has one of the Service's names. Those of older names count where the present one finds
+/// nothing, which is what most Services find that ask for names at all: so all are asked for at the same time.
 ///
 /// # Errors
 /// Any failed call; several load balancers that may be meant; one that the Service must not use.
@@ -62,16 +63,19 @@ pub(in crate::load_balancer) async fn by_name(
     claim: &Claim<'_>,
     purpose: Purpose,
 ) -> Result<Option<Found>, Failure> {
-    let present =
-        named(octavia, claim, purpose, claim.names.load_balancer().to_owned(), FoundBy::Name).await?;
-    if !present.is_empty() {
-        return only_one(claim, present);
-    }
+    let name = claim.names.load_balancer().to_owned();
     let cut = claim.names.former_load_balancer().map(|name| (name, FoundBy::CutName));
     let legacy = (claim.names.legacy_load_balancer(), FoundBy::LegacyName);
     let older = cut.into_iter().chain([legacy]);
-    let older = try_join_all(older.map(|(name, by)| named(octavia, claim, purpose, name, by))).await?;
-    only_one(claim, older.into_iter().flatten().collect())
+    let (present, older) = tokio::join!(
+        named(octavia, claim, purpose, name, FoundBy::Name),
+        try_join_all(older.map(|(name, by)| named(octavia, claim, purpose, name, by))),
+    );
+    let present = present?;
+    if !present.is_empty() {
+        return only_one(claim, present);
+    }
+    only_one(claim, older?.into_iter().flatten().collect())
 }
 
 /// The load balancers that carry the tag that only this Service gives, besides `current`: those that it used before

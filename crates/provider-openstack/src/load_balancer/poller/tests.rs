@@ -146,7 +146,7 @@ async fn one_call_serves_all_and_slows_down_gently() {
     let asked = rig.octavia.asked();
     assert!(asked.iter().all(|(_, query)| query == "loadbalancers?project_id=project"), "{asked:?}");
     let seconds: Vec<u64> = asked.iter().map(|(at, _)| *at).collect();
-    assert_eq!(seconds, [1, 2, 3, 5, 7, 9, 12, 16]);
+    assert_eq!(seconds, [1, 2, 3, 5, 7, 9, 12, 15, 18]);
 }
 
 #[tokio::test(start_paused = true)]
