@@ -80,9 +80,9 @@ impl Restorations {
     }
 }
 
-/// The served Services.
+/// The served Services. Each is on its own: a table has room for up to twice as many as it holds.
 #[derive(Debug, Default)]
-pub(crate) struct Memory(Mutex<HashMap<ServiceKey, Remembered>>);
+pub(crate) struct Memory(Mutex<HashMap<ServiceKey, Box<Remembered>>>);
 
 impl Memory {
     /// Remembers the facts of a Service, and all that is known of it when it is the same one (by uid).
@@ -103,19 +103,19 @@ impl Memory {
                     restorations: Restorations::default(),
                     latest: None,
                 };
-                services.insert(service.key.clone(), remembered);
+                services.insert(service.key.clone(), Box::new(remembered));
             }
         }
     }
 
     /// Everything about a Service, as it is now.
     pub(crate) fn get(&self, key: &ServiceKey) -> Option<Remembered> {
-        lock(&self.0).get(key).cloned()
+        lock(&self.0).get(key).map(|known| Remembered::clone(known))
     }
 
     /// Reads or changes what is known of a Service; nothing happens when nothing is known.
     pub(crate) fn with<R>(&self, key: &ServiceKey, change: impl FnOnce(&mut Remembered) -> R) -> Option<R> {
-        lock(&self.0).get_mut(key).map(change)
+        lock(&self.0).get_mut(key).map(|known| change(known))
     }
 
     /// Whether the Service is known.
@@ -125,7 +125,7 @@ impl Memory {
 
     /// Forgets a Service.
     pub(crate) fn forget(&self, key: &ServiceKey) -> Option<Remembered> {
-        lock(&self.0).remove(key)
+        lock(&self.0).remove(key).map(|known| *known)
     }
 
     /// Whether the provider has reported the Service ready.

@@ -22,7 +22,8 @@ pub(super) struct Census {
 
 struct Lists {
     asked: Instant,
-    load_balancers: HashMap<String, LoadBalancer>,
+    /// By id; each on its own, because a table has room for up to twice as many as it holds.
+    load_balancers: HashMap<String, Box<LoadBalancer>>,
     /// By port.
     floating_ips: HashMap<String, Vec<FloatingIp>>,
 }
@@ -53,24 +54,22 @@ impl Census {
         let Some(load_balancer) = known.load_balancers.remove(load_balancer_id) else { return Ok(None) };
         let port = load_balancer.vip_port_id.as_ref();
         let floating_ips = port.and_then(|port| known.floating_ips.remove(port)).unwrap_or_default();
-        Ok(Some(Listed { load_balancer, floating_ips }))
+        Ok(Some(Listed { load_balancer: *load_balancer, floating_ips }))
     }
 
+    /// One list after the other: two answers of megabytes at the same time are what most memory would be needed for.
     async fn list(&self) -> Result<Lists, ApiError> {
         let asked = Instant::now();
-        let (every_load_balancer, every_floating_ip) =
-            (LoadBalancerFilter::default(), FloatingIpFilter::default());
-        let (load_balancers, all) = tokio::try_join!(
-            self.openstack.octavia.list_load_balancers(&every_load_balancer),
-            self.openstack.neutron.list_floating_ips(&every_floating_ip),
-        )?;
+        let all = self.openstack.octavia.list_load_balancers(&LoadBalancerFilter::default()).await?;
+        let load_balancers = all.into_iter().map(|one| (one.id.clone(), Box::new(one))).collect();
+        let all = self.openstack.neutron.list_floating_ips(&FloatingIpFilter::default()).await?;
         let mut floating_ips: HashMap<String, Vec<FloatingIp>> = HashMap::new();
         for one in all {
             if let Some(port) = one.port_id.clone() {
-                floating_ips.entry(port).or_default().push(one);
+                // Hardly ever more than one.
+                floating_ips.entry(port).or_insert_with(|| Vec::with_capacity(1)).push(one);
             }
         }
-        let load_balancers = load_balancers.into_iter().map(|one| (one.id.clone(), one)).collect();
         Ok(Lists { asked, load_balancers, floating_ips })
     }
 }

@@ -29,7 +29,8 @@ pub(super) struct Memory {
 struct Recollection {
     /// Fingerprint of the Service, without what passes write into it.
     service: Option<u64>,
-    known: Option<Known>,
+    /// Many Services have none.
+    known: Option<Box<Known>>,
     lists_may_do: bool,
     repairs: u32,
     no_repair_before: Option<Instant>,
@@ -82,11 +83,12 @@ impl Memory {
     /// a pass that is dropped on the way leaves nothing behind.
     pub(super) fn take_known(&self, service: &ServiceKey) -> Option<Known> {
         self.with(service, |recollection| recollection.known.take_if(|known| !known.doubted))
+            .map(|known| *known)
     }
 
     /// Notes what is known.
     pub(super) fn know(&self, service: &ServiceKey, known: Known) {
-        self.with(service, |recollection| recollection.known = Some(known));
+        self.with(service, |recollection| recollection.known = Some(Box::new(known)));
     }
 
     /// Has the next pass ask the cloud whether what is known is still so.
