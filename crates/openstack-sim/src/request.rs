@@ -4,7 +4,10 @@ use bytes::Bytes;
 use http::{HeaderMap, Method};
 use serde_json::Value;
 
+use crate::reply::Reply;
 use crate::service::Service;
+use crate::world::World;
+use crate::world::identity::Caller;
 
 /// One request to one service.
 #[derive(Debug, Clone)]
@@ -36,6 +39,15 @@ impl Request {
             path => path.to_owned(),
         };
         Self { service, method: parts.method, path, raw_query, query, headers: parts.headers, body }
+    }
+
+    /// Who sent it, as the authentication middleware of every service finds out.
+    ///
+    /// # Errors
+    /// The answer to a token that is missing, unknown, revoked or expired.
+    pub(crate) fn caller(&self, world: &World) -> Result<Caller, Reply> {
+        let caller = self.header("x-auth-token").and_then(|token| world.caller(token));
+        caller.ok_or_else(|| Reply::unauthorized(&world.identity_url()))
     }
 
     /// The path's segments without empty ones.

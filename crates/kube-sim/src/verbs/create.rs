@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{State, Target, WriteOptions, Written, judge_unknown, storage_of};
+use super::{State, Target, WriteOptions, Written, judge_unknown_sent, storage_of};
 use crate::failure::{Failure, FieldError};
 use crate::kinds::Resource;
 use crate::managed_fields::{self, Entry};
@@ -21,7 +21,7 @@ impl State {
     ) -> Result<Written, Failure> {
         check_type(target, sent)?;
         let (object, unknown) = self.decode_sent(target.resource, sent)?;
-        let warnings = judge_unknown(target.resource, &unknown, options.field_validation)?;
+        let warnings = judge_unknown_sent(target.resource, &unknown, options.field_validation)?;
         if !text(&object, "/metadata/resourceVersion").is_empty() {
             return Err(Failure::bad_request("resourceVersion should not be set on objects to be created"));
         }

@@ -293,11 +293,11 @@ fn stamp_type(object: &mut Value, resource: &Resource) {
     object["apiVersion"] = resource.api_version().into();
 }
 
-/// Refuses or warns about unknown fields of a whole object that was sent.
+/// Refuses or warns about unknown fields; `refusal` is made of what is wrong.
 fn judge_unknown(
-    resource: &Resource,
     unknown: &[String],
     validation: FieldValidation,
+    refusal: impl FnOnce(&str) -> Failure,
 ) -> Result<Vec<String>, Failure> {
     let texts: Vec<String> =
         unknown.iter().map(|path| format!("unknown field {}", go_text::quote(path))).collect();
@@ -305,14 +305,22 @@ fn judge_unknown(
         FieldValidation::Ignore => Ok(Vec::new()),
         FieldValidation::Warn => Ok(texts),
         FieldValidation::Strict if texts.is_empty() => Ok(Vec::new()),
-        FieldValidation::Strict => {
-            let (kind, version) = (resource.kind, resource.version);
-            Err(Failure::bad_request(format!(
-                "{kind} in version \"{version}\" cannot be handled as a {kind}: strict decoding error: {}",
-                texts.join(", ")
-            )))
-        }
+        FieldValidation::Strict => Err(refusal(&format!("strict decoding error: {}", texts.join(", ")))),
     }
+}
+
+/// The same for a whole object that was sent.
+fn judge_unknown_sent(
+    resource: &Resource,
+    unknown: &[String],
+    validation: FieldValidation,
+) -> Result<Vec<String>, Failure> {
+    let (kind, version) = (resource.kind, resource.version);
+    judge_unknown(unknown, validation, |wrong| {
+        Failure::bad_request(format!(
+            "{kind} in version \"{version}\" cannot be handled as a {kind}: {wrong}"
+        ))
+    })
 }
 
 /// The answer to a deletion of a kind that does not return the object.

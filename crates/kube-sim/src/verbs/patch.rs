@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::create::check_name;
 use super::update::patch_options;
-use super::{FieldValidation, State, Target, WriteOptions, Written};
+use super::{State, Target, WriteOptions, Written, judge_unknown};
 use crate::failure::{Failure, FieldError, Subject};
 use crate::go_text;
 use crate::kinds::{Part, Resource};
@@ -51,7 +51,9 @@ impl State {
         let (mut object, unknown) = self
             .decode_or_refuse(target.resource, &patched)
             .map_err(|complaint| refused_patch(quoted(), &complaint.0))?;
-        let warnings = judge_unknown_in_patch(&unknown, options.field_validation, quoted)?;
+        // The refusal quotes the patched object, or the patch.
+        let refusal = |wrong: &str| refused_patch(quoted(), wrong);
+        let warnings = judge_unknown(&unknown, options.field_validation, refusal)?;
         check_name(target, &mut object)?;
         let object = self.update_decoded(target, &stored, object, options, None)?;
         Ok(Written { object, created: false, warnings })
@@ -116,25 +118,6 @@ impl State {
             "failed to create typed patch object ({object}; {group}/{version}, Kind={kind}): .{field}: field not \
              declared in schema"
         )))
-    }
-}
-
-/// Refuses or warns about unknown fields after a patch. The refusal quotes the patched object, or the patch.
-fn judge_unknown_in_patch(
-    unknown: &[String],
-    validation: FieldValidation,
-    quoted: impl FnOnce() -> String,
-) -> Result<Vec<String>, Failure> {
-    let texts: Vec<String> =
-        unknown.iter().map(|path| format!("unknown field {}", go_text::quote(path))).collect();
-    match validation {
-        FieldValidation::Ignore => Ok(Vec::new()),
-        FieldValidation::Warn => Ok(texts),
-        FieldValidation::Strict if texts.is_empty() => Ok(Vec::new()),
-        FieldValidation::Strict => {
-            let rule = format!("strict decoding error: {}", texts.join(", "));
-            Err(refused_patch(quoted(), &rule))
-        }
     }
 }
 

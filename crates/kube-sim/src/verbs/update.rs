@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::create::{check_name, check_type};
 use super::metadata;
-use super::{State, Target, WriteOptions, Written, judge_unknown, storage_of};
+use super::{State, Target, WriteOptions, Written, judge_unknown_sent, storage_of};
 use crate::failure::{Failure, FieldError, Subject};
 use crate::kinds::Part;
 use crate::managed_fields::{self, Entry};
@@ -21,7 +21,7 @@ impl State {
     ) -> Result<Written, Failure> {
         check_type(target, sent)?;
         let (mut object, unknown) = self.decode_sent(target.resource, sent)?;
-        let warnings = judge_unknown(target.resource, &unknown, options.field_validation)?;
+        let warnings = judge_unknown_sent(target.resource, &unknown, options.field_validation)?;
         check_name(target, &mut object)?;
         let version = text(&object, "/metadata/resourceVersion").to_owned();
         let Some(stored) = self.store.get(target.resource.storage, &target.key()) else {

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::load_balancer::enabled;
-use super::{CreatePool, IdRef, Octavia, OperatingStatus, ProvisioningStatus, delete, get, lbaas, post, put};
+use super::{
+    CreatePool, IdRef, Octavia, OperatingStatus, ProvisioningStatus, delete, get, lbaas, post, put, with_tags,
+};
 use crate::change::Change;
 use crate::decode::null_as_default;
 use crate::error::ApiError;
@@ -272,12 +274,9 @@ impl Octavia {
     /// # Errors
     /// Any [`ApiError`]; never a part of the list.
     pub async fn list_listeners(&self, filter: &ListenerFilter) -> Result<Vec<Listener>, ApiError> {
-        let mut call = get("loadbalancer_listener_list", lbaas!("listeners"))
+        let call = get("loadbalancer_listener_list", lbaas!("listeners"))
             .query_if("loadbalancer_id", filter.load_balancer_id.as_deref());
-        if !filter.tags.is_empty() {
-            call = call.query("tags", filter.tags.join(","));
-        }
-        self.client.list(call, "listeners").await
+        self.client.list(with_tags(call, &filter.tags), "listeners").await
     }
 
     /// Reads one listener.

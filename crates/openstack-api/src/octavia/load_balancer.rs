@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     CreateListener, CreatePool, IdRef, Octavia, OperatingStatus, ProvisioningStatus, delete, get, lbaas,
-    post, put,
+    post, put, with_tags,
 };
 use crate::decode::null_as_default;
 use crate::error::ApiError;
@@ -179,7 +179,7 @@ impl Octavia {
         &self,
         filter: &LoadBalancerFilter,
     ) -> Result<Vec<LoadBalancer>, ApiError> {
-        let mut call = get("loadbalancer_list", lbaas!("loadbalancers"))
+        let call = get("loadbalancer_list", lbaas!("loadbalancers"))
             .query_if("id", filter.id.as_deref())
             .query_if("name", filter.name.as_deref())
             .query_if("vip_port_id", filter.vip_port_id.as_deref())
@@ -189,10 +189,7 @@ impl Octavia {
                 "provisioning_status",
                 filter.provisioning_status.as_ref().map(ProvisioningStatus::as_str),
             );
-        if !filter.tags.is_empty() {
-            call = call.query("tags", filter.tags.join(","));
-        }
-        self.client.list(call, "loadbalancers").await
+        self.client.list(with_tags(call, &filter.tags), "loadbalancers").await
     }
 
     /// Reads one load balancer.

@@ -73,6 +73,12 @@ fn get(name: &'static str, segments: &[&str]) -> Call {
     Call::get(name, SERVICE, segments)
 }
 
+/// The same list, of objects that have all of these tags.
+fn with_tags(call: Call, tags: &[String]) -> Call {
+    let tags = (!tags.is_empty()).then(|| tags.join(","));
+    call.query_if("tags", tags.as_deref())
+}
+
 fn post(name: &'static str, segments: &[&str]) -> Call {
     Call::post(name, SERVICE, segments)
 }

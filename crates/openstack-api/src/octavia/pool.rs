@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::load_balancer::enabled;
 use super::{
     CreateHealthMonitor, IdRef, MemberSpec, Octavia, OperatingStatus, ProvisioningStatus, delete, get, lbaas,
-    post, put,
+    post, put, with_tags,
 };
 use crate::change::Change;
 use crate::decode::null_as_default;
@@ -228,12 +228,9 @@ impl Octavia {
     /// # Errors
     /// Any [`ApiError`]; never a part of the list.
     pub async fn list_pools(&self, filter: &PoolFilter) -> Result<Vec<Pool>, ApiError> {
-        let mut call = get("loadbalancer_pool_list", lbaas!("pools"))
+        let call = get("loadbalancer_pool_list", lbaas!("pools"))
             .query_if("loadbalancer_id", filter.load_balancer_id.as_deref());
-        if !filter.tags.is_empty() {
-            call = call.query("tags", filter.tags.join(","));
-        }
-        self.client.list(call, "pools").await
+        self.client.list(with_tags(call, &filter.tags), "pools").await
     }
 
     /// Reads one pool.

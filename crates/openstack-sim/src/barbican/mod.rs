@@ -27,10 +27,7 @@ fn route(world: &mut World, request: &Request) -> Answer {
     if segments.is_empty() {
         return Ok(Reply::json(StatusCode::MULTIPLE_CHOICES, versions(world)));
     }
-    let caller = request
-        .header("x-auth-token")
-        .and_then(|token| world.caller(token))
-        .ok_or_else(|| Reply::unauthorized(&world.identity_url()))?;
+    let caller = request.caller(world)?;
     match (request.method.clone(), segments.as_slice()) {
         (_, ["v1", ..]) if caller.project_id.is_empty() => Err(forbidden()),
         (Method::POST, ["v1", "secrets"]) => create_secret(world, &caller, request),

@@ -46,10 +46,7 @@ fn route(world: &mut World, request: &Request) -> Answer {
             {"id": "v2.0", "status": "CURRENT", "links": [{"rel": "self", "href": href}]},
         ]})));
     }
-    let caller = request
-        .header("x-auth-token")
-        .and_then(|token| world.caller(token))
-        .ok_or_else(|| Reply::unauthorized(&world.identity_url()))?;
+    let caller = request.caller(world)?;
     match segments.as_slice() {
         ["v2.0"] => Ok(Reply::ok(json!({"resources": resource_links(world, &href)}))),
         ["v2.0", "extensions", rest @ ..] => extensions(world, request, rest),

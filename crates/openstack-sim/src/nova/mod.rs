@@ -43,10 +43,7 @@ fn route(world: &mut World, request: &Request, version: Microversion) -> Answer 
     if segments == ["v2.1"] {
         return Ok(Reply::ok(json!({"version": version_2_1(world, true)})));
     }
-    let caller = request
-        .header("x-auth-token")
-        .and_then(|token| world.caller(token))
-        .ok_or_else(|| Reply::unauthorized(&world.identity_url()))?;
+    let caller = request.caller(world)?;
     match segments.as_slice() {
         ["v2.1", "servers", rest @ ..] => servers::answer(world, &caller, request, version, rest),
         ["v2.1", "flavors", rest @ ..] => flavors::answer(world, request, rest),

@@ -47,10 +47,7 @@ fn route(world: &mut World, request: &Request) -> Answer {
     if segments.is_empty() {
         return Ok(versions::document(world));
     }
-    let caller = request
-        .header("x-auth-token")
-        .and_then(|token| world.caller(token))
-        .ok_or_else(|| Reply::unauthorized(&world.identity_url()))?;
+    let caller = request.caller(world)?;
     match segments.as_slice() {
         ["v2" | "v2.0"] | ["v2" | "v2.0", "lbaas"] => Ok(Reply::ok(json!("v2"))),
         ["v2" | "v2.0", "lbaas", rest @ ..] => lbaas(world, &caller, request, rest),

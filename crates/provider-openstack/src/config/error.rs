@@ -71,10 +71,7 @@ pub struct ConfigError {
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}: ", self.origin)?;
-        if let Some(section) = &self.section {
-            write!(formatter, "[{section}] ")?;
-        }
+        write_place(formatter, &self.origin, self.section.as_deref())?;
         if let Some(key) = &self.key {
             write!(formatter, "{key}")?;
             if let Some(value) = &self.value {
@@ -84,6 +81,12 @@ impl fmt::Display for ConfigError {
         }
         write!(formatter, "{}; {}", self.problem, self.fix)
     }
+}
+
+/// Where something is, as messages begin.
+fn write_place(formatter: &mut fmt::Formatter<'_>, origin: &Origin, section: Option<&str>) -> fmt::Result {
+    write!(formatter, "{origin}: ")?;
+    section.map_or(Ok(()), |section| write!(formatter, "[{section}] "))
 }
 
 fn shown(value: &str) -> String {
@@ -125,10 +128,7 @@ pub struct Warning {
 
 impl fmt::Display for Warning {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}: ", self.origin)?;
-        if let Some(section) = &self.section {
-            write!(formatter, "[{section}] ")?;
-        }
+        write_place(formatter, &self.origin, self.section.as_deref())?;
         if let Some(key) = &self.key {
             write!(formatter, "{key}: ")?;
         }
