@@ -75,9 +75,17 @@ impl Daemon {
     ///
     /// # Errors
     /// The process cannot be waited for.
-    pub(crate) fn stop(mut self) -> Result<()> {
+    pub(crate) fn stop(self) -> Result<()> {
+        self.stop_within(GRACE)
+    }
+
+    /// [`Daemon::stop`] with another time between SIGTERM and SIGKILL.
+    ///
+    /// # Errors
+    /// As for [`Daemon::stop`].
+    pub(crate) fn stop_within(mut self, grace: Duration) -> Result<()> {
         self.terminate();
-        let deadline = Instant::now() + GRACE;
+        let deadline = Instant::now() + grace;
         while self.child.try_wait()?.is_none() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(10));
         }

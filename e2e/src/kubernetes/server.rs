@@ -14,6 +14,10 @@ use crate::network::API_SERVER;
 use crate::process::Daemon;
 use crate::wait::until;
 
+/// Time that an API server has between SIGTERM and SIGKILL. It stops listening at once and answers what it was asked; then it waits
+/// a minute for watches, which end only with it.
+const LAST_REQUESTS: Duration = Duration::from_secs(2);
+
 /// A version of the API server and how its gate stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ServerKind {
@@ -157,7 +161,7 @@ impl ControlPlane {
     /// The new one does not become ready.
     pub(crate) fn replace_server(&mut self, kind: ServerKind) -> Result<()> {
         if let Some(server) = self.server.take() {
-            server.stop()?;
+            server.stop_within(LAST_REQUESTS)?;
         }
         self.start_server(kind)
     }

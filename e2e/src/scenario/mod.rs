@@ -58,16 +58,17 @@ const SERVED: &[&str] = &["kube-apiserver", "kube-proxy"];
 /// A cluster with a controller manager.
 const MANAGED: &[&str] = &["kube-apiserver", "kube-proxy", "kube-controller-manager"];
 
-/// All groups, in the order in which they begin: those first that need the fewest programs, and of them the one that says most.
+/// All groups, in the order in which they begin: first those that need the fewest programs, then the long ones. `cluster` and `gate`
+/// wait for leases and servers more than they work, so they run beside others that do not.
 pub(crate) const GROUPS: &[Group] = &[
     Group { name: "current", needs: &[Minor::V1_36], programs: SERVED, run: current },
     Group { name: "life", needs: &[Minor::V1_36], programs: SERVED, run: life },
     Group { name: "traffic", needs: &[Minor::V1_36], programs: SERVED, run: traffic },
+    Group { name: "cluster", needs: &[Minor::V1_36], programs: MANAGED, run: cluster },
     Group { name: "families", needs: &[Minor::V1_36], programs: SERVED, run: families },
+    Group { name: "gate", needs: &[Minor::V1_29, Minor::V1_36], programs: SERVED, run: gate },
     Group { name: "truth", needs: &[Minor::V1_36], programs: SERVED, run: truth },
     Group { name: "machines", needs: &[Minor::V1_36], programs: SERVED, run: machines },
-    Group { name: "cluster", needs: &[Minor::V1_36], programs: MANAGED, run: cluster },
-    Group { name: "gate", needs: &[Minor::V1_29, Minor::V1_36], programs: SERVED, run: gate },
     Group { name: "nodes", needs: &[Minor::V1_36, Minor::V1_29], programs: SERVED, run: nodes },
     Group { name: "old", needs: &[Minor::V1_28], programs: SERVED, run: old },
 ];

@@ -18,6 +18,9 @@ const LEFT_OUT: &str = "managedFields";
 /// An object that a refusal quotes: its keys have another order on each side.
 static QUOTED: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r#"(?s)Invalid value: "\{.*\}""#).ok());
 
+/// How often an object of the world was changed depends on what ran there before.
+static REVISION: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"current revision is \d+").ok());
+
 static NAME: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(concat!(
         r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b",
@@ -137,7 +140,8 @@ fn nameless(text: &str, known: &BTreeMap<String, String>) -> String {
     let replaced = |text: String, pattern: &Option<Regex>, by: &str| {
         pattern.as_ref().map_or(text.clone(), |pattern| pattern.replace_all(&text, by).into_owned())
     };
-    replaced(replaced(text, &QUOTED, "Invalid value: {object}"), &NAME, "{any}")
+    let text = replaced(text, &QUOTED, "Invalid value: {object}");
+    replaced(replaced(text, &REVISION, "current revision is {any}"), &NAME, "{any}")
 }
 
 fn nameless_value(value: &Value, known: &BTreeMap<String, String>) -> Value {
@@ -169,6 +173,13 @@ mod tests {
             json!({"faultstring": "5ad2e1a3-0000-4000-8000-000000000001 not found on 198.18.0.7"}),
         );
         assert_eq!(refused.text.as_deref(), Some("{lb} not found on {any}"));
+    }
+
+    #[test]
+    fn a_revision_is_whatever_earlier_changes_made_it() {
+        let refused =
+            entry(412, json!({"NeutronError": {"message": "Constrained to 0, but current revision is 8"}}));
+        assert_eq!(refused.text.as_deref(), Some("Constrained to 0, but current revision is {any}"));
     }
 
     #[test]
