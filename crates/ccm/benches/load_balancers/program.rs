@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::fs::File;
 use std::net::{Ipv4Addr, TcpListener};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -19,6 +19,8 @@ use crate::support::World;
 const PATIENCE: Duration = Duration::from_secs(1800);
 /// After so long without work everything is done.
 const CALM: Duration = Duration::from_secs(4);
+/// What the program writes.
+const LOG: &str = "log";
 /// Clock ticks in a second of `/proc/<pid>/stat`.
 const TICKS: f64 = 100.0;
 
@@ -122,12 +124,15 @@ impl Stage {
 /// The process; it is killed when this is dropped.
 pub(crate) struct Program {
     child: Child,
+    log: PathBuf,
 }
 
 impl Program {
     pub(crate) fn start(stage: &Stage, arguments: &[&str]) -> Self {
         let folder = stage.files.path();
         let file = |name: &str| folder.join(name).display().to_string();
+        // That of the program before, which was killed. The first one finds none.
+        let _ = stage.kube.delete("leases", "kube-system", "cloud-controller-manager");
         let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
         // Another build of the program can be measured, such as the one that is in the image.
         let binary =
@@ -140,9 +145,10 @@ impl Program {
                 "--cluster-name=c1".to_owned(),
                 "--bind-address=127.0.0.1".to_owned(),
                 format!("--secure-port={port}"),
-                "--leader-elect-lease-duration=3s".to_owned(),
-                "--leader-elect-renew-deadline=2s".to_owned(),
-                "--leader-elect-retry-period=500ms".to_owned(),
+                // The simulators share the processors with whatever else runs, and answer one after another.
+                "--leader-elect-lease-duration=60s".to_owned(),
+                "--leader-elect-renew-deadline=50s".to_owned(),
+                "--leader-elect-retry-period=1s".to_owned(),
             ])
             .args(arguments)
             .env_clear()
@@ -152,7 +158,7 @@ impl Program {
             .stderr(output)
             .spawn()
             .unwrap();
-        Self { child }
+        Self { child, log: folder.join(LOG) }
     }
 
     /// What it has used so far.
@@ -160,7 +166,8 @@ impl Program {
         let folder = format!("/proc/{}", self.child.id());
         let status = std::fs::read_to_string(format!("{folder}/status")).unwrap();
         let kibibytes = |name: &str| {
-            let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+            let line = status.lines().find_map(|line| line.strip_prefix(name));
+            let line = line.unwrap_or_else(|| panic!("the program has ended: {}", last_words(&self.log)));
             line.trim().trim_end_matches(" kB").parse().unwrap()
         };
         let stat = std::fs::read_to_string(format!("{folder}/stat")).unwrap();
@@ -193,7 +200,14 @@ impl Drop for Program {
 }
 
 fn log(folder: &Path) -> File {
-    File::options().append(true).create(true).open(folder.join("log")).unwrap()
+    File::options().append(true).create(true).open(folder.join(LOG)).unwrap()
+}
+
+/// The end of a log.
+fn last_words(log: &Path) -> String {
+    let log = std::fs::read_to_string(log).unwrap();
+    let lines: Vec<&str> = log.lines().collect();
+    lines[lines.len().saturating_sub(10)..].join("\n")
 }
 
 /// Waits for something in real time.
