@@ -1,4 +1,5 @@
 """Gunicorn's configuration for every API; E2E_SERVICE says which one."""
+import gc
 import os
 import sys
 
@@ -38,7 +39,6 @@ sys.argv = [name] + arguments
 
 def post_worker_init(worker):
     """What the imports made stays: the collector need not go through it again and again."""
-    import gc
     gc.collect()
     gc.freeze()
     gc.set_threshold(20000, 20, 20)

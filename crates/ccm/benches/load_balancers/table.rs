@@ -156,15 +156,10 @@ fn targets(rows: &[(&Scenario, Row)]) -> String {
                     all == 0,
                 );
             }
-            ("restart", Some(row)) => {
+            ("restart" | "groups", Some(row)) => {
                 let (all, single) = (row.openstack_calls(), row.single_objects());
                 let measured = format!("{all} calls, {single} of them for a single object");
                 line(&format!("{}: lists only", scenario.title), measured, single == 0 && all < 10);
-            }
-            ("groups", Some(row)) => {
-                let all = row.openstack_calls();
-                let target = format!("{}: nothing for each Service", scenario.title);
-                line(&target, format!("{all} calls"), all < 10);
             }
             ("idle", Some(row)) => {
                 let writes = row.openstack_writes + row.kubernetes_writes;

@@ -5,7 +5,8 @@ use openstack_ccm_kube_sim::ApiVersion;
 use rstest::rstest;
 use serde_json::json;
 
-use crate::support::{PROXY, Side, Stop, World, lb_name, service};
+use crate::contract::setup::{cluster_uid, make_for_namesake};
+use crate::support::{PROXY, Side, Stop, World, service};
 
 /// What is going on when the program is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,22 +171,10 @@ async fn what_is_made_by_a_request_that_outlives_the_program_is_not_made_twice(#
 #[tokio::test(start_paused = true)]
 async fn what_late_requests_made_for_a_namesake_is_given_up(#[case] goes: bool) {
     let mut world = World::new(ApiVersion::V1_36);
-    let subnet = world.cloud.seed().subnet_id.clone();
-    let cluster = world.kube.get("namespaces", "", "kube-system").unwrap()["metadata"]["uid"].clone();
-    let tag = |key: &str, uid: &str| format!("openstack-ccm-{key}={uid}");
-    let tags = json!([
-        lb_name("web"),
-        tag("cluster", cluster.as_str().unwrap()),
-        tag("service", "11111111-2222-4333-8444-555555555555"),
-    ]);
-    let description = "Kubernetes external service default/web from cluster c1";
-    let body =
-        json!({"name": lb_name("web"), "description": description, "vip_subnet_id": subnet, "tags": tags});
+    let (cluster, service_uid) = (cluster_uid(&world), "11111111-2222-4333-8444-555555555555");
     for _ in 0..2 {
-        let path = "/v2.0/lbaas/loadbalancers";
-        let (status, answer) =
-            world.cloud.user().post("load-balancer", path, &json!({"loadbalancer": &body}));
-        assert_eq!(status, 201, "{answer}");
+        let description = "Kubernetes external service default/web from cluster c1";
+        make_for_namesake(&world, &cluster, service_uid, description);
     }
     world.create(&service("web", json!({})));
     world.start().await;

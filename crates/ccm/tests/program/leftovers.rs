@@ -5,8 +5,8 @@ use std::time::Duration;
 use openstack_ccm_kube_sim::ApiVersion;
 use serde_json::{Value, json};
 
-use crate::contract::setup::{annotated, id, load_balancer};
-use crate::support::{Stop, World, lb_name, service};
+use crate::contract::setup::{annotated, cluster_uid, load_balancer, make_for_namesake};
+use crate::support::{Stop, World, service};
 
 const OTHER_CLUSTER: &str = "5ec0ad00-0000-4000-8000-000000000002";
 /// Longer than a look, and the one that confirms what it saw.
@@ -26,28 +26,11 @@ fn warnings(world: &World) -> Vec<String> {
     warnings
 }
 
-/// Makes a load balancer as a request of an earlier time would.
+/// Makes a load balancer as a request of an earlier time would, which Octavia has carried out.
 fn made_for(world: &World, cluster_uid: &str, service_uid: &str, description: &str) -> String {
-    let body = json!({
-        "name": lb_name("web"),
-        "description": description,
-        "vip_subnet_id": world.cloud.seed().subnet_id,
-        "tags": [
-            lb_name("web"),
-            format!("openstack-ccm-cluster={cluster_uid}"),
-            format!("openstack-ccm-service={service_uid}"),
-        ],
-    });
-    let path = "/v2.0/lbaas/loadbalancers";
-    let (status, answer) = world.cloud.user().post("load-balancer", path, &json!({"loadbalancer": body}));
-    assert_eq!(status, 201, "{answer}");
+    let id = make_for_namesake(world, cluster_uid, service_uid, description);
     world.cloud.settle();
-    id(&answer["loadbalancer"])
-}
-
-fn cluster_uid(world: &World) -> String {
-    let namespace = world.kube.get("namespaces", "", "kube-system").unwrap();
-    namespace["metadata"]["uid"].as_str().unwrap().to_owned()
+    id
 }
 
 /// A new Service `web` and a program that sends the request for its load balancer and dies. The request arrives when

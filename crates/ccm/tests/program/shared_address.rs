@@ -1,6 +1,6 @@
 //! Services on one address agree on its mode: one that needs the way through the load balancer decides for all.
 
-use openstack_ccm_kube_sim::ApiVersion;
+use openstack_ccm_kube_sim::{ApiVersion, Fault};
 use serde_json::{Value, json};
 
 use crate::contract::setup::id;
@@ -103,4 +103,19 @@ async fn on_an_old_cluster_a_plain_service_keeps_its_address() {
     world.until_ingress("web2", "198.19.0.11.example.org").await;
     world.quiet().await;
     assert_eq!(world.ingress("web"), ["198.19.0.11"]);
+}
+
+/// A Service that goes needs nothing any more, although its status is still there.
+#[tokio::test(start_paused = true)]
+async fn a_service_that_goes_decides_for_nobody_who_gets_its_address() {
+    let world = World::serving(&service("web", json!({"metadata": {"annotations": {PROXY: "v2"}}}))).await;
+    let refused = world.kube.inject(Fault::on("PATCH", "/services/web/status").unavailable());
+    world.delete("web");
+    world.until("its address is free", |world| world.cloud.floating_ips().is_empty()).await;
+    world.create(&service("web2", json!({})));
+    world.until_published("web2").await;
+    assert_eq!(world.ingress("web"), ["198.19.0.11(Proxy)"]);
+    assert_eq!(world.ingress("web2"), ["198.19.0.11(VIP)"]);
+    world.kube.remove_fault(refused);
+    world.until_gone("web").await;
 }

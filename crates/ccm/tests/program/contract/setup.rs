@@ -85,6 +85,35 @@ pub(crate) fn load_balancer(world: &World) -> Value {
     world.cloud.load_balancer(&lb_name("web")).expect("a load balancer")
 }
 
+/// The uid of the cluster.
+pub(crate) fn cluster_uid(world: &World) -> String {
+    let namespace = world.kube.get("namespaces", "", "kube-system").unwrap();
+    namespace["metadata"]["uid"].as_str().unwrap().to_owned()
+}
+
+/// Makes a load balancer as the request for a Service `web` of an earlier time would, and answers its id.
+pub(crate) fn make_for_namesake(
+    world: &World,
+    cluster_uid: &str,
+    service_uid: &str,
+    description: &str,
+) -> String {
+    let body = json!({
+        "name": lb_name("web"),
+        "description": description,
+        "vip_subnet_id": world.cloud.seed().subnet_id,
+        "tags": [
+            lb_name("web"),
+            format!("openstack-ccm-cluster={cluster_uid}"),
+            format!("openstack-ccm-service={service_uid}"),
+        ],
+    });
+    let path = "/v2.0/lbaas/loadbalancers";
+    let (status, answer) = world.cloud.user().post("load-balancer", path, &json!({"loadbalancer": body}));
+    assert_eq!(status, 201, "{answer}");
+    id(&answer["loadbalancer"])
+}
+
 /// The only floating IP.
 pub(crate) fn only_floating_ip(world: &World) -> Value {
     let floating_ips = world.cloud.floating_ips();
