@@ -2,7 +2,7 @@
 //! wrong inside the cloud meanwhile.
 
 use anyhow::{Result, ensure};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::CURRENT;
 use super::steps::{self, Reach, clients_inside, green, published_through};
@@ -18,6 +18,8 @@ use crate::wait::soon;
 const SERVICE: &str = "living";
 const SCENARIO: &str = "8 life";
 const PLACES: [NodePlace; 2] = [NODES[0], NODES[1]];
+/// How the description of a load balancer begins that outlived its Service on purpose.
+const MARK: &str = "Retained: ";
 
 /// Changes that users and operators make.
 ///
@@ -65,6 +67,8 @@ pub(crate) fn run(stage: &mut Stage) -> Result<()> {
         "the load balancer is deleted behind the controller's back",
         deleted_behind_its_back,
     );
+    stage.check(SCENARIO, "the Service goes and its load balancer is retained", retained);
+    stage.check(SCENARIO, "a Service of the name takes the retained load balancer over", taken_over);
     stage.check(SCENARIO, "clean-up", |stage| steps::release(stage, &[SERVICE]));
     Ok(())
 }
@@ -127,4 +131,35 @@ fn deleted_behind_its_back(stage: &mut Stage) -> Result<String> {
         tree.settled()
     })?;
     works(stage)
+}
+
+fn retained(stage: &mut Stage) -> Result<String> {
+    let change =
+        json!({"metadata": {"annotations": {"loadbalancer.openstack.org/reclaim-policy": "retain"}}});
+    stage.api()?.patch(&Kubernetes::service_path(SERVICE), &change)?;
+    let before = stage.cloud.user.load_balancer(SERVICE)?;
+    steps::remove(stage, &[SERVICE])?;
+    let after = soon("the load balancer says why it is there", || marked(stage, true))?;
+    ensure!(after["id"] == before["id"], "it is another load balancer: {after}");
+    Tree::of(&stage.cloud.user, SERVICE)?.settled()?;
+    Ok(format!("{} {}", after["vip_address"], after["description"]))
+}
+
+fn taken_over(stage: &mut Stage) -> Result<String> {
+    let before = stage.cloud.user.load_balancer(SERVICE)?;
+    ServiceSketch::proxy(SERVICE, "v2", true).create(&stage.api()?, &PLACES)?;
+    has(stage, &[80], &PLACES)?;
+    let seen = works(stage)?;
+    let after = soon("the mark is gone", || marked(stage, false))?;
+    ensure!(after["id"] == before["id"], "it is another load balancer: {after}");
+    Ok(format!("the same load balancer, {seen}"))
+}
+
+/// The load balancer at rest, with or without the mark.
+fn marked(stage: &Stage, is_marked: bool) -> Result<Value> {
+    let balancer = stage.cloud.user.load_balancer(SERVICE)?;
+    let description = balancer["description"].as_str().unwrap_or_default();
+    ensure!(description.starts_with(MARK) == is_marked, "description {description:?}");
+    ensure!(balancer["provisioning_status"] == "ACTIVE", "{}", balancer["provisioning_status"]);
+    Ok(balancer)
 }
