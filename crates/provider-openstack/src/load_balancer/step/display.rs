@@ -80,7 +80,7 @@ impl Display for MemberStep {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::ReplaceAll { pool, members } => {
-                write!(f, "set members of pool {pool}: {}", list(members))
+                write!(f, "set members of pool {pool}: {}", beginning_of(members))
             }
             Self::Create { pool, member } => write!(f, "add member {member} to pool {pool}"),
             Self::Delete { pool_id, id, name } => {
@@ -326,4 +326,45 @@ impl Display for Pairs {
 fn list<T: Display>(items: impl IntoIterator<Item = T>) -> String {
     let items: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
     format!("[{}]", items.join(", "))
+}
+
+/// As many members are named; a pool may have thousands, and each change of a node writes such a line for every pool.
+const NAMED: usize = 10;
+
+fn beginning_of(members: &[Member]) -> String {
+    let mut items: Vec<String> = members.iter().take(NAMED).map(Member::to_string).collect();
+    if let Some(others) = members.len().checked_sub(NAMED).filter(|others| *others > 0) {
+        items.push(format!("and {others} others"));
+    }
+    list(items)
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::none(0, "[]")]
+    #[case::all_are_named(2, "[node-0 10.0.0.1:30080, node-1 10.0.0.1:30080]")]
+    #[case::the_last_that_is_named(10, "node-8 10.0.0.1:30080, node-9 10.0.0.1:30080]")]
+    #[case::many(1000, "node-9 10.0.0.1:30080, and 990 others]")]
+    fn a_change_of_many_members_is_one_short_line(#[case] count: usize, #[case] end: &str) {
+        let member = |number: usize| Member {
+            name: format!("node-{number}"),
+            address: [10, 0, 0, 1].into(),
+            port: 30080,
+            subnet_id: None,
+            monitor_port: None,
+            monitor_address: None,
+            weight: 1,
+            backup: false,
+            admin_state_up: true,
+        };
+        let members = (0..count).map(member).collect();
+        let line = MemberStep::ReplaceAll { pool: Handle::Id("pool-1".into()), members }.to_string();
+        assert!(line.starts_with("set members of pool pool-1: ["), "{line}");
+        assert!(line.ends_with(end) && line.len() < 400, "{line}");
+    }
 }
