@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::neutron;
-use crate::octavia::views::{self, Depth};
+use crate::octavia::views;
 use crate::service::Service;
 use crate::sim::Sim;
 use crate::world::World;
@@ -81,7 +81,7 @@ impl Sim {
     pub fn load_balancers(&self) -> Vec<Value> {
         self.octavia(|world| {
             let state = &world.load_balancing;
-            state.load_balancers.values().map(|lb| views::load_balancer(state, lb, Depth::Ids)).collect()
+            views::load_balancers(state, state.load_balancers.values())
         })
     }
 

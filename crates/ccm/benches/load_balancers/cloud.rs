@@ -46,6 +46,9 @@ pub(crate) fn world(nodes: usize, conf: &str) -> World {
     cloud.set_delays(CHANGE);
     cloud.set_delay(OperationKind::LoadBalancerCreate, CREATION);
     let mut world = World::in_cloud(ApiVersion::V1_36, cloud);
+    for node in world.kube.list("nodes", "").unwrap() {
+        world.set_ready(text(&node["metadata"]["name"]), "True");
+    }
     world.settings.latency = LATENCY;
     world.settings.cloud_conf = format!(
         "network-id = {}\nsubnet-id = {}\nmember-subnet-id = {}\nfloating-network-id = {}\n{conf}",
@@ -67,6 +70,12 @@ pub(crate) async fn serving(services: usize, nodes: usize, conf: &str) -> World 
     until_served(&world, services).await;
     world.quiet().await;
     world
+}
+
+/// A node whose kubelet is well: others are looked for in the cloud every few seconds.
+pub(crate) fn add_node(world: &World, name: &str) {
+    world.add_node(name, "v1.36.0");
+    world.set_ready(name, "True");
 }
 
 /// A Service with the PROXY protocol.

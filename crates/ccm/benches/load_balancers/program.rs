@@ -103,8 +103,8 @@ impl Stage {
         self.asked.replace(0)
     }
 
-    /// Whether anything was done since the last time: Octavia was asked for something, or anything was written but the
-    /// lease.
+    /// Whether anything was done since the last time: Octavia was asked for something, or Kubernetes for anything but the
+    /// lease. Lists of thousands of Services take the simulator longer than everything else.
     fn take_work(&self) -> bool {
         let calls = self.cloud.log().calls();
         self.cloud.log().clear();
@@ -116,8 +116,7 @@ impl Stage {
         let octavia = |call: &openstack_ccm_openstack_sim::Call| {
             call.service == Service::LoadBalancer && call.path.contains("/lbaas/")
         };
-        calls.iter().any(octavia)
-            || requests.iter().any(|request| request.is_write() && !request.path.contains("/leases/"))
+        calls.iter().any(octavia) || requests.iter().any(|request| !request.path.contains("/leases/"))
     }
 }
 
@@ -210,11 +209,15 @@ fn last_words(log: &Path) -> String {
     lines[lines.len().saturating_sub(10)..].join("\n")
 }
 
-/// Waits for something in real time.
+/// Waits for something in real time. To look must not take time from the simulators, which are in this process.
 pub(crate) async fn until(what: &str, condition: impl Fn() -> bool) {
     let start = Instant::now();
-    while !condition() {
+    loop {
+        let look = Instant::now();
+        if condition() {
+            return;
+        }
         assert!(start.elapsed() < PATIENCE, "not reached: {what}");
-        tokio::time::sleep(Duration::from_millis(500)).await;
+        tokio::time::sleep((look.elapsed() * 10).max(Duration::from_millis(100))).await;
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::cloud::{CHANGE, CREATION, proxy_service, serving, until, until_served, world};
+use crate::cloud::{CHANGE, CREATION, add_node, proxy_service, serving, until, until_served, world};
 use crate::pass::{self, Pass};
 use crate::program::{self, Usage};
 use crate::simulated::{Simulated, measure, measure_until_quiet};
@@ -83,7 +83,7 @@ fn create_services(world: &World, numbers: std::ops::Range<usize>) {
 async fn node_joins() -> Row {
     let mut world = serving(500, 100, "").await;
     let simulated = measure(&mut world, CHANGE, 500, async |world| {
-        world.add_node("joining", "v1.36.0");
+        add_node(world, "joining");
         let joined = |world: &World| members(world) == 500 * 101 && all_active(world);
         until(world, "the node is a member everywhere", Duration::from_millis(500), joined).await;
     })
@@ -92,7 +92,7 @@ async fn node_joins() -> Row {
     let (stage, program) = program::start(&world, &[]).await;
     stage.calm().await;
     for (number, expected) in [(1, 102), (2, 103)] {
-        world.add_node(&format!("joining-later-{number}"), "v1.36.0");
+        add_node(&world, &format!("joining-later-{number}"));
         program::until("the node is a member everywhere", || members(&world) == 500 * expected).await;
         stage.calm().await;
     }

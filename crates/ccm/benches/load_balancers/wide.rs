@@ -4,7 +4,7 @@
 //! members but for one number, the node port. Everything else is the simulator's. The load balancers are internal, and
 //! everything is done by the real binary.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use http::{Method, Request, Response, StatusCode};
 use openstack_ccm_openstack_sim::Sim as Cloud;
 use serde_json::{Value, json};
 
-use crate::cloud::{served, world};
+use crate::cloud::{add_node, served, world};
 use crate::program::{self, Program, Stage, Usage};
 use crate::support::{PROXY, service};
 
@@ -49,7 +49,7 @@ pub(crate) async fn run() -> Vec<(String, Usage)> {
     let program = Program::start(&stage, &fast);
     stage.calm().await;
     stage.take_asked();
-    world.add_node("joining", "v1.36.0");
+    add_node(&world, "joining");
     let (_program, usage) = measured(&stage, program, async || {
         program::until("the node is a member everywhere", || members.count_of_length(NODES + 1) == SERVICES)
             .await;
@@ -78,35 +78,44 @@ struct Members {
 #[derive(Debug, Default)]
 struct Kept {
     /// Texts that pools share.
-    texts: HashMap<Arc<str>, usize>,
-    /// Text and node port of each pool.
-    pools: HashMap<String, (Arc<str>, u64)>,
+    texts: HashSet<Arc<str>>,
+    pools: HashMap<String, Pool>,
+}
+
+#[derive(Debug)]
+struct Pool {
+    /// The list of members, without the node port.
+    text: Arc<str>,
+    node_port: u64,
+    length: usize,
 }
 
 impl Members {
     /// Notes the members of a pool.
     fn keep(&self, pool_id: &str, members: &[Value]) {
-        let port = members.first().and_then(|member| member["protocol_port"].as_u64()).unwrap_or_default();
+        let node_port =
+            members.first().and_then(|member| member["protocol_port"].as_u64()).unwrap_or_default();
         let views: Vec<Value> =
             members.iter().enumerate().map(|(number, member)| view(number, member)).collect();
         let text = json!({"members": views, "members_links": []}).to_string();
         let mut kept = self.shared.lock().unwrap();
-        let known = kept.texts.get_key_value(text.as_str()).map(|(known, _)| Arc::clone(known));
+        let known = kept.texts.get(text.as_str()).cloned();
         let text = known.unwrap_or_else(|| Arc::from(text));
-        kept.texts.insert(Arc::clone(&text), members.len());
-        kept.pools.insert(pool_id.to_owned(), (text, port));
+        kept.texts.insert(Arc::clone(&text));
+        kept.pools.insert(pool_id.to_owned(), Pool { text, node_port, length: members.len() });
     }
 
     /// The list of a pool's members as Octavia answers it.
     fn list(&self, pool_id: &str) -> Option<String> {
-        let (text, port) = self.shared.lock().unwrap().pools.get(pool_id).cloned()?;
-        Some(text.replace(PORT, &port.to_string()))
+        let kept = self.shared.lock().unwrap();
+        let pool = kept.pools.get(pool_id)?;
+        Some(pool.text.replace(PORT, &pool.node_port.to_string()))
     }
 
     /// How many pools have so many members.
     fn count_of_length(&self, length: usize) -> usize {
         let kept = self.shared.lock().unwrap();
-        kept.pools.values().filter(|(text, _)| kept.texts.get(text) == Some(&length)).count()
+        kept.pools.values().filter(|pool| pool.length == length).count()
     }
 }
 

@@ -25,12 +25,15 @@ pub(crate) fn answer(
     match (request.method.clone(), path) {
         (Method::GET, []) => list(world, caller, request, |server| views::brief(world, server)),
         (Method::GET, ["detail"]) => {
-            list(world, caller, request, |server| views::server(world, server, version))
+            let ports = views::ports_by_server(world);
+            let ports_of = |server: &Server| ports.get(server.id.as_str()).map_or(&[][..], Vec::as_slice);
+            list(world, caller, request, |server| views::server(world, server, version, ports_of(server)))
         }
         (Method::POST, []) => create(world, caller, request),
         (Method::GET, [id]) => {
             let server = find(world, caller, id)?;
-            Ok(Reply::ok(json!({"server": views::server(world, server, version)})))
+            let view = views::server(world, server, version, &views::ports(world, &server.id));
+            Ok(Reply::ok(json!({"server": view})))
         }
         (Method::DELETE, [id]) => {
             let id = find(world, caller, id)?.id.clone();

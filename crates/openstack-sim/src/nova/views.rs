@@ -1,6 +1,6 @@
 //! Servers and flavors as on the wire, in the microversion that was asked for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Map, Value, json};
 
@@ -56,12 +56,12 @@ pub(crate) fn accepted(world: &World, server: &Server, password: &str) -> Value 
     })
 }
 
-/// A server in full.
-pub(crate) fn server(world: &World, server: &Server, version: Microversion) -> Value {
+/// A server in full, with its ports.
+pub(crate) fn server(world: &World, server: &Server, version: Microversion, ports: &[&Resource]) -> Value {
     let mut view = json!({
         "accessIPv4": server.access_ipv4,
         "accessIPv6": server.access_ipv6,
-        "addresses": addresses(world, server),
+        "addresses": addresses(world, ports),
         "created": server.created,
         "updated": server.updated,
         "flavor": flavor_of(world, server, version),
@@ -122,18 +122,26 @@ fn flavor_of(world: &World, server: &Server, version: Microversion) -> Value {
     }
 }
 
+/// The ports of all servers by server, in the order in which they were made.
+pub(crate) fn ports_by_server(world: &World) -> HashMap<&str, Vec<&Resource>> {
+    let mut ports: Vec<&Resource> = world.network.ports.values().collect();
+    ports.sort_by_key(|port| port.standard_attribute_id);
+    let mut by_server: HashMap<&str, Vec<&Resource>> = HashMap::new();
+    for port in ports {
+        by_server.entry(port.text("device_id")).or_default().push(port);
+    }
+    by_server
+}
+
 /// The ports of a server, in the order in which they were made.
 pub(crate) fn ports<'a>(world: &'a World, server_id: &str) -> Vec<&'a Resource> {
-    let mut ports: Vec<&Resource> =
-        world.network.ports.values().filter(|port| port.text("device_id") == server_id).collect();
-    ports.sort_by_key(|port| port.standard_attribute_id);
-    ports
+    ports_by_server(world).remove(server_id).unwrap_or_default()
 }
 
 /// Addresses by network name: fixed ones first, each followed by the floating IP that points to it.
-fn addresses(world: &World, server: &Server) -> Value {
+fn addresses(world: &World, ports: &[&Resource]) -> Value {
     let mut networks: BTreeMap<String, Vec<Value>> = BTreeMap::new();
-    for port in ports(world, &server.id) {
+    for port in ports {
         let network = world.network.networks.get(port.text("network_id"));
         let entries =
             networks.entry(network.map(|one| one.text("name").to_owned()).unwrap_or_default()).or_default();

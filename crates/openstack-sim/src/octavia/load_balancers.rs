@@ -63,12 +63,10 @@ pub(super) fn owned<'a>(world: &'a World, caller: &Caller, id: &str) -> Result<&
 
 fn list(world: &World, caller: &Caller, request: &Request) -> Answer {
     let state = &world.load_balancing;
-    let views = state
-        .load_balancers
-        .values()
-        .filter(|lb| caller.owns(&lb.entity.project_id) && listing::may_match(request, &lb.entity, None))
-        .map(|lb| views::load_balancer(state, lb, Depth::Ids))
-        .collect();
+    let is_wanted = |lb: &&LoadBalancer| {
+        caller.owns(&lb.entity.project_id) && listing::may_match(request, &lb.entity, None)
+    };
+    let views = views::load_balancers(state, state.load_balancers.values().filter(is_wanted));
     list_of_kind(world, request, Kind::LoadBalancer, views)
 }
 

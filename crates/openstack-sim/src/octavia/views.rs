@@ -1,5 +1,7 @@
 //! Octavia's objects as on the wire.
 
+use std::collections::HashMap;
+
 use serde_json::{Map, Value, json};
 
 use super::kind::Kind;
@@ -42,6 +44,49 @@ pub(crate) enum Depth {
 /// A load balancer.
 pub(crate) fn load_balancer(state: &LoadBalancing, lb: &LoadBalancer, depth: Depth) -> Value {
     let minor = state.api_minor;
+    let (listeners, pools) = (state.listeners_of(&lb.entity.id), state.pools_of(&lb.entity.id));
+    let (listeners, pools) = match depth {
+        Depth::Ids => (
+            ids(listeners.iter().map(|listener| listener.entity.id.as_str())),
+            ids(pools.iter().map(|pool| pool.entity.id.as_str())),
+        ),
+        Depth::Tree => (
+            listeners.iter().map(|listener| nested_listener(listener, minor)).collect(),
+            pools.iter().map(|pool| nested_pool(state, pool)).collect(),
+        ),
+    };
+    with_children(lb, minor, listeners, pools)
+}
+
+/// Many load balancers with their children by id. Those are looked up in one go: a list of thousands is asked for again and
+/// again.
+pub(crate) fn load_balancers<'a>(
+    state: &'a LoadBalancing,
+    wanted: impl Iterator<Item = &'a LoadBalancer>,
+) -> Vec<Value> {
+    let wanted: Vec<&LoadBalancer> = wanted.collect();
+    let mut children: HashMap<&str, (Vec<&str>, Vec<&str>)> =
+        wanted.iter().map(|lb| (lb.entity.id.as_str(), Default::default())).collect();
+    for listener in state.listeners.values() {
+        if let Some((listeners, _)) = children.get_mut(listener.load_balancer_id.as_str()) {
+            listeners.push(&listener.entity.id);
+        }
+    }
+    for pool in state.pools.values() {
+        if let Some((_, pools)) = children.get_mut(pool.load_balancer_id.as_str()) {
+            pools.push(&pool.entity.id);
+        }
+    }
+    wanted
+        .into_iter()
+        .map(|lb| {
+            let (listeners, pools) = children.remove(lb.entity.id.as_str()).unwrap_or_default();
+            with_children(lb, state.api_minor, ids(listeners.into_iter()), ids(pools.into_iter()))
+        })
+        .collect()
+}
+
+fn with_children(lb: &LoadBalancer, minor: u8, listeners: Value, pools: Value) -> Value {
     let mut view = common(&lb.entity, Kind::LoadBalancer, minor);
     view.insert("vip_address".to_owned(), json!(lb.vip.address));
     view.insert("vip_port_id".to_owned(), json!(lb.vip.port_id));
@@ -57,17 +102,6 @@ pub(crate) fn load_balancer(state: &LoadBalancing, lb: &LoadBalancer, depth: Dep
             .collect();
         view.insert("additional_vips".to_owned(), additional);
     }
-    let (listeners, pools) = (state.listeners_of(&lb.entity.id), state.pools_of(&lb.entity.id));
-    let (listeners, pools) = match depth {
-        Depth::Ids => (
-            ids(listeners.iter().map(|listener| listener.entity.id.as_str())),
-            ids(pools.iter().map(|pool| pool.entity.id.as_str())),
-        ),
-        Depth::Tree => (
-            listeners.iter().map(|listener| nested_listener(listener, minor)).collect(),
-            pools.iter().map(|pool| nested_pool(state, pool)).collect(),
-        ),
-    };
     view.insert("listeners".to_owned(), listeners);
     view.insert("pools".to_owned(), pools);
     Value::Object(view)
