@@ -29,7 +29,7 @@ pub(crate) struct Options {
     #[arg(long)]
     folder: Option<PathBuf>,
     /// How many worlds work side by side.
-    #[arg(long, default_value_t = 3)]
+    #[arg(long, default_value_t = 4)]
     worlds: usize,
     /// Seconds after which nothing more is built and no group is started; what is left out is named. Without it everything is run.
     #[arg(long)]
