@@ -333,8 +333,8 @@ const NAMED: usize = 10;
 
 fn beginning_of(members: &[Member]) -> String {
     let mut items: Vec<String> = members.iter().take(NAMED).map(Member::to_string).collect();
-    if let Some(others) = members.len().checked_sub(NAMED).filter(|others| *others > 0) {
-        items.push(format!("and {others} others"));
+    if members.len() > NAMED {
+        items.push(format!("and {} others", members.len() - NAMED));
     }
     list(items)
 }
