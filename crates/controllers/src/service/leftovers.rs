@@ -4,7 +4,7 @@
 //! serves nobody and goes with nobody. It is reported and never deleted: a copy of the cluster's data, restored
 //! elsewhere, has the same identity, and what one of the two made looks like a leftover to the other.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -52,8 +52,7 @@ impl Leftovers {
                 return false;
             }
         };
-        let services = sync.cache.state();
-        let there: HashSet<&str> = services.iter().map(|service| uid(service)).collect();
+        let there = sync.cache.uids();
         let lacks_service =
             |made: &MadeForServices| made.service_uids.iter().all(|uid| !there.contains(uid.as_str()));
         let mut without_service = Vec::new();
@@ -106,12 +105,12 @@ fn report(sync: &ServiceSync, made: &MadeForServices) {
          data uses it, delete it: openstack loadbalancer delete --cascade {id}"
     );
     let Some(key) = service else { return };
-    let Some(namesake) = sync.cached(key) else { return };
+    let Some(namesake) = sync.cache.get(key) else { return };
     let message = format!(
         "load balancer {name} ({id}) was made for an earlier Service of this name (uid {uids}), and serves nobody; if no \
          other cluster with the same data uses it, delete it: openstack loadbalancer delete --cascade {id}"
     );
-    sync.tell(key, uid(&namesake), Notice::warning(WITHOUT_SERVICE, message));
+    sync.tell(key, namesake.uid(), Notice::warning(WITHOUT_SERVICE, message));
 }
 
 #[cfg(test)]

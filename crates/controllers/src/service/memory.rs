@@ -8,13 +8,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1 as k8s;
 use openstack_ccm_core::advertise::entry::IngressEntry;
 use openstack_ccm_core::provider::Ready;
-use openstack_ccm_core::service::{Service, ServiceKey};
+use openstack_ccm_core::service::ServiceKey;
 use tokio::time::Instant;
 
 use super::backends::Backends;
+use super::cache::Kept;
 use super::change::Written;
 use super::drift::Drift;
 use crate::lock::lock;
@@ -36,8 +36,8 @@ pub(crate) enum Activity {
 /// One served Service.
 #[derive(Clone, Debug)]
 pub(crate) struct Remembered {
-    /// The facts of the last pass; what a release needs when the object is gone.
-    pub(crate) service: Service,
+    /// The object of the last pass; what a release needs when it is gone.
+    pub(crate) object: Arc<Kept>,
     /// What the provider reported last.
     pub(crate) ready: Option<Ready>,
     /// The backends of the last successful pass.
@@ -55,7 +55,7 @@ pub(crate) struct Remembered {
     /// How often the status was restored after an edit by others.
     pub(crate) restorations: Restorations,
     /// The object as the API server answered our last write, for as long as the watch has not caught up.
-    pub(crate) latest: Option<Arc<k8s::Service>>,
+    pub(crate) latest: Option<Arc<Kept>>,
 }
 
 /// Keeps two writers that disagree about a status from overtaking each other for ever.
@@ -85,14 +85,14 @@ impl Restorations {
 pub(crate) struct Memory(Mutex<HashMap<ServiceKey, Box<Remembered>>>);
 
 impl Memory {
-    /// Remembers the facts of a Service, and all that is known of it when it is the same one (by uid).
-    pub(crate) fn remember(&self, service: &Service) {
+    /// Remembers the object of a Service, and all that is known of it when it is the same one (by uid).
+    pub(crate) fn remember(&self, key: &ServiceKey, object: &Arc<Kept>) {
         let mut services = lock(&self.0);
-        match services.get_mut(&service.key) {
-            Some(known) if known.service.uid == service.uid => known.service = service.clone(),
+        match services.get_mut(key) {
+            Some(known) if known.object.uid() == object.uid() => known.object = Arc::clone(object),
             _ => {
                 let remembered = Remembered {
-                    service: service.clone(),
+                    object: Arc::clone(object),
                     ready: None,
                     backends: None,
                     published: None,
@@ -103,14 +103,9 @@ impl Memory {
                     restorations: Restorations::default(),
                     latest: None,
                 };
-                services.insert(service.key.clone(), Box::new(remembered));
+                services.insert(key.clone(), Box::new(remembered));
             }
         }
-    }
-
-    /// Everything about a Service, as it is now.
-    pub(crate) fn get(&self, key: &ServiceKey) -> Option<Remembered> {
-        lock(&self.0).get(key).map(|known| Remembered::clone(known))
     }
 
     /// Reads or changes what is known of a Service; nothing happens when nothing is known.
@@ -153,64 +148,27 @@ impl Memory {
     }
 }
 
-/// The newer of two states of one object: the cached one, unless the last answer to a write is of the same object and
-/// has a higher resourceVersion. Versions that are not numbers cannot be compared; the cache is right in the end.
-pub(crate) fn newer(cached: Arc<k8s::Service>, answered: Option<Arc<k8s::Service>>) -> Arc<k8s::Service> {
-    answered
-        .filter(|answered| versions(answered, &cached).is_some_and(|(answered, cached)| answered > cached))
-        .unwrap_or(cached)
-}
-
-/// Whether a state from the watch is one that an answer to our own write has shown us already, or an older one.
-pub(crate) fn is_echo(seen: &k8s::Service, answered: &k8s::Service) -> bool {
-    versions(answered, seen).is_some_and(|(answered, seen)| answered >= seen)
-}
-
-/// The resourceVersions of two states of one object.
-fn versions(one: &k8s::Service, other: &k8s::Service) -> Option<(u64, u64)> {
-    let version = |service: &k8s::Service| -> Option<u64> {
-        service.metadata.resource_version.as_deref().and_then(|version| version.parse().ok())
-    };
-    (one.metadata.uid == other.metadata.uid).then(|| version(one).zip(version(other))).flatten()
-}
-
 #[cfg(test)]
 mod tests {
-    use rstest::rstest;
     use serde_json::{from_value, json};
 
     use super::*;
-
-    fn object(uid: &str, version: &str) -> Arc<k8s::Service> {
-        Arc::new(
-            from_value(json!({"metadata": {"name": "a", "uid": uid, "resourceVersion": version}})).unwrap(),
-        )
-    }
-
-    #[rstest]
-    #[case::answer_is_newer("u1", "12", "12")]
-    #[case::cache_caught_up("u1", "9", "10")]
-    #[case::another_object("u2", "12", "10")]
-    #[case::versions_that_are_no_numbers("u1", "x", "10")]
-    fn the_newer_state_is_used(#[case] uid: &str, #[case] answered: &str, #[case] expected: &str) {
-        let newest = newer(object("u1", "10"), Some(object(uid, answered)));
-        assert_eq!(newest.metadata.resource_version.as_deref(), Some(expected));
-    }
+    use crate::service::intent::Ours;
 
     #[test]
     fn a_new_object_of_the_same_name_starts_without_memories() {
-        let facts = |uid: &str| {
-            crate::service::intent::facts(
-                &from_value(json!({"metadata": {"namespace": "n", "name": "a", "uid": uid}})).unwrap(),
-            )
+        let object = |uid: &str| {
+            let service = json!({"metadata": {"namespace": "n", "name": "a", "uid": uid}});
+            Kept::of(&from_value(service).unwrap(), &Ours::WithoutClass)
         };
         let memory = Memory::default();
-        memory.remember(&facts("u1"));
         let key = ServiceKey::new("n", "a");
+        let activity = || memory.with(&key, |known| known.activity).unwrap();
+        memory.remember(&key, &object("u1"));
         memory.with(&key, |known| known.activity = Activity::Ensuring);
-        memory.remember(&facts("u1"));
-        assert_eq!(memory.get(&key).unwrap().activity, Activity::Ensuring);
-        memory.remember(&facts("u2"));
-        assert_eq!(memory.get(&key).unwrap().activity, Activity::Idle);
+        memory.remember(&key, &object("u1"));
+        assert_eq!(activity(), Activity::Ensuring);
+        memory.remember(&key, &object("u2"));
+        assert_eq!(activity(), Activity::Idle);
     }
 }

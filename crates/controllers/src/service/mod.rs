@@ -3,6 +3,7 @@
 //! | module | step |
 //! | --- | --- |
 //! | `follow` | watch: keep the cache, queue what deserves a pass |
+//! | `cache` | what the watch brought, as small as it goes |
 //! | `trim` | what is kept of an object (pure) |
 //! | `change` | which changes deserve one (pure) |
 //! | `node_changes`, `backends` | the nodes as load balancers see them, and the passes after their changes |
@@ -21,6 +22,7 @@
 //! | `write` | the calls |
 
 mod backends;
+mod cache;
 mod change;
 mod drift;
 mod finalizer;
@@ -42,14 +44,10 @@ pub(crate) mod write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1 as k8s;
 use kube::Client;
-use kube::runtime::reflector;
-use kube::runtime::reflector::store::Writer;
 use openstack_ccm_core::advertise::capability::ServerSupport;
 use openstack_ccm_core::advertise::data_plane::Fitness;
 use openstack_ccm_core::provider::LoadBalancers;
-use openstack_ccm_core::service::ServiceKey;
 use prometheus_client::registry::Registry;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -66,6 +64,7 @@ use crate::metrics::Metrics;
 use crate::nodes::NodeInformer;
 use crate::parts::{ControllerError, EventWriting, named, part_ended};
 use backends::{NodeSelectors, NodeSnapshot};
+use cache::ServiceCache;
 use intent::Ours;
 use leftovers::look_for_leftovers;
 use memory::Memory;
@@ -153,7 +152,6 @@ pub struct ServiceController {
     options: ServiceControllerOptions,
     queue: ServiceQueue,
     sync: Arc<ServiceSync>,
-    cache: Writer<k8s::Service>,
     events: EventWriter,
     node_changes: Arc<NodeChanges>,
     listed: watch::Sender<bool>,
@@ -183,13 +181,12 @@ impl ServiceController {
             metrics.clone(),
         ));
         let (recorder, events) = events::channel(client.clone());
-        let (reader, cache) = reflector::store();
         let snapshots = watch::Sender::new(Arc::new(NodeSnapshot::default()));
         let sync = Arc::new(ServiceSync {
             provider,
             ours: options.load_balancer_class.clone().map_or(Ours::WithoutClass, Ours::OfClass),
             writer,
-            cache: reader,
+            cache: ServiceCache::default(),
             memory: Memory::default(),
             nodes: snapshots.subscribe(),
             selectors: NodeSelectors {
@@ -206,7 +203,7 @@ impl ServiceController {
         let node_changes = Arc::new(NodeChanges::new(Arc::clone(&sync), nodes.store(), snapshots));
         nodes.listen(node_changes.clone());
         let listed = watch::Sender::new(false);
-        Self { client, options, queue, sync, cache, events, node_changes, listed }
+        Self { client, options, queue, sync, events, node_changes, listed }
     }
 
     /// Tells whether the controller knows the cluster yet, for readiness.
@@ -249,15 +246,15 @@ impl ServiceController {
 
     fn spawn_parts(self, parts: &mut JoinSet<&'static str>) -> EventWriting {
         let synced = self.caches_synced();
-        let Self { client, options, queue, sync, cache, events, node_changes, listed } = self;
+        let Self { client, options, queue, sync, events, node_changes, listed } = self;
         parts.spawn(named("watch of services", {
-            follow::follow(client, cache, Arc::clone(&sync), queue.clone(), listed)
+            follow::follow(client, Arc::clone(&sync), queue.clone(), listed)
         }));
         let node_passes = node_changes.queue_services(queue.clone(), options.node_change_delay);
         parts.spawn(named("passes after changes of nodes", node_passes));
         parts.spawn(named("detection of ipMode", {
             let sync = Arc::clone(&sync);
-            async move { sync.capability.follow(|| candidates(&sync)).await }
+            async move { sync.capability.follow(|| sync.cache.served()).await }
         }));
         if let Some(interval) = options.resync {
             let looking = look_for_leftovers(Arc::clone(&sync), synced, interval);
@@ -297,15 +294,6 @@ async fn work(queue: ServiceQueue, sync: Arc<ServiceSync>) {
         }
         taken.finish(next);
     }
-}
-
-/// Services of ours with which the API server can be asked.
-fn candidates(sync: &ServiceSync) -> Vec<ServiceKey> {
-    sync.cache
-        .state_filter(|service| sync.ours.wants(service))
-        .iter()
-        .map(|service| intent::key(service))
-        .collect()
 }
 
 /// Publishes every Service again when the cluster became able or unable to honour `ipMode`.

@@ -8,7 +8,6 @@ use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use super::backends::{NodeSnapshot, matters};
-use super::candidates;
 use super::queue::{Cause, ServiceQueue};
 use super::sync::ServiceSync;
 use crate::nodes::{NodeChange, NodeListener, NodeStore};
@@ -39,7 +38,7 @@ impl NodeChanges {
             tokio::time::sleep(delay).await;
             // Changes during the delay are in what the passes will see.
             let _more = self.changed.notified().now_or_never();
-            let services = candidates(&self.sync);
+            let services = self.sync.cache.served();
             self.sync.waves.begin(since, services.iter().cloned());
             for key in services {
                 queue.add(&key, Cause::Nodes);

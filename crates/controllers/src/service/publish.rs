@@ -141,7 +141,7 @@ impl ServiceSync {
                 WriteEnd::Gone => return Ok(Published::Done),
                 WriteEnd::Stale => return Ok(Published::Stale),
             };
-            self.memory.with(&key, |known| known.latest = Some(Arc::clone(&current)));
+            self.answered(&key, &current);
             let Some(sent) = send else { continue };
             wrote = true;
             if !self.written(&key, &current, sent, &advertisement) {
@@ -185,7 +185,7 @@ impl ServiceSync {
         let key = intent::key(service);
         self.expect(&key, None, &missing);
         if let WriteEnd::Answer(answer) = self.write(service, None, &missing).await? {
-            self.memory.with(&key, |known| known.latest = Some(answer));
+            self.answered(&key, &answer);
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::provider::Outcome;
 use openstack_ccm_core::service::{Goal, Service, ServiceKey};
 
+use super::cache::Kept;
 use super::change::Written;
 use super::finalizer::{self, Edited};
 use super::intent::{self, facts, uid};
@@ -19,10 +20,10 @@ use crate::metrics::Operation;
 
 impl ServiceSync {
     /// Removes the load balancer of a Service that is there, then our finalizer.
-    pub(super) async fn release(&self, service: Arc<k8s::Service>) -> Next {
+    pub(super) async fn release(&self, kept: &Arc<Kept>, service: Arc<k8s::Service>) -> Next {
         let key = intent::key(&service);
         let facts = facts(&service);
-        self.memory.remember(&facts);
+        self.memory.remember(&key, kept);
         self.announce_deletion(&facts);
         let pass = self.reconcile(&Goal::Release(facts), Operation::Release).await;
         let failed = |failure| self.failed(&key, uid(&service), Operation::Release, failure, &[]);
@@ -73,20 +74,19 @@ impl ServiceSync {
 
     /// Removes the load balancer of a Service that we served and that is no longer there, or is there as another
     /// object of the same name. Nothing is answered when there is no such Service, or nothing is left of it.
-    pub(super) async fn release_predecessor(
-        &self,
-        key: &ServiceKey,
-        cached: Option<&k8s::Service>,
-    ) -> Option<Next> {
-        let known = self.memory.get(key)?.service;
-        match cached {
-            Some(cached) if uid(cached) == known.uid => return None,
-            Some(_) => {}
-            None => {
-                if let Some(next) = self.still_there(&known).await {
-                    return Some(next);
-                }
-            }
+    pub(super) async fn release_predecessor(&self, key: &ServiceKey, cached: Option<&Kept>) -> Option<Next> {
+        let known = self.memory.with(key, |known| Arc::clone(&known.object))?;
+        if cached.is_some_and(|cached| cached.uid() == known.uid()) {
+            return None;
+        }
+        let known = match known.object() {
+            Ok(object) => facts(&object),
+            Err(failure) => return Some(self.retry(key, failure)),
+        };
+        if cached.is_none()
+            && let Some(next) = self.still_there(&known).await
+        {
+            return Some(next);
         }
         self.release_vanished(known).await
     }

@@ -2,13 +2,10 @@
 
 use std::net::IpAddr;
 
-use openstack_ccm_core::advertise::entry::IpMode;
 use openstack_ccm_core::advertise::{Path, shared};
 use openstack_ccm_core::provider::Ready;
 use openstack_ccm_core::service::ServiceKey;
 
-use super::intent::{Wanted, key};
-use super::publish::entries;
 use super::queue::Cause;
 use super::sync::ServiceSync;
 
@@ -32,20 +29,7 @@ impl ServiceSync {
 
     /// After a restart: a Service that no pass has seen yet still says by its status what it needs.
     fn was_needed(&self, own: &ServiceKey, addresses: &[IpAddr]) -> bool {
-        let found = self.cache.find(|service| {
-            let published = entries(service);
-            let proxy = |entry: &openstack_ccm_core::advertise::entry::IngressEntry| {
-                let address = entry.ip.as_deref().and_then(|ip| ip.parse().ok());
-                entry.ip_mode == Some(IpMode::Proxy)
-                    && address.is_some_and(|address| addresses.contains(&address))
-            };
-            published.iter().any(proxy)
-                // One that goes needs nothing any more, whatever its status says until it is cleared.
-                && self.ours.wanted(service, false) == Wanted::Serve
-                && key(service) != *own
-                && !self.memory.is_ready(&key(service))
-        });
-        found.is_some()
+        self.cache.any(|key, other| other.needs_proxy(addresses) && key != own && !self.memory.is_ready(key))
     }
 
     /// Has the other Services on the addresses published again, where what this one needs changed.

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1 as k8s;
-use kube::runtime::reflector::{ObjectRef, Store};
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::provider::{LoadBalancers, Outcome, Pass, Ready};
@@ -13,10 +12,11 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::backends::{Backends, NodeSelectors, NodeSnapshot, same_backends};
+use super::cache::{Kept, ServiceCache, newer};
 use super::change::Written;
 use super::finalizer::{self, Edited};
 use super::intent::{self, Ours, Wanted, checked_facts, uid};
-use super::memory::{Activity, Memory, newer};
+use super::memory::{Activity, Memory};
 use super::policy;
 use super::publish::{Published, entries};
 use super::queue::{Cause, Causes, Next, ServiceQueue};
@@ -34,7 +34,7 @@ pub(crate) struct ServiceSync {
     pub(super) provider: Arc<dyn LoadBalancers>,
     pub(super) ours: Ours,
     pub(super) writer: ServiceWriter,
-    pub(super) cache: Store<k8s::Service>,
+    pub(super) cache: ServiceCache,
     pub(super) memory: Memory,
     pub(super) nodes: watch::Receiver<Arc<NodeSnapshot>>,
     pub(super) selectors: NodeSelectors,
@@ -51,29 +51,28 @@ pub(crate) struct ServiceSync {
 impl ServiceSync {
     /// Does what is to be done for one Service now, and tells what is to happen next.
     pub(crate) async fn pass(&self, key: &ServiceKey, causes: Causes) -> Next {
-        let cached = self.cached(key);
+        let cached = self.cache.get(key);
         if let Some(next) = self.release_predecessor(key, cached.as_deref()).await {
             return next;
         }
         let Some(cached) = cached else { return Next::Done { resync: None } };
-        let service = newer(cached, self.memory.get(key).and_then(|known| known.latest));
+        let newest = newer(cached, self.memory.with(key, |known| known.latest.clone()).flatten());
+        let service = match newest.object() {
+            Ok(service) => service,
+            Err(failure) => return self.retry(key, failure),
+        };
         match self.ours.wanted(&service, self.memory.serves(key)) {
             Wanted::Nothing => Next::Done { resync: None },
             // Neither nodes nor ipMode matter to what goes.
             Wanted::Release if !causes.asks_for_more_than(&[Cause::Nodes, Cause::Readvertise]) => {
                 Next::Unchanged
             }
-            Wanted::Release => self.release(service).await,
-            Wanted::Serve => self.serve(service, causes).await,
+            Wanted::Release => self.release(&newest, service).await,
+            Wanted::Serve => self.serve(&newest, service, causes).await,
         }
     }
 
-    /// The Service as the watch has it.
-    pub(super) fn cached(&self, key: &ServiceKey) -> Option<Arc<k8s::Service>> {
-        self.cache.get(&ObjectRef::new(&key.name).within(&key.namespace))
-    }
-
-    async fn serve(&self, service: Arc<k8s::Service>, causes: Causes) -> Next {
+    async fn serve(&self, kept: &Arc<Kept>, service: Arc<k8s::Service>, causes: Causes) -> Next {
         let key = intent::key(&service);
         let backends = Arc::clone(&self.nodes.borrow().backends);
         let only_nodes = !causes.asks_for_more_than(&[Cause::Nodes, Cause::Readvertise]);
@@ -90,12 +89,15 @@ impl ServiceSync {
             Ok(facts) => facts,
             Err(failure) => return self.failed(&key, uid(&service), operation, failure, &backends),
         };
+        let before = Arc::clone(&service);
         let service = match self.with_finalizer(service, operation, &backends).await {
             Ok(service) => service,
             Err(next) => return next,
         };
-        self.memory.remember(&facts);
-        self.memory.with(&key, |known| known.latest = Some(Arc::clone(&service)));
+        self.memory.remember(&key, kept);
+        if !Arc::ptr_eq(&before, &service) {
+            self.answered(&key, &service);
+        }
         if entries(&service).is_empty() {
             // Nobody uses it yet: the first time.
             self.under_way(&key, &facts.uid, operation);
@@ -112,6 +114,12 @@ impl ServiceSync {
         self.conclude(&service, pass, operation, &backends).await
     }
 
+    /// Notes the answer to a write, until the watch has it too.
+    pub(super) fn answered(&self, key: &ServiceKey, answer: &k8s::Service) {
+        let answer = Kept::of(answer, &self.ours);
+        self.memory.with(key, |known| known.latest = Some(answer));
+    }
+
     /// Whether the last successful pass already had these backends, as far as this Service can tell.
     fn settled(&self, key: &ServiceKey, service: &k8s::Service, backends: &Backends) -> bool {
         let empty = std::collections::BTreeMap::new();
@@ -119,7 +127,7 @@ impl ServiceSync {
         let selected_by = self.selectors.keys(annotations);
         self.memory
             .with(key, |known| {
-                known.service.uid == uid(service)
+                known.object.uid() == uid(service)
                     && known.activity == Activity::Idle
                     && known.backends.as_ref().is_some_and(|last| same_backends(last, backends, &selected_by))
             })
@@ -147,8 +155,10 @@ impl ServiceSync {
     /// Publishes again what the provider reported last, without asking the cloud.
     async fn readvertise(&self, service: Arc<k8s::Service>) -> Next {
         let key = intent::key(&service);
-        let known = self.memory.get(&key).filter(|known| known.service.uid == uid(&service));
-        let Some(ready) = known.and_then(|known| known.ready) else { return Next::Unchanged };
+        let ready = self
+            .memory
+            .with(&key, |known| known.ready.clone().filter(|_| known.object.uid() == uid(&service)));
+        let Some(ready) = ready.flatten() else { return Next::Unchanged };
         let uid = uid(&service).to_owned();
         match self.publish(service, &ready, &Written::new()).await {
             Ok(Published::Done) => Next::Unchanged,

@@ -19,25 +19,14 @@ fn trim_ours(service: &mut k8s::Service) {
     let metadata = &mut service.metadata;
     metadata.labels = None;
     metadata.owner_references = None;
-    shrink(&mut metadata.finalizers);
     if let Some(spec) = &mut service.spec {
         spec.selector = None;
         spec.cluster_ip = None;
         spec.cluster_ips = None;
-        shrink(&mut spec.ports);
-        shrink(&mut spec.ip_families);
     }
     if let Some(status) = &mut service.status {
         status.conditions = None;
-        if let Some(load_balancer) = &mut status.load_balancer {
-            shrink(&mut load_balancer.ingress);
-        }
     }
-}
-
-/// Lists are read with room for four, and most have one.
-fn shrink<T>(list: &mut Option<Vec<T>>) {
-    list.iter_mut().for_each(Vec::shrink_to_fit);
 }
 
 fn trim_others(service: &mut k8s::Service) {
