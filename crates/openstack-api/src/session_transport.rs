@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use http::{HeaderName, StatusCode};
 use openstack::session::{ServiceType, Session};
 use openstack::{EndpointFilters, ErrorKind, InterfaceType};
@@ -17,6 +18,8 @@ use crate::identity::{AuthError, AuthOptions, Interface, Keystone, Token, http_c
 use crate::transport::{Request, Response, Service, Transport, TransportError};
 
 const NO_PATH: [&str; 0] = [];
+/// Memory that is set aside because a server announces a body of that length, in bytes. More comes with the body.
+const MOST_RESERVED: usize = 4 << 20;
 
 impl ServiceType for Service {
     fn catalog_type(&self) -> &'static str {
@@ -108,9 +111,20 @@ impl SessionTransport {
         let failed = |error: reqwest::Error| network_error(service, url, error);
         let response = builder.send().await.map_err(failed)?;
         let (status, headers) = (response.status(), response.headers().clone());
-        let body = response.bytes().await.map_err(failed)?;
+        let body = whole_body(response).await.map_err(failed)?;
         Ok(Response { status, headers, body })
     }
+}
+
+/// Reads a body piece by piece into one place. Pieces that are kept until they are complete need twice the memory of a
+/// list of thousands.
+async fn whole_body(mut response: reqwest::Response) -> reqwest::Result<Bytes> {
+    let announced = response.content_length().and_then(|length| usize::try_from(length).ok());
+    let mut body = Vec::with_capacity(announced.unwrap_or_default().min(MOST_RESERVED));
+    while let Some(piece) = response.chunk().await? {
+        body.extend_from_slice(&piece);
+    }
+    Ok(body.into())
 }
 
 #[async_trait]

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use base64::Engine as _;
 use openstack_ccm_kube_sim::{Server as KubernetesServer, Sim as Kubernetes};
 use openstack_ccm_openstack_sim::{Server as CloudServer, Service, Sim as Cloud};
 use serde::{Deserialize, Serialize};
@@ -69,7 +70,7 @@ impl Stage {
         let files = tempfile::tempdir().unwrap();
         let conf = format!("{}{}", world.cloud.cloud_conf(), world.settings.cloud_conf);
         std::fs::write(files.path().join("cloud.conf"), conf).unwrap();
-        std::fs::write(files.path().join("kubeconfig"), kube_server.kubeconfig()).unwrap();
+        std::fs::write(files.path().join("kubeconfig"), with_authority(&kube_server.kubeconfig())).unwrap();
         let (kube, cloud) = (world.kube.clone(), world.cloud.clone());
         Self { kube, cloud, files, asked: Cell::new(0), _servers: (kube_server, server) }
     }
@@ -196,6 +197,15 @@ impl Drop for Program {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// A kubeconfig that names the authority of its cluster, as each one does that leads to a real API server. Without one,
+/// each client of the program would hold all authorities of this machine.
+fn with_authority(kubeconfig: &str) -> String {
+    let key = rcgen::KeyPair::generate().unwrap();
+    let authority = rcgen::CertificateParams::new(Vec::new()).unwrap().self_signed(&key).unwrap();
+    let data = base64::engine::general_purpose::STANDARD.encode(authority.pem());
+    kubeconfig.replacen("  cluster:\n", &format!("  cluster:\n    certificate-authority-data: {data}\n"), 1)
 }
 
 fn log(folder: &Path) -> File {

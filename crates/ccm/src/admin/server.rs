@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use axum::{Extension, Router};
-use hyper_util::rt::{TokioExecutor, TokioIo};
-use hyper_util::server::conn::auto;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use rustls::crypto::CryptoProvider;
 use rustls::{ServerConfig, SupportedProtocolVersion};
@@ -89,8 +89,10 @@ async fn connection(acceptor: TlsAcceptor, stream: TcpStream, router: Router) {
     let peer = stream.get_ref().1.peer_certificates().unwrap_or_default();
     let peer = PeerCertificates(peer.iter().map(|one| one.clone().into_owned()).collect());
     let service = TowerToHyperService::new(router.layer(Extension(peer)));
-    let builder = auto::Builder::new(TokioExecutor::new());
-    if let Err(error) = builder.serve_connection(TokioIo::new(stream), service).await {
+    // With a timer, a client that does not finish the head of a request does not hold the connection for ever either.
+    let connection =
+        http1::Builder::new().timer(TokioTimer::new()).serve_connection(TokioIo::new(stream), service);
+    if let Err(error) = connection.await {
         tracing::debug!(%error, "a connection to the health endpoints ended early");
     }
 }

@@ -54,6 +54,11 @@ impl Census {
         let Some(load_balancer) = known.load_balancers.remove(load_balancer_id) else { return Ok(None) };
         let port = load_balancer.vip_port_id.as_ref();
         let floating_ips = port.and_then(|port| known.floating_ips.remove(port)).unwrap_or_default();
+        if known.load_balancers.is_empty() {
+            // A table keeps its room.
+            known.load_balancers = HashMap::new();
+            known.floating_ips.shrink_to_fit();
+        }
         Ok(Some(Listed { load_balancer: *load_balancer, floating_ips }))
     }
 
