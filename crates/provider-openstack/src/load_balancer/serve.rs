@@ -368,6 +368,7 @@ impl Serving<'_> {
             preference: self.settings.preference.clone(),
             changed,
             unfinished: None,
+            again_after: None,
         }))
     }
 }
