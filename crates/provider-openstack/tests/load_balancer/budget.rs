@@ -58,7 +58,7 @@ async fn create() {
         "1 GET pools",
         "1 GET pools/ID/members",
         "1 GET security-groups",
-        "1 GET subnets/ID",
+        "1 GET subnets",
         "1 POST floatingips",
         "1 POST loadbalancers",
         "1 PUT floatingips/ID/tags",
