@@ -1,9 +1,10 @@
 //! What is known of a Service's load balancer without asking: the last look at it, kept up with every change since.
 //!
 //! It is worth what it says about itself. While a chain of changes goes on, only what each change touched is read
-//! again. Once everything agreed, it is good for one thing: to see which pools lack which members. Whatever else a
-//! plan made from it wants to do is planned again from a look at the cloud, and so is everything after a refusal, a
-//! failure, a change of the Service, or the look for drift. Losing it costs that look and nothing more.
+//! again. Once everything agreed, it is good for one thing: to see which pools lack which members. What is sent then
+//! counts as what is there until it is read (`unverified`). Whatever else a plan made from it wants to do is planned
+//! again from a look at the cloud, and so is everything after a refusal, a failure, a change of the Service, or the look
+//! for drift. Losing it costs that look and nothing more.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
