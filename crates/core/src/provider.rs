@@ -103,6 +103,9 @@ pub struct Ready {
     /// What failed beside the load balancer. The addresses are published all the same; the failure is reported, and
     /// the pass is made again.
     pub unfinished: Option<Failure>,
+    /// The delay after which the provider wants another pass though nothing happens: it took something for done that it
+    /// has not seen yet. A pass that comes sooner for another reason does no harm, and states the delay that is left.
+    pub again_after: Option<Duration>,
 }
 
 /// Something in the cloud is not finished.

@@ -8,9 +8,12 @@ use serde_json::Value;
 use crate::cloud::{CHANGE, CREATION, add_node, proxy_service, serving, until, until_served, world};
 use crate::pass::{self, Pass};
 use crate::program::{self, Usage};
-use crate::simulated::{Simulated, measure, measure_until_quiet};
+use crate::simulated::{Simulated, measure, measure_in_two, measure_until_quiet};
 use crate::support::World;
 use crate::wide;
+
+/// So long after a change of nodes the members have been read, in real time.
+const VERIFIED: Duration = Duration::from_secs(45);
 
 /// One scenario.
 #[derive(Debug)]
@@ -35,6 +38,8 @@ pub(crate) const SCENARIOS: [Scenario; 7] = [
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Row {
     pub(crate) simulated: Option<Simulated>,
+    /// What the scenario leaves for later.
+    pub(crate) verified: Option<Simulated>,
     /// The program as a process, each with what it had done.
     pub(crate) program: Vec<(String, Usage)>,
     pub(crate) passes: Vec<Pass>,
@@ -82,12 +87,14 @@ fn create_services(world: &World, numbers: std::ops::Range<usize>) {
 
 async fn node_joins() -> Row {
     let mut world = serving(500, 100, "").await;
-    let simulated = measure(&mut world, CHANGE, 500, async |world| {
+    let change = async |world: &mut World| {
         add_node(world, "joining");
         let joined = |world: &World| members(world) == 500 * 101 && all_active(world);
         until(world, "the node is a member everywhere", Duration::from_millis(500), joined).await;
-    })
-    .await;
+    };
+    // Events are written, and no members are read yet.
+    let rest = Duration::from_secs(15);
+    let (simulated, verified) = measure_in_two(&mut world, CHANGE, 500, change, rest).await;
     world.stop().await;
     let (stage, program) = program::start(&world, &[]).await;
     stage.calm().await;
@@ -96,8 +103,9 @@ async fn node_joins() -> Row {
         program::until("the node is a member everywhere", || members(&world) == 500 * expected).await;
         stage.calm().await;
     }
+    tokio::time::sleep(VERIFIED).await;
     let usage = vec![("serves 500 on 101 nodes, and two more join".to_owned(), program.usage())];
-    Row { simulated: Some(simulated), program: usage, ..Row::default() }
+    Row { simulated: Some(simulated), verified: Some(verified), program: usage, ..Row::default() }
 }
 
 fn members(world: &World) -> usize {

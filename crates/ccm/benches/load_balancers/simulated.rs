@@ -8,6 +8,9 @@ use tokio::time::Instant;
 
 use crate::support::{Call, Side, World};
 
+/// What is left for later is done by then.
+const LATER: Duration = Duration::from_secs(120);
+
 /// What an operation took.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Simulated {
@@ -66,6 +69,27 @@ pub(crate) async fn measure(
     counted(&world.take_calls(), time, own, load_balancers)
 }
 
+/// The same for an operation of which something is left for later: `rest` is long enough for everything else. Answers
+/// what the operation took, and what was left, whose time is from the start of the operation until its last call.
+pub(crate) async fn measure_in_two(
+    world: &mut World,
+    own: Duration,
+    load_balancers: usize,
+    operation: impl AsyncFnOnce(&mut World),
+    rest: Duration,
+) -> (Simulated, Simulated) {
+    world.take_calls();
+    let start = Instant::now();
+    operation(world).await;
+    let time = start.elapsed();
+    tokio::time::sleep(rest).await;
+    let first = counted(&world.take_calls(), time, own, load_balancers);
+    tokio::time::sleep(LATER).await;
+    let calls = world.take_calls();
+    let time = until_the_last(&calls, start, world.settings.latency);
+    (first, counted(&calls, time, Duration::ZERO, load_balancers))
+}
+
 /// The same for an operation without a visible end: it is over with its last call.
 pub(crate) async fn measure_until_quiet(
     world: &mut World,
@@ -77,9 +101,14 @@ pub(crate) async fn measure_until_quiet(
     operation(world).await;
     world.quiet().await;
     let calls = world.take_calls();
-    let last = calls.iter().filter(|call| call.side == Side::OpenStack).map(|call| call.at).max();
-    let time = last.map_or(Duration::ZERO, |last| last - start + world.settings.latency);
+    let time = until_the_last(&calls, start, world.settings.latency);
     counted(&calls, time, Duration::ZERO, load_balancers)
+}
+
+/// The time until the last call to OpenStack was answered.
+fn until_the_last(calls: &[Call], start: Instant, latency: Duration) -> Duration {
+    let last = calls.iter().filter(|call| call.side == Side::OpenStack).map(|call| call.at).max();
+    last.map_or(Duration::ZERO, |last| last - start + latency)
 }
 
 fn counted(calls: &[Call], time: Duration, own: Duration, load_balancers: usize) -> Simulated {

@@ -1,5 +1,7 @@
 //! What each change costs: calls to OpenStack and to Kubernetes, from the change until everything is done.
 
+use std::time::Duration;
+
 use serde_json::json;
 
 use crate::support::{PROXY, Side, World, service};
@@ -15,6 +17,22 @@ struct Cost {
 
 async fn cost(world: &mut World) -> Cost {
     world.quiet().await;
+    counted(world)
+}
+
+/// The same for a change of nodes: what was sent is read later.
+async fn cost_of_nodes(world: &mut World) -> Cost {
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    counted(world)
+}
+
+/// What it costs to read it, when it has become calm.
+async fn cost_of_verification(world: &mut World) -> Cost {
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    counted(world)
+}
+
+fn counted(world: &World) -> Cost {
     let calls = world.take_calls();
     let count =
         |side, write: bool| calls.iter().filter(|call| call.side == side && (!write || call.write)).count();
@@ -51,7 +69,13 @@ async fn the_budget_is_kept() {
     world.add_node("node-3", "v1.36.0");
     table.push(("node added, after a restart", cost(&mut world).await));
     world.add_node("node-4", "v1.36.0");
-    table.push(("another node added", cost(&mut world).await));
+    table.push(("another node added", cost_of_nodes(&mut world).await));
+    table.push(("and verified", cost_of_verification(&mut world).await));
+    for number in 5..10 {
+        world.add_node(&format!("node-{number}"), "v1.36.0");
+        table.push(("one of five nodes added", cost_of_nodes(&mut world).await));
+    }
+    table.push(("and all verified", cost_of_verification(&mut world).await));
 
     let ports = json!([
         {"name": "http", "port": 80, "protocol": "TCP", "nodePort": 30080},
@@ -73,7 +97,14 @@ async fn the_budget_is_kept() {
         ("no change that matters", 0, 0, 0),
         ("restart", 0, 4, 0),
         ("node added, after a restart", 1, 10, 2),
-        ("another node added", 1, 4, 1),
+        ("another node added", 1, 3, 1),
+        ("and verified", 0, 1, 0),
+        ("one of five nodes added", 1, 3, 1),
+        ("one of five nodes added", 1, 3, 1),
+        ("one of five nodes added", 1, 3, 1),
+        ("one of five nodes added", 1, 3, 1),
+        ("one of five nodes added", 1, 3, 1),
+        ("and all verified", 0, 1, 0),
         ("port added", 4, 21, 3),
         ("proxy protocol on, two ports", 8, 38, 4),
     ];

@@ -30,3 +30,4 @@ mod shared_address;
 mod support;
 mod unchanged;
 mod upgrade;
+mod verification;

@@ -308,6 +308,7 @@ mod tests {
             preference: Preference { hostname_suffix: Some("example.org".into()), ..Preference::default() },
             changed: false,
             unfinished: None,
+            again_after: None,
         }
     }
 

@@ -35,6 +35,8 @@ pub(crate) enum Cause {
     Nodes,
     /// An earlier pass failed, or waited long enough.
     Retry,
+    /// An earlier pass took something for done, which is to be seen now.
+    Again,
     /// Nothing happened for a long time: look for changes made in the cloud.
     Resync,
 }
@@ -84,6 +86,9 @@ pub(crate) enum Next {
         /// Delay before the look for drift; a random part is added.
         resync: Option<Duration>,
     },
+    /// The goal is reached as far as one can tell. Failures are forgotten; it is looked at again after the delay, to which
+    /// a random part is added, before it is time for the look for drift.
+    Again(Duration),
     /// Work is under way; it is looked at after the delay unless something happens before. Failures are neither
     /// counted nor forgotten.
     Wait(Duration),
@@ -318,6 +323,10 @@ impl State {
             Next::Done { resync } => {
                 entry.failures = 0;
                 Some(resync.map(|delay| (delay + spread(jitter, key, sequence, delay), Cause::Resync)))
+            }
+            Next::Again(delay) => {
+                entry.failures = 0;
+                Some(Some((delay + spread(jitter, key, sequence, delay), Cause::Again)))
             }
             Next::Wait(delay) => Some(Some((delay, Cause::Retry))),
             Next::Backoff(failure) => {

@@ -50,6 +50,7 @@ async fn a_service_is_never_in_two_hands() {
 async fn changes_go_before_startup_before_nodes_before_retries() {
     let queue = ServiceQueue::new();
     for (name, cause) in [
+        ("again", Cause::Again),
         ("retry", Cause::Retry),
         ("nodes", Cause::Nodes),
         ("startup", Cause::Startup),
@@ -61,12 +62,12 @@ async fn changes_go_before_startup_before_nodes_before_retries() {
     }
     queue.add(&key("upgraded"), Cause::Changed);
     let mut order = Vec::new();
-    for _ in 0..6 {
+    for _ in 0..7 {
         let taken = taken(&queue).await;
         order.push(taken.key.name.clone());
         taken.finish(Next::Done { resync: None });
     }
-    assert_eq!(order, ["new", "upgraded", "woken", "startup", "nodes", "retry"]);
+    assert_eq!(order, ["new", "upgraded", "woken", "startup", "nodes", "retry", "again"]);
 }
 
 /// After a success the next failure waits as the first one did.
@@ -118,6 +119,36 @@ async fn framework_q3_waiting_is_not_a_failure_and_keeps_its_delay() {
     assert_eq!(start.elapsed(), Duration::from_secs(42));
     assert_eq!(queue.shared.state().entries[&key("a")].failures, 0);
     drop(again);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_second_pass_that_is_asked_for_comes_after_its_delay_and_is_no_retry() {
+    let queue = ServiceQueue::new();
+    queue.add(&key("a"), Cause::Changed);
+    taken(&queue).await.finish(Next::Backoff(failure(FailureClass::Bug)));
+    let start = Instant::now();
+    queue.add(&key("a"), Cause::Changed);
+    taken(&queue).await.finish(Next::Again(Duration::from_secs(30)));
+    assert_eq!(queue.shared.state().entries[&key("a")].failures, 0);
+    let again = taken(&queue).await;
+    assert_eq!(again.causes, Causes::only(Cause::Again));
+    assert!(start.elapsed() >= Duration::from_secs(30) && start.elapsed() <= Duration::from_secs(36));
+    again.finish(Next::Done { resync: None });
+    assert!(nothing_within(&queue, Duration::from_secs(3600)).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_puts_off_a_second_pass_that_was_asked_for() {
+    let queue = ServiceQueue::new();
+    queue.add(&key("a"), Cause::Changed);
+    taken(&queue).await.finish(Next::Again(Duration::from_secs(30)));
+    tokio::time::advance(Duration::from_secs(20)).await;
+    let start = Instant::now();
+    queue.add(&key("a"), Cause::Nodes);
+    taken(&queue).await.finish(Next::Again(Duration::from_secs(30)));
+    taken(&queue).await.finish(Next::Done { resync: None });
+    assert!(start.elapsed() >= Duration::from_secs(30));
+    assert!(nothing_within(&queue, Duration::from_secs(3600)).await);
 }
 
 /// A delay that the cloud asks for is kept, for deletions as for everything else.

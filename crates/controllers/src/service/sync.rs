@@ -102,7 +102,8 @@ impl ServiceSync {
             // Nobody uses it yet: the first time.
             self.under_way(&key, &facts.uid, operation);
         }
-        if backends.is_empty() && operation == Operation::Ensure {
+        let is_news = causes.asks_for_more_than(&[Cause::Again]);
+        if backends.is_empty() && operation == Operation::Ensure && is_news {
             self.tell(&key, &facts.uid, policy::no_nodes());
         }
         self.note_cause(&key, causes);
@@ -260,7 +261,11 @@ impl ServiceSync {
             self.tell(&key, uid(service), notice);
         }
         self.report_drift(&key, uid(service), ready.changed);
-        Next::Done { resync: self.resync }
+        // The look for drift sees everything.
+        match ready.again_after.filter(|again| self.resync.is_none_or(|resync| *again < resync)) {
+            Some(again) => Next::Again(again),
+            None => Next::Done { resync: self.resync },
+        }
     }
 
     /// Something is happening in the cloud: says so once.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use openstack_ccm_core::advertise::{Path, Preference};
@@ -31,6 +32,7 @@ struct State {
     path: Option<Path>,
     preference: Preference,
     notices: Vec<Notice>,
+    again_after: Option<Duration>,
     panics: usize,
     hangs: bool,
 }
@@ -62,6 +64,11 @@ impl Cloud {
 
     pub(crate) fn say(&self, notices: Vec<Notice>) {
         self.state().notices = notices;
+    }
+
+    /// The next pass that serves wants another one after so long.
+    pub(crate) fn want_another_pass_after(&self, delay: Duration) {
+        self.state().again_after = Some(delay);
     }
 
     pub(crate) fn panic_next(&self) {
@@ -98,6 +105,7 @@ impl Cloud {
             preference: state.preference.clone(),
             changed,
             unfinished: None,
+            again_after: state.again_after.take(),
         };
         Pass {
             result: Ok(Outcome::Ready(ready)),

@@ -289,6 +289,31 @@ async fn the_cloud_is_compared_again_after_a_while() {
     assert!(!journal.iter().any(|line| line.starts_with("patch")), "{journal:?}");
 }
 
+#[rstest]
+#[case::looks_are_rare(Duration::from_secs(1800), &["cloud serves app on n1,n2"])]
+#[case::a_look_comes_sooner(Duration::from_secs(20), &["cloud is to be asked about app", "cloud serves app on n1,n2"])]
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_wants_another_pass_gets_it_or_a_look(
+    #[case] resync: Duration,
+    #[case] expected: &[&str],
+) {
+    let mut world = World::new(LATEST).await;
+    world.options.resync = Some(resync);
+    world.start().await;
+    world.cloud.want_another_pass_after(Duration::from_secs(30));
+    world.create("app").await;
+    world.until_published("app").await;
+    settle().await;
+    let events = world.events("app").await;
+    world.wire.journal();
+    let due = resync.min(Duration::from_secs(30));
+    tokio::time::sleep(due - Duration::from_secs(6)).await;
+    assert_eq!(world.wire.journal(), Vec::<String>::new());
+    tokio::time::sleep(due / 5 + Duration::from_secs(7)).await;
+    assert_eq!(world.wire.journal(), expected);
+    assert_eq!(world.events("app").await, events);
+}
+
 /// A provider that says it is done and names no address is not believed.
 ///
 /// Framework: S19, same.
@@ -301,6 +326,7 @@ async fn framework_s19_a_load_balancer_without_an_address_is_a_failure() {
         preference: Preference::default(),
         changed: true,
         unfinished: None,
+        again_after: None,
     };
     world.cloud.script(Pass {
         result: Ok(Outcome::Ready(ready)),
@@ -308,7 +334,8 @@ async fn framework_s19_a_load_balancer_without_an_address_is_a_failure() {
         annotations: [].into(),
     });
     world.create("app").await;
-    settle().await;
+    // The first retry comes after five seconds and a random part, which may be none.
+    tokio::time::sleep(Duration::from_secs(4)).await;
     let events = world.events("app").await;
     let expected = "Warning SyncLoadBalancerFailed: Error syncing load balancer: the provider reported a load balancer \
                     without an address";

@@ -220,3 +220,18 @@ async fn framework_s23_without_nodes_the_user_is_warned_and_the_address_is_there
     assert!(events.iter().any(|event| event.contains(warning)), "{events:?}");
     assert!(world.cloud.load_balancers()[0].nodes.is_empty());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_pass_that_the_provider_asked_for_does_not_repeat_that_there_are_no_nodes() {
+    let mut world = World::new(ApiVersion::V1_36).await;
+    for name in ["n1", "n2"] {
+        world.nodes().delete(name, &kube::api::DeleteParams::default()).await.unwrap();
+    }
+    world.start().await;
+    world.cloud.want_another_pass_after(std::time::Duration::from_secs(30));
+    world.serve("app").await;
+    settle().await;
+    world.wire.journal();
+    tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+    assert_eq!(world.wire.journal(), ["cloud serves app on "]);
+}

@@ -68,6 +68,8 @@ impl TagFilter {
 /// Which subnets to list. Every part that is set must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SubnetFilter {
+    /// Is one of these; empty, any. A query holds some hundred ids at most.
+    pub ids: Vec<String>,
     /// Exact name.
     pub name: Option<String>,
     /// Of this network.
@@ -78,6 +80,13 @@ pub struct SubnetFilter {
     pub tags: TagFilter,
 }
 
+impl SubnetFilter {
+    /// Subnets with these ids.
+    pub fn ids(ids: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self { ids: ids.into_iter().map(Into::into).collect(), ..Self::default() }
+    }
+}
+
 impl Neutron {
     /// Lists subnets.
     ///
@@ -85,18 +94,12 @@ impl Neutron {
     /// Any [`ApiError`]; never a part of the list.
     pub async fn list_subnets(&self, filter: &SubnetFilter) -> Result<Vec<Subnet>, ApiError> {
         let ip_version = filter.ip_version.map(|version| version.to_string());
-        let call = get("subnet_list", &["subnets"])
+        let ids = filter.ids.iter();
+        let call = ids
+            .fold(get("subnet_list", &["subnets"]), |call, id| call.query("id", id))
             .query_if("name", filter.name.as_deref())
             .query_if("network_id", filter.network_id.as_deref())
             .query_if("ip_version", ip_version.as_deref());
         self.client.list(filter.tags.apply(call), "subnets").await
-    }
-
-    /// Reads one subnet.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
-    pub async fn get_subnet(&self, id: &str) -> Result<Subnet, ApiError> {
-        self.client.fetch(&get("subnet_get", &["subnets", id]), "subnet").await
     }
 }

@@ -240,6 +240,9 @@ async fn filters_become_queries() {
     let (line, _) = sent!(Neutron, |neutron| neutron.list_subnets(&filter));
     assert_eq!(line, "GET /v2.0/subnets?network_id=n&tags=k%2Cl&tags-any=x&not-tags=y");
 
+    let (line, _) = sent!(Neutron, |neutron| neutron.list_subnets(&SubnetFilter::ids(["a", "b"])));
+    assert_eq!(line, "GET /v2.0/subnets?id=a&id=b");
+
     let filter = NetworkFilter { external: Some(true), ..NetworkFilter::default() };
     let (line, _) = sent!(Neutron, |neutron| neutron.list_networks(&filter));
     assert_eq!(line, "GET /v2.0/networks?router%3Aexternal=true");

@@ -32,12 +32,17 @@ pub(crate) fn of_call(error: &ApiError, doing: impl Display, missing: Missing) -
 /// The failure of looking up an object that the user named by `key`.
 pub(super) fn of_named(error: &ApiError, kind: &str, id: &str, key: &str) -> Failure {
     if error.is_not_found() {
-        return Failure::user_input(format!(
-            "{kind} {id} does not exist, or the user of cloud.conf cannot see it: correct {key} (an annotation of the \
-             Service, a class, or cloud.conf)"
-        ));
+        return not_there(kind, id, key);
     }
     of_call(error, format_args!("looking up {kind} {id} of {key}"), Missing::Input)
+}
+
+/// The user named an object by `key` that the cloud does not show.
+pub(super) fn not_there(kind: &str, id: &str, key: &str) -> Failure {
+    Failure::user_input(format!(
+        "{kind} {id} does not exist, or the user of cloud.conf cannot see it: correct {key} (an annotation of the \
+         Service, a class, or cloud.conf)"
+    ))
 }
 
 /// The class of an error kind.

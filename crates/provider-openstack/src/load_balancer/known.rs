@@ -1,13 +1,15 @@
 //! What is known of a Service's load balancer without asking: the last look at it, kept up with every change since.
 //!
 //! It is worth what it says about itself. While a chain of changes goes on, only what each change touched is read
-//! again. Once everything agreed, it is good for one thing: to see which pools lack which members. Whatever else a
-//! plan made from it wants to do is planned again from a look at the cloud, and so is everything after a refusal, a
-//! failure, a change of the Service, or the look for drift. Losing it costs that look and nothing more.
+//! again. Once everything agreed, it is good for one thing: to see which pools lack which members. What is sent then
+//! counts as what is there until it is read (`unverified`). Whatever else a plan made from it wants to do is planned
+//! again from a look at the cloud, and so is everything after a refusal, a failure, a change of the Service, or the look
+//! for drift. Losing it costs that look and nothing more.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
 
 use openstack_ccm_openstack_api::octavia::{LbAlgorithm, ProvisioningStatus};
 
@@ -16,7 +18,8 @@ use super::model::observed::{Observed, ObservedLoadBalancer, ObservedMember, Obs
 use super::model::tree::Desired;
 use super::plan::{Plan, Then};
 use super::settled;
-use super::step::{MemberStep, Step, Touched};
+use super::step::{Child, Handle, MemberStep, Step, Touched};
+use super::unverified::Unverified;
 
 /// How much a plan may do that was made without a look at the cloud.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +45,8 @@ pub(super) struct Known {
     pub(super) updated_at: Option<String>,
     /// Whether the cloud is to be asked before it is trusted again.
     pub(super) doubted: bool,
+    /// What was sent and is taken for what is there.
+    unverified: Option<Unverified>,
     seals: BTreeMap<String, Seal>,
 }
 
@@ -68,6 +73,7 @@ impl Known {
             touched: Vec::new(),
             updated_at,
             doubted: false,
+            unverified: None,
             seals: BTreeMap::new(),
         }
     }
@@ -130,6 +136,52 @@ impl Known {
             }
         }
         observed
+    }
+
+    /// The first step of a plan is about to be made. Where it is a batch that was planned without a look, its members are
+    /// taken for those that are there from now on, until they are read: see [`Unverified`].
+    pub(super) fn presume(&mut self, plan: &Plan, desired: &Desired) {
+        let Some(Step::Member(MemberStep::ReplaceAll { pool: Handle::Id(id), members })) = plan.steps.first()
+        else {
+            return;
+        };
+        let Self { observed, seals, trust: Trust::Members, .. } = self else { return };
+        let Some((pool, wanted)) = own_pools(observed, desired).find(|(pool, _)| pool.id == *id) else {
+            return;
+        };
+        if members == wanted {
+            seals.insert(id.clone(), Seal::of(wanted));
+            pool.members = Vec::new();
+        } else {
+            seals.remove(id);
+            pool.members = members.iter().map(as_wanted).collect();
+        }
+        self.unverified = Some(Unverified::sent(id.clone(), self.unverified.take()));
+    }
+
+    /// Octavia is done with what was sent.
+    pub(super) fn ended(&mut self, updated_at: Option<&String>) {
+        self.updated_at = updated_at.cloned();
+        if let Some(unverified) = &mut self.unverified {
+            unverified.ended();
+        }
+    }
+
+    /// Whether a child that was touched is taken for what was sent.
+    pub(super) fn presumes(&self, child: &Child) -> bool {
+        let Child::Members(pool_id) = child else { return false };
+        self.unverified.as_ref().is_some_and(|unverified| unverified.concerns(pool_id))
+    }
+
+    /// The time until members are to be read that were only sent; absent where all were seen.
+    pub(super) fn verified_in(&self) -> Option<Duration> {
+        self.unverified.as_ref().map(Unverified::due_in)
+    }
+
+    /// The pools whose members are to be read now, because they were only sent.
+    pub(super) fn take_due(&mut self) -> BTreeSet<String> {
+        let due = self.unverified.take_if(|unverified| unverified.due_in().is_zero());
+        due.map(Unverified::into_pools).unwrap_or_default()
     }
 
     /// The members of a pool were read.

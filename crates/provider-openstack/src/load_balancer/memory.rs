@@ -101,9 +101,14 @@ impl Memory {
         });
     }
 
-    /// Whether lists may show that nothing has changed: nobody has looked yet, or only drift is looked for. Told once.
+    /// Whether lists may show that nothing has changed: nobody has looked yet, or only drift is looked for, and there are
+    /// no members that were sent and not seen. Told once.
     pub(super) fn lists_may_do(&self, service: &ServiceKey) -> bool {
-        self.with(service, |recollection| std::mem::take(&mut recollection.lists_may_do))
+        self.with(service, |recollection| {
+            let known = recollection.known.as_ref();
+            let unverified = known.is_some_and(|known| known.verified_in().is_some());
+            std::mem::take(&mut recollection.lists_may_do) && !unverified
+        })
     }
 
     /// What is known is still so.
@@ -189,20 +194,23 @@ impl Memory {
         self.read(service, |recollection| recollection.refused_algorithms.clone())
     }
 
-    /// Everything is well: what is left is what is known of the load balancer, and what need not be tried again.
-    pub(super) fn settled(&self, service: &ServiceKey, desired: &Desired) {
+    /// Everything is well: what is left is what is known of the load balancer, and what need not be tried again. Answers
+    /// after which time members are to be read that were only sent.
+    pub(super) fn settled(&self, service: &ServiceKey, desired: &Desired) -> Option<Duration> {
         self.with(service, |recollection| {
             let mut known = recollection.known.take();
-            if let Some(known) = &mut known {
+            let verified_in = known.as_mut().and_then(|known| {
                 known.settle(desired);
-            }
+                known.verified_in()
+            });
             *recollection = Recollection {
                 service: recollection.service,
                 known,
                 refused_algorithms: std::mem::take(&mut recollection.refused_algorithms),
                 ..Recollection::default()
             };
-        });
+            verified_in
+        })
     }
 
     /// The Service is gone.

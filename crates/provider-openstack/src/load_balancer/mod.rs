@@ -20,7 +20,7 @@
 //!
 //! `serve` and `release` run through these for a Service that is to be served, and for one that goes; `recall` spares
 //! the look at the cloud where what is `known` from earlier passes tells enough, `settled` where a `census` shows that
-//! nothing changed since. `retain` lets a load balancer outlive its Service on purpose, `made_for_services` lists those
+//! nothing changed since, and batches of members are `unverified` for a while. `retain` lets a load balancer outlive its Service on purpose, `made_for_services` lists those
 //! among which one may have outlived it by accident. `memory`, `turns` and `report` hold what a pass has besides;
 //! `published` says which addresses a Service has, `recreation` which settings come too late; `failure` explains what
 //! the cloud refuses.
@@ -55,6 +55,7 @@ pub mod settings;
 mod settled;
 pub mod step;
 mod turns;
+mod unverified;
 
 use std::fmt;
 use std::sync::Arc;

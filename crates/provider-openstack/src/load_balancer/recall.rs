@@ -8,15 +8,16 @@ use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 use super::known::Known;
 use super::model::observed::{Children, ObservedLoadBalancer, Ownership};
 use super::observe::{self, VipOwner};
-use super::serve::Serving;
+use super::serve::{Basis, Serving};
 use super::step::{Child, Touched};
 
 impl Serving<'_> {
-    /// What is known, where it may be all that a plan needs. `None` asks for a look at the cloud.
+    /// What is known, where it may be all that a plan needs, and whether it was verified for that. `None` asks for a look
+    /// at the cloud.
     ///
     /// # Errors
     /// Any failed call.
-    pub(super) async fn recall(&self) -> Result<Option<Known>, Failure> {
+    pub(super) async fn recall(&self) -> Result<Option<(Known, Basis)>, Failure> {
         let Some(mut known) = self.provider.memory.take_known(&self.service.key) else { return Ok(None) };
         let Some(id) =
             known.load_balancer().filter(|known| self.is_usable(known)).map(|known| known.id.clone())
@@ -35,10 +36,17 @@ impl Serving<'_> {
             self.read_floating_ips(&mut known).await?;
         }
         for child in children(&touched) {
-            self.refresh(&mut known, child).await?;
+            if !known.presumes(child) {
+                self.refresh(&mut known, child).await?;
+            }
+        }
+        let due = known.take_due();
+        let basis = if due.is_empty() { Basis::Memory } else { Basis::Verification };
+        for pool_id in due {
+            self.refresh(&mut known, &Child::Members(pool_id)).await?;
         }
         let pending = known.load_balancer().and_then(|known| known.children.as_ref()).is_none_or(has_pending);
-        Ok((!pending).then_some(known))
+        Ok((!pending).then_some((known, basis)))
     }
 
     fn is_usable(&self, known: &ObservedLoadBalancer) -> bool {
@@ -52,7 +60,7 @@ impl Serving<'_> {
     /// Whether the poller saw that Octavia ended its work well; what it saw is noted.
     fn is_released(&self, id: &str, known: &mut Known) -> bool {
         let Some(seen) = self.provider.watchlist.take_seen(id) else { return false };
-        known.updated_at.clone_from(&seen.updated_at);
+        known.ended(seen.updated_at.as_ref());
         if let Some(known) = &mut known.observed.load_balancer {
             known.former_name = self.claim.former_name_on(&seen);
             known.name = seen.name;

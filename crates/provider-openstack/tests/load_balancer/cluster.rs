@@ -134,6 +134,16 @@ impl Cluster {
         panic!("no end after {MOST_PASSES} passes: {:#?}", self.cloud.line.take_log())
     }
 
+    /// Like [`Cluster::follow`], and passes again for what was taken for done, when it is time for that.
+    pub(crate) async fn follow_to_the_end(&mut self, service: &mut Service) -> Settled {
+        let mut ready = self.follow(service).await?;
+        while let Some(delay) = ready.again_after {
+            tokio::time::sleep(delay).await;
+            ready = self.follow(service).await?;
+        }
+        Ok(ready)
+    }
+
     /// Like [`Cluster::settle`], and repeats failed passes after their delay, so many times.
     pub(crate) async fn settle_through_failures(&mut self, service: &mut Service, failures: u32) -> Settled {
         for attempt in 0..=failures {

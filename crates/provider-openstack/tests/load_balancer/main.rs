@@ -19,3 +19,4 @@ mod faults;
 mod floating_ip;
 mod line;
 mod memory;
+mod verification;

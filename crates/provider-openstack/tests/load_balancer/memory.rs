@@ -77,7 +77,10 @@ async fn a_batch_that_failed_inside_octavia_is_noticed_without_a_look() {
     let (cloud, mut cluster, mut service) = served().await;
     cloud.fail(OperationKind::MemberBatch, 1);
     cluster.nodes.push(node("n3", NODE_3, None));
-    cluster.follow(&mut service).await.expect("served");
+    let ready = cluster.follow(&mut service).await.expect("served, as far as one can tell");
+    assert!(ready.again_after.is_some());
+    assert!(cloud.members(NAME).iter().all(|member| member["provisioning_status"] == "ERROR"));
+    cluster.follow_to_the_end(&mut service).await.expect("served");
     assert!(cloud.members(NAME).iter().all(|member| member["provisioning_status"] == "ACTIVE"));
     assert_eq!(cloud.member_names(NAME), ["n1", "n2", "n3"]);
 }
@@ -87,7 +90,7 @@ async fn a_node_that_leaves_does_not_wait_for_the_pause_between_repairs() {
     let (cloud, mut cluster, mut service) = served().await;
     cloud.fail(OperationKind::MemberBatch, 2);
     cluster.nodes.push(node("n3", NODE_3, None));
-    let failure = cluster.follow(&mut service).await.expect_err("the second repair has to rest");
+    let failure = cluster.follow_to_the_end(&mut service).await.expect_err("the second repair has to rest");
     assert_eq!(failure.class, FailureClass::Unavailable);
     cluster.nodes.remove(0);
     cluster.follow(&mut service).await.expect("served at once");

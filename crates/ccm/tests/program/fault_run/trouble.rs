@@ -5,7 +5,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use http::Method;
 use openstack_ccm_kube_sim::{Fault as KubernetesFault, FaultId};
-use openstack_ccm_openstack_sim::Fault as CloudFault;
+use openstack_ccm_openstack_sim::{Fault as CloudFault, OperationKind, WorkerFault};
 use serde_json::json;
 
 use crate::support::{Stop, World};
@@ -28,6 +28,10 @@ impl Trouble {
         for _ in 0..self.random.usize(0..3) {
             let fault = self.kubernetes();
             self.kubernetes.push(world.kube.inject(fault));
+        }
+        if self.random.u8(0..4) == 0 {
+            let batches = WorkerFault::fail(OperationKind::MemberBatch).times(self.random.u32(1..4));
+            world.cloud.faults().add_worker(batches);
         }
         if self.random.bool() {
             let call = self.random.usize(0..30);

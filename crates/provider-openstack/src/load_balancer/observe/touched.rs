@@ -1,7 +1,7 @@
 //! Reads again what a change touched, and nothing else.
 //!
 //! A load balancer that is ACTIVE again does not mean that the change was made: a listener or member batch that failed
-//! leaves it ACTIVE, and the child in ERROR. So the child is asked.
+//! leaves it ACTIVE, and the child in ERROR. So the child is asked, at once or, after a change of nodes, a while later.
 
 use std::collections::BTreeSet;
 

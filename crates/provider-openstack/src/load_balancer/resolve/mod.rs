@@ -8,6 +8,7 @@ mod cluster_sources;
 mod external_network;
 mod families;
 mod floating;
+mod named_subnets;
 mod node_ports;
 mod node_subnet;
 mod provider;
@@ -46,6 +47,8 @@ const KEEP_CERTIFICATES: Duration = Duration::from_secs(600);
 pub(super) struct Resolver {
     openstack: OpenStack,
     subnets: Remembered<Subnet>,
+    /// By all their ids; not kept.
+    listed_subnets: Remembered<Vec<Subnet>>,
     networks: Remembered<Network>,
     subnets_of_network: Remembered<Vec<Subnet>>,
     external_network: Remembered<String>,
@@ -93,6 +96,7 @@ impl Resolver {
         Self {
             openstack,
             subnets: Remembered::new(KEEP_NETWORKS),
+            listed_subnets: Remembered::new(Duration::ZERO),
             networks: Remembered::new(KEEP_NETWORKS),
             subnets_of_network: Remembered::new(KEEP_NETWORKS),
             external_network: Remembered::new(KEEP_NETWORKS),

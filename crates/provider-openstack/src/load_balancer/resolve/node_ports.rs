@@ -131,11 +131,9 @@ impl Resolver {
             }
             MemberSubnets::PerNode(subnets) => subnets.values().map(String::as_str).collect(),
         };
-        let mut networks = BTreeSet::new();
-        for id in ids {
-            let subnet = self.subnet(id, "member-subnet-id").await?;
-            networks.extend(subnet.cidr.parse::<IpNet>().map(|network| network.trunc()));
-        }
+        let subnets = self.subnets(&ids, "member-subnet-id").await?;
+        let networks = subnets.iter().filter_map(|subnet| subnet.cidr.parse::<IpNet>().ok());
+        let networks: BTreeSet<IpNet> = networks.map(|network| network.trunc()).collect();
         Ok((!networks.is_empty()).then_some(networks))
     }
 }

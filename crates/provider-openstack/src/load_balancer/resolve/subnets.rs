@@ -147,12 +147,6 @@ impl Resolver {
         Ok(Detected { subnet_id, family, notice })
     }
 
-    /// A subnet that is named by the user as `key`.
-    pub(super) async fn subnet(&self, id: &str, key: &str) -> Result<Subnet, Failure> {
-        let found = self.subnets.get_or_ask(id, self.openstack.neutron.get_subnet(id)).await;
-        found.map_err(|error| failure::of_named(&error, "subnet", id, key))
-    }
-
     /// Octavia takes subnet and network together only where the one is on the other.
     async fn refuse_other_network(&self, subnet: &Subnet, network_id: Option<&str>) -> Result<(), Failure> {
         let Some(other) = network_id.filter(|id| *id != subnet.network_id) else { return Ok(()) };

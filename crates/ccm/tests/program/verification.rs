@@ -1,0 +1,150 @@
+//! Members that a change of nodes sent are read when it has become calm: half a minute after the last batch.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use openstack_ccm_kube_sim::ApiVersion;
+use openstack_ccm_openstack_sim::{OperationKind, WorkerFault};
+use serde_json::json;
+use tokio::time::Instant;
+
+use crate::support::{Call, PROXY, Side, World, service};
+
+const READ: &str = "GET pools/ID/members";
+/// How the Event begins about what failed inside Octavia.
+const SENT_AGAIN: &str = "LoadBalancerChildFailed: Octavia could not make the last change of member";
+/// A change of nodes is made by then, and no members have been read.
+const MADE: Duration = Duration::from_secs(20);
+/// They have been read by then, random part included.
+const CALM: Duration = Duration::from_secs(40);
+
+async fn serving() -> World {
+    World::serving(&service("web", json!({"metadata": {"annotations": {PROXY: "v2"}}}))).await
+}
+
+fn fail_batches(world: &World, times: u32) {
+    world.cloud.faults().add_worker(WorkerFault::fail(OperationKind::MemberBatch).times(times));
+}
+
+fn has_failed(world: &World) -> bool {
+    world.cloud_state().contains("ERROR")
+}
+
+/// Calls to OpenStack by name, without the rounds of the poller.
+fn counts(calls: &[Call]) -> BTreeMap<&str, usize> {
+    let mut counts = BTreeMap::new();
+    for call in calls.iter().filter(|call| call.side == Side::OpenStack && call.name != "GET loadbalancers") {
+        *counts.entry(call.name.as_str()).or_default() += 1;
+    }
+    counts
+}
+
+#[tokio::test(start_paused = true)]
+async fn members_that_are_as_they_were_sent_are_no_news_for_anybody() {
+    let world = serving().await;
+    world.add_node("node-3", "v1.36.0");
+    tokio::time::sleep(MADE).await;
+    let (state, events) = (world.service("web"), world.events("web"));
+    assert!(!counts(&world.take_calls()).contains_key(READ));
+    tokio::time::sleep(CALM).await;
+    let calls = world.take_calls();
+    assert_eq!(counts(&calls), BTreeMap::from([(READ, 1)]));
+    assert!(calls.iter().all(|call| !call.write), "{calls:?}");
+    assert_eq!((world.service("web"), world.events("web")), (state, events));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_batch_is_sent_again_when_it_is_calm() {
+    let world = serving().await;
+    fail_batches(&world, 1);
+    world.add_node("node-3", "v1.36.0");
+    tokio::time::sleep(MADE).await;
+    assert!(has_failed(&world));
+    tokio::time::sleep(CALM).await;
+    assert!(!has_failed(&world));
+    assert_eq!(world.take_cloud_writes(), ["PUT pools/ID/members"; 2]);
+    let warnings = world.warnings("web");
+    assert!(warnings.iter().all(|warning| warning.contains(SENT_AGAIN)), "{warnings:?}");
+    assert_eq!(warnings.len(), 3, "one for each member: {warnings:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_that_fails_again_and_again_is_reported() {
+    let world = serving().await;
+    fail_batches(&world, 3);
+    world.add_node("node-3", "v1.36.0");
+    world
+        .until_warned("web", "SyncLoadBalancerFailed: Error syncing load balancer: Octavia failed again")
+        .await;
+    assert!(has_failed(&world));
+    world.until("it is put right", |world| !has_failed(world)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn nodes_that_are_replaced_one_after_another_cost_one_read() {
+    let world = serving().await;
+    for number in 3..9 {
+        world.add_node(&format!("node-{number}"), "v1.36.0");
+        tokio::time::sleep(MADE).await;
+    }
+    tokio::time::sleep(CALM).await;
+    let calls = world.take_calls();
+    let counts = counts(&calls);
+    assert_eq!((counts.get(READ), counts.get("PUT pools/ID/members")), (Some(&1), Some(&6)), "{counts:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_is_found_within_minutes_although_nodes_never_cease_to_change() {
+    let world = serving().await;
+    fail_batches(&world, 1000);
+    let start = Instant::now();
+    for number in 0.. {
+        world.add_node(&format!("another-{number}"), "v1.36.0");
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        if world.warnings("web").iter().any(|warning| warning.contains(SENT_AGAIN)) {
+            break;
+        }
+    }
+    let found = start.elapsed();
+    assert!(found > Duration::from_secs(290) && found < Duration::from_secs(330), "{found:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restart_before_the_read_looks_at_everything() {
+    let mut world = serving().await;
+    fail_batches(&world, 1);
+    world.add_node("node-3", "v1.36.0");
+    tokio::time::sleep(MADE).await;
+    assert!(has_failed(&world));
+    world.restart().await;
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert!(!has_failed(&world));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_goes_takes_the_read_along() {
+    let world = serving().await;
+    world.add_node("node-3", "v1.36.0");
+    tokio::time::sleep(MADE).await;
+    world.delete("web");
+    world.until_gone("web").await;
+    world.take_calls();
+    tokio::time::sleep(CALM).await;
+    assert_eq!(counts(&world.take_calls()), BTreeMap::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn security_groups_are_listed_once_for_all_whose_members_are_read() {
+    let mut world = World::new(ApiVersion::V1_36);
+    world.settings.cloud_conf = "manage-security-groups = true\n".to_owned();
+    world.start().await;
+    for number in 0..5 {
+        world.serve(&service(&format!("web-{number}"), json!({}))).await;
+    }
+    world.add_node("node-3", "v1.36.0");
+    tokio::time::sleep(MADE).await;
+    world.take_calls();
+    tokio::time::sleep(CALM).await;
+    let expected = BTreeMap::from([("GET ports", 1), ("GET security-groups", 1), (READ, 5)]);
+    assert_eq!(counts(&world.take_calls()), expected);
+}
