@@ -181,6 +181,16 @@ impl Cluster {
     }
 }
 
+/// A Service that is served, and nothing logged.
+pub(crate) async fn served() -> (Cloud, Cluster, Service) {
+    let cloud = Cloud::new();
+    let mut cluster = Cluster::new(&cloud);
+    let mut service = web();
+    cluster.settle(&mut service).await.expect("served");
+    cloud.line.take_log();
+    (cloud, cluster, service)
+}
+
 /// A node whose server is in the cloud.
 pub(crate) fn node(name: &str, address: &str, server: Option<String>) -> Node {
     Node {

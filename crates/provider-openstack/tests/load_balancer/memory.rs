@@ -6,17 +6,8 @@ use openstack_ccm_openstack_sim::OperationKind;
 use serde_json::json;
 
 use crate::cloud::{Cloud, NODE_3};
-use crate::cluster::{Cluster, NAME, annotate, node, web};
+use crate::cluster::{Cluster, NAME, annotate, node, served, web};
 use crate::line::Exchange;
-
-async fn served() -> (Cloud, Cluster, Service) {
-    let cloud = Cloud::new();
-    let mut cluster = Cluster::new(&cloud);
-    let mut service = web();
-    cluster.settle(&mut service).await.expect("served");
-    cloud.line.take_log();
-    (cloud, cluster, service)
-}
 
 fn names(cloud: &Cloud) -> Vec<String> {
     cloud.line.take_log().iter().map(Exchange::name).collect()

@@ -9,20 +9,11 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use crate::cloud::{Cloud, NODE_3};
-use crate::cluster::{Cluster, NAME, annotate, node, web};
+use crate::cluster::{Cluster, NAME, annotate, node, served, web};
 use crate::line::{Exchange, Fault};
 
 const READ: &str = "GET pools/ID/members";
 const BATCH: &str = "PUT pools/ID/members";
-
-async fn served() -> (Cloud, Cluster, Service) {
-    let cloud = Cloud::new();
-    let mut cluster = Cluster::new(&cloud);
-    let mut service = web();
-    cluster.settle(&mut service).await.expect("served");
-    cloud.line.take_log();
-    (cloud, cluster, service)
-}
 
 /// Calls since the last time, without the rounds of the poller.
 fn calls(cloud: &Cloud) -> Vec<String> {
