@@ -11,6 +11,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use rustls::crypto::CryptoProvider;
 use rustls::{ServerConfig, SupportedProtocolVersion};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
@@ -22,6 +23,9 @@ use crate::args::{ServingArgs, TlsVersion};
 
 /// A client that does not finish the TLS handshake must not hold a connection for ever.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// The same for the head of a request, also of the next one: an idle connection is closed. As long as in other
+/// cloud-controller-managers, and longer than scrapers pause.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(90);
 /// Connections that may wait to be taken.
 const BACKLOG: u32 = 1024;
 
@@ -88,11 +92,45 @@ async fn connection(acceptor: TlsAcceptor, stream: TcpStream, router: Router) {
     };
     let peer = stream.get_ref().1.peer_certificates().unwrap_or_default();
     let peer = PeerCertificates(peer.iter().map(|one| one.clone().into_owned()).collect());
-    let service = TowerToHyperService::new(router.layer(Extension(peer)));
-    // With a timer, a client that does not finish the head of a request does not hold the connection for ever either.
-    let connection =
-        http1::Builder::new().timer(TokioTimer::new()).serve_connection(TokioIo::new(stream), service);
-    if let Err(error) = connection.await {
+    answer(stream, router.layer(Extension(peer))).await;
+}
+
+/// Answers the requests of one connection until it ends.
+async fn answer(stream: impl AsyncRead + AsyncWrite + Send + Unpin, router: Router) {
+    let service = TowerToHyperService::new(router);
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
+    if let Err(error) = builder.serve_connection(TokioIo::new(stream), service).await {
         tracing::debug!(%error, "a connection to the health endpoints ended early");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::routing::get;
+    use rstest::rstest;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
+    use tokio::time::Instant;
+
+    use super::*;
+
+    const REQUEST: &str = "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+    #[rstest]
+    #[case::nothing("", 0)]
+    #[case::half_a_head("GET /livez HTTP/1.1\r\nHost:", 0)]
+    #[case::a_request_and_no_other(REQUEST, 1)]
+    #[case::two_requests(&REQUEST.repeat(2), 2)]
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_sends_no_more_is_let_go(#[case] sent: &str, #[case] answers: usize) {
+        let (mut client, server) = duplex(1024);
+        let router = Router::new().route("/livez", get(async || "ok"));
+        let connection = tokio::spawn(answer(server, router));
+        client.write_all(sent.as_bytes()).await.unwrap();
+        let (start, mut received) = (Instant::now(), String::new());
+        client.read_to_string(&mut received).await.unwrap();
+        assert_eq!(received.matches("200 OK").count(), answers, "{received}");
+        assert_eq!(start.elapsed().as_secs(), HEAD_TIMEOUT.as_secs());
+        connection.await.unwrap();
     }
 }
