@@ -70,9 +70,9 @@ fuzz: setup ## Feed whatever is read from outside with any input, FUZZ_SECONDS e
 
 .PHONY: bench
 bench: setup ## Measure calls, time and memory against the simulated cloud (minutes; BENCH=restart chooses)
-	@# The binary of the image, and the same profile for what is measured inside the bench.
+	@# The binary of the image. The simulators beside it are built for speed, or one would wait for them.
 	program=$${BENCH_PROGRAM:-$$(image/build.py --only-binary)}; \
-	BENCH_PROGRAM=$$program $(CARGO) bench --locked --profile dist --package openstack-ccm --bench load_balancers -- $(BENCH)
+	BENCH_PROGRAM=$$program $(CARGO) bench --locked --profile release --package openstack-ccm --bench load_balancers -- $(BENCH)
 
 .PHONY: manifests
 manifests: setup ## Write the plain manifests and the chart's snapshots anew (Go, for the pinned Helm)

@@ -47,7 +47,7 @@ def main() -> None:
 
 def bench(scenario: str, wrapper: Path) -> None:
     """Runs one scenario."""
-    command = ["cargo", "bench", "--locked", "--profile", "dist", "--package", "openstack-ccm", "--bench", "load_balancers", "--", scenario]
+    command = ["cargo", "bench", "--locked", "--profile", "release", "--package", "openstack-ccm", "--bench", "load_balancers", "--", scenario]
     subprocess.run(command, cwd=REPOSITORY, check=True, env={**os.environ, "BENCH_PROGRAM": str(wrapper)})
 
 
