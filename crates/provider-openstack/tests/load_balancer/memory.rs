@@ -1,12 +1,11 @@
 //! What is trusted without looking, and what is not.
 
 use openstack_ccm_core::failure::FailureClass;
-use openstack_ccm_core::service::Service;
 use openstack_ccm_openstack_sim::OperationKind;
 use serde_json::json;
 
 use crate::cloud::{Cloud, NODE_3};
-use crate::cluster::{Cluster, NAME, annotate, node, served, web};
+use crate::cluster::{NAME, annotate, node, served};
 use crate::line::Exchange;
 
 fn names(cloud: &Cloud) -> Vec<String> {
