@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The linker of the image's binary: rust-lld, told to put the functions that run next to each other.
 
-The kernel maps a file in windows of 64 KiB, so that a function that runs brings its neighbours into memory. Two thirds of
+The kernel maps a file in windows of 64 KiB, so that a function that runs brings its neighbours into memory. Three fifths of
 the code hardly ever run. image/functions.txt names the others; a name that is not in the binary any more does no harm,
 and a function that is not named only lies elsewhere. See docs/adr/0024-code-that-runs-lies-together.md.
 """

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes image/functions.txt anew: the functions that run while the program works for the scenarios of the bench.
 
-Needs Valgrind, which is slow: some ten minutes. The list ages well, so that this is worth it after larger changes.
+Needs Valgrind, which is slow: some twenty minutes. The list ages well, so that this is worth it after larger changes.
 """
 
 import os

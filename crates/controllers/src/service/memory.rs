@@ -34,7 +34,7 @@ pub(crate) enum Activity {
 }
 
 /// One served Service.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Remembered {
     /// The object of the last pass; what a release needs when it is gone.
     pub(crate) object: Arc<Kept>,
