@@ -4,6 +4,9 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 CARGO ?= cargo
+# One set of packages and features for tests and programs, or Cargo compiles what they share once more (docs/adr/0032).
+WORKSPACE := --locked --workspace --all-features
+PROGRAMS := $${CARGO_TARGET_DIR:-target}/debug
 # More options for the scenarios in `make test`, for example `--only current --only life`, or `--again`.
 E2E_OPTIONS ?=
 # Everything when the cache is warm; on a new machine what can be built and run in this time (docs/adr/0010).
@@ -19,30 +22,43 @@ FUZZ_SECONDS ?= 60
 
 .PHONY: help
 help: ## List the targets
-	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-17s %s\n", $$1, $$2}'
 
 .PHONY: setup
 setup: ## Install what a build needs: a C compiler for the TLS library
+	@# Root of a container or of CI is not asked; nobody else gets sudo without a yes.
 	@command -v cc >/dev/null || { \
-	  echo "installing a C compiler"; \
-	  sudo=$$( [ "$$(id -u)" = 0 ] || echo sudo ); \
+	  sudo=; install="apt-get install gcc libc6-dev"; \
+	  if [ "$$(id -u)" != 0 ]; then \
+	    sudo=sudo; \
+	    [ -t 0 ] || { echo "a C compiler is missing: run 'sudo $$install' first"; exit 1; }; \
+	    read -r -p "A C compiler is missing. Run 'sudo $$install' now? [y/N] " answer; \
+	    [[ "$$answer" = [yY]* ]] || { echo "nothing was installed; install a C compiler and try again"; exit 1; }; \
+	  fi; \
 	  $$sudo apt-get update -q && $$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -q gcc libc6-dev; }
 
+.PHONY: programs
+programs: setup
+	@# `--examples`, of which there are none, makes Cargo switch on the features that the tests need.
+	@$(CARGO) build $(WORKSPACE) --bins --examples
+
 .PHONY: demo
-demo: setup ## Show the break and the cure on embedded OpenStack and Kubernetes (no root, no cluster)
-	$(CARGO) run --quiet --locked --package openstack-ccm --features demo -- demo $(DEMO_ARGS)
+demo: programs ## Show the break and the cure on embedded OpenStack and Kubernetes (no root, no cluster)
+	@$(PROGRAMS)/openstack-ccm demo $(DEMO_ARGS)
+
+.PHONY: hermetic
+hermetic: programs ## Run the tests that need nothing but this repository, and say what they take
+	@began=$$SECONDS; $(CARGO) test $(WORKSPACE) --no-run; echo "hermetic tests: compiled in $$(( SECONDS - began )) s"
+	@began=$$SECONDS; $(CARGO) test $(WORKSPACE); echo "hermetic tests: passed in $$(( SECONDS - began )) s"
 
 .PHONY: test
-test: setup ## Run all tests, the demo, and of the scenarios on real components those that fit into E2E_BUDGET seconds
-	$(CARGO) test --locked --workspace --all-features
+test: hermetic ## Run all tests, the demo, and of the scenarios on real components those that fit into E2E_BUDGET seconds
 	$(MAKE) --no-print-directory demo
 	$(MAKE) --no-print-directory e2e E2E_ARGS="--if-possible --budget $(E2E_BUDGET) $(E2E_OPTIONS)"
 
 .PHONY: e2e
-e2e: setup ## Run all scenarios on real Kubernetes and OpenStack components (root, Go, Python 3; see e2e/README.md)
-	@# The same features as for the tests: nothing is compiled twice.
-	$(CARGO) build --locked --workspace --all-features --bins
-	$${CARGO_TARGET_DIR:-target}/debug/openstack-ccm-e2e run $(E2E_ARGS)
+e2e: programs ## Run all scenarios on real Kubernetes and OpenStack components (root, Go, Python 3; see e2e/README.md)
+	$(PROGRAMS)/openstack-ccm-e2e run $(E2E_ARGS)
 
 .PHONY: faults
 faults: setup ## Make FAULT_RUNS random stories under random faults and kills, from the seed FAULT_FIRST on
@@ -56,8 +72,8 @@ faults: setup ## Make FAULT_RUNS random stories under random faults and kills, f
 .PHONY: check
 check: setup ## Formatting, lints, documentation, dependencies
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --locked --workspace --all-targets --all-features -- --deny warnings
-	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --locked --workspace --all-features --no-deps
+	$(CARGO) clippy $(WORKSPACE) --all-targets -- --deny warnings
+	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc $(WORKSPACE) --no-deps
 	@command -v cargo-deny >/dev/null || $(CARGO) install --locked cargo-deny@$(CARGO_DENY_VERSION)
 	$(CARGO) deny --locked check licenses bans sources
 
@@ -76,14 +92,43 @@ bench: setup ## Measure calls, time and memory against the simulated cloud (minu
 
 .PHONY: manifests
 manifests: setup ## Write the plain manifests and the chart's snapshots anew (Go, for the pinned Helm)
-	UPDATE_MANIFESTS=1 INSTA_UPDATE=always $(CARGO) test --locked --package openstack-ccm --test chart
+	UPDATE_MANIFESTS=1 INSTA_UPDATE=always $(CARGO) test $(WORKSPACE) --test chart
 
 .PHONY: image
+image: export OPENSTACK_CCM_COMMIT ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null)
 image: setup ## Build the container image without a container engine (Python 3.11; see docs/guides/build-the-image.md)
 	image/build.py $(IMAGE_ARGS)
 
+.PHONY: setup-arm64
+setup-arm64: ## Install the C compiler for the image of arm64 (Debian, Ubuntu)
+	@command -v aarch64-linux-gnu-gcc >/dev/null || { \
+	  sudo=$$( [ "$$(id -u)" = 0 ] || echo sudo ); \
+	  $$sudo apt-get update -q && $$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -q gcc-aarch64-linux-gnu; }
+
+.PHONY: release-image
+release-image: setup ## Build the image of a release, for amd64 and arm64
+	image/build.py --architecture amd64 --architecture arm64
+
+.PHONY: release-check
+release-check: ## Check that everything states the same version, and that the changelog has it (RELEASE_TAG=v0.1.0)
+	release/release.py check $(if $(RELEASE_TAG),--tag "$(RELEASE_TAG)")
+
+# login, push, sign, verify and notes, into RELEASE_REGISTRY, which has no default. See docs/guides/release.md.
+release-login release-push release-sign release-verify release-notes: release-%:
+	release/release.py $*
+.PHONY: release-login release-push release-sign release-verify release-notes
+
+.PHONY: release-announce
+release-announce: ## Publish the release's page on the forge (gh)
+	gh release create "$(RELEASE_TAG)" --verify-tag --title "$(RELEASE_TAG)" --notes-file target/publish/notes.md \
+	  target/publish/openstack-ccm-*.tgz target/image/openstack-ccm.*.cdx.json
+
+.PHONY: release-dry-run
+release-dry-run: ## Push, sign, pull and verify with a registry and a key that exist for this run only (Go, Python 3.11)
+	release/release.py dry-run $(RELEASE_ARGS)
+
 .PHONY: docs
 docs: setup ## Write the generated reference pages anew
-	UPDATE_DOCS=1 $(CARGO) test --locked --package openstack-ccm-provider-openstack reference
-	UPDATE_DOCS=1 $(CARGO) test --locked --package openstack-ccm --test reference --test compatibility
-	UPDATE_DOCS=1 $(CARGO) test --locked --package openstack-ccm --test program the_page_of_metrics
+	UPDATE_DOCS=1 $(CARGO) test $(WORKSPACE) --test config --test settings reference
+	UPDATE_DOCS=1 $(CARGO) test $(WORKSPACE) --test reference --test compatibility
+	UPDATE_DOCS=1 $(CARGO) test $(WORKSPACE) --test program the_page_of_metrics

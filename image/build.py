@@ -5,7 +5,6 @@ The same commit, toolchain and CA bundle give the same bytes. See docs/guides/bu
 """
 
 import argparse
-import json
 import os
 import platform
 import shutil
@@ -15,13 +14,11 @@ import tomllib
 from datetime import datetime, timezone
 from pathlib import Path
 
-from oci import File, Layout
+from containerfile import configuration
+from oci import File, Layout, write
 from sbom import PACKAGE, bill
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-# The rights of the chart's pods; the numbers mean the same without /etc/passwd.
-USER = 1001
-
 # Architecture of the image: Rust's target, and a C compiler for it (the TLS library has a part in C).
 TARGETS = {
     "amd64": ("x86_64-unknown-linux-musl", ["x86_64-linux-musl-gcc", "musl-gcc", "x86_64-linux-gnu-gcc"]),
@@ -32,26 +29,24 @@ TARGETS = {
 def main() -> None:
     """Builds what the command line asks for."""
     arguments = parse()
-    if arguments.only_binary:
-        print(compile_for(host(), source_date()))
-        return
-    version = tomllib.loads((REPOSITORY / "Cargo.toml").read_text())["workspace"]["package"]["version"]
     epoch = source_date()
+    if arguments.only_binary:
+        print(compile_for(host(), epoch))
+        return
+    version, config = checked_configuration()
     created = datetime.fromtimestamp(epoch, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    given = dict(pair.split("=", 1) for pair in arguments.binary)
-    authorities = arguments.ca_bundle.read_bytes()
-    arguments.output.parent.mkdir(parents=True, exist_ok=True)
+    if arguments.root:
+        files, _ = content(host(), arguments, epoch, config["User"])
+        write(files, arguments.root)
+        return
 
+    arguments.output.parent.mkdir(parents=True, exist_ok=True)
     layout, manifests = Layout(), []
     for architecture in arguments.architecture or ["amd64"]:
-        target = TARGETS[architecture][0]
-        binary = Path(given[architecture]) if architecture in given else compile_for(architecture, epoch)
-        document = bill(REPOSITORY, target, version, created)
-        text = (json.dumps(document, indent=1) + "\n").encode()
-        arguments.output.with_suffix(f".{architecture}.cdx.json").write_bytes(text)
-        files = root(binary.read_bytes(), authorities, text)
-        manifests.append(layout.add_image(architecture, files, configuration(version), created, epoch))
-        print(f"{architecture}: binary {binary.stat().st_size:,} bytes, {len(document['components'])} crates")
+        files, document = content(architecture, arguments, epoch, config["User"])
+        arguments.output.with_suffix(f".{architecture}.cdx.json").write_bytes(document)
+        manifests.append(layout.add_image(architecture, files, config, created, epoch))
+        print(f"{architecture}: binary {len(files[f'bin/{PACKAGE}'].content):,} bytes")
     archive = layout.archive(manifests, arguments.name, version, epoch)
     arguments.output.write_bytes(archive)
     print(f"{arguments.output}: {len(archive):,} bytes")
@@ -62,7 +57,9 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--architecture", action="append", choices=TARGETS, help="may be repeated; default amd64")
     parser.add_argument("--binary", action="append", default=[], metavar="ARCHITECTURE=FILE", help="in place of building it")
+    parser.add_argument("--bill", type=Path, metavar="FILE", help="bill of materials, in place of writing it")
     parser.add_argument("--only-binary", action="store_true", help="for this machine; prints its path")
+    parser.add_argument("--root", type=Path, metavar="FOLDER", help="write the files of the image for this machine there, and no image")
     parser.add_argument("--name", default=PACKAGE, help="name of the image, with its registry if it has one")
     parser.add_argument("--output", type=Path, default=REPOSITORY / "target/image/openstack-ccm.tar")
     parser.add_argument("--ca-bundle", type=Path, default=Path("/etc/ssl/certs/ca-certificates.crt"))
@@ -82,7 +79,7 @@ def host() -> str:
     return {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine()) or sys.exit(f"no image for {platform.machine()}")
 
 
-def compile_for(architecture: str, epoch: int, strip: bool = True) -> Path:
+def compile_for(architecture: str, epoch: int) -> Path:
     """The binary, linked statically against musl."""
     target, compilers = TARGETS[architecture]
     compiler = next((name for name in compilers if shutil.which(name)), None)
@@ -98,46 +95,49 @@ def compile_for(architecture: str, epoch: int, strip: bool = True) -> Path:
     flags.append("-Clinker-flavor=ld.lld")
     environment = {
         f"CC_{target.replace('-', '_')}": compiler,
-        f"CARGO_TARGET_{variable}_LINKER": str(REPOSITORY / "image/link.py"),
+        # The linker that comes with Rust links for every architecture.
+        f"CARGO_TARGET_{variable}_LINKER": "rust-lld",
         "CARGO_ENCODED_RUSTFLAGS": "\x1f".join(flags),
         "SOURCE_DATE_EPOCH": str(epoch),
     }
-    if not strip:
-        environment["CARGO_PROFILE_DIST_STRIP"] = "none"
     command = ["cargo", "build", "--locked", "--profile", "dist", "--package", PACKAGE, "--bin", PACKAGE, "--target", target]
     subprocess.run(command, cwd=REPOSITORY, check=True, env={**os.environ, **environment})
-    folder = Path(os.environ.get("CARGO_TARGET_DIR", REPOSITORY / "target"))
-    return folder / target / "dist" / PACKAGE
+    return target_folder() / target / "dist" / PACKAGE
 
 
-def root(binary: bytes, authorities: bytes, document: bytes) -> dict[str, File]:
-    """All files of the image."""
-    return {
-        f"bin/{PACKAGE}": File(binary, mode=0o755),
+def target_folder() -> Path:
+    """Where Cargo builds."""
+    return Path(os.environ.get("CARGO_TARGET_DIR", REPOSITORY / "target"))
+
+
+def checked_configuration() -> tuple[str, dict]:
+    """The version, and how the image runs, which must state the same version."""
+    version = tomllib.loads((REPOSITORY / "Cargo.toml").read_text())["workspace"]["package"]["version"]
+    config = configuration((REPOSITORY / "image/Containerfile").read_text())
+    labelled = config["Labels"]["org.opencontainers.image.version"]
+    if labelled != version:
+        sys.exit(f"image/Containerfile labels the image {labelled}, but Cargo.toml says {version}: make them equal")
+    return version, config
+
+
+def content(architecture: str, arguments: argparse.Namespace, epoch: int, user: str) -> tuple[dict[str, File], bytes]:
+    """All files of the image, and the bill of materials among them."""
+    given = dict(pair.split("=", 1) for pair in arguments.binary)
+    binary = Path(given[architecture]) if architecture in given else compile_for(architecture, epoch)
+    target = TARGETS[architecture][0]
+    document = arguments.bill.read_bytes() if arguments.bill else bill(REPOSITORY, target, epoch, target_folder())
+    number = user.split(":")[0]
+    files = {
+        f"bin/{PACKAGE}": File(binary.read_bytes(), mode=0o755),
         # The chart and the manifests of OCCM name this path.
         "bin/openstack-cloud-controller-manager": File(link=PACKAGE),
-        "etc/group": File(f"root:x:0:\n{PACKAGE}:x:{USER}:\n".encode()),
-        "etc/passwd": File(f"root:x:0:0::/:/none\n{PACKAGE}:x:{USER}:{USER}::/:/none\n".encode()),
-        "etc/ssl/certs/ca-certificates.crt": File(authorities),
+        "etc/group": File(f"root:x:0:\n{PACKAGE}:x:{number}:\n".encode()),
+        "etc/passwd": File(f"root:x:0:0::/:/none\n{PACKAGE}:x:{number}:{number}::/:/none\n".encode()),
+        "etc/ssl/certs/ca-certificates.crt": File(arguments.ca_bundle.read_bytes()),
         f"usr/share/doc/{PACKAGE}/LICENSE": File((REPOSITORY / "LICENSE").read_bytes()),
         f"usr/share/doc/{PACKAGE}/sbom.cdx.json": File(document),
     }
-
-
-def configuration(version: str) -> dict:
-    """How the image runs. Without an entry point: the first argument of OCCM's manifests is the path of the program."""
-    return {
-        "User": f"{USER}:{USER}",
-        "Cmd": [f"/bin/{PACKAGE}"],
-        "Env": ["PATH=/bin", "SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt"],
-        "WorkingDir": "/",
-        "Labels": {
-            "org.opencontainers.image.title": PACKAGE,
-            "org.opencontainers.image.version": version,
-            "org.opencontainers.image.licenses": "Apache-2.0",
-            "org.opencontainers.image.source": "https://github.com/openstack-ccm/openstack-ccm",
-        },
-    }
+    return files, document
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import io
 import json
 import tarfile
 from dataclasses import dataclass, field
+from pathlib import Path
 
 MEDIA = "application/vnd.oci.image."
 INDEX = MEDIA + "index.v1+json"
@@ -101,3 +102,17 @@ def tar(files: dict[str, File], epoch: int) -> bytes:
                 entry.mode, entry.size = file.mode, len(file.content)
                 archive.addfile(entry, io.BytesIO(file.content))
     return buffer.getvalue()
+
+
+def write(files: dict[str, File], folder: Path) -> None:
+    """The files of a layer in a folder, with the rights that they have in the layer."""
+    for path, file in files.items():
+        place = folder / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if file.link is not None:
+            place.symlink_to(file.link)
+        else:
+            place.write_bytes(file.content)
+            place.chmod(file.mode)
+    for parent in (entry for entry in [folder, *folder.rglob("*")] if entry.is_dir() and not entry.is_symlink()):
+        parent.chmod(0o755)

@@ -9,10 +9,16 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import tomllib
 import unittest
 from pathlib import Path
 
-BUILD = Path(__file__).resolve().parent / "build.py"
+from build import TARGETS, target_folder
+from containerfile import configuration
+from sbom import TOOL, TOOL_VERSION, bill
+
+FOLDER = Path(__file__).resolve().parent
+BUILD = FOLDER / "build.py"
 
 
 class Image(unittest.TestCase):
@@ -22,27 +28,34 @@ class Image(unittest.TestCase):
     def setUpClass(cls) -> None:
         cls.folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(cls.folder.cleanup)
-        cls.first = cls.build("first", umask=0o022)
-        cls.second = cls.build("second", umask=0o077)
+        cls.first = cls.image("first", umask=0o022)
+        cls.second = cls.image("second", umask=0o077)
         with tarfile.open(fileobj=io.BytesIO(cls.first)) as archive:
             cls.files = {member.name: archive.extractfile(member).read() for member in archive if member.isfile()}
 
     @classmethod
-    def build(cls, name: str, umask: int) -> bytes:
+    def image(cls, name: str, umask: int) -> bytes:
+        """An image of both architectures."""
+        cls.run_build(name, umask, ["--output", Path(cls.folder.name) / name / "image.tar"], ["amd64", "arm64"])
+        return (Path(cls.folder.name) / name / "image.tar").read_bytes()
+
+    @classmethod
+    def run_build(cls, name: str, umask: int, options: list, architectures: list[str]) -> None:
         folder = Path(cls.folder.name) / name
         folder.mkdir()
-        (folder / "binary").write_bytes(b"program")
-        (folder / "bundle.pem").write_bytes(b"authorities")
-        command = [sys.executable, BUILD, "--output", folder / "image.tar", "--ca-bundle", folder / "bundle.pem"]
-        for architecture in ("amd64", "arm64"):
-            command += ["--architecture", architecture, "--binary", f"{architecture}={folder / 'binary'}"]
+        for file, content in (("binary", b"program"), ("bundle.pem", b"authorities"), ("bill.json", b"{}")):
+            (folder / file).write_bytes(content)
+        command = [sys.executable, BUILD, *options]
+        command += ["--ca-bundle", folder / "bundle.pem", "--bill", folder / "bill.json"]
+        for architecture in architectures:
+            command += ["--binary", f"{architecture}={folder / 'binary'}"]
+            command += ["--architecture", architecture]
         environment = {**os.environ, "SOURCE_DATE_EPOCH": "1700000000"}
         before = os.umask(umask)
         try:
             subprocess.run(command, check=True, capture_output=True, env=environment)
         finally:
             os.umask(before)
-        return (folder / "image.tar").read_bytes()
 
     def blob(self, reference: dict) -> bytes:
         content = self.files["blobs/" + reference["digest"].replace(":", "/")]
@@ -87,15 +100,80 @@ class Image(unittest.TestCase):
             self.assertEqual({member.uid for member in members.values()}, {0})
             self.assertNotIn("bin/sh", members)
 
-    def test_the_bill_of_materials_names_what_is_linked_with_its_checksum(self) -> None:
-        text = (Path(self.folder.name) / "first/image.amd64.cdx.json").read_text()
+    def test_the_containerfile_takes_the_same_files(self) -> None:
+        """Its last stage copies a folder that build.py wrote, which holds what the layer holds."""
+        root = Path(self.folder.name) / "root/of/image"
+        self.run_build("root", 0o077, ["--root", root], ["amd64", "arm64"])
+        _, _, layer = self.images()[0]
+        with tarfile.open(fileobj=io.BytesIO(layer)) as archive:
+            members = {member.name: member for member in archive}
+            found = {path.relative_to(root).as_posix(): path for path in root.rglob("*")}
+            self.assertEqual(sorted(found), sorted(members))
+            for name, path in found.items():
+                member = members[name]
+                self.assertEqual(path.is_symlink(), member.issym())
+                if member.issym():
+                    self.assertEqual(os.readlink(path), member.linkname)
+                    continue
+                self.assertEqual(path.stat().st_mode & 0o7777, member.mode, name)
+                if member.isfile():
+                    self.assertEqual(path.read_bytes(), archive.extractfile(member).read())
+        for name in ("usr/share/doc/openstack-ccm/LICENSE", "usr/share/doc/openstack-ccm/sbom.cdx.json", "etc/passwd"):
+            self.assertIn(name, found)
+
+
+class Containerfile(unittest.TestCase):
+    """The way with a container engine gives what the way without one gives."""
+
+    TEXT = (FOLDER / "Containerfile").read_text()
+
+    def test_the_image_runs_as_its_last_stage_says(self) -> None:
+        self.assertEqual(
+            configuration(self.TEXT),
+            {
+                "User": "1001:1001",
+                "Cmd": ["/bin/openstack-ccm"],
+                "Env": ["PATH=/bin", "SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt"],
+                "WorkingDir": "/",
+                "Labels": {
+                    "org.opencontainers.image.title": "openstack-ccm",
+                    "org.opencontainers.image.version": self.cargo("Cargo.toml")["workspace"]["package"]["version"],
+                    "org.opencontainers.image.licenses": "Apache-2.0",
+                    "org.opencontainers.image.source": self.cargo("Cargo.toml")["workspace"]["package"]["repository"],
+                },
+            },
+        )
+
+    def test_what_only_an_engine_would_obey_is_an_error(self) -> None:
+        for line in ("EXPOSE 10258", "COPY LICENSE /LICENSE", "ENTRYPOINT [\"/bin/sh\"]", "ENV PATH /bin", "CMD /bin/sh"):
+            with self.assertRaisesRegex(ValueError, "does not know what this means"):
+                configuration(f"{self.TEXT}\n{line}\n")
+
+    def test_it_is_built_with_the_pinned_toolchain(self) -> None:
+        channel = self.cargo("rust-toolchain.toml")["toolchain"]["channel"]
+        self.assertIn(f"FROM rust:{channel}-slim AS build\n", self.TEXT)
+
+    def cargo(self, file: str) -> dict:
+        return tomllib.loads((FOLDER.parent / file).read_text())
+
+
+class BillOfMaterials(unittest.TestCase):
+    """The document of the real tool, where `make image` has installed it."""
+
+    @unittest.skipUnless((target_folder() / f"tools/{TOOL}-{TOOL_VERSION}").exists(), f"{TOOL} is not installed")
+    def test_it_names_what_is_linked_with_its_checksum_and_no_path_of_this_machine(self) -> None:
+        target = TARGETS["amd64"][0]
+        text = bill(FOLDER.parent, target, 1700000000, target_folder())
         document = json.loads(text)
         components = {component["name"]: component for component in document["components"]}
-        self.assertEqual(document["bomFormat"], "CycloneDX")
+        self.assertEqual((document["bomFormat"], document["specVersion"]), ("CycloneDX", "1.5"))
+        self.assertEqual(document["metadata"]["component"]["name"], "openstack-ccm")
         self.assertEqual(len(components["kube"]["hashes"][0]["content"]), 64)
         self.assertIn("licenses", components["rustls"])
         for of_tests in ("insta", "wiremock", "openstack-ccm-kube-sim"):
             self.assertNotIn(of_tests, components)
+        self.assertNotIn(tempfile.gettempdir(), text.decode())
+        self.assertEqual(text, bill(FOLDER.parent, target, 1700000000, target_folder()))
 
 
 if __name__ == "__main__":

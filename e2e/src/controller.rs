@@ -14,8 +14,8 @@ use crate::process::Daemon;
 use crate::wait::until;
 
 /// The name of the cluster, part of the name of every cloud object.
-pub(crate) const CLUSTER_NAME: &str = "e2e";
-/// Where it answers about its health and metrics.
+const CLUSTER_NAME: &str = "e2e";
+/// Where it answers about its health and metrics, unless another one runs beside it.
 const PORT: u16 = 10258;
 
 /// Like `-v 4`, and each request to the API server with its status, which shows a missing right.
@@ -29,6 +29,10 @@ pub(crate) struct Launch {
     kubeconfig: PathBuf,
     cloud_config: PathBuf,
     folder: PathBuf,
+    /// `--cluster-name`.
+    pub cluster_name: &'static str,
+    /// Where it answers about its health and metrics.
+    pub port: u16,
     /// The controllers that run, as `--controllers` names them.
     pub controllers: &'static str,
     /// Further flags.
@@ -51,6 +55,8 @@ impl Launch {
             kubeconfig,
             cloud_config,
             folder,
+            cluster_name: CLUSTER_NAME,
+            port: PORT,
             controllers: "service",
             flags: Vec::new(),
         })
@@ -78,7 +84,7 @@ impl Launch {
     /// # Errors
     /// It ended or does not become ready.
     pub(crate) fn start(&self) -> Result<Controller> {
-        let mut controller = Controller { daemon: self.spawn()? };
+        let mut controller = self.start_at_once()?;
         until("openstack-ccm is ready", Duration::from_secs(60), || {
             controller.daemon.check()?;
             let answer = controller.ask("/readyz")?;
@@ -93,16 +99,16 @@ impl Launch {
     /// # Errors
     /// The program does not exist.
     pub(crate) fn start_at_once(&self) -> Result<Controller> {
-        Ok(Controller { daemon: self.spawn()? })
+        Ok(Controller { daemon: self.spawn()?, port: self.port })
     }
 
     fn spawn(&self) -> Result<Daemon> {
         let mut command = Command::new(&self.program);
         command.arg(format!("--kubeconfig={}", self.kubeconfig.display()));
         command.arg(format!("--cloud-config={}", self.cloud_config.display()));
-        command.arg(format!("--cluster-name={CLUSTER_NAME}"));
+        command.arg(format!("--cluster-name={}", self.cluster_name));
         command.arg(format!("--controllers={}", self.controllers));
-        command.args(["--bind-address=127.0.0.1", "--v=4"]);
+        command.args(["--bind-address=127.0.0.1", &format!("--secure-port={}", self.port), "--v=4"]);
         command.arg("--authorization-always-allow-paths=/healthz,/livez,/readyz,/metrics");
         command.args(&self.flags).env("RUST_BACKTRACE", "1").env("RUST_LOG", LOG_FILTER);
         Daemon::start("openstack-ccm", &self.folder, &mut command)
@@ -117,6 +123,7 @@ impl Launch {
 /// A running controller.
 pub(crate) struct Controller {
     daemon: Daemon,
+    port: u16,
 }
 
 impl Controller {
@@ -125,7 +132,7 @@ impl Controller {
             .danger_accept_invalid_certs(true)
             .timeout(Duration::from_secs(10))
             .build()?;
-        let response = client.get(format!("https://127.0.0.1:{PORT}{path}")).send()?;
+        let response = client.get(format!("https://127.0.0.1:{}{path}", self.port)).send()?;
         Ok((response.status().as_u16(), response.text()?))
     }
 

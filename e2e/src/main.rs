@@ -5,6 +5,7 @@
 mod answer;
 mod artifacts;
 mod ask;
+mod beside;
 mod cache;
 mod controller;
 mod datagram;

@@ -1,13 +1,13 @@
-{{/* One value. Whole numbers stay whole: a large one would become 1e+06. Text in quotes needs quotes and backslashes escaped. */}}
+{{/* One value. Text in quotes needs quotes and backslashes escaped. */}}
 {{- define "openstack-ccm.cloudConfigValue" -}}
 {{- $text := toString . -}}
 {{- if kindIs "float64" . -}}
-{{- if eq (floor .) . -}}{{- $text = int64 . | toString -}}{{- end -}}
+{{- $text = int64 . | toString -}}
 {{- end -}}
 "{{ $text | replace "\\" "\\\\" | replace "\"" "\\\"" | replace "\n" "\\n" | replace "\t" "\\t" }}"
 {{- end -}}
 
-{{/* One section: a line for each key, and a line for each entry of a list. */}}
+{{/* One section: a line for each key, and a line for each entry of a list. Null is absent. */}}
 {{- define "openstack-ccm.cloudConfigSection" -}}
 [{{ .name }}]
 {{- range $key, $value := .values }}
@@ -15,7 +15,7 @@
 {{- range $value }}
 {{ $key }} = {{ include "openstack-ccm.cloudConfigValue" . }}
 {{- end }}
-{{- else }}
+{{- else if not (kindIs "invalid" $value) }}
 {{ $key }} = {{ include "openstack-ccm.cloudConfigValue" $value }}
 {{- end }}
 {{- end }}
@@ -26,16 +26,20 @@
 {{- if .Values.cloudConfigContents -}}
 {{ .Values.cloudConfigContents }}
 {{- else -}}
+{{- $config := default dict .Values.cloudConfig -}}
 {{- $sections := list
-  (dict "name" "Global" "values" .Values.cloudConfig.global)
-  (dict "name" "Networking" "values" .Values.cloudConfig.networking)
-  (dict "name" "LoadBalancer" "values" .Values.cloudConfig.loadBalancer)
-  (dict "name" "BlockStorage" "values" .Values.cloudConfig.blockStorage)
-  (dict "name" "Metadata" "values" .Values.cloudConfig.metadata)
-  (dict "name" "Route" "values" .Values.cloudConfig.route)
+  (dict "name" "Global" "values" $config.global)
+  (dict "name" "Networking" "values" $config.networking)
+  (dict "name" "LoadBalancer" "values" $config.loadBalancer)
+  (dict "name" "BlockStorage" "values" $config.blockStorage)
+  (dict "name" "Metadata" "values" $config.metadata)
+  (dict "name" "Route" "values" $config.route)
 -}}
-{{- range $class, $values := .Values.cloudConfig.loadBalancerClasses -}}
+{{- range $class, $values := $config.loadBalancerClasses -}}
 {{- $sections = append $sections (dict "name" (printf "LoadBalancerClass %s" (include "openstack-ccm.cloudConfigValue" $class)) "values" $values) -}}
+{{- end -}}
+{{- range $namespace, $values := $config.loadBalancerNamespaces -}}
+{{- $sections = append $sections (dict "name" (printf "LoadBalancerNamespace %s" (include "openstack-ccm.cloudConfigValue" $namespace)) "values" $values) -}}
 {{- end -}}
 {{- range $index, $section := $sections -}}
 {{- if $index }}

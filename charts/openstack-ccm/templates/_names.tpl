@@ -1,6 +1,54 @@
+{{/* The class of a trial beside another cloud-controller-manager; empty when this is none. */}}
+{{- define "openstack-ccm.trialClass" -}}
+{{- (.Values.trial).loadBalancerClass | default "" -}}
+{{- end -}}
+
+{{/* A name, which a trial makes another one: nothing of it may clash with what is there. */}}
+{{- define "openstack-ccm.ownName" -}}
+{{- if include "openstack-ccm.trialClass" .root -}}
+{{- printf "%s-trial" (.name | trunc 57 | trimSuffix "-" | trimSuffix ".") -}}
+{{- else -}}
+{{- .name -}}
+{{- end -}}
+{{- end -}}
+
 {{/* Name of the workload and of what belongs to it. */}}
 {{- define "openstack-ccm.name" -}}
-{{- default "openstack-cloud-controller-manager" .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
+{{- $default := ternary "openstack-ccm" "openstack-cloud-controller-manager" (include "openstack-ccm.trialClass" . | not | not) -}}
+{{- include "openstack-ccm.ownName" (dict "root" . "name" (default $default .Values.nameOverride)) -}}
+{{- end -}}
+
+{{- define "openstack-ccm.serviceAccountName" -}}
+{{- include "openstack-ccm.ownName" (dict "root" . "name" .Values.serviceAccountName) -}}
+{{- end -}}
+
+{{- define "openstack-ccm.clusterRoleName" -}}
+{{- include "openstack-ccm.ownName" (dict "root" . "name" .Values.clusterRoleName) -}}
+{{- end -}}
+
+{{/* Name of the Secret: one that exists keeps its name, also for a trial. */}}
+{{- define "openstack-ccm.secretName" -}}
+{{- if .Values.secret.create -}}
+{{- include "openstack-ccm.ownName" (dict "root" . "name" .Values.secret.name) -}}
+{{- else -}}
+{{- .Values.secret.name -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Name of the leader's lease. */}}
+{{- define "openstack-ccm.leaseName" -}}
+{{- $name := dict "root" . "flag" "leader-elect-resource-name" "default" "cloud-controller-manager" | include "openstack-ccm.flag" -}}
+{{- include "openstack-ccm.ownName" (dict "root" . "name" $name) -}}
+{{- end -}}
+
+{{/* Namespace of the leader's lease. */}}
+{{- define "openstack-ccm.leaseNamespace" -}}
+{{- dict "root" . "flag" "leader-elect-resource-namespace" "default" "kube-system" | include "openstack-ccm.flag" -}}
+{{- end -}}
+
+{{/* Port of the endpoints. */}}
+{{- define "openstack-ccm.port" -}}
+{{- if include "openstack-ccm.trialClass" . -}}{{ include "openstack-ccm.needed" (dict "root" . "section" "trial" "name" "securePort") }}{{- else -}}{{ int .Values.securePort }}{{- end -}}
 {{- end -}}
 
 {{/* Name and version of the chart, as a label value. */}}
@@ -8,33 +56,37 @@
 {{- printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" -}}
 {{- end -}}
 
-{{/* Labels that select the pods. They cannot be changed on a living object: these are those of the OCCM chart. */}}
-{{- define "openstack-ccm.selectorLabels" -}}
-component: controllermanager
-app: {{ include "openstack-ccm.name" . }}
-release: {{ .Release.Name }}
+{{/* What the label `component` says, and with it the label `job` of the metrics. */}}
+{{- define "openstack-ccm.component" -}}
+{{- include "openstack-ccm.ownName" (dict "root" . "name" "controllermanager") -}}
 {{- end -}}
 
-{{/* Annotations and labels of every object. Further labels may follow. */}}
-{{- define "openstack-ccm.metadata" -}}
-{{- with .Values.commonAnnotations -}}
+{{/* Labels that select the pods. They cannot be changed on a living object: these are those of the OCCM chart. */}}
+{{- define "openstack-ccm.selectorLabels" -}}
+component: {{ include "openstack-ccm.component" . | toYaml }}
+app: {{ include "openstack-ccm.name" . | toYaml }}
+release: {{ .Release.Name | toYaml }}
+{{- end -}}
+
+{{/* Annotations and labels of every object of the namespace: `root`, and perhaps further `labels`, which override. */}}
+{{- define "openstack-ccm.metadataWith" -}}
+{{- include "openstack-ccm.checkValues" .root -}}
+{{- with .root.Values.commonAnnotations -}}
 annotations:
   {{- toYaml . | nindent 2 }}
 {{ end -}}
+{{- $labels := dict
+  "app.kubernetes.io/instance" .root.Release.Name
+  "app.kubernetes.io/managed-by" .root.Release.Service
+  "app.kubernetes.io/name" (include "openstack-ccm.name" .root)
+  "app.kubernetes.io/version" .root.Chart.AppVersion
+  "helm.sh/chart" (include "openstack-ccm.chart" .root)
+-}}
 labels:
-  app.kubernetes.io/instance: {{ .Release.Name }}
-  app.kubernetes.io/managed-by: {{ .Release.Service }}
-  app.kubernetes.io/name: {{ include "openstack-ccm.name" . }}
-  app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
-  helm.sh/chart: {{ include "openstack-ccm.chart" . }}
+  {{- mergeOverwrite $labels (default dict .labels) | toYaml | nindent 2 }}
 {{- end -}}
 
-{{/*
-Whether the values are those of this chart. `helm upgrade --reuse-values` from another chart brings that chart's defaults,
-its image among them, and none of ours.
-*/}}
-{{- define "openstack-ccm.checkValues" -}}
-{{- if not .Values.kind -}}
-{{- fail "the values are those of another chart: use `helm upgrade --reset-then-reuse-values`, or `--values` with your own file, in place of --reuse-values" -}}
-{{- end -}}
+{{/* Annotations and labels of every object. */}}
+{{- define "openstack-ccm.metadata" -}}
+{{- include "openstack-ccm.metadataWith" (dict "root" .) -}}
 {{- end -}}

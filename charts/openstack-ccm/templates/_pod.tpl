@@ -5,7 +5,7 @@ httpGet:
   host: 127.0.0.1
   {{- end }}
   path: {{ .path }}
-  port: {{ .root.Values.securePort }}
+  port: {{ include "openstack-ccm.port" .root }}
   scheme: HTTPS
 periodSeconds: 10
 timeoutSeconds: 5
@@ -23,17 +23,12 @@ metadata:
     {{- end }}
   annotations:
     # Other pods for another configuration, wherever its text comes from.
-    checksum/config: {{ include "openstack-ccm.cloudConfig" . | sha256sum }}
-    {{- with .Values.commonAnnotations }}
-    {{- toYaml . | nindent 4 }}
-    {{- end }}
-    {{- with .Values.podAnnotations }}
-    {{- toYaml . | nindent 4 }}
-    {{- end }}
+    {{- $checksum := dict "checksum/config" (include "openstack-ccm.cloudConfig" . | sha256sum) }}
+    {{- mergeOverwrite dict (default dict .Values.commonAnnotations) (default dict .Values.podAnnotations) $checksum | toYaml | nindent 4 }}
 spec:
-  serviceAccountName: {{ .Values.serviceAccountName }}
+  serviceAccountName: {{ include "openstack-ccm.serviceAccountName" . | toYaml }}
   {{- with .Values.priorityClassName }}
-  priorityClassName: {{ . }}
+  priorityClassName: {{ . | toYaml }}
   {{- end }}
   hostNetwork: {{ .Values.hostNetwork }}
   dnsPolicy: {{ .Values.dnsPolicy }}
@@ -49,15 +44,7 @@ spec:
   securityContext:
     {{- toYaml . | nindent 4 }}
   {{- end }}
-  {{- with .Values.nodeSelector }}
-  nodeSelector:
-    {{- toYaml . | nindent 4 }}
-  {{- end }}
-  {{- with .Values.tolerations }}
-  tolerations:
-    {{- toYaml . | nindent 4 }}
-  {{- end }}
-  {{- with include "openstack-ccm.affinity" . }}
+  {{- with include "openstack-ccm.placement" . | trim }}
   {{- . | nindent 2 }}
   {{- end }}
   # Longer than the program needs to finish a step and to give its lease back.
@@ -73,7 +60,7 @@ spec:
     {{- if .Values.secret.enabled }}
     - name: cloud-config-volume
       secret:
-        secretName: {{ .Values.secret.name }}
+        secretName: {{ include "openstack-ccm.secretName" . | toYaml }}
     {{- end }}
     {{- with .Values.extraVolumes }}
     {{- toYaml . | nindent 4 }}
@@ -81,28 +68,10 @@ spec:
   {{- end }}
 {{- end -}}
 
-{{/* A DaemonSet spreads its pods by itself; those of a Deployment should not share a node. */}}
-{{- define "openstack-ccm.affinity" -}}
-{{- if .Values.affinity -}}
-affinity:
-  {{- toYaml .Values.affinity | nindent 2 }}
-{{- else if eq .Values.kind "Deployment" -}}
-affinity:
-  podAntiAffinity:
-    preferredDuringSchedulingIgnoredDuringExecution:
-      - weight: 100
-        podAffinityTerm:
-          topologyKey: kubernetes.io/hostname
-          labelSelector:
-            matchLabels:
-              {{- include "openstack-ccm.selectorLabels" . | nindent 14 }}
-{{- end }}
-{{- end -}}
-
 {{/* The container. */}}
 {{- define "openstack-ccm.container" -}}
 - name: openstack-cloud-controller-manager
-  image: "{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}"
+  image: {{ include "openstack-ccm.image" . | quote }}
   {{- with .Values.image.pullPolicy }}
   imagePullPolicy: {{ . }}
   {{- end }}
@@ -113,31 +82,33 @@ affinity:
     - --cluster-name=$(CLUSTER_NAME)
     - --cloud-provider=openstack
     - --use-service-account-credentials=false
-    - --controllers={{ join "," .Values.enabledControllers }}
+    - --controllers={{ include "openstack-ccm.controllers" . }}
     - --bind-address={{ include "openstack-ccm.bindAddress" . }}
-    {{- if ne (toString .Values.securePort) "10258" }}
-    - --secure-port={{ .Values.securePort }}
+    {{- if ne (include "openstack-ccm.port" .) "10258" }}
+    - --secure-port={{ include "openstack-ccm.port" . }}
     {{- end }}
     {{- with include "openstack-ccm.extraArguments" . | trim }}
+    {{- . | nindent 4 }}
+    {{- end }}
+    {{- with include "openstack-ccm.trialArguments" . | trim }}
     {{- . | nindent 4 }}
     {{- end }}
   env:
     - name: CLOUD_CONFIG
       value: /etc/config/cloud.conf
     - name: CLUSTER_NAME
-      value: {{ .Values.cluster.name | quote }}
+      value: {{ (.Values.cluster).name | quote }}
     {{- with .Values.extraEnv }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
-  {{- if (.Values.serviceMonitor).enabled }}
   ports:
     - name: http
-      containerPort: {{ .Values.securePort }}
+      containerPort: {{ include "openstack-ccm.port" . }}
       {{- if .Values.hostNetwork }}
-      hostPort: {{ .Values.securePort }}
+      # Two pods that listen on it never come to one node.
+      hostPort: {{ include "openstack-ccm.port" . }}
       {{- end }}
       protocol: TCP
-  {{- end }}
   livenessProbe:
     {{- with .Values.livenessProbe }}
     {{- toYaml . | nindent 4 }}

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use crate::error_text::said_once;
 use crate::health::{Health, Kind};
 
 /// Delay after the first failure; it doubles up to [`LONGEST`].
@@ -34,7 +35,7 @@ where
                 return Some(value);
             }
             Err(error) => {
-                let problem = format!("{error:#}");
+                let problem = said_once(&error);
                 tracing::error!(check = name, retry_in = ?delay, "{problem}");
                 health.set(name, Kind::Readiness, Some(problem));
             }

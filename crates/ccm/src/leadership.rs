@@ -9,6 +9,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::args::LeaderElectionArgs;
 use crate::health::{Health, Kind};
+use crate::leader_record::LeaderRecord;
+use crate::version::version;
 
 /// How long all work may take to end after a stop, until the lease is given back: passes and the last events.
 const WORK_GRACE: Duration = Duration::from_secs(16);
@@ -32,12 +34,13 @@ pub struct LeadershipLost {
 }
 
 impl Leadership {
-    /// A candidate; `client` is used for leases only and does not repeat requests by itself.
+    /// A candidate that will run `controllers`; `client` is used for leases only and does not repeat requests by itself.
     pub fn new(
         arguments: &LeaderElectionArgs,
         client: Client,
         metrics: ElectionMetrics,
         health: &Health,
+        controllers: Vec<String>,
     ) -> Self {
         let heartbeats: Arc<Mutex<Vec<Heartbeat>>> = Arc::default();
         let limit = arguments.leader_elect_lease_duration + STUCK;
@@ -49,7 +52,7 @@ impl Leadership {
                 format!("this process leads and has not renewed its lease for {} s", oldest.as_secs())
             })
         });
-        Self { client, options: options(arguments), metrics, heartbeats }
+        Self { client, options: options(arguments, controllers), metrics, heartbeats }
     }
 
     /// Waits for the lease, then works while it is held; `lease` names another one than the flags do.
@@ -79,12 +82,15 @@ impl Leadership {
     }
 }
 
-fn options(arguments: &LeaderElectionArgs) -> ElectionOptions {
+fn options(arguments: &LeaderElectionArgs, controllers: Vec<String>) -> ElectionOptions {
     let hostname = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let identity = format!("{}_{}", hostname.trim(), uuid::Uuid::new_v4());
+    let record = LeaderRecord { identity: identity.clone(), version: version().to_owned(), controllers };
     ElectionOptions {
+        annotations: record.annotations(),
         namespace: arguments.leader_elect_resource_namespace.clone(),
         name: arguments.leader_elect_resource_name.clone(),
-        identity: format!("{}_{}", hostname.trim(), uuid::Uuid::new_v4()),
+        identity,
         lease_duration: arguments.leader_elect_lease_duration,
         renew_deadline: arguments.leader_elect_renew_deadline,
         retry_period: arguments.leader_elect_retry_period,

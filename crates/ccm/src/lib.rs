@@ -10,17 +10,24 @@
 //! | [`admin`], [`health`] | the endpoints for probes and scrapers |
 //! | [`check_config`] | reading the configuration, and the subcommand that only does that |
 //! | [`leadership`], [`leader_migration`] | the lease, and a second one for controllers that move |
+//! | [`leader_record`] | what a leader writes about itself on the lease |
 //! | [`kubernetes`] | clients of the Kubernetes API |
 //! | [`call_metrics`], [`process_metrics`] | metrics that no controller has |
+//! | [`status`] | the subcommand that says who leads and how load balancers are published |
 //! | [`reference`] | generated pages of the documentation |
+//! | `manual` | the manual page and the completion of shells |
 //! | [`logging`] | records to standard error |
 //! | `traces` | spans to a collector (cargo feature `otlp`) |
 //! | `demo` | the demonstration on embedded simulators (cargo feature `demo`) |
 
+use std::ffi::OsString;
 use std::io::Write as _;
 use std::process::ExitCode;
 
+use clap::Parser as _;
+
 use args::{Command, CommandLine, RunArgs};
+use error_text::said_once;
 use tokio::runtime::{Builder, Runtime};
 
 pub mod admin;
@@ -30,22 +37,54 @@ pub mod call_metrics;
 pub mod check_config;
 #[cfg(feature = "demo")]
 pub mod demo;
+mod error_text;
 pub mod health;
 pub mod kubernetes;
 pub mod leader_migration;
+pub mod leader_record;
 pub mod leadership;
 pub mod logging;
+mod manual;
 pub mod process_metrics;
 pub mod program;
 pub mod reference;
 pub mod run;
+pub mod status;
 #[cfg(feature = "otlp")]
 pub mod traces;
+pub mod version;
 mod wiring;
 
 /// The work is waiting for answers: two threads do all of it. One for each core of a large machine would only cost memory,
 /// for stacks and for what the allocator keeps for each thread.
 const THREADS: usize = 2;
+
+/// Does what the arguments say, the first of which is the name of the program.
+pub fn main(arguments: &[OsString]) -> ExitCode {
+    match CommandLine::try_parse_from(arguments) {
+        Ok(command_line) => start(command_line),
+        Err(error) => refused(&error, arguments),
+    }
+}
+
+/// Tells what is wrong with the command line, or the help or version that it asks for.
+fn refused(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
+    if error.use_stderr() && asks_for_json(arguments) {
+        let text = error.to_string();
+        let text = text.trim().strip_prefix("error: ").unwrap_or(&text);
+        return failed(&anyhow::Error::msg(text.to_owned()), true);
+    }
+    // Standard output may be closed; the exit code remains.
+    let _ = error.print();
+    u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
+}
+
+/// Whether a command line that cannot be read asks for records as JSON.
+fn asks_for_json(arguments: &[OsString]) -> bool {
+    let mut words = arguments.iter().map(|word| word.to_string_lossy());
+    words.clone().any(|word| word == "--logging-format=json")
+        || words.any(|word| word == "--logging-format") && arguments.iter().any(|word| word == "json")
+}
 
 /// Does what the command line says.
 pub fn start(command_line: CommandLine) -> ExitCode {
@@ -53,17 +92,23 @@ pub fn start(command_line: CommandLine) -> ExitCode {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = match Builder::new_multi_thread().worker_threads(THREADS).enable_all().build() {
         Ok(runtime) => runtime,
-        Err(error) => return failed(&anyhow::Error::new(error).context("the runtime cannot be started")),
+        Err(error) => {
+            return failed(&anyhow::Error::new(error).context("the runtime cannot be started"), false);
+        }
     };
+    let as_json = command_line.run.logging.logging_format == "json";
     let result = match command_line.command {
-        Some(Command::CheckConfig(arguments)) => check_config::report(&arguments.cloud_config),
+        Some(Command::CheckConfig(arguments)) => runtime.block_on(check_config::report(&arguments)),
+        Some(Command::Completion { shell }) => manual::completion(shell),
+        Some(Command::Man) => manual::page(),
+        Some(Command::Status(arguments)) => runtime.block_on(status::report(&arguments)),
         #[cfg(feature = "demo")]
         Some(Command::Demo(arguments)) => runtime.block_on(demo::run(arguments)),
         None => run(&runtime, command_line.run),
     };
     // Tasks that hang in a system call must not hold up the end of the process.
     runtime.shutdown_background();
-    result.map_or_else(|error| failed(&error), |()| ExitCode::SUCCESS)
+    result.map_or_else(|error| failed(&error, as_json), |()| ExitCode::SUCCESS)
 }
 
 #[cfg(feature = "otlp")]
@@ -82,8 +127,10 @@ fn run(runtime: &Runtime, arguments: RunArgs) -> anyhow::Result<()> {
     runtime.block_on(run::run(arguments))
 }
 
-fn failed(error: &anyhow::Error) -> ExitCode {
+fn failed(error: &anyhow::Error, as_json: bool) -> ExitCode {
+    let error = said_once(error);
+    let record = if as_json { logging::json::fatal(&error) } else { format!("openstack-ccm: {error}") };
     // Standard error may be closed; the exit code remains.
-    let _ = writeln!(std::io::stderr(), "openstack-ccm: {error:#}");
+    let _ = writeln!(std::io::stderr(), "{record}");
     ExitCode::FAILURE
 }

@@ -2,9 +2,6 @@
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
-use openstack_ccm::args::CommandLine;
-
 fn main() -> ExitCode {
-    openstack_ccm::start(CommandLine::parse())
+    openstack_ccm::main(&std::env::args_os().collect::<Vec<_>>())
 }

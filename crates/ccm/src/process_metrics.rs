@@ -13,6 +13,7 @@ use prometheus_client::registry::Registry;
 use crate::args::controllers::ControllerName;
 use crate::args::feature_gates::{FeatureGates, LOAD_BALANCER_IP_MODE};
 use crate::health::{Health, Kind};
+use crate::version::COMMIT;
 
 /// Clock ticks in a second of `/proc/<pid>/stat`; the same on every Linux that this program is built for.
 const TICKS: f64 = 100.0;
@@ -22,7 +23,7 @@ pub fn register(registry: &mut Registry, health: &Health, gates: &FeatureGates) 
     registry.register_collector(Box::new(Process));
     registry.register_collector(Box::new(RunningControllers(health.clone())));
     let build = Family::<Vec<(&str, &str)>, Gauge>::default();
-    build.get_or_create(&vec![("git_version", env!("CARGO_PKG_VERSION"))]).set(1);
+    build.get_or_create(&vec![("git_version", env!("CARGO_PKG_VERSION")), ("git_commit", COMMIT)]).set(1);
     registry.register("kubernetes_build_info", "Version of this program; always 1", build);
     let enabled = Family::<Vec<(&str, &str)>, Gauge>::default();
     // Where the gate is not set the cluster is asked, and a gate that is not forced off counts as on.

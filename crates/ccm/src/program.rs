@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures::StreamExt;
 use futures::future::join_all;
 use futures::stream::FuturesUnordered;
+use openstack_ccm_controllers::WorkQueues;
 use openstack_ccm_controllers::node::NodeControllerOptions;
 use openstack_ccm_controllers::node_lifecycle::NodeLifecycleOptions;
 use openstack_ccm_controllers::nodes::NodeInformer;
@@ -18,6 +19,7 @@ use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::controllers::ControllerName;
+use crate::error_text::said_once;
 use crate::health::{Health, Kind};
 use crate::kubernetes::ControllerClients;
 use crate::wiring::{self, Controller};
@@ -57,6 +59,22 @@ impl Default for ProgramOptions {
 }
 
 impl ProgramOptions {
+    /// Whether a controller is to run.
+    pub fn runs(&self, controller: ControllerName) -> bool {
+        match controller {
+            ControllerName::ServiceLb => self.service.is_some(),
+            ControllerName::NodeRoute => self.route.is_some(),
+            ControllerName::CloudNode => self.node.is_some(),
+            ControllerName::CloudNodeLifecycle => self.node_lifecycle.is_some(),
+        }
+    }
+
+    /// Canonical names of the controllers that are to run.
+    pub fn names(&self) -> Vec<String> {
+        let run = ControllerName::ALL.into_iter().filter(|controller| self.runs(*controller));
+        run.map(|controller| controller.canonical().to_owned()).collect()
+    }
+
     /// The same with some controllers only.
     #[must_use]
     pub fn only(&self, chosen: impl Fn(ControllerName) -> bool) -> Self {
@@ -83,6 +101,8 @@ pub(crate) struct Ground<'a> {
     /// The watch of nodes that all share.
     pub(crate) nodes: &'a mut NodeInformer,
     pub(crate) registry: &'a mut Registry,
+    /// Where the queues of all controllers are shown.
+    pub(crate) work_queues: &'a WorkQueues,
 }
 
 /// The controllers, put together and not yet running.
@@ -100,6 +120,7 @@ impl Program {
         cluster_uid: String,
         options: ProgramOptions,
         registry: &Mutex<Registry>,
+        work_queues: &WorkQueues,
     ) -> Self {
         let ProgramOptions { cluster_name, service, route, node, node_lifecycle, regional_provider_ids } =
             options;
@@ -115,6 +136,7 @@ impl Program {
             cluster_uid,
             nodes: &mut nodes,
             registry: &mut registry,
+            work_queues,
         };
         let controllers = [
             service.as_ref().map(|options| wiring::service::controller(&mut ground, options)),
@@ -151,7 +173,7 @@ impl Program {
         // Until the last controller has ended, which may still need to know the nodes.
         let watch = async {
             let error = self.nodes.run().await;
-            tracing::error!("{:#}", anyhow::Error::new(error));
+            tracing::error!("{}", said_once(&anyhow::Error::new(error)));
             stopping.cancel();
             std::future::pending::<()>().await;
         };
@@ -162,7 +184,7 @@ impl Program {
             while let Some((controller, result)) = running.next().await {
                 match result {
                     Ok(()) => tracing::info!(controller, "the controller has stopped"),
-                    Err(error) => tracing::error!(controller, "{:#}", anyhow::Error::new(error)),
+                    Err(error) => tracing::error!(controller, "{}", said_once(&anyhow::Error::new(error))),
                 }
                 stopping.cancel();
             }

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use anyhow::Context as _;
+use openstack_ccm_controllers::WorkQueues;
 use openstack_ccm_controllers::election::ElectionMetrics;
 use openstack_ccm_openstack_api::client::ClientSettings;
 use openstack_ccm_openstack_api::identity::AuthOptions;
@@ -25,6 +26,7 @@ use crate::leader_migration::{Migration, Place};
 use crate::leadership::{Leadership, LeadershipLost};
 use crate::process_metrics;
 use crate::program::{Program, ProgramOptions};
+use crate::version::version;
 use crate::wiring;
 
 /// Keystone has one answer for everything that may be wrong.
@@ -40,7 +42,7 @@ pub async fn run(arguments: RunArgs) -> anyhow::Result<()> {
     warn_of_flags_without_effect(&arguments);
     let loaded = check_config::load(&arguments.config.cloud_config)?;
     let route = wiring::route::options(&arguments.route, &selection, &loaded.config)?;
-    tracing::info!(version = env!("CARGO_PKG_VERSION"), cluster = %arguments.cluster_name, "openstack-ccm starts");
+    tracing::info!(version = version(), cluster = %arguments.cluster_name, "openstack-ccm starts");
 
     let migration = migration(&arguments)?;
     let stop = stop_on_signals()?;
@@ -50,6 +52,7 @@ pub async fn run(arguments: RunArgs) -> anyhow::Result<()> {
     process_metrics::register(&mut registry, &health, &gates);
     let call_metrics = CallMetrics::register(&mut registry);
     let election_metrics = ElectionMetrics::register(&mut registry);
+    let work_queues = WorkQueues::registered(&mut registry);
     let connection = Connection::new(&arguments.kubernetes, RequestMetrics::register(&mut registry)).await?;
     let registry = Arc::new(Mutex::new(registry));
     let configuration = Arc::new(admin::configuration_page(&arguments, &selection));
@@ -61,23 +64,32 @@ pub async fn run(arguments: RunArgs) -> anyhow::Result<()> {
     let clients = ControllerClients::new(&connection, rate, own_accounts)?;
     let mut login = loaded.auth_options;
     login.user_agent = user_agent(&arguments.user_agent);
-    // Before the election: an instance that cannot log in must not keep the lease from one that can.
+    let config = Arc::new(loaded.config);
+    if !wiring::options::serves_load_balancers(&selection, &config) {
+        tracing::warn!("the service controller is switched off");
+    }
     let settings = || ClientSettings { observer: call_metrics.clone(), ..ClientSettings::default() };
-    let Some(openstack) = until_it_works("openstack", &health, &stop, || connect(&login, settings())).await
-    else {
-        return Ok(());
+    let log_in = || async {
+        let openstack = connect(&login, settings()).await?;
+        let options =
+            wiring::options::choose(&arguments, &selection, &config, &login, route.clone(), &openstack)?;
+        Ok((openstack, options))
     };
-    let options = ProgramOptions {
-        route,
-        ..wiring::options::choose(&arguments, &selection, &loaded.config, &openstack)
-    };
-    let work = Work { clients, openstack, config: Arc::new(loaded.config), health: health.clone(), registry };
+    // Before the election: an instance that cannot work must not keep the lease from one that can.
+    let (cloud, cluster_uid) = tokio::join!(
+        until_it_works("openstack", &health, &stop, log_in),
+        until_it_works("kubernetes", &health, &stop, || cluster_uid(clients.shared().clone())),
+    );
+    let (Some((openstack, options)), Some(cluster_uid)) = (cloud, cluster_uid) else { return Ok(()) };
+    let work =
+        Work { clients, openstack, config, cluster_uid, health: health.clone(), registry, work_queues };
     if !arguments.leader_election.leader_elect {
         work.run(options, stop).await;
         return Ok(());
     }
     let client = connection.client("leader-election", RequestLimit::none())?;
-    let leadership = Leadership::new(&arguments.leader_election, client, election_metrics, &health);
+    let leadership =
+        Leadership::new(&arguments.leader_election, client, election_metrics, &health, options.names());
     lead(&leadership, migration.as_ref(), stop, &work, options).await?;
     Ok(())
 }
@@ -87,18 +99,25 @@ struct Work {
     clients: ControllerClients,
     openstack: OpenStack,
     config: Arc<Config>,
+    /// The uid of the namespace kube-system.
+    cluster_uid: String,
     health: Health,
     registry: Arc<Mutex<Registry>>,
+    work_queues: WorkQueues,
 }
 
 impl Work {
     /// Runs controllers until `stop`.
     async fn run(&self, options: ProgramOptions, stop: CancellationToken) {
-        let uid = || cluster_uid(self.clients.shared().clone());
-        let Some(uid) = until_it_works("kubernetes", &self.health, &stop, uid).await else { return };
-        let (clients, openstack) = (self.clients.clone(), self.openstack.clone());
-        let config = Arc::clone(&self.config);
-        let program = Program::new(clients, openstack, config, uid, options, &self.registry);
+        let program = Program::new(
+            self.clients.clone(),
+            self.openstack.clone(),
+            Arc::clone(&self.config),
+            self.cluster_uid.clone(),
+            options,
+            &self.registry,
+            &self.work_queues,
+        );
         program.run(&self.health, stop).await;
     }
 }
@@ -142,7 +161,11 @@ fn migration(arguments: &RunArgs) -> anyhow::Result<Option<Migration>> {
     election.enable_leader_migration.then(|| Migration::load(file)).transpose()
 }
 
-async fn connect(login: &AuthOptions, settings: ClientSettings) -> anyhow::Result<OpenStack> {
+/// Logs in.
+///
+/// # Errors
+/// It does not work; the message has the whole cause.
+pub(crate) async fn connect(login: &AuthOptions, settings: ClientSettings) -> anyhow::Result<OpenStack> {
     // The error is shared between all who wait for one log-in, so its chain is written out here.
     openstack_ccm_openstack_api::connect(login, settings).await.map_err(|error| {
         let mut message = error.to_string();
@@ -167,7 +190,7 @@ fn stop_on_signals() -> anyhow::Result<CancellationToken> {
     let token = stop.clone();
     tokio::spawn(async move {
         tokio::select! { _ = terminate.recv() => {}, _ = interrupt.recv() => {} }
-        tracing::info!("stop asked for");
+        tracing::info!("shutting down");
         token.cancel();
     });
     Ok(stop)

@@ -59,7 +59,7 @@ impl Traces {
     /// Sends what is left. It waits for that, so it is called where no task has to go on.
     pub fn finish(self) {
         if let Err(error) = self.provider.shutdown() {
-            tracing::warn!(%error, "the last traces are not sent");
+            tracing::warn!(%error, "the last traces could not be sent");
         }
     }
 }

@@ -39,3 +39,4 @@ pub mod service;
 mod watch;
 
 pub use parts::ControllerError;
+pub use queue_metrics::WorkQueues;

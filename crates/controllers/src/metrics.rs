@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use openstack_ccm_core::advertise::capability::ServerSupport;
 use openstack_ccm_core::advertise::data_plane::Fitness;
-use openstack_ccm_core::failure::FailureClass;
+use openstack_ccm_core::failure::{FailureClass, Hold};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -58,6 +58,7 @@ pub(crate) struct Metrics {
     failures: Family<Label, Counter>,
     drift_repairs: Counter,
     leftovers: Gauge,
+    held: Family<Label, Gauge>,
     published: Family<Publication, Gauge>,
     publications: Family<Publication, Counter>,
     server_support: Family<Label, Gauge>,
@@ -78,6 +79,7 @@ impl Default for Metrics {
             failures: Family::default(),
             drift_repairs: Counter::default(),
             leftovers: Gauge::default(),
+            held: Family::default(),
             published: Family::default(),
             publications: Family::default(),
             server_support: Family::default(),
@@ -101,6 +103,9 @@ impl Metrics {
         for class in FailureClass::ALL {
             drop(metrics.failures.get_or_create(&[("class", class.as_str())]));
         }
+        for hold in Hold::ALL {
+            drop(metrics.held.get_or_create(&[("reason", hold.as_str())]));
+        }
         metrics.server(ServerSupport::Unknown);
         metrics
     }
@@ -119,7 +124,7 @@ impl Metrics {
         );
         registry.register(
             "service_controller_nodesync_latency_seconds",
-            "Seconds from a change of nodes until every load balancer was looked at",
+            "Seconds from a change of nodes until every load balancer was checked",
             self.node_change_seconds.clone(),
         );
         registry.register(
@@ -129,17 +134,17 @@ impl Metrics {
         );
         registry.register(
             "cloudprovider_openstack_reconcile",
-            "Passes over a Service, by what they were about",
+            "Reconciliations of Services, by operation",
             self.reconciles.clone(),
         );
         registry.register(
             "cloudprovider_openstack_reconcile_errors",
-            "Failed passes over a Service, by what they were about",
+            "Failed reconciliations of Services, by operation",
             self.reconcile_errors.clone(),
         );
         registry.register(
             "cloudprovider_openstack_reconcile_duration_seconds",
-            "Seconds that one pass of the cloud provider over a Service took",
+            "Seconds that the cloud provider took to reconcile a Service",
             self.reconcile_seconds.clone(),
         );
     }
@@ -147,18 +152,23 @@ impl Metrics {
     fn register_own(&self, registry: &mut Registry) {
         registry.register(
             "openstack_ccm_service_failures",
-            "Failed passes over a Service, by class of failure",
+            "Failed reconciliations of Services, by class of failure",
             self.failures.clone(),
         );
         registry.register(
             "openstack_ccm_drift_repairs",
-            "Load balancers that differed from their unchanged Service and were put right",
+            "Load balancers that differed from their unchanged Service and were corrected",
             self.drift_repairs.clone(),
         );
         registry.register(
             "openstack_ccm_load_balancers_without_service",
-            "Load balancers that were made for Services of this cluster which are gone; the log names them",
+            "Orphaned load balancers: created for Services of this cluster that are gone; the log names them",
             self.leftovers.clone(),
+        );
+        registry.register(
+            "openstack_ccm_services_held",
+            "Services whose load balancer is left as it is until somebody acts, by reason",
+            self.held.clone(),
         );
         registry.register(
             "openstack_ccm_services_published",
@@ -172,7 +182,7 @@ impl Metrics {
         );
         registry.register(
             "openstack_ccm_ip_mode_server_support",
-            "Whether the API server keeps ipMode: 1 at what holds",
+            "Whether the API server keeps ipMode: 1 for the value that holds",
             self.server_support.clone(),
         );
         registry.register(
@@ -240,6 +250,16 @@ impl Metrics {
         }
         if let Some((mode, reason)) = now {
             self.published.get_or_create(&[("mode", mode), ("reason", reason)]).inc();
+        }
+    }
+
+    /// The load balancer of a Service is held for another reason than before; absent: it is not held.
+    pub(crate) fn hold_changed(&self, before: Option<Hold>, now: Option<Hold>) {
+        if let Some(before) = before {
+            self.held.get_or_create(&[("reason", before.as_str())]).dec();
+        }
+        if let Some(now) = now {
+            self.held.get_or_create(&[("reason", now.as_str())]).inc();
         }
     }
 

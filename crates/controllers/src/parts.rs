@@ -57,7 +57,7 @@ impl EventWriting {
         self.closing.cancel();
         let last_events = async { while self.writer.join_next().await.is_some() {} };
         if tokio::time::timeout(LAST_EVENTS, last_events).await.is_err() {
-            tracing::debug!("the last events are not written");
+            tracing::debug!("the last events could not be written");
         }
     }
 }

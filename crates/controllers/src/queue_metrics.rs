@@ -1,7 +1,7 @@
 //! The `workqueue_*` metrics that dashboards know from the framework.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use prometheus_client::collector::Collector;
@@ -11,11 +11,13 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
+use crate::lock::lock;
+
 /// Reads, at scrape time, how many entries are ready and how long each running pass has run.
 pub(crate) type Source = Arc<dyn Fn() -> (usize, Vec<Duration>) + Send + Sync>;
 
-/// What the queue counts.
-#[derive(Debug)]
+/// What a queue counts. Clones count together.
+#[derive(Clone, Debug)]
 pub(crate) struct QueueMetrics {
     adds: Counter,
     retries: Counter,
@@ -32,24 +34,6 @@ impl Default for QueueMetrics {
 }
 
 impl QueueMetrics {
-    /// Makes the metrics visible, with the framework's name of the queue as label.
-    pub(crate) fn register(&self, registry: &mut Registry, queue: &'static str, source: &Source) {
-        let registry = registry.sub_registry_with_label(("name".into(), queue.into()));
-        registry.register("workqueue_adds", "Entries added to the queue", self.adds.clone());
-        registry.register("workqueue_retries", "Failed passes that are tried again", self.retries.clone());
-        registry.register(
-            "workqueue_queue_duration_seconds",
-            "Seconds that an entry waited in the queue",
-            self.waited.clone(),
-        );
-        registry.register(
-            "workqueue_work_duration_seconds",
-            "Seconds that one pass took",
-            self.worked.clone(),
-        );
-        registry.register_collector(Box::new(Now(Arc::clone(source))));
-    }
-
     /// An entry was queued.
     pub(crate) fn added(&self) {
         self.adds.inc();
@@ -71,34 +55,152 @@ impl QueueMetrics {
     }
 }
 
-/// The metrics that only have a value at the moment of the scrape.
-struct Now(Source);
+/// The work queues of a process, shown together: a family must appear once on a page of metrics, however many queues it
+/// has. Clones share the queues.
+#[derive(Clone, Debug, Default)]
+pub struct WorkQueues {
+    queues: Arc<Mutex<Vec<Queue>>>,
+}
 
-impl fmt::Debug for Now {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Now")
+impl WorkQueues {
+    /// No queue yet; what is added later appears in `registry`.
+    pub fn registered(registry: &mut Registry) -> Self {
+        let queues = Self::default();
+        registry.register_collector(Box::new(queues.clone()));
+        queues
+    }
+
+    /// Shows a queue under the framework's name of it. It takes the place of an earlier one of that name.
+    pub(crate) fn add(&self, name: &'static str, metrics: &QueueMetrics, source: Source) {
+        let mut queues = lock(&self.queues);
+        queues.retain(|queue| queue.name != name);
+        queues.push(Queue { name, metrics: metrics.clone(), source });
     }
 }
 
-impl Collector for Now {
-    fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
-        let (depth, working) = (self.0)();
-        let unfinished: Duration = working.iter().sum();
+/// One queue and where its values come from.
+struct Queue {
+    name: &'static str,
+    metrics: QueueMetrics,
+    source: Source,
+}
+
+impl fmt::Debug for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Queue").field(&self.name).finish()
+    }
+}
+
+impl Queue {
+    /// Entries that are ready, and the seconds that the running passes have run: together, and the longest.
+    fn now(&self) -> Now {
+        let (depth, working) = (self.source)();
         let longest = working.iter().max().copied().unwrap_or_default();
-        let depth = i64::try_from(depth).unwrap_or(i64::MAX);
-        let mut gauge = |name: &str, help: &str, value: &dyn EncodeMetric| {
-            value.encode(encoder.encode_descriptor(name, help, None, value.metric_type())?)
+        Now {
+            depth: ConstGauge::new(i64::try_from(depth).unwrap_or(i64::MAX)),
+            unfinished: ConstGauge::new(working.iter().sum::<Duration>().as_secs_f64()),
+            longest: ConstGauge::new(longest.as_secs_f64()),
+        }
+    }
+}
+
+/// The metrics that only have a value at the moment of the scrape.
+struct Now {
+    depth: ConstGauge<i64>,
+    unfinished: ConstGauge<f64>,
+    longest: ConstGauge<f64>,
+}
+
+impl Collector for WorkQueues {
+    fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
+        let queues = lock(&self.queues);
+        let now: Vec<Now> = queues.iter().map(Queue::now).collect();
+        let counted = |metric: fn(&QueueMetrics) -> &dyn EncodeMetric| -> Vec<&dyn EncodeMetric> {
+            queues.iter().map(|queue| metric(&queue.metrics)).collect()
         };
-        gauge("workqueue_depth", "Entries that are ready to be worked on", &ConstGauge::new(depth))?;
-        gauge(
-            "workqueue_unfinished_work_seconds",
-            "Seconds that the running passes have run, together",
-            &ConstGauge::new(unfinished.as_secs_f64()),
-        )?;
-        gauge(
-            "workqueue_longest_running_processor_seconds",
-            "Seconds that the longest running pass has run",
-            &ConstGauge::new(longest.as_secs_f64()),
-        )
+        let momentary = |metric: fn(&Now) -> &dyn EncodeMetric| -> Vec<&dyn EncodeMetric> {
+            now.iter().map(metric).collect()
+        };
+        let families = [
+            ("workqueue_adds", "Entries added to the queue", counted(|queue| &queue.adds)),
+            ("workqueue_retries", "Failed attempts that are retried", counted(|queue| &queue.retries)),
+            (
+                "workqueue_queue_duration_seconds",
+                "Seconds that an entry waited in the queue",
+                counted(|queue| &queue.waited),
+            ),
+            (
+                "workqueue_work_duration_seconds",
+                "Seconds that the work on an entry took",
+                counted(|queue| &queue.worked),
+            ),
+            ("workqueue_depth", "Entries that are ready to be worked on", momentary(|now| &now.depth)),
+            (
+                "workqueue_unfinished_work_seconds",
+                "Seconds that the work in progress has taken so far, added up",
+                momentary(|now| &now.unfinished),
+            ),
+            (
+                "workqueue_longest_running_processor_seconds",
+                "Seconds that the longest work in progress has taken so far",
+                momentary(|now| &now.longest),
+            ),
+        ];
+        for (name, help, metrics) in families {
+            let Some(first) = metrics.first() else { continue };
+            // The encoder of the registry ends help texts so.
+            let help = format!("{help}.");
+            let mut family = encoder.encode_descriptor(name, &help, None, first.metric_type())?;
+            for (queue, metric) in queues.iter().zip(metrics) {
+                metric.encode(family.encode_family(&[("name", queue.name)])?)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_family_appears_once_with_a_sample_for_each_queue() {
+        let mut registry = Registry::default();
+        let queues = WorkQueues::registered(&mut registry);
+        let (service, node) = (QueueMetrics::default(), QueueMetrics::default());
+        service.added();
+        queues.add(
+            "service",
+            &service,
+            Arc::new(|| (2, vec![Duration::from_secs(3), Duration::from_secs(4)])),
+        );
+        queues.add("Nodes", &node, Arc::new(|| (0, Vec::new())));
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+        let families: Vec<&str> = text.lines().filter(|line| line.starts_with("# TYPE")).collect();
+        assert_eq!(families.len(), 7, "{text}");
+        for line in [
+            "workqueue_adds_total{name=\"service\"} 1",
+            "workqueue_adds_total{name=\"Nodes\"} 0",
+            "workqueue_depth{name=\"service\"} 2",
+            "workqueue_unfinished_work_seconds{name=\"service\"} 7.0",
+            "workqueue_longest_running_processor_seconds{name=\"service\"} 4.0",
+            "workqueue_work_duration_seconds_count{name=\"Nodes\"} 0",
+        ] {
+            assert!(text.lines().any(|shown| shown == line), "{line} in {text}");
+        }
+    }
+
+    #[test]
+    fn a_queue_that_is_registered_again_takes_the_place_of_the_earlier_one() {
+        let mut registry = Registry::default();
+        let queues = WorkQueues::registered(&mut registry);
+        for depth in [1, 5] {
+            queues.add("service", &QueueMetrics::default(), Arc::new(move || (depth, Vec::new())));
+        }
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+        let depths: Vec<&str> = text.lines().filter(|line| line.starts_with("workqueue_depth")).collect();
+        assert_eq!(depths, ["workqueue_depth{name=\"service\"} 5"]);
     }
 }

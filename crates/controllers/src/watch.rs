@@ -16,6 +16,11 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// decoded at the same time: pages bound the memory that a start takes.
 const PAGE: u32 = 100;
 
+/// How long the server lets a watch last, in seconds; it sends a bookmark 2 seconds before the end. So a watch that is
+/// silent for longer has lost its server: the client's read timeout for watches is a little above. kube asks for 290 seconds,
+/// client-go pings its connections (HTTP/2) every 30.
+pub(crate) const WATCH_SECONDS: u32 = 25;
+
 /// Removes the two largest parts of an object's metadata that no controller reads.
 pub(crate) fn strip<K: Resource>(object: &mut K) {
     let metadata = object.meta_mut();
@@ -31,7 +36,7 @@ pub(crate) fn events<K>(api: Api<K>) -> impl Stream<Item = watcher::Result<watch
 where
     K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
 {
-    watcher(api, watcher::Config::default().page_size(PAGE))
+    watcher(api, watcher::Config::default().page_size(PAGE).timeout(WATCH_SECONDS))
         .default_backoff()
         .map_ok(|event| event.modify(strip))
 }

@@ -3,6 +3,28 @@
 use std::fmt;
 use std::time::Duration;
 
+/// What is left as it is until a person, or a change in the cloud, decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Hold {
+    /// The load balancer failed inside the cloud. It may serve all the same, so it is neither changed nor replaced.
+    LoadBalancerInError,
+    /// The load balancer cannot be found. Another project or region may have it, so no other one is created.
+    LoadBalancerMissing,
+}
+
+impl Hold {
+    /// Every hold, for metrics that start at zero.
+    pub const ALL: [Self; 2] = [Self::LoadBalancerInError, Self::LoadBalancerMissing];
+
+    /// Stable label value for metrics and logs.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::LoadBalancerInError => "load_balancer_in_error",
+            Self::LoadBalancerMissing => "load_balancer_missing",
+        }
+    }
+}
+
 /// The class of a failure. It chooses the delay before the next try, the reason of the Event and the metric label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FailureClass {
@@ -16,14 +38,24 @@ pub enum FailureClass {
     Auth,
     /// The cloud cannot be reached, is slow, or answers 5xx.
     Unavailable,
+    /// Nothing is tried, because what serves might be lost by it.
+    Held(Hold),
     /// An answer that this program does not understand: a defect here or there.
     Bug,
 }
 
 impl FailureClass {
     /// Every class, for metrics that start at zero.
-    pub const ALL: [Self; 6] =
-        [Self::UserInput, Self::Busy, Self::Quota, Self::Auth, Self::Unavailable, Self::Bug];
+    pub const ALL: [Self; 8] = [
+        Self::UserInput,
+        Self::Busy,
+        Self::Quota,
+        Self::Auth,
+        Self::Unavailable,
+        Self::Held(Hold::LoadBalancerInError),
+        Self::Held(Hold::LoadBalancerMissing),
+        Self::Bug,
+    ];
 
     /// Stable label value for metrics and logs.
     pub fn as_str(self) -> &'static str {
@@ -33,6 +65,7 @@ impl FailureClass {
             Self::Quota => "quota",
             Self::Auth => "auth",
             Self::Unavailable => "unavailable",
+            Self::Held(hold) => hold.as_str(),
             Self::Bug => "bug",
         }
     }
@@ -46,6 +79,8 @@ impl FailureClass {
             Self::Quota => (30, 300),
             Self::Auth => (5, 120),
             Self::Unavailable => (5, 120),
+            // Each look reads a whole load balancer, and a person takes minutes at least.
+            Self::Held(_) => (60, 300),
             Self::Bug => (5, 300),
         };
         (Duration::from_secs(first), Duration::from_secs(longest))
@@ -66,14 +101,22 @@ pub struct Failure {
     pub class: FailureClass,
     /// The whole message for the user, with causes. Never holds a secret.
     pub message: String,
-    /// The delay that the cloud asked for (`Retry-After`), which replaces the back-off when longer.
+    /// The delay that the cloud asked for (`Retry-After`). It replaces the back-off when longer, up to the longest delay of
+    /// the class: no answer of the cloud leaves a Service unserved for a day.
     pub retry_after: Option<Duration>,
+    /// The least delay before the next try where this program itself lets something rest. It is kept in full.
+    pub rests: Option<Duration>,
 }
 
 impl Failure {
     /// A failure of a class.
     pub fn new(class: FailureClass, message: impl Into<String>) -> Self {
-        Self { class, message: message.into(), retry_after: None }
+        Self { class, message: message.into(), retry_after: None, rests: None }
+    }
+
+    /// Something that is left as it is until a person decides.
+    pub fn held(hold: Hold, message: impl Into<String>) -> Self {
+        Self::new(FailureClass::Held(hold), message)
     }
 
     /// Wrong input of the user.
@@ -85,7 +128,13 @@ impl Failure {
     pub fn delay(&self, attempt: u32) -> Duration {
         let (first, longest) = self.class.backoff();
         let backoff = first.saturating_mul(2_u32.saturating_pow(attempt.min(16))).min(longest);
-        self.retry_after.map_or(backoff, |asked| asked.max(backoff))
+        backoff.max(self.asked().unwrap_or_default()).max(self.rests.unwrap_or_default())
+    }
+
+    /// The delay that the cloud asked for, as far as it is followed: at most the longest delay of the class.
+    pub fn asked(&self) -> Option<Duration> {
+        let (_, longest) = self.class.backoff();
+        self.retry_after.map(|asked| asked.min(longest))
     }
 }
 
@@ -106,6 +155,25 @@ mod tests {
         failure.retry_after = Some(Duration::from_secs(42));
         assert_eq!(failure.delay(0), Duration::from_secs(42));
         assert_eq!(failure.delay(5), Duration::from_secs(120));
+    }
+
+    #[test]
+    fn a_wish_of_the_cloud_is_followed_up_to_the_longest_delay_of_the_class() {
+        for class in FailureClass::ALL {
+            for asked in [86_400, u64::MAX] {
+                let mut failure = Failure::new(class, "x");
+                failure.retry_after = Some(Duration::from_secs(asked));
+                assert_eq!(failure.delay(0), class.backoff().1, "{class}");
+                assert_eq!(failure.asked(), Some(class.backoff().1), "{class}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_rest_that_this_program_chose_is_kept_in_full() {
+        let mut failure = Failure::new(FailureClass::Unavailable, "x");
+        failure.rests = Some(Duration::from_secs(600));
+        assert_eq!(failure.delay(0), Duration::from_secs(600));
     }
 
     #[test]

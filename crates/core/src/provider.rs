@@ -3,14 +3,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 
+use crate::advertise::access::ClusterAccess;
 use crate::advertise::{Path, Preference};
 use crate::failure::Failure;
 use crate::notice::Notice;
-use crate::service::{Goal, ServiceKey};
+use crate::service::{Goal, Service, ServiceKey};
 
 /// The load balancers of a cloud.
 #[async_trait]
@@ -30,6 +32,10 @@ pub trait LoadBalancers: Send + Sync {
     /// saw. Called for the look for changes that somebody made in the cloud. A provider that remembers nothing has
     /// nothing to do here.
     fn look_again(&self, service: &ServiceKey);
+
+    /// Gets to know the other Services that the controller serves. Called once, before the first pass. A provider that
+    /// judges each Service by itself has nothing to do here.
+    fn meet(&self, _neighbours: Arc<dyn Neighbours>) {}
 
     /// The load balancers that carry the identity of this cluster and of Services in it, whether those are there or not.
     /// One that stays on purpose when its Service goes is not among them. Reads only. A provider whose cloud cannot tell
@@ -51,6 +57,12 @@ pub struct MadeForServices {
     pub service_uids: BTreeSet<String>,
     /// The Service after which it is called, where its name tells.
     pub service: Option<ServiceKey>,
+}
+
+/// The Services that a controller serves: what one of them alone cannot tell.
+pub trait Neighbours: Send + Sync {
+    /// All of them, as they were seen last. One whose object cannot be read is left out.
+    fn served(&self) -> Vec<Service>;
 }
 
 /// How a provider says that a Service deserves another pass now.
@@ -98,6 +110,8 @@ pub struct Ready {
     pub path: Path,
     /// What user and operator want to see in the status.
     pub preference: Preference,
+    /// Whether the load balancer lets clients inside the cluster in. It matters only where they have to go through it.
+    pub cluster_access: ClusterAccess,
     /// Whether this pass wrote to the cloud.
     pub changed: bool,
     /// What failed beside the load balancer. The addresses are published all the same; the failure is reported, and

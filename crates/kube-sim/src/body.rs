@@ -5,12 +5,17 @@ use serde_json::Value;
 use crate::failure::Failure;
 use crate::go_text;
 use crate::patch::PatchKind;
+use crate::protobuf;
+
+/// Content type of Kubernetes' protobuf form.
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
 fn media_type(content_type: &str) -> &str {
     content_type.split(';').next().unwrap_or_default().trim()
 }
 
-/// A whole object: JSON, or YAML where the content type says so. Protobuf is refused.
+/// A whole object: JSON, or YAML where the content type says so. Protobuf is read where it is one of the kinds
+/// that `kubectl create` sends so, and refused else.
 pub(crate) fn parse(content_type: &str, body: &[u8]) -> Result<Value, Failure> {
     let text = String::from_utf8_lossy(body);
     match media_type(content_type) {
@@ -19,6 +24,7 @@ pub(crate) fn parse(content_type: &str, body: &[u8]) -> Result<Value, Failure> {
             Failure::bad_request(format!("error when decoding the body: {complaint}"))
         }),
         "application/yaml" => from_yaml(&text),
+        PROTOBUF => protobuf::parse(body).ok_or_else(Failure::unsupported_media_type),
         _ => Err(Failure::unsupported_media_type()),
     }
 }

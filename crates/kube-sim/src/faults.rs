@@ -231,7 +231,6 @@ impl Faults {
 
 #[cfg(test)]
 mod tests {
-    use bytes::Bytes;
     use http::{HeaderMap, Method};
     use jiff::Timestamp;
 
@@ -240,7 +239,7 @@ mod tests {
     #[test]
     fn a_fault_strikes_the_chosen_requests_only() {
         let request = |method: Method, path: &str| {
-            RequestRecord::new(method, path, "", &HeaderMap::new(), Bytes::new(), Timestamp::UNIX_EPOCH)
+            RequestRecord::new(method, path, "", &HeaderMap::new(), &[], Timestamp::UNIX_EPOCH)
         };
         let mut faults = Faults::default();
         let id = faults.inject(Fault::on("GET", "/nodes").after(1).times(1).refuse());

@@ -18,6 +18,7 @@ use crate::parameters::{self, Parameters};
 use crate::patch::PatchKind;
 use crate::route::{Review, Route};
 use crate::shared::Shared;
+use crate::table::IncludeObject;
 use crate::verbs::{DeleteOptions, ListOptions, Target, Written, patch_options};
 use crate::{body, discovery, openapi, review, table, token, watch};
 
@@ -25,7 +26,7 @@ use crate::{body, discovery, openapi, review, table, token, watch};
 pub(crate) async fn handle(shared: Arc<Shared>, parts: Parts, body: Bytes) -> io::Result<Answer> {
     let now = shared.state().clock.now();
     let (path, query) = (parts.uri.path(), parts.uri.query().unwrap_or_default());
-    let record = RequestRecord::new(parts.method.clone(), path, query, &parts.headers, body, now);
+    let record = RequestRecord::new(parts.method.clone(), path, query, &parts.headers, &body, now);
     let verdict = shared.faults().judge(&record);
     let number = shared.log().arrived(record.clone());
     let reset = || Err(io::Error::from(io::ErrorKind::ConnectionReset));
@@ -159,16 +160,20 @@ impl Call<'_> {
         let now = self.shared.state().clock.now();
         let single = std::slice::from_ref(object);
         let items = object.get("items").and_then(Value::as_array).map_or(single, Vec::as_slice);
-        let mut rendered = table::render(target.resource, items, now);
+        let mut rendered = table::render(target.resource, items, self.include_object(), now);
         rendered["metadata"] =
             object.get("items").map_or_else(Value::default, |_| object["metadata"].clone());
         answer::json(200, &rendered)
     }
 
+    fn include_object(&self) -> IncludeObject {
+        IncludeObject::parse(self.parameters.get("includeObject"))
+    }
+
     fn watch(&self, target: &Target) -> Result<Answer, Failure> {
         let version = self.shared.state().version;
         let mut options = self.parameters.watch(target.resource, version)?;
-        options.as_table = wants_table(self.headers);
+        options.as_table = wants_table(self.headers).then(|| self.include_object());
         Ok(answer::lines(watch::open(self.shared, target.clone(), options)))
     }
 

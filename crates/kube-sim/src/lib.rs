@@ -7,8 +7,8 @@
 //! [`Sim`] holds the cluster. [`Sim::service`] serves a client in the same process without sockets, so that tests can
 //! pause tokio's clock; [`Server`] serves over TCP, also for kubectl.
 //!
-//! Nothing runs in this cluster: no controller, no scheduler, no garbage collector. The only exception is that a
-//! deleted namespace is emptied.
+//! Nothing runs in this cluster: no controller, no scheduler, no garbage collector. The only exceptions are that a
+//! deleted namespace is emptied, and that Events go after an hour.
 
 mod access;
 mod answer;
@@ -27,6 +27,7 @@ mod object;
 mod openapi;
 mod parameters;
 mod patch;
+mod protobuf;
 mod review;
 mod route;
 mod schema;
@@ -50,5 +51,5 @@ pub use log::RequestRecord;
 pub use patch::merge::merge as merge_patch;
 pub use server::Server;
 pub use service::SimService;
-pub use sim::Sim;
+pub use sim::{ObjectChange, Sim};
 pub use version::{ApiVersion, VersionError};

@@ -34,7 +34,7 @@ impl RequestRecord {
         path: &str,
         query: &str,
         headers: &HeaderMap,
-        body: Bytes,
+        body: &[u8],
         at: Timestamp,
     ) -> Self {
         let text = |name: header::HeaderName| {
@@ -46,7 +46,8 @@ impl RequestRecord {
             query: url::form_urlencoded::parse(query.as_bytes()).into_owned().collect(),
             user_agent: text(header::USER_AGENT),
             content_type: text(header::CONTENT_TYPE),
-            body,
+            // A copy: what the server hands over is a part of the buffer of its connection, and would keep all of it.
+            body: Bytes::copy_from_slice(body),
             at,
             status: None,
         }
@@ -84,7 +85,7 @@ impl RequestRecord {
 }
 
 /// Requests that are kept; of more than that the oldest are forgotten.
-const LIMIT: usize = 100_000;
+const LIMIT: usize = 20_000;
 
 /// Requests in the order of their arrival.
 #[derive(Debug, Default)]
@@ -98,6 +99,9 @@ impl Log {
     /// Notes a request and gives it a number.
     pub(crate) fn arrived(&mut self, record: RequestRecord) -> usize {
         if self.records.len() == LIMIT {
+            if self.cleared == 0 {
+                tracing::warn!(limit = LIMIT, "the oldest requests are forgotten");
+            }
             self.records.pop_front();
             self.cleared += 1;
         }

@@ -74,7 +74,7 @@ impl<'a> Parameters<'a> {
                 .ok()
                 .filter(|time| *time > 0)
                 .map(Duration::from_secs),
-            as_table: false,
+            as_table: None,
         })
     }
 

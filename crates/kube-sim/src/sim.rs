@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::access::{Attributes, Token, User};
@@ -18,6 +17,7 @@ use crate::object::{name, namespace, text};
 use crate::patch::PatchKind;
 use crate::service::SimService;
 use crate::shared::{Interruption, Shared};
+use crate::store::{Change, ChangeKind};
 use crate::token::AUDIENCE;
 use crate::verbs::{DeleteOptions, ListOptions, State, Target, WriteOptions};
 use crate::version::ApiVersion;
@@ -46,6 +46,15 @@ impl Sim {
     #[must_use]
     pub fn new(version: ApiVersion) -> Self {
         let sim = Self { shared: Arc::new(Shared::new(State::new(version, Clock::system()))) };
+        sim.furnish();
+        sim
+    }
+
+    /// The same for another cluster: as in life, its objects have other uids than those of a cluster with another number.
+    #[must_use]
+    pub fn numbered(version: ApiVersion, number: u16) -> Self {
+        let sim = Self { shared: Arc::new(Shared::new(State::new(version, Clock::system()))) };
+        sim.shared.state().number_identities(number);
         sim.furnish();
         sim
     }
@@ -146,20 +155,6 @@ impl Sim {
         self.shared.state().get(&target)
     }
 
-    /// An object as a type of the caller's choice.
-    ///
-    /// # Errors
-    /// As [`Sim::get`], and if the object does not fit the type.
-    pub fn get_as<T: DeserializeOwned>(
-        &self,
-        resource: &str,
-        namespace: &str,
-        name: &str,
-    ) -> Result<T, Failure> {
-        let object = self.get(resource, namespace, name)?;
-        serde_json::from_value(object).map_err(|error| Failure::internal(error.to_string()))
-    }
-
     /// All objects of a resource in a namespace, or in all of them for an empty namespace.
     ///
     /// # Errors
@@ -224,12 +219,21 @@ impl Sim {
         self.shared.state().store.revision()
     }
 
-    /// Lets resourceVersions pass, as writes to kinds that are not simulated do.
-    pub fn skip_resource_versions(&self, count: u64) {
-        self.shared.state().store.skip_revisions(count);
+    /// The writes of objects of a resource after a resourceVersion, oldest first: those of clients and of tests alike.
+    ///
+    /// # Errors
+    /// The resource is not simulated, or what happened then is forgotten.
+    pub fn changes_since(&self, resource: &str, resource_version: u64) -> Result<Vec<ObjectChange>, Failure> {
+        let resource = find(resource)?;
+        let changes = self.shared.state().store.changes_after(resource.storage, resource_version);
+        let changes = changes.map_err(|compacted| {
+            Failure::expired(format!("too old resource version: {resource_version} ({})", compacted.oldest))
+        })?;
+        Ok(changes.into_iter().map(ObjectChange::of).collect())
     }
 
-    /// Forgets the past: watches and lists from an older resourceVersion get 410.
+    /// Forgets the past at once: watches and lists from an older resourceVersion get 410. Without that it is forgotten as
+    /// by a real server: of each kind the changes of the last 75 seconds are kept, and the newest 100.
     pub fn compact(&self) {
         self.shared.state().store.compact();
     }
@@ -271,7 +275,7 @@ impl Sim {
 
     // Requests.
 
-    /// All requests since the start or [`Sim::clear_requests`], oldest first.
+    /// The requests since the start or [`Sim::clear_requests`], oldest first; the last 20,000 where there were more.
     #[must_use]
     pub fn requests(&self) -> Vec<RequestRecord> {
         self.shared.log().records()
@@ -308,6 +312,29 @@ impl Sim {
     /// Decides what users outside of the group `system:masters` may do. At the start that is nothing.
     pub fn set_authorizer(&self, authorizer: impl Fn(&User, &Attributes) -> bool + Send + Sync + 'static) {
         self.shared.access().set_authorizer(Box::new(authorizer));
+    }
+}
+
+/// One write of one object.
+#[derive(Debug, Clone)]
+pub struct ObjectChange {
+    /// The resourceVersion that it led to.
+    pub resource_version: u64,
+    /// The object before; absent where it was created.
+    pub before: Option<Arc<Value>>,
+    /// The object after; absent where it is gone.
+    pub after: Option<Arc<Value>>,
+}
+
+impl ObjectChange {
+    fn of(change: Change) -> Self {
+        let gone = change.kind == ChangeKind::Deleted;
+        let (previous, last) = (change.previous.map(|one| one.object), change.stored.object);
+        Self {
+            resource_version: change.revision,
+            before: previous.or_else(|| gone.then(|| Arc::clone(&last))),
+            after: (!gone).then_some(last),
+        }
     }
 }
 

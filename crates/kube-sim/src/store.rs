@@ -2,15 +2,27 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
-use crate::object::{name, namespace, set_metadata};
+use crate::object::{name, namespace, set_metadata, text};
 use crate::version::ApiVersion;
 
-/// Changes of one kind that are kept before the oldest half is forgotten. Then watches from there get 410.
-const HISTORY_LIMIT: usize = 50_000;
+/// Changes are kept for this long, as by the watch cache of the API server (`eventFreshDuration` in its
+/// `storage/cacher/watch_cache.go`); watches and lists from before get 410.
+const FRESH: Duration = Duration::from_secs(75);
+/// The newest changes of a kind are kept however old they are (`defaultLowerBoundCapacity` there).
+const LEAST: usize = 100;
+/// More changes of a kind are not kept however new they are. The real server has room for 102,400.
+const MOST: usize = 20_000;
+
+/// The kind whose objects the server itself removes.
+const EVENTS: &str = "events";
+/// Events go this long after they were last written (`--event-ttl` of the API server).
+const EVENT_LIFETIME: Duration = Duration::from_secs(3600);
 
 /// Where an object lives within its kind. The order is that of lists.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,12 +65,15 @@ pub(crate) struct Change {
     pub(crate) stored: Stored,
     /// The object before.
     pub(crate) previous: Option<Stored>,
+    at: Instant,
 }
 
 #[derive(Debug, Default)]
 struct Shelf {
     objects: BTreeMap<Key, Stored>,
     history: VecDeque<Change>,
+    /// Writes of objects with a lifetime, oldest first: when, what, and the revision.
+    expiring: VecDeque<(Instant, Key, u64)>,
     /// Changes up to this revision are forgotten.
     forgotten: u64,
 }
@@ -126,14 +141,18 @@ impl Store {
 
     /// Writes an object under the next revision and returns it with that.
     pub(crate) fn put(&mut self, kind: &'static str, mut object: Value, version: ApiVersion) -> Stored {
-        let revision = self.next_revision();
+        self.expire(kind, version);
+        let (revision, at) = (self.next_revision(), Instant::now());
         set_metadata(&mut object, "resourceVersion", revision.to_string());
         let key = Key::of(&object);
         let stored = Stored { object: Arc::new(object), written_by: version };
         let shelf = self.shelves.entry(kind).or_default();
+        if kind == EVENTS {
+            shelf.expiring.push_back((at, key.clone(), revision));
+        }
         let previous = shelf.objects.insert(key, stored.clone());
         let change = if previous.is_some() { ChangeKind::Modified } else { ChangeKind::Added };
-        shelf.remember(Change { revision, kind: change, stored: stored.clone(), previous });
+        shelf.remember(Change { revision, kind: change, stored: stored.clone(), previous, at });
         self.changed.send_replace(revision);
         stored
     }
@@ -148,14 +167,22 @@ impl Store {
         let key = Key::of(&last);
         let shelf = self.shelves.get_mut(kind)?;
         let previous = shelf.objects.remove(&key)?;
-        let revision = self.next_revision();
+        let (revision, at) = (self.next_revision(), Instant::now());
         set_metadata(&mut last, "resourceVersion", revision.to_string());
         let stored = Stored { object: Arc::new(last), written_by: version };
         let shelf = self.shelves.entry(kind).or_default();
         let change = ChangeKind::Deleted;
-        shelf.remember(Change { revision, kind: change, stored, previous: Some(previous.clone()) });
+        shelf.remember(Change { revision, kind: change, stored, previous: Some(previous.clone()), at });
         self.changed.send_replace(revision);
         Some(previous)
+    }
+
+    /// Removes the objects of a kind whose lifetime is over. The server does so by the clock; here it happens at the next
+    /// write of the kind.
+    fn expire(&mut self, kind: &'static str, version: ApiVersion) {
+        while let Some(expired) = self.shelves.get_mut(kind).and_then(Shelf::next_expired) {
+            self.remove(kind, Value::clone(&expired.object), version);
+        }
     }
 
     /// Forgets all changes up to now.
@@ -164,11 +191,6 @@ impl Store {
             shelf.history.clear();
             shelf.forgotten = self.revision;
         }
-    }
-
-    /// Lets the revision pass without a change, as writes to kinds that are not simulated do.
-    pub(crate) fn skip_revisions(&mut self, count: u64) {
-        self.revision += count;
     }
 
     fn next_revision(&mut self) -> u64 {
@@ -183,12 +205,32 @@ impl Shelf {
     }
 
     fn remember(&mut self, change: Change) {
+        let now = change.at;
         self.history.push_back(change);
-        if self.history.len() > HISTORY_LIMIT {
-            let mut oldest_half = self.history.drain(..HISTORY_LIMIT / 2);
-            self.forgotten = oldest_half.next_back().map_or(self.forgotten, |change| change.revision);
+        while self.history.len() > LEAST {
+            let is_old = |oldest: &Change| now.duration_since(oldest.at) > FRESH || self.history.len() > MOST;
+            if !self.history.front().is_some_and(is_old) {
+                break;
+            }
+            self.forgotten = self.history.pop_front().map_or(self.forgotten, |oldest| oldest.revision);
         }
     }
+
+    /// The next object whose lifetime is over and that was not written again.
+    fn next_expired(&mut self) -> Option<Stored> {
+        while self.expiring.front().is_some_and(|(at, ..)| at.elapsed() > EVENT_LIFETIME) {
+            let (_, key, revision) = self.expiring.pop_front()?;
+            let object = self.objects.get(&key);
+            if let Some(stored) = object.filter(|stored| resource_version(&stored.object) == revision) {
+                return Some(stored.clone());
+            }
+        }
+        None
+    }
+}
+
+fn resource_version(object: &Value) -> u64 {
+    text(object, "/metadata/resourceVersion").parse().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -220,5 +262,57 @@ mod tests {
         store.compact();
         assert_eq!(store.all_at("things", 2).unwrap_err(), Compacted { oldest: 4 });
         assert!(store.changes_after("things", 4).unwrap().is_empty());
+    }
+
+    /// The watch cache of the real server: what is young, and the newest 100 of what is not.
+    #[tokio::test(start_paused = true)]
+    async fn old_changes_are_forgotten_but_for_the_newest() {
+        let mut store = Store::new();
+        let write = |store: &mut Store, count: u32| {
+            for value in 0..count {
+                store.put("things", object("a", value), ApiVersion::V1_36);
+            }
+        };
+        write(&mut store, 300);
+        assert_eq!(store.changes_after("things", 0).unwrap().len(), 300, "they are young");
+        tokio::time::advance(FRESH + Duration::from_secs(1)).await;
+        write(&mut store, 1);
+        assert_eq!(store.changes_after("things", 200).unwrap_err(), Compacted { oldest: 201 });
+        assert_eq!(store.changes_after("things", 201).unwrap().len(), LEAST);
+        assert_eq!(store.all_at("things", 200).unwrap_err(), Compacted { oldest: 201 });
+        assert_eq!(store.all_at("things", 201).unwrap().len(), 1);
+        write(&mut store, 150);
+        assert_eq!(store.changes_after("things", 301).unwrap().len(), 150);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_burst_of_changes_takes_no_more_room_than_there_is() {
+        let mut store = Store::new();
+        for value in 0..=u32::try_from(MOST).unwrap() {
+            store.put("things", object("a", value), ApiVersion::V1_36);
+        }
+        assert_eq!(store.changes_after("things", 0).unwrap_err(), Compacted { oldest: 1 });
+        assert_eq!(store.changes_after("things", 1).unwrap().len(), MOST);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn events_go_an_hour_after_they_were_last_written() {
+        let mut store = Store::new();
+        let minutes = |count: u64| tokio::time::advance(Duration::from_secs(60 * count));
+        for kind in [EVENTS, "things"] {
+            store.put(kind, object("once", 1), ApiVersion::V1_36);
+        }
+        store.put(EVENTS, object("again", 1), ApiVersion::V1_36);
+        minutes(40).await;
+        store.put(EVENTS, object("again", 2), ApiVersion::V1_36);
+        minutes(40).await;
+        for kind in [EVENTS, "things"] {
+            store.put(kind, object("late", 1), ApiVersion::V1_36);
+        }
+        assert_eq!(names(&store.all(EVENTS)), ["again", "late"]);
+        assert_eq!(names(&store.all("things")), ["late", "once"]);
+        let kinds: Vec<ChangeKind> =
+            store.changes_after(EVENTS, 4).unwrap().iter().map(|change| change.kind).collect();
+        assert_eq!(kinds, [ChangeKind::Deleted, ChangeKind::Added], "watchers are told");
     }
 }

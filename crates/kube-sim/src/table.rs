@@ -58,8 +58,49 @@ fn columns(resource: &Resource) -> &'static [Column] {
     }
 }
 
+/// How much of its object a row carries: the parameter `includeObject`
+/// (<https://kubernetes.io/docs/reference/using-api/api-concepts/#receiving-resources-as-tables>). `kubectl get --sort-by`
+/// asks for all of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IncludeObject {
+    None,
+    Metadata,
+    Object,
+}
+
+impl IncludeObject {
+    /// The value of the parameter; what is not known is refused by the server and counts as the default here.
+    pub(crate) fn parse(text: &str) -> Self {
+        match text {
+            "None" => Self::None,
+            "Object" => Self::Object,
+            _ => Self::Metadata,
+        }
+    }
+
+    fn of(self, resource: &Resource, object: &Value) -> Value {
+        match self {
+            Self::None => Value::Null,
+            Self::Metadata => json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1",
+                "metadata": object["metadata"]}),
+            // Items of a list do not name their kind; rows do.
+            Self::Object => {
+                let mut whole = object.clone();
+                whole["kind"] = resource.kind.into();
+                whole["apiVersion"] = resource.api_version().into();
+                whole
+            }
+        }
+    }
+}
+
 /// A `Table` with a row for each object.
-pub(crate) fn render(resource: &Resource, objects: &[Value], now: Timestamp) -> Value {
+pub(crate) fn render(
+    resource: &Resource,
+    objects: &[Value],
+    include: IncludeObject,
+    now: Timestamp,
+) -> Value {
     let columns = columns(resource);
     let definitions: Vec<Value> = columns
         .iter()
@@ -72,9 +113,7 @@ pub(crate) fn render(resource: &Resource, objects: &[Value], now: Timestamp) -> 
         .iter()
         .map(|object| {
             let cells: Vec<String> = columns.iter().map(|column| (column.show)(object, now)).collect();
-            let shown = json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1",
-                "metadata": object["metadata"]});
-            json!({"cells": cells, "object": shown})
+            json!({"cells": cells, "object": include.of(resource, object)})
         })
         .collect();
     json!({"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": {}, "columnDefinitions": definitions,

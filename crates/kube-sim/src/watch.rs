@@ -16,7 +16,7 @@ use crate::schema::decode;
 use crate::selector::Selectors;
 use crate::shared::{Interruption, Shared};
 use crate::store::{Change, ChangeKind, Stored};
-use crate::table;
+use crate::table::{self, IncludeObject};
 use crate::verbs::{State, Target, is_listed};
 
 /// How long a watch lasts that names no time.
@@ -36,8 +36,8 @@ pub(crate) struct WatchOptions {
     pub(crate) send_initial_events: bool,
     pub(crate) bookmarks: bool,
     pub(crate) duration: Option<Duration>,
-    /// Objects as rows of a table.
-    pub(crate) as_table: bool,
+    /// Objects as rows of a table, with this much of each.
+    pub(crate) as_table: Option<IncludeObject>,
 }
 
 /// One open watch.
@@ -189,8 +189,9 @@ impl Watch {
 
     fn tell(&mut self, state: &State, kind: &str, stored: &Stored) {
         let object = state.show(self.target.resource, stored);
-        if self.options.as_table {
-            let table = table::render(self.target.resource, std::slice::from_ref(&object), state.clock.now());
+        if let Some(include) = self.options.as_table {
+            let objects = std::slice::from_ref(&object);
+            let table = table::render(self.target.resource, objects, include, state.clock.now());
             self.push(kind, &table);
         } else {
             self.push(kind, &object);

@@ -28,16 +28,23 @@ pub struct OpenStack {
     pub services: Vec<Service>,
     /// Project that the log-in is for, if it is for one.
     pub project_id: Option<String>,
+    /// Regions that the catalog has endpoints in, in alphabetical order.
+    pub regions: Vec<String>,
 }
 
 impl OpenStack {
     /// All services over `client`, as if the catalog listed them all.
     #[must_use]
     pub fn new(client: Client) -> Self {
-        Self::with_services(client, Service::ALL.to_vec(), None)
+        Self::with_services(client, Service::ALL.to_vec(), None, Vec::new())
     }
 
-    fn with_services(client: Client, services: Vec<Service>, project_id: Option<String>) -> Self {
+    fn with_services(
+        client: Client,
+        services: Vec<Service>,
+        project_id: Option<String>,
+        regions: Vec<String>,
+    ) -> Self {
         let has = |service: Service| services.contains(&service);
         Self {
             octavia: Octavia::new(client.clone()),
@@ -47,6 +54,7 @@ impl OpenStack {
             client,
             services,
             project_id,
+            regions,
         }
     }
 
@@ -69,5 +77,6 @@ pub async fn connect(options: &AuthOptions, settings: ClientSettings) -> Result<
     };
     let services = Service::ALL.into_iter().filter(listed).collect();
     let project_id = token.project_id.clone();
-    Ok(OpenStack::with_services(Client::new(Arc::new(transport), settings), services, project_id))
+    let regions = token.catalog.regions();
+    Ok(OpenStack::with_services(Client::new(Arc::new(transport), settings), services, project_id, regions))
 }

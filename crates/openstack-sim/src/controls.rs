@@ -6,6 +6,7 @@ use crate::actor::Actor;
 use crate::seed::{self, Node};
 use crate::sim::Sim;
 use crate::world::World;
+use crate::world::load_balancing::{Operating, Provisioning};
 use crate::world::operation::OperationKind;
 use crate::{nova, octavia};
 
@@ -81,6 +82,33 @@ impl Sim {
                 nova::servers::set_status(world, &id, status);
             }
         });
+    }
+
+    /// Puts a load balancer into `provisioning_status` ERROR with this `operating_status`, as a failover does that found no
+    /// compute host, or as an outage of Octavia's workers leaves it: what hangs on it serves or not, whatever the status
+    /// says. Answers whether there is one that is ACTIVE and was finished.
+    pub fn break_load_balancer(&self, name: &str, operating: &str) -> bool {
+        let operating = match operating {
+            "ONLINE" => Operating::Online,
+            "DEGRADED" => Operating::Degraded,
+            "ERROR" => Operating::Error,
+            "NO_MONITOR" => Operating::NoMonitor,
+            _ => Operating::Offline,
+        };
+        self.write(|world| {
+            let now = world.plain_time();
+            let mut all = world.load_balancing.load_balancers.values_mut();
+            let found = all.find(|one| {
+                one.built
+                    && one.entity.text("name") == name
+                    && one.entity.provisioning == Provisioning::Active
+            });
+            found.is_some_and(|one| {
+                one.entity.set_provisioning(Provisioning::Error, &now);
+                one.entity.operating = operating;
+                true
+            })
+        })
     }
 
     /// How long operations of a kind take from now on; zero means that they are finished when next looked at.

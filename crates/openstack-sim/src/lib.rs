@@ -44,6 +44,7 @@ mod server;
 mod server_controls;
 mod service;
 mod sim;
+mod traffic;
 mod world;
 
 pub use actor::Actor;
@@ -54,5 +55,8 @@ pub use seed::{Node, PASSWORD, PROJECT, Seed, USER};
 pub use server::Server;
 pub use service::Service;
 pub use sim::{ConnectionDropped, Sim};
+pub use traffic::{
+    FloatingIpTraffic, ListenerTraffic, LoadBalancerTraffic, MemberTraffic, PoolTraffic, Traffic, Write,
+};
 pub use world::World;
 pub use world::operation::OperationKind;

@@ -17,6 +17,7 @@ use crate::reply::Reply;
 use crate::request::Request;
 use crate::seed::Seed;
 use crate::service::Service;
+use crate::traffic::{self, Watchers};
 use crate::world::World;
 use crate::{barbican, keystone, neutron, nova, octavia};
 
@@ -78,6 +79,7 @@ struct Inner {
     started: Instant,
     changed: Arc<Notify>,
     forwarding: Forwarding,
+    watchers: Watchers,
 }
 
 impl fmt::Debug for Inner {
@@ -120,6 +122,7 @@ impl Sim {
             started: Instant::now(),
             changed: Arc::default(),
             forwarding: Forwarding::default(),
+            watchers: Watchers::default(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -147,11 +150,11 @@ impl Sim {
             tokio::time::sleep(decision.latency).await;
         }
         let reply = match decision.fate {
-            Fate::Serve => Some(self.apply(&request)),
+            Fate::Serve => Some(self.apply_watched(&request)),
             Fate::Answer(reply) => Some(reply),
             Fate::DropBefore => None,
             Fate::DropAfter => {
-                self.apply(&request);
+                self.apply_watched(&request);
                 None
             }
         };
@@ -162,6 +165,22 @@ impl Sim {
             tokio::time::sleep(decision.answer_latency).await;
         }
         reply.map(Reply::into_http).ok_or(ConnectionDropped)
+    }
+
+    /// Carries a request of a client out, and shows it to those who watch writes.
+    fn apply_watched(&self, request: &Request) -> Reply {
+        let watchers = self.inner.watchers.get();
+        if watchers.is_empty() || !request.is_write() {
+            return self.apply(request);
+        }
+        let before = self.traffic();
+        let reply = self.apply(request);
+        traffic::show(self, &watchers, request, &before);
+        reply
+    }
+
+    pub(crate) fn watchers(&self) -> &Watchers {
+        &self.inner.watchers
     }
 
     /// Carries a request out, with neither faults nor log.

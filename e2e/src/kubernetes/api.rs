@@ -7,7 +7,7 @@ use reqwest::blocking::Client;
 use reqwest::{Certificate, Identity, Method};
 use serde_json::{Value, json};
 
-use super::pki::{Pki, server_url};
+use super::pki::Pki;
 use crate::answer::Answer;
 
 /// The namespace of the Services of all scenarios.
@@ -17,6 +17,7 @@ pub(crate) const NAMESPACE: &str = "default";
 #[derive(Clone)]
 pub(crate) struct Kubernetes {
     http: Client,
+    url: String,
 }
 
 impl Kubernetes {
@@ -36,7 +37,7 @@ impl Kubernetes {
             // A server that is replaced leaves dead connections behind.
             .pool_max_idle_per_host(0)
             .build()?;
-        Ok(Self { http })
+        Ok(Self { http, url: pki.server_url() })
     }
 
     /// The connections, for calls that are not of this type.
@@ -46,7 +47,7 @@ impl Kubernetes {
 
     fn call(&self, method: Method, path: &str, body: Option<(&str, &Value)>) -> Result<Answer> {
         let request = format!("{method} {path}");
-        let mut builder = self.http.request(method, format!("{}{path}", server_url()));
+        let mut builder = self.http.request(method, format!("{}{path}", self.url));
         if let Some((kind, body)) = body {
             builder = builder.header("Content-Type", kind).body(body.to_string());
         }
@@ -170,12 +171,26 @@ impl Kubernetes {
     /// # Errors
     /// As for [`Kubernetes::get`].
     pub(crate) fn events(&self, service: &str) -> Result<Vec<(String, String)>> {
+        self.events_of_type(service, &["Normal", "Warning"])
+    }
+
+    /// The warnings among [`Kubernetes::events`].
+    ///
+    /// # Errors
+    /// As for [`Kubernetes::get`].
+    pub(crate) fn warnings(&self, service: &str) -> Result<Vec<(String, String)>> {
+        self.events_of_type(service, &["Warning"])
+    }
+
+    fn events_of_type(&self, service: &str, types: &[&str]) -> Result<Vec<(String, String)>> {
         let list = self.get(&format!("/apis/events.k8s.io/v1/namespaces/{NAMESPACE}/events"))?;
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let items = list["items"].as_array().cloned().unwrap_or_default();
         let repairs =
             |event: &Value| event["reason"].as_str().is_some_and(|reason| reason.starts_with("ClusterIP"));
-        let about = |event: &&Value| event["regarding"]["name"] == service && !repairs(event);
+        let of_type = |event: &Value| event["type"].as_str().is_some_and(|kind| types.contains(&kind));
+        let about =
+            |event: &&Value| event["regarding"]["name"] == service && of_type(event) && !repairs(event);
         Ok(items.iter().filter(about).map(|event| (text(&event["reason"]), text(&event["note"]))).collect())
     }
 }

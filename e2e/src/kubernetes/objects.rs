@@ -173,6 +173,14 @@ impl ServiceSketch {
     /// The server refuses one of them.
     pub(crate) fn create(&self, api: &Kubernetes, places: &[NodePlace]) -> Result<()> {
         api.create(&format!("/api/v1/namespaces/{NAMESPACE}/services"), &self.object())?;
+        self.create_endpoints(api, places)
+    }
+
+    /// Creates the endpoints of a Service that is there.
+    ///
+    /// # Errors
+    /// The server refuses one of them.
+    pub(crate) fn create_endpoints(&self, api: &Kubernetes, places: &[NodePlace]) -> Result<()> {
         for family in self.families {
             api.create(&slices_path(), &self.endpoints(places, family))?;
         }

@@ -10,25 +10,22 @@ use rcgen::{
 
 use crate::network::API_SERVER;
 
-/// The address at which everybody reaches the API server.
-pub(crate) fn server_url() -> String {
-    format!("https://{API_SERVER}:6443")
-}
-
 /// The files of a cluster's authority.
 #[derive(Clone)]
 pub(crate) struct Pki {
     folder: PathBuf,
+    /// The port of the API server.
+    port: u16,
 }
 
 impl Pki {
-    /// Makes everything.
+    /// Makes everything, for an API server on this port.
     ///
     /// # Errors
     /// A key cannot be made or a file not written.
-    pub(crate) fn create(folder: &Path) -> Result<Self> {
+    pub(crate) fn create(folder: &Path, port: u16) -> Result<Self> {
         std::fs::create_dir_all(folder)?;
-        let pki = Self { folder: folder.to_owned() };
+        let pki = Self { folder: folder.to_owned(), port };
         let mut parameters = CertificateParams::default();
         parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         parameters.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
@@ -44,6 +41,11 @@ impl Pki {
         pki.write("service-account.key", &tokens.serialize_pem())?;
         pki.write("service-account.pub", &tokens.public_key_pem())?;
         Ok(pki)
+    }
+
+    /// The address at which everybody reaches the API server.
+    pub(crate) fn server_url(&self) -> String {
+        format!("https://{API_SERVER}:{}", self.port)
     }
 
     /// A file of it.
@@ -112,7 +114,7 @@ impl Pki {
              users: [{{name: {name}, user: {{{user}}}}}]\n\
              contexts: [{{name: e2e, context: {{cluster: e2e, user: {name}}}}}]\n\
              current-context: e2e\n",
-            server_url(),
+            self.server_url(),
             self.file("ca.crt").display()
         );
         std::fs::write(&path, text)?;

@@ -45,9 +45,23 @@ impl ServerKind {
     }
 }
 
+/// The ports of a control plane: two clusters of a world differ in them.
+#[derive(Clone, Copy, Debug)]
+struct Ports {
+    api: u16,
+    etcd: u16,
+    etcd_peers: u16,
+}
+
+/// Those of the cluster that a world always has.
+const PORTS: Ports = Ports { api: 6443, etcd: 2379, etcd_peers: 2380 };
+/// Those of a second one beside it.
+const PORTS_BESIDE: Ports = Ports { api: 6444, etcd: 2389, etcd_peers: 2390 };
+
 /// A running control plane.
 pub(crate) struct ControlPlane {
     folder: PathBuf,
+    ports: Ports,
     artifacts: Artifacts,
     server: Option<Daemon>,
     etcd: Option<Daemon>,
@@ -67,7 +81,15 @@ impl ControlPlane {
     /// # Errors
     /// A program cannot be built or started.
     pub(crate) fn start(folder: &Path, artifacts: &Artifacts, kind: ServerKind) -> Result<Self> {
-        Self::start_with(folder, artifacts, kind, Vec::new())
+        Self::start_with(folder, artifacts, kind, PORTS, Vec::new())
+    }
+
+    /// A second one beside the one that runs.
+    ///
+    /// # Errors
+    /// As for [`ControlPlane::start`].
+    pub(crate) fn start_beside(folder: &Path, artifacts: &Artifacts, kind: ServerKind) -> Result<Self> {
+        Self::start_with(folder, artifacts, kind, PORTS_BESIDE, Vec::new())
     }
 
     /// The same with an audit log.
@@ -81,20 +103,22 @@ impl ControlPlane {
     ) -> Result<(Self, Audit)> {
         std::fs::create_dir_all(folder)?;
         let (audit, flags) = Audit::prepare(folder)?;
-        Ok((Self::start_with(folder, artifacts, kind, flags)?, audit))
+        Ok((Self::start_with(folder, artifacts, kind, PORTS, flags)?, audit))
     }
 
     fn start_with(
         folder: &Path,
         artifacts: &Artifacts,
         kind: ServerKind,
+        ports: Ports,
         flags: Vec<String>,
     ) -> Result<Self> {
         std::fs::create_dir_all(folder)?;
-        let pki = Pki::create(&folder.join("pki"))?;
+        let pki = Pki::create(&folder.join("pki"), ports.api)?;
         let api = Kubernetes::administrator(&pki)?;
         let mut plane = Self {
             folder: folder.to_owned(),
+            ports,
             artifacts: artifacts.clone(),
             server: None,
             etcd: None,
@@ -112,15 +136,10 @@ impl ControlPlane {
         let mut command = Command::new(self.artifacts.etcd()?);
         command.arg("--data-dir").arg(self.folder.join("etcd"));
         command.args(["--name", "e2e", "--unsafe-no-fsync", "--log-level", "warn"]);
-        command.args([
-            "--listen-client-urls",
-            "http://127.0.0.1:2379",
-            "--advertise-client-urls",
-            "http://127.0.0.1:2379",
-        ]);
-        command.args(["--listen-peer-urls", "http://127.0.0.1:2380"]);
-        command.args(["--initial-advertise-peer-urls", "http://127.0.0.1:2380"]);
-        command.args(["--initial-cluster", "e2e=http://127.0.0.1:2380"]);
+        let (clients, peers) = (url(self.ports.etcd), url(self.ports.etcd_peers));
+        command.args(["--listen-client-urls", &clients, "--advertise-client-urls", &clients]);
+        command.args(["--listen-peer-urls", &peers, "--initial-advertise-peer-urls", &peers]);
+        command.args(["--initial-cluster", &format!("e2e={peers}")]);
         self.etcd = Some(Daemon::start("etcd", &self.folder, &mut command)?);
         Ok(())
     }
@@ -128,11 +147,8 @@ impl ControlPlane {
     fn start_server(&mut self, kind: ServerKind) -> Result<()> {
         let file = |name: &str| self.pki.file(name);
         let mut command = Command::new(self.artifacts.kubernetes(kind.minor, "kube-apiserver")?);
-        command.args([
-            "--etcd-servers=http://127.0.0.1:2379",
-            "--bind-address=0.0.0.0",
-            "--secure-port=6443",
-        ]);
+        command.arg(format!("--etcd-servers={}", url(self.ports.etcd)));
+        command.args(["--bind-address=0.0.0.0", &format!("--secure-port={}", self.ports.api)]);
         command.args([&format!("--advertise-address={API_SERVER}"), "--endpoint-reconciler-type=none"]);
         command.arg("--tls-cert-file").arg(file("apiserver.crt"));
         command.arg("--tls-private-key-file").arg(file("apiserver.key"));
@@ -170,4 +186,8 @@ impl ControlPlane {
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
+}
+
+fn url(port: u16) -> String {
+    format!("http://127.0.0.1:{port}")
 }

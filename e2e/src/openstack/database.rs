@@ -50,6 +50,15 @@ pub(crate) fn restore(folders: &Folders, artifacts: &Artifacts) -> Result<()> {
     Ok(())
 }
 
+/// Runs statements in a database of the cloud that runs, as nobody should, to bring about what takes hours or luck.
+///
+/// # Errors
+/// The database refuses.
+pub(crate) fn execute(name: &str, statements: &str) -> Result<()> {
+    run(Command::new("mariadb").args(["--socket=/run/mariadb.sock", "-u", "root", name, "-e", statements]))
+        .map(drop)
+}
+
 fn copy(from: &Path, to: &Path) -> Result<()> {
     if to.exists() {
         std::fs::remove_dir_all(to)?;

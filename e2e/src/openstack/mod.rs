@@ -5,8 +5,10 @@ pub(crate) mod compute;
 pub(crate) mod database;
 pub(crate) mod faults;
 pub(crate) mod leaks;
+pub(crate) mod picture;
 pub(crate) mod security;
 pub(crate) mod tree;
+pub(crate) mod writes;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -98,7 +98,10 @@ fn proxied(stage: &Stage, api: &Kubernetes) -> Result<String> {
 fn warning(api: &Kubernetes) -> Result<String> {
     soon("an event names the ways out", || {
         let events = api.events(SERVICE)?;
-        let found = events.iter().rev().find(|(_, note)| note.contains("hostname"));
+        let found = events
+            .iter()
+            .rev()
+            .find(|(reason, note)| reason == "LoadBalancerIPModeNotHonoured" && note.contains("hostname"));
         found.map(|(reason, note)| format!("event {reason}: {note}")).with_context(|| format!("{events:?}"))
     })
 }

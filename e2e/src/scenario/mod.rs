@@ -12,6 +12,7 @@ pub(crate) mod killed;
 pub(crate) mod life;
 pub(crate) mod machines;
 pub(crate) mod security_groups;
+pub(crate) mod serving;
 pub(crate) mod shared;
 pub(crate) mod skew;
 pub(crate) mod source;
@@ -65,6 +66,7 @@ pub(crate) const GROUPS: &[Group] = &[
     Group { name: "life", needs: &[Minor::V1_36], programs: SERVED, run: life },
     Group { name: "traffic", needs: &[Minor::V1_36], programs: SERVED, run: traffic },
     Group { name: "cluster", needs: &[Minor::V1_36], programs: MANAGED, run: cluster },
+    Group { name: "serving", needs: &[Minor::V1_36], programs: SERVED, run: serving },
     Group { name: "families", needs: &[Minor::V1_36], programs: SERVED, run: families },
     Group { name: "gate", needs: &[Minor::V1_29, Minor::V1_36], programs: SERVED, run: gate },
     Group { name: "truth", needs: &[Minor::V1_36], programs: SERVED, run: truth },
@@ -128,6 +130,11 @@ fn life(stage: &mut Stage) -> Result<()> {
     life::run(stage)?;
     trouble::run(stage)?;
     killed::run(stage)
+}
+
+fn serving(stage: &mut Stage) -> Result<()> {
+    stage.start_cluster("serving", CURRENT, Mode::Iptables)?;
+    serving::run(stage)
 }
 
 fn old(stage: &mut Stage) -> Result<()> {

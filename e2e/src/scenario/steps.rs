@@ -211,6 +211,20 @@ fn waiting(api: &Kubernetes, service: &str) -> String {
     events.last().map_or("no event".to_owned(), |(reason, note)| format!("last event {reason}: {note}"))
 }
 
+/// Waits for a warning about a Service whose reason is this and whose note has all of these parts, and returns the note.
+///
+/// # Errors
+/// There is none.
+pub(crate) fn warned(api: &Kubernetes, service: &str, reason: &str, parts: &[&str]) -> Result<String> {
+    soon(&format!("a warning {reason} about {service} has {parts:?}"), || {
+        let warnings = api.warnings(service)?;
+        let fits =
+            |(kind, note): &&(String, String)| kind == reason && parts.iter().all(|part| note.contains(part));
+        let found = warnings.iter().find(fits).with_context(|| format!("{warnings:?}"))?;
+        Ok(found.1.clone())
+    })
+}
+
 /// Writes the status as a controller without `ipMode` does: the address alone.
 ///
 /// # Errors

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::script::Call;
 use crate::answer::Answer;
 use crate::kubernetes::api::Kubernetes;
-use crate::kubernetes::pki::{Pki, server_url};
+use crate::kubernetes::pki::Pki;
 use crate::network::Networks;
 use crate::openstack::Folders;
 use crate::openstack::api::{self, OpenStack};
@@ -97,7 +97,7 @@ impl Side {
     /// # Errors
     /// A certificate cannot be read.
     pub(crate) fn kubernetes(pki: &Pki) -> Result<Self> {
-        let urls = BTreeMap::from([(String::new(), server_url())]);
+        let urls = BTreeMap::from([(String::new(), pki.server_url())]);
         let mut side = Self::new(urls, BTreeMap::new(), BTreeMap::new(), Worker::None)?;
         side.http = Kubernetes::administrator(pki)?.http();
         side.anonymous = Client::builder()

@@ -50,11 +50,11 @@ pub(crate) async fn run() -> Vec<Pass> {
 async fn measure(nodes: usize) -> Pass {
     let world = world(nodes, "");
     let journal = Journal::default();
-    let line = Line::new(&journal, None, Duration::ZERO, None);
+    let line = Line::new(&journal, None, Duration::ZERO, "c1", None);
     let cluster =
         ClusterIdentity { name: "c1".to_owned(), uid: "00000000-0000-4000-8000-000000000001".to_owned() };
     let (provider, poller) = OpenStackLoadBalancers::new(
-        line.openstack(&world.cloud),
+        line.openstack(&world.cloud, world.settings.user),
         Arc::new(world.config()),
         cluster,
         Arc::new(Nobody),
@@ -132,7 +132,7 @@ fn members(world: &World) -> Arc<[Arc<Node>]> {
             }],
             labels: BTreeMap::new(),
             backend: true,
-            evidence: Evidence::new("v1.36.0", "linux", [], []),
+            evidence: Evidence::kubelet("v1.36.0"),
         })
     });
     nodes.collect()

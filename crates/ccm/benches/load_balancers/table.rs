@@ -9,8 +9,8 @@ use crate::program::Usage;
 use crate::scenarios::{Row, Scenario};
 use crate::simulated::Simulated;
 
-/// 15 MiB.
-const MOST_MEMORY: u64 = 15 * 1024;
+/// 18 MiB.
+const MOST_MEMORY: u64 = 18 * 1024;
 
 /// All tables that have a row.
 pub(crate) fn tables(rows: &[(&Scenario, Row)]) -> String {
@@ -168,7 +168,7 @@ fn targets(rows: &[(&Scenario, Row)]) -> String {
             _ => {}
         }
         for (what, usage) in row.program.iter().filter(|_| scenario.name == "restart") {
-            line(&format!("{what}: at most 15 MiB"), mebibytes(usage.peak), usage.peak <= MOST_MEMORY);
+            line(&format!("{what}: at most 18 MiB"), mebibytes(usage.peak), usage.peak <= MOST_MEMORY);
         }
         if let Some(most) = row.passes.iter().map(|pass| pass.calls).max() {
             line("a Service that did not change: no call", most.to_string(), most == 0);

@@ -103,10 +103,12 @@ impl Certificate {
             tokio::time::sleep(LOOK).await;
             match self.reload() {
                 Ok(false) => {}
-                Ok(true) => tracing::info!("a certificate of the endpoints was read again"),
+                Ok(true) => tracing::info!("reloaded a certificate of the endpoints"),
                 // Half of a rotation, most likely.
                 Err(error) => {
-                    tracing::warn!("a certificate of the endpoints stays as it was: {error:#}");
+                    tracing::warn!(
+                        "a certificate of the endpoints could not be reloaded and stays in use: {error:#}"
+                    );
                 }
             }
         }

@@ -36,7 +36,7 @@ pub(super) async fn pass(
         Ok(user) => user,
         Err(error) => {
             let error = anyhow::Error::new(error);
-            tracing::warn!(path, "a caller of the endpoints could not be identified: {error:#}");
+            tracing::warn!(path, "a caller of the endpoints could not be authenticated: {error:#}");
             return refuse(StatusCode::UNAUTHORIZED, "Unauthorized", "Unauthorized");
         }
     };
@@ -52,7 +52,11 @@ pub(super) async fn pass(
         }
         Err(error) => {
             let error = anyhow::Error::new(error);
-            tracing::warn!(path, user = user.name, "what a caller may do could not be asked: {error:#}");
+            tracing::warn!(
+                path,
+                user = user.name,
+                "a caller of the endpoints could not be authorized: {error:#}"
+            );
             let message = format!("Internal Server Error: {path:?}: {error:#}");
             refuse(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", &message)
         }

@@ -12,6 +12,7 @@
 //! | `authorization` | what callers may do |
 //! | `review` | the questions to the API server |
 //! | `configz` | the settings in effect |
+//! | `exposition` | the formats of the metrics |
 
 mod authentication;
 mod authorization;
@@ -21,6 +22,7 @@ mod cipher_suites;
 mod client_certificate;
 mod configz;
 mod curves;
+mod exposition;
 mod gate;
 mod request_header;
 mod review;
@@ -33,7 +35,7 @@ mod user;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::extract::{Path, Query, State};
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router, middleware};
@@ -52,12 +54,9 @@ use crate::kubernetes::{Connection, RequestLimit};
 use authentication::Authentication;
 use authorization::Authorization;
 use certificates::Certificates;
+use exposition::Format;
 use gate::Gate;
 use trust::Trust;
-
-/// Content type of the OpenMetrics text format
-/// (<https://prometheus.io/docs/specs/om/open_metrics_spec/#content-type>).
-const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Questions about callers: many may come at once, and answers are remembered.
 const REVIEW_RATE: (f64, u32) = (200.0, 400);
@@ -95,9 +94,7 @@ pub async fn start(
     if arguments.authentication.authentication_tolerate_lookup_failure {
         // Probes are answered while the API server is asked.
         tokio::spawn(until_stopped(stop.clone(), async move {
-            if let Err(error) = trust.look().await {
-                tracing::warn!("callers with client certificates are not known yet: {error:#}");
-            }
+            trust.first_look().await;
             trust.follow().await;
         }));
     } else {
@@ -202,11 +199,11 @@ fn one_check(pages: &Pages, endpoint: Kind, name: &str) -> Response {
     }
 }
 
-async fn metrics(State(pages): State<Pages>) -> Response {
-    let mut text = String::new();
+async fn metrics(State(pages): State<Pages>, headers: HeaderMap) -> Response {
+    let format = Format::preferred(&headers);
     let registry = pages.metrics.lock().unwrap_or_else(PoisonError::into_inner);
-    match prometheus_client::encoding::text::encode(&mut text, &registry) {
-        Ok(()) => ([(header::CONTENT_TYPE, OPENMETRICS)], text).into_response(),
+    match format.page(&registry) {
+        Ok(text) => ([(header::CONTENT_TYPE, format.content_type())], text).into_response(),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
     }
 }

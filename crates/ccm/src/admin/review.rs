@@ -95,7 +95,7 @@ where
         for _ in 1..TRIES {
             match api.create(&PostParams::default(), review).await {
                 Err(error) if is_passing(&error) => {
-                    tracing::debug!(%error, "a question about a caller is asked again");
+                    tracing::debug!(%error, "retrying a review of a caller");
                     tokio::time::sleep(delay).await;
                     delay = delay.mul_f64(1.5);
                 }

@@ -13,13 +13,21 @@ use super::client_certificate::Authorities;
 use super::request_header::HeaderNames;
 use crate::args::AuthenticationArgs;
 use crate::args::path::given;
+use crate::error_text::said_once;
+use crate::kubernetes::Unanswered;
 
 /// Where the API server publishes its authorities.
 const NAMESPACE: &str = "kube-system";
 const NAME: &str = "extension-apiserver-authentication";
 
+/// What gives the right to read it.
+const ROLE: &str =
+    "bind the service account to the Role extension-apiserver-authentication-reader in kube-system";
+
 /// Time between two looks.
 const LOOK: Duration = Duration::from_secs(60);
+/// Time between two looks while the API server cannot be reached at the start.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
 /// Longest wait for one look.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -64,12 +72,30 @@ impl Trust {
         Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Looks until there is an answer, whatever it is. That the API server cannot be reached is told elsewhere: nothing
+    /// works without it.
+    pub(super) async fn first_look(&self) {
+        loop {
+            match self.look().await {
+                Ok(()) => return,
+                Err(error) if is_unanswered(&error) => {
+                    tracing::debug!("client certificates cannot be verified yet: {}", said_once(&error));
+                }
+                Err(error) => {
+                    tracing::warn!("client certificates cannot be verified yet: {}", said_once(&error));
+                    return;
+                }
+            }
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+    }
+
     /// Looks again for ever.
     pub(super) async fn follow(&self) {
         loop {
             tokio::time::sleep(LOOK).await;
             if let Err(error) = self.look().await {
-                tracing::warn!("authorities of callers stay as they were: {error:#}");
+                tracing::warn!("the client CAs could not be reloaded and stay in use: {}", said_once(&error));
             }
         }
     }
@@ -120,11 +146,25 @@ fn split<T>(result: anyhow::Result<T>) -> (Option<T>, Option<anyhow::Error>) {
 async fn published(client: &Client) -> anyhow::Result<Trusted> {
     let api = Api::<ConfigMap>::namespaced(client.clone(), NAMESPACE);
     let found = tokio::time::timeout(LOOK_TIMEOUT, api.get_opt(NAME)).await;
-    let problem = "the ConfigMap kube-system/extension-apiserver-authentication cannot be read; bind the service account \
-                   to the Role extension-apiserver-authentication-reader in kube-system";
-    let found = found.map_err(anyhow::Error::new).and_then(|found| Ok(found?)).context(problem)?;
+    let problem = "the ConfigMap kube-system/extension-apiserver-authentication cannot be read";
+    let found = match found {
+        Ok(Err(error)) if is_refused(&error) => {
+            return Err(anyhow::Error::new(error).context(format!("{problem}; {ROLE}")));
+        }
+        Ok(found) => found.context(problem)?,
+        Err(_) => anyhow::bail!("{problem}: the API server did not answer within {LOOK_TIMEOUT:?}"),
+    };
     // Without one nobody but the bearers of tokens is known, which is how such an API server wants it.
     found.map_or_else(|| Ok(Trusted::default()), |found| from_config_map(&found))
+}
+
+/// Whether rights are missing.
+fn is_refused(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if [401, 403].contains(&status.code))
+}
+
+fn is_unanswered(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| cause.downcast_ref().is_some_and(Unanswered::is_cause_of))
 }
 
 fn from_config_map(found: &ConfigMap) -> anyhow::Result<Trusted> {

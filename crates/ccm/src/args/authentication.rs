@@ -9,6 +9,7 @@ use super::{boolean, duration, path};
 
 /// How callers are known.
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Authentication")]
 pub struct AuthenticationArgs {
     /// Kubeconfig file of the server that knows tokens; without it the one of --kubeconfig, or the pod's own.
     #[arg(long, value_name = "FILE", value_parser = path::parse)]
@@ -54,6 +55,7 @@ pub struct AuthenticationArgs {
 
 /// What callers may do.
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Authorization")]
 pub struct AuthorizationArgs {
     /// Kubeconfig file of the server that decides; without it the one of --kubeconfig, or the pod's own.
     #[arg(long, value_name = "FILE", value_parser = path::parse)]

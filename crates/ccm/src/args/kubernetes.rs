@@ -8,6 +8,7 @@ use super::{boolean, path};
 
 /// Where the API server is, and how fast it may be asked.
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Kubernetes API")]
 pub struct KubernetesArgs {
     /// Kubeconfig file; without it the service account of the pod is used.
     #[arg(long, value_name = "FILE", value_parser = path::parse)]

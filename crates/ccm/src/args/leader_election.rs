@@ -9,6 +9,7 @@ use super::{ArgumentError, boolean, duration, path};
 
 /// Flags of the leader election.
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Leader election")]
 pub struct LeaderElectionArgs {
     /// Wait for the lease before doing anything.
     #[arg(
@@ -19,7 +20,7 @@ pub struct LeaderElectionArgs {
     /// How long others wait after the last renewal before they take over.
     #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration::parse)]
     pub leader_elect_lease_duration: Duration,
-    /// How long the leader tries to renew before it stops.
+    /// How long the leader tries to renew before it stops leading.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration::parse)]
     pub leader_elect_renew_deadline: Duration,
     /// Time between tries.

@@ -4,6 +4,7 @@ use clap::Args;
 
 /// Flags of the log output.
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Logging")]
 pub struct LoggingArgs {
     /// Verbosity: 0 to 3 is info, 4 and 5 debug, 6 and more trace.
     #[arg(short = 'v', long = "v", value_name = "LEVEL", default_value_t = 0)]

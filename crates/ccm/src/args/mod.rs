@@ -19,6 +19,7 @@ mod logging;
 mod named_certificate;
 mod node;
 pub mod path;
+mod person;
 mod route;
 mod serving;
 
@@ -26,6 +27,8 @@ use accepted::AcceptedFlags;
 use controllers::ControllerSelection;
 use feature_gates::FeatureGates;
 
+pub use crate::check_config::CheckConfigArgs;
+pub use crate::status::StatusArgs;
 pub use authentication::{AuthenticationArgs, AuthorizationArgs};
 pub use error::ArgumentError;
 pub use kubernetes::KubernetesArgs;
@@ -33,6 +36,7 @@ pub use leader_election::LeaderElectionArgs;
 pub use logging::LoggingArgs;
 pub use named_certificate::{NamedCertificate, NamedCertificateError};
 pub use node::NodeArgs;
+pub use person::PersonArgs;
 pub use route::{ClusterCidrError, RouteArgs};
 pub use serving::{ServingArgs, TlsVersion};
 
@@ -40,7 +44,7 @@ pub use serving::{ServingArgs, TlsVersion};
 #[derive(Debug, Parser)]
 #[command(
     name = "openstack-ccm",
-    version,
+    version = crate::version::version(),
     about,
     args_conflicts_with_subcommands = true,
     args_override_self = true
@@ -57,8 +61,17 @@ pub struct CommandLine {
 /// What to do other than to run.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Read the configuration, report every error and warning, and exit.
-    CheckConfig(ConfigArgs),
+    /// Check cloud.conf, and with --online the cloud and with --services the Services of a cluster, and exit.
+    CheckConfig(CheckConfigArgs),
+    /// Print who leads, which version, its controllers, and how the cluster's load balancers are published.
+    Status(StatusArgs),
+    /// Print a script that completes commands and flags in a shell: `source <(openstack-ccm completion bash)`.
+    Completion {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page in roff: `openstack-ccm man | man -l -`.
+    Man,
     /// Show what the program does, on embedded simulators of OpenStack and Kubernetes.
     #[cfg(feature = "demo")]
     Demo(crate::demo::DemoArgs),
@@ -74,6 +87,7 @@ pub struct ConfigArgs {
 
 /// Flags of the controllers.
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Controllers")]
 pub struct RunArgs {
     /// Name of the provider; only `openstack` is served.
     #[arg(long, value_name = "NAME", default_value = "openstack")]

@@ -8,6 +8,7 @@ use super::duration;
 
 /// Flags of the node controller and the node lifecycle controller.
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Node controllers")]
 pub struct NodeArgs {
     /// New nodes that are initialised at once.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..),
@@ -16,10 +17,10 @@ pub struct NodeArgs {
     /// Nodes whose addresses are written at once; 0 is the number of --concurrent-node-syncs.
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     pub concurrent_node_status_updates: u16,
-    /// Time between two looks at the addresses and labels of all nodes.
+    /// Time between two checks of the addresses and labels of all nodes.
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration::parse)]
     pub node_status_update_frequency: Duration,
-    /// Time between two looks at nodes that are not ready.
+    /// Time between two checks of nodes that are not ready.
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration::parse)]
     pub node_monitor_period: Duration,
 }

@@ -9,6 +9,7 @@ use super::{boolean, duration};
 
 /// Flags of the route controller.
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Route controller")]
 pub struct RouteArgs {
     /// Write a route for the pods of each node, where the cloud is configured for it (`[Route] router-id`).
     #[arg(

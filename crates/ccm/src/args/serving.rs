@@ -10,6 +10,7 @@ use super::{boolean, path};
 
 /// Where and how the health and metrics endpoints are served.
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Secure serving")]
 pub struct ServingArgs {
     /// Address of the health and metrics endpoints.
     #[arg(long, value_name = "IP", default_value = "0.0.0.0")]
@@ -24,7 +25,7 @@ pub struct ServingArgs {
     )]
     pub permit_port_sharing: bool,
     /// Folder of the certificate and key when they are not named: cloud-controller-manager.crt and .key, read from
-    /// there, or made and kept there. Without it they are made anew at each start.
+    /// there, or generated and kept there. Without it they are generated at each start.
     #[arg(long, value_name = "FOLDER", value_parser = path::parse)]
     pub cert_dir: Option<PathBuf>,
     /// Certificate of the endpoints (PEM, with intermediate ones after it); read again when the file changes.

@@ -1,58 +1,159 @@
-//! What the demo shows: a table with one line for each thing that was measured.
+//! What the demo shows: a line for each chapter, or with `--verbose` a table with everything that was measured.
 
 use std::io::{IsTerminal as _, Write as _};
 
 use anyhow::Context as _;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 
-/// Columns of the table where standard output is not a terminal.
-const WIDTH_OF_A_LOG: u16 = 140;
+/// Columns of the tables where standard output is not a terminal.
+const WIDTH_OF_A_LOG: u16 = 120;
+
+const RED: &str = "31";
+const GREEN: &str = "32";
+
+/// How to write.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Style {
+    verbose: bool,
+    color: bool,
+}
+
+impl Style {
+    /// Colours only for a terminal, and not where `NO_COLOR` is set (<https://no-color.org>).
+    pub(super) fn new(verbose: bool) -> Self {
+        let color =
+            std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty());
+        Self { verbose, color }
+    }
+
+    /// Writes what stands above the first chapter.
+    ///
+    /// # Errors
+    /// Standard output is closed.
+    pub(super) fn begin(self) -> anyhow::Result<()> {
+        if self.verbose {
+            return Ok(());
+        }
+        say("A load balancer with PROXY protocol, called by pods of its own cluster and from")?;
+        say("outside. Every answer is measured in this run; --verbose shows each of them.\n")?;
+        say(&row(["", "cluster", "published", "pods", "outside"]))
+    }
+
+    /// A cell in red or green, padded before it is coloured.
+    fn painted(self, text: &str, width: usize, color: &str) -> String {
+        if self.color { format!("\x1b[1;{color}m{text:<width$}\x1b[0m") } else { format!("{text:<width$}") }
+    }
+}
+
+/// Who was asked about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// A pod of the cluster.
+    Pod,
+    /// A client outside.
+    Outside,
+    /// The cloud, for what is left.
+    Cloud,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// It works.
+    Works,
+    /// The backend refused the connection because the PROXY header was missing.
+    CutOff,
+    /// Something else went wrong.
+    Fails,
+}
 
 /// One measured thing.
-struct Line {
-    situation: String,
-    published: String,
-    who: String,
-    result: String,
-    stated: bool,
+pub(super) struct Line {
+    /// What is different from the line before.
+    pub(super) situation: String,
+    /// The entry in the status of the Service.
+    pub(super) published: String,
+    pub(super) asked: Asked,
+    /// Who that is.
+    pub(super) who: String,
+    pub(super) outcome: Outcome,
+    /// The outcome in words.
+    pub(super) result: String,
+    /// Whether it had to come so.
+    pub(super) expected: bool,
+}
+
+/// What a chapter is about.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Heading {
+    /// One word.
+    pub(super) name: &'static str,
+    /// The cluster, in a few words.
+    pub(super) cluster: &'static str,
+    /// What is published, in a few words.
+    pub(super) published: &'static str,
+    /// Title of the table.
+    pub(super) title: &'static str,
+    /// What to look at in the table.
+    pub(super) explanation: &'static str,
 }
 
 /// The lines of one chapter.
 pub(super) struct Chapter {
-    title: &'static str,
-    explanation: &'static str,
+    heading: Heading,
     lines: Vec<Line>,
 }
 
 impl Chapter {
-    /// A chapter with a sentence that says what to look at.
-    pub(super) fn new(title: &'static str, explanation: &'static str) -> Self {
-        Self { title, explanation, lines: Vec::new() }
+    /// A chapter without lines.
+    pub(super) fn new(heading: Heading) -> Self {
+        Self { heading, lines: Vec::new() }
     }
 
-    /// Adds a line: the situation, what the status says, who asked and what came of it, and whether that is as stated.
-    pub(super) fn line(
-        &mut self,
-        situation: impl Into<String>,
-        published: impl Into<String>,
-        who: impl Into<String>,
-        result: impl Into<String>,
-        stated: bool,
-    ) {
-        self.lines.push(Line {
-            situation: situation.into(),
-            published: published.into(),
-            who: who.into(),
-            result: result.into(),
-            stated,
-        });
+    /// Adds a line.
+    pub(super) fn line(&mut self, line: Line) {
+        self.lines.push(line);
     }
 
-    /// Writes the chapter to standard output and returns how many lines are not as stated.
+    /// Writes the chapter to standard output and returns how many lines are not as expected.
     ///
     /// # Errors
     /// Standard output is closed.
-    pub(super) fn print(self) -> anyhow::Result<usize> {
+    pub(super) fn print(self, style: Style) -> anyhow::Result<usize> {
+        if style.verbose {
+            let Heading { title, explanation, .. } = self.heading;
+            say(&format!("\n{title}\n{explanation}\n{}", self.table()))?;
+        } else {
+            say(&self.summary(style))?;
+            for line in self.lines.iter().filter(|line| !line.expected) {
+                say(&format!("          NOT AS EXPECTED: {} {}: {}", line.situation, line.who, line.result))?;
+            }
+        }
+        Ok(self.lines.iter().filter(|line| !line.expected).count())
+    }
+
+    fn summary(&self, style: Style) -> String {
+        let Heading { name, cluster, published, .. } = self.heading;
+        let verdict = |asked: Asked, width: usize| {
+            let outcomes: Vec<Outcome> =
+                self.lines.iter().filter(|line| line.asked == asked).map(|line| line.outcome).collect();
+            verdict(&outcomes)
+                .map_or_else(|| " ".repeat(width), |(text, color)| style.painted(text, width, color))
+        };
+        let last = if self.lines.iter().any(|line| line.asked == Asked::Cloud) {
+            Asked::Cloud
+        } else {
+            Asked::Outside
+        };
+        let text = format!(
+            "{name:<9} {cluster:<27} {published:<20} {} {}",
+            verdict(Asked::Pod, 9),
+            verdict(last, 7)
+        );
+        text.trim_end().to_owned()
+    }
+
+    fn table(&self) -> Table {
         let mut table = Table::new();
         table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
         if !std::io::stdout().is_terminal() {
@@ -60,7 +161,7 @@ impl Chapter {
         }
         table.set_header(["situation", "status of the Service", "who asks", "what happens", ""]);
         for line in &self.lines {
-            let mark = Cell::new(if line.stated { "as stated" } else { "NOT AS STATED" });
+            let mark = Cell::new(if line.expected { "as expected" } else { "NOT AS EXPECTED" });
             table.add_row([
                 Cell::new(&line.situation),
                 Cell::new(&line.published),
@@ -69,10 +170,79 @@ impl Chapter {
                 mark.set_alignment(CellAlignment::Right),
             ]);
         }
-        let wrong = self.lines.iter().filter(|line| !line.stated).count();
-        let mut output = std::io::stdout().lock();
-        writeln!(output, "\n{}\n{}\n{table}", self.title, self.explanation)
-            .context("standard output is closed")?;
-        Ok(wrong)
+        table
+    }
+}
+
+/// Several outcomes in a word, with its colour.
+fn verdict(outcomes: &[Outcome]) -> Option<(&'static str, &'static str)> {
+    let all = |wanted: Outcome| outcomes.iter().all(|outcome| *outcome == wanted);
+    match outcomes {
+        [] => None,
+        _ if all(Outcome::Works) => Some(("ok", GREEN)),
+        _ if all(Outcome::CutOff) => Some(("CUT OFF", RED)),
+        _ => Some(("FAILS", RED)),
+    }
+}
+
+fn row([name, cluster, published, pods, outside]: [&str; 5]) -> String {
+    format!("{name:<9} {cluster:<27} {published:<20} {pods:<9} {outside}")
+}
+
+/// Writes a line to standard output.
+///
+/// # Errors
+/// It is closed.
+pub(super) fn say(text: &str) -> anyhow::Result<()> {
+    writeln!(std::io::stdout().lock(), "{text}").context("standard output is closed")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chapter(outcomes: &[(Asked, Outcome)]) -> Chapter {
+        let heading = Heading {
+            name: "Break",
+            cluster: "Kubernetes 1.36",
+            published: "ip, ipMode: VIP",
+            title: "",
+            explanation: "",
+        };
+        let mut chapter = Chapter::new(heading);
+        for (asked, outcome) in outcomes {
+            chapter.line(Line {
+                situation: String::new(),
+                published: String::new(),
+                asked: *asked,
+                who: String::new(),
+                outcome: *outcome,
+                result: String::new(),
+                expected: true,
+            });
+        }
+        chapter
+    }
+
+    #[test]
+    fn a_chapter_is_one_line_in_red_and_green() {
+        let chapter = chapter(&[
+            (Asked::Pod, Outcome::CutOff),
+            (Asked::Pod, Outcome::CutOff),
+            (Asked::Outside, Outcome::Works),
+        ]);
+        assert_eq!(
+            chapter.summary(Style { verbose: false, color: false }),
+            "Break     Kubernetes 1.36             ip, ipMode: VIP      CUT OFF   ok"
+        );
+        let colored = chapter.summary(Style { verbose: false, color: true });
+        assert!(colored.contains("\x1b[1;31mCUT OFF  \x1b[0m \x1b[1;32mok     \x1b[0m"), "{colored:?}");
+    }
+
+    #[test]
+    fn one_that_fails_among_others_is_seen() {
+        assert_eq!(verdict(&[Outcome::Works, Outcome::CutOff]), Some(("FAILS", RED)));
+        assert_eq!(verdict(&[Outcome::Works, Outcome::Works]), Some(("ok", GREEN)));
+        assert_eq!(verdict(&[]), None);
     }
 }

@@ -59,7 +59,7 @@ impl AccountToken {
             Ok(new) => Ok(held.insert(new).header.clone()),
             Err(error) => match held.as_mut().filter(|held| Instant::now() < held.expires) {
                 Some(old) => {
-                    tracing::warn!("{error:#}; the old one is used on");
+                    tracing::warn!("{error:#}; the old one is still used");
                     old.renew_from = Instant::now() + RENEWAL_PAUSE;
                     Ok(old.header.clone())
                 }
@@ -106,10 +106,12 @@ impl AccountToken {
         let metadata = ObjectMeta { name: Some(self.account.clone()), ..ObjectMeta::default() };
         let account = ServiceAccount { metadata, ..ServiceAccount::default() };
         match self.accounts.create(&PostParams::default(), &account).await {
-            Ok(_) => tracing::info!(account = self.account, "the ServiceAccount of a controller is made"),
+            Ok(_) => tracing::info!(account = self.account, "created the ServiceAccount of a controller"),
             // Somebody else was faster.
             Err(kube::Error::Api(status)) if status.is_already_exists() => {}
-            Err(error) => return Err(error).context("the ServiceAccount is not there and cannot be made"),
+            Err(error) => {
+                return Err(error).context("the ServiceAccount does not exist and could not be created");
+            }
         }
         Ok(())
     }

@@ -6,10 +6,11 @@ use std::time::Instant;
 
 use http::{Request, Response};
 use kube::client::Body;
-use tower::{Layer, Service};
+use tower::{BoxError, Layer, Service};
 
 use super::limit::RequestLimit;
 use super::metrics::RequestMetrics;
+use super::unanswered::Unanswered;
 
 type Waiting = Pin<Box<dyn Future<Output = ()> + Send>>;
 
@@ -20,6 +21,8 @@ pub(super) struct RequestLayer {
     pub(super) metrics: RequestMetrics,
     /// Host and port of the API server.
     pub(super) host: String,
+    /// Address of the API server, for errors.
+    pub(super) server: String,
 }
 
 impl<S> Layer<S> for RequestLayer {
@@ -50,11 +53,12 @@ pub(super) struct LimitedRequests<S> {
 impl<S, Answer> Service<Request<Body>> for LimitedRequests<S>
 where
     S: Service<Request<Body>, Response = Response<Answer>>,
+    S::Error: Into<BoxError>,
     S::Future: Send + 'static,
 {
     type Response = S::Response;
-    type Error = S::Error;
-    type Future = Pin<Box<dyn Future<Output = Result<S::Response, S::Error>> + Send>>;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<S::Response, BoxError>> + Send>>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         loop {
@@ -68,13 +72,13 @@ where
                     ready!(wait.as_mut().poll(context));
                     self.turn = Turn::Free { since: *since };
                 }
-                Turn::Free { .. } => return self.inner.poll_ready(context),
+                Turn::Free { .. } => return self.inner.poll_ready(context).map_err(Into::into),
             }
         }
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let RequestLayer { metrics, host, .. } = self.layer.clone();
+        let RequestLayer { metrics, host, server, .. } = self.layer.clone();
         let method = request.method().clone();
         if let Turn::Free { since } = std::mem::replace(&mut self.turn, Turn::None) {
             metrics.waited(&method, &host, since.elapsed());
@@ -85,7 +89,7 @@ where
             let answer = answer.await;
             let code = answer.as_ref().ok().map(|answer| answer.status().as_u16());
             metrics.ended(&method, &host, code, start.elapsed());
-            answer
+            answer.map_err(|error| Unanswered::explain(&server, error.into()))
         })
     }
 }

@@ -10,6 +10,8 @@ mod controllers;
 mod layer;
 mod limit;
 mod metrics;
+mod unanswered;
+mod watches;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,24 +24,31 @@ use kube::client::ClientBuilder;
 use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
 
+use prometheus_client::registry::Registry;
+
 use crate::args::KubernetesArgs;
 use crate::args::path::given;
 use account_layer::AccountLayer;
 use account_token::AccountToken;
 use layer::RequestLayer;
+use watches::WatchesApart;
 
 pub use controllers::ControllerClients;
 pub use limit::RequestLimit;
 pub use metrics::RequestMetrics;
+pub use unanswered::Unanswered;
 
 /// The namespace whose uid is the identity of the cluster.
 const IDENTITY_NAMESPACE: &str = "kube-system";
 
 /// Longest time until a connection is there.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Longest silence within an answer. A watch is ended by the server after 290 seconds, so one that is silent for longer
-/// has lost its server without a word.
-const SILENCE: Duration = Duration::from_secs(320);
+/// Longest silence on a connection, idle ones included. Controllers wait 30 seconds for an answer.
+const SILENCE: Duration = Duration::from_secs(45);
+/// Longest silence of a watch. The server ends it after 25 seconds and says something shortly before, so one that is silent
+/// for longer has silently lost its server. With the delay before the next try and the time to connect this leaves the
+/// leader blind for 45 seconds at most, as long as Kubernetes' own controllers are.
+const WATCH_SILENCE: Duration = Duration::from_secs(35);
 
 /// How to reach an API server.
 #[derive(Clone)]
@@ -59,6 +68,32 @@ impl Connection {
         Ok(Self { config, metrics })
     }
 
+    /// The server that `kubectl` would talk to. Requests are not counted.
+    ///
+    /// # Errors
+    /// Files that cannot be read or do not make sense.
+    pub async fn of_person(kubeconfig: Option<&Path>, context: Option<&str>) -> anyhow::Result<Self> {
+        let options =
+            KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
+        let config = match (kubeconfig, context) {
+            (Some(file), _) => {
+                let problem = || format!("--kubeconfig={}: the file cannot be used", file.display());
+                let kubeconfig = Kubeconfig::read_from(file).with_context(problem)?;
+                Config::from_custom_kubeconfig(kubeconfig, &options).await.with_context(problem)?
+            }
+            (None, Some(name)) => {
+                let chosen = Config::from_kubeconfig(&options).await;
+                chosen.with_context(|| {
+                    format!("--context={name}: no kubeconfig has a context that can be used")
+                })?
+            }
+            (None, None) => Config::infer()
+                .await
+                .context("no kubeconfig was found; name a file with --kubeconfig or in $KUBECONFIG")?,
+        };
+        Ok(Self { config, metrics: RequestMetrics::register(&mut Registry::default()) })
+    }
+
     /// The server of another kubeconfig, or the same one when there is none.
     ///
     /// # Errors
@@ -76,9 +111,7 @@ impl Connection {
     /// Certificates or tokens that cannot be used.
     pub fn client(&self, purpose: &str, limit: RequestLimit) -> anyhow::Result<Client> {
         let (config, layer) = self.prepared(purpose, limit)?;
-        let builder =
-            ClientBuilder::try_from(config).context("no client for the Kubernetes API could be made")?;
-        Ok(builder.with_layer(&layer).build())
+        Ok(both_kinds(&config)?.with_layer(&layer).build())
     }
 
     /// A client in the name of a ServiceAccount in kube-system, whose tokens are asked for by `tokens`.
@@ -88,25 +121,37 @@ impl Connection {
     fn client_of(&self, account: &str, tokens: Client, limit: RequestLimit) -> anyhow::Result<Client> {
         let (mut config, layer) = self.prepared(account, limit)?;
         config.auth_info = AuthInfo::default();
-        let builder =
-            ClientBuilder::try_from(config).context("no client for the Kubernetes API could be made")?;
         let token = Arc::new(AccountToken::new(tokens, account));
-        Ok(builder.with_layer(&AccountLayer { token }).with_layer(&layer).build())
+        Ok(both_kinds(&config)?.with_layer(&AccountLayer { token }).with_layer(&layer).build())
     }
 
     fn prepared(&self, purpose: &str, limit: RequestLimit) -> anyhow::Result<(Config, RequestLayer)> {
         let mut config = self.config.clone();
         config.default_retry = false;
         config.connect_timeout = Some(CONNECT_TIMEOUT);
-        config.read_timeout = Some(SILENCE);
         config.reset_reader_on_write = true;
         let agent = format!("openstack-ccm/{} cloud-controller-manager/{purpose}", env!("CARGO_PKG_VERSION"));
         let agent = HeaderValue::try_from(agent).context("the User-Agent is not valid")?;
         config.headers.push((header::USER_AGENT, agent));
         let host = config.cluster_url.authority().map(ToString::to_string).unwrap_or_default();
-        let layer = RequestLayer { limit, metrics: self.metrics.clone(), host };
+        let server = config.cluster_url.to_string();
+        let server = server.trim_end_matches('/').to_owned();
+        let layer = RequestLayer { limit, metrics: self.metrics.clone(), host, server };
         Ok((config, layer))
     }
+}
+
+/// Connections for watches, and others for all other requests.
+fn both_kinds(config: &Config) -> anyhow::Result<ClientBuilder<WatchesApart>> {
+    let namespace = config.default_namespace.clone();
+    let client = |silence| -> anyhow::Result<Client> {
+        let mut config = config.clone();
+        config.read_timeout = Some(silence);
+        let builder = ClientBuilder::try_from(config);
+        Ok(builder.context("no client for the Kubernetes API could be made")?.build())
+    };
+    let apart = WatchesApart { watches: client(WATCH_SILENCE)?, others: client(SILENCE)? };
+    Ok(ClientBuilder::new(apart, namespace))
 }
 
 async fn config(kubeconfig: Option<&Path>, master: Option<&str>) -> anyhow::Result<Config> {
@@ -148,7 +193,6 @@ pub async fn cluster_uid(client: Client) -> anyhow::Result<String> {
 #[cfg(test)]
 mod tests {
     use clap::Parser as _;
-    use prometheus_client::registry::Registry;
     use tokio::io::AsyncReadExt as _;
     use tokio::net::TcpListener;
 

@@ -33,8 +33,10 @@ pub const REASONS: &[EventReason] = &[
     row("Service", "Normal", "UpdatedLoadBalancer", "Nodes changed, and the load balancer follows."),
     row("Service", "Normal", "DeletingLoadBalancer", "The removal of the load balancer begins."),
     row("Service", "Normal", "DeletedLoadBalancer", "Nothing of the load balancer is left."),
-    row("Service", "Normal", "LoadBalancerIPModeChanged", "The status is published in another way than before; the message says why."),
-    row("Service", "Warning", "LoadBalancerIPModeNotHonoured", "Pods would go around the load balancer: the cluster does not honour ipMode and no hostname is configured. The message names both ways out."),
+    row("Service", "Normal", "LoadBalancerIPModeChanged", "The status was published in another mode before, also by another controller; the message says why. A first publication is none."),
+    row("Service", "Warning", "LoadBalancerIPModeNotHonoured", "Pods may go around the load balancer: the cluster, or a node, does not honour ipMode and no hostname is configured. The message names the cause and both ways out."),
+    row("Service", "Warning", "LoadBalancerBypassRequested", "`ip-mode` asks for `vip` although the load balancer adds the PROXY protocol header, terminates TLS or inserts HTTP headers: pods in the cluster bypass it. The message says what they get. Remove `ip-mode`, or use a hostname, if pods use the address."),
+    row("Service", "Warning", "LoadBalancerSourceRangesLackCluster", "The source ranges lack addresses from which the cluster itself connects, and its pods go through the load balancer, or would: an address that was published without ipMode Proxy stays so where pods reach the application by it. The message names the missing networks and the annotation `allow-cluster-sources`."),
     row("Service", "Warning", "SyncLoadBalancerFailed", "The load balancer could not be made, changed or removed; the message has the cause. It is tried again."),
     row("Service", "Warning", "UpdateLoadBalancerFailed", "Changed nodes could not be written to the load balancer. It is tried again."),
     row("Service", "Warning", "DeleteLoadBalancerFailed", "The load balancer of a Service that is gone could not be removed. It is tried again."),
@@ -52,19 +54,25 @@ pub const REASONS: &[EventReason] = &[
     row("Service", "Warning", "FloatingIPKept", "keep-floatingip is neither true nor false, so a floating IP of the Service is kept. Delete it if it is not needed."),
     row("Service", "Warning", "LoadBalancerRetained", "The load balancer of a Service that went is kept, because its reclaim policy asks for it or cannot be read."),
     row("Service", "Warning", "LoadBalancerChildFailed", "Octavia could not make the last change of a listener, pool, member or monitor. It is sent again."),
+    row("Service", "Normal", "LoadBalancerSharedInternally", "An internal Service joins the load balancer of other Services and is published by its VIP. OCCM refuses that: after a switch from OCCM a Service that it refused is served."),
     row("Service", "Warning", "LoadBalancerStuck", "The load balancer has been PENDING for ten minutes. Ask the operator of the cloud."),
-    row("Service", "Warning", "LoadBalancerReplaced", "The load balancer was in ERROR, is deleted and made anew."),
-    row("Service", "Warning", "LoadBalancerGone", "The load balancer was deleted in the cloud, and is made anew."),
+    row("Service", "Warning", "LoadBalancerInError", "The load balancer is in ERROR and stays as it is, because it may serve. The message has both statuses, why nothing is done, and what to do."),
+    row("Service", "Warning", "LoadBalancerFailover", "The load balancer is in ERROR, and Octavia is asked once to fail it over, as error-recovery of cloud.conf says."),
+    row("Service", "Warning", "LoadBalancerReplaced", "The load balancer is in ERROR, is deleted and recreated: its creation failed, or error-recovery of cloud.conf says so."),
+    row("Service", "Warning", "LoadBalancerGone", "The load balancer was deleted in the cloud, and is recreated."),
     row("Service", "Warning", "LoadBalancerLeft", "The load balancer stays because somebody else has put something on it."),
-    row("Service", "Warning", "LoadBalancerWithoutService", "A load balancer was made for an earlier Service of this name, and serves nobody. Delete it, if it is not in use elsewhere."),
+    row("Service", "Warning", "LoadBalancerWithoutService", "An orphaned load balancer: it was created for an earlier Service of this name. Delete it if it is not in use elsewhere."),
     row("Service", "Warning", "LoadBalancerListenerReplaced", "A listener cannot be changed alive: connections to it fail for some seconds."),
     row("Service", "Warning", "LoadBalancerNeedsRecreation", "What the Service asks for now needs a new load balancer; the message says what."),
     row("Service", "Warning", "LoadBalancerNodeSkipped", "A node gets no traffic; the message says why."),
-    row("Service", "Warning", "LoadBalancerNodesSkipped", "Nodes have no server with a port in this project: they were not asked for the subnet, or get no security group. Set their providerID, or subnet-id, or leave them out with node-selector."),
+    row("Service", "Warning", "LoadBalancerNodesSkipped", "Nodes have no server with a port in this project: they were not considered for the subnet, or get no security group. Set their providerID, or subnet-id, or leave them out with node-selector."),
     row("Service", "Warning", "LoadBalancerSingleStack", "spec.ipFamilies asks for two families and the load balancer has one."),
     row("Service", "Warning", "LoadBalancerPortsSingleStack", "Some ports answer on addresses of one family only."),
     row("Service", "Warning", "LoadBalancerSettingWithoutEffect", "A setting applies to no port of the Service."),
     row("Service", "Warning", "LoadBalancerSettingNotSupported", "This Octavia, or its provider, cannot do what a setting asks for; the message says what happens instead."),
+    row("Service", "Warning", "LoadBalancerSettingNotUnderstood", "A boolean is neither true nor false, and counts as absent, as it does for OCCM. What serves stays as it is. Write true or false."),
+    row("Service", "Warning", "LoadBalancerPortWaits", "A new port has no listener yet, because it depends on a setting that cannot be read. Correct the setting that SyncLoadBalancerFailed names."),
+    row("Service", "Warning", "LoadBalancerChecksOverlap", "A check of the health monitor may last longer than the time between two. Lower health-monitor-timeout or raise health-monitor-delay."),
     row("Service", "Warning", "LoadBalancerWithoutNodePorts", "No node port leads to some ports, so nothing answers there."),
     row("Service", "Normal", "LoadBalancerClusterSourcesAllowed", "The addresses of the cluster itself were added to the source ranges; the message lists them."),
     row("Service", "Warning", "LoadBalancerDriftRepaired", "Something was changed in the cloud although the Service did not change, and was put right; the message lists what was done."),
@@ -86,7 +94,7 @@ pub const REASONS: &[EventReason] = &[
 const INTRODUCTION: &str = "# Events
 
 What `kubectl describe` and `kubectl events` show. Reasons and texts are those of the framework and of the Go
-implementation where these have one. An Event is written when something begins, ends or fails, and not for a pass that
+implementation where these have one. An Event is written when something begins, ends or fails, and not for a reconciliation that
 changes nothing; repeats are counted in one Event.
 
 | Object | Type | Reason | Meaning |

@@ -10,8 +10,14 @@ use crate::args::accepted::{FLAGS, Form};
 
 const INTRODUCTION: &str = "# Flags
 
-`openstack-ccm` runs the controllers; `openstack-ccm check-config` only reads the configuration, reports everything
-that is wrong with it, and ends.
+`openstack-ccm` without a subcommand runs the controllers. Subcommands, each with `--help`:
+
+| Subcommand | Does |
+| --- | --- |
+| `check-config` | reports everything that is wrong with cloud.conf; `--online` looks every id up in the cloud, `--services` checks all Services of a cluster |
+| `status` | says who leads, with version, controllers and pod, and how the Services are published |
+| `completion SHELL` | prints the completion for bash, zsh, fish, elvish or PowerShell |
+| `man` | prints the manual page |
 
 Names, forms and defaults are those of upstream cloud-controller-managers, so that the arguments of an existing
 Deployment work unchanged. Where the default differs, the last section says why. An unknown flag is an error. Durations

@@ -6,7 +6,8 @@ use super::{GENERATED, cell};
 
 const INTRODUCTION: &str = "# Metrics
 
-Served at `https://<pod>:10258/metrics` in the OpenMetrics text format. Readers need the right to `get` the
+Served at `https://<pod>:10258/metrics` in the text format of Prometheus (`text/plain; version=0.0.4`), or in that of
+OpenMetrics where the request's `Accept` prefers it, as Prometheus' own does. Readers need the right to `get` the
 non-resource URL `/metrics`; who may is asked of the API server. `--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics`
 opens the page to everybody who reaches the port.
 

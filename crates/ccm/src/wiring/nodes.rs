@@ -17,7 +17,8 @@ pub(crate) fn node(
     options: NodeControllerOptions,
 ) -> Controller {
     let client = ground.clients.of(ControllerName::CloudNode);
-    let controller = NodeController::new(client, instances, options, ground.nodes, ground.registry);
+    let controller =
+        NodeController::new(client, instances, options, ground.nodes, ground.registry, ground.work_queues);
     Controller {
         name: ControllerName::CloudNode.canonical(),
         listed: Box::pin(controller.listed()),

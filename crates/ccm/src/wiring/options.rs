@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use openstack_ccm_controllers::node::NodeControllerOptions;
 use openstack_ccm_controllers::node_lifecycle::NodeLifecycleOptions;
+use openstack_ccm_controllers::route::RouteControllerOptions;
 use openstack_ccm_controllers::service::ServiceControllerOptions;
 use openstack_ccm_openstack_api::OpenStack;
-use openstack_ccm_openstack_api::transport::Service;
+use openstack_ccm_openstack_api::identity::AuthOptions;
 use openstack_ccm_provider_openstack::config::{Config, ProcessEnvironment};
 use openstack_ccm_provider_openstack::instances::is_regional;
 
@@ -14,110 +15,73 @@ use crate::args::RunArgs;
 use crate::args::controllers::{ControllerName, ControllerSelection};
 use crate::args::feature_gates::FeatureGates;
 use crate::program::ProgramOptions;
+use crate::wiring::missing_endpoints::MissingEndpoints;
 
 /// How long running passes may take to end after a stop.
 const PASS_GRACE: Duration = Duration::from_secs(10);
 
-/// What the program is to run, without routes: those are checked before the cloud is known. Why a controller that was
-/// asked for does not run is logged.
+/// What the program is to run.
+///
+/// # Errors
+/// The cloud lacks what a controller needs that was asked for.
 pub(crate) fn choose(
     arguments: &RunArgs,
     selection: &ControllerSelection,
     config: &Config,
+    login: &AuthOptions,
+    route: Option<RouteControllerOptions>,
     openstack: &OpenStack,
-) -> ProgramOptions {
-    ProgramOptions {
+) -> Result<ProgramOptions, MissingEndpoints> {
+    let asked_for = |controller| selection.runs(controller);
+    let options = ProgramOptions {
         cluster_name: arguments.cluster_name.clone(),
-        service: service(arguments, selection, config, openstack),
-        node: node(arguments, selection, config, openstack),
-        node_lifecycle: node_lifecycle(arguments, selection, config, openstack),
+        service: serves_load_balancers(selection, config).then(|| service(arguments)),
+        route,
+        node: asked_for(ControllerName::CloudNode).then(|| node(arguments)),
+        node_lifecycle: asked_for(ControllerName::CloudNodeLifecycle).then(|| node_lifecycle(arguments)),
         regional_provider_ids: is_regional(&ProcessEnvironment),
-        ..ProgramOptions::default()
-    }
+    };
+    MissingEndpoints::check(&options, openstack, login)?;
+    Ok(options)
 }
 
-fn service(
-    arguments: &RunArgs,
-    selection: &ControllerSelection,
-    config: &Config,
-    openstack: &OpenStack,
-) -> Option<ServiceControllerOptions> {
-    if !selection.runs(ControllerName::ServiceLb) || !config.load_balancer.enabled {
-        tracing::warn!("the service controller is switched off");
-        return None;
-    }
-    if !openstack.has(Service::LoadBalancer) {
-        tracing::error!(
-            region = config.global.region,
-            "the service controller does not run: the catalog of the cloud has no endpoint of type load-balancer in \
-             the region; Services of type LoadBalancer get no load balancer"
-        );
-        return None;
-    }
-    Some(ServiceControllerOptions {
+/// Whether Services of type LoadBalancer are served at all.
+pub(crate) fn serves_load_balancers(selection: &ControllerSelection, config: &Config) -> bool {
+    selection.runs(ControllerName::ServiceLb) && config.load_balancer.enabled
+}
+
+fn service(arguments: &RunArgs) -> ServiceControllerOptions {
+    ServiceControllerOptions {
         concurrency: arguments.concurrent_service_syncs.into(),
         load_balancer_class: arguments.load_balancer_class.clone(),
         ip_mode_gate: FeatureGates::merged(&arguments.feature_gates).load_balancer_ip_mode,
         shutdown_grace: PASS_GRACE,
         ..ServiceControllerOptions::default()
-    })
-}
-
-fn node(
-    arguments: &RunArgs,
-    selection: &ControllerSelection,
-    config: &Config,
-    openstack: &OpenStack,
-) -> Option<NodeControllerOptions> {
-    node_controller_runs(ControllerName::CloudNode, selection, config, openstack).then(|| {
-        NodeControllerOptions {
-            concurrency: arguments.node.concurrent_node_syncs.into(),
-            status_concurrency: arguments.node.status_updates().into(),
-            status_update_frequency: arguments.node.node_status_update_frequency,
-            ..NodeControllerOptions::default()
-        }
-    })
-}
-
-fn node_lifecycle(
-    arguments: &RunArgs,
-    selection: &ControllerSelection,
-    config: &Config,
-    openstack: &OpenStack,
-) -> Option<NodeLifecycleOptions> {
-    node_controller_runs(ControllerName::CloudNodeLifecycle, selection, config, openstack).then(|| {
-        NodeLifecycleOptions {
-            monitor_period: arguments.node.node_monitor_period,
-            ..NodeLifecycleOptions::default()
-        }
-    })
-}
-
-fn node_controller_runs(
-    controller: ControllerName,
-    selection: &ControllerSelection,
-    config: &Config,
-    openstack: &OpenStack,
-) -> bool {
-    if !selection.runs(controller) {
-        return false;
     }
-    let missing = [Service::Compute, Service::Network].into_iter().find(|service| !openstack.has(*service));
-    if let Some(missing) = missing {
-        tracing::error!(
-            region = config.global.region,
-            "the controller {} does not run: the catalog of the cloud has no endpoint of type {missing} in the region",
-            controller.canonical()
-        );
+}
+
+fn node(arguments: &RunArgs) -> NodeControllerOptions {
+    NodeControllerOptions {
+        concurrency: arguments.node.concurrent_node_syncs.into(),
+        status_concurrency: arguments.node.status_updates().into(),
+        status_update_frequency: arguments.node.node_status_update_frequency,
+        ..NodeControllerOptions::default()
     }
-    missing.is_none()
+}
+
+fn node_lifecycle(arguments: &RunArgs) -> NodeLifecycleOptions {
+    NodeLifecycleOptions {
+        monitor_period: arguments.node.node_monitor_period,
+        ..NodeLifecycleOptions::default()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use clap::Parser as _;
     use openstack_ccm_openstack_api::client::Client;
-    use openstack_ccm_openstack_api::transport::{FnTransport, TransportError};
+    use openstack_ccm_openstack_api::identity::{Credentials, Scope};
+    use openstack_ccm_openstack_api::transport::{FnTransport, Service, TransportError};
     use rstest::rstest;
 
     use super::*;
@@ -133,48 +97,67 @@ mod tests {
         cloud
     }
 
-    /// A cloud that lacks one service still gets everything that works without it.
+    fn login() -> AuthOptions {
+        let credentials = Credentials::Token { token: "t".into() };
+        let login = AuthOptions::new("http://keystone.example.org", credentials, Scope::Unscoped);
+        AuthOptions { region: Some("RegionX".to_owned()), ..login }
+    }
+
+    fn chosen(flags: &[&str], cloud: &OpenStack) -> Result<ProgramOptions, MissingEndpoints> {
+        let flags = ["openstack-ccm", "--cloud-config=x"].into_iter().chain(flags.iter().copied());
+        let arguments = CommandLine::parse_from(flags).run;
+        let selection = arguments.validate().unwrap();
+        choose(&arguments, &selection, &Config::default(), &login(), None, cloud)
+    }
+
+    /// A program that lacks what one of its controllers needs does not become ready; one that was told which controllers
+    /// to leave out does all that is left.
     ///
-    /// Defect: 69, better: the program starts, says which controller does not run and why, and the others work.
+    /// Defect: 69, better: it says what the catalog lacks, stays unready and off the lease, and tries again.
     #[rstest]
-    #[case::all("*", &[], [true, true, true])]
-    #[case::no_octavia("*", &[Service::LoadBalancer], [false, true, true])]
-    #[case::no_nova("*", &[Service::Compute], [true, false, false])]
-    #[case::no_neutron("*", &[Service::Network], [true, false, false])]
-    #[case::chosen("cloud-node", &[], [false, true, false])]
-    #[case::left_out("*,-cloud-node-lifecycle", &[], [true, true, false])]
+    #[case::all("*", &[], Ok([true, true, true]))]
+    #[case::no_octavia("*", &[Service::LoadBalancer], Err("service-lb-controller"))]
+    #[case::no_nova("*", &[Service::Compute], Err("cloud-node-controller"))]
+    #[case::no_neutron("*", &[Service::Network], Err("cloud-node-lifecycle-controller"))]
+    #[case::chosen("cloud-node", &[], Ok([false, true, false]))]
+    #[case::left_out("*,-cloud-node-lifecycle", &[], Ok([true, true, false]))]
+    #[case::nodes_without_octavia("*,-service", &[Service::LoadBalancer], Ok([false, true, true]))]
     fn controllers_run_where_they_are_chosen_and_the_cloud_has_what_they_need(
         #[case] controllers: &str,
         #[case] missing: &[Service],
-        #[case] expected: [bool; 3],
+        #[case] expected: Result<[bool; 3], &str>,
     ) {
         let controllers = format!("--controllers={controllers}");
-        let arguments = CommandLine::parse_from([
-            "openstack-ccm",
-            "--cloud-config=x",
-            "--cloud-provider=openstack",
-            &controllers,
-        ])
-        .run;
-        let selection = arguments.validate().unwrap();
-        let options = choose(&arguments, &selection, &Config::default(), &cloud_without(missing));
-        let runs = [options.service.is_some(), options.node.is_some(), options.node_lifecycle.is_some()];
-        assert_eq!(runs, expected);
+        match (chosen(&[&controllers], &cloud_without(missing)), expected) {
+            (Ok(options), Ok(expected)) => {
+                let runs =
+                    [options.service.is_some(), options.node.is_some(), options.node_lifecycle.is_some()];
+                assert_eq!(runs, expected);
+            }
+            (Err(error), Err(expected)) => assert!(error.to_string().contains(expected), "{error}"),
+            (result, expected) => panic!("{result:?} instead of {expected:?}"),
+        }
+    }
+
+    #[test]
+    fn the_refusal_names_all_that_is_missing_the_regions_and_the_ways_out() {
+        let mut cloud = cloud_without(&[Service::LoadBalancer, Service::Compute]);
+        cloud.regions = vec!["RegionOne".to_owned(), "RegionTwo".to_owned()];
+        assert_eq!(
+            chosen(&["--controllers=service,cloud-node"], &cloud).unwrap_err().to_string(),
+            "cloud-node-controller cannot start: the catalog has no public endpoint of type compute; \
+             service-lb-controller cannot start: the catalog has no public endpoint of type load-balancer. The region is \
+             \"RegionX\", and the catalog knows RegionOne, RegionTwo. Correct region or os-endpoint-type in [Global] of \
+             cloud.conf; where the cloud really lacks the service, leave the controller out with --controllers=*,-NAME, or \
+             set enabled=false in [LoadBalancer]"
+        );
     }
 
     #[test]
     fn flags_of_nodes_reach_their_controllers() {
-        let flags = [
-            "openstack-ccm",
-            "--cloud-config=x",
-            "--cloud-provider=openstack",
-            "--concurrent-node-syncs=7",
-            "--node-status-update-frequency=1m",
-            "--node-monitor-period=9s",
-        ];
-        let arguments = CommandLine::parse_from(flags).run;
-        let selection = arguments.validate().unwrap();
-        let options = choose(&arguments, &selection, &Config::default(), &cloud_without(&[]));
+        let flags =
+            ["--concurrent-node-syncs=7", "--node-status-update-frequency=1m", "--node-monitor-period=9s"];
+        let options = chosen(&flags, &cloud_without(&[])).unwrap();
         let (node, lifecycle) = (options.node.unwrap(), options.node_lifecycle.unwrap());
         assert_eq!((node.concurrency, node.status_concurrency), (7, 7));
         assert_eq!(node.status_update_frequency, Duration::from_secs(60));

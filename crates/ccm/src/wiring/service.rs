@@ -25,8 +25,15 @@ pub(crate) fn controller(ground: &mut Ground<'_>, options: &ServiceControllerOpt
     let client = ground.clients.of(ControllerName::ServiceLb);
     let (provider, poller) =
         OpenStackLoadBalancers::new(ground.openstack.clone(), config, cluster, queue.waker());
-    let controller =
-        ServiceController::new(client, Arc::new(provider), queue, options, ground.nodes, ground.registry);
+    let controller = ServiceController::new(
+        client,
+        Arc::new(provider),
+        queue,
+        options,
+        ground.nodes,
+        ground.registry,
+        ground.work_queues,
+    );
     let mut synced = controller.caches_synced();
     Controller {
         name: "service-lb-controller",

@@ -101,7 +101,8 @@ impl Cluster {
             .unwrap()
     }
 
-    fn kubeconfig(&self) -> PathBuf {
+    /// The administrator's kubeconfig.
+    pub(crate) fn kubeconfig(&self) -> PathBuf {
         self.files.path().join("kubeconfig")
     }
 

@@ -7,7 +7,7 @@ use crate::helm::{Objects, Release};
 
 /// The text of cloud.conf.
 pub(crate) fn cloud_conf(objects: &Objects) -> String {
-    let data = objects.one("Secret")["data"]["cloud.conf"].as_str().unwrap();
+    let data = objects.all("Secret").find_map(|secret| secret["data"]["cloud.conf"].as_str()).unwrap();
     String::from_utf8(base64::engine::general_purpose::STANDARD.decode(data).unwrap()).unwrap()
 }
 

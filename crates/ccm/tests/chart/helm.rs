@@ -35,40 +35,65 @@ pub(crate) fn helm() -> Option<&'static Path> {
 }
 
 fn find() -> Option<PathBuf> {
-    if let Some(given) = std::env::var_os("HELM").filter(|given| !given.is_empty()) {
+    program("HELM", "helm", "helm.sh/helm/v3/cmd/helm")
+}
+
+/// The program that a variable names, or the one that Go builds of the module in `charts/tools`.
+pub(crate) fn program(variable: &str, name: &str, package: &str) -> Option<PathBuf> {
+    if let Some(given) = std::env::var_os(variable).filter(|given| !given.is_empty()) {
         return Some(given.into());
     }
     Command::new("go").arg("version").output().ok()?;
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("helm");
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     // Go does nothing when the program is up to date.
     let output = Command::new("go")
         .args(["build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o"])
         .arg(&program)
-        .arg("helm.sh/helm/v3/cmd/helm")
-        .current_dir(repository("charts/tools/helm"))
+        .arg(package)
+        .current_dir(repository("charts/tools").join(name))
         .env("CGO_ENABLED", "0")
         .output()
         .unwrap();
-    assert!(output.status.success(), "Helm cannot be built: {}", text(&output.stderr));
+    assert!(output.status.success(), "{name} cannot be built: {}", text(&output.stderr));
     Some(program)
 }
+
+/// An image, as the chart wants one.
+pub(crate) const IMAGE: &str = "image.repository=registry.example.org/openstack-ccm";
 
 /// What to render the chart with.
 #[derive(Default)]
 pub(crate) struct Release {
-    values: Option<&'static str>,
+    chart: Option<PathBuf>,
+    values: Vec<PathBuf>,
     settings: Vec<String>,
 }
 
 impl Release {
-    /// The chart's own values.
+    /// The chart's own values and an image.
     pub(crate) fn new() -> Self {
+        Self::without_image().set(IMAGE)
+    }
+
+    /// The chart's own values and nothing else.
+    pub(crate) fn without_image() -> Self {
         Self::default()
     }
 
+    /// Another copy of the chart.
+    pub(crate) fn chart(mut self, folder: &Path) -> Self {
+        self.chart = Some(folder.to_owned());
+        self
+    }
+
     /// A file below `tests/chart/values`.
-    pub(crate) fn values(mut self, file: &'static str) -> Self {
-        self.values = Some(file);
+    pub(crate) fn values(self, file: &'static str) -> Self {
+        self.values_file(&repository("crates/ccm/tests/chart/values").join(file))
+    }
+
+    /// Any file.
+    pub(crate) fn values_file(mut self, file: &Path) -> Self {
+        self.values.push(file.to_owned());
         self
     }
 
@@ -81,10 +106,11 @@ impl Release {
     /// The rendered text, or what Helm says against it. Nothing where there is no Helm.
     pub(crate) fn try_text(&self) -> Option<Result<String, String>> {
         let mut command = Command::new(helm()?);
-        command.args(["template", "occm"]).arg(repository("charts/openstack-ccm"));
+        let chart = self.chart.clone().unwrap_or_else(|| repository("charts/openstack-ccm"));
+        command.args(["template", "occm"]).arg(chart);
         command.args(["--namespace", "kube-system", "--kube-version", "1.36.0"]);
-        if let Some(file) = self.values {
-            command.arg("--values").arg(repository("crates/ccm/tests/chart/values").join(file));
+        for file in &self.values {
+            command.arg("--values").arg(file);
         }
         for setting in &self.settings {
             command.args(["--set", setting]);
@@ -98,10 +124,24 @@ impl Release {
         Some(self.try_text()?.unwrap_or_else(|error| panic!("{error}")))
     }
 
+    /// What Helm says against it.
+    pub(crate) fn error(&self) -> Option<String> {
+        Some(self.try_text()?.expect_err("it was accepted"))
+    }
+
     /// The rendered objects.
     pub(crate) fn objects(&self) -> Option<Objects> {
         Some(Objects::parse(&self.text()?))
     }
+}
+
+/// A copy of the chart that may be changed.
+pub(crate) fn copy_of_chart() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let source = repository("charts/openstack-ccm");
+    let copied = Command::new("cp").arg("-r").arg(source.join(".")).arg(folder.path()).status().unwrap();
+    assert!(copied.success());
+    folder
 }
 
 /// Runs Helm.

@@ -8,13 +8,26 @@
     reason = "the helpers of tests say what they expect by panicking, as the tests do"
 )]
 
+mod alerts;
+mod any_values;
 mod arguments;
 mod cluster;
 mod configuration;
+mod documented;
+mod guides;
 mod helm;
+mod image;
+mod kubernetes;
 mod manifests;
 mod metrics;
 mod occm;
+#[path = "../documentation/pages.rs"]
+#[expect(dead_code, reason = "the tests of the documentation use the rest")]
+mod pages;
+mod placement;
+mod quoted;
+mod release;
 mod rendered;
 mod rights;
+mod trial;
 mod upgrade;

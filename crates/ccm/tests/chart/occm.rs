@@ -11,6 +11,7 @@ use crate::helm::{Objects, Release, strings};
 /// Contract: X11, better: the rights are those of the enabled controllers only; none on Secrets or on what the program
 /// never touches. The pods run with a read-only root, without capabilities, and with probes.
 /// Switch: `securityContext`, `podSecurityContext`, `livenessProbe` and `readinessProbe` in the chart's values.
+/// Better as well: the default selector finds control planes of RKE2 and k3s, whose label has a value.
 /// Defect: 73, better: there are probes, no rights on Secrets, no mounts of former times and no charts of others.
 #[test]
 fn x11_default_values_of_occm_make_the_same_objects() {
@@ -55,7 +56,10 @@ fn same_pod(objects: &Objects) {
     assert_eq!(pod["hostNetwork"], true);
     assert_eq!(pod["dnsPolicy"], "ClusterFirst");
     assert_eq!(pod["serviceAccountName"], "cloud-controller-manager");
-    assert_eq!(pod["nodeSelector"], json!({"node-role.kubernetes.io/control-plane": ""}));
+    assert_eq!(
+        pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"],
+        json!([{"matchExpressions": [{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists"}]}])
+    );
     assert_eq!(pod["volumes"][0]["secret"]["secretName"], "cloud-config");
     let container = objects.container();
     assert_eq!(container["name"], "openstack-cloud-controller-manager");

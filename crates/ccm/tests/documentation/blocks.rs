@@ -78,3 +78,15 @@ fn every_whole_cloud_conf_example_is_accepted_without_a_warning() {
     }
     assert!(whole >= 3, "{whole} examples");
 }
+
+/// A misspelt `run` would leave commands untested.
+#[test]
+fn every_word_behind_a_fence_is_one_that_the_tests_know() {
+    for page in pages() {
+        for block in &page.blocks {
+            let known =
+                block.is("run") || block.is("run=log") || block.file().is_some_and(|name| !name.is_empty());
+            assert!(block.attributes.is_empty() || known, "{}: {:?}", page.path, block.attributes);
+        }
+    }
+}

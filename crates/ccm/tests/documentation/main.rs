@@ -10,5 +10,7 @@
 mod blocks;
 mod commands;
 mod links;
+mod logs;
 mod names;
 mod pages;
+mod workflows;

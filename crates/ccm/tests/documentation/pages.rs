@@ -27,8 +27,28 @@ pub(crate) struct Page {
 pub(crate) struct Block {
     /// The word behind the fence.
     pub(crate) language: String,
+    /// The words after it: `run` for commands that a test executes (`run=WHERE` where they are not for a cluster), `file=NAME` for the
+    /// content of a file that later commands use.
+    pub(crate) attributes: Vec<String>,
     /// Its text, without the indentation of the fence.
     pub(crate) text: String,
+}
+
+impl Block {
+    fn begin(information: &str) -> Self {
+        let mut words = information.split_whitespace().map(str::to_owned);
+        Self { language: words.next().unwrap_or_default(), attributes: words.collect(), text: String::new() }
+    }
+
+    /// Whether it has this attribute.
+    pub(crate) fn is(&self, attribute: &str) -> bool {
+        self.attributes.iter().any(|given| given == attribute)
+    }
+
+    /// The name of the file that it is.
+    pub(crate) fn file(&self) -> Option<&str> {
+        self.attributes.iter().find_map(|given| given.strip_prefix("file="))
+    }
 }
 
 impl Page {
@@ -39,10 +59,7 @@ impl Page {
             let indentation = line.len() - line.trim_start().len();
             match (line.trim_start().strip_prefix("```"), open.take()) {
                 (Some(_), Some((_, block))) => blocks.push(block),
-                (Some(language), None) => {
-                    let block = Block { language: language.trim().to_owned(), text: String::new() };
-                    open = Some((indentation, block));
-                }
+                (Some(information), None) => open = Some((indentation, Block::begin(information))),
                 (None, Some((fence, mut block))) => {
                     block.text.push_str(line.get(fence.min(indentation)..).unwrap_or_default());
                     block.text.push('\n');
@@ -85,8 +102,9 @@ pub(crate) fn written_pages() -> Vec<Page> {
 
 /// All pages: those at the root, the end-to-end tests' and everything in docs.
 pub(crate) fn pages() -> Vec<Page> {
-    let mut paths: Vec<String> =
-        ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "e2e/README.md"].map(str::to_owned).to_vec();
+    let at_the_root = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "CODE_OF_CONDUCT.md"];
+    let mut paths: Vec<String> = at_the_root.map(str::to_owned).to_vec();
+    paths.push("e2e/README.md".to_owned());
     collect("docs", &mut paths);
     paths.sort();
     paths.into_iter().map(|path| Page::parse(path.clone(), &read(&path))).collect()

@@ -7,13 +7,20 @@
     reason = "the helpers of tests say what they expect by panicking, as the tests do"
 )]
 
+mod check_config;
 mod configuration;
+#[cfg(feature = "demo")]
+mod demo;
 mod flags;
 mod hand_over;
+mod help;
+mod log;
+mod metrics;
 mod process;
 mod secrets;
 mod stage;
 mod start;
+mod status;
 mod stop;
 #[cfg(feature = "otlp")]
 mod traces;

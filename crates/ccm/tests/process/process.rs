@@ -16,7 +16,8 @@ use tokio_rustls::TlsConnector;
 
 use crate::stage::{Stage, free_port};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+// Far more than it takes: the machine may be busy with other tests.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The process; it is killed when this is dropped.
 pub(crate) struct Process {
@@ -60,6 +61,13 @@ impl Process {
         Self { child, log, port, certificate: stage.file("tls.crt") }
     }
 
+    /// Starts with these arguments only.
+    pub(crate) fn command(stage: &Stage, name: &str, arguments: &[&str]) -> Self {
+        let log = stage.file(&format!("{name}.log"));
+        let child = command(stage, &log).args(arguments).spawn().unwrap();
+        Self { child, log, port: 0, certificate: stage.file("tls.crt") }
+    }
+
     /// Runs to the end with these arguments only.
     pub(crate) fn run(stage: &Stage, arguments: &[&str]) -> (ExitStatus, String) {
         let log = stage.file("run.log");
@@ -78,8 +86,18 @@ impl Process {
 
     /// Sends SIGTERM.
     pub(crate) fn terminate(&self) {
-        let status =
-            Command::new("sh").args(["-c", "kill -TERM \"$0\"", &self.child.id().to_string()]).status();
+        self.signal("TERM");
+    }
+
+    /// Sends SIGINT, as Ctrl-C does.
+    #[cfg(feature = "demo")]
+    pub(crate) fn interrupt(&self) {
+        self.signal("INT");
+    }
+
+    fn signal(&self, name: &str) {
+        let kill = format!("kill -{name} \"$0\"");
+        let status = Command::new("sh").args(["-c", &kill, &self.child.id().to_string()]).status();
         assert!(status.unwrap().success());
     }
 
@@ -134,6 +152,19 @@ impl Process {
 
     /// Asks one of the endpoints: status and body.
     pub(crate) async fn get(&self, path: &str) -> io::Result<(u16, String)> {
+        let (status, _, body) = self.exchange(path, None).await?;
+        Ok((status, body))
+    }
+
+    /// Asks for the metrics in a format.
+    pub(crate) async fn scrape(&self, accept: Option<&str>) -> Scraped {
+        let (status, head, body) = self.exchange("/metrics", accept).await.unwrap();
+        assert_eq!(status, 200, "{body}");
+        let content_type = head.lines().find_map(|line| line.strip_prefix("content-type: ")).unwrap();
+        Scraped { content_type: content_type.to_owned(), body }
+    }
+
+    async fn exchange(&self, path: &str, accept: Option<&str>) -> io::Result<(u16, String, String)> {
         let mut roots = RootCertStore::empty();
         roots.add(CertificateDer::from_pem_file(&self.certificate).unwrap()).unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -145,7 +176,8 @@ impl Process {
         let stream = TcpStream::connect(("127.0.0.1", self.port)).await?;
         let name = ServerName::try_from("127.0.0.1").unwrap();
         let mut stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await?;
-        let request = format!("GET {path} HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n");
+        let accept = accept.map(|accept| format!("accept: {accept}\r\n")).unwrap_or_default();
+        let request = format!("GET {path} HTTP/1.1\r\nhost: 127.0.0.1\r\n{accept}connection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).await?;
         let mut answer = Vec::new();
         match stream.read_to_end(&mut answer).await {
@@ -156,8 +188,14 @@ impl Process {
         let answer = String::from_utf8_lossy(&answer);
         let (head, body) = answer.split_once("\r\n\r\n").ok_or(io::ErrorKind::UnexpectedEof)?;
         let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
-        Ok((status.ok_or(io::ErrorKind::InvalidData)?, body.to_owned()))
+        Ok((status.ok_or(io::ErrorKind::InvalidData)?, head.to_owned(), body.to_owned()))
     }
+}
+
+/// A page of metrics.
+pub(crate) struct Scraped {
+    pub(crate) content_type: String,
+    pub(crate) body: String,
 }
 
 impl Drop for Process {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::support::{PROXY, Side, World, service};
+use crate::support::{PROXY, Side, World, lb_name, service};
 
 /// The calls that a change costs.
 #[derive(Debug, PartialEq, Eq)]
@@ -114,4 +114,53 @@ async fn the_budget_is_kept() {
         })
         .into();
     assert_eq!(table, expected);
+}
+
+/// Who the Service with the many ports is on its load balancer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Alone,
+    Owner,
+    Guest,
+}
+
+/// The calls to OpenStack that PROXY protocol for `count` ports costs.
+async fn cost_of_proxy(role: Role, count: u16) -> usize {
+    let ports: Vec<_> = (0..count)
+        .map(|port| json!({"name": format!("p{port}"), "port": 1000 + port, "protocol": "TCP"}))
+        .collect();
+    let mut wide = service("wide", json!({}));
+    wide["spec"]["ports"] = json!(ports);
+    let mut narrow = service("narrow", json!({}));
+    let world = World::started().await;
+    let (first, second) = match role {
+        Role::Alone => (&mut wide, None),
+        Role::Owner => (&mut wide, Some(&mut narrow)),
+        Role::Guest => (&mut narrow, Some(&mut wide)),
+    };
+    world.serve(first).await;
+    if let Some(second) = second {
+        let name = lb_name(first["metadata"]["name"].as_str().unwrap());
+        let id = world.cloud.load_balancer(&name).unwrap()["id"].clone();
+        second["metadata"]["annotations"] = json!({"loadbalancer.openstack.org/load-balancer-id": id});
+        world.serve(second).await;
+    }
+    world.annotate("wide", PROXY, Some("v2"));
+    world.quiet().await;
+    let pools = world.cloud.pools();
+    assert_eq!(pools.iter().filter(|pool| pool["protocol"] == "PROXYV2").count(), usize::from(count));
+    world.take_calls().iter().filter(|call| call.side == Side::OpenStack).count()
+}
+
+/// What a change of all ports costs grows with the number of ports, on a load balancer that others use too as well.
+#[tokio::test(start_paused = true)]
+async fn proxy_protocol_for_many_ports_costs_as_much_on_a_shared_load_balancer() {
+    for count in [5, 10, 20] {
+        let alone = cost_of_proxy(Role::Alone, count).await;
+        assert!(alone <= 20 * usize::from(count), "{count} ports: {alone} calls");
+        for role in [Role::Owner, Role::Guest] {
+            let shared = cost_of_proxy(role, count).await;
+            assert!(shared <= 2 * alone, "{count} ports, {role:?}: {shared} calls, and {alone} alone");
+        }
+    }
 }

@@ -8,8 +8,11 @@ use rstest::rstest;
 use serde_json::json;
 use tokio::time::Instant;
 
-use crate::contract::setup::{id, load_balancer};
+use crate::contract::setup::{configured, id, load_balancer};
 use crate::support::{PROXY, Side, World, lb_name, service};
+
+/// The lines of cloud.conf that let load balancers be replaced which serve nobody.
+pub(crate) const REPLACE: &str = "error-recovery = replace\n";
 
 fn octavia(method: Method, path: &str) -> Fault {
     Fault::new().service("load-balancer").method(method).path(path)
@@ -92,12 +95,12 @@ async fn a_load_balancer_that_fails_to_be_made_is_made_anew() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_load_balancer_that_breaks_while_it_serves_comes_back_on_its_addresses() {
-    let world = World::serving(&service("web", json!({"metadata": {"annotations": {PROXY: "v2"}}}))).await;
+async fn a_load_balancer_that_broke_down_comes_back_on_its_addresses_where_the_operator_wants_that() {
+    let world = configured(|_| REPLACE.to_owned()).await;
+    world.serve(&service("web", json!({"metadata": {"annotations": {PROXY: "v2"}}}))).await;
     let before = world.state();
     let id = world.cloud.load_balancer(&lb_name("web")).unwrap()["id"].clone();
-    world.cloud.faults().add_worker(WorkerFault::fail(OperationKind::MemberBatch).times(1));
-    breaks(&world);
+    breaks_down(&world, "web");
     // Found by the look for drift, within 36 minutes.
     let replaced = |world: &World| {
         world
@@ -113,13 +116,14 @@ async fn a_load_balancer_that_breaks_while_it_serves_comes_back_on_its_addresses
 /// The VIP behind a floating IP shows nowhere once its load balancer is gone: the floating IP keeps it meanwhile.
 #[tokio::test(start_paused = true)]
 async fn a_load_balancer_that_breaks_comes_back_on_its_vip_though_the_program_is_killed_in_between() {
-    let mut world = World::serving(&service("other", json!({}))).await;
+    let mut world = configured(|_| REPLACE.to_owned()).await;
+    world.serve(&service("other", json!({}))).await;
     world.serve(&service("web", json!({}))).await;
     // A lower address becomes free, which Neutron would give to a new load balancer.
     world.delete("other");
     world.until_gone("other").await;
     let (before, vip) = (world.cloud_state(), load_balancer(&world)["vip_address"].clone());
-    breaks(&world);
+    breaks_down(&world, "web");
     world.until("it is deleted", |world| world.cloud.load_balancers().is_empty()).await;
     assert!(world.cloud_state().contains("former-vip"), "{}", world.cloud_state());
     world.kill().await;
@@ -129,13 +133,27 @@ async fn a_load_balancer_that_breaks_comes_back_on_its_vip_though_the_program_is
     assert_eq!((load_balancer(&world)["vip_address"].clone(), world.cloud_state()), (vip, before));
 }
 
-/// The load balancer of `web` breaks.
-pub(crate) fn breaks(world: &World) {
+/// The load balancer of a Service breaks, and serves all the same: ERROR and ONLINE.
+pub(crate) fn breaks(world: &World, name: &str) {
+    turns_to_error(world, name, true);
+}
+
+/// The load balancer of a Service breaks, and serves nobody any more: ERROR and OFFLINE.
+pub(crate) fn breaks_down(world: &World, name: &str) {
+    turns_to_error(world, name, false);
+}
+
+/// A change of the load balancer itself fails inside Octavia.
+fn turns_to_error(world: &World, name: &str, up: bool) {
     world.cloud.faults().add_worker(WorkerFault::fail(OperationKind::LoadBalancerUpdate).times(1));
-    let path = format!("/v2.0/lbaas/loadbalancers/{}", id(&load_balancer(world)));
-    world.cloud.user().put("load-balancer", &path, &json!({"loadbalancer": {"admin_state_up": true}}));
+    let load_balancer = || world.cloud.load_balancer(&lb_name(name)).unwrap();
+    let path = format!("/v2.0/lbaas/loadbalancers/{}", id(&load_balancer()));
+    let change = json!({"loadbalancer": {"admin_state_up": up}});
+    let (status, answer) = world.cloud.admin().put("load-balancer", &path, &change);
+    assert_eq!(status, 200, "{answer}");
     world.cloud.settle();
-    assert_eq!(load_balancer(world)["provisioning_status"], "ERROR");
+    assert_eq!(load_balancer()["provisioning_status"], "ERROR");
+    assert_eq!(load_balancer()["operating_status"], if up { "ONLINE" } else { "OFFLINE" });
 }
 
 #[tokio::test(start_paused = true)]

@@ -131,7 +131,7 @@ async fn a_chosen_check_replaces_that_of_the_health_check_node_port_on_tcp_only(
 #[rstest]
 #[case::no_monitor(&[("health-monitor-type", "HTTP")], "there is no health monitor")]
 #[case::no_request(&[("enable-health-monitor", "true"), ("health-monitor-path", "/up")], "set loadbalancer.openstack.org/health-monitor-type")]
-#[case::no_tls(&[("tls-versions", "TLSv1.3")], "TLS does not end at the load balancer")]
+#[case::no_tls(&[("tls-versions", "TLSv1.3")], "the load balancer does not terminate TLS")]
 #[tokio::test(start_paused = true)]
 async fn an_annotation_without_effect_is_named(#[case] annotations: &[(&str, &str)], #[case] why: &str) {
     let world = World::serving(&annotated(annotations)).await;
@@ -207,7 +207,7 @@ async fn another_revision_sends_the_certificate_again() {
         .into_iter()
         .rfind(|call| call.path.contains("/listeners/") && call.is_write())
         .unwrap();
-    assert_eq!(sent.body["listener"]["default_tls_container_ref"], json!(reference));
+    assert_eq!(sent.json()["listener"]["default_tls_container_ref"], json!(reference));
     let tags = |world: &World| {
         let listener = world.cloud.listeners()[0].clone();
         let tags = listener["tags"].as_array().unwrap().clone();

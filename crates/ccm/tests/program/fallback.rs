@@ -44,18 +44,30 @@ async fn serving(
 #[case::v1_28(ApiVersion::V1_28, OLD, NONE, "", "198.19.0.11", true)]
 #[case::v1_28_suffix(ApiVersion::V1_28, OLD, NONE, SUFFIX, "198.19.0.11.lb.example.org", false)]
 #[case::v1_29_gate_off_suffix(ApiVersion::V1_29, ["v1.29.0", "v1.29.0"], NONE, SUFFIX, "198.19.0.11.lb.example.org", false)]
-#[case::old_nodes(ApiVersion::V1_36, OLD, NONE, "", "198.19.0.11(VIP)", true)]
+#[case::old_nodes(ApiVersion::V1_36, OLD, NONE, "", "198.19.0.11(Proxy)", true)]
+#[case::one_old_node_without_a_fallback(ApiVersion::V1_36, MIXED, NONE, "", "198.19.0.11(Proxy)", true)]
+#[case::a_virtual_node(ApiVersion::V1_36, ["v1.36.0", "v1.15.2-vk-azure-aci-1.5.1"], NONE, SUFFIX, "198.19.0.11(Proxy)", false)]
+#[case::a_simulated_node(ApiVersion::V1_36, ["v1.36.0", "kwok-v0.6.0"], NONE, SUFFIX, "198.19.0.11(Proxy)", false)]
+#[case::operator_says_proxy(ApiVersion::V1_36, OLD, NONE, "ip-mode = proxy\n", "198.19.0.11(Proxy)", true)]
+#[case::operator_says_proxy_before_the_suffix(
+    ApiVersion::V1_36,
+    OLD,
+    NONE,
+    "ip-mode = proxy\ningress-hostname-suffix = lb.example.org\n",
+    "198.19.0.11(Proxy)",
+    true
+)]
 #[case::old_nodes_suffix(ApiVersion::V1_36, OLD, NONE, SUFFIX, "198.19.0.11.lb.example.org", false)]
 #[case::one_old_node(ApiVersion::V1_36, MIXED, NONE, SUFFIX, "198.19.0.11.lb.example.org", false)]
 #[case::suffix_is_not_used_without_need(ApiVersion::V1_36, NEW, NONE, SUFFIX, "198.19.0.11(Proxy)", false)]
 #[case::suffix_is_used_where_it_is_enabled(ApiVersion::V1_36, NEW, NONE, ALWAYS, "198.19.0.11.nip.io", false)]
 #[case::hostname(ApiVersion::V1_36, NEW, &[("hostname", "web.example.org")], "", "web.example.org", false)]
 #[case::hostname_on_old(ApiVersion::V1_28, OLD, &[("hostname", "web.example.org")], SUFFIX, "web.example.org", false)]
-#[case::forced_vip(ApiVersion::V1_36, NEW, &[("ip-mode", "vip")], "", "198.19.0.11(VIP)", false)]
+#[case::forced_vip(ApiVersion::V1_36, NEW, &[("ip-mode", "vip")], "", "198.19.0.11(VIP)", true)]
 #[case::forced_proxy_over_old_nodes(ApiVersion::V1_36, OLD, &[("ip-mode", "proxy")], "", "198.19.0.11(Proxy)", true)]
 #[case::proxy_cannot_be_forced_on_an_old_server(ApiVersion::V1_28, OLD, &[("ip-mode", "proxy")], SUFFIX, "198.19.0.11.lb.example.org", false)]
 #[case::mode_before_hostname(ApiVersion::V1_36, NEW, &[("ip-mode", "proxy"), ("hostname", "web.example.org")], "", "198.19.0.11(Proxy)", false)]
-#[case::operator_says_vip(ApiVersion::V1_36, NEW, NONE, "ip-mode = vip\n", "198.19.0.11(VIP)", false)]
+#[case::operator_says_vip(ApiVersion::V1_36, NEW, NONE, "ip-mode = vip\n", "198.19.0.11(VIP)", true)]
 #[case::service_over_operator(ApiVersion::V1_36, NEW, &[("ip-mode", "auto")], "ip-mode = vip\n", "198.19.0.11(Proxy)", false)]
 #[tokio::test(start_paused = true)]
 async fn a_proxy_service_is_published_in_the_way_that_works(
@@ -108,6 +120,32 @@ async fn a_user_without_a_fallback_is_told_what_to_do_and_it_helps() {
     world.replace_api_server(ApiVersion::V1_36);
     world.set_kubelets("v1.36.0");
     world.until_ingress("web", "198.19.0.11(Proxy)").await;
+}
+
+/// Who asks for `vip` on a PROXY load balancer is told once what pods get, also where the PROXY protocol came later.
+#[tokio::test(start_paused = true)]
+async fn who_asks_for_vip_on_a_proxy_load_balancer_is_warned_once() {
+    let bypassed = |world: &World| {
+        let mut warnings = world.warnings("web");
+        warnings.retain(|warning| warning.starts_with("Warning LoadBalancerBypassRequested: "));
+        warnings
+    };
+    let plain = service("web", json!({"metadata": {"annotations": {format!("{ANNOTATION}ip-mode"): "vip"}}}));
+    let world = World::serving(&plain).await;
+    assert_eq!(bypassed(&world), [""; 0], "pods lose nothing");
+    world.annotate("web", PROXY, Some("v2"));
+    world.quiet().await;
+    for round in ["1", "2"] {
+        world.annotate("web", "example.org/round", Some(round));
+        world.quiet().await;
+    }
+    assert_eq!(world.ingress("web"), ["198.19.0.11(VIP)"]);
+    let warnings = bypassed(&world);
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(warnings[0].contains("broken header") && warnings[0].contains("/ip-mode"), "{warnings:?}");
+    world.annotate("web", &format!("{ANNOTATION}ip-mode"), None);
+    world.until_ingress("web", "198.19.0.11(Proxy)").await;
+    assert_eq!(bypassed(&world).len(), 1);
 }
 
 #[rstest]

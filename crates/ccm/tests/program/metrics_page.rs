@@ -58,6 +58,7 @@ async fn lead_once(world: &World, elections: ElectionMetrics) {
         identity: "me".to_owned(),
         lease_duration: Duration::from_secs(15),
         renew_deadline: Duration::from_secs(10),
+        annotations: std::collections::BTreeMap::new(),
         retry_period: Duration::from_secs(2),
     };
     let client = kube::Client::new(world.kube.service(), "default");

@@ -143,7 +143,7 @@ async fn a_service_that_moves_leaves_its_load_balancer_to_who_comes_back() {
 async fn a_broken_load_balancer_is_retained_when_it_is_whole_again() {
     let world = World::serving(&annotated(&[("reclaim-policy", "retain")])).await;
     let before = kept(&world);
-    breaks(&world);
+    breaks(&world, "web");
     world.delete("web");
     world.until_warned("web", "it cannot be marked as one that stays").await;
     assert!(!world.service("web").is_null());
@@ -159,7 +159,7 @@ async fn a_broken_load_balancer_that_was_retained_is_not_replaced() {
     let world = World::serving(&annotated(&[("reclaim-policy", "retain")])).await;
     goes(&world).await;
     let before = kept(&world);
-    breaks(&world);
+    breaks(&world, "web");
     world.create(&service("web", json!({})));
     world.until_warned("web", "was retained when its former Service went").await;
     goes(&world).await;

@@ -6,9 +6,9 @@
 //! - every ten minutes, because a changed feature gate shows nowhere else,
 //! - sooner after a question that failed.
 //!
-//! A cluster that is being upgraded may have two API servers of different minds behind one address. After a write
-//! lost its mode the server is held to drop modes for a time that doubles with each such contradiction, so that the
-//! status does not turn over with every question.
+//! A cluster that is being upgraded may have two API servers of different minds behind one address. After any answer that
+//! shows a mode dropped, to a write or to a question, the server is held to drop modes for a time that grows fourfold with
+//! each such contradiction, so that the status does not turn over with every question.
 
 mod probe;
 
@@ -34,7 +34,7 @@ const VERSION_LIMIT: Duration = Duration::from_secs(10);
 const CANDIDATES: usize = 3;
 /// First and longest delay after a failed question.
 const RETRY: (Duration, Duration) = (Duration::from_secs(15), Duration::from_secs(300));
-/// First and longest time that a server is held to drop modes after a write lost one.
+/// First and longest time that a server is held to drop modes after an answer showed it.
 const HOLD: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(600));
 /// Interruptions of watches within this time are one.
 const SETTLE: Duration = Duration::from_secs(1);
@@ -71,21 +71,30 @@ struct State {
     failures: u32,
     /// After a failed question: nobody who has a Service to publish waits for another one until then.
     silent_until: Option<Instant>,
-    /// Lost modes in a row.
+    /// Answers in a row that showed modes dropped by a server that was known to keep them.
     contradictions: u32,
-    /// After a lost mode: an answer that the server keeps modes is not believed until then. It stays when it is over.
+    /// After an answer that showed a mode dropped: one that the server keeps modes is not believed until then. It stays when
+    /// it is over.
     held_until: Option<Instant>,
+    /// When to ask again after a contradiction.
+    ask_again: Option<Instant>,
 }
 
 impl State {
-    /// Holds the server to drop modes for a while, longer each time unless the last time is long ago.
-    fn hold(&mut self) {
+    /// Holds the server to drop modes for a while. After a contradiction longer each time, unless the last hold is long over.
+    fn hold(&mut self, contradicts: bool) {
         let now = Instant::now();
         if self.held_until.is_none_or(|until| now.saturating_duration_since(until) > HOLD.1) {
             self.contradictions = 0;
         }
-        self.held_until = Some(now + doubled(HOLD, self.contradictions));
-        self.contradictions = self.contradictions.saturating_add(1);
+        if contradicts {
+            self.contradictions = self.contradictions.saturating_add(1);
+        }
+        let until = now + grown(HOLD, 4, self.contradictions.saturating_sub(1));
+        self.held_until = self.held_until.max(Some(until));
+        if self.contradictions > 0 {
+            self.ask_again = self.held_until;
+        }
     }
 
     fn held(&self) -> bool {
@@ -155,19 +164,25 @@ impl Capability {
 
     /// Learns from the answer to a real status write; answers whether the verdict is another one now.
     pub(crate) fn answered(&self, sent: &[IngressEntry], answered: &[IngressEntry]) -> bool {
-        let Some(told) = evidence(sent, answered).filter(|told| *told != self.known()) else { return false };
+        let learned =
+            evidence(sent, answered).is_some_and(|told| self.learn(told, "the answer to a status write"));
+        if learned {
+            self.suspicion.notify_one();
+        }
+        learned
+    }
+
+    /// Takes an answer in; answers whether the verdict is another one now.
+    fn learn(&self, told: ServerSupport, source: &'static str) -> bool {
         {
             let mut state = lock(&self.state);
-            if told == ServerSupport::Keeps && state.held() {
-                return false;
-            }
-            if told == ServerSupport::Drops {
-                state.hold();
+            match told {
+                ServerSupport::Keeps if state.held() => return false,
+                ServerSupport::Drops => state.hold(self.known() == ServerSupport::Keeps),
+                ServerSupport::Keeps | ServerSupport::Unknown => {}
             }
         }
-        self.conclude(told, "the answer to a status write");
-        self.suspicion.notify_one();
-        true
+        self.conclude(told, source)
     }
 
     /// A connection to the API server broke: it may be another one, or of another version, when it is back.
@@ -205,12 +220,14 @@ impl Capability {
         }
     }
 
-    /// The time to ask: `planned`, unless a failed question or a lost mode set another one.
+    /// The time to ask: `planned`, unless a failed question or a contradiction set another one; never while the answer
+    /// would not be believed.
     fn not_before(&self, planned: Instant) -> Instant {
         let state = lock(&self.state);
         let now = Instant::now();
-        let set = [state.silent_until, state.held_until].into_iter().flatten().filter(|until| *until > now);
-        set.max().unwrap_or(planned)
+        let set = [state.silent_until, state.ask_again].into_iter().flatten().filter(|until| *until > now);
+        let time = set.max().unwrap_or(planned);
+        state.held_until.filter(|until| *until > now).map_or(time, |until| until.max(time))
     }
 
     async fn ask_with(&self, candidates: &[ServiceKey]) {
@@ -223,7 +240,7 @@ impl Capability {
                 Answer::OtherService => {}
                 Answer::Failed(error) => {
                     let mut state = lock(&self.state);
-                    let delay = doubled(RETRY, state.failures);
+                    let delay = grown(RETRY, 2, state.failures);
                     state.failures = state.failures.saturating_add(1);
                     state.silent_until = Some(Instant::now() + delay);
                     drop(state);
@@ -231,8 +248,8 @@ impl Capability {
                         service = %candidate,
                         error = error.message(),
                         retry_seconds = delay.as_secs(),
-                        "whether the API server keeps ipMode could not be asked (dry-run patch of services/status); \
-                         --feature-gates=LoadBalancerIPMode=true|false makes the question unnecessary"
+                        "could not determine whether the API server keeps ipMode (dry-run patch of services/status); \
+                         --feature-gates=LoadBalancerIPMode=true|false overrides the detection"
                     );
                     return;
                 }
@@ -244,14 +261,11 @@ impl Capability {
         let mut state = lock(&self.state);
         state.failures = 0;
         state.silent_until = None;
-        if told == ServerSupport::Keeps && state.held() {
-            return;
-        }
         drop(state);
-        self.conclude(told, "a dry-run status write");
+        self.learn(told, "a dry-run status write");
     }
 
-    fn conclude(&self, told: ServerSupport, source: &'static str) {
+    fn conclude(&self, told: ServerSupport, source: &'static str) -> bool {
         let changed = self.verdict.send_if_modified(|known| {
             let changed = *known != told;
             *known = told;
@@ -259,28 +273,29 @@ impl Capability {
         });
         if changed {
             self.metrics.server(told);
-            tracing::info!(server = ?told, source, "learned whether the API server keeps ipMode");
+            tracing::info!(server = ?told, source, "determined whether the API server keeps ipMode");
         }
+        changed
     }
 
     async fn version_changed(&self) -> bool {
         let version = match call(VERSION_LIMIT, self.client.apiserver_version()).await {
             Ok(info) => info.git_version,
             Err(error) => {
-                tracing::debug!(error = error.message(), "version of the API server not known");
+                tracing::debug!(error = error.message(), "the version of the API server could not be read");
                 return false;
             }
         };
         let mut state = lock(&self.state);
         let changed = state.version.as_ref().is_some_and(|known| *known != version);
         if changed {
-            tracing::info!(version, "the API server has another version than before");
+            tracing::info!(version, "the version of the API server has changed");
         }
         state.version = Some(version);
         changed
     }
 }
 
-fn doubled((first, longest): (Duration, Duration), times: u32) -> Duration {
-    first.saturating_mul(2_u32.saturating_pow(times.min(16))).min(longest)
+fn grown((first, longest): (Duration, Duration), factor: u32, times: u32) -> Duration {
+    first.saturating_mul(factor.saturating_pow(times.min(16))).min(longest)
 }

@@ -12,6 +12,7 @@
 //!
 //! The client must not retry by itself: an answer that comes after the renew deadline is worth nothing.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease;
@@ -49,6 +50,8 @@ pub struct ElectionOptions {
     pub renew_deadline: Duration,
     /// Time between tries.
     pub retry_period: Duration,
+    /// Annotations that the holder writes on the Lease.
+    pub annotations: BTreeMap<String, String>,
 }
 
 /// Why [`Elector::lead`] ended.
@@ -196,7 +199,7 @@ impl Elector {
             }
         };
         if timeout(left.min(grace), work).await.is_err() {
-            tracing::warn!(lease = %self.options.name, "work that did not end in time is dropped");
+            tracing::warn!(lease = %self.options.name, "work that did not finish in time is abandoned");
         }
     }
 
@@ -210,7 +213,7 @@ impl Elector {
                     tracing::debug!(lease = %self.options.name, "another instance leads");
                 }
                 Ok(Err(error)) => {
-                    tracing::warn!(lease = %self.options.name, %error, "the lease cannot be read or written");
+                    tracing::warn!(lease = %self.options.name, %error, "the lease could not be read or written");
                 }
                 Err(_) => tracing::warn!(lease = %self.options.name, "the API server did not answer in time"),
             }
@@ -236,10 +239,10 @@ impl Elector {
                 Ok(Ok(Attempt::HeldByOther)) => return Loss::Taken,
                 Ok(Ok(Attempt::Contended)) => {}
                 Ok(Err(error)) => {
-                    tracing::warn!(lease = %self.options.name, %error, "the lease was not renewed, trying again");
+                    tracing::warn!(lease = %self.options.name, %error, "the lease could not be renewed, retrying");
                 }
                 Err(_) => {
-                    tracing::warn!(lease = %self.options.name, "the API server did not answer in time, trying again");
+                    tracing::warn!(lease = %self.options.name, "the API server did not answer in time, retrying");
                 }
             }
         }
@@ -295,9 +298,11 @@ impl Elector {
         match timeout(self.options.retry_period.max(Duration::from_secs(1)), self.try_release()).await {
             Ok(Ok(())) => tracing::info!(lease = %name, "lease released"),
             Ok(Err(error)) => {
-                tracing::warn!(lease = %name, %error, "the lease was not released and will lapse");
+                tracing::warn!(lease = %name, %error, "the lease could not be released and will expire");
             }
-            Err(_) => tracing::warn!(lease = %name, "the lease was not released in time and will lapse"),
+            Err(_) => {
+                tracing::warn!(lease = %name, "the lease could not be released in time and will expire");
+            }
         }
     }
 

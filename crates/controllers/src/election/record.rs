@@ -108,6 +108,9 @@ fn write(
     change: impl FnOnce(&mut LeaseSpec, MicroTime),
 ) -> Lease {
     let now = MicroTime(Timestamp::now());
+    if !options.annotations.is_empty() {
+        lease.metadata.annotations.get_or_insert_default().extend(options.annotations.clone());
+    }
     let spec = lease.spec.get_or_insert_with(LeaseSpec::default);
     change(spec, now.clone());
     spec.holder_identity = Some(options.identity.clone());
@@ -118,7 +121,18 @@ fn write(
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
+
+    #[test]
+    fn the_holder_says_who_it_is_and_leaves_what_others_wrote() {
+        let mut lease = fresh(&options("other"));
+        lease.metadata.annotations.get_or_insert_default().insert("theirs".into(), "kept".into());
+        let annotations = taken(lease, &options("me")).metadata.annotations.unwrap();
+        assert_eq!(annotations["leader"], "me");
+        assert_eq!(annotations["theirs"], "kept");
+    }
 
     fn options(identity: &str) -> ElectionOptions {
         ElectionOptions {
@@ -128,6 +142,7 @@ mod tests {
             lease_duration: Duration::from_secs(15),
             renew_deadline: Duration::from_secs(10),
             retry_period: Duration::from_secs(2),
+            annotations: BTreeMap::from([("leader".to_owned(), identity.to_owned())]),
         }
     }
 

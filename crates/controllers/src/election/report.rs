@@ -39,7 +39,7 @@ impl ElectionMetrics {
         );
         registry.register(
             "leader_election_slowpath",
-            "Tries to take or renew the Lease that began by reading it; all of them do",
+            "Attempts to take or renew the Lease that began by reading it; all of them do",
             metrics.slow_path.clone(),
         );
         metrics
@@ -117,7 +117,7 @@ impl Report {
         let notice = self.notice("stopped leading");
         let written = events::write_one(self.client.clone(), self.lease(), COMPONENT, notice);
         if tokio::time::timeout(limit, written).await.is_err() {
-            tracing::debug!("the event about the end of the leadership is not written");
+            tracing::debug!("the event about the end of the leadership could not be written");
         }
     }
 

@@ -143,7 +143,7 @@ impl EventWriter {
                 error = error.message(),
                 reason = occurrence.notice.reason,
                 object = occurrence.object.name,
-                "event not written"
+                "event could not be written"
             );
         }
     }

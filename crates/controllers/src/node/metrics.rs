@@ -37,7 +37,7 @@ impl NodeMetrics {
         );
         registry.register(
             "openstack_ccm_node_failures",
-            "Failed looks at nodes, by class of failure",
+            "Failed checks of nodes, by class of failure",
             metrics.failures.clone(),
         );
         for class in FailureClass::ALL {

@@ -26,6 +26,7 @@ use tokio_util::sync::CancellationToken;
 use crate::events::{self, EventWriter};
 use crate::nodes::{NodeChange, NodeInformer, NodeListener, NodeObject, NodeWriter};
 use crate::parts::{ControllerError, named, run_parts};
+use crate::queue_metrics::WorkQueues;
 use metrics::NodeMetrics;
 use queue::NodeQueue;
 use sync::NodeSync;
@@ -76,9 +77,10 @@ impl NodeController {
         options: NodeControllerOptions,
         nodes: &mut NodeInformer,
         registry: &mut Registry,
+        queues: &WorkQueues,
     ) -> Self {
         let queue = NodeQueue::default();
-        queue.register(registry);
+        queue.register(queues);
         nodes.listen(Arc::new(NewNodes { queue: queue.clone() }));
         let (recorder, events) = events::channel(client.clone());
         let sync = Arc::new(NodeSync {
@@ -104,7 +106,7 @@ impl NodeController {
         let Self { options, queue, sync, events } = self;
         let mut parts = JoinSet::new();
         let passes = sync.clone().work(queue, options.concurrency.max(1), options.batch_delay);
-        parts.spawn(named("passes over new nodes", passes));
+        parts.spawn(named("reconciliation of new nodes", passes));
         let refresh =
             refresh::follow(sync, options.status_concurrency.max(1), options.status_update_frequency);
         parts.spawn(named("refresh of addresses", refresh));

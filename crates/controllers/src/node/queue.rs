@@ -6,12 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use openstack_ccm_core::failure::Failure;
-use prometheus_client::registry::Registry;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::lock::lock;
-use crate::queue_metrics::{QueueMetrics, Source};
+use crate::queue_metrics::{QueueMetrics, Source, WorkQueues};
 
 /// What happens with a node after a look.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,7 +47,7 @@ struct Entry {
 
 impl NodeQueue {
     /// Makes the metrics of the queue visible, under the framework's name of it.
-    pub(super) fn register(&self, registry: &mut Registry) {
+    pub(super) fn register(&self, queues: &WorkQueues) {
         let shared = Arc::downgrade(&self.shared);
         let source: Source = Arc::new(move || {
             let Some(shared) = shared.upgrade() else { return (0, Vec::new()) };
@@ -57,7 +56,7 @@ impl NodeQueue {
             let working = entries.values().filter_map(|entry| entry.working);
             (ready, working.map(|since| now.duration_since(since)).collect())
         });
-        self.shared.metrics.register(registry, "Nodes", &source);
+        queues.add("Nodes", &self.shared.metrics, source);
     }
 
     fn entries(&self) -> MutexGuard<'_, HashMap<String, Entry>> {

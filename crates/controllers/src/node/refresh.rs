@@ -27,10 +27,10 @@ pub(super) async fn follow(sync: Arc<NodeSync>, concurrency: usize, period: Dura
                 period
             }
             Err(failure) => {
-                tracing::warn!(%failure, "the addresses of nodes cannot be compared");
+                tracing::warn!(%failure, "the addresses of the nodes could not be checked");
                 sync.metrics.failed(failure.class);
                 failures += 1;
-                failure.delay(failures - 1).min(period.max(failure.retry_after.unwrap_or_default()))
+                failure.delay(failures - 1).min(period.max(failure.asked().unwrap_or_default()))
             }
         };
         tokio::time::sleep(pause).await;
@@ -51,7 +51,7 @@ async fn round(sync: &NodeSync, concurrency: usize) -> Result<(), Failure> {
                 Description::Found(instance) => update(sync, &node, &instance).await,
                 Description::Foreign(reason) => tracing::debug!(node = node.name, reason, "left alone"),
                 Description::Unknown(failure) => {
-                    tracing::warn!(node = node.name, %failure, "the addresses of the node cannot be compared");
+                    tracing::warn!(node = node.name, %failure, "the addresses of the node could not be checked");
                 }
             }
         })
@@ -64,7 +64,7 @@ async fn update(sync: &NodeSync, node: &NodeObject, instance: &Instance) {
         Ok(Some(addresses)) => addresses,
         Ok(None) => return,
         Err(error) => {
-            tracing::warn!(node = node.name, %error, "the addresses of the node are not updated");
+            tracing::warn!(node = node.name, %error, "the addresses of the node could not be updated");
             let notice = Notice::warning("NodeAddressesNotUpdated", error.to_string());
             sync.events.record(&node.reference(), NODE_CONTROLLER, notice);
             return;
@@ -74,7 +74,11 @@ async fn update(sync: &NodeSync, node: &NodeObject, instance: &Instance) {
         Ok(_) => tracing::info!(node = node.name, "the addresses of the node are updated"),
         Err(error) if error.is_not_found() => {}
         Err(error) => {
-            tracing::warn!(node = node.name, error = error.message(), "the addresses are not updated");
+            tracing::warn!(
+                node = node.name,
+                error = error.message(),
+                "the addresses of the node could not be updated"
+            );
         }
     }
 }

@@ -68,7 +68,7 @@ impl NodeSync {
                     .await;
             }
             Err(failure) => {
-                tracing::warn!(nodes = new.len(), %failure, "the cloud tells nothing about new nodes");
+                tracing::warn!(nodes = new.len(), %failure, "new nodes could not be looked up in the cloud");
                 self.metrics.failed(failure.class);
                 for node in new {
                     queue.finish(&node.name, &Next::Backoff(failure.clone()));
@@ -84,7 +84,7 @@ impl NodeSync {
                 tracing::info!(
                     node = node.name,
                     reason,
-                    "the node belongs to another provider and is left alone"
+                    "the node belongs to another provider and is ignored"
                 );
                 return Next::Done;
             }
@@ -93,7 +93,7 @@ impl NodeSync {
         match result {
             Ok(()) => Next::Done,
             Err(failure) => {
-                tracing::warn!(node = node.name, %failure, "the node is not initialised yet");
+                tracing::warn!(node = node.name, %failure, "the node could not be initialised");
                 let notice = Notice::warning("NodeInitializationFailed", failure.message.clone());
                 self.events.record(&node.reference(), NODE_CONTROLLER, notice);
                 self.metrics.failed(failure.class);
@@ -165,7 +165,7 @@ impl NodeSync {
             Err(error) if error.is_not_found() => Next::Done,
             Err(error) => {
                 let failure = error.to_failure("failed to update the labels of the node");
-                tracing::warn!(node = node.name, %failure, "the labels of the node are not updated");
+                tracing::warn!(node = node.name, %failure, "the labels of the node could not be updated");
                 self.metrics.failed(failure.class);
                 Next::Backoff(failure)
             }

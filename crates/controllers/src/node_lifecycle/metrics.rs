@@ -20,17 +20,17 @@ impl LifecycleMetrics {
         let metrics = Self::default();
         registry.register(
             "openstack_ccm_node_deletions_held",
-            "Nodes whose machine is missing and that are not deleted, because too many are missing at once",
+            "Nodes whose server is missing and that are not deleted, because too many are missing at once",
             metrics.held.clone(),
         );
         registry.register(
             "openstack_ccm_node_deletions",
-            "Nodes that were deleted because their machine is gone",
+            "Nodes that were deleted because their server is gone",
             metrics.deleted.clone(),
         );
         registry.register(
             "openstack_ccm_node_lifecycle_failures",
-            "Rounds in which the cloud could not be asked about nodes that are not ready, by class of failure",
+            "Rounds in which nodes that are not ready could not be checked in the cloud, by class of failure",
             metrics.failures.clone(),
         );
         for class in FailureClass::ALL {

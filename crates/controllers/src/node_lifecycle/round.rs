@@ -144,9 +144,9 @@ impl Lifecycle {
 
     fn failed(&mut self, failure: &Failure) {
         self.metrics.failed(failure.class);
-        self.not_before = failure.retry_after.map(|delay| Instant::now() + delay);
+        self.not_before = failure.asked().map(|delay| Instant::now() + delay);
         if self.last_failure.as_ref() != Some(&failure.message) {
-            tracing::warn!(%failure, "the cloud cannot be asked about nodes that are not ready; they stay as they are");
+            tracing::warn!(%failure, "nodes that are not ready could not be checked in the cloud; they are left as they are");
             self.last_failure = Some(failure.message.clone());
         }
     }
@@ -154,7 +154,7 @@ impl Lifecycle {
     fn left(&self, node: &NodeObject, presence: &Presence) {
         match presence {
             Presence::Unknown(failure) => {
-                tracing::debug!(node = node.name, %failure, "nothing is known of the machine; the node stays");
+                tracing::debug!(node = node.name, %failure, "the state of the server is unknown; the node is kept");
             }
             Presence::Foreign(reason) => tracing::debug!(node = node.name, reason, "the node is left alone"),
             Presence::Exists | Presence::ShutDown | Presence::Gone => {}
@@ -163,18 +163,20 @@ impl Lifecycle {
 
     async fn taint(&self, node: &Arc<NodeObject>) {
         match taint::set(&self.writer, node).await {
-            Ok(true) => tracing::info!(node = node.name, "the machine is shut down; the node is tainted"),
+            Ok(true) => tracing::info!(node = node.name, "the server is shut down; the node is tainted"),
             Ok(false) => {}
-            Err(error) => tracing::warn!(node = node.name, error = error.message(), "the taint is not set"),
+            Err(error) => {
+                tracing::warn!(node = node.name, error = error.message(), "the taint could not be set");
+            }
         }
     }
 
     async fn lift(&self, node: &Arc<NodeObject>) {
         match taint::lift(&self.writer, node).await {
-            Ok(true) => tracing::info!(node = node.name, "the node is ready; its shutdown taint is lifted"),
+            Ok(true) => tracing::info!(node = node.name, "the node is ready; its shutdown taint is removed"),
             Ok(false) => {}
             Err(error) => {
-                tracing::warn!(node = node.name, error = error.message(), "the taint is not lifted");
+                tracing::warn!(node = node.name, error = error.message(), "the taint could not be removed");
             }
         }
     }
@@ -189,15 +191,17 @@ impl Lifecycle {
                 tracing::info!(
                     node = name,
                     provider_id = node.facts.provider_id,
-                    "the node is deleted: its machine is gone"
+                    "the node is deleted: its server is gone"
                 );
                 self.metrics.deleted();
             }
             Err(error) if error.is_not_found() => {}
             // It changed since it was read: the next round decides anew.
-            Err(error) if error.is_conflict() => tracing::info!(node = name, "the node changed; it stays"),
+            Err(error) if error.is_conflict() => {
+                tracing::info!(node = name, "the node has changed and is kept");
+            }
             Err(error) => {
-                tracing::warn!(node = name, error = error.message(), "the node is not deleted");
+                tracing::warn!(node = name, error = error.message(), "the node could not be deleted");
                 let message = format!("Failed deleting node {name}: {}", error.message());
                 let notice = Notice::warning("DeletingNodeFailed", message);
                 self.events.record(&reference, NODE_LIFECYCLE_CONTROLLER, notice);

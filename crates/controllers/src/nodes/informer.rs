@@ -113,6 +113,12 @@ impl NodeChange {
             (Some(_), None) | (None, Some(_)) => true,
         }
     }
+
+    /// Whether the kubelet fell silent or is heard again.
+    pub(crate) fn has_new_reachability(&self) -> bool {
+        let since = |node: &Option<Arc<NodeObject>>| node.as_ref().and_then(|node| node.unreachable_since);
+        since(&self.old) != since(&self.new)
+    }
 }
 
 /// A controller that works on nodes. It is told while the watch waits, so it only notes what it is told.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Node, NodeAddress, ObjectReference, Taint};
-use openstack_ccm_core::advertise::data_plane::Evidence;
+use openstack_ccm_core::advertise::data_plane::{Evidence, Shown};
 use openstack_ccm_core::instance::NodeIdentity;
 use openstack_ccm_core::instance::address::PROVIDED_NODE_IP;
 use openstack_ccm_core::instance::lifecycle::Readiness;
@@ -24,6 +24,8 @@ pub(crate) struct NodeObject {
     pub(crate) taints: Vec<Taint>,
     pub(crate) addresses: Vec<NodeAddress>,
     pub(crate) readiness: Readiness,
+    /// Since when nothing has been heard of its kubelet: the transition of the condition `Ready` to `Unknown`.
+    pub(crate) unreachable_since: Option<jiff::Timestamp>,
     /// `spec.podCIDRs`
     pub(crate) pod_cidrs: Vec<String>,
     /// Status and reason of the condition `NetworkUnavailable`.
@@ -48,6 +50,10 @@ impl From<Node> for NodeObject {
             taints: spec.taints.unwrap_or_default(),
             addresses: status.addresses.unwrap_or_default(),
             readiness: Readiness::of_condition(condition("Ready").map(|ready| ready.status.as_str())),
+            unreachable_since: condition("Ready")
+                .filter(|ready| ready.status == "Unknown")
+                .and_then(|ready| ready.last_transition_time.as_ref())
+                .map(|time| time.0),
             pod_cidrs: spec.pod_cidrs.unwrap_or_default(),
             network: condition(NETWORK_UNAVAILABLE)
                 .map(|network| (network.status.clone(), network.reason.clone().unwrap_or_default())),
@@ -134,10 +140,20 @@ fn evidence(node: &Node) -> Evidence {
     let status = node.status.as_ref();
     let info = status.and_then(|status| status.node_info.as_ref());
     let images = status.and_then(|status| status.images.as_deref()).unwrap_or_default();
-    Evidence::new(
-        info.map_or("", |info| &info.kubelet_version),
-        info.map_or("", |info| &info.operating_system),
-        node.metadata.annotations.iter().flat_map(BTreeMap::keys).map(String::as_str),
-        images.iter().flat_map(|image| image.names.iter().flatten()).map(String::as_str),
-    )
+    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default();
+    let labels = node.metadata.labels.iter().flatten();
+    let annotations = node.metadata.annotations.iter().flat_map(BTreeMap::keys);
+    Evidence::new(&Shown {
+        kubelet_version: info.map_or("", |info| &info.kubelet_version),
+        operating_system: info.map_or("", |info| &info.operating_system),
+        labels: labels.map(|(key, value)| (key.as_str(), value.as_str())).collect(),
+        annotation_keys: annotations.map(String::as_str).collect(),
+        taint_keys: taints.iter().map(|taint| taint.key.as_str()).collect(),
+        image_names: images
+            .iter()
+            .flat_map(|image| image.names.iter().flatten())
+            .map(String::as_str)
+            .collect(),
+        image_count: images.len(),
+    })
 }

@@ -28,7 +28,7 @@ impl Metrics {
         );
         registry.register(
             "route_controller_route_corrections",
-            "Routes that were made or taken away",
+            "Routes that were created or deleted",
             metrics.corrections.clone(),
         );
         registry.register(

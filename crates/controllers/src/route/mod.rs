@@ -173,7 +173,7 @@ async fn supported(provider: &dyn Routes) -> bool {
             }
             Err(failure) => {
                 let delay = failure.delay(attempt);
-                tracing::warn!(error = %failure, retry_in = ?delay, "it is not known whether the cloud can hold routes");
+                tracing::warn!(error = %failure, retry_in = ?delay, "could not determine whether the cloud supports routes");
                 tokio::time::sleep(delay).await;
                 attempt += 1;
             }
@@ -223,7 +223,7 @@ async fn rounds(
 }
 
 fn backoff(failure: &Failure, attempt: u32) -> Duration {
-    failure.delay(attempt).min(LONGEST_BACKOFF).max(failure.retry_after.unwrap_or_default())
+    failure.delay(attempt).min(LONGEST_BACKOFF).max(failure.asked().unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -40,7 +40,7 @@ impl Round {
         let listed = match self.provider.list().await {
             Ok(listed) => listed,
             Err(failure) => {
-                tracing::warn!(error = %failure, "routes not listed; nothing is changed");
+                tracing::warn!(error = %failure, "routes could not be listed; nothing is changed");
                 self.metrics.failed(failure.class);
                 return Err(failure);
             }
@@ -69,7 +69,7 @@ impl Round {
         for (route, failure) in &applied.left {
             self.metrics.failed(failure.class);
             tracing::warn!(
-                destination = route.destination, next_hop = route.next_hop, error = %failure, "route not taken away"
+                destination = route.destination, next_hop = route.next_hop, error = %failure, "route could not be deleted"
             );
         }
         for (_, failure) in &applied.missing {
@@ -120,7 +120,11 @@ impl Round {
             .map(|(known, network)| async move {
                 let name = &known.name;
                 if let Err(error) = self.conditions.write(name, network).await {
-                    tracing::warn!(node = name, error = error.message(), "condition of the node not written");
+                    tracing::warn!(
+                        node = name,
+                        error = error.message(),
+                        "the condition of the node could not be written"
+                    );
                 }
             })
             .collect();
@@ -130,11 +134,11 @@ impl Round {
 
 fn log(changes: &Changes) {
     for NodeRoute { destination, next_hop } in &changes.add {
-        tracing::info!(%destination, %next_hop, "route is made");
+        tracing::info!(%destination, %next_hop, "route created");
     }
     for removal in &changes.remove {
         let (destination, next_hop) = (&removal.route.destination, &removal.route.next_hop);
-        tracing::info!(destination, next_hop, "route is taken away");
+        tracing::info!(destination, next_hop, "route deleted");
     }
 }
 

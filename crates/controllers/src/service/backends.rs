@@ -8,6 +8,11 @@ use openstack_ccm_core::node::Node;
 
 use crate::nodes::NodeObject;
 
+/// For how long a node must have been unreachable to count no longer. Kubernetes evicts its pods after 5 minutes
+/// (`tolerationSeconds` of the taint `node.kubernetes.io/unreachable`); with as much again for those that tolerate it a
+/// little longer, no client is left there.
+const UNREACHABLE_FOR_LONG: jiff::SignedDuration = jiff::SignedDuration::from_mins(10);
+
 /// The nodes that can take traffic, sorted by name.
 pub(super) type Backends = Arc<[Arc<Node>]>;
 
@@ -18,7 +23,7 @@ pub(super) struct NodeSnapshot {
     pub(super) listed: bool,
     /// The nodes that can take traffic.
     pub(super) backends: Backends,
-    /// Whether every node's service proxy honours `ipMode`.
+    /// Whether the service proxy of every node that counts honours `ipMode`.
     pub(super) fitness: Fitness,
 }
 
@@ -29,15 +34,19 @@ impl Default for NodeSnapshot {
 }
 
 impl NodeSnapshot {
-    /// What these nodes, which are all of the cluster, mean to load balancers.
-    pub(super) fn of(nodes: &[Arc<NodeObject>]) -> Self {
-        let facts = || nodes.iter().map(|node| &node.facts);
+    /// What these nodes, which are all of the cluster, mean to load balancers now.
+    pub(super) fn of(nodes: &[Arc<NodeObject>], now: jiff::Timestamp) -> Self {
+        let alive = nodes.iter().filter(|node| !is_unreachable_for_long(node, now));
         Self {
             listed: true,
-            backends: facts().filter(|node| node.backend).cloned().collect(),
-            fitness: judge(facts().map(|node| (node.name.as_str(), &node.evidence))),
+            backends: nodes.iter().map(|node| &node.facts).filter(|node| node.backend).cloned().collect(),
+            fitness: judge(alive.map(|node| (node.name.as_str(), &node.facts.evidence))),
         }
     }
+}
+
+fn is_unreachable_for_long(node: &NodeObject, now: jiff::Timestamp) -> bool {
+    node.unreachable_since.is_some_and(|since| now.duration_since(since) >= UNREACHABLE_FOR_LONG)
 }
 
 /// Which labels of nodes a Service's choice of backends depends on.
@@ -127,7 +136,11 @@ mod tests {
         }
 
         fn snapshot(&self) -> NodeSnapshot {
-            NodeSnapshot::of(&self.0.values().cloned().collect::<Vec<_>>())
+            self.snapshot_at("2026-01-01T00:00:00Z")
+        }
+
+        fn snapshot_at(&self, now: &str) -> NodeSnapshot {
+            NodeSnapshot::of(&self.0.values().cloned().collect::<Vec<_>>(), now.parse().unwrap())
         }
 
         /// Sets a node; answers whether that matters.
@@ -208,6 +221,44 @@ mod tests {
         cluster.set(node("n2", &json!({"status": {"nodeInfo": {"kubeletVersion": "v1.28.3"}}})));
         let Fitness::Unfit { count, node, .. } = cluster.snapshot().fitness else { panic!("fit") };
         assert_eq!((count, node.as_str()), (1, "n2"));
+    }
+
+    #[rstest]
+    #[case::just_lost("Unknown", "2026-01-01T00:05:00Z", "2026-01-01T00:09:00Z", true)]
+    #[case::lost_for_long("Unknown", "2026-01-01T00:05:00Z", "2026-01-01T00:15:00Z", false)]
+    #[case::not_ready_but_heard_of("False", "2026-01-01T00:05:00Z", "2026-01-01T09:00:00Z", true)]
+    fn a_node_that_has_been_unreachable_for_long_does_not_count(
+        #[case] status: &str,
+        #[case] since: &str,
+        #[case] now: &str,
+        #[case] counts: bool,
+    ) {
+        let mut cluster = with_two();
+        let ready = json!({"type": "Ready", "status": status, "lastTransitionTime": since});
+        let old = json!({"nodeInfo": {"kubeletVersion": "v1.28.3"}, "conditions": [ready]});
+        cluster.set(node("n2", &json!({"status": old})));
+        let snapshot = cluster.snapshot_at(now);
+        assert_eq!(snapshot.fitness != Fitness::Fit, counts);
+        assert_eq!(snapshot.backends.len(), 2, "what it means to load balancers is decided elsewhere");
+    }
+
+    #[rstest]
+    #[case::virtual_kubelet(&json!({
+        "metadata": {"labels": {"type": "virtual-kubelet"}},
+        "status": {"nodeInfo": {"kubeletVersion": "v1.15.2-vk-azure-aci-1.5.1"}},
+    }))]
+    #[case::kwok(&json!({
+        "metadata": {"annotations": {"kwok.x-k8s.io/node": "fake"}},
+        "status": {"nodeInfo": {"kubeletVersion": "kwok-v0.6.0"}},
+    }))]
+    #[case::tainted(&json!({
+        "spec": {"taints": [{"key": "virtual-kubelet.io/provider", "effect": "NoSchedule"}]},
+        "status": {"nodeInfo": {"kubeletVersion": "v1.29.3"}},
+    }))]
+    fn a_virtual_node_does_not_count(#[case] patch: &Value) {
+        let mut cluster = with_two();
+        cluster.set(node("n2", patch));
+        assert_eq!(cluster.snapshot().fitness, Fitness::Fit);
     }
 
     #[rstest]

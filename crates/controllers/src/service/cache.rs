@@ -11,9 +11,10 @@ use std::sync::{Arc, Mutex};
 use k8s_openapi::api::core::v1 as k8s;
 use openstack_ccm_core::advertise::entry::{IngressEntry, IpMode};
 use openstack_ccm_core::failure::{Failure, FailureClass};
-use openstack_ccm_core::service::ServiceKey;
+use openstack_ccm_core::provider::Neighbours;
+use openstack_ccm_core::service::{Service, ServiceKey};
 
-use super::intent::{Ours, Wanted, uid};
+use super::intent::{Ours, Wanted, facts, uid};
 use super::publish::entries;
 use crate::lock::lock;
 
@@ -129,14 +130,21 @@ impl ServiceCache {
         lock(&self.0).iter().any(|(key, kept)| asked(key, kept))
     }
 
-    /// The Services that are ours to serve.
-    pub(super) fn served(&self) -> Vec<ServiceKey> {
+    /// The names of the Services that are ours to serve.
+    pub(super) fn served_keys(&self) -> Vec<ServiceKey> {
         lock(&self.0).iter().filter(|(_, kept)| kept.served).map(|(key, _)| key.clone()).collect()
     }
 
     /// The uids of all Services.
     pub(super) fn uids(&self) -> HashSet<Box<str>> {
         lock(&self.0).values().map(|kept| kept.uid.clone()).collect()
+    }
+}
+
+impl Neighbours for ServiceCache {
+    fn served(&self) -> Vec<Service> {
+        let kept: Vec<Arc<Kept>> = lock(&self.0).values().filter(|kept| kept.served).cloned().collect();
+        kept.iter().filter_map(|kept| kept.object().ok()).map(|object| facts(&object)).collect()
     }
 }
 

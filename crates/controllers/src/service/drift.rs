@@ -56,7 +56,7 @@ impl ServiceSync {
 
 fn repaired(drift: &Drift) -> Notice {
     let mut message =
-        "something in the cloud was not as the Service asks for, though the Service did not change; it was put right"
+        "something was changed in the cloud although the Service did not change, and was corrected"
             .to_owned();
     for (index, step) in drift.steps.iter().take(MOST_STEPS).enumerate() {
         message.push_str(if index == 0 { ": " } else { "; " });
@@ -77,6 +77,6 @@ mod tests {
         let steps: Vec<String> = (0..7).map(|number| format!("step {number}")).collect();
         let message = repaired(&Drift { steps }).message;
         assert!(message.ends_with(": step 0; step 1; step 2; step 3; step 4; and more"), "{message}");
-        assert!(repaired(&Drift::default()).message.ends_with("it was put right"));
+        assert!(repaired(&Drift::default()).message.ends_with("was corrected"));
     }
 }

@@ -72,11 +72,13 @@ impl Ours {
     /// Whether a load balancer of the Service has to be removed before the Service may go or may be of another type.
     ///
     /// The finalizer has one name for all controllers, and a Service that is of another type by now names no class any
-    /// more: whoever sees it first removes what must go in any case.
+    /// more: whoever sees it first removes what must go in any case. One that names another controller is that
+    /// controller's to release, finalizer and all: only that this process has served it (see [`Self::wanted`]) proves
+    /// that something of it is ours. Its annotations prove nothing, because another instance of this program writes
+    /// the same.
     pub(crate) fn needs_cleanup(&self, service: &k8s::Service) -> bool {
         let deleting = service.metadata.deletion_timestamp.is_some();
-        let others = matches!(self, Self::OfClass(_)) && !self.names(service);
-        has_finalizer(service) && (!is_load_balancer(service) || (deleting && !others))
+        has_finalizer(service) && (!is_load_balancer(service) || (deleting && self.names(service)))
     }
 
     /// Decides what is to be done; `served` tells whether this process has worked on the Service before, which is what
@@ -105,7 +107,7 @@ pub(crate) fn facts(service: &k8s::Service) -> Service {
 ///
 /// # Errors
 /// A value that no API server of today admits.
-pub(crate) fn checked_facts(service: &k8s::Service) -> Result<Service, Failure> {
+pub fn checked_facts(service: &k8s::Service) -> Result<Service, Failure> {
     let (facts, problems) = reduce(service);
     if problems.is_empty() {
         Ok(facts)
@@ -220,6 +222,8 @@ mod tests {
     #[case::finalizer_taken_away("LoadBalancer", None, &[OTHER], true, true, Wanted::Release)]
     #[case::deleting_and_never_served("LoadBalancer", None, &[OTHER], true, false, Wanted::Nothing)]
     #[case::class_appeared("LoadBalancer", Some("example.org/lb"), &[FINALIZER], false, true, Wanted::Release)]
+    #[case::class_and_deleted("LoadBalancer", Some("example.org/lb"), &[FINALIZER], true, false, Wanted::Nothing)]
+    #[case::class_appeared_and_deleted("LoadBalancer", Some("example.org/lb"), &[FINALIZER], true, true, Wanted::Release)]
     fn framework_s9_which_services_are_ours(
         #[case] kind: &str,
         #[case] class: Option<&str>,

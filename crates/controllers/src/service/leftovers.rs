@@ -48,7 +48,7 @@ impl Leftovers {
         let made = match sync.provider.made_for_services().await {
             Ok(made) => made,
             Err(failure) => {
-                tracing::warn!(error = %failure, "could not look for load balancers whose service is gone");
+                tracing::warn!(error = %failure, "could not check for orphaned load balancers");
                 return false;
             }
         };
@@ -101,13 +101,13 @@ fn report(sync: &ServiceSync, made: &MadeForServices) {
         load_balancer = %id,
         name,
         service_uids = uids,
-        "a load balancer was made for a service that is gone, and serves nobody; if no other cluster with the same \
+        "orphaned load balancer: it was created for a service that is gone; if no other cluster with the same \
          data uses it, delete it: openstack loadbalancer delete --cascade {id}"
     );
     let Some(key) = service else { return };
     let Some(namesake) = sync.cache.get(key) else { return };
     let message = format!(
-        "load balancer {name} ({id}) was made for an earlier Service of this name (uid {uids}), and serves nobody; if no \
+        "load balancer {name} ({id}) is orphaned: it was created for an earlier Service of this name (uid {uids}); if no \
          other cluster with the same data uses it, delete it: openstack loadbalancer delete --cascade {id}"
     );
     sync.tell(key, namesake.uid(), Notice::warning(WITHOUT_SERVICE, message));

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use openstack_ccm_core::advertise::entry::IngressEntry;
+use openstack_ccm_core::failure::Hold;
 use openstack_ccm_core::provider::Ready;
 use openstack_ccm_core::service::ServiceKey;
 use tokio::time::Instant;
@@ -48,6 +49,12 @@ pub(crate) struct Remembered {
     pub(crate) written: Written,
     /// Mode and reason of the publication, as metric labels.
     pub(crate) advertised: Option<(&'static str, &'static str)>,
+    /// What was told last of source ranges that turn the cluster's pods away.
+    pub(crate) shut_out: Option<String>,
+    /// Why its load balancer is left as it is until somebody acts, if it is.
+    pub(crate) held: Option<Hold>,
+    /// What was told last of pods that bypass the load balancer because somebody asked for it.
+    pub(crate) bypassed: Option<String>,
     /// What has been announced.
     pub(crate) activity: Activity,
     /// What a look for drift has put right, while one is going on.
@@ -98,6 +105,9 @@ impl Memory {
                     published: None,
                     written: Written::new(),
                     advertised: None,
+                    shut_out: None,
+                    held: None,
+                    bypassed: None,
                     activity: Activity::Idle,
                     drift: None,
                     restorations: Restorations::default(),
@@ -128,9 +138,12 @@ impl Memory {
         lock(&self.0).get(key).is_some_and(|known| known.ready.is_some())
     }
 
-    /// Whether any Service was reported ready so that the condition holds.
-    pub(crate) fn any_ready(&self, holds: impl Fn(&ServiceKey, &Ready) -> bool) -> bool {
-        lock(&self.0).iter().any(|(key, known)| known.ready.as_ref().is_some_and(|ready| holds(key, ready)))
+    /// Whether any Service was reported ready, and published so, that the condition holds.
+    pub(crate) fn any_ready(&self, holds: impl Fn(&ServiceKey, &Ready, &[IngressEntry]) -> bool) -> bool {
+        lock(&self.0).iter().any(|(key, known)| {
+            let published = known.published.as_deref().unwrap_or_default();
+            known.ready.as_ref().is_some_and(|ready| holds(key, ready, published))
+        })
     }
 
     /// The Services that were reported ready so that the condition holds.

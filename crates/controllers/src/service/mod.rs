@@ -47,7 +47,7 @@ use std::time::Duration;
 use kube::Client;
 use openstack_ccm_core::advertise::capability::ServerSupport;
 use openstack_ccm_core::advertise::data_plane::Fitness;
-use openstack_ccm_core::provider::LoadBalancers;
+use openstack_ccm_core::provider::{LoadBalancers, Neighbours};
 use prometheus_client::registry::Registry;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -55,7 +55,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 use tracing::field::Empty;
 
-pub use intent::FINALIZER;
+pub use intent::{FINALIZER, checked_facts};
 pub use queue::ServiceQueue;
 
 use crate::capability::{Capability, Intervals};
@@ -63,6 +63,7 @@ use crate::events::{self, EventWriter};
 use crate::metrics::Metrics;
 use crate::nodes::NodeInformer;
 use crate::parts::{ControllerError, EventWriting, named, part_ended};
+use crate::queue_metrics::WorkQueues;
 use backends::{NodeSelectors, NodeSnapshot};
 use cache::ServiceCache;
 use intent::Ours;
@@ -169,9 +170,10 @@ impl ServiceController {
         options: ServiceControllerOptions,
         nodes: &mut NodeInformer,
         registry: &mut Registry,
+        queues: &WorkQueues,
     ) -> Self {
         let metrics = Metrics::registered(registry);
-        queue.register(registry);
+        queue.register(queues);
         let writer = ServiceWriter::new(client.clone(), options.call_timeout);
         let capability = Arc::new(Capability::new(
             client.clone(),
@@ -181,12 +183,14 @@ impl ServiceController {
             metrics.clone(),
         ));
         let (recorder, events) = events::channel(client.clone());
+        let cache: Arc<ServiceCache> = Arc::default();
+        provider.meet(Arc::clone(&cache) as Arc<dyn Neighbours>);
         let snapshots = watch::Sender::new(Arc::new(NodeSnapshot::default()));
         let sync = Arc::new(ServiceSync {
             provider,
             ours: options.load_balancer_class.clone().map_or(Ours::WithoutClass, Ours::OfClass),
             writer,
-            cache: ServiceCache::default(),
+            cache,
             memory: Memory::default(),
             nodes: snapshots.subscribe(),
             selectors: NodeSelectors {
@@ -229,14 +233,14 @@ impl ServiceController {
             ended = parts.join_next() => Err(part_ended(ended)),
             ended = async {
                 synced.wait().await;
-                tracing::info!(workers = concurrency, "services and nodes listed, work begins");
+                tracing::info!(workers = concurrency, "services and nodes listed, starting to reconcile");
                 keep_working(&mut workers, concurrency, &queue, &sync).await
             } => Err(ended),
         };
         queue.close();
         let drained = async { while workers.join_next().await.is_some() {} };
         if tokio::time::timeout(grace, drained).await.is_err() {
-            tracing::warn!("passes that did not end in time are dropped");
+            tracing::warn!("reconciliations that did not finish in time are abandoned");
         }
         workers.shutdown().await;
         parts.shutdown().await;
@@ -250,17 +254,22 @@ impl ServiceController {
         parts.spawn(named("watch of services", {
             follow::follow(client, Arc::clone(&sync), queue.clone(), listed)
         }));
+        let judging = Arc::clone(&node_changes).judge_again();
+        parts.spawn(named("judgement of unreachable nodes", judging));
         let node_passes = node_changes.queue_services(queue.clone(), options.node_change_delay);
-        parts.spawn(named("passes after changes of nodes", node_passes));
+        parts.spawn(named("reconciliation after changes of nodes", node_passes));
         parts.spawn(named("detection of ipMode", {
             let sync = Arc::clone(&sync);
-            async move { sync.capability.follow(|| sync.cache.served()).await }
+            async move { sync.capability.follow(|| sync.cache.served_keys()).await }
         }));
         if let Some(interval) = options.resync {
             let looking = look_for_leftovers(Arc::clone(&sync), synced, interval);
-            parts.spawn(named("look for load balancers without a service", looking));
+            parts.spawn(named("check for orphaned load balancers", looking));
         }
-        parts.spawn(named("passes after changes of the cluster", readvertise_after_changes(sync, queue)));
+        parts.spawn(named(
+            "reconciliation after changes of the cluster",
+            readvertise_after_changes(sync, queue),
+        ));
         EventWriting::start(events)
     }
 }
@@ -277,7 +286,7 @@ async fn keep_working(
             workers.spawn(work(queue.clone(), Arc::clone(sync)));
         }
         match workers.join_next().await {
-            Some(Err(error)) => tracing::error!(%error, "a pass panicked; it will be repeated"),
+            Some(Err(error)) => tracing::error!(%error, "a reconciliation panicked and is retried"),
             Some(Ok(())) | None => return ControllerError::PartEnded("queue"),
         }
     }

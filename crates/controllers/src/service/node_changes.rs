@@ -12,6 +12,9 @@ use super::queue::{Cause, ServiceQueue};
 use super::sync::ServiceSync;
 use crate::nodes::{NodeChange, NodeListener, NodeStore};
 
+/// Between two looks whether a node has been unreachable for long by now.
+const JUDGE_AGAIN: Duration = Duration::from_secs(60);
+
 /// Collects what the watch of nodes tells.
 pub(super) struct NodeChanges {
     sync: Arc<ServiceSync>,
@@ -38,7 +41,7 @@ impl NodeChanges {
             tokio::time::sleep(delay).await;
             // Changes during the delay are in what the passes will see.
             let _more = self.changed.notified().now_or_never();
-            let services = self.sync.cache.served();
+            let services = self.sync.cache.served_keys();
             self.sync.waves.begin(since, services.iter().cloned());
             for key in services {
                 queue.add(&key, Cause::Nodes);
@@ -47,12 +50,34 @@ impl NodeChanges {
     }
 }
 
+impl NodeChanges {
+    /// Judges the nodes again for ever: one that is unreachable ceases to count without any event.
+    pub(super) async fn judge_again(self: Arc<Self>) {
+        loop {
+            tokio::time::sleep(JUDGE_AGAIN).await;
+            let nodes = self.store.all();
+            if !nodes.iter().any(|node| node.unreachable_since.is_some()) {
+                continue;
+            }
+            let new = NodeSnapshot::of(&nodes, jiff::Timestamp::now());
+            self.snapshots.send_if_modified(|known| {
+                let changed = known.listed && known.fitness != new.fitness;
+                if changed {
+                    *known = Arc::new(NodeSnapshot { backends: Arc::clone(&known.backends), ..new });
+                }
+                changed
+            });
+        }
+    }
+}
+
 impl NodeListener for NodeChanges {
     fn changed(&self, changes: &[NodeChange]) {
-        if self.snapshots.borrow().listed && !changes.iter().any(NodeChange::has_new_facts) {
+        let matters_here = |change: &NodeChange| change.has_new_facts() || change.has_new_reachability();
+        if self.snapshots.borrow().listed && !changes.iter().any(matters_here) {
             return;
         }
-        let new = Arc::new(NodeSnapshot::of(&self.store.all()));
+        let new = Arc::new(NodeSnapshot::of(&self.store.all(), jiff::Timestamp::now()));
         let old = self.snapshots.send_replace(Arc::clone(&new));
         if old.listed && matters(&old.backends, &new.backends) {
             self.changed.notify_one();

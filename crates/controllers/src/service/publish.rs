@@ -1,12 +1,13 @@
 //! What is written into a Service: the addresses of its load balancer and our annotations.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1 as k8s;
 use openstack_ccm_core::advertise::capability::{Cluster, ServerSupport};
 use openstack_ccm_core::advertise::entry::{IngressEntry, IpMode, same_entries};
-use openstack_ccm_core::advertise::{Advertisement, Mode, decide};
+use openstack_ccm_core::advertise::{Advertisement, Mode, Publication, decide};
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::provider::Ready;
 use openstack_ccm_core::service::ServiceKey;
@@ -96,20 +97,45 @@ pub(super) fn clearing(service: &k8s::Service, annotations: &Written) -> Option<
     (!patch.is_empty()).then_some(Value::Object(patch))
 }
 
+/// What there is to publish; `published` is what the status said so far.
+pub(super) fn publication<'a>(ready: &'a Ready, published: &'a [IngressEntry]) -> Publication<'a> {
+    Publication {
+        addresses: &ready.addresses,
+        path: ready.path,
+        preference: &ready.preference,
+        access: &ready.cluster_access,
+        published,
+    }
+}
+
 /// What is wanted in the status, and whether it is there already.
-fn compare(current: &[IngressEntry], ready: &Ready, cluster: &Cluster) -> (Advertisement, bool) {
-    let decide = |cluster: &Cluster| decide(&ready.addresses, ready.path, &ready.preference, cluster);
-    let wanted = decide(cluster);
+fn compare(
+    current: &[IngressEntry],
+    publication: &Publication<'_>,
+    cluster: &Cluster,
+) -> (Advertisement, bool) {
+    let mut wanted = decide(publication, cluster);
+    if publication.preference.keep_published && stays(current, publication.addresses) {
+        wanted.entries = current.to_vec();
+        return (wanted, true);
+    }
     let same = same_entries(current, &wanted.entries, cluster.server != ServerSupport::Drops);
     if !same && cluster.gate.is_none() && cluster.server == ServerSupport::Unknown {
         // The API server could not be asked. What stands there is left alone if it is what a server that keeps the
         // mode should be told: a moment's trouble must not turn every Service over and back.
-        let hoped = decide(&Cluster { server: ServerSupport::Keeps, ..cluster.clone() });
+        let hoped = decide(publication, &Cluster { server: ServerSupport::Keeps, ..cluster.clone() });
         if same_entries(current, &hoped.entries, true) {
             return (hoped, true);
         }
     }
     (wanted, same)
+}
+
+/// Whether what is published can stay where nobody can tell what to publish: a hostname, or the addresses.
+fn stays(current: &[IngressEntry], addresses: &[IpAddr]) -> bool {
+    let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+    let published: Vec<&String> = current.iter().filter_map(|entry| entry.ip.as_ref()).collect();
+    !current.is_empty() && (published.is_empty() || published.into_iter().eq(&addresses))
 }
 
 impl ServiceSync {
@@ -123,15 +149,19 @@ impl ServiceSync {
     ) -> Result<Published, CallError> {
         let key = intent::key(&service);
         let ready = &self.agreed(&key, ready);
+        // What others wrote into the status decides nothing where it is known what was published.
+        let published = self.memory.with(&key, |known| known.published.clone()).flatten();
+        let published = published.unwrap_or_else(|| entries(&service));
+        let publication = publication(ready, &published);
+        let before = Mode::of(&entries(&service));
         let mut current = service;
-        let mut wrote = false;
         for _ in 0..WRITES {
             let cluster = self.cluster(&key).await;
-            let (advertisement, same) = compare(&entries(&current), ready, &cluster);
+            let (advertisement, same) = compare(&entries(&current), &publication, &cluster);
             let missing = missing_annotations(&current, annotations);
             if same && missing.is_empty() {
                 self.memory.with(&key, |known| known.published = Some(entries(&current)));
-                self.advertised(&key, uid(&current), &advertisement, wrote);
+                self.advertised(&key, uid(&current), &advertisement, before);
                 return Ok(Published::Done);
             }
             let send = (!same).then_some(advertisement.entries.as_slice());
@@ -143,9 +173,8 @@ impl ServiceSync {
             };
             self.answered(&key, &current);
             let Some(sent) = send else { continue };
-            wrote = true;
             if !self.written(&key, &current, sent, &advertisement) {
-                self.advertised(&key, uid(&current), &advertisement, wrote);
+                self.advertised(&key, uid(&current), &advertisement, before);
                 return Ok(Published::Done);
             }
         }
@@ -233,10 +262,23 @@ impl ServiceSync {
         }
     }
 
-    /// Tells log, metrics and user in which mode the Service is published, when that is news.
-    fn advertised(&self, key: &ServiceKey, uid: &str, advertisement: &Advertisement, wrote: bool) {
+    /// Tells log, metrics and user in which mode the Service is published, when that is news. `found` is the mode that
+    /// the status had before, by whoever published it.
+    fn advertised(&self, key: &ServiceKey, uid: &str, advertisement: &Advertisement, found: Option<Mode>) {
         let now = (advertisement.mode.as_str(), advertisement.reason.as_str());
-        let Some(before) = self.memory.with(key, |known| known.advertised.replace(now)) else { return };
+        let told = self.memory.with(key, |known| {
+            let shut_out = std::mem::replace(&mut known.shut_out, advertisement.shut_out.clone());
+            let bypassed = std::mem::replace(&mut known.bypassed, advertisement.bypassed.clone());
+            (known.advertised.replace(now), shut_out, bypassed)
+        });
+        let Some((before, shut_out, bypassed)) = told else { return };
+        let tell = |notice| self.events.record(&super::policy::object(key, uid), SERVICE_CONTROLLER, notice);
+        if let Some(message) = news(shut_out.as_ref(), advertisement.shut_out.as_ref()) {
+            tell(Notice::warning("LoadBalancerSourceRangesLackCluster", message));
+        }
+        if let Some(message) = news(bypassed.as_ref(), advertisement.bypassed.as_ref()) {
+            tell(Notice::warning("LoadBalancerBypassRequested", message));
+        }
         if before == Some(now) {
             return;
         }
@@ -248,25 +290,25 @@ impl ServiceSync {
             because = %advertisement.reason,
             "publication of the load balancer decided"
         );
-        let object = super::policy::object(key, uid);
-        // The first publication is only news when it is not the ordinary one.
-        if before.is_some() || (wrote && advertisement.mode != Mode::Vip) {
+        // What nobody could have used yet has not changed.
+        let mode_before = before.map(|(mode, _)| mode).or(found.map(Mode::as_str));
+        if mode_before.is_some_and(|mode| mode != now.0) {
             let message = format!(
                 "The load balancer is published {}: {}",
                 described(advertisement.mode),
                 advertisement.reason
             );
-            self.events.record(
-                &object,
-                SERVICE_CONTROLLER,
-                Notice::normal("LoadBalancerIPModeChanged", message),
-            );
+            tell(Notice::normal("LoadBalancerIPModeChanged", message));
         }
         if let Some(warning) = &advertisement.warning {
-            let notice = Notice::warning("LoadBalancerIPModeNotHonoured", warning);
-            self.events.record(&object, SERVICE_CONTROLLER, notice);
+            tell(Notice::warning("LoadBalancerIPModeNotHonoured", warning));
         }
     }
+}
+
+/// What there is to say now, unless it was said already.
+fn news<'a>(before: Option<&String>, now: Option<&'a String>) -> Option<&'a String> {
+    now.filter(|now| before != Some(*now))
 }
 
 /// How a write of status or annotations ended.
@@ -286,6 +328,7 @@ fn described(mode: Mode) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use openstack_ccm_core::advertise::access::ClusterAccess;
     use openstack_ccm_core::advertise::data_plane::Fitness;
     use openstack_ccm_core::advertise::{Needs, Path, Preference};
     use rstest::rstest;
@@ -306,6 +349,7 @@ mod tests {
             addresses: vec!["192.0.2.1".parse().unwrap()],
             path,
             preference: Preference { hostname_suffix: Some("example.org".into()), ..Preference::default() },
+            cluster_access: ClusterAccess::Open,
             changed: false,
             unfinished: None,
             again_after: None,
@@ -343,7 +387,8 @@ mod tests {
         #[case] same: bool,
     ) {
         let published = entries(&service(&published));
-        assert_eq!(compare(&published, &ready(path), &cluster(server)).1, same);
+        let ready = ready(path);
+        assert_eq!(compare(&published, &publication(&ready, &published), &cluster(server)).1, same);
     }
 
     /// A patch carries only what is ours and differs: annotations of others and the spec cannot be damaged.

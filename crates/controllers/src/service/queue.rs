@@ -13,12 +13,11 @@ use std::time::Duration;
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::provider::Wake;
 use openstack_ccm_core::service::ServiceKey;
-use prometheus_client::registry::Registry;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 use crate::lock::lock;
-use crate::queue_metrics::{QueueMetrics, Source};
+use crate::queue_metrics::{QueueMetrics, Source, WorkQueues};
 
 /// Why a Service is queued. The order is the order of service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -175,9 +174,9 @@ impl ServiceQueue {
         Arc::new(self.clone())
     }
 
-    /// Makes the metrics of the queue visible in `registry`.
-    pub(crate) fn register(&self, registry: &mut Registry) {
-        self.shared.metrics.register(registry, "service", &self.shared.metrics_source());
+    /// Makes the metrics of the queue visible, under the framework's name of it.
+    pub(crate) fn register(&self, queues: &WorkQueues) {
+        queues.add("service", &self.shared.metrics, self.shared.metrics_source());
     }
 
     /// Queues a Service.
@@ -318,30 +317,33 @@ impl State {
         if let Some(since) = entry.working.take() {
             metrics.worked(now.duration_since(since));
         }
-        let planned = match next {
-            Next::Unchanged => None,
-            Next::Done { resync } => {
-                entry.failures = 0;
-                Some(resync.map(|delay| (delay + spread(jitter, key, sequence, delay), Cause::Resync)))
-            }
-            Next::Again(delay) => {
-                entry.failures = 0;
-                Some(Some((delay + spread(jitter, key, sequence, delay), Cause::Again)))
-            }
-            Next::Wait(delay) => Some(Some((delay, Cause::Retry))),
-            Next::Backoff(failure) => {
-                metrics.retried();
-                let delay = failure.delay(entry.failures);
-                entry.failures = entry.failures.saturating_add(1);
-                Some(Some((delay + spread(jitter, key, sequence, delay), Cause::Retry)))
-            }
-        };
+        let planned =
+            match next {
+                Next::Unchanged => None,
+                Next::Done { resync } => {
+                    entry.failures = 0;
+                    Some(resync.map(|delay| {
+                        (delay.saturating_add(spread(jitter, key, sequence, delay)), Cause::Resync)
+                    }))
+                }
+                Next::Again(delay) => {
+                    entry.failures = 0;
+                    Some(Some((delay.saturating_add(spread(jitter, key, sequence, delay)), Cause::Again)))
+                }
+                Next::Wait(delay) => Some(Some((delay, Cause::Retry))),
+                Next::Backoff(failure) => {
+                    metrics.retried();
+                    let delay = failure.delay(entry.failures);
+                    entry.failures = entry.failures.saturating_add(1);
+                    Some(Some((delay.saturating_add(spread(jitter, key, sequence, delay)), Cause::Retry)))
+                }
+            };
         if let Some(planned) = planned {
             if let Some(timer) = entry.timer.take() {
                 self.delayed.remove(&timer);
             }
             if let Some((delay, cause)) = planned {
-                let timer = (now + delay, sequence);
+                let timer = (after(now, delay), sequence);
                 entry.timer = Some(timer);
                 self.delayed.insert(timer, (key.clone(), cause));
             }
@@ -358,13 +360,21 @@ impl State {
 /// A random part of up to a fifth of the delay, so that Services that failed together do not return together.
 fn spread(random: &RandomState, key: &ServiceKey, sequence: u64, delay: Duration) -> Duration {
     let permille = u32::try_from(random.hash_one((key, sequence)) % 200).unwrap_or(0);
-    delay * permille / 1000
+    delay.checked_mul(permille).unwrap_or(Duration::MAX) / 1000
+}
+
+/// A delay that no queue outlives: 100 years.
+const NEVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
+/// The moment `delay` after `now`; a delay that the clock cannot express is one that never ends.
+fn after(now: Instant, delay: Duration) -> Instant {
+    now.checked_add(delay.min(NEVER)).unwrap_or(now)
 }
 
 /// One Service in the hands of one worker.
 ///
-/// When it is dropped without [`Taken::finish`], because the pass panicked or was cancelled, it returns to the queue
-/// as a failure.
+/// When it is dropped before [`Taken::finish`] is through, because the pass or the planning of the next one panicked or was
+/// cancelled, it returns to the queue as a failure.
 pub(crate) struct Taken {
     shared: Arc<Shared>,
     /// The Service.
@@ -377,15 +387,15 @@ pub(crate) struct Taken {
 impl Taken {
     /// Gives the Service back.
     pub(crate) fn finish(mut self, next: Next) {
-        self.finished = true;
         self.shared.finish(&self.key, next);
+        self.finished = true;
     }
 }
 
 impl Drop for Taken {
     fn drop(&mut self) {
         if !self.finished {
-            let failure = Failure::new(FailureClass::Bug, "the pass was interrupted");
+            let failure = Failure::new(FailureClass::Bug, "the reconciliation was interrupted");
             self.shared.finish(&self.key, Next::Backoff(failure));
         }
     }

@@ -158,11 +158,41 @@ async fn a_change_puts_off_a_second_pass_that_was_asked_for() {
 async fn framework_q4_a_delay_that_the_cloud_asked_for_is_honoured() {
     let queue = ServiceQueue::new();
     queue.add(&key("a"), Cause::Changed);
-    let asked = Failure { retry_after: Some(Duration::from_secs(42)), ..failure(FailureClass::Busy) };
+    let asked = Failure { retry_after: Some(Duration::from_secs(42)), ..failure(FailureClass::Unavailable) };
     let start = Instant::now();
     taken(&queue).await.finish(Next::Backoff(asked));
     let _again = taken(&queue).await;
     assert!(start.elapsed() >= Duration::from_secs(42) && start.elapsed() < Duration::from_secs(51));
+}
+
+/// `Retry-After` of a front end in trouble may be anything.
+#[rstest]
+#[case::a_day(Duration::from_secs(86_400))]
+#[case::absurd(Duration::from_secs(u64::MAX))]
+#[tokio::test(start_paused = true)]
+async fn an_absurd_delay_of_the_cloud_is_cut_to_the_longest_of_its_class(#[case] asked: Duration) {
+    let queue = ServiceQueue::new();
+    queue.add(&key("a"), Cause::Changed);
+    let asked = Failure { retry_after: Some(asked), ..failure(FailureClass::Unavailable) };
+    let start = Instant::now();
+    taken(&queue).await.finish(Next::Backoff(asked));
+    let _again = taken(&queue).await;
+    assert!(start.elapsed() >= Duration::from_secs(120) && start.elapsed() <= Duration::from_secs(144));
+}
+
+#[rstest]
+#[case::waiting(Next::Wait(Duration::MAX))]
+#[case::again(Next::Again(Duration::MAX))]
+#[case::resync(Next::Done { resync: Some(Duration::MAX) })]
+#[tokio::test(start_paused = true)]
+async fn a_delay_beyond_the_clock_harms_neither_the_service_nor_the_queue(#[case] next: Next) {
+    let queue = ServiceQueue::new();
+    queue.add(&key("a"), Cause::Changed);
+    taken(&queue).await.finish(next);
+    assert!(queue.shared.state().entries[&key("a")].timer.is_some());
+    assert!(nothing_within(&queue, Duration::from_secs(600)).await);
+    queue.add(&key("a"), Cause::Changed);
+    assert_eq!(taken(&queue).await.key, key("a"));
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,10 +2,12 @@
 
 use std::net::IpAddr;
 
+use openstack_ccm_core::advertise::entry::IngressEntry;
 use openstack_ccm_core::advertise::{Path, shared};
 use openstack_ccm_core::provider::Ready;
 use openstack_ccm_core::service::ServiceKey;
 
+use super::publish::publication;
 use super::queue::Cause;
 use super::sync::ServiceSync;
 
@@ -20,11 +22,11 @@ impl ServiceSync {
     }
 
     fn is_needed_by_another(&self, own: &ServiceKey, addresses: &[IpAddr]) -> bool {
-        let needs = |other: &Ready| {
-            shared::share(&other.addresses, addresses)
-                && shared::needs_load_balancer(other.path, &other.preference)
+        let needs = |other: &Ready, published: &[IngressEntry]| {
+            shared::share(&other.addresses, addresses) && publication(other, published).needs_load_balancer()
         };
-        self.memory.any_ready(|other, ready| other != own && needs(ready)) || self.was_needed(own, addresses)
+        self.memory.any_ready(|other, ready, published| other != own && needs(ready, published))
+            || self.was_needed(own, addresses)
     }
 
     /// After a restart: a Service that no pass has seen yet still says by its status what it needs.
@@ -36,7 +38,8 @@ impl ServiceSync {
     pub(super) fn tell_neighbours(&self, own: &ServiceKey, before: Option<&Ready>, now: Option<&Ready>) {
         let said = |ready: Option<&Ready>| {
             ready.map(|ready| {
-                (ready.addresses.clone(), shared::needs_load_balancer(ready.path, &ready.preference))
+                let needs = shared::needs_load_balancer(ready.path, &ready.preference);
+                (ready.addresses.clone(), needs, ready.cluster_access.clone())
             })
         };
         if said(before) == said(now) {

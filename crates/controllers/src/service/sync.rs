@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1 as k8s;
-use openstack_ccm_core::failure::{Failure, FailureClass};
+use openstack_ccm_core::failure::{Failure, FailureClass, Hold};
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::provider::{LoadBalancers, Outcome, Pass, Ready};
 use openstack_ccm_core::service::{Goal, Intent, ServiceKey};
@@ -34,7 +34,7 @@ pub(crate) struct ServiceSync {
     pub(super) provider: Arc<dyn LoadBalancers>,
     pub(super) ours: Ours,
     pub(super) writer: ServiceWriter,
-    pub(super) cache: ServiceCache,
+    pub(super) cache: Arc<ServiceCache>,
     pub(super) memory: Memory,
     pub(super) nodes: watch::Receiver<Arc<NodeSnapshot>>,
     pub(super) selectors: NodeSelectors,
@@ -239,7 +239,12 @@ impl ServiceSync {
         if ready.changed {
             self.under_way_silently(&key, operation);
         }
-        let before = self.memory.with(&key, |known| known.ready.replace(ready.clone())).flatten();
+        let published = entries(service);
+        let before = self.memory.with(&key, |known| {
+            known.published.get_or_insert(published);
+            known.ready.replace(ready.clone())
+        });
+        let before = before.flatten();
         self.tell_neighbours(&key, before.as_ref(), Some(ready));
         match self.publish(Arc::clone(service), ready, annotations).await {
             Ok(Published::Done) => {}
@@ -249,6 +254,11 @@ impl ServiceSync {
                 return self.failed(&key, uid(service), Operation::Ensure, failure, backends);
             }
         }
+        let held =
+            ready.unfinished.as_ref().is_some_and(|failure| matches!(failure.class, FailureClass::Held(_)));
+        if !held {
+            self.note_hold(&key, None);
+        }
         if let Some(failure) = ready.unfinished.clone() {
             return self.failed(&key, uid(service), operation, failure, backends);
         }
@@ -257,7 +267,7 @@ impl ServiceSync {
             std::mem::take(&mut known.activity)
         });
         if let Some(notice) = policy::concluded(activity.unwrap_or_default(), backends.len()) {
-            tracing::info!(service = %key, reason = notice.reason, "load balancer agrees with its service");
+            tracing::info!(service = %key, reason = notice.reason, "load balancer is up to date");
             self.tell(&key, uid(service), notice);
         }
         self.report_drift(&key, uid(service), ready.changed);
@@ -296,7 +306,7 @@ impl ServiceSync {
     /// Writes annotations of a pass that failed: the pass' own failure is the one to report.
     pub(super) async fn write_annotations_anyway(&self, service: &Arc<k8s::Service>, annotations: &Written) {
         if let Err(error) = self.write_annotations(service, annotations).await {
-            tracing::warn!(service = %intent::key(service), error = error.message(), "annotations not written");
+            tracing::warn!(service = %intent::key(service), error = error.message(), "annotations could not be written");
         }
     }
 
@@ -310,14 +320,29 @@ impl ServiceSync {
         backends: &[Arc<openstack_ccm_core::node::Node>],
     ) -> Next {
         tracing::Span::current().record("otel.status_code", "ERROR");
+        if let FailureClass::Held(hold) = failure.class
+            && !self.note_hold(key, Some(hold))
+        {
+            // Nothing changes until somebody acts, who was told.
+            self.metrics.failed(failure.class);
+            return Next::Backoff(failure);
+        }
         self.tell(key, uid, policy::failed(operation, &failure, backends));
         self.retry(key, failure)
+    }
+
+    /// Notes why the load balancer is left as it is until somebody acts, if it is. Answers whether that is news.
+    fn note_hold(&self, key: &ServiceKey, hold: Option<Hold>) -> bool {
+        let before = self.memory.with(key, |known| std::mem::replace(&mut known.held, hold));
+        let Some(before) = before.filter(|before| *before != hold) else { return before.is_none() };
+        self.metrics.hold_changed(before, hold);
+        true
     }
 
     /// Counts and logs a failure, and plans the next try.
     pub(super) fn retry(&self, key: &ServiceKey, failure: Failure) -> Next {
         self.metrics.failed(failure.class);
-        tracing::warn!(service = %key, class = %failure.class, error = %failure, "pass failed");
+        tracing::warn!(service = %key, class = %failure.class, error = %failure, "reconciliation failed");
         Next::Backoff(failure)
     }
 

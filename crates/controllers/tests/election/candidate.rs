@@ -166,6 +166,7 @@ fn options(identity: &str) -> ElectionOptions {
         identity: identity.into(),
         lease_duration: LEASE_DURATION,
         renew_deadline: RENEW_DEADLINE,
+        annotations: std::collections::BTreeMap::new(),
         retry_period: RETRY_PERIOD,
     }
 }

@@ -49,6 +49,13 @@ impl Cloud {
         self.state().failure = away.then(|| Failure::new(FailureClass::Unavailable, "the cloud is away"));
     }
 
+    /// Answers nothing from now on, and asks to be left alone for so many seconds (`Retry-After`).
+    pub(crate) fn ask_for_a_pause(&self, seconds: u64) {
+        let mut failure = Failure::new(FailureClass::Unavailable, "the cloud is away");
+        failure.retry_after = Some(std::time::Duration::from_secs(seconds));
+        self.state().failure = Some(failure);
+    }
+
     /// Questions since the last time: `describe 3`, `presence 1`.
     pub(crate) fn questions(&self) -> Vec<String> {
         std::mem::take(&mut self.state().questions)

@@ -2,6 +2,7 @@
 
 use openstack_ccm_core::instance::Presence;
 use openstack_ccm_core::instance::census::DELETIONS_PER_ROUND;
+use rstest::rstest;
 use serde_json::json;
 
 use crate::world::{World, pass};
@@ -94,6 +95,20 @@ async fn nodes_of_other_providers_do_not_count() {
     }
     pass(600).await;
     assert_eq!(left(&world), 10, "of two machines none is left");
+}
+
+/// `Retry-After` of a front end in trouble may be anything; the machines are asked about again after two minutes.
+#[rstest]
+#[case::a_day(86_400)]
+#[case::absurd(u64::MAX)]
+#[tokio::test(start_paused = true)]
+async fn no_wish_of_the_cloud_stops_the_look_at_nodes(#[case] seconds: u64) {
+    let world = with(10, 2).await;
+    world.cloud.ask_for_a_pause(seconds);
+    pass(60).await;
+    world.cloud.set_away(false);
+    pass(180).await;
+    assert_eq!(left(&world), 8);
 }
 
 /// An hour without the cloud costs no node, and nodes that really went are deleted afterwards.

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
-use openstack_ccm_controllers::ControllerError;
 use openstack_ccm_controllers::node::{NodeController, NodeControllerOptions};
 use openstack_ccm_controllers::node_lifecycle::{NodeLifecycleController, NodeLifecycleOptions};
 use openstack_ccm_controllers::nodes::NodeInformer;
+use openstack_ccm_controllers::{ControllerError, WorkQueues};
 use openstack_ccm_kube_sim::{ApiVersion, Fault, Sim, merge_patch};
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
@@ -52,7 +52,9 @@ impl World {
     pub(crate) async fn start_node_controller_with(&mut self, options: NodeControllerOptions) {
         let cloud = Arc::clone(&self.cloud);
         let mut nodes = NodeInformer::new(self.client());
-        let controller = NodeController::new(self.client(), cloud, options, &mut nodes, &mut self.registry);
+        let queues = WorkQueues::registered(&mut self.registry);
+        let controller =
+            NodeController::new(self.client(), cloud, options, &mut nodes, &mut self.registry, &queues);
         let listed = controller.listed();
         self.run(controller.run(self.stop.clone()), nodes);
         listed.await;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use openstack_ccm_core::advertise::access::ClusterAccess;
 use openstack_ccm_core::advertise::{Path, Preference};
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
@@ -31,6 +32,7 @@ struct State {
     scripted: VecDeque<Pass>,
     path: Option<Path>,
     preference: Preference,
+    cluster_access: ClusterAccess,
     notices: Vec<Notice>,
     again_after: Option<Duration>,
     panics: usize,
@@ -60,6 +62,11 @@ impl Cloud {
         let mut state = self.state();
         state.path = Some(path);
         state.preference = preference;
+    }
+
+    /// Whether the source ranges let the cluster in.
+    pub(crate) fn let_in(&self, access: ClusterAccess) {
+        self.state().cluster_access = access;
     }
 
     pub(crate) fn say(&self, notices: Vec<Notice>) {
@@ -103,6 +110,7 @@ impl Cloud {
             addresses: vec![address],
             path: state.path.unwrap_or(Path::Direct),
             preference: state.preference.clone(),
+            cluster_access: state.cluster_access.clone(),
             changed,
             unfinished: None,
             again_after: state.again_after.take(),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use openstack_ccm_core::advertise::access::ClusterAccess;
 use openstack_ccm_core::advertise::{Needs, Path, Preference};
 use openstack_ccm_kube_sim::ApiVersion;
 use rstest::rstest;
@@ -190,4 +191,105 @@ async fn many_services_share_one_question() {
     }
     let asked = world.wire.journal().iter().filter(|line| line.starts_with("ask")).count();
     assert_eq!(asked, 1);
+}
+
+/// Two API servers behind one address, one of them not upgraded yet: each question may reach the other one.
+#[tokio::test(start_paused = true)]
+async fn servers_of_two_kinds_behind_one_address_do_not_turn_the_status_over_and_over() {
+    let world = world(ApiVersion::V1_36, None).await;
+    world.create("app").await;
+    world.until_ingress("app", BY_PROXY).await;
+    world.wire.journal();
+    for _ in 0..15 {
+        for version in [ApiVersion::V1_28, ApiVersion::V1_36] {
+            world.kube.set_version(version);
+            tokio::time::sleep(Duration::from_secs(60)).await;
+        }
+    }
+    let journal = world.wire.journal();
+    let turns = journal.iter().filter(|line| line.contains("ingress")).count();
+    assert!(turns <= 9, "{turns} turns in 30 minutes: {journal:?}");
+    // The last one is upgraded too.
+    tokio::time::sleep(Duration::from_secs(1200)).await;
+    assert_eq!(world.ingress("app").await, [BY_PROXY]);
+}
+
+/// A node that ignores the mode loses nothing by it, and all others lose everything by `VIP`.
+#[tokio::test(start_paused = true)]
+async fn an_odd_node_turns_no_service_from_proxy_to_vip() {
+    let mut world = World::new(ApiVersion::V1_36).await;
+    world.cloud.publish_by(PROXY, Preference::default());
+    world.start().await;
+    world.create("app").await;
+    world.until_ingress("app", BY_PROXY).await;
+    world.wire.journal();
+    for (name, version) in [("old", "v1.29.3"), ("odd", "self-made")] {
+        world.create_node(name, version).await;
+        settle().await;
+        assert_eq!(world.ingress("app").await, [BY_PROXY]);
+    }
+    let events = world.events("app").await;
+    assert!(events.iter().any(|event| event.contains("LoadBalancerIPModeNotHonoured")), "{events:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_virtual_node_turns_nothing_over() {
+    let world = world(ApiVersion::V1_36, None).await;
+    world.create("app").await;
+    world.until_ingress("app", BY_PROXY).await;
+    world.create_node("virtual", "v1.15.2-vk-azure-aci-1.5.1").await;
+    world.create_node("simulated", "kwok-v0.6.0").await;
+    settle().await;
+    assert_eq!(world.ingress("app").await, [BY_PROXY]);
+    assert_eq!(world.metric("openstack_ccm_ip_mode_unfit_nodes"), "0");
+}
+
+/// The transition is that of the condition in the object, long ago by any clock.
+#[tokio::test(start_paused = true)]
+async fn a_node_that_was_lost_long_ago_does_not_count() {
+    let world = world(ApiVersion::V1_36, None).await;
+    world.create("app").await;
+    world.create_node("lost", "v1.28.3").await;
+    world.until_ingress("app", BY_HOSTNAME).await;
+    let lost = json!({"type": "Ready", "status": "Unknown", "lastTransitionTime": "2020-01-01T00:00:00Z"});
+    world.patch_node_status("lost", json!({"status": {"conditions": [lost]}})).await;
+    world.until_ingress("app", BY_PROXY).await;
+}
+
+#[rstest]
+#[case::tls(Needs::TlsTermination, "203.0.113.10(VIP)")]
+#[case::header(Needs::HeaderInsertion, "203.0.113.10(VIP)")]
+#[case::proxy(Needs::ProxyProtocol, BY_PROXY)]
+#[tokio::test(start_paused = true)]
+async fn source_ranges_that_lack_the_cluster_keep_the_status_as_occm_left_it(
+    #[case] needs: Needs,
+    #[case] expected: &str,
+) {
+    let mut world = World::new(ApiVersion::V1_36).await;
+    world.start().await;
+    world.create("app").await;
+    world.until_ingress("app", "203.0.113.10(VIP)").await;
+    world.stop().await;
+    world.cloud.publish_by(Path::ThroughLoadBalancer(needs), Preference::default());
+    world.cloud.let_in(ClusterAccess::Lacks(vec!["10.0.0.0/24".into()]));
+    world.wire.journal();
+    world.start().await;
+    settle().await;
+    assert_eq!(world.ingress("app").await, [expected]);
+    let events = world.events("app").await;
+    let told = events.iter().any(|event| {
+        event.contains("LoadBalancerSourceRangesLackCluster")
+            && event.contains("10.0.0.0/24")
+            && event.contains("allow-cluster-sources")
+    });
+    assert!(told, "{events:?}");
+    // Once the ranges hold the cluster nothing keeps it from going through the load balancer.
+    world.cloud.let_in(ClusterAccess::Open);
+    world.patch("app", json!({"spec": {"loadBalancerSourceRanges": ["10.0.0.0/8"]}})).await;
+    world.until_ingress("app", BY_PROXY).await;
+    // It does not turn back.
+    world.cloud.let_in(ClusterAccess::Lacks(vec!["10.0.0.0/24".into()]));
+    world.patch("app", json!({"spec": {"loadBalancerSourceRanges": ["192.0.2.0/24"]}})).await;
+    settle().await;
+    assert_eq!(world.ingress("app").await, [BY_PROXY]);
 }

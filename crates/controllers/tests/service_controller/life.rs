@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use openstack_ccm_controllers::service::FINALIZER;
+use openstack_ccm_core::advertise::access::ClusterAccess;
 use openstack_ccm_core::advertise::{Path, Preference};
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::provider::{Outcome, Pass, Ready, Waiting};
@@ -324,6 +325,7 @@ async fn framework_s19_a_load_balancer_without_an_address_is_a_failure() {
         addresses: Vec::new(),
         path: Path::Direct,
         preference: Preference::default(),
+        cluster_access: ClusterAccess::Open,
         changed: true,
         unfinished: None,
         again_after: None,

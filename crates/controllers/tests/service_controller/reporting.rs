@@ -70,6 +70,13 @@ async fn notices_of_the_provider_keep_their_component() {
     );
 }
 
+/// The texts of the Events about changed modes, with their counts.
+async fn changes(world: &World) -> Vec<String> {
+    let text =
+        |event: String| event.split_once("LoadBalancerIPModeChanged: ").map(|(_, text)| text.to_owned());
+    world.events("app").await.into_iter().filter_map(text).collect()
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_changed_mode_is_an_event_and_counted() {
     let world = World::started(ApiVersion::V1_28).await;
@@ -78,20 +85,13 @@ async fn a_changed_mode_is_an_event_and_counted() {
         Preference { hostname_suffix: Some("example.org".into()), ..Preference::default() },
     );
     world.serve("app").await;
+    assert_eq!(changes(&world).await, [""; 0], "the first publication changes nothing");
     world.kube.set_version(ApiVersion::V1_36);
     world.until_ingress("app", "203.0.113.10(Proxy)").await;
     settle().await;
-    let changes: Vec<String> = world
-        .events("app")
-        .await
-        .into_iter()
-        .filter_map(|event| event.split_once("LoadBalancerIPModeChanged: ").map(|(_, text)| text.to_owned()))
-        .collect();
     assert_eq!(
-        changes,
+        changes(&world).await,
         [
-            "The load balancer is published by hostname: the API server does not keep ipMode (older than 1.29, or \
-             its feature gate is off) (1)",
             "The load balancer is published by address with ipMode Proxy: the load balancer adds the PROXY protocol \
              header (1)",
         ]

@@ -6,9 +6,9 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{Event, Node, Service};
 use kube::Client;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
-use openstack_ccm_controllers::ControllerError;
 use openstack_ccm_controllers::nodes::NodeInformer;
 use openstack_ccm_controllers::service::{ServiceController, ServiceControllerOptions, ServiceQueue};
+use openstack_ccm_controllers::{ControllerError, WorkQueues};
 use openstack_ccm_core::provider::Wake;
 use openstack_ccm_kube_sim::{ApiVersion, Sim, merge_patch};
 use prometheus_client::registry::Registry;
@@ -66,6 +66,7 @@ impl World {
         let queue = ServiceQueue::new();
         let waker = queue.waker();
         self.registry = Registry::default();
+        let queues = WorkQueues::registered(&mut self.registry);
         let client = || self.wire.client(Client::new(self.kube.service(), "default"));
         let mut nodes = NodeInformer::new(client());
         let controller = ServiceController::new(
@@ -75,6 +76,7 @@ impl World {
             self.options.clone(),
             &mut nodes,
             &mut self.registry,
+            &queues,
         );
         let synced = controller.caches_synced();
         assert!(!synced.is_synced());

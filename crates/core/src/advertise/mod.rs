@@ -5,17 +5,20 @@
 //! the entries of `status.loadBalancer.ingress`, with the reason.
 //!
 //! Where `ipMode: Proxy` (KEP-1860) is needed and cannot have its effect, a hostname is published instead: service
-//! proxies never short-circuit hostnames, in any version.
+//! proxies never short-circuit hostnames, in any version. Where there is none and the API server keeps the mode, `Proxy` is
+//! published all the same: a node that ignores it loses nothing by it, and every other one needs it.
 
 use std::fmt;
 use std::net::IpAddr;
 
+pub mod access;
 pub mod capability;
 pub mod data_plane;
 pub mod entry;
 pub mod hostname;
 pub mod shared;
 
+use access::{ClusterAccess, is_by_vip};
 use capability::{Cluster, Obstacle, ServerSupport};
 use entry::{IngressEntry, IpMode};
 
@@ -92,6 +95,8 @@ pub struct Preference {
     pub always_hostname: bool,
     /// The suffix under which names of addresses resolve, if the operator configured or enabled one.
     pub hostname_suffix: Option<String>,
+    /// What the Service asks for cannot be read: what is published for its address stays.
+    pub keep_published: bool,
 }
 
 /// What is published.
@@ -114,6 +119,18 @@ impl Mode {
             Self::Hostname => "hostname",
         }
     }
+
+    /// How a status is published, by whoever wrote it. `None` where it is empty, or says what this program never writes.
+    pub fn of(published: &[IngressEntry]) -> Option<Self> {
+        let one = |entry: &IngressEntry| match (&entry.ip, &entry.hostname, &entry.ip_mode) {
+            (Some(_), None, None | Some(IpMode::Vip)) => Some(Self::Vip),
+            (Some(_), None, Some(IpMode::Proxy)) => Some(Self::Proxy),
+            (None, Some(_), None) => Some(Self::Hostname),
+            _ => None,
+        };
+        let first = one(published.first()?)?;
+        published.iter().all(|entry| one(entry) == Some(first)).then_some(first)
+    }
 }
 
 /// Why it is published so.
@@ -133,8 +150,12 @@ pub enum Reason {
     VipRequested,
     /// `Proxy` is needed, cannot have its effect, and a hostname takes its place.
     FallbackToHostname(Obstacle),
-    /// `Proxy` is needed, cannot have its effect, and there is no hostname: pods are short-circuited.
+    /// `Proxy` is needed, cannot have its effect, and there is no hostname: pods are short-circuited, on all nodes or on
+    /// those that ignore the mode.
     NoFallback(Obstacle),
+    /// `Proxy` is needed and would lead the cluster's pods to a load balancer whose source ranges turn them away; it was
+    /// published without so far.
+    SourceRangesLackCluster,
     /// `Proxy` was asked for and cannot have its effect, and the path does not need it.
     ProxyNotPossible(Obstacle),
 }
@@ -152,6 +173,7 @@ impl Reason {
             Self::PathNeedsLoadBalancer(Needs::SharedAddress) => "shared_address",
             Self::ProxyRequested => "proxy_requested",
             Self::VipRequested => "vip_requested",
+            Self::SourceRangesLackCluster => "source_ranges_lack_cluster",
             Self::FallbackToHostname(obstacle)
             | Self::NoFallback(obstacle)
             | Self::ProxyNotPossible(obstacle) => obstacle.as_str(),
@@ -168,6 +190,9 @@ impl fmt::Display for Reason {
             Self::PathNeedsLoadBalancer(needs) => needs.fmt(f),
             Self::ProxyRequested => f.write_str("ip-mode asks for proxy"),
             Self::VipRequested => f.write_str("ip-mode asks for vip"),
+            Self::SourceRangesLackCluster => {
+                f.write_str("the source ranges would turn the cluster's own pods away at the load balancer")
+            }
             Self::FallbackToHostname(obstacle)
             | Self::NoFallback(obstacle)
             | Self::ProxyNotPossible(obstacle) => obstacle.fmt(f),
@@ -184,12 +209,58 @@ pub struct Advertisement {
     pub mode: Mode,
     /// Why.
     pub reason: Reason,
-    /// Set where the user should act; names the cause and the ways out.
+    /// Set where nodes bypass the load balancer against what is needed; names the cause and the ways out.
     pub warning: Option<String>,
+    /// Set where the load balancer turns the cluster's own pods away, or would; names the networks and the ways out.
+    pub shut_out: Option<String>,
+    /// Set where somebody asked for `vip` although the load balancer is part of the protocol; says what pods get and how
+    /// to lead them through it.
+    pub bypassed: Option<String>,
 }
 
-/// Decides how to publish `addresses`.
-pub fn decide(addresses: &[IpAddr], path: Path, preference: &Preference, cluster: &Cluster) -> Advertisement {
+/// What there is to publish for one Service.
+#[derive(Clone, Copy, Debug)]
+pub struct Publication<'a> {
+    /// The addresses of the load balancer.
+    pub addresses: &'a [IpAddr],
+    /// What the way to the application needs.
+    pub path: Path,
+    /// What user and operator prefer.
+    pub preference: &'a Preference,
+    /// Whether the load balancer lets the cluster's own pods in.
+    pub access: &'a ClusterAccess,
+    /// What the status says so far, by whoever published it.
+    pub published: &'a [IngressEntry],
+}
+
+impl Publication<'_> {
+    fn choice(&self) -> IpModeChoice {
+        self.preference.service_mode.unwrap_or(self.preference.cluster_mode)
+    }
+
+    /// Whether the address stays published for the short circuit, although the path needs the load balancer: pods that
+    /// reach the application now would be turned away. Not with the PROXY protocol, where the short circuit fails anyway,
+    /// and not where somebody asked for a mode.
+    fn keeps_vip(&self) -> bool {
+        let works_without = matches!(
+            self.path,
+            Path::ThroughLoadBalancer(Needs::TlsTermination | Needs::HeaderInsertion | Needs::SharedAddress)
+        );
+        works_without
+            && *self.access != ClusterAccess::Open
+            && self.choice() == IpModeChoice::Auto
+            && is_by_vip(self.published)
+    }
+
+    /// Whether the addresses must lead through the load balancer, also for other Services on them.
+    pub fn needs_load_balancer(&self) -> bool {
+        shared::needs_load_balancer(self.path, self.preference) && !self.keeps_vip()
+    }
+}
+
+/// Decides how to publish the addresses of a load balancer.
+pub fn decide(publication: &Publication<'_>, cluster: &Cluster) -> Advertisement {
+    let Publication { addresses, path, preference, .. } = *publication;
     if preference.service_mode.is_none() {
         if let Some(hostname) = &preference.hostname {
             return hostname_only(hostname, Reason::HostnameAnnotation);
@@ -201,68 +272,128 @@ pub fn decide(addresses: &[IpAddr], path: Path, preference: &Preference, cluster
             return by_suffix(addresses, suffix, Reason::IngressHostnameEnabled);
         }
     }
-    match (preference.service_mode.unwrap_or(preference.cluster_mode), path) {
-        (IpModeChoice::Vip, _) => vip(addresses, cluster, Reason::VipRequested),
-        // This Service works without: where the mode cannot have its effect there is nothing to fall back from.
-        (IpModeChoice::Auto, Path::ThroughLoadBalancer(Needs::SharedAddress))
-            if cluster.obstacle().is_some() =>
-        {
-            vip(addresses, cluster, Reason::DirectPath)
-        }
+    match (publication.choice(), path) {
+        (IpModeChoice::Vip, _) => Advertisement {
+            bypassed: bypassed(path, preference),
+            ..vip(addresses, cluster, Reason::VipRequested)
+        },
         (IpModeChoice::Auto, Path::Direct) => vip(addresses, cluster, Reason::DirectPath),
-        (IpModeChoice::Auto, Path::ThroughLoadBalancer(needs)) => {
-            proxy(addresses, path, preference, cluster, Reason::PathNeedsLoadBalancer(needs))
+        (IpModeChoice::Auto, Path::ThroughLoadBalancer(_)) if publication.keeps_vip() => {
+            let shut_out = publication.access.remedy().map(|remedy| {
+                format!("the address stays published without ipMode Proxy, as it was, because {remedy}")
+            });
+            Advertisement { shut_out, ..vip(addresses, cluster, Reason::SourceRangesLackCluster) }
         }
-        (IpModeChoice::Proxy, _) => proxy(addresses, path, preference, cluster, Reason::ProxyRequested),
+        // This Service works without: where the server drops the mode there is nothing to fall back from. Nodes that
+        // ignore it do no harm.
+        (IpModeChoice::Auto, Path::ThroughLoadBalancer(needs @ Needs::SharedAddress)) => {
+            match cluster.server_obstacle() {
+                Some(_) => vip(addresses, cluster, Reason::DirectPath),
+                None => by_proxy(publication, Reason::PathNeedsLoadBalancer(needs)),
+            }
+        }
+        (IpModeChoice::Auto, Path::ThroughLoadBalancer(needs)) => {
+            proxy(publication, cluster, Reason::PathNeedsLoadBalancer(needs))
+        }
+        (IpModeChoice::Proxy, _) => proxy(publication, cluster, Reason::ProxyRequested),
     }
 }
 
 /// `Proxy` is wanted: publish it where it has its effect, the next best elsewhere.
-fn proxy(
-    addresses: &[IpAddr],
-    path: Path,
-    preference: &Preference,
-    cluster: &Cluster,
-    reason: Reason,
-) -> Advertisement {
-    // The Service's own word is taken over the judgement of the nodes, which may be wrong; not over the server's.
-    let insisted = preference.service_mode == Some(IpModeChoice::Proxy);
-    let obstacle = if insisted { cluster.server_obstacle() } else { cluster.obstacle() };
+fn proxy(publication: &Publication<'_>, cluster: &Cluster, reason: Reason) -> Advertisement {
+    // Who asks for the mode is believed over the judgement of the nodes, which may be wrong; not over the server's.
+    let asked = reason == Reason::ProxyRequested;
+    let obstacle = if asked { cluster.server_obstacle() } else { cluster.obstacle() };
     let Some(obstacle) = obstacle else {
-        let warning = cluster
-            .obstacle()
-            .map(|obstacle| format!("ipMode Proxy is published as the Service asks, but {obstacle}; pods there may bypass the load balancer"));
-        let entries = addresses.iter().map(|ip| IngressEntry::address(*ip, Some(IpMode::Proxy))).collect();
-        return Advertisement { entries, mode: Mode::Proxy, reason, warning };
+        let warning = cluster.obstacle().map(|obstacle| {
+            format!(
+                "ipMode Proxy is published as ip-mode asks, but {obstacle}; pods there may bypass the load balancer"
+            )
+        });
+        return Advertisement { warning, ..by_proxy(publication, reason) };
     };
-    match path {
+    match publication.path {
         Path::Direct => {
+            let insisted = publication.preference.service_mode == Some(IpModeChoice::Proxy);
             let warning = insisted.then(|| format!("ipMode Proxy cannot be published: {obstacle}"));
+            let addresses = publication.addresses;
             Advertisement { warning, ..vip(addresses, cluster, Reason::ProxyNotPossible(obstacle)) }
         }
-        Path::ThroughLoadBalancer(needs) => fall_back(addresses, needs, preference, cluster, obstacle),
+        Path::ThroughLoadBalancer(needs) => fall_back(publication, needs, cluster, obstacle),
     }
 }
 
 fn fall_back(
-    addresses: &[IpAddr],
+    publication: &Publication<'_>,
     needs: Needs,
-    preference: &Preference,
     cluster: &Cluster,
     obstacle: Obstacle,
 ) -> Advertisement {
+    let Publication { addresses, preference, .. } = *publication;
+    let shut_out = shut_out(publication);
     if let Some(hostname) = &preference.hostname {
-        return hostname_only(hostname, Reason::FallbackToHostname(obstacle));
+        return Advertisement { shut_out, ..hostname_only(hostname, Reason::FallbackToHostname(obstacle)) };
     }
     if let Some(suffix) = &preference.hostname_suffix {
-        return by_suffix(addresses, suffix, Reason::FallbackToHostname(obstacle));
+        return Advertisement {
+            shut_out,
+            ..by_suffix(addresses, suffix, Reason::FallbackToHostname(obstacle))
+        };
     }
-    let warning = format!(
+    let warning = Some(format!(
         "pods in this cluster may not reach the load balancer, because nodes bypass it although {needs}: {obstacle}. \
          Upgrade the cluster to Kubernetes 1.30 or newer on every node, or publish a hostname: set the annotation \
          loadbalancer.openstack.org/hostname on the Service, or ingress-hostname-suffix in cloud.conf"
-    );
-    Advertisement { warning: Some(warning), ..vip(addresses, cluster, Reason::NoFallback(obstacle)) }
+    ));
+    if cluster.server_obstacle().is_none() {
+        return Advertisement { warning, ..by_proxy(publication, Reason::NoFallback(obstacle)) };
+    }
+    Advertisement { warning, ..vip(addresses, cluster, Reason::NoFallback(obstacle)) }
+}
+
+fn by_proxy(publication: &Publication<'_>, reason: Reason) -> Advertisement {
+    let proxied = |ip: &IpAddr| IngressEntry::address(*ip, Some(IpMode::Proxy));
+    Advertisement {
+        entries: publication.addresses.iter().map(proxied).collect(),
+        mode: Mode::Proxy,
+        reason,
+        warning: None,
+        shut_out: shut_out(publication),
+        bypassed: None,
+    }
+}
+
+/// What is said where the cluster's pods are led to the load balancer.
+fn shut_out(publication: &Publication<'_>) -> Option<String> {
+    let remedy = publication.access.remedy()?;
+    Some(format!("the load balancer turns the cluster's own pods away, because {remedy}"))
+}
+
+/// What is said where `vip` was asked for against what the path needs.
+fn bypassed(path: Path, preference: &Preference) -> Option<String> {
+    let Path::ThroughLoadBalancer(needs) = path else { return None };
+    let effect = match needs {
+        Needs::ProxyProtocol => {
+            "they send no PROXY protocol header, so an application that expects it closes their connections (nginx logs \
+             `broken header`)"
+        }
+        Needs::TlsTermination => "nothing ends their TLS, so their requests over TLS fail",
+        Needs::HeaderInsertion => {
+            "their requests arrive without the HTTP headers that the load balancer inserts"
+        }
+        // What another Service needs is said there.
+        Needs::SharedAddress => return None,
+    };
+    let remedy = if preference.service_mode.is_some() {
+        "Remove the annotation loadbalancer.openstack.org/ip-mode, or replace it by the annotation \
+         loadbalancer.openstack.org/hostname,"
+    } else {
+        "Set the annotation loadbalancer.openstack.org/ip-mode: auto or loadbalancer.openstack.org/hostname on the Service, \
+         or remove ip-mode from cloud.conf,"
+    };
+    Some(format!(
+        "ip-mode asks for vip, so pods in this cluster bypass the load balancer: {effect}. {remedy} if pods use this address"
+    ))
 }
 
 fn vip(addresses: &[IpAddr], cluster: &Cluster, reason: Reason) -> Advertisement {
@@ -270,16 +401,12 @@ fn vip(addresses: &[IpAddr], cluster: &Cluster, reason: Reason) -> Advertisement
     let keeps = cluster.server == ServerSupport::Keeps;
     let entries =
         addresses.iter().map(|ip| IngressEntry::address(*ip, keeps.then_some(IpMode::Vip))).collect();
-    Advertisement { entries, mode: Mode::Vip, reason, warning: None }
+    Advertisement { entries, mode: Mode::Vip, reason, warning: None, shut_out: None, bypassed: None }
 }
 
 fn hostname_only(hostname: &str, reason: Reason) -> Advertisement {
-    Advertisement {
-        entries: vec![IngressEntry::hostname(hostname)],
-        mode: Mode::Hostname,
-        reason,
-        warning: None,
-    }
+    let entries = vec![IngressEntry::hostname(hostname)];
+    Advertisement { entries, mode: Mode::Hostname, reason, warning: None, shut_out: None, bypassed: None }
 }
 
 fn by_suffix(addresses: &[IpAddr], suffix: &str, reason: Reason) -> Advertisement {
@@ -287,5 +414,5 @@ fn by_suffix(addresses: &[IpAddr], suffix: &str, reason: Reason) -> Advertisemen
         .iter()
         .map(|address| IngressEntry::hostname(hostname::for_address(*address, suffix)))
         .collect();
-    Advertisement { entries, mode: Mode::Hostname, reason, warning: None }
+    Advertisement { entries, mode: Mode::Hostname, reason, warning: None, shut_out: None, bypassed: None }
 }

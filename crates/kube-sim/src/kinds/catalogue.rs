@@ -65,7 +65,7 @@ struct Row {
     rules: &'static dyn Rules,
 }
 
-const ROWS: [Row; 11] = [
+const ROWS: [Row; 10] = [
     Row {
         group: "",
         plural: "configmaps",
@@ -120,17 +120,6 @@ const ROWS: [Row; 11] = [
         subresources: &["status"],
         fields: plain::POD,
         rules: &plain::Pod,
-    },
-    Row {
-        group: "",
-        plural: "secrets",
-        singular: "secret",
-        kind: "Secret",
-        short_names: &[],
-        namespaced: true,
-        subresources: &[],
-        fields: plain::SECRET,
-        rules: &plain::Secret,
     },
     Row {
         group: "",

@@ -1,8 +1,6 @@
-//! Kinds with few rules of their own: ConfigMap, EndpointSlice, Lease, Pod, Secret, ServiceAccount.
+//! Kinds with few rules of their own: ConfigMap, EndpointSlice, Lease, Pod, ServiceAccount.
 
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::{Part, Rules};
 use crate::failure::FieldError;
@@ -11,7 +9,6 @@ use crate::object::{integer, text};
 use crate::version::ApiVersion;
 
 pub(super) const CONFIG_MAP: &str = "immutable*:flag data:map binaryData:map";
-pub(super) const SECRET: &str = "immutable*:flag data:map stringData:map type";
 pub(super) const SERVICE_ACCOUNT: &str = "secrets[name]{kind namespace name uid apiVersion resourceVersion \
     fieldPath} imagePullSecrets[]{name} automountServiceAccountToken*:flag";
 pub(super) const LEASE: &str = "spec!{holderIdentity* leaseDurationSeconds*:int acquireTime:microtime \
@@ -50,39 +47,6 @@ fn immutable_problems(new: &Value, old: &Value, fields: &[&str]) -> Vec<FieldErr
     let changed = fields.iter().filter(|field| new.get(**field) != old.get(**field));
     problems.extend(changed.map(|field| FieldError::forbidden(*field, rule)));
     problems
-}
-
-pub(super) struct Secret;
-
-impl Rules for Secret {
-    fn set_defaults(&self, object: &mut Value, _version: ApiVersion) {
-        let Some(fields) = object.as_object_mut() else { return };
-        fields.entry("type").or_insert_with(|| "Opaque".into());
-        let Some(Value::Object(plain)) = fields.remove("stringData") else { return };
-        let data = fields.entry("data").or_insert_with(|| Value::Object(Map::new()));
-        for (key, value) in plain {
-            data[key] = BASE64_STANDARD.encode(value.as_str().unwrap_or_default()).into();
-        }
-    }
-
-    fn validate(
-        &self,
-        new: &Value,
-        old: Option<&Value>,
-        _part: Part,
-        _version: ApiVersion,
-    ) -> Vec<FieldError> {
-        let Some(old) = old else { return Vec::new() };
-        let mut problems = immutable_problems(new, old, &["data"]);
-        if new["type"] != old["type"] {
-            problems.push(FieldError::invalid("type", &new["type"], "field is immutable"));
-        }
-        problems
-    }
-
-    fn selectable_fields(&self, _version: ApiVersion) -> &'static [(&'static str, &'static str)] {
-        &[("type", "/type")]
-    }
 }
 
 pub(super) struct ServiceAccount;

@@ -112,6 +112,11 @@ impl State {
         Self { version, clock, store: Store::new(), allocations: Allocations::default(), generated: 0 }
     }
 
+    /// Has identities differ from those of a cluster with another number.
+    pub(crate) fn number_identities(&mut self, number: u16) {
+        self.generated = u64::from(number) << 32;
+    }
+
     /// The object that a target names.
     pub(crate) fn get(&self, target: &Target) -> Result<Value, Failure> {
         let stored = self.store.get(target.resource.storage, &target.key());

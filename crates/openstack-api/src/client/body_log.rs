@@ -25,9 +25,9 @@ pub(super) fn answer(call: &'static str, duration: Duration, result: &Result<Res
     match result {
         Ok(response) if enabled!(Level::TRACE) => {
             let body = masked(&response.body);
-            trace!(call, status = response.status.as_u16(), milliseconds, body, "openstack answer");
+            trace!(call, status = response.status.as_u16(), milliseconds, body, "openstack response");
         }
-        Ok(response) => debug!(call, status = response.status.as_u16(), milliseconds, "openstack answer"),
+        Ok(response) => debug!(call, status = response.status.as_u16(), milliseconds, "openstack response"),
         Err(error) => {
             debug!(call, error = error as &(dyn Error + 'static), milliseconds, "openstack error");
         }

@@ -1,5 +1,7 @@
 //! The service catalog of a token.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Deserializer};
 use url::Url;
 
@@ -63,5 +65,15 @@ impl Catalog {
             .filter(|endpoint| endpoint.is_for(interface))
             .filter(|endpoint| region.is_none_or(|region| endpoint.is_in(region)))
             .find_map(|endpoint| endpoint.url.as_ref())
+    }
+
+    /// Every region that has an endpoint, in alphabetical order.
+    #[must_use]
+    pub fn regions(&self) -> Vec<String> {
+        let endpoints = self.services.iter().flat_map(|service| &service.endpoints);
+        let regions: BTreeSet<&String> = endpoints
+            .filter_map(|endpoint| endpoint.region_id.as_ref().or(endpoint.region.as_ref()))
+            .collect();
+        regions.into_iter().cloned().collect()
     }
 }

@@ -143,7 +143,7 @@ impl Shared {
             Ok(renewed) => self.keep(renewed),
             Err(error) => {
                 let error = &error as &(dyn std::error::Error + 'static);
-                tracing::warn!(error, "the OpenStack token could not be renewed; the old one is used on");
+                tracing::warn!(error, "the OpenStack token could not be renewed; the old one is still used");
                 let renew_from = Instant::now() + RENEWAL_PAUSE;
                 self.keep(Token { renew_from, ..Token::clone(&token) })
             }

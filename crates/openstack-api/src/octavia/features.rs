@@ -124,13 +124,13 @@ impl Octavia {
         match (self.discover().await, before) {
             (Ok(features), before) => {
                 if before.is_some_and(|before| before.features != features) {
-                    info!(version = ?features.version, "Octavia has another API version now");
+                    info!(version = ?features.version, "the API version of Octavia has changed");
                 }
                 *known = Some(Known::new(features));
                 Ok(features)
             }
             (Err(error), Some(before)) => {
-                debug!(%error, "Octavia's version list cannot be had: what was known stays");
+                debug!(%error, "the API versions of Octavia could not be read: keeping what was known");
                 *known = Some(Known { asked: Instant::now(), good_for: AGAIN, ..before });
                 Ok(before.features)
             }

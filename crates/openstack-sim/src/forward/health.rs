@@ -62,7 +62,7 @@ pub(crate) async fn run(sim: WeakSim) {
     loop {
         let Some(sim) = sim.upgrade() else { return };
         let checks = sim.read(checks);
-        histories.retain(|member, _| checks.iter().any(|check| check.member_id == *member));
+        forget_unchecked(&sim, &mut histories, &checks);
         // One backend that does not answer must not keep the others waiting.
         let mut performing = JoinSet::new();
         for check in checks {
@@ -82,6 +82,18 @@ pub(crate) async fn run(sim: WeakSim) {
         }
         drop(sim);
         tokio::time::sleep(TICK).await;
+    }
+}
+
+/// Forgets what the checks of members gave that are checked no more.
+fn forget_unchecked(sim: &Sim, histories: &mut BTreeMap<String, History>, checks: &[Check]) {
+    let before = histories.len();
+    histories.retain(|member, _| checks.iter().any(|check| check.member_id == *member));
+    if histories.len() < before {
+        sim.write(|world| {
+            let state = &mut world.load_balancing;
+            state.check_results.retain(|member, _| state.members.get(member).is_some());
+        });
     }
 }
 

@@ -172,6 +172,9 @@ impl World {
             application_credential_id: grant.application_credential_id,
             trust_id: grant.trust_id,
         };
+        // Keystone keeps none: an expired token is as good as an unknown one.
+        let now = self.now();
+        self.identity.tokens.retain(|_, token| now < token.expires_at);
         self.identity.tokens.insert(id, token.clone());
         token
     }

@@ -86,7 +86,7 @@ async fn the_log_has_every_call_and_no_secret() {
     let calls = sim.log().calls();
     assert_eq!(calls.len(), 3);
     assert_eq!(calls[0].query, "name=x");
-    assert_eq!((calls[1].status, &calls[1].body), (Some(400), &json!({"loadbalancer": {}})));
+    assert_eq!((calls[1].status, calls[1].json()), (Some(400), json!({"loadbalancer": {}})));
     assert_eq!(sim.log().writes().len(), 1);
     assert_eq!(sim.log().count_of(&Method::GET, "/loadbalancers"), 1);
     assert!(!format!("{calls:?}").contains("hunter2"));

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Config;
 use super::error::{ConfigError, Fault, Origin, Warning};
-use super::gcfg::{Document, Entry, EntryValue, Section};
+use super::gcfg::{Document, Entry, EntryValue, Position, Section};
 use super::section::{
     Global, Key, LoadBalancer, LoadBalancerClass, LoadBalancerNamespace, Metadata, Networking, Route,
     SectionName,
@@ -22,6 +22,8 @@ pub(super) struct Assembly {
     pub(super) warnings: Vec<Warning>,
     /// Where each key was written last.
     origins: BTreeMap<(SectionName, String), Origin>,
+    /// Where each key that takes one value was written, by file and section with its name.
+    written: BTreeMap<(String, String, &'static str), Position>,
     /// Where each section starts first.
     headers: BTreeMap<SectionName, Origin>,
     /// Keys that have an error already: checks of the whole say nothing more about them.
@@ -255,6 +257,9 @@ impl Assembly {
 
     fn note(&mut self, name: SectionName, place: Place<'_>, applied: Applied) {
         self.origins.insert((name, applied.key.to_owned()), place.origin());
+        if !applied.is_list {
+            self.note_repetition(place, applied.key);
+        }
         if place.entry.cut_by_comment {
             let text = "a comment sign inside the word ends the value; put the value into quotes if it belongs to it";
             self.warnings.push(place.warning(text.to_owned()));
@@ -284,6 +289,18 @@ impl Assembly {
                     fix: fault.fix,
                 });
             }
+        }
+    }
+
+    /// Warns of a key that stands twice in one section of one file. A later file overrides on purpose.
+    fn note_repetition(&mut self, place: Place<'_>, key: &'static str) {
+        let id = (place.file.to_owned(), title(place.section), key);
+        if let Some(before) = self.written.insert(id, place.entry.position) {
+            let text = format!(
+                "it is written before, in line {}; this one counts: remove the other one",
+                before.line
+            );
+            self.warnings.push(place.warning(text));
         }
     }
 
@@ -319,6 +336,7 @@ impl Place<'_> {
 struct Applied {
     key: &'static str,
     secret: bool,
+    is_list: bool,
     result: super::section::Parsed,
 }
 
@@ -327,6 +345,7 @@ fn apply<S>(section: &mut S, keys: &'static [Key<S>], entry: &Entry) -> Option<A
     Some(Applied {
         key: key.name,
         secret: key.field.is_secret(),
+        is_list: key.field.is_list(),
         result: key.field.set(section, &entry.value),
     })
 }

@@ -5,6 +5,7 @@ use super::environment::Environment;
 use super::error::{Fault, Origin, Warning};
 use super::login;
 use super::section::{LoginKind, SectionName};
+use crate::load_balancer::settings::NodeSelector;
 
 const KNOWN_PROVIDERS: [&str; 5] = ["amphora", "octavia", "ovn", "f5", "amphorav2"];
 const KNOWN_METHODS: [&str; 4] = ["ROUND_ROBIN", "LEAST_CONNECTIONS", "SOURCE_IP", "SOURCE_IP_PORT"];
@@ -38,7 +39,8 @@ fn known_words(assembly: &mut Assembly) {
     }
 }
 
-/// Octavia's rules for health monitors: whole seconds, delay not below time-out, 1 to 10 tries.
+/// Octavia's rules for health monitors: whole seconds, 1 to 10 tries. It takes a timeout above the delay, though checks
+/// then overlap.
 fn monitor(assembly: &mut Assembly) {
     let section = assembly.config.load_balancer.clone();
     for (key, value) in
@@ -68,17 +70,13 @@ fn monitor(assembly: &mut Assembly) {
     }
     let (delay, timeout) = (section.monitor_delay_seconds(), section.monitor_timeout_seconds());
     if timeout > delay && delay > 0 && !assembly.has_failed(SectionName::LoadBalancer, "monitor-delay") {
-        let problem = format!("monitor-timeout ({timeout}s) is longer than monitor-delay ({delay}s)");
-        let fault = Fault::new(
-            problem,
-            "a check must end before the next one: raise monitor-delay or lower monitor-timeout",
+        let text = format!(
+            "monitor-timeout ({timeout}s) is longer than monitor-delay ({delay}s), so that checks overlap: raise \
+             monitor-delay or lower monitor-timeout"
         );
-        let key = if assembly.is_written(SectionName::LoadBalancer, "monitor-timeout") {
-            ("monitor-timeout", timeout)
-        } else {
-            ("monitor-delay", delay)
-        };
-        monitor_fault(assembly, key.0, format!("{}s", key.1), fault);
+        let written = assembly.is_written(SectionName::LoadBalancer, "monitor-timeout");
+        let key = if written { "monitor-timeout" } else { "monitor-delay" };
+        assembly.warn(SectionName::LoadBalancer, key, text);
     }
 }
 
@@ -99,10 +97,11 @@ fn monitor_fault(assembly: &mut Assembly, key: &str, value: String, fault: Fault
 
 fn node_selector(assembly: &mut Assembly) {
     let Some(selector) = assembly.config.load_balancer.node_selector.clone() else { return };
-    let label_missing = |part: &str| part.trim().starts_with('=');
-    if selector.split(',').any(label_missing) {
-        let fault =
-            Fault::new("a label key is missing, so that no node matches", "write `key=value` or `key`");
+    if let Err(error) = NodeSelector::parse(&selector) {
+        let fault = Fault::new(
+            format!("no node matches: {error}"),
+            "write `key=value` or `key`, separated by commas",
+        );
         assembly.fault(SectionName::LoadBalancer, "node-selector", Some(selector), fault);
     }
 }

@@ -38,10 +38,11 @@ pub struct Annotation {
     pub since: Since,
 }
 
-/// Form of a value. A value of another form is an error that the user sees; no default takes its place.
+/// Form of a value. A value of another form is an error that the user sees, or for a bool counts as absent, which the user
+/// is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// `true` or `false`, in any case.
+    /// Exactly `true` or `false`.
     Bool,
     /// A decimal whole number with an optional sign, without blanks and unit.
     Integer {

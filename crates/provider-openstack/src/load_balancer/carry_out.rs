@@ -33,6 +33,8 @@ pub(super) enum Next {
         changed: bool,
         /// The address of the Service.
         address: Option<IpAddr>,
+        /// Why nobody may rely on that.
+        held: Option<Failure>,
     },
     /// Octavia is at work, and somebody watches.
     Waiting(Waiting),
@@ -81,7 +83,7 @@ impl OpenStackLoadBalancers {
         let message = "Octavia failed again over the last change, which is sent again after a pause: see the status \
                        of the load balancer and its children in Octavia for the cause";
         let mut failure = Failure::new(FailureClass::Unavailable, message);
-        failure.retry_after = Some(pause);
+        failure.rests = Some(pause);
         Some(failure)
     }
 
@@ -115,9 +117,16 @@ impl OpenStackLoadBalancers {
         report: &mut Report,
     ) -> Result<Next, Failure> {
         match &plan.then {
-            Then::Done => {
-                Ok(Next::Settled { changed: applied.changed, address: applied.address.or(plan.address) })
-            }
+            Then::Done => Ok(Next::Settled {
+                changed: applied.changed,
+                address: applied.address.or(plan.address),
+                held: None,
+            }),
+            Then::Held(failure) => Ok(Next::Settled {
+                changed: applied.changed,
+                address: applied.address.or(plan.address),
+                held: Some(failure.clone()),
+            }),
             Then::WaitFor(wait) => {
                 if let Some(existing) = load_balancer {
                     self.watchlist.watch(&existing.id, project_id, &service.key);

@@ -62,12 +62,18 @@ impl Census {
         Ok(Some(Listed { load_balancer: *load_balancer, floating_ips }))
     }
 
+    /// Those of the project of the credentials: an administrator's would show the whole cloud. What is in another project
+    /// is not listed, and looked at by its id.
+    ///
     /// One list after the other: two answers of megabytes at the same time are what most memory would be needed for.
     async fn list(&self) -> Result<Lists, ApiError> {
         let asked = Instant::now();
-        let all = self.openstack.octavia.list_load_balancers(&LoadBalancerFilter::default()).await?;
+        let filter =
+            LoadBalancerFilter { project_id: self.openstack.project_id.clone(), ..Default::default() };
+        let all = self.openstack.octavia.list_load_balancers(&filter).await?;
         let load_balancers = all.into_iter().map(|one| (one.id.clone(), Box::new(one))).collect();
-        let all = self.openstack.neutron.list_floating_ips(&FloatingIpFilter::default()).await?;
+        let filter = FloatingIpFilter { project_id: self.openstack.project_id.clone(), ..Default::default() };
+        let all = self.openstack.neutron.list_floating_ips(&filter).await?;
         let mut floating_ips: HashMap<String, Vec<FloatingIp>> = HashMap::new();
         for one in all {
             if let Some(port) = one.port_id.clone() {

@@ -12,6 +12,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use openstack_ccm_openstack_api::octavia::{LbAlgorithm, ProvisioningStatus};
+use tokio::time::Instant;
 
 use super::model::member::Member;
 use super::model::observed::{Observed, ObservedLoadBalancer, ObservedMember, ObservedPool, Ownership};
@@ -43,6 +44,8 @@ pub(super) struct Known {
     pub(super) touched: Vec<Touched>,
     /// `updated_at` of the load balancer after the last change.
     pub(super) updated_at: Option<String>,
+    /// When the look was.
+    pub(super) looked_at: Instant,
     /// Whether the cloud is to be asked before it is trusted again.
     pub(super) doubted: bool,
     /// What was sent and is taken for what is there.
@@ -72,6 +75,7 @@ impl Known {
             trust: Trust::Chain,
             touched: Vec::new(),
             updated_at,
+            looked_at: Instant::now(),
             doubted: false,
             unverified: None,
             seals: BTreeMap::new(),
@@ -84,9 +88,12 @@ impl Known {
     }
 
     /// Everything agrees with what is wanted: from here on it is good for changes of members only, and keeps no list
-    /// of them where a fingerprint does.
-    pub(super) fn settle(&mut self, desired: &Desired) {
+    /// of them where a fingerprint does; with `seals` alone, for what is there may be asked for.
+    pub(super) fn settle(&mut self, desired: &Desired, seals: bool) {
         self.trust = Trust::Members;
+        if !seals {
+            return;
+        }
         let Self { observed, seals, .. } = self;
         for (pool, wanted) in own_pools(observed, desired) {
             let plain = pool.members.len() == wanted.len()
@@ -184,18 +191,26 @@ impl Known {
         due.map(Unverified::into_pools).unwrap_or_default()
     }
 
+    /// Whether the members of some pool are not kept.
+    pub(super) fn is_sealed(&self) -> bool {
+        !self.seals.is_empty()
+    }
+
     /// The members of a pool were read.
     pub(super) fn unseal(&mut self, pool_id: &str) {
         self.seals.remove(pool_id);
     }
 
     /// Whether a plan may be carried out that was made without looking.
+    ///
+    /// On a load balancer that others use too, a chain of changes goes on with what hangs on the Service's own listeners:
+    /// others have no part in that, and a port that they have taken meanwhile is refused by Octavia, which leads to a look.
     pub(super) fn suffices_for(&self, plan: &Plan) -> bool {
         let sole = self.load_balancer().is_some_and(|known| known.ownership == Ownership::Sole);
         let members_only =
             plan.steps.iter().all(|step| matches!(step, Step::Member(MemberStep::ReplaceAll { .. })));
         let may = match self.trust {
-            Trust::Chain => sole || members_only,
+            Trust::Chain => sole || plan.steps.iter().all(Step::concerns_own_children),
             Trust::Members => members_only && !plan.heals,
         };
         may && plan.then == Then::Done

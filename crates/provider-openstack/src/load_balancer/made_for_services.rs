@@ -23,7 +23,11 @@ impl OpenStackLoadBalancers {
         if !octavia.api_versions().await.map_err(|error| failed(&error))?.tags() {
             return Ok(Vec::new());
         }
-        let filter = LoadBalancerFilter { tags: vec![self.cluster.tag()], ..LoadBalancerFilter::default() };
+        let filter = LoadBalancerFilter {
+            tags: vec![self.cluster.tag()],
+            project_id: self.openstack.project_id.clone(),
+            ..LoadBalancerFilter::default()
+        };
         let listed = octavia.list_load_balancers(&filter).await.map_err(|error| failed(&error))?;
         Ok(listed.into_iter().filter_map(made_for_services).collect())
     }

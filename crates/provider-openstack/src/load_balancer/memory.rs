@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use super::apply::Applied;
 use super::known::Known;
 use super::model::observed::Ownership;
+use super::model::recovery::Failover;
 use super::model::tree::Desired;
 use super::report;
 use super::step::Touched;
@@ -37,6 +38,8 @@ struct Recollection {
     waiting_since: Option<Instant>,
     former_vips: FormerVips,
     refused_algorithms: Vec<(String, LbAlgorithm)>,
+    /// What became of the last request to fail a load balancer over, with its id.
+    failover: Option<(String, Failover)>,
 }
 
 /// The VIPs of a load balancer that broke and was deleted.
@@ -73,6 +76,7 @@ impl Memory {
                     service: Some(seen),
                     waiting_since: recollection.waiting_since,
                     former_vips: std::mem::take(&mut recollection.former_vips),
+                    failover: recollection.failover.take(),
                     ..Recollection::default()
                 };
             }
@@ -140,6 +144,9 @@ impl Memory {
     pub(super) fn changed(&self, service: &ServiceKey, applied: &Applied) {
         self.with(service, |recollection| {
             recollection.refused_algorithms.extend_from_slice(&applied.refused_algorithms);
+            if applied.failover.is_some() {
+                recollection.failover.clone_from(&applied.failover);
+            }
             if applied.touched.contains(&Touched::Everything) {
                 recollection.known = None;
             } else if let Some(known) = &mut recollection.known {
@@ -189,18 +196,24 @@ impl Memory {
         self.with(service, |recollection| recollection.former_vips = vips);
     }
 
+    /// What became of the request to fail this load balancer over, since it was whole the last time.
+    pub(super) fn failover(&self, service: &ServiceKey, load_balancer_id: &str) -> Failover {
+        let asked = self.read(service, |recollection| recollection.failover.clone());
+        asked.filter(|(id, _)| id == load_balancer_id).map(|(_, answer)| answer).unwrap_or_default()
+    }
+
     /// The algorithms that Octavia refused since the Service looks as it does, each with the id of its pool.
     pub(super) fn refused_algorithms(&self, service: &ServiceKey) -> Vec<(String, LbAlgorithm)> {
         self.read(service, |recollection| recollection.refused_algorithms.clone())
     }
 
     /// Everything is well: what is left is what is known of the load balancer, and what need not be tried again. Answers
-    /// after which time members are to be read that were only sent.
-    pub(super) fn settled(&self, service: &ServiceKey, desired: &Desired) -> Option<Duration> {
+    /// after which time members are to be read that were only sent. `seals` as in [`Known::settle`].
+    pub(super) fn settled(&self, service: &ServiceKey, desired: &Desired, seals: bool) -> Option<Duration> {
         self.with(service, |recollection| {
             let mut known = recollection.known.take();
             let verified_in = known.as_mut().and_then(|known| {
-                known.settle(desired);
+                known.settle(desired, seals);
                 known.verified_in()
             });
             *recollection = Recollection {

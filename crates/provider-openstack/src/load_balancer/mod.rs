@@ -20,10 +20,11 @@
 //!
 //! `serve` and `release` run through these for a Service that is to be served, and for one that goes; `recall` spares
 //! the look at the cloud where what is `known` from earlier passes tells enough, `settled` where a `census` shows that
-//! nothing changed since, and batches of members are `unverified` for a while. `retain` lets a load balancer outlive its Service on purpose, `made_for_services` lists those
-//! among which one may have outlived it by accident. `memory`, `turns` and `report` hold what a pass has besides;
+//! nothing changed since, `replacements` allow one at a time of those in ERROR, and batches of members are `unverified`
+//! for a while. `retain` lets a load balancer outlive its Service on purpose, `made_for_services` lists those among which one
+//! may have outlived it by accident; `markings` spaces out the tags that what OCCM made gets. `memory`, `turns` and `report` hold what a pass has besides;
 //! `published` says which addresses a Service has, `recreation` which settings come too late; `failure` explains what
-//! the cloud refuses.
+//! the cloud refuses, and `missing` judges what cannot be found.
 
 pub mod annotations;
 mod apply;
@@ -34,7 +35,9 @@ pub(crate) mod failure;
 pub mod floating_subnet;
 mod known;
 mod made_for_services;
+mod markings;
 mod memory;
+mod missing;
 pub mod model;
 pub mod names;
 mod observe;
@@ -46,6 +49,7 @@ mod published;
 mod recall;
 mod recreation;
 mod release;
+mod replacements;
 mod report;
 mod resolve;
 mod retain;
@@ -62,15 +66,19 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use openstack_ccm_core::failure::Failure;
-use openstack_ccm_core::provider::{LoadBalancers, MadeForServices, Pass, Wake};
+use openstack_ccm_core::provider::{LoadBalancers, MadeForServices, Neighbours, Pass, Wake};
 use openstack_ccm_core::service::{Goal, ServiceKey};
 use openstack_ccm_openstack_api::OpenStack;
 
 use crate::config::Config;
 use census::Census;
+use markings::Markings;
 use memory::Memory;
+use missing::MissingLoadBalancers;
 use names::ClusterIdentity;
+use ownership::Scope;
 use poller::{PollInterval, Poller, Watchlist};
+use replacements::Replacements;
 use report::Report;
 use resolve::Resolver;
 use security_group::SecurityGroups;
@@ -86,7 +94,10 @@ pub struct OpenStackLoadBalancers {
     watchlist: Watchlist,
     turns: Turns,
     memory: Memory,
+    replacements: Replacements,
     census: Census,
+    missing: MissingLoadBalancers,
+    markings: Markings,
 }
 
 impl OpenStackLoadBalancers {
@@ -103,6 +114,8 @@ impl OpenStackLoadBalancers {
         let load_balancers = Self {
             resolver: Resolver::new(openstack.clone()),
             census: Census::new(openstack.clone()),
+            missing: MissingLoadBalancers::new(openstack.clone(), cluster.clone()),
+            markings: Markings::new(config.load_balancer.identity_tags_per_minute),
             security_groups: SecurityGroups::new(openstack.neutron.clone()),
             openstack,
             config,
@@ -110,8 +123,20 @@ impl OpenStackLoadBalancers {
             watchlist,
             turns: Turns::default(),
             memory: Memory::default(),
+            replacements: Replacements::new(),
         };
         (load_balancers, poller)
+    }
+
+    /// What Services claim things by.
+    fn scope(&self) -> Scope<'_> {
+        let section = &self.config.load_balancer;
+        Scope {
+            cluster: &self.cluster,
+            former_cluster_names: &section.former_cluster_names,
+            adopts_foreign: section.adopt_foreign_cluster,
+            project_id: self.openstack.project_id.as_deref(),
+        }
     }
 }
 
@@ -134,6 +159,10 @@ impl LoadBalancers for OpenStackLoadBalancers {
 
     fn look_again(&self, service: &ServiceKey) {
         self.memory.look_again(service);
+    }
+
+    fn meet(&self, neighbours: Arc<dyn Neighbours>) {
+        self.missing.meet(neighbours);
     }
 
     async fn made_for_services(&self) -> Result<Vec<MadeForServices>, Failure> {

@@ -9,6 +9,7 @@
 //! | `kube_service_<cluster>_<namespace>_<service>` | load balancer and its children | OCCM's: the generated name. Those on a load balancer count as its users. |
 //! | `openstack-ccm-cluster=<uid>` | everything | uid of the cluster's namespace `kube-system` |
 //! | `openstack-ccm-service=<uid>` | everything | uid of the Service |
+//! | `kube_cluster_id_<uid>` | load balancer, floating IP | proposed for OCCM: uid of the namespace `kube-system`. Read, never written. |
 //! | `openstack-ccm-former-vip=<address>` | floating IP | where it led, while its load balancer is made anew |
 //!
 //! With a uid of 36 characters ours have 58 at most; Neutron takes 60, Octavia 255.
@@ -38,6 +39,8 @@ const SECURITY_GROUP_PREFIX: &str = "lb-sg-";
 const RETAINED: &str = "Retained: ";
 
 const CLUSTER_TAG: &str = "openstack-ccm-cluster=";
+/// What OCCM may say in its place one day.
+const OCCM_CLUSTER_TAG: &str = "kube_cluster_id_";
 const SERVICE_TAG: &str = "openstack-ccm-service=";
 const FORMER_VIP_TAG: &str = "openstack-ccm-former-vip=";
 
@@ -71,8 +74,7 @@ pub struct Names {
 impl Names {
     /// Names of a Service in a cluster.
     pub fn new(cluster: &ClusterIdentity, service: &Service) -> Self {
-        let ServiceKey { namespace, name } = &service.key;
-        let whole = format!("{SERVICE_PREFIX}{}_{namespace}_{name}", cluster.name);
+        let whole = generated_name(&cluster.name, &service.key);
         Self {
             cluster: cluster.clone(),
             service: service.key.clone(),
@@ -85,6 +87,11 @@ impl Names {
     /// Name of the load balancer. Also the tag by which OCCM knows the Service's users and listeners.
     pub fn load_balancer(&self) -> &str {
         &self.load_balancer
+    }
+
+    /// Name of the load balancer if the cluster had another name.
+    pub fn load_balancer_under(&self, cluster: &str) -> String {
+        fit(&generated_name(cluster, &self.service))
     }
 
     /// The name that OCCM gives, where it is another one: it cuts names that are too long, so that two Services may get
@@ -184,6 +191,10 @@ fn cut(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }
 
+fn generated_name(cluster: &str, service: &ServiceKey) -> String {
+    format!("{SERVICE_PREFIX}{cluster}_{}_{}", service.namespace, service.name)
+}
+
 fn floating_ip_description(service: &ServiceKey, cluster: &str) -> String {
     fit(&format!("{FLOATING_IP_DESCRIPTION}{service} from cluster {cluster}"))
 }
@@ -236,12 +247,27 @@ fn is_name_byte(byte: u8) -> bool {
 
 /// Uids of the clusters that the tags name. None: what was made by OCCM or by hand.
 pub fn cluster_uids(tags: &Tags) -> impl Iterator<Item = &str> {
-    tags.iter().filter_map(|tag| tag.strip_prefix(CLUSTER_TAG))
+    tags.iter().filter_map(|tag| tag.strip_prefix(CLUSTER_TAG).or_else(|| tag.strip_prefix(OCCM_CLUSTER_TAG)))
+}
+
+/// Whether a tag names a cluster by its uid.
+pub fn is_cluster_tag(tag: &str) -> bool {
+    tag.starts_with(CLUSTER_TAG) || tag.starts_with(OCCM_CLUSTER_TAG)
+}
+
+/// Whether a tag names a Service by its uid.
+pub fn is_service_tag(tag: &str) -> bool {
+    tag.starts_with(SERVICE_TAG)
 }
 
 /// Uids of the Services that the tags name.
 pub fn service_uids(tags: &Tags) -> impl Iterator<Item = &str> {
     tags.iter().filter_map(|tag| tag.strip_prefix(SERVICE_TAG))
+}
+
+/// Whether a tag does nothing but tell whose an object is.
+pub fn tells_owner(tag: &str) -> bool {
+    is_generated(tag) || [CLUSTER_TAG, SERVICE_TAG].iter().any(|prefix| tag.starts_with(prefix))
 }
 
 /// Whether only this program gives such tags, so that it also takes them away.
@@ -279,6 +305,14 @@ pub fn user_names(tags: &Tags) -> impl Iterator<Item = &str> {
 /// Whether a name is one that OCCM or this program generated for a security group.
 pub fn is_generated_security_group(name: &str) -> bool {
     name.starts_with(SECURITY_GROUP_PREFIX)
+}
+
+/// Whether a name was generated for a cluster of another name. Of one that had to be shortened only its begin is left.
+pub fn is_generated_elsewhere(name: &str, cluster: &str) -> bool {
+    match GeneratedName::parse(name) {
+        Some(parsed) => parsed.cluster != cluster,
+        None => is_generated(name) && !name.starts_with(&format!("{SERVICE_PREFIX}{cluster}_")),
+    }
 }
 
 /// Whether a name is one that OCCM or this program generated, for any cluster.

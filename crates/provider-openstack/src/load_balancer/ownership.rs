@@ -1,18 +1,37 @@
 //! Whose a load balancer is, and whose the things on it are. Pure.
 //!
 //! Names are only for finding and adopting: what is made here carries the uids of cluster and Service as tags, and an
-//! object with another cluster's uid is somebody else's, whatever its name.
+//! object with another cluster's uid is somebody else's, whatever its name. The annotations of a Service prove nothing:
+//! whoever may write a Service may write them, and a copy of a Service brings them from another cluster. What changes its
+//! owner does so by the operator's word in cloud.conf (`former-cluster-names`, `adopt-foreign-cluster`).
+
+mod children;
+mod refusal;
+
+use std::collections::BTreeSet;
 
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::service::{Service, ServiceKey};
-use openstack_ccm_openstack_api::neutron::{FloatingIp, SecurityGroup};
-use openstack_ccm_openstack_api::octavia::{Listener, LoadBalancer, Pool};
+use openstack_ccm_openstack_api::octavia::LoadBalancer;
 
 use super::model::Tags;
 use super::model::observed::Ownership;
 use super::model::tree::Reclaim;
 use super::names::{self, ClusterIdentity, GeneratedName, Names};
 use super::report;
+
+/// What all Services of a cluster have in common when they claim something.
+#[derive(Clone, Debug)]
+pub(super) struct Scope<'a> {
+    /// The cluster.
+    pub(super) cluster: &'a ClusterIdentity,
+    /// `former-cluster-names`: what else the cluster was called.
+    pub(super) former_cluster_names: &'a [String],
+    /// `adopt-foreign-cluster`: what carries another cluster's identity may be taken over.
+    pub(super) adopts_foreign: bool,
+    /// The project of the credentials, where one is known.
+    pub(super) project_id: Option<&'a str>,
+}
 
 /// What one Service can claim as its own.
 #[derive(Clone, Debug)]
@@ -23,14 +42,17 @@ pub(super) struct Claim<'a> {
     pub(super) service_uid: &'a str,
     /// Its names.
     pub(super) names: &'a Names,
-    /// The cluster.
-    pub(super) cluster: &'a ClusterIdentity,
-    /// Whether what carries another cluster's identity may be taken over.
-    pub(super) allow_foreign_cluster: bool,
-    /// Whether an earlier pass wrote the annotation `load-balancer-id`, and not the user.
-    pub(super) own_output: bool,
+    /// What the operator says.
+    pub(super) scope: Scope<'a>,
+    /// The annotation `allow-foreign-cluster`: the Service may be a guest on a load balancer of another cluster.
+    pub(super) shares_foreign: bool,
+    /// Whether the Service carries annotations that only a controller writes: it was served before, here or where it
+    /// was copied from.
+    pub(super) was_served: bool,
     /// The Service's generated name before the cluster was renamed, where the load balancer still tells it.
     pub(super) former_name: Option<String>,
+    /// Whether the load balancer is another cluster's.
+    pub(super) elsewhere: bool,
 }
 
 /// How a load balancer was found.
@@ -71,61 +93,104 @@ impl<'a> Claim<'a> {
     pub(super) fn new(
         service: &'a Service,
         names: &'a Names,
-        cluster: &'a ClusterIdentity,
-        allow_foreign_cluster: bool,
+        scope: Scope<'a>,
+        shares_foreign: bool,
     ) -> Self {
         Self {
             key: &service.key,
             service_uid: &service.uid,
             names,
-            cluster,
-            allow_foreign_cluster,
-            own_output: report::is_own_output(service),
+            scope,
+            shares_foreign,
+            was_served: report::was_served(service),
             former_name: None,
+            elsewhere: false,
         }
     }
 
-    /// The same claim on what hangs on a load balancer that was found.
-    pub(super) fn on(&self, former_name: Option<String>) -> Self {
-        Self { former_name, ..self.clone() }
+    /// The same claim on what hangs on a load balancer with these tags.
+    pub(super) fn on(&self, former_name: Option<String>, tags: &Tags) -> Self {
+        Self { former_name, elsewhere: self.is_foreign(tags), ..self.clone() }
     }
 
-    /// The Service's generated name under a former name of this cluster: the load balancer, or a tag on it, has the
-    /// name of the same Service in a cluster of another name. That alone says nothing, since another cluster may well
-    /// have a Service of that name; but the load balancer was not named by the user, it was found or made by an
-    /// earlier pass.
+    /// The Service's generated name under a former name of this cluster, where the load balancer or a tag on it has it.
+    /// The operator says which names those are; or the tags do, where they say that the load balancer was made for this
+    /// very Service and it has no other name of it: a guest leaves its own name beside that of the owner.
     pub(super) fn former_name_on(&self, found: &LoadBalancer) -> Option<String> {
         let tags: Tags = found.tags.iter().cloned().collect();
-        let trusted = self.own_output && self.foreign_cluster(&tags).is_none();
-        let is_former = |name: &&str| {
-            GeneratedName::parse(name)
-                .is_some_and(|parsed| parsed.service == *self.key && parsed.cluster != self.cluster.name)
-        };
-        let mut names = std::iter::once(found.name.as_str()).chain(names::user_names(&tags));
-        names.find(is_former).filter(|_| trusted).map(str::to_owned)
+        if self.is_foreign(&tags) {
+            return None;
+        }
+        let present = self.names.load_balancer();
+        let mut shown: BTreeSet<&str> = names::user_names(&tags).collect();
+        shown.insert(&found.name);
+        let told =
+            self.scope.former_cluster_names.iter().map(|cluster| self.names.load_balancer_under(cluster));
+        let told = told.filter(|name| name != present).find(|name| shown.contains(name.as_str()));
+        told.or_else(|| {
+            let ours = self.has_service_uid(&tags) && self.foreign_cluster(&tags).is_none();
+            let mut of_this_service = shown.iter().filter(|name| self.names_this_service(name));
+            match (of_this_service.next(), of_this_service.next()) {
+                (Some(only), None) if ours && *only != present => Some((*only).to_owned()),
+                _ => None,
+            }
+        })
     }
 
     /// Judges a load balancer that was found for this Service.
     pub(super) fn judge(&self, found: &LoadBalancer, by: FoundBy, sharing: SharingRules) -> Verdict {
-        self.on(self.former_name_on(found)).judge_known(found, by, sharing)
+        let tags: Tags = found.tags.iter().cloned().collect();
+        self.on(self.former_name_on(found), &tags).judge_known(found, &tags, by, sharing)
     }
 
-    fn judge_known(&self, found: &LoadBalancer, by: FoundBy, sharing: SharingRules) -> Verdict {
-        let tags: Tags = found.tags.iter().cloned().collect();
-        if let Some(uid) = self.foreign_cluster(&tags).filter(|_| !self.allow_foreign_cluster) {
-            return Verdict::Refused(foreign_cluster(found, uid));
+    fn judge_known(&self, found: &LoadBalancer, tags: &Tags, by: FoundBy, sharing: SharingRules) -> Verdict {
+        if self.elsewhere {
+            let shares = by == FoundBy::Annotation && self.shares_foreign && !self.is_mistakable(found, tags);
+            return if shares {
+                self.judge_guest(found, tags, sharing)
+            } else {
+                Verdict::Refused(refusal::foreign_cluster(found, tags, by))
+            };
         }
         let owned = match by {
-            FoundBy::Annotation => self.is_named_for_service(found, &tags),
+            FoundBy::Annotation => self.is_named_for_service(found, tags),
             FoundBy::LegacyName => true,
-            FoundBy::Name | FoundBy::CutName => self.has_service_uid(&tags) || self.is_described(found),
+            FoundBy::Name | FoundBy::CutName => self.has_service_uid(tags) || self.is_described(found),
         };
         match by {
-            _ if owned => Verdict::Usable(self.sharing(&tags)),
-            FoundBy::Annotation => self.judge_guest(found, &tags, sharing),
+            _ if owned => Verdict::Usable(self.sharing(tags)),
+            FoundBy::Annotation if self.is_copied(found, tags) => Verdict::Refused(refusal::copied(found)),
+            FoundBy::Annotation => self.judge_guest(found, tags, sharing),
             FoundBy::CutName => Verdict::Unrelated,
-            FoundBy::Name | FoundBy::LegacyName => Verdict::Refused(not_described(found)),
+            FoundBy::Name | FoundBy::LegacyName => Verdict::Refused(refusal::not_described(found)),
         }
+    }
+
+    /// Whether nothing but the Service's annotation says that a load balancer of its name is its own: who wrote the
+    /// annotation wants to adopt it.
+    pub(super) fn is_adoption(&self, found: &LoadBalancer) -> bool {
+        let tags: Tags = found.tags.iter().cloned().collect();
+        let of_name = found.name == self.names.load_balancer();
+        let told = names::user_names(&tags).any(|name| name == self.names.load_balancer());
+        of_name && !told && !self.has_service_uid(&tags) && !self.is_described(found)
+    }
+
+    /// Whether a load balancer of another cluster has a user of this Service's name, so that nobody could tell the two
+    /// apart.
+    fn is_mistakable(&self, found: &LoadBalancer, tags: &Tags) -> bool {
+        let present = self.names.load_balancer();
+        !self.has_service_uid(tags) && (found.name == present || tags.contains(present))
+    }
+
+    /// Whether the Service brought the annotation `load-balancer-id` from another cluster: a controller wrote it for a
+    /// Service there, and nothing on the load balancer names this one.
+    fn is_copied(&self, found: &LoadBalancer, tags: &Tags) -> bool {
+        let is_user =
+            self.has_service_uid(tags) || names::user_names(tags).any(|name| self.is_own_name(name, tags));
+        let elsewhere = |name: &str| names::is_generated_elsewhere(name, &self.scope.cluster.name);
+        let mut users = names::user_names(tags).peekable();
+        let used_elsewhere = users.peek().is_some() && users.all(elsewhere);
+        self.was_served && !is_user && (elsewhere(&found.name) || used_elsewhere)
     }
 
     /// Judges for a Service that goes: nothing is refused, because nothing is taken over. On a load balancer of
@@ -142,6 +207,10 @@ impl<'a> Claim<'a> {
         let unlimited = SharingRules { tags: true, most_users: u32::MAX };
         let retained = names::is_retained(&found.description);
         let as_a_whole = !retained || reclaim == Reclaim::Retain;
+        // Who never got to use it cannot take it along.
+        if by == FoundBy::Annotation && self.is_adoption(found) {
+            return Some(Ownership::Guest);
+        }
         match self.judge(found, by, unlimited) {
             Verdict::Usable(Ownership::Guest) if as_a_whole && self.is_last_user(found) => {
                 Some(Ownership::Sole)
@@ -149,7 +218,9 @@ impl<'a> Claim<'a> {
             Verdict::Usable(Ownership::Guest) => Some(Ownership::Guest),
             Verdict::Usable(Ownership::Sole) => as_a_whole.then_some(Ownership::Sole),
             Verdict::Usable(Ownership::Shared) => (!retained).then_some(Ownership::Shared),
-            Verdict::Refused(_) if by == FoundBy::Annotation || self.is_tagged(found) => {
+            // Who never became a guest on another cluster's has nothing there, although a tag may be the same as its own.
+            Verdict::Refused(_) if self.is_tagged(found) => Some(Ownership::Guest),
+            Verdict::Refused(_) if by == FoundBy::Annotation && !self.is_elsewhere(found) => {
                 Some(Ownership::Guest)
             }
             Verdict::Refused(_) | Verdict::Unrelated => None,
@@ -160,8 +231,8 @@ impl<'a> Claim<'a> {
     /// last user: it goes with it.
     fn is_last_user(&self, found: &LoadBalancer) -> bool {
         let tags: Tags = found.tags.iter().cloned().collect();
-        let made_here =
-            GeneratedName::parse(&found.name).is_some_and(|made_for| made_for.cluster == self.cluster.name);
+        let made_here = GeneratedName::parse(&found.name)
+            .is_some_and(|made_for| made_for.cluster == self.scope.cluster.name);
         let mut users = names::user_names(&tags).peekable();
         made_here && users.peek().is_some() && users.all(|name| self.is_own_name(name, &tags))
     }
@@ -172,12 +243,25 @@ impl<'a> Claim<'a> {
         self.has_service_uid(&tags)
     }
 
+    /// Whether tags assign the load balancer to another cluster.
+    fn is_elsewhere(&self, found: &LoadBalancer) -> bool {
+        self.is_foreign(&found.tags.iter().cloned().collect())
+    }
+
+    /// Whether the load balancer has only OCCM's tag of the Service, and nothing says that another cluster gave it.
+    pub(super) fn is_unmarked_user(&self, found: &LoadBalancer) -> bool {
+        let tags: Tags = found.tags.iter().cloned().collect();
+        tags.contains(self.names.load_balancer())
+            && !self.has_service_uid(&tags)
+            && self.foreign_cluster(&tags).is_none()
+    }
+
     /// Whether an earlier Service of this name had a load balancer of the generated name: it is of this cluster, in which
     /// no two Services have one name at a time.
     pub(super) fn is_left_by_namesake(&self, found: &LoadBalancer) -> bool {
         let tags: Tags = found.tags.iter().cloned().collect();
         found.name == self.names.load_balancer()
-            && names::cluster_uids(&tags).any(|uid| uid == self.cluster.uid)
+            && names::cluster_uids(&tags).any(|uid| uid == self.scope.cluster.uid)
             && names::service_uids(&tags).next().is_some()
     }
 
@@ -247,101 +331,14 @@ impl<'a> Claim<'a> {
 
     /// The cluster to which the tags assign an object, if that is another one.
     fn foreign_cluster<'t>(&self, tags: &'t Tags) -> Option<&'t str> {
-        let ours = names::cluster_uids(tags).any(|uid| uid == self.cluster.uid);
+        let ours = names::cluster_uids(tags).any(|uid| uid == self.scope.cluster.uid);
         names::cluster_uids(tags).next().filter(|_| !ours)
     }
 
-    /// Whether tags mark an object as this Service's. `owner` says whether the load balancer was made for it: then
-    /// the tags of an earlier Service of the same name count too.
-    fn is_marked(&self, tags: &Tags, owner: bool) -> bool {
-        if self.foreign_cluster(tags).is_some() && !(owner && self.allow_foreign_cluster) {
-            return false;
-        }
-        let others = names::service_uids(tags).next().is_some() && !owner;
-        self.has_service_uid(tags)
-            || (!others && names::user_names(tags).any(|name| self.is_own_name(name, tags)))
+    /// The same, where the operator does not allow taking it over.
+    fn is_foreign(&self, tags: &Tags) -> bool {
+        !self.scope.adopts_foreign && self.foreign_cluster(tags).is_some()
     }
-
-    /// Whether a listener was made for this Service: its tags say so, or it comes from the time before tags and has
-    /// a generated name.
-    pub(super) fn owns_listener(&self, listener: &Listener, ownership: Ownership) -> bool {
-        let tags: Tags = listener.tags.iter().cloned().collect();
-        let owner = ownership != Ownership::Guest;
-        self.is_marked(&tags, owner)
-            || (owner && tags.is_empty() && self.is_child_name("listener_", &listener.name))
-    }
-
-    /// Whether a pool was made for this Service: its tags say so; or OCCM made it, which tags no pools: it is the
-    /// default pool of one of the Service's listeners, or has a generated name, and nobody else uses it.
-    pub(super) fn owns_pool(&self, pool: &Pool, own_listeners: &[&Listener], ownership: Ownership) -> bool {
-        let tags: Tags = pool.tags.iter().cloned().collect();
-        let owner = ownership != Ownership::Guest;
-        if self.is_marked(&tags, owner) {
-            return true;
-        }
-        if names::service_uids(&tags).next().is_some() || names::cluster_uids(&tags).next().is_some() {
-            return false;
-        }
-        let only_ours = pool.listeners.iter().all(|user| own_listeners.iter().any(|own| own.id == user.id));
-        let default = own_listeners.iter().any(|own| own.default_pool_id.as_ref() == Some(&pool.id));
-        only_ours && (default || (owner && self.is_child_name("pool_", &pool.name)))
-    }
-
-    /// Whether a name is `<kind>_<index>_<load balancer name>`.
-    fn is_child_name(&self, prefix: &str, name: &str) -> bool {
-        let parent = name.strip_prefix(prefix).and_then(|rest| rest.split_once('_'));
-        parent.is_some_and(|(index, parent)| {
-            let cut = self.names.former_load_balancer();
-            let parents = [Some(self.names.load_balancer()), cut.as_deref(), self.former_name.as_deref()];
-            index.bytes().all(|byte| byte.is_ascii_digit()) && parents.contains(&Some(parent))
-        })
-    }
-
-    /// Whether a floating IP was made for this Service, and no tag names another cluster. Its description is exactly
-    /// the one that it would get, or that it would have got when the cluster had another name; or our tag says so.
-    pub(super) fn owns_floating_ip(&self, floating_ip: &FloatingIp) -> bool {
-        let tags: Tags = floating_ip.tags.iter().cloned().collect();
-        let description = floating_ip.description.as_str();
-        let former = self.former_name.as_deref().and_then(GeneratedName::parse);
-        let described = description == self.names.floating_ip_description()
-            || former.is_some_and(|former| description == former.floating_ip_description())
-            || (self.has_service_uid(&tags) && names::describes_floating_ip(description));
-        described && self.foreign_cluster(&tags).is_none()
-    }
-
-    /// Whether a floating IP was made for the Service that had the load balancer before: who is the last user of the
-    /// load balancer takes it with it.
-    pub(super) fn inherits_floating_ip(&self, floating_ip: &FloatingIp, load_balancer_name: &str) -> bool {
-        let tags: Tags = floating_ip.tags.iter().cloned().collect();
-        let made_for = GeneratedName::parse(load_balancer_name);
-        self.foreign_cluster(&tags).is_none()
-            && made_for.is_some_and(|made_for| floating_ip.description == made_for.floating_ip_description())
-    }
-
-    /// Whether a security group was made for this Service. All that are asked about have its name, which holds its
-    /// uid; our tags, or else OCCM's description, must agree.
-    pub(super) fn owns_security_group(&self, group: &SecurityGroup) -> bool {
-        let tags: Tags = group.tags.iter().cloned().collect();
-        let described = group.description.starts_with(&self.names.security_group_description_stem());
-        group.name == self.names.security_group()
-            && (self.has_service_uid(&tags) || (described && self.foreign_cluster(&tags).is_none()))
-    }
-}
-
-fn foreign_cluster(found: &LoadBalancer, uid: &str) -> Failure {
-    Failure::user_input(format!(
-        "load balancer {} ({}) belongs to another cluster (kube-system namespace {uid}): give the clusters different \
-         names with --cluster-name, or set loadbalancer.openstack.org/allow-foreign-cluster to \"true\" to take it over",
-        found.name, found.id
-    ))
-}
-
-fn not_described(found: &LoadBalancer) -> Failure {
-    Failure::user_input(format!(
-        "load balancer {} ({}) has this Service's name but neither its tags nor its description: set \
-         loadbalancer.openstack.org/load-balancer-id to {} to adopt it, or rename it",
-        found.name, found.id, found.id
-    ))
 }
 
 #[cfg(test)]

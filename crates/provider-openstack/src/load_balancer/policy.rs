@@ -7,14 +7,15 @@ use super::model::observed::Ownership;
 use super::observe::Found;
 use super::settings::Settings;
 
-/// Checks whether a Service may use a load balancer. One that was made for it, or that it took over by its name, it may.
+/// Checks whether a Service may use a load balancer. One that was made for it it may, whatever the list says; one that
+/// only the Service's annotation calls its own is adopted, and the list holds for that as for sharing.
 ///
 /// # Errors
 /// The namespace's allow-list does not name it.
 pub(super) fn may_use(settings: &Settings, found: &Found) -> Result<(), Failure> {
     let Some(allowed) = &settings.allowed_load_balancers else { return Ok(()) };
     let id = &found.load_balancer.id;
-    if found.ownership != Ownership::Guest || allowed.contains(id) {
+    if (found.ownership != Ownership::Guest && !found.adopted) || allowed.contains(id) {
         return Ok(());
     }
     Err(Failure::user_input(format!(

@@ -1,7 +1,7 @@
 //! One task that watches all load balancers that Octavia is working on.
 //!
 //! A pass that meets a PENDING load balancer, or makes one PENDING, registers it and ends. Each round of the poller
-//! is one list call for all of them; a load balancer that is no longer PENDING, or gone, wakes the Services that wait
+//! is one list call for all of them in a project; a load balancer that is no longer PENDING, or gone, wakes the Services that wait
 //! for it. What it became is for their next pass to see: nothing is decided here.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use openstack_ccm_core::provider::Wake;
 use openstack_ccm_core::service::ServiceKey;
+use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::octavia::{LoadBalancer, LoadBalancerFilter, Octavia};
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -112,19 +113,22 @@ impl Watchlist {
         self.lock().is_empty()
     }
 
-    /// The smallest list that shows everything watched: the one load balancer, or those of the one project.
-    fn filter(&self) -> LoadBalancerFilter {
+    /// The smallest lists that show everything watched: the one load balancer, or those of each project. Nothing less is
+    /// asked for where the owner of one is not known: an administrator's list would be that of the whole cloud.
+    fn filters(&self) -> Vec<LoadBalancerFilter> {
         let pending = self.lock();
-        let mut filter = LoadBalancerFilter::default();
+        let by_id =
+            |id: &String| LoadBalancerFilter { id: Some(id.clone()), ..LoadBalancerFilter::default() };
         if pending.len() == 1 {
-            filter.id = pending.keys().next().cloned();
-            return filter;
+            return pending.keys().map(by_id).collect();
         }
-        let projects: BTreeSet<_> = pending.values().map(|entry| entry.project_id.as_ref()).collect();
-        if projects.len() == 1 {
-            filter.project_id = projects.into_iter().next().flatten().cloned();
-        }
-        filter
+        let projects: BTreeSet<_> = pending.values().filter_map(|entry| entry.project_id.as_ref()).collect();
+        let of_project = |id: &String| LoadBalancerFilter {
+            project_id: Some(id.clone()),
+            ..LoadBalancerFilter::default()
+        };
+        let without_owner = pending.iter().filter(|(_, entry)| entry.project_id.is_none());
+        projects.into_iter().map(of_project).chain(without_owner.map(|(id, _)| by_id(id))).collect()
     }
 
     /// Takes out what the list shows as finished, and returns who waited for it. `asked` is when the question was
@@ -201,10 +205,18 @@ impl Poller {
         }
     }
 
-    /// One question for all, and the pause until the next.
+    async fn lists(&self) -> Result<Vec<LoadBalancer>, ApiError> {
+        let mut all = Vec::new();
+        for filter in self.watchlist.filters() {
+            all.extend(self.octavia.list_load_balancers(&filter).await?);
+        }
+        Ok(all)
+    }
+
+    /// One question for all, or one for each project, and the pause until the next.
     async fn round(&self, pause: Duration) -> Duration {
         let asked = Instant::now();
-        match self.octavia.list_load_balancers(&self.watchlist.filter()).await {
+        match self.lists().await {
             Ok(list) => {
                 let finished = self.watchlist.finished(list, asked);
                 if finished.is_empty() {

@@ -28,7 +28,7 @@ pub(super) fn addresses(
 
 #[cfg(test)]
 mod tests {
-    use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
+    use openstack_ccm_openstack_api::octavia::{OperatingStatus, ProvisioningStatus};
     use rstest::rstest;
 
     use super::*;
@@ -44,6 +44,7 @@ mod tests {
             name: "lb".to_owned(),
             description: String::new(),
             status: ProvisioningStatus::Active,
+            operating: OperatingStatus::Online,
             vip_address: vip.parse().ok(),
             additional_vips: additional
                 .iter()

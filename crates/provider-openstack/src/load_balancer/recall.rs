@@ -75,7 +75,7 @@ impl Serving<'_> {
         let vips: Vec<IpAddr> = load_balancer.vip_addresses().collect();
         let question = self.floating_ip_question(Some(load_balancer.ownership), &vips);
         let neutron = &self.provider.openstack.neutron;
-        let claim = self.claim.on(load_balancer.former_name.clone());
+        let claim = self.claim.on(load_balancer.former_name.clone(), &load_balancer.tags);
         let vip = load_balancer.vip_port_id.clone().map(|port_id| VipOwner {
             port_id,
             load_balancer_name: load_balancer.name.clone(),

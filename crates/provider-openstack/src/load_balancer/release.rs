@@ -28,38 +28,33 @@ pub(super) struct Releasing<'a> {
 impl OpenStackLoadBalancers {
     pub(super) async fn release(&self, service: &Service, report: &mut Report) -> Result<Outcome, Failure> {
         self.memory.forget_known(&service.key);
+        self.markings.ends(&service.key);
         let names = Names::new(&self.cluster, service);
         let (settings, notices) = ReleaseSettings::read(service, &self.config);
         report.notices(notices);
         let terms = desired::release_terms(service, &names, &settings);
-        let claim = Claim::new(service, &names, &self.cluster, false);
+        let claim = Claim::new(service, &names, self.scope(), false);
         let id = settings.load_balancer_id.as_deref();
-        let _turn = self.turns.take(id.unwrap_or(names.load_balancer())).await;
-
         let purpose = Purpose::Release(terms.reclaim);
         let mut pass = Releasing { provider: self, service, terms, claim };
         let octavia = &self.openstack.octavia;
-        let named_by_id = match id {
-            Some(id) => find::by_id(octavia, &pass.claim, purpose, id).await?,
-            None => None,
-        };
-        let first = named_by_id.as_ref().map(|found| found.load_balancer.id.clone());
-        if let Some(found) = named_by_id
-            && let Some(outcome) = pass.give_up(Some(found), report).await?
-        {
-            return Ok(outcome);
+        let mut first = None;
+        if let Some(id) = id {
+            let _turn = self.turns.take(id).await;
+            if let Some(found) = find::by_id(octavia, &pass.claim, purpose, id).await? {
+                first = Some(found.load_balancer.id.clone());
+                if let Some(outcome) = pass.give_up(Some(found), report).await? {
+                    return Ok(outcome);
+                }
+            }
         }
         // Also where the annotation named one: it may have been changed by hand.
-        let by_name = find::by_name(octavia, &pass.claim, purpose).await?;
-        let second = by_name.filter(|found| Some(&found.load_balancer.id) != first.as_ref());
-        if second.is_some()
-            && let Some(outcome) = pass.give_up(second, report).await?
-        {
+        if let Some(outcome) = pass.give_up_named(purpose, first.as_deref(), report).await? {
             return Ok(outcome);
         }
         if report::may_have_moved(service) {
             for former in find::former(octavia, &pass.claim, "").await? {
-                if let Some(outcome) = pass.give_up(Some(former), report).await? {
+                if let Some(outcome) = pass.give_up_former(&former.load_balancer.id, report).await? {
                     return Ok(outcome);
                 }
             }
@@ -69,6 +64,7 @@ impl OpenStackLoadBalancers {
         }
         self.security_groups.release(&pass.claim).await?;
         self.memory.forget(&service.key);
+        self.replacements.forget(&service.key);
         report.forget_load_balancer(service);
         Ok(Outcome::Released)
     }
@@ -99,6 +95,48 @@ impl OpenStackLoadBalancers {
 }
 
 impl Releasing<'_> {
+    /// Gives up the load balancer that has the Service's name, unless it is `besides`. Which one it is shows before its
+    /// turn can be taken, in which its other users change it; it is read again in the turn.
+    async fn give_up_named(
+        &mut self,
+        purpose: Purpose,
+        besides: Option<&str>,
+        report: &mut Report,
+    ) -> Result<Option<Outcome>, Failure> {
+        let octavia = &self.provider.openstack.octavia;
+        let mut expected: Option<String> = None;
+        loop {
+            let turn = match &expected {
+                Some(id) => Some(self.provider.turns.take(id).await),
+                None => None,
+            };
+            let found = find::by_name(octavia, &self.claim, purpose).await?;
+            let Some(found) = found.filter(|found| besides != Some(found.load_balancer.id.as_str())) else {
+                return Ok(None);
+            };
+            if expected.as_ref() == Some(&found.load_balancer.id) {
+                return self.give_up(Some(found), report).await;
+            }
+            drop(turn);
+            expected = Some(found.load_balancer.id);
+        }
+    }
+
+    /// Gives up what the Service has on a load balancer that it used before, in the turn of that one.
+    async fn give_up_former(&mut self, id: &str, report: &mut Report) -> Result<Option<Outcome>, Failure> {
+        let _turn = self.provider.turns.take(id).await;
+        // What was left as a whole before is left alone.
+        let purpose = Purpose::Release(Reclaim::Delete);
+        let found = find::by_id(&self.provider.openstack.octavia, &self.claim, purpose, id).await?;
+        let uses = |found: &Found| {
+            self.claim.is_tagged(&found.load_balancer) || self.claim.is_unmarked_user(&found.load_balancer)
+        };
+        match found.filter(uses) {
+            Some(found) => self.give_up(Some(found), report).await,
+            None => Ok(None),
+        }
+    }
+
     /// Takes one load balancer away, or what the Service has on it, or leaves it as a whole; `None` stands for what is
     /// left when there is none. Says where the pass ends, unless nothing is left of it.
     async fn give_up(
@@ -113,11 +151,7 @@ impl Releasing<'_> {
             found => found,
         };
         let depth = if self.terms.cascade { Depth::Outline } else { Depth::Whole };
-        let floating_ips = if self.terms.keep_floating_ip {
-            FloatingIpQuestion::Nothing
-        } else {
-            FloatingIpQuestion::ToRelease
-        };
+        let floating_ips = FloatingIpQuestion::ToRelease;
         let project_id = found.as_ref().and_then(|found| found.load_balancer.project_id.clone());
         let openstack = &self.provider.openstack;
         let observed = observe::observe(openstack, &self.claim, found, depth, &floating_ips).await?;

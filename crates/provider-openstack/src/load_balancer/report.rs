@@ -98,6 +98,13 @@ pub(super) fn is_own_output(service: &Service) -> bool {
     }
 }
 
+/// Whether the Service carries what only controllers write into one that they serve.
+pub(super) fn was_served(service: &Service) -> bool {
+    [OWNED_LOAD_BALANCER_ID, LOAD_BALANCER_ADDRESS]
+        .iter()
+        .any(|output| service.annotations.contains_key(output.key))
+}
+
 /// Whether the Service may have used another load balancer than the one that its annotation names: it is a guest, or
 /// the user changed the annotation.
 pub(super) fn may_have_moved(service: &Service) -> bool {

@@ -1,12 +1,15 @@
 //! One pass for a Service that is to be served.
 
+mod absence;
 mod former;
+mod recovery;
 pub(super) mod security_group;
+mod wanted;
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use openstack_ccm_core::failure::{Failure, FailureClass};
-use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::provider::{Outcome, Ready};
 use openstack_ccm_core::service::{Intent, IpFamily, Service};
 use openstack_ccm_openstack_api::octavia::LoadBalancer;
@@ -14,8 +17,8 @@ use tracing::debug;
 
 use self::security_group::Lists;
 use super::carry_out::Next;
-use super::desired::Sources;
 use super::known::Known;
+use super::markings::Permission;
 use super::memory::FormerVips;
 use super::model::facts::{Facts, Features};
 use super::model::observed::{Observed, ObservedFloatingIp, ObservedLoadBalancer, Ownership};
@@ -23,17 +26,15 @@ use super::names::{self, Names};
 use super::observe::find::{self, Purpose};
 use super::observe::{self, Depth, FloatingIpQuestion, Found};
 use super::ownership::{Claim, SharingRules};
-use super::plan::{self, Plan};
+use super::plan::{Plan, Then};
 use super::report::{self, Report};
 use super::resolve::Question;
 use super::settings::node_address::family_of;
-use super::settings::{Exposure, Settings};
+use super::settings::{Aspect, Exposure, Fault, Faults, Reading, Settings};
 use super::step::{LoadBalancerStep, Step};
 use super::turns::Turn;
-use super::{OpenStackLoadBalancers, annotations, desired, policy, published, recreation};
-
-/// The load balancer that the annotation names is gone, and it was made for the Service: there will be a new one.
-const LOAD_BALANCER_GONE: &str = "LoadBalancerGone";
+use super::{OpenStackLoadBalancers, annotations, policy, published, recreation};
+use wanted::{Planned, Wanted};
 
 /// A pass on its way: what does not change while it goes on.
 pub(super) struct Serving<'a> {
@@ -41,6 +42,8 @@ pub(super) struct Serving<'a> {
     pub(super) intent: &'a Intent,
     pub(super) service: &'a Service,
     pub(super) settings: &'a Settings,
+    /// What is wrong with the settings by themselves.
+    pub(super) faults: &'a Faults,
     pub(super) features: Features,
     pub(super) claim: Claim<'a>,
 }
@@ -50,13 +53,23 @@ impl OpenStackLoadBalancers {
         let service = &intent.service;
         self.memory.saw(service);
         let names = Names::new(&self.cluster, service);
-        let (settings, notices) = Settings::read(service, &self.config);
+        let Reading { settings, errors, notices } = Reading::of(service, &self.config);
         report.notices(notices);
-        let settings = settings?;
+        let faults = errors.as_ref().map(Faults::from).unwrap_or_default();
         let features = self.resolver.features_of_new(&settings).await?;
-        let claim = Claim::new(service, &names, &self.cluster, settings.allow_foreign_cluster);
-        let pass = Serving { provider: self, intent, service, settings: &settings, features, claim };
+        let claim = Claim::new(service, &names, self.scope(), settings.allow_foreign_cluster);
+        let pass = Serving {
+            provider: self,
+            intent,
+            service,
+            settings: &settings,
+            faults: &faults,
+            features,
+            claim,
+        };
         match pass.converge_in_turn(report).await? {
+            // What is in ERROR may not serve: nothing that might is given up for it.
+            Outcome::Ready(ready) if is_held(&ready) => Ok(Outcome::Ready(ready)),
             Outcome::Ready(ready) => Ok(Outcome::Ready(pass.leave_former(ready, report).await)),
             outcome @ (Outcome::Waiting(_) | Outcome::Released) => Ok(outcome),
         }
@@ -91,11 +104,45 @@ impl Serving<'_> {
         if let Some(outcome) = self.still_settled(report).await? {
             return Ok(outcome);
         }
-        let (_turn, found) = self.find_in_turn(turn, report).await?;
+        match self.find_in_turn(turn, report).await {
+            Ok((_turn, found)) => self.converge_found(found, report).await,
+            Err(failure) if failure.class == FailureClass::UserInput => {
+                self.converge_beside_wrong_id(failure, report).await
+            }
+            Err(failure) => Err(self.faults.beside(failure)),
+        }
+    }
+
+    /// Looks at what was found, and brings it one step nearer to what is wanted.
+    async fn converge_found(&self, found: Option<Found>, report: &mut Report) -> Result<Outcome, Failure> {
         let known = self.look(found).await?;
         let outcome = self.converge(known, Basis::Look, report).await?;
-        outcome
-            .ok_or_else(|| Failure::new(FailureClass::Bug, "a look at the cloud was not enough for a plan"))
+        outcome.ok_or_else(|| Failure::new(FailureClass::Bug, "the observed state was not enough for a plan"))
+    }
+
+    /// The Service must not, or cannot, use the load balancer that its annotation names. If one was made for it, that one
+    /// goes on serving.
+    async fn converge_beside_wrong_id(
+        &self,
+        failure: Failure,
+        report: &mut Report,
+    ) -> Result<Outcome, Failure> {
+        if self.settings.load_balancer_id.is_none() {
+            return Err(self.faults.beside(failure));
+        }
+        let mut faults = self.faults.clone();
+        faults.add(Fault::new([Aspect::LoadBalancer], &failure.message));
+        let mut settings = self.settings.clone();
+        settings.load_balancer_id = None;
+        settings.unreadable.insert(Aspect::LoadBalancer);
+        let pass = Serving { faults: &faults, ..self.with(&settings) };
+        let turn = self.provider.turns.take(self.claim.names.load_balancer()).await;
+        match pass.find_in_turn(turn, report).await {
+            Ok((_turn, Some(own))) if own.ownership != Ownership::Guest => {
+                pass.converge_found(Some(own), report).await
+            }
+            Ok(_) | Err(_) => Err(self.faults.beside(failure)),
+        }
     }
 
     /// The Service's load balancer, and the turn on it. One that is found by its name is read again in the turn of its
@@ -126,20 +173,22 @@ impl Serving<'_> {
                     found.map_err(|failure| self.explain_denial(id, failure))?
                 }
             };
-            if found.is_none() {
-                self.give_up_annotation(id, report)?;
+            if found.is_none() && !report::is_own_output(self.service) {
+                return Err(not_there(id));
             }
         }
         if found.is_none() {
             found = find::by_name(octavia, &self.claim, purpose).await?;
+            self.judge_absence(found.is_some(), report).await?;
+        } else if report::is_own_output(self.service) {
+            self.provider.missing.found();
         }
         if let Some(found) = &found {
             policy::may_use(self.settings, found)?;
         }
-        // That an earlier pass of OCCM wrote the id is what tells a guest's own former name: it has to show until
-        // everything is renamed.
-        let renames = |found: &&Found| found.ownership == Ownership::Guest && found.former_name.is_some();
-        if let Some(found) = found.as_ref().filter(|found| !renames(found)) {
+        // What the user wrote stays, so that it can be corrected.
+        let named_wrongly = self.settings.is_unreadable(Aspect::LoadBalancer);
+        if let Some(found) = found.as_ref().filter(|_| !named_wrongly) {
             report.load_balancer(self.service, &found.load_balancer.id, found.ownership);
         }
         Ok(found)
@@ -163,27 +212,6 @@ impl Serving<'_> {
         Purpose::Serve(SharingRules { tags: self.features.tags, most_users })
     }
 
-    /// The annotation names a load balancer that is not there. An id that an earlier pass wrote is dropped; one that
-    /// the user wrote is the user's mistake.
-    fn give_up_annotation(&self, id: &str, report: &mut Report) -> Result<(), Failure> {
-        if !report::is_own_output(self.service) {
-            return Err(Failure::user_input(format!(
-                "load balancer {id} does not exist, or the user of cloud.conf cannot see it: correct or remove \
-                 {}",
-                annotations::LOAD_BALANCER_ID.key
-            )));
-        }
-        // One that was deleted here, because it was broken, is no news.
-        if self.provider.memory.former_vips(&self.service.key) == FormerVips::Unknown {
-            report.notice(Notice::warning(
-                LOAD_BALANCER_GONE,
-                format!("load balancer {id} is gone: the Service gets a new one"),
-            ));
-        }
-        report.forget_load_balancer(self.service);
-        Ok(())
-    }
-
     /// Reads all that the Service has in the cloud.
     async fn look(&self, found: Option<Found>) -> Result<Known, Failure> {
         let project_id = found.as_ref().and_then(|found| found.load_balancer.project_id.clone());
@@ -203,31 +231,45 @@ impl Serving<'_> {
         report: &mut Report,
     ) -> Result<Option<Outcome>, Failure> {
         let key = &self.service.key;
-        let facts = self.resolve(&known.observed, true, report).await?;
-        let Self { intent, settings, .. } = *self;
-        let desired = desired::desired(Sources { intent, settings, names: self.claim.names, facts: &facts })?;
-        let refused = self.provider.memory.refused_algorithms(key);
-        let observed = known.unsealed_beside(&desired, &refused);
-        let plan = plan::serve(&desired, &observed);
+        let planned = self.plan(&known, report).await.inspect_err(|_| self.give_back(&known.observed));
+        let Some(planned) = planned? else { return Ok(None) };
+        let Planned { wanted: Wanted { settings, faults, facts, desired }, observed, plan } = planned;
+        let (plan, marked_in) = self.pace(plan);
         debug!(service = %key, %plan, ?basis, "planned");
         if basis != Basis::Look && !known.suffices_for(&plan) {
             return Ok(None);
         }
+        let pass = self.with(&settings);
         let project_id = known.project_id.clone();
         let settled = known.fingerprint(&desired);
         known.presume(&plan, &desired);
         self.provider.memory.know(key, known);
-        self.open_node_ports(&plan, &facts, report).await;
-        let mut outcome = self.carry_out(&plan, &observed, project_id.as_deref(), &facts, report).await;
+        pass.open_node_ports(&plan, &facts, report).await;
+        let marks = plan.only_marks();
+        if marks {
+            self.provider.markings.begins(key);
+        }
+        let outcome = pass.carry_out(&plan, &observed, project_id.as_deref(), &facts, report).await;
+        let mut outcome = outcome.map_err(|failure| faults.beside(failure));
+        if marks && outcome.is_err() {
+            self.provider.markings.ends(key);
+        }
         if let Ok(Outcome::Ready(ready)) = &mut outcome {
             // Verifications of many Services fall together, as looks for drift do.
             let quiet = basis == Basis::Verification && plan.steps.is_empty();
             let lists = if quiet { Lists::MayDo } else { Lists::DoNot };
-            self.converge_group(&facts, lists, ready, report).await;
+            pass.converge_group(&facts, lists, ready, report).await;
+            let failed = ready.unfinished.take().map(|failure| faults.beside(failure));
+            ready.unfinished = failed.or_else(|| faults.failure());
         }
         match &mut outcome {
+            // Everything is read again: nothing is settled in ERROR.
+            Ok(Outcome::Ready(ready)) if is_held(ready) => self.provider.memory.forget_known(key),
             Ok(Outcome::Ready(ready)) => {
-                ready.again_after = self.provider.memory.settled(key, &desired);
+                // What cannot be read is judged by the members that are there, too.
+                let seals = faults.unreadable().is_empty();
+                let verified_in = self.provider.memory.settled(key, &desired, seals);
+                ready.again_after = verified_in.into_iter().chain(marked_in).min();
                 if let Some(settled) = settled {
                     report.annotate(self.service, annotations::SETTLED.key, settled);
                 }
@@ -236,6 +278,24 @@ impl Serving<'_> {
             Err(_) => self.provider.memory.forget_known(key),
         }
         outcome.map(Some)
+    }
+
+    /// Holds back what only tells whose objects are: until nothing else is to be done, and it is the Service's turn.
+    /// Answers after which time to ask again.
+    fn pace(&self, plan: Plan) -> (Plan, Option<Duration>) {
+        let (markings, key) = (&self.provider.markings, &self.service.key);
+        if plan.markings.is_empty() {
+            // What Octavia is at work on may be the marking.
+            if plan.then == Then::Done {
+                markings.ends(key);
+            }
+            return (plan, None);
+        }
+        match markings.ask(key) {
+            Permission::Now if plan.only_marks() => (plan, None),
+            Permission::Now | Permission::Never => (plan.without_markings(), None),
+            Permission::In(time) => (plan.without_markings(), Some(time)),
+        }
     }
 
     pub(super) fn floating_ip_question(
@@ -268,7 +328,7 @@ impl Serving<'_> {
         observed: &Observed,
         verifies: bool,
         report: &mut Report,
-    ) -> Result<Facts, Failure> {
+    ) -> Result<(Facts, Vec<Fault>), Failure> {
         let existing = observed.load_balancer.as_ref();
         let guest = existing.is_some_and(|existing| existing.ownership == Ownership::Guest);
         let ipv4 = existing.is_none_or(|existing| existing.vip_addresses().any(|vip| vip.is_ipv4()));
@@ -327,22 +387,26 @@ impl Serving<'_> {
         report: &mut Report,
     ) -> Result<Outcome, Failure> {
         let memory = &self.provider.memory;
-        if plan.steps.iter().any(Step::sends_certificate) {
-            let own = self.settings.tls.iter().map(|tls| (tls, "default-tls-container-ref"));
-            let further = self.settings.tls_options.sni.iter().flatten();
-            for (tls, key) in own.chain(further.map(|tls| (tls, "sni-container-refs"))) {
-                self.provider.resolver.verify_certificate(tls, key).await?;
-            }
-        }
         let load_balancer = observed.load_balancer.as_ref();
         let next = self.provider.carry_out(self.service, plan, load_balancer, project_id, report).await;
+        self.note_replacement(plan, load_balancer, &next);
         if next.is_ok() && replaces(plan) {
             let vips = load_balancer.into_iter().flat_map(ObservedLoadBalancer::vip_addresses);
             memory.set_former_vips(&self.service.key, FormerVips::Addresses(vips.collect()));
+            // It was deleted here: should the program end now, the next one need not doubt that it is gone.
+            report.remove_annotation(self.service, annotations::LOAD_BALANCER_ADDRESS.key);
+            report.remove_annotation(self.service, annotations::SETTLED.key);
         }
         match next {
             Ok(Next::Waiting(waiting)) => Ok(Outcome::Waiting(waiting)),
-            Ok(Next::Settled { changed, address }) => self.ready(changed, address, load_balancer, report),
+            Ok(Next::Settled { address: None, held: Some(failure), .. }) => Err(failure),
+            Ok(Next::Settled { changed, address, held }) => {
+                let outcome = self.ready(changed, address, load_balancer, facts, report)?;
+                Ok(match outcome {
+                    Outcome::Ready(ready) => Outcome::Ready(Ready { unfinished: held, ..ready }),
+                    outcome @ (Outcome::Waiting(_) | Outcome::Released) => outcome,
+                })
+            }
             // An address that the Service had is not to be had again: better another one than none.
             Err(refusal) if load_balancer.is_none() && facts.asks_for_former() && refuses(&refusal) => {
                 memory.set_former_vips(&self.service.key, FormerVips::Lost);
@@ -360,6 +424,7 @@ impl Serving<'_> {
         changed: bool,
         address: Option<IpAddr>,
         load_balancer: Option<&ObservedLoadBalancer>,
+        facts: &Facts,
         report: &mut Report,
     ) -> Result<Outcome, Failure> {
         let address = address.ok_or_else(|| {
@@ -372,6 +437,7 @@ impl Serving<'_> {
             addresses,
             path: self.settings.path(&self.service.ports),
             preference: self.settings.preference.clone(),
+            cluster_access: facts.cluster_access.clone(),
             changed,
             unfinished: None,
             again_after: None,
@@ -386,12 +452,25 @@ fn vip_addresses(load_balancer: &LoadBalancer) -> impl Iterator<Item = IpAddr> +
     all.filter_map(|text| text.parse().ok())
 }
 
+/// The user wrote the id of a load balancer that is not there.
+fn not_there(id: &str) -> Failure {
+    Failure::user_input(format!(
+        "load balancer {id} does not exist, or the user of cloud.conf cannot see it: correct or remove {}",
+        annotations::LOAD_BALANCER_ID.key
+    ))
+}
+
+/// Whether the load balancer is in a state in which nobody may rely on it.
+fn is_held(ready: &Ready) -> bool {
+    ready.unfinished.as_ref().is_some_and(|failure| matches!(failure.class, FailureClass::Held(_)))
+}
+
 /// Whether the cloud said no to what was asked, not just not now.
 fn refuses(failure: &Failure) -> bool {
     failure.class == FailureClass::UserInput
 }
 
-/// Whether a load balancer that broke is deleted to be made anew.
+/// Whether a load balancer that broke is deleted to be recreated.
 fn replaces(plan: &Plan) -> bool {
     plan.steps.iter().any(|step| matches!(step, Step::LoadBalancer(LoadBalancerStep::Delete { .. })))
 }

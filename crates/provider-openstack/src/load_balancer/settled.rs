@@ -15,10 +15,12 @@ use super::annotations::SETTLED;
 use super::census::Listed;
 use super::desired::{self, Sources};
 use super::failure::{self, Missing};
+use super::markings::Permission;
 use super::model::tree::Desired;
 use super::observe::FloatingIpQuestion;
 use super::observe::{self, find};
 use super::plan;
+use super::policy;
 use super::report::{self, Report};
 use super::serve::Serving;
 use super::serve::security_group::Lists;
@@ -26,7 +28,7 @@ use super::serve::security_group::Lists;
 /// What was wanted, and when it was so. Other versions of this program may compare more, so they do not trust it.
 pub(super) fn fingerprint(load_balancer_id: &str, updated_at: &str, desired: &Desired) -> String {
     // Of the load balancer itself only the tags are compared; floating IPs are listed, and compared with the list.
-    let Desired { load_balancer, listeners, floating_ip: _, serial: _, notices: _ } = desired;
+    let Desired { load_balancer, listeners, floating_ip: _, serial: _, recovery: _, notices: _ } = desired;
     let mut hasher = DefaultHasher::new();
     let version = env!("CARGO_PKG_VERSION");
     (version, load_balancer_id, updated_at, &load_balancer.tags, listeners).hash(&mut hasher);
@@ -44,6 +46,10 @@ impl Serving<'_> {
         else {
             return Ok(None);
         };
+        // Nor do they tell what stands in for something that cannot be read.
+        if !self.settings.unreadable.is_empty() || !self.settings.odd.is_empty() {
+            return Ok(None);
+        }
         // Lists do not tell what a Service left on another load balancer.
         if report::may_have_moved(self.service) || !self.provider.memory.lists_may_do(&self.service.key) {
             return Ok(None);
@@ -58,6 +64,12 @@ impl Serving<'_> {
         }
         // What the Service must not use is reported by the look.
         let Ok(Some(found)) = find::seen(&self.claim, self.purpose(), load_balancer) else { return Ok(None) };
+        if policy::may_use(self.settings, &found).is_err() {
+            return Ok(None);
+        }
+        if report::is_own_output(self.service) {
+            self.provider.missing.found();
+        }
         let observed = observe::outline(&self.claim, found, floating_ips)?;
         let Some(existing) = &observed.load_balancer else { return Ok(None) };
         let vips: Vec<_> = existing.vip_addresses().collect();
@@ -65,18 +77,30 @@ impl Serving<'_> {
         if matches!(question, FloatingIpQuestion::ForVip { .. }) && observed.floating_ips.is_empty() {
             return Ok(None);
         }
-        let facts = self.resolve(&observed, false, report).await?;
+        let (facts, faults) = self.resolve(&observed, false, report).await?;
         let (intent, settings) = (self.intent, self.settings);
-        let desired = desired::desired(Sources { intent, settings, names: self.claim.names, facts: &facts })?;
+        let sources = Sources { intent, settings, names: self.claim.names, facts: &facts };
+        if !faults.is_empty() || !desired::faults(sources, true).is_empty() {
+            return Ok(None);
+        }
+        let desired = desired::of_existing(sources, existing)?;
         if fingerprint(id, &updated_at, &desired) != *before {
             return Ok(None);
         }
         let Some(address) = plan::settled_address(&desired, &observed) else { return Ok(None) };
+        let unmarked = plan::is_unmarked(&desired, existing);
+        let marked_in = match unmarked.then(|| self.provider.markings.ask(&self.service.key)) {
+            Some(Permission::Now) => return Ok(None),
+            Some(Permission::In(time)) => Some(time),
+            Some(Permission::Never) | None => None,
+        };
         report.load_balancer(self.service, id, existing.ownership);
         report.notices(desired.notices.iter().cloned());
         self.provider.memory.confirmed(&self.service.key);
-        let mut outcome = self.ready(false, Some(address), observed.load_balancer.as_ref(), report)?;
+        let mut outcome =
+            self.ready(false, Some(address), observed.load_balancer.as_ref(), &facts, report)?;
         if let Outcome::Ready(ready) = &mut outcome {
+            ready.again_after = marked_in;
             self.converge_group(&facts, Lists::MayDo, ready, report).await;
         }
         Ok(Some(outcome))

@@ -192,7 +192,7 @@ impl Routes for OpenStackRoutes {
         };
         if let Err(failure) = done {
             // Nothing was written yet, and routes that are there are not said to be missing for that.
-            tracing::warn!(error = %failure, "the routes could not be compared with the ports");
+            tracing::warn!(error = %failure, "the allowed address pairs of the ports could not be checked");
             applied.missing.extend(changes.add.iter().map(|route| (*route, failure.clone())));
             applied
                 .left

@@ -95,7 +95,7 @@ async fn change_port(
         let read = neutron.get_port(&port.id).await;
         newer = Some(read.map_err(|error| of_call(&error, doing(port), Missing::Race))?);
     }
-    Err(Failure::new(FailureClass::Busy, format!("{}: others change it again and again", doing(port))))
+    Err(Failure::new(FailureClass::Busy, format!("{}: others keep changing it", doing(port))))
 }
 
 fn doing(port: &Port) -> String {

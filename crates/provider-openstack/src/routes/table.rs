@@ -153,7 +153,7 @@ impl Table<'_> {
         match error {
             WriteError::Refused(error) => of_call(error, doing, Missing::Race),
             WriteError::Overtaken => {
-                Failure::new(FailureClass::Busy, format!("{doing}: others change them again and again"))
+                Failure::new(FailureClass::Busy, format!("{doing}: others keep changing them"))
             }
         }
     }

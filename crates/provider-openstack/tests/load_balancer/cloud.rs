@@ -309,13 +309,17 @@ impl Cloud {
         expect_ok(self.sim.user().delete(OCTAVIA, &path));
     }
 
-    /// A change of a load balancer fails inside Octavia: it is in ERROR.
+    /// A change of a load balancer fails inside Octavia: it is in ERROR, and serves nobody.
     pub(crate) fn break_load_balancer(&self, name: &str) {
         self.sim.faults().add_worker(WorkerFault::fail(OperationKind::LoadBalancerUpdate).of(name).times(1));
         let path = format!("/v2.0/lbaas/loadbalancers/{}", self.load_balancer_id(name));
-        expect_ok(self.sim.user().put(OCTAVIA, &path, &json!({"loadbalancer": {"admin_state_up": true}})));
+        expect_ok(self.sim.user().put(OCTAVIA, &path, &json!({"loadbalancer": {"admin_state_up": false}})));
         self.sim.settle();
-        assert_eq!(self.load_balancer(name)["provisioning_status"], "ERROR");
+        let broken = self.load_balancer(name);
+        assert_eq!(
+            (&broken["provisioning_status"], &broken["operating_status"]),
+            (&json!("ERROR"), &json!("OFFLINE"))
+        );
     }
 
     pub(crate) fn new_listener(&self, load_balancer_id: &str, name: &str, port: u16, mut attributes: Value) {

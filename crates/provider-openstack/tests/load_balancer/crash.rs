@@ -1,14 +1,20 @@
 //! The program is killed at every call to the cloud, before it is sent and after it was processed, and starts anew:
 //! the end is the same as without, nothing is leaked and nothing is doubled.
 
+use std::time::Duration;
+
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::service::{Protocol, Service};
+use openstack_ccm_provider_openstack::config::ErrorRecovery;
 use rstest::rstest;
 use serde_json::Value;
 
 use crate::cloud::{Cloud, NODE_3};
 use crate::cluster::{Cluster, NAME, annotate, node, port, web};
 use crate::line::Stop;
+
+/// For so long after its start the program replaces nothing.
+const NO_REPLACEMENT: Duration = Duration::from_secs(300);
 
 /// What is being done when the program is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +42,7 @@ impl Action {
     async fn prepare(self, cloud: &Cloud) -> (Cluster, Service) {
         let mut config = cloud.config();
         config.load_balancer.cascade_delete = self != Self::DeleteChildByChild;
+        config.load_balancer.error_recovery = ErrorRecovery::Replace;
         let mut cluster = Cluster::with_config(cloud, config);
         let mut service = web();
         annotate(&mut service, "enable-health-monitor", "true");
@@ -56,6 +63,7 @@ impl Action {
             cluster.settle(&mut service).await.expect("served");
         }
         if self == Self::Replace {
+            tokio::time::sleep(NO_REPLACEMENT).await;
             cloud.break_load_balancer(NAME);
         }
         (cluster, service)
@@ -115,6 +123,9 @@ async fn run(action: Action, stop: Option<Stop>) -> (Value, bool) {
     cloud.line.stop_at(None);
     if killed {
         cluster.restart();
+        if action == Action::Replace {
+            tokio::time::sleep(NO_REPLACEMENT).await;
+        }
         let result = action.go(&mut cluster, &mut service).await;
         result.unwrap_or_else(|failure| panic!("{action:?} after {stop:?}: {failure}"));
     }

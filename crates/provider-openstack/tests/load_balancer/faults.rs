@@ -5,6 +5,7 @@ use std::time::Duration;
 use openstack_ccm_core::failure::FailureClass;
 use openstack_ccm_core::provider::{LoadBalancers, Outcome};
 use openstack_ccm_openstack_sim::OperationKind;
+use openstack_ccm_provider_openstack::config::ErrorRecovery;
 use rstest::rstest;
 
 use crate::cloud::{Cloud, FIRST_FLOATING_IP, NODE_3};
@@ -108,14 +109,16 @@ async fn a_batch_that_fails_inside_octavia_is_sent_again_with_pauses() {
     assert!(cloud.members(NAME).iter().all(|member| member["provisioning_status"] == "ACTIVE"));
 }
 
-/// Defect: 6, better: an own load balancer in ERROR is made anew on its addresses.
 #[tokio::test(start_paused = true)]
-async fn a_load_balancer_that_breaks_is_replaced_on_the_same_addresses() {
+async fn a_load_balancer_that_breaks_is_replaced_on_the_same_addresses_where_the_operator_wants_that() {
     let cloud = Cloud::new();
-    let mut cluster = Cluster::new(&cloud);
+    let mut config = cloud.config();
+    config.load_balancer.error_recovery = ErrorRecovery::Replace;
+    let mut cluster = Cluster::with_config(&cloud, config);
     let mut service = web();
     cluster.settle(&mut service).await.expect("served");
     let before = cloud.load_balancer(NAME);
+    tokio::time::sleep(Duration::from_secs(300)).await;
     cloud.break_load_balancer(NAME);
     let ready = cluster.settle(&mut service).await.expect("served");
     let after = cloud.load_balancer(NAME);

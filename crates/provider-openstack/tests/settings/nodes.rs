@@ -18,7 +18,7 @@ fn node(labels: &[(&str, &str)], addresses: &[(AddressKind, &str)]) -> Node {
             .collect(),
         labels: labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(),
         backend: true,
-        evidence: Evidence::new("v1.32.0", "linux", [], []),
+        evidence: Evidence::kubelet("v1.32.0"),
     }
 }
 
@@ -31,6 +31,11 @@ fn node(labels: &[(&str, &str)], addresses: &[(AddressKind, &str)]) -> Node {
 #[case::key_only("pool", &[("pool", "anything")], true)]
 #[case::empty_value_means_key_only("pool=", &[("pool", "anything")], true)]
 #[case::key_only_missing("pool", &[("zone", "a")], false)]
+#[case::empty_pairs_are_dropped("pool=edge,", &[("pool", "edge")], true)]
+#[case::empty_pairs_select_nothing("pool=edge, ,", &[("pool", "core")], false)]
+#[case::commas_alone(",", &[], true)]
+#[case::the_later_value_wins("pool=a,pool=b", &[("pool", "b")], true)]
+#[case::the_earlier_value_loses("pool=a,pool=b", &[("pool", "a")], false)]
 #[case::all_pairs(" pool=edge , zone=a ", &[("pool", "edge"), ("zone", "a")], true)]
 #[case::one_pair_missing("pool=edge,zone=a", &[("pool", "edge")], false)]
 #[case::split_at_the_first_equals_sign("pool=a=b", &[("pool", "a=b")], true)]

@@ -41,9 +41,7 @@ proptest! {
                 }
                 prop_assert!(!settings.source_ranges.networks.is_empty());
                 prop_assert!(!(settings.x_forwarded_for && settings.proxy_protocol.is_some()));
-                if let Some(monitor) = settings.health_monitor {
-                    prop_assert!(monitor.timeout <= monitor.delay);
-                }
+                prop_assert!(settings.unreadable.is_empty());
             }
             Err(errors) => {
                 for error in errors.iter() {

@@ -8,7 +8,8 @@ use super::fixture::{Case, id};
 #[rstest]
 #[case::absent(None, false, 0)]
 #[case::empty(Some(""), false, 0)]
-#[case::off(Some("False"), false, 0)]
+#[case::off(Some("false"), false, 0)]
+#[case::not_quite_off_keeps(Some("False"), true, 1)]
 #[case::on(Some("true"), true, 0)]
 #[case::unclear_keeps(Some("yes"), true, 1)]
 fn an_unclear_wish_keeps_the_floating_ip_and_does_not_hold_the_deletion_up(

@@ -1,11 +1,12 @@
 //! Creation for IPv6 and for two families.
 
 use openstack_ccm_kube_sim::ApiVersion;
-use openstack_ccm_openstack_sim::{OperationKind, Sim as Cloud, WorkerFault};
+use openstack_ccm_openstack_sim::Sim as Cloud;
 use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::setup::{INTERNAL, allowed_cidrs, load_balancer, member_subnets};
+use crate::cloud_faults::{REPLACE, breaks_down};
 use crate::support::{ADDRESS, World, service};
 
 /// A cluster on a network with subnets of both families; the nodes have an address of each. Nothing but the external
@@ -265,7 +266,7 @@ async fn c27_a_udp_port_of_a_dual_stack_service_is_named() {
 #[case::deleted_while_nobody_looked(true)]
 #[tokio::test(start_paused = true)]
 async fn a_load_balancer_that_is_made_anew_has_both_addresses_again(#[case] away: bool) {
-    let mut world = dual_stack("").await;
+    let mut world = dual_stack(REPLACE).await;
     let mut other = of_families(&["IPv4", "IPv6"], json!({}));
     other["metadata"]["name"] = json!("other");
     world.serve(&other).await;
@@ -283,9 +284,7 @@ async fn a_load_balancer_that_is_made_anew_has_both_addresses_again(#[case] away
         world.cloud.settle();
         world.start().await;
     } else {
-        world.cloud.faults().add_worker(WorkerFault::fail(OperationKind::LoadBalancerUpdate).times(1));
-        world.cloud.user().put("load-balancer", &path, &json!({"loadbalancer": {"admin_state_up": true}}));
-        world.cloud.settle();
+        breaks_down(&world, "web");
     }
     let anew = |world: &World| {
         let found = world.cloud.load_balancer("kube_service_c1_default_web");

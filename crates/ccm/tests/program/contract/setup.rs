@@ -138,3 +138,41 @@ pub(crate) fn allowed_cidrs(world: &World) -> Vec<Vec<String>> {
     };
     world.cloud.listeners().iter().map(sorted).collect()
 }
+
+/// Changes an object as the user.
+pub(crate) fn put(world: &World, path: &str, body: &Value) {
+    let service = if path.contains("lbaas") { "load-balancer" } else { "network" };
+    let (status, answer) = world.cloud.user().put(service, path, body);
+    assert!((200..300).contains(&status), "{path}: {answer}");
+    world.cloud.settle();
+}
+
+/// Takes away what OCCM does not give: the tags with uids, tags on pools and monitors, and the annotations of our own.
+pub(crate) fn as_occm_leaves_it(world: &World, service: &str) {
+    let generated = |one: &Value| -> Vec<Value> {
+        let tags = one["tags"].as_array().unwrap().iter();
+        tags.filter(|tag| tag.as_str().unwrap().starts_with("kube_service_")).cloned().collect()
+    };
+    for one in world.cloud.load_balancers() {
+        let path = format!("/v2.0/lbaas/loadbalancers/{}", id(&one));
+        put(world, &path, &json!({"loadbalancer": {"tags": generated(&one)}}));
+    }
+    for one in world.cloud.listeners() {
+        let path = format!("/v2.0/lbaas/listeners/{}", id(&one));
+        put(world, &path, &json!({"listener": {"tags": generated(&one)}}));
+    }
+    for one in world.cloud.pools() {
+        let path = format!("/v2.0/lbaas/pools/{}", id(&one));
+        put(world, &path, &json!({"pool": {"tags": []}}));
+    }
+    for one in world.cloud.health_monitors() {
+        let path = format!("/v2.0/lbaas/healthmonitors/{}", id(&one));
+        put(world, &path, &json!({"healthmonitor": {"tags": []}}));
+    }
+    for one in world.cloud.floating_ips() {
+        put(world, &format!("/v2.0/floatingips/{}/tags", id(&one)), &json!({"tags": []}));
+    }
+    for output in ["owned-load-balancer-id", "settled"] {
+        world.annotate(service, &format!("{ANNOTATION}{output}"), None);
+    }
+}

@@ -4,7 +4,7 @@ use openstack_ccm_kube_sim::{ApiVersion, merge_patch};
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::support::{ADDRESS, ANNOTATION, World, lb_name, service};
+use crate::support::{ADDRESS, ANNOTATION, PROXY, Stop, World, lb_name, service};
 
 const OCTAVIA: &str = "load-balancer";
 const INTERNAL: &str = "service.beta.kubernetes.io/openstack-internal-load-balancer";
@@ -381,6 +381,35 @@ async fn a_guest_that_moves_leaves_nothing_behind(#[case] to_another: bool) {
     }
     let pools = world.cloud.pools().len();
     assert_eq!(pools, 3, "no pool is left behind");
+}
+
+/// A pool that OCCM made for a guest has no tags. It goes when the listener gets another one, and when the guest goes,
+/// wherever the program dies on the way; a pool that nobody recognises would keep the load balancer for ever.
+#[tokio::test(start_paused = true)]
+async fn a_pool_that_occm_made_for_a_guest_goes_with_its_listener() {
+    let (mut world, id) = sharing("").await;
+    world.serve(&guest("web2", 8080, &id, json!({}))).await;
+    for call in 0..30 {
+        world.stop().await;
+        for pool in world.cloud.pools() {
+            let path = format!("/v2.0/lbaas/pools/{}", text(&pool["id"]));
+            assert_eq!(world.cloud.user().put(OCTAVIA, &path, &json!({"pool": {"tags": []}})).0, 200);
+            world.cloud.settle();
+        }
+        world.start_until(Some(Stop::After(call))).await;
+        world.annotate("web2", PROXY, (call % 2 == 0).then_some("v2"));
+        if !world.survives().await {
+            world.kill().await;
+            world.start().await;
+        }
+        world.quiet().await;
+        assert_eq!(world.cloud.pools().len(), 2, "killed after call {call}");
+    }
+    for name in ["web2", "web"] {
+        world.delete(name);
+        world.until_gone(name).await;
+    }
+    assert!(world.cloud.load_balancers().is_empty());
 }
 
 /// Services that join one load balancer at the same moment lose no tag and do not exceed the limit.

@@ -40,15 +40,25 @@ async fn s2_the_annotation_speaks_where_the_field_is_empty(#[case] field: Value,
     assert_eq!(allowed_cidrs(&world), [expected]);
 }
 
-/// What is no range stops the Service with an event before anything is made.
+/// What is no range stops a new Service with an event before anything is made. One that serves keeps the ranges that it has,
+/// and follows its nodes.
 ///
-/// Contract: S3, same.
+/// Contract: S3, better: OCCM does not follow the nodes of such a Service either.
 #[tokio::test(start_paused = true)]
 async fn s3_what_is_no_range_is_an_error() {
     let world = World::started().await;
     world.create(&annotated(&[(RANGES, "foo")]));
     world.until_warned("web", "\"foo\" is not a CIDR").await;
     assert!(world.cloud.load_balancers().is_empty());
+    world.annotate("web", RANGES, Some("10.0.0.0/8"));
+    world.until_published("web").await;
+    world.annotate("web", RANGES, Some("foo"));
+    world.quiet().await;
+    world.take_calls();
+    world.add_node("node-3", "v1.36.0");
+    world.quiet().await;
+    assert_eq!(world.take_cloud_writes(), ["PUT pools/ID/members"]);
+    assert_eq!(allowed_cidrs(&world), [["10.0.0.0/8"]]);
 }
 
 /// An Octavia without `allowed_cidrs` admits everybody, and the Service that wants less is told.

@@ -1,11 +1,15 @@
-//! Random edits under random faults and kills: in the end everything is as in a calm run of the same edits, nothing of
-//! others was touched, and nothing of ours is left over once all Services are gone.
+//! Random edits under random faults and kills: what carries traffic is never taken away unasked (see [`crate::watch`]), in
+//! the end everything is as in a calm run of the same edits, nothing of others was touched, and nothing of ours is left
+//! over once all Services are gone.
 //!
-//! A run is told by its seed alone. `make faults` makes ten thousand; `FAULT_SEED=7` repeats one, and `RUST_LOG=debug` has
-//! the program say what it does.
+//! A run is told by its seed alone. `make faults` makes ten thousand; `FAULT_SEED=7` repeats one, `RUST_LOG=debug` has
+//! the program say what it does, and `FAULT_WITHOUT` leaves out kinds of what happens.
 
+mod annotation;
+mod inherited;
 mod outages;
 mod outcome;
+mod stage;
 mod story;
 mod trouble;
 
@@ -14,7 +18,8 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
-use story::{Stage, Story};
+use stage::Stage;
+use story::Story;
 use trouble::Trouble;
 
 /// Runs without `FAULT_RUNS`, from the seed `FAULT_FIRST` on.
@@ -33,10 +38,10 @@ type Ends = (Vec<String>, Vec<String>);
 
 /// Tells the story, with or without trouble.
 async fn tell(story: &Story, mut trouble: Option<Trouble>) -> Ends {
-    let mut stage = Stage::new().await;
+    let mut stage = Stage::of(story).await;
     for step in &story.steps {
         if let Some(trouble) = &mut trouble {
-            trouble.brew(&stage.world);
+            trouble.brew(&mut stage.world, step).await;
         }
         step.edits.iter().for_each(|edit| stage.apply(edit));
         if stage.world.is_killed_within(step.pause).await {
@@ -48,17 +53,14 @@ async fn tell(story: &Story, mut trouble: Option<Trouble>) -> Ends {
         trouble.end(&mut stage.world).await;
     }
     tokio::time::sleep(LONG_ENOUGH).await;
+    stage.assert_nothing_taken(story);
     let edited = outcome::describe(&stage.world);
     stage.delete_services();
     tokio::time::sleep(LONG_ENOUGH).await;
+    stage.assert_nothing_taken(story);
     let emptied = outcome::describe(&stage.world);
-    assert!(stage.world.cloud.leaked_ports().is_empty(), "ports of load balancers are left");
-    assert_eq!(
-        stage.world.cloud.load_balancers().len(),
-        1,
-        "only the load balancer of somebody else is left"
-    );
-    stage.world.stop().await;
+    stage.assert_only_others_left(story);
+    stage.end().await;
     (edited, emptied)
 }
 

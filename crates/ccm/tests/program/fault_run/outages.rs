@@ -18,7 +18,8 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use super::outcome;
-use super::story::{Edit, Stage};
+use super::stage::Stage;
+use super::story::{Edit, Story};
 use super::{LONG_ENOUGH, alone};
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -111,10 +112,12 @@ impl Trouble {
 }
 
 /// What is there before, and changed during the hour.
-const BEFORE: [Edit; 2] =
-    [Edit::Create { service: 1, proxy: true }, Edit::Create { service: 2, proxy: false }];
+const BEFORE: [Edit; 2] = [
+    Edit::Create { service: 1, proxy: true, settings: Vec::new() },
+    Edit::Create { service: 2, proxy: false, settings: Vec::new() },
+];
 const DURING: [Edit; 7] = [
-    Edit::Create { service: 3, proxy: true },
+    Edit::Create { service: 3, proxy: true, settings: Vec::new() },
     Edit::SetProxy { service: 2, on: true },
     Edit::SetPorts { service: 1, ports: 2 },
     Edit::Delete { service: 2 },
@@ -142,14 +145,15 @@ async fn tell(trouble: Option<Trouble>) -> Vec<String> {
             let served = deletions.iter().filter(|call| call.name.starts_with("DELETE loadbalancers"));
             // A deletion that is asked of a cloud that does not answer deletes nothing.
             assert!(trouble.kubernetes().is_none() || served.count() == 0, "{deletions:?}");
-            assert_eq!(stage.world.cloud.load_balancers().len(), 3, "two of ours and one of others");
+            assert_eq!(stage.world.cloud.load_balancers().len(), 4, "two of ours and two of others");
         }
         trouble.end(&stage);
     }
     tokio::time::sleep(LONG_ENOUGH).await;
     let end = outcome::describe(&stage.world);
+    stage.assert_nothing_taken(&Story::default());
     assert!(stage.world.cloud.leaked_ports().is_empty(), "ports of load balancers are left");
-    stage.world.stop().await;
+    stage.end().await;
     end
 }
 

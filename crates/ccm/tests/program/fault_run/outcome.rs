@@ -13,12 +13,31 @@ pub(super) fn describe(world: &World) -> Vec<String> {
         let (uid, name) = (service["metadata"]["uid"].as_str(), service["metadata"]["name"].as_str());
         cloud = cloud.replace(uid.unwrap(), &format!("<uid of {}>", name.unwrap()));
     }
+    let cloud = without_gone(&cloud);
     let mut lines: Vec<String> =
         cloud.lines().filter(|line| !line.contains("\"mac_address\"")).map(without_numbers).collect();
     lines.extend(services.iter().map(service_line));
     lines.extend(world.kube.list("nodes", "").unwrap().iter().map(|node| node_line(world, node)));
     lines.sort();
     lines
+}
+
+/// The uids of Services that are gone: what is kept of them on purpose has them still.
+fn without_gone(cloud: &str) -> String {
+    const TAG: &str = "openstack-ccm-service=";
+    let mut parts = cloud.split(TAG);
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| {
+        let rest = if part.starts_with('<') {
+            part.to_owned()
+        } else {
+            format!(
+                "<gone>{}",
+                part.trim_start_matches(|letter: char| letter.is_ascii_hexdigit() || letter == '-')
+            )
+        };
+        format!("{text}{TAG}{rest}")
+    })
 }
 
 /// `ports/2` becomes `ports/`: which of several equal objects it is tells nothing.

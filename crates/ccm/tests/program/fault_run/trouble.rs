@@ -5,23 +5,34 @@ use std::time::Duration;
 use fastrand::Rng;
 use http::Method;
 use openstack_ccm_kube_sim::{Fault as KubernetesFault, FaultId};
-use openstack_ccm_openstack_sim::{Fault as CloudFault, OperationKind, WorkerFault};
+use openstack_ccm_openstack_sim::{Fault as CloudFault, FaultId as CloudFaultId, OperationKind, WorkerFault};
 use serde_json::json;
 
+use super::story::{Edit, Kind, Step};
 use crate::support::{Stop, World};
 
 pub(super) struct Trouble {
     random: Rng,
     kubernetes: Vec<FaultId>,
+    /// The program runs with credentials of another project.
+    wrong_project: Vec<CloudFaultId>,
 }
+
+const LB_ID: &str = "loadbalancer.openstack.org/load-balancer-id";
+/// Seconds that servers ask to wait which mean it well or not at all.
+const ABSURD: [u64; 3] = [86_400, u64::MAX, u64::MAX / 1000 + 1];
 
 impl Trouble {
     pub(super) fn of(random: Rng) -> Self {
-        Self { random, kubernetes: Vec::new() }
+        Self { random, kubernetes: Vec::new(), wrong_project: Vec::new() }
     }
 
-    /// Lets some things go wrong from now on.
-    pub(super) fn brew(&mut self, world: &World) {
+    /// Lets some things go wrong from now on, while the edits of a step are made.
+    pub(super) async fn brew(&mut self, world: &mut World, step: &Step) {
+        self.leave_wrong_project(world).await;
+        if self.random.u8(0..10) == 0 && Kind::WrongProject.is_told() && bears_wrong_project(world, step) {
+            self.enter_wrong_project(world).await;
+        }
         for _ in 0..self.random.usize(0..4) {
             world.cloud.faults().add(self.cloud());
         }
@@ -43,7 +54,8 @@ impl Trouble {
     }
 
     /// Nothing goes wrong from now on.
-    pub(super) async fn end(self, world: &mut World) {
+    pub(super) async fn end(mut self, world: &mut World) {
+        self.leave_wrong_project(world).await;
         world.cloud.faults().clear();
         for fault in self.kubernetes {
             world.kube.remove_fault(fault);
@@ -55,6 +67,39 @@ impl Trouble {
         world.stop_at(Stop::Before(usize::MAX));
     }
 
+    /// Starts the program with credentials of another project that may use the same subnet: all that it knew is not there.
+    async fn enter_wrong_project(&mut self, world: &mut World) {
+        let empty = |service: &str, path: &str, root: &str| {
+            let path = format!("^/v2.0/{path}{root}(\\?|$)");
+            CloudFault::new().service(service).method(Method::GET).path(&path).answer(200, json!({root: []}))
+        };
+        let gone =
+            json!({"faultcode": "Client", "faultstring": "Load Balancer not found.", "debuginfo": null});
+        let one = CloudFault::new().service("load-balancer").path("^/v2.0/lbaas/loadbalancers/[^/]+$");
+        let faults = [
+            one.answer(404, gone),
+            empty("load-balancer", "lbaas/", "loadbalancers"),
+            empty("load-balancer", "lbaas/", "listeners"),
+            empty("load-balancer", "lbaas/", "pools"),
+            empty("network", "", "floatingips"),
+        ];
+        world.kill().await;
+        self.wrong_project = faults.map(|fault| world.cloud.faults().add(fault)).into();
+        world.start().await;
+    }
+
+    /// Somebody corrects the credentials.
+    async fn leave_wrong_project(&mut self, world: &mut World) {
+        if self.wrong_project.is_empty() {
+            return;
+        }
+        world.kill().await;
+        for fault in self.wrong_project.drain(..) {
+            world.cloud.faults().remove(fault);
+        }
+        world.start().await;
+    }
+
     fn cloud(&mut self) -> CloudFault {
         let random = &mut self.random;
         let service = ["load-balancer", "network", "compute"][random.usize(0..3)];
@@ -64,7 +109,7 @@ impl Trouble {
         match random.u8(0..6) {
             0 => fault.answer(503, json!({})),
             1 => fault.answer(500, json!({})),
-            2 => fault.answer(429, json!({})).retry_after(random.u64(1..30)),
+            2 => fault.answer(429, json!({})).retry_after(wait(random, 30)),
             3 => fault.drop_before(),
             4 => fault.drop_after(),
             _ => fault.latency(Duration::from_secs(random.u64(1..20))),
@@ -77,9 +122,28 @@ impl Trouble {
         let fault = KubernetesFault::on(method, "").after(random.usize(0..6)).times(random.usize(1..4));
         match random.u8(0..4) {
             0 => fault.unavailable(),
-            1 => fault.too_many_requests(random.u64(1..10)),
+            1 => fault.too_many_requests(wait(random, 10)),
             2 => fault.lose_answer(),
             _ => fault.refuse(),
         }
     }
+}
+
+/// Whether enough Services name a load balancer for the absence of all of them to tell something, and none is let go
+/// meanwhile: what it has could not be found.
+fn bears_wrong_project(world: &World, step: &Step) -> bool {
+    let goes = |edit: &Edit| matches!(edit, Edit::Delete { .. } | Edit::Retype { .. });
+    let services = world.kube.list("services", "default").unwrap();
+    let going = services.iter().any(|service| !service["metadata"]["deletionTimestamp"].is_null());
+    let named = services
+        .iter()
+        .filter(|service| service["spec"]["type"] == "LoadBalancer")
+        .filter(|service| service["metadata"]["annotations"][LB_ID].is_string());
+    named.count() >= 3 && !going && !step.edits.iter().any(goes)
+}
+
+/// Seconds for `Retry-After`: some, or absurdly many.
+fn wait(random: &mut Rng, longest: u64) -> u64 {
+    let absurd = random.u8(0..4) == 0 && Kind::AbsurdWaits.is_told();
+    if absurd { ABSURD[random.usize(0..ABSURD.len())] } else { random.u64(1..longest) }
 }

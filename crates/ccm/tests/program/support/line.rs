@@ -60,6 +60,8 @@ pub(crate) struct Line {
     cut: Notify,
     /// Time that each call to OpenStack takes.
     latency: Duration,
+    /// `User-Agent` of calls to OpenStack: the name of the program's cluster.
+    client: String,
     /// Texts that the Kubernetes API has in place of others when it is asked for objects.
     translation: Option<(&'static str, &'static str)>,
 }
@@ -69,6 +71,7 @@ impl Line {
         journal: &Journal,
         stop: Option<Stop>,
         latency: Duration,
+        client: &str,
         translation: Option<(&'static str, &'static str)>,
     ) -> Arc<Self> {
         Arc::new(Self {
@@ -78,6 +81,7 @@ impl Line {
             is_cut: AtomicBool::new(false),
             cut: Notify::new(),
             latency,
+            client: client.to_owned(),
             translation,
         })
     }
@@ -152,19 +156,23 @@ impl Line {
         kube::Client::new(service, "default")
     }
 
-    /// The program's client of OpenStack.
-    pub(crate) fn openstack(self: &Arc<Self>, sim: &Cloud) -> OpenStack {
-        let (line, sim, token) = (Arc::clone(self), sim.clone(), sim.token());
+    /// The program's client of OpenStack, logged in as this user.
+    pub(crate) fn openstack(self: &Arc<Self>, sim: &Cloud, user: &str) -> OpenStack {
+        let (line, cloud, token) = (Arc::clone(self), sim.clone(), sim.token_of(user));
         let transport = FnTransport::new(move |request: transport::Request| {
-            let (line, sim, token) = (Arc::clone(&line), sim.clone(), token.clone());
+            let (line, cloud, token) = (Arc::clone(&line), cloud.clone(), token.clone());
             async move {
+                let mut request = request;
+                request.headers.insert("user-agent", line.client.parse().unwrap());
                 let name = super::describe::openstack(&request);
                 let write = request.method != Method::GET;
-                let call = answer(sim, token, request, line.latency);
+                let call = answer(cloud, token, request, line.latency);
                 line.send(Side::OpenStack, name, write, call).await
             }
         });
-        OpenStack::new(Client::over(transport))
+        let mut openstack = OpenStack::new(Client::over(transport));
+        openstack.project_id = Some(sim.seed().project_id.clone());
+        openstack
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use openstack_ccm::health::Health;
 use openstack_ccm::kubernetes::{ControllerClients, cluster_uid};
 use openstack_ccm::program::{Program, ProgramOptions};
+use openstack_ccm_controllers::WorkQueues;
 use openstack_ccm_controllers::node::NodeControllerOptions;
 use openstack_ccm_controllers::node_lifecycle::NodeLifecycleOptions;
 use openstack_ccm_controllers::route::RouteControllerOptions;
@@ -47,6 +48,8 @@ pub(crate) struct Settings {
     /// The node lifecycle controller runs only where a test asks for it.
     pub(crate) node_lifecycle: Option<NodeLifecycleOptions>,
     pub(crate) regional_provider_ids: bool,
+    /// The user of the cloud as whom the program logs in.
+    pub(crate) user: &'static str,
     /// Whether the cloud has Barbican.
     pub(crate) key_manager: bool,
     /// Time that each call to OpenStack takes.
@@ -66,6 +69,7 @@ impl Default for Settings {
             node: None,
             node_lifecycle: None,
             regional_provider_ids: false,
+            user: "demo",
             key_manager: true,
             latency: Duration::ZERO,
             translation: None,
@@ -136,12 +140,14 @@ impl World {
 
     /// Starts the program, which is killed at a call.
     pub(crate) async fn start_until(&mut self, stop: Option<Stop>) {
-        let line = Line::new(&self.journal, stop, self.settings.latency, self.settings.translation);
+        let Settings { cluster_name, latency, translation, .. } = &self.settings;
+        let line = Line::new(&self.journal, stop, *latency, cluster_name, *translation);
         let uid = match &self.settings.cluster_uid {
             Some(uid) => uid.clone(),
             None => cluster_uid(kube::Client::new(self.kube.service(), "default")).await.unwrap(),
         };
         self.registry = Arc::default();
+        let queues = WorkQueues::registered(&mut self.registry.lock().unwrap());
         let options = ProgramOptions {
             cluster_name: self.settings.cluster_name.clone(),
             service: Some(self.settings.service.clone()),
@@ -150,7 +156,7 @@ impl World {
             node_lifecycle: self.settings.node_lifecycle.clone(),
             regional_provider_ids: self.settings.regional_provider_ids,
         };
-        let mut openstack = line.openstack(&self.cloud);
+        let mut openstack = line.openstack(&self.cloud, self.settings.user);
         openstack.barbican = openstack.barbican.filter(|_| self.settings.key_manager);
         let program = Program::new(
             ControllerClients::same(line.kubernetes(&self.kube)),
@@ -159,6 +165,7 @@ impl World {
             uid,
             options,
             &self.registry,
+            &queues,
         );
         let (health, stop) = (self.health.clone(), CancellationToken::new());
         let leading = stop.clone();
@@ -373,6 +380,13 @@ impl World {
     /// Calls since the last time.
     pub(crate) fn take_calls(&self) -> Vec<Call> {
         std::mem::take(&mut self.journal.lock().unwrap())
+    }
+
+    /// All metrics as the program shows them.
+    pub(crate) fn metrics(&self) -> String {
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &self.registry.lock().unwrap()).unwrap();
+        text
     }
 
     /// Names of the writes to OpenStack since the last time.

@@ -75,6 +75,11 @@ impl<S> Field<S> {
         }
     }
 
+    /// Whether each line adds a value.
+    pub const fn is_list(&self) -> bool {
+        matches!(self, Self::Names(_))
+    }
+
     /// Whether values must never be shown.
     pub const fn is_secret(&self) -> bool {
         matches!(self, Self::Secret(_))

@@ -75,6 +75,40 @@ pub struct LoadBalancer {
     pub ip_mode: IpModeChoice,
     /// Whether a load balancer with another cluster's identity may be taken over.
     pub adopt_foreign_cluster: bool,
+    /// What is done about a load balancer in ERROR that has served.
+    pub error_recovery: ErrorRecovery,
+    /// Whether load balancers that cannot be found are recreated, also where this may be the wrong project.
+    pub recreate_missing: bool,
+    /// How many load balancers of OCCM get the tags that tell whose they are, each minute; 0 for none.
+    pub identity_tags_per_minute: u32,
+    /// What the cluster was called before: load balancers with these names in theirs are its own.
+    pub former_cluster_names: Vec<String>,
+}
+
+/// What is done about a load balancer in ERROR that has served, and may still serve.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ErrorRecovery {
+    /// It is left as it is and reported.
+    #[default]
+    Report,
+    /// Octavia is asked once to fail it over, then it is reported.
+    Failover,
+    /// One that serves nobody according to its operating status is deleted and recreated.
+    Replace,
+}
+
+impl ErrorRecovery {
+    /// The values of the key.
+    pub const VALUES: [&'static str; 3] = ["report", "failover", "replace"];
+
+    fn parse(text: &str) -> Option<Self> {
+        match text {
+            "report" => Some(Self::Report),
+            "failover" => Some(Self::Failover),
+            "replace" => Some(Self::Replace),
+            _ => None,
+        }
+    }
 }
 
 impl Default for LoadBalancer {
@@ -111,6 +145,10 @@ impl Default for LoadBalancer {
             drift_check_interval: Duration::from_secs(1800),
             ip_mode: IpModeChoice::Auto,
             adopt_foreign_cluster: false,
+            error_recovery: ErrorRecovery::default(),
+            recreate_missing: false,
+            identity_tags_per_minute: 12,
+            former_cluster_names: Vec::new(),
         }
     }
 }
@@ -228,7 +266,7 @@ impl LoadBalancer {
             name: "node-selector",
             field: Field::Text(|section| &mut section.node_selector),
             default: "",
-            meaning: "Labels of nodes that become members: `key=value` or `key`, separated by commas.",
+            meaning: "Labels of nodes that become members: `key=value` or `key`, separated by commas. Of several pairs with one key the last one counts.",
             since: Since::Occm,
         },
         Key {
@@ -242,14 +280,14 @@ impl LoadBalancer {
             name: "monitor-delay",
             field: Field::Duration(|section| &mut section.monitor_delay),
             default: "5s",
-            meaning: "Time between two checks; whole seconds, at least `monitor-timeout`.",
+            meaning: "Time between two checks; whole seconds.",
             since: Since::Occm,
         },
         Key {
             name: "monitor-timeout",
             field: Field::Duration(|section| &mut section.monitor_timeout),
             default: "3s",
-            meaning: "Time for one check; whole seconds.",
+            meaning: "Time for one check; whole seconds. One that is longer than `monitor-delay` lets checks overlap, which a warning says.",
             since: Since::Occm,
         },
         Key {
@@ -361,7 +399,35 @@ impl LoadBalancer {
             name: "adopt-foreign-cluster",
             field: Field::Bool(|section| &mut section.adopt_foreign_cluster),
             default: "false",
-            meaning: "Allows taking over load balancers that carry another cluster's identity. Turn it on only to move load balancers to a new cluster, after the old one has stopped.",
+            meaning: "Allows taking over load balancers, with their floating IPs, that carry another cluster's identity and otherwise the names of this one. Turn it on only to move load balancers to a new cluster, after the old one has stopped.",
+            since: Since::Version("0.1.0"),
+        },
+        Key {
+            name: "identity-tags-per-minute",
+            field: Field::Unsigned(|section| &mut section.identity_tags_per_minute),
+            default: "12",
+            meaning: "How many load balancers that OCCM made get, with their floating IP, the tags that tell cluster and Service each minute: one after another, and never while anything else is to be done on one. Octavia reloads a load balancer for each change of its tags. `0`: none.",
+            since: Since::Version("0.1.0"),
+        },
+        Key {
+            name: "former-cluster-names",
+            field: Field::Form { form: "list of names", set: former_cluster_names },
+            default: "",
+            meaning: "Names that the cluster had before (`--cluster-name`), separated by commas or one for each line of this key. A load balancer that a Service's `load-balancer-id` names and that was made under one of them is the Service's own, and renamed. Without it a load balancer that OCCM made for a cluster of another name is refused.",
+            since: Since::Version("0.1.0"),
+        },
+        Key {
+            name: "error-recovery",
+            field: Field::Form { form: "word", set: error_recovery },
+            default: "report",
+            meaning: "What is done about a load balancer in ERROR that has served before, since it may still serve. `report`: nothing but a Warning. `failover`: Octavia is asked once to fail it over, which most clouds allow to administrators only; then it is reported. `replace`: it is deleted and recreated on its addresses, one at a time, only where its operating status is `OFFLINE` or `ERROR`, never with `reclaim-policy: retain`, and not while the last creation of a load balancer failed. One whose creation failed is always recreated.",
+            since: Since::Version("0.1.0"),
+        },
+        Key {
+            name: "recreate-missing",
+            field: Field::Bool(|section| &mut section.recreate_missing),
+            default: "false",
+            meaning: "`true` says that load balancers which cannot be found are really gone, so that they are recreated. By default none is where most of them are missing, or nothing shows that this is the right project and region. Turn it on only until they are recreated.",
             since: Since::Version("0.1.0"),
         },
     ];
@@ -372,6 +438,19 @@ fn lb_version(_: &mut LoadBalancer, text: &str) -> Parsed {
         "" | "v2" => Ok(None),
         _ => Err(Fault::new("there is no such version", "remove the key, or use `v2`")),
     }
+}
+
+fn error_recovery(section: &mut LoadBalancer, text: &str) -> Parsed {
+    section.error_recovery = ErrorRecovery::parse(text).ok_or_else(|| {
+        Fault::new("there is no such recovery", format!("use one of {}", ErrorRecovery::VALUES.join(", ")))
+    })?;
+    Ok(None)
+}
+
+fn former_cluster_names(section: &mut LoadBalancer, text: &str) -> Parsed {
+    let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
+    section.former_cluster_names.extend(names.map(str::to_owned));
+    Ok(None)
 }
 
 fn ip_mode(section: &mut LoadBalancer, text: &str) -> Parsed {

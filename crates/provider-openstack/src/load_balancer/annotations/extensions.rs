@@ -5,11 +5,11 @@ use super::{Annotation, Change, Form, Since};
 
 const SINCE: Since = Since::Version("0.1.0");
 
-/// Permission to use what carries another cluster's identity.
+/// Permission to share what carries another cluster's identity.
 pub const ALLOW_FOREIGN_CLUSTER: Annotation = Annotation {
     key: "loadbalancer.openstack.org/allow-foreign-cluster",
-    default: "`adopt-foreign-cluster`",
-    effect: "`true` allows taking over, or sharing, a load balancer that carries another cluster's identity.",
+    default: "`false`",
+    effect: "`true` allows sharing the load balancer that `load-balancer-id` names although it carries another cluster's identity, within `allowed-load-balancers` of cloud.conf. It never takes one over: that is the operator's word, `adopt-foreign-cluster`.",
     since: SINCE,
     ..USUAL
 };

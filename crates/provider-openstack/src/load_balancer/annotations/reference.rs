@@ -13,10 +13,12 @@ const HEAD: &str = "\
 What one Service wants differently from what `[LoadBalancer]` in [cloud.conf](cloud-conf.md) says for all.
 
 - A value of the wrong form, or out of range, is an error: the Service gets an Event that names key, value and what to
-  do, and its load balancer stays as it is until the value is corrected. All wrong values are named at once. No default
-  takes the place of a wrong value.
-- `true` and `false` may be written in any case, except for `proxy-protocol`. Numbers are decimal and have no unit.
-  Nothing is trimmed.
+  do. All wrong values are named at once. A load balancer that is not there yet is not made before they are corrected. On
+  one that exists, what the value is about stays as it is; everything else, nodes, ports and source ranges, follows the
+  Service. A new port takes from the Service's other ports what cannot be read; where source ranges or certificates cannot
+  be read it waits.
+- A boolean is exactly `true` or `false`. Every other text counts as absent, as it does for OCCM, and a Warning says what to
+  write; what serves stays as it is. Numbers are decimal and have no unit. Nothing is trimmed.
 - The empty text means the same as no annotation, except where the table says otherwise.
 - A key with the prefix `loadbalancer.openstack.org/` that is not in the table has no effect; a Warning Event names the
   key that may be meant.

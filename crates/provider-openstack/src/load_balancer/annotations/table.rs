@@ -9,7 +9,7 @@ use super::output::{OWNED_LOAD_BALANCER_ID, SETTLED};
 use super::{Annotation, Change, Empty, Form, Since};
 
 /// 24 days, in milliseconds: the timers of HAProxy, and the column in which Octavia keeps a timeout, end there.
-const LONGEST_TIMEOUT: i64 = 24 * 24 * 60 * 60 * 1000;
+pub const LONGEST_TIMEOUT: i64 = 24 * 24 * 60 * 60 * 1000;
 
 /// The largest number that Octavia can store.
 const LARGEST: i64 = i32::MAX as i64;
@@ -324,7 +324,9 @@ pub const MEMBER_SUBNET_ID: Annotation = Annotation {
 /// Nodes that become members.
 pub const NODE_SELECTOR: Annotation = Annotation {
     key: "loadbalancer.openstack.org/node-selector",
-    form: Form::Text("`key=value` or `key`, separated by commas"),
+    form: Form::Text(
+        "`key=value` or `key`, separated by commas; of several with one key the last one counts",
+    ),
     default: "`node-selector`",
     effect: "Only nodes with all these labels become members.",
     empty: Empty::Means("All nodes."),
@@ -353,7 +355,7 @@ pub const HEALTH_MONITOR_TIMEOUT: Annotation = Annotation {
     key: "loadbalancer.openstack.org/health-monitor-timeout",
     form: SECONDS,
     default: "`monitor-timeout`",
-    effect: "Time for one check; at most `health-monitor-delay`.",
+    effect: "Time for one check. One that is longer than `health-monitor-delay` lets checks overlap, which a Warning says.",
     ..USUAL
 };
 

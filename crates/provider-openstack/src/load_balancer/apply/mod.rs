@@ -18,6 +18,7 @@ use tracing::info;
 
 use super::failure::{self, Missing};
 use super::model::observed::ObservedFloatingIp;
+use super::model::recovery::Failover;
 use super::step::{FloatingIpStep, LoadBalancerStep, PoolStep, Step, Touched};
 
 /// What became of a plan.
@@ -37,6 +38,8 @@ pub(super) struct Applied {
     pub(super) floating_ips: Vec<ObservedFloatingIp>,
     /// Algorithms that Octavia does not take, each with the id of its pool.
     pub(super) refused_algorithms: Vec<(String, LbAlgorithm)>,
+    /// What became of the request to fail a load balancer over, with its id.
+    pub(super) failover: Option<(String, Failover)>,
 }
 
 /// A load balancer that Octavia works on.
@@ -89,9 +92,15 @@ impl Hand<'_> {
             if !step.is_applicable() {
                 return Ok(());
             }
-            let ended = match self.step(step).await {
+            let ended = self.step(step).await;
+            if let Step::LoadBalancer(LoadBalancerStep::Failover { id }) = step {
+                self.applied.failover = answer_to_failover(&ended).map(|answer| (id.clone(), answer));
+            }
+            let ended = match ended {
                 Ok(ended) => ended,
                 Err(error) if self.is_dispensable(step, &error) => continue,
+                // What is to be known of it is noted, and the next pass reports it.
+                Err(_) if matches!(self.applied.failover, Some((_, Failover::Refused(_)))) => return Ok(()),
                 Err(error) if is_locked(&error) => {
                     // By somebody else, whose change may be anything.
                     self.applied.touched.push(Touched::Everything);
@@ -153,6 +162,28 @@ impl Hand<'_> {
     }
 }
 
+/// What an answer to the request for a failover says. Nothing where Octavia has not decided: it will be asked again.
+fn answer_to_failover(answer: &Result<Ended, ApiError>) -> Option<Failover> {
+    match answer {
+        Ok(_) => Some(Failover::Asked),
+        Err(error) => match error.kind() {
+            // It may have arrived.
+            ErrorKind::LostAnswer | ErrorKind::Decode => Some(Failover::Asked),
+            ErrorKind::Conflict(ConflictCause::Immutable | ConflictCause::Stale)
+            | ErrorKind::RateLimited
+            | ErrorKind::Unauthorized
+            | ErrorKind::Unavailable => None,
+            ErrorKind::NotFound
+            | ErrorKind::Conflict(ConflictCause::Other)
+            | ErrorKind::Quota
+            | ErrorKind::Policy
+            | ErrorKind::BadRequest
+            | ErrorKind::ServerFault
+            | ErrorKind::NoEndpoint => Some(Failover::Refused(failure::chain(error))),
+        },
+    }
+}
+
 /// What shall be gone may be gone already.
 fn gone(result: Result<(), ApiError>) -> Result<(), ApiError> {
     match result {
@@ -170,7 +201,11 @@ fn missing(step: &Step) -> Missing {
     match step {
         Step::LoadBalancer(LoadBalancerStep::Create { .. })
         | Step::FloatingIp(FloatingIpStep::Create { .. }) => Missing::Input,
-        Step::LoadBalancer(LoadBalancerStep::Update { .. } | LoadBalancerStep::Delete { .. })
+        Step::LoadBalancer(
+            LoadBalancerStep::Update { .. }
+            | LoadBalancerStep::Delete { .. }
+            | LoadBalancerStep::Failover { .. },
+        )
         | Step::FloatingIp(
             FloatingIpStep::Attach { .. }
             | FloatingIpStep::Detach { .. }

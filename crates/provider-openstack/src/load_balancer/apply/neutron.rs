@@ -29,6 +29,7 @@ impl Hand<'_> {
                     neutron.replace_tags(Tagged::FloatingIp, &made.id, &requests::list(tags)).await?;
                 }
                 self.applied.floating_ips.extend(self.applied.address.map(|address| ObservedFloatingIp {
+                    claimed_by: None,
                     id: made.id,
                     address,
                     port_id: made.port_id,

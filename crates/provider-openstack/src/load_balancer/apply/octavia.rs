@@ -16,6 +16,7 @@ pub(super) async fn load_balancer(octavia: &Octavia, step: &LoadBalancerStep) ->
         LoadBalancerStep::Update { id, changes } => {
             octavia.update_load_balancer(id, &requests::load_balancer_changes(changes)).await.map(drop)?;
         }
+        LoadBalancerStep::Failover { id } => octavia.failover_load_balancer(id).await?,
         LoadBalancerStep::Delete { id, cascade } => gone(octavia.delete_load_balancer(id, *cascade).await)?,
     }
     Ok(Ended::Locked(None))

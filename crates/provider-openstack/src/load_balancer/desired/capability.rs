@@ -1,54 +1,87 @@
-//! Whether the cloud can do what the ports need.
+//! What the Service asks for and this cloud cannot do, or what contradicts itself.
 
-use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::service::{Protocol, ServicePort};
-use openstack_ccm_openstack_api::octavia::{LbAlgorithm, ListenerProtocol, PoolProtocol};
+use openstack_ccm_openstack_api::octavia::{HealthMonitorType, LbAlgorithm, ListenerProtocol, PoolProtocol};
 
-use crate::load_balancer::annotations::PROXY_PROTOCOL;
-use crate::load_balancer::model::facts::Features;
-use crate::load_balancer::settings::Settings;
+use super::health_monitor::{self, SHORTEST_UDP_DELAY};
+use super::{Sources, source_ranges, vip_fault};
+use crate::load_balancer::annotations::{HEALTH_MONITOR_TYPE, PROXY_PROTOCOL};
+use crate::load_balancer::settings::{Aspect, Fault};
 
-/// Checks every port. Octavia would refuse the tree, and keep its port and address.
-pub(super) fn check(settings: &Settings, features: Features, ports: &[ServicePort]) -> Result<(), Failure> {
-    ports.iter().try_for_each(|port| check_port(settings, features, port))?;
-    check_algorithm(settings, features)
+/// Everything that Octavia would refuse, and keep port and address of the tree. `exists` says that the load balancer is
+/// there: what matters only when one is created does not count then.
+pub fn faults(sources: Sources<'_>, exists: bool) -> Vec<Fault> {
+    let ports = &sources.intent.service.ports;
+    let mut faults: Vec<Fault> = ports.iter().filter_map(|port| port_fault(sources, port)).collect();
+    faults.extend(algorithm_fault(sources));
+    faults.extend(ports.iter().filter_map(|port| monitor_fault(sources, port)));
+    faults.extend(source_ranges::fault(sources));
+    if !exists {
+        faults.extend(vip_fault(sources.settings, sources.facts));
+    }
+    faults
 }
 
-fn check_port(settings: &Settings, features: Features, port: &ServicePort) -> Result<(), Failure> {
+fn port_fault(sources: Sources<'_>, port: &ServicePort) -> Option<Fault> {
+    let (settings, features) = (sources.settings, sources.facts.features);
     if port.protocol == Protocol::Sctp && !features.sctp {
-        return Err(Failure::user_input(format!(
+        let message = format!(
             "the SCTP port {} needs Octavia API 2.23, which this cloud does not have: remove it from spec.ports",
             port.port
-        )));
+        );
+        return Some(Fault::new([Aspect::Sctp], message));
     }
     let (listener, pool) = (settings.listener_protocol(port), settings.pool_protocol(port));
     let forwards_only =
         matches!(listener, ListenerProtocol::Tcp | ListenerProtocol::Udp | ListenerProtocol::Sctp)
             && matches!(pool, PoolProtocol::Tcp | PoolProtocol::Udp | PoolProtocol::Sctp);
     if !forwards_only && !features.layer_7 {
-        return Err(Failure::user_input(format!(
+        let message = format!(
             "port {} needs a listener of protocol {listener} and a pool of protocol {pool}, and the provider ovn only \
              forwards packets: remove the annotations for PROXY protocol, TLS and X-Forwarded-For, or use the provider \
              amphora",
             port.port
-        )));
+        );
+        let aspects = [Aspect::ProxyProtocol, Aspect::ForwardedFor, Aspect::Certificate];
+        return Some(Fault::new(aspects, message));
     }
-    if pool == PoolProtocol::ProxyV2 && !features.proxy_v2 {
-        return Err(Failure::user_input(format!(
+    (pool == PoolProtocol::ProxyV2 && !features.proxy_v2).then(|| {
+        let message = format!(
             "annotation {}: \"v2\" needs Octavia API 2.22, which this cloud does not have: write \"v1\"",
             PROXY_PROTOCOL.key
-        )));
-    }
-    Ok(())
+        );
+        Fault::new([Aspect::ProxyProtocol], message)
+    })
 }
 
-fn check_algorithm(settings: &Settings, features: Features) -> Result<(), Failure> {
-    let hashes = matches!(settings.lb_algorithm, LbAlgorithm::SourceIpPort | LbAlgorithm::SourceIp);
-    if features.layer_7 || hashes {
-        return Ok(());
+fn algorithm_fault(sources: Sources<'_>) -> Option<Fault> {
+    let algorithm = &sources.settings.lb_algorithm;
+    let hashes = matches!(algorithm, LbAlgorithm::SourceIpPort | LbAlgorithm::SourceIp);
+    (!sources.facts.features.layer_7 && !hashes).then(|| {
+        let message =
+            format!("lb-method {algorithm} does not exist with the provider ovn: use SOURCE_IP_PORT");
+        Fault::new([Aspect::Algorithm], message)
+    })
+}
+
+fn monitor_fault(sources: Sources<'_>, port: &ServicePort) -> Option<Fault> {
+    let (kind, _) = health_monitor::kind(sources, port)?;
+    let delay = sources.settings.health_monitor.as_ref()?.delay;
+    if kind == HealthMonitorType::UdpConnect && delay < SHORTEST_UDP_DELAY {
+        let message = format!(
+            "health-monitor-delay is {delay}, and Octavia asks for at least {SHORTEST_UDP_DELAY} on the UDP port {}: \
+             raise it",
+            port.port
+        );
+        return Some(Fault::new([Aspect::MonitorDelay], message));
     }
-    Err(Failure::user_input(format!(
-        "lb-method {} does not exist with the provider ovn: use SOURCE_IP_PORT",
-        settings.lb_algorithm
-    )))
+    (kind != HealthMonitorType::Tcp && port.protocol == Protocol::Tcp && !sources.facts.features.http_monitor)
+        .then(|| {
+            let message = format!(
+                "annotation {}: {:?} does not exist with the provider ovn: write \"TCP\", or remove it",
+                HEALTH_MONITOR_TYPE.key,
+                kind.to_string()
+            );
+            Fault::new([Aspect::MonitorCheck], message)
+        })
 }

@@ -1,43 +1,25 @@
 //! How the members of a port are checked.
 
-use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::{ExternalTrafficPolicy, Protocol, ServicePort};
 use openstack_ccm_openstack_api::octavia::HealthMonitorType;
 
 use super::Sources;
-use crate::load_balancer::annotations::{ENABLE_HEALTH_MONITOR, HEALTH_MONITOR_TYPE};
+use crate::load_balancer::annotations::ENABLE_HEALTH_MONITOR;
 use crate::load_balancer::model::facts::Features;
 use crate::load_balancer::model::monitor::{HttpCheck, MonitorAttributes, MonitorSpec};
-use crate::load_balancer::settings::HealthMonitorSettings;
 
 /// Nodes without endpoints get traffic.
 const LOCAL_WITHOUT_MONITOR: &str = "LoadBalancerLocalWithoutMonitor";
 
 /// What Octavia asks of the delay of a UDP check, unless its operator lowered `udp_connect_min_interval_health_monitor`.
-const SHORTEST_UDP_DELAY: u32 = 3;
+pub(super) const SHORTEST_UDP_DELAY: u32 = 3;
 
 /// The health monitor of a port, where the Service asks for monitors.
-pub(super) fn of_port(
-    sources: Sources<'_>,
-    index: usize,
-    port: &ServicePort,
-) -> Result<Option<MonitorSpec>, Failure> {
-    let Some(settings) = &sources.settings.health_monitor else { return Ok(None) };
-    let (kind, http) = match (http_check_port(sources, port.protocol), port.protocol) {
-        (Some(_), _) => (HealthMonitorType::Http, Some(HttpCheck::health_check_node_port())),
-        (None, Protocol::Tcp) => chosen(sources, settings)?,
-        (None, Protocol::Udp) => (HealthMonitorType::UdpConnect, None),
-        (None, Protocol::Sctp) => (HealthMonitorType::Sctp, None),
-    };
-    if kind == HealthMonitorType::UdpConnect && settings.delay < SHORTEST_UDP_DELAY {
-        return Err(Failure::user_input(format!(
-            "health-monitor-delay is {}, and Octavia asks for at least {SHORTEST_UDP_DELAY} on the UDP port {}: raise \
-             it",
-            settings.delay, port.port
-        )));
-    }
-    Ok(Some(MonitorSpec {
+pub(super) fn of_port(sources: Sources<'_>, index: usize, port: &ServicePort) -> Option<MonitorSpec> {
+    let settings = sources.settings.health_monitor.as_ref()?;
+    let (kind, http) = kind(sources, port)?;
+    Some(MonitorSpec {
         name: sources.names.monitor(index),
         kind,
         attributes: MonitorAttributes {
@@ -48,23 +30,22 @@ pub(super) fn of_port(
             http,
         },
         tags: sources.tags(),
-    }))
+    })
 }
 
-/// The check of a TCP port that the service proxy's health check does not stand for.
-fn chosen(
+/// How the members of a port are checked, where the Service asks for monitors.
+pub(super) fn kind(
     sources: Sources<'_>,
-    settings: &HealthMonitorSettings,
-) -> Result<(HealthMonitorType, Option<HttpCheck>), Failure> {
-    let Some(check) = &settings.check else { return Ok((HealthMonitorType::Tcp, None)) };
-    if check.kind != HealthMonitorType::Tcp && !sources.facts.features.http_monitor {
-        return Err(Failure::user_input(format!(
-            "annotation {}: {:?} does not exist with the provider ovn: write \"TCP\", or remove it",
-            HEALTH_MONITOR_TYPE.key,
-            check.kind.to_string()
-        )));
-    }
-    Ok((check.kind.clone(), check.http.clone()))
+    port: &ServicePort,
+) -> Option<(HealthMonitorType, Option<HttpCheck>)> {
+    let settings = sources.settings.health_monitor.as_ref()?;
+    Some(match (http_check_port(sources, port.protocol), port.protocol, &settings.check) {
+        (Some(_), _, _) => (HealthMonitorType::Http, Some(HttpCheck::health_check_node_port())),
+        (None, Protocol::Tcp, Some(check)) => (check.kind.clone(), check.http.clone()),
+        (None, Protocol::Tcp, None) => (HealthMonitorType::Tcp, None),
+        (None, Protocol::Udp, _) => (HealthMonitorType::UdpConnect, None),
+        (None, Protocol::Sctp, _) => (HealthMonitorType::Sctp, None),
+    })
 }
 
 /// What is said where nodes without endpoints get traffic although the Service asks that they do not.

@@ -8,6 +8,7 @@ mod application_protocol;
 mod capability;
 mod families;
 mod health_monitor;
+mod kept;
 mod members;
 mod port;
 mod release;
@@ -23,16 +24,19 @@ use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::{Intent, IpFamily};
 
+pub use capability::faults;
 pub use release::release_terms;
 
 use super::model::Tags;
 use super::model::facts::{self, Facts};
 use super::model::floating_ip::{FloatingIpGoal, FloatingIpSpec};
 use super::model::listener::ListenerKey;
+use super::model::observed::ObservedLoadBalancer;
+use super::model::recovery::Recovery;
 use super::model::tree::{AdditionalVip, Desired, DesiredListener, LoadBalancerSpec, Vip};
 use super::names::Names;
 use super::settings::node_address::family_of;
-use super::settings::{Exposure, Settings};
+use super::settings::{Aspect, Exposure, Fault, Faults, Settings};
 
 /// As OCCM names it.
 const ZONES_IGNORED: &str = "LoadBalancerAvailabilityZonesIgnored";
@@ -58,14 +62,40 @@ impl Sources<'_> {
     }
 }
 
-/// Builds what is wanted.
+/// Builds what is wanted where there is nothing yet.
 ///
 /// # Errors
 /// [`FailureClass::UserInput`](openstack_ccm_core::failure::FailureClass::UserInput) where the Service asks for
-/// something that this cloud cannot do, or that contradicts itself.
+/// something that this cloud cannot do, or that contradicts itself: all of it at once.
 pub fn desired(sources: Sources<'_>) -> Result<Desired, Failure> {
+    let mut faults = Faults::default();
+    faults.extend(self::faults(sources, false));
+    if let Some(failure) = faults.failure() {
+        return Err(failure);
+    }
+    checked(build(sources)?, sources)
+}
+
+/// Builds what is wanted of a load balancer that exists. Aspects that cannot be read ([`Settings::unreadable`]) are as
+/// they are there.
+///
+/// # Errors
+/// `spec.ports` is empty, or has a port twice; a defect of this program.
+pub fn of_existing(sources: Sources<'_>, existing: &ObservedLoadBalancer) -> Result<Desired, Failure> {
+    let mut desired = build(sources)?;
+    kept::apply(&mut desired, sources, existing);
+    checked(desired, sources)
+}
+
+fn checked(desired: Desired, sources: Sources<'_>) -> Result<Desired, Failure> {
+    let families: Vec<IpFamily> = sources.facts.vip_families().collect();
+    validate::tree(&desired, &families)?;
+    Ok(desired)
+}
+
+fn build(sources: Sources<'_>) -> Result<Desired, Failure> {
     let mut notices = Vec::new();
-    let load_balancer = load_balancer(sources, &mut notices)?;
+    let load_balancer = load_balancer(sources, &mut notices);
     let listeners = listeners(sources, &mut notices)?;
     notices.extend(families::notices(sources));
     notices.extend(members::without_node_ports(sources));
@@ -74,13 +104,12 @@ pub fn desired(sources: Sources<'_>) -> Result<Desired, Failure> {
     notices.extend(application_protocol::notice(sources));
     notices.extend(health_monitor::notice(sources));
     let serial = sources.settings.serial_api_calls;
-    let desired = Desired { load_balancer, listeners, floating_ip: floating_ip(sources), serial, notices };
-    let families: Vec<IpFamily> = sources.facts.vip_families().collect();
-    validate::tree(&desired, &families)?;
-    Ok(desired)
+    let floating_ip = floating_ip(sources);
+    let recovery = Recovery::default();
+    Ok(Desired { load_balancer, listeners, floating_ip, serial, recovery, notices })
 }
 
-fn load_balancer(sources: Sources<'_>, notices: &mut Vec<Notice>) -> Result<LoadBalancerSpec, Failure> {
+fn load_balancer(sources: Sources<'_>, notices: &mut Vec<Notice>) -> LoadBalancerSpec {
     let Sources { settings, names, facts, .. } = sources;
     let flavor_id = settings.flavor_id.clone().filter(|flavor| {
         let supported = facts.features.flavors;
@@ -100,28 +129,32 @@ fn load_balancer(sources: Sources<'_>, notices: &mut Vec<Notice>) -> Result<Load
         }
         supported
     });
-    Ok(LoadBalancerSpec {
+    LoadBalancerSpec {
         name: names.load_balancer().to_owned(),
         description: names.description(),
         provider: settings.provider.clone(),
-        vip: vip(settings, facts)?,
+        vip: vip(settings, facts),
         flavor_id,
         availability_zone,
         tags: sources.tags(),
-    })
+    }
 }
 
-fn vip(settings: &Settings, facts: &Facts) -> Result<Vip, Failure> {
+/// What is wrong with an address that the VIP is to have.
+fn vip_fault(settings: &Settings, facts: &Facts) -> Option<Fault> {
+    let asked = settings.vip.address.filter(|asked| family_of(*asked) != facts.vip_family)?;
+    let message = format!(
+        "spec.loadBalancerIP {asked} is not of the family of the load balancer's subnet: name an address of that \
+         subnet, or another subnet with loadbalancer.openstack.org/subnet-id"
+    );
+    Some(Fault::new([Aspect::Creation], message))
+}
+
+fn vip(settings: &Settings, facts: &Facts) -> Vip {
     let asked = settings.vip.address;
-    if let Some(asked) = asked.filter(|asked| family_of(*asked) != facts.vip_family) {
-        return Err(Failure::user_input(format!(
-            "spec.loadBalancerIP {asked} is not of the family of the load balancer's subnet: name an address of that \
-             subnet, or another subnet with loadbalancer.openstack.org/subnet-id"
-        )));
-    }
     let former = facts.former_vip_address.filter(|former| family_of(*former) == facts.vip_family);
     let address = asked.or(former);
-    Ok(match &settings.vip.port_id {
+    match &settings.vip.port_id {
         // The address of the former load balancer is on its own port, which is gone.
         Some(port_id) => Vip { port_id: Some(port_id.clone()), address: asked, ..Vip::default() },
         None => Vip {
@@ -131,7 +164,7 @@ fn vip(settings: &Settings, facts: &Facts) -> Result<Vip, Failure> {
             address,
             additional: facts.additional_vips.iter().map(additional_vip).collect(),
         },
-    })
+    }
 }
 
 fn additional_vip(vip: &facts::AdditionalVip) -> AdditionalVip {
@@ -146,13 +179,12 @@ fn listeners(
     if ports.is_empty() {
         return Err(Failure::user_input("the Service has no ports: add one to spec.ports"));
     }
-    capability::check(sources.settings, sources.facts.features, ports)?;
     let nodes = members::backends(sources, notices);
-    let allowed_cidrs = source_ranges::allowed_cidrs(sources, notices)?;
+    let allowed_cidrs = source_ranges::allowed_cidrs(sources, notices);
     let mut listeners = BTreeMap::new();
     for (index, port) in ports.iter().enumerate() {
         let key = ListenerKey::new(port.protocol, port.port);
-        let listener = port::listener(sources, index, port, &nodes, allowed_cidrs.as_ref())?;
+        let listener = port::listener(sources, index, port, &nodes, allowed_cidrs.as_ref());
         if listeners.insert(key, listener).is_some() {
             return Err(Failure::user_input(format!("spec.ports has {key} twice: remove one of the two")));
         }
@@ -173,6 +205,7 @@ fn floating_ip(sources: Sources<'_>) -> FloatingIpGoal {
             description: names.floating_ip_description(),
             tags: names.identity_tags(),
             keep: settings.keep_floating_ip,
+            unreadable: settings.is_unreadable(Aspect::FloatingIp),
         }),
     }
 }

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ipnet::IpNet;
-use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::service::ServicePort;
 
 use super::members::Backend;
@@ -19,7 +18,7 @@ pub(super) fn listener(
     port: &ServicePort,
     backends: &[Backend],
     allowed_cidrs: Option<&BTreeSet<IpNet>>,
-) -> Result<DesiredListener, Failure> {
+) -> DesiredListener {
     let settings = sources.settings;
     let attributes = ListenerAttributes {
         connection_limit: settings.connection_limit,
@@ -30,7 +29,7 @@ pub(super) fn listener(
         tls: tls::attributes(sources, port),
     };
     let set_here = model::tls::tags(&attributes.tls);
-    Ok(DesiredListener {
+    DesiredListener {
         listener: ListenerSpec {
             name: sources.names.listener(index),
             protocol: settings.listener_protocol(port),
@@ -38,8 +37,8 @@ pub(super) fn listener(
             attributes,
             tags: tags(sources, port, &set_here),
         },
-        pool: pool(sources, index, port, backends)?,
-    })
+        pool: pool(sources, index, port, backends),
+    }
 }
 
 fn tags(sources: Sources<'_>, port: &ServicePort, set_here: &Tags) -> Tags {
@@ -55,24 +54,24 @@ fn insert_headers(x_forwarded_for: bool) -> BTreeMap<String, String> {
     x_forwarded_for.then(|| (X_FORWARDED_FOR.to_owned(), "true".to_owned())).into_iter().collect()
 }
 
-fn pool(
-    sources: Sources<'_>,
-    index: usize,
-    port: &ServicePort,
-    backends: &[Backend],
-) -> Result<DesiredPool, Failure> {
+fn pool(sources: Sources<'_>, index: usize, port: &ServicePort, backends: &[Backend]) -> DesiredPool {
     let monitor_port = health_monitor::http_check_port(sources, port.protocol);
-    Ok(DesiredPool {
+    let attributes = PoolAttributes {
+        lb_algorithm: sources.settings.lb_algorithm.clone(),
+        session_persistence: affinity::persistence(sources.intent.service.session_affinity, port),
+    };
+    let mut tags = sources.tags();
+    if sources.facts.features.tags {
+        tags.extend(attributes.set_here());
+    }
+    DesiredPool {
         pool: PoolSpec {
             name: sources.names.pool(index),
             protocol: sources.settings.pool_protocol(port),
-            attributes: PoolAttributes {
-                lb_algorithm: sources.settings.lb_algorithm.clone(),
-                session_persistence: affinity::persistence(sources.intent.service.session_affinity, port),
-            },
-            tags: sources.tags(),
+            attributes,
+            tags,
         },
         members: members::of_pool(sources, backends, port.node_port, monitor_port),
-        monitor: health_monitor::of_port(sources, index, port)?,
-    })
+        monitor: health_monitor::of_port(sources, index, port),
+    }
 }

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
-use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::IpFamily;
 
 use super::Sources;
+use crate::load_balancer::settings::{Aspect, Fault};
 
 /// As OCCM names it.
 const IGNORED: &str = "LoadBalancerSourceRangesIgnored";
@@ -16,10 +16,10 @@ const CLUSTER_SOURCES: &str = "LoadBalancerClusterSourcesAllowed";
 
 /// The networks for `allowed_cidrs` of all listeners; none where the cloud lacks the feature. Octavia refuses networks
 /// of a family that the VIP is not of, so these are left out.
-pub(super) fn allowed_cidrs(
-    sources: Sources<'_>,
-    notices: &mut Vec<Notice>,
-) -> Result<Option<BTreeSet<IpNet>>, Failure> {
+///
+/// Where the ranges cannot be read nobody may connect: an empty list, which must not be sent (Octavia takes it for
+/// everybody). What a listener has takes its place.
+pub(super) fn allowed_cidrs(sources: Sources<'_>, notices: &mut Vec<Notice>) -> Option<BTreeSet<IpNet>> {
     let ranges = &sources.settings.source_ranges;
     if !sources.facts.features.allowed_cidrs {
         // Where members see the clients, the rules of the security group do the work, if there is one.
@@ -32,22 +32,17 @@ pub(super) fn allowed_cidrs(
                  than ovn",
             ));
         }
-        return Ok(None);
+        return None;
+    }
+    if sources.settings.is_unreadable(Aspect::SourceRanges) {
+        return Some(BTreeSet::new());
     }
     let families: Vec<IpFamily> = sources.facts.vip_families().collect();
     if !ranges.requested {
-        return Ok(Some(families.into_iter().map(everybody).collect()));
+        return Some(families.into_iter().map(everybody).collect());
     }
-    let (fitting, others): (BTreeSet<IpNet>, BTreeSet<IpNet>) =
-        ranges.networks.iter().partition(|network| families.iter().any(|family| is_of(**network, *family)));
+    let (fitting, others) = split(sources);
     let list: Vec<String> = others.iter().map(IpNet::to_string).collect();
-    if fitting.is_empty() {
-        return Err(Failure::user_input(format!(
-            "none of the source ranges ({}) is of the family of the load balancer's address: add the networks of its \
-             clients",
-            list.join(", ")
-        )));
-    }
     if !others.is_empty() {
         let message =
             format!("source ranges of another family than the load balancer's address: {}", list.join(", "));
@@ -58,7 +53,7 @@ pub(super) fn allowed_cidrs(
     let of_cluster: BTreeSet<IpNet> =
         of_cluster.filter(|network| families.iter().any(|family| is_of(*network, *family))).collect();
     let added: Vec<String> = of_cluster.difference(&fitting).map(IpNet::to_string).collect();
-    if !added.is_empty() {
+    if !added.is_empty() && !sources.settings.keeps(Aspect::ClusterSources) {
         let message = format!(
             "the cluster itself may connect, as loadbalancer.openstack.org/allow-cluster-sources asks for: {}",
             added.join(", ")
@@ -66,7 +61,33 @@ pub(super) fn allowed_cidrs(
         notices.push(Notice::normal(CLUSTER_SOURCES, message));
     }
     fitting.extend(of_cluster);
-    Ok(Some(fitting))
+    Some(fitting)
+}
+
+/// The source ranges of the families of the VIPs, and the others.
+fn split(sources: Sources<'_>) -> (BTreeSet<IpNet>, BTreeSet<IpNet>) {
+    let families: Vec<IpFamily> = sources.facts.vip_families().collect();
+    let fits = |network: &IpNet| families.iter().any(|family| is_of(*network, *family));
+    sources.settings.source_ranges.networks.iter().copied().partition(fits)
+}
+
+/// What is wrong with ranges of which none fits.
+pub(super) fn fault(sources: Sources<'_>) -> Option<Fault> {
+    let settings = sources.settings;
+    let matters = sources.facts.features.allowed_cidrs && settings.source_ranges.requested;
+    if !matters || settings.is_unreadable(Aspect::SourceRanges) {
+        return None;
+    }
+    let (fitting, others) = split(sources);
+    fitting.is_empty().then(|| {
+        let list: Vec<String> = others.iter().map(IpNet::to_string).collect();
+        let message = format!(
+            "none of the source ranges ({}) is of the family of the load balancer's address: add the networks of its \
+             clients",
+            list.join(", ")
+        );
+        Fault::new([Aspect::SourceRanges], message)
+    })
 }
 
 /// Whether a network is of a family.

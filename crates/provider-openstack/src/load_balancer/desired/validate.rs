@@ -10,6 +10,7 @@ use openstack_ccm_core::service::IpFamily;
 use openstack_ccm_openstack_api::octavia::{HealthMonitorType, ListenerProtocol, PoolProtocol};
 
 use super::source_ranges::is_of;
+use crate::load_balancer::annotations::LONGEST_TIMEOUT;
 use crate::load_balancer::model::listener::{ListenerSpec, Timeouts};
 use crate::load_balancer::model::member::{Member, MemberKey};
 use crate::load_balancer::model::monitor::MonitorSpec;
@@ -17,8 +18,6 @@ use crate::load_balancer::model::tree::{Desired, DesiredListener};
 
 /// Longest name and description.
 const LONGEST_TEXT: usize = 255;
-/// Longest timeout of a listener: a year in seconds, though the unit is milliseconds.
-const LONGEST_TIMEOUT: u32 = 31_536_000;
 /// Most retries of a health monitor.
 const MOST_RETRIES: u32 = 10;
 
@@ -86,8 +85,13 @@ fn attributes(listener: &ListenerSpec, vip_families: &[IpFamily]) -> Result<(), 
     })?;
     if let Some(Timeouts { client_data, member_connect, member_data, tcp_inspect }) = attributes.timeouts {
         let longest = client_data.max(member_connect).max(member_data).max(tcp_inspect);
-        ensure(longest <= LONGEST_TIMEOUT, || format!("listener {name} has a timeout of {longest} ms"))?;
+        ensure(i64::from(longest) <= LONGEST_TIMEOUT, || {
+            format!("listener {name} has a timeout of {longest} ms")
+        })?;
     }
+    ensure(attributes.allowed_cidrs.as_ref().is_none_or(|cidrs| !cidrs.is_empty()), || {
+        format!("listener {name} has an empty list of source ranges, which would be everybody")
+    })?;
     let mut cidrs = attributes.allowed_cidrs.iter().flatten();
     ensure(cidrs.all(|cidr| vip_families.iter().any(|family| is_of(*cidr, *family))), || {
         format!("listener {name} allows networks of another family than the VIPs'")
@@ -112,7 +116,7 @@ fn monitor(spec: &MonitorSpec, pool: &PoolProtocol) -> Result<(), Failure> {
         format!("health monitor type {} does not go with pool protocol {pool}", spec.kind)
     })?;
     let attributes = &spec.attributes;
-    ensure(attributes.timeout >= 1 && attributes.timeout <= attributes.delay, || {
+    ensure(attributes.timeout >= 1 && attributes.delay >= 1, || {
         format!(
             "health monitor {} has timeout {} and delay {}",
             spec.name, attributes.timeout, attributes.delay

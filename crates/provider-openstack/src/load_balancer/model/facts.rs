@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use ipnet::IpNet;
+use openstack_ccm_core::advertise::access::ClusterAccess;
 use openstack_ccm_core::service::IpFamily;
 use openstack_ccm_openstack_api::octavia::OctaviaFeatures;
 
@@ -28,6 +29,9 @@ pub struct Facts {
     pub member_subnets: MemberSubnets,
     /// Networks from which the cluster itself connects, where it may in any case. Empty where nobody asks for that.
     pub cluster_sources: BTreeSet<IpNet>,
+    /// Whether the source ranges let the cluster itself in. Looked up only where the Service's clients in the cluster may
+    /// have to go through the load balancer.
+    pub cluster_access: ClusterAccess,
     /// External network for a new floating IP, configured or found.
     pub floating_network_id: Option<String>,
     /// Subnet for a new floating IP, configured or found by pattern and tags.

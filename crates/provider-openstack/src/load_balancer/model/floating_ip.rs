@@ -33,6 +33,8 @@ pub struct FloatingIpSpec {
     pub tags: Tags,
     /// `keep-floatingip`: never delete it.
     pub keep: bool,
+    /// Where a new one would come from cannot be read: one that is attached stays, and none is made or attached.
+    pub unreadable: bool,
 }
 
 /// Subnet of a new floating IP.

@@ -20,6 +20,7 @@ pub mod member;
 pub mod monitor;
 pub mod observed;
 pub mod pool;
+pub mod recovery;
 pub mod tls;
 pub mod tree;
 

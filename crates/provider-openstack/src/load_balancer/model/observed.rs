@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use openstack_ccm_openstack_api::octavia::{
-    HealthMonitorType, ListenerProtocol, PoolProtocol, ProvisioningStatus,
+    HealthMonitorType, ListenerProtocol, OperatingStatus, PoolProtocol, ProvisioningStatus,
 };
 
 use super::Tags;
@@ -34,6 +34,8 @@ pub struct ObservedLoadBalancer {
     pub description: String,
     /// Whether Octavia is at work on it.
     pub status: ProvisioningStatus,
+    /// Whether it forwards, as far as Octavia hears from it.
+    pub operating: OperatingStatus,
     /// Primary VIP address.
     pub vip_address: Option<IpAddr>,
     /// Addresses of the VIPs beside the primary one, each with its subnet.
@@ -98,6 +100,34 @@ pub struct Children {
     pub listeners: Vec<ObservedListener>,
     /// Pools, whether on a listener or not.
     pub pools: Vec<ObservedPool>,
+}
+
+impl Children {
+    /// The default pool of a listener.
+    pub fn default_pool(&self, listener: &ObservedListener) -> Option<&ObservedPool> {
+        let id = listener.default_pool_id.as_ref()?;
+        self.pools.iter().find(|pool| pool.id == *id)
+    }
+
+    /// Whether Octavia has built none of them: each still waits for its first build, or, where `failed` counts too, is in
+    /// ERROR.
+    pub fn none_was_built(&self, failed: bool) -> bool {
+        let waits = |status: &ProvisioningStatus| match status {
+            ProvisioningStatus::PendingCreate => true,
+            ProvisioningStatus::Error => failed,
+            ProvisioningStatus::Active
+            | ProvisioningStatus::PendingUpdate
+            | ProvisioningStatus::PendingDelete
+            | ProvisioningStatus::Deleted
+            | ProvisioningStatus::Other(_) => false,
+        };
+        self.listeners.iter().all(|listener| waits(&listener.status))
+            && self.pools.iter().all(|pool| {
+                waits(&pool.status)
+                    && pool.members.iter().all(|member| waits(&member.status))
+                    && pool.monitor.iter().all(|monitor| waits(&monitor.status))
+            })
+    }
 }
 
 /// A listener.
@@ -201,6 +231,8 @@ pub struct ObservedFloatingIp {
     pub port_id: Option<String>,
     /// Whether it was made for this Service: its description is exactly the Service's, and no tag says otherwise.
     pub ours: bool,
+    /// The tag that says that it was made for another Service, or for another cluster.
+    pub claimed_by: Option<String>,
     /// Tags.
     pub tags: Tags,
 }

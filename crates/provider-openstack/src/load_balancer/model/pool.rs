@@ -39,6 +39,23 @@ pub struct Persistence {
     pub timeout: Option<u32>,
 }
 
+/// Tag of a pool whose session persistence the Service asked for. Octavia shows what somebody set by hand alike: without
+/// the tag that would be taken for ours, and cleared.
+const PERSISTENCE_SET_HERE: &str = "openstack-ccm-sets=session-persistence";
+
+impl PoolAttributes {
+    /// The tags that tell which of these attributes were set here, and so may be taken back here.
+    pub fn set_here(&self) -> Tags {
+        self.session_persistence.iter().map(|_| PERSISTENCE_SET_HERE.to_owned()).collect()
+    }
+}
+
+/// The tags of a pool that say that something was set here which is not wanted any more.
+pub fn stale(observed: &Tags, wanted: &Tags) -> Tags {
+    let is_stale = |tag: &&String| *tag == PERSISTENCE_SET_HERE && !wanted.contains(*tag);
+    observed.iter().filter(is_stale).cloned().collect()
+}
+
 impl Persistence {
     /// Whether what is there is what is wanted.
     pub fn satisfies(&self, wanted: &Self) -> bool {

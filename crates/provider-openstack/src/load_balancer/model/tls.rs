@@ -40,6 +40,15 @@ pub fn stale(observed: &Tags, wanted: &Tags) -> Tags {
     observed.iter().filter(|tag| about_tls(tag) && !wanted.contains(*tag)).cloned().collect()
 }
 
+/// The wanted tags of a listener whose attributes were replaced by those that it has: they tell of these. With `kept`, the
+/// tags that the listener has, the revision is as it is there.
+pub fn with_kept(wanted: &Tags, attributes: &TlsAttributes, kept: Option<&Tags>) -> Tags {
+    let is_revision = |tag: &&String| tag.starts_with(REVISION);
+    let revision: Tags = kept.unwrap_or(wanted).iter().filter(is_revision).cloned().collect();
+    let others = wanted.iter().filter(|tag| !ALL.contains(&tag.as_str()) && !is_revision(tag)).cloned();
+    others.chain(tags(attributes)).chain(revision).collect()
+}
+
 /// What these tags say was set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SetHere {

@@ -12,6 +12,7 @@ use super::listener::{ListenerKey, ListenerSpec};
 use super::member::Member;
 use super::monitor::MonitorSpec;
 use super::pool::PoolSpec;
+use super::recovery::Recovery;
 
 /// Everything that a Service wants in the cloud. Valid: Octavia has no reason to refuse it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -24,6 +25,8 @@ pub struct Desired {
     pub floating_ip: FloatingIpGoal,
     /// Whether Octavia's provider takes neither whole trees nor batches of members: everything is made one by one.
     pub serial: bool,
+    /// What is known for the case that the load balancer is in ERROR.
+    pub recovery: Recovery,
     /// What the user should know about how this came out.
     pub notices: Vec<Notice>,
 }

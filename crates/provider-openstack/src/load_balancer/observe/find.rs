@@ -3,7 +3,9 @@
 use futures::future::try_join_all;
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_openstack_api::error::ApiError;
-use openstack_ccm_openstack_api::octavia::{LoadBalancer, LoadBalancerFilter, Octavia, ProvisioningStatus};
+use openstack_ccm_openstack_api::octavia::{
+    LoadBalancer, LoadBalancerFilter, Octavia, OperatingStatus, ProvisioningStatus,
+};
 
 use super::Found;
 use crate::load_balancer::failure::{self, Missing};
@@ -78,8 +80,8 @@ pub(in crate::load_balancer) async fn by_name(
     only_one(claim, older?.into_iter().flatten().collect())
 }
 
-/// The load balancers that carry the tag that only this Service gives, besides `current`: those that it used before
-/// the user named another one.
+/// The load balancers that carry the tag that only this Service gives, or OCCM's of its name, besides `current`: those
+/// that it used before the user named another one.
 ///
 /// # Errors
 /// Any failed call.
@@ -88,9 +90,16 @@ pub(in crate::load_balancer) async fn former(
     claim: &Claim<'_>,
     current: &str,
 ) -> Result<Vec<Found>, Failure> {
-    let filter =
-        LoadBalancerFilter { tags: vec![claim.names.service_tag()], ..LoadBalancerFilter::default() };
-    besides(octavia, claim, current, &filter, |one| claim.is_tagged(one)).await
+    let tagged = |tag: String| LoadBalancerFilter { tags: vec![tag], ..LoadBalancerFilter::default() };
+    // A uid is found in every project: an id in an annotation may have named a load balancer of another one.
+    let by_uid = tagged(claim.names.service_tag());
+    let by_name = in_project(claim, tagged(claim.names.load_balancer().to_owned()));
+    let (mut former, unmarked) = tokio::try_join!(
+        besides(octavia, claim, current, &by_uid, |one| claim.is_tagged(one)),
+        besides(octavia, claim, current, &by_name, |one| claim.is_unmarked_user(one)),
+    )?;
+    former.extend(unmarked);
+    Ok(former)
 }
 
 /// The load balancers besides `current` of a creation that was begun more than once, and those that earlier Services of
@@ -103,8 +112,9 @@ pub(in crate::load_balancer) async fn doubles(
     claim: &Claim<'_>,
     current: &str,
 ) -> Result<Vec<Found>, Failure> {
-    let filter = LoadBalancerFilter::name(claim.names.load_balancer());
-    besides(octavia, claim, current, &filter, |one| claim.is_left_by_namesake(one)).await
+    let filter = in_project(claim, LoadBalancerFilter::name(claim.names.load_balancer()));
+    besides(octavia, claim, current, &filter, |one| claim.is_left_by_namesake(one) && !serves_in_error(one))
+        .await
 }
 
 async fn besides(
@@ -131,7 +141,7 @@ async fn named(
     name: String,
     by: FoundBy,
 ) -> Result<Vec<Found>, Failure> {
-    let hits = octavia.list_load_balancers(&LoadBalancerFilter::name(name)).await;
+    let hits = octavia.list_load_balancers(&in_project(claim, LoadBalancerFilter::name(name))).await;
     let hits = hits.map_err(|error| looking(&error))?;
     let mut found = Vec::new();
     let mut refusal = None;
@@ -146,6 +156,11 @@ async fn named(
         Some(refusal) if found.is_empty() => Err(refusal),
         Some(_) | None => Ok(found),
     }
+}
+
+/// Names are looked for in the project of the credentials: an administrator's would show those of everybody.
+fn in_project(claim: &Claim<'_>, filter: LoadBalancerFilter) -> LoadBalancerFilter {
+    LoadBalancerFilter { project_id: claim.scope.project_id.map(str::to_owned), ..filter }
 }
 
 /// Who is served gets a new load balancer while the old one goes; who goes waits until it is gone.
@@ -172,7 +187,8 @@ fn judge(
     };
     Ok(ownership.map(|ownership| {
         let former_name = claim.former_name_on(&found);
-        Found { load_balancer: found, ownership, former_name }
+        let adopted = by == FoundBy::Annotation && claim.is_adoption(&found);
+        Found { load_balancer: found, ownership, former_name, adopted }
     }))
 }
 
@@ -206,6 +222,7 @@ fn rank<'a>(claim: &Claim<'_>, found: &'a Found) -> (bool, bool, u8, Option<&'a 
     let status = &load_balancer.provisioning_status;
     let nearness = match status {
         ProvisioningStatus::Active => 0,
+        ProvisioningStatus::Error if serves_in_error(load_balancer) => 0,
         ProvisioningStatus::PendingUpdate => 1,
         ProvisioningStatus::PendingCreate => 2,
         ProvisioningStatus::Error
@@ -215,6 +232,12 @@ fn rank<'a>(claim: &Claim<'_>, found: &'a Found) -> (bool, bool, u8, Option<&'a 
     };
     let (used_alone, of_namesake) = (*ownership != Ownership::Shared, !claim.is_tagged(load_balancer));
     (used_alone, of_namesake, nearness, load_balancer.created_at.as_deref(), &load_balancer.id)
+}
+
+/// Whether it may serve although Octavia's last work on it failed: so it is not given up for a younger one.
+fn serves_in_error(found: &LoadBalancer) -> bool {
+    let failed = found.provisioning_status == ProvisioningStatus::Error;
+    failed && found.operating_status != OperatingStatus::Offline
 }
 
 fn looking(error: &ApiError) -> Failure {

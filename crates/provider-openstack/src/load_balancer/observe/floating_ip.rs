@@ -114,11 +114,13 @@ pub(super) fn observed(
             && claim.inherits_floating_ip(&seen, &vip.load_balancer_name)
     });
     let ours = claim.owns_floating_ip(&seen) || inherited;
+    let claimed_by = claim.claim_of_another(&seen).filter(|_| !ours);
     Ok(ObservedFloatingIp {
         address: convert::address("floating IP", &seen.id, &seen.floating_ip_address)?,
         id: seen.id,
         port_id: seen.port_id.filter(|port| !port.is_empty()),
         ours,
+        claimed_by,
         tags: seen.tags.into_iter().collect(),
     })
 }

@@ -24,6 +24,7 @@ pub(super) use floating_ip::read as read_floating_ips;
 pub(super) use touched::refresh;
 
 use super::failure::{self, Missing};
+use super::model::Tags;
 use super::model::observed::{Children, MadeWith, Observed, ObservedLoadBalancer, ObservedPool, Ownership};
 use super::ownership::Claim;
 
@@ -39,6 +40,14 @@ pub(super) struct Found {
     pub(super) ownership: Ownership,
     /// See [`ObservedLoadBalancer::former_name`].
     pub(super) former_name: Option<String>,
+    /// Whether only the annotation says that it is the Service's.
+    pub(super) adopted: bool,
+}
+
+impl Found {
+    fn tags(&self) -> Tags {
+        self.load_balancer.tags.iter().cloned().collect()
+    }
 }
 
 /// How much is read of what hangs on a load balancer.
@@ -61,8 +70,10 @@ pub(super) async fn observe(
     depth: Depth,
     floating_ips: &FloatingIpQuestion,
 ) -> Result<Observed, Failure> {
-    let claim = claim.on(found.as_ref().and_then(|found| found.former_name.clone()));
-    let claim = &claim;
+    let claim = match &found {
+        Some(found) => &claim.on(found.former_name.clone(), &found.tags()),
+        None => claim,
+    };
     let vip = found.as_ref().and_then(|found| {
         let Found { load_balancer, ownership, .. } = found;
         let port_id = load_balancer.vip_port_id.clone()?;
@@ -100,7 +111,7 @@ pub(super) fn outline(
     found: Found,
     floating_ips: Vec<FloatingIp>,
 ) -> Result<Observed, Failure> {
-    let claim = claim.on(found.former_name.clone());
+    let claim = claim.on(found.former_name.clone(), &found.tags());
     let floating_ips = floating_ips.into_iter().map(|one| floating_ip::observed(one, &claim, None));
     let floating_ips = floating_ips.collect::<Result<_, _>>()?;
     Ok(Observed { load_balancer: Some(without_children(found)?), floating_ips })
@@ -111,7 +122,7 @@ pub(super) fn outline(
 /// # Errors
 /// An answer that makes no sense.
 pub(super) fn without_children(found: Found) -> Result<ObservedLoadBalancer, Failure> {
-    let Found { load_balancer: seen, ownership, former_name } = found;
+    let Found { load_balancer: seen, ownership, former_name, adopted: _ } = found;
     let vip_address =
         seen.vip_address.as_deref().map(|text| convert::address("load balancer", &seen.id, text));
     let additional_vips = seen.additional_vips.into_iter().filter_map(|vip| {
@@ -126,6 +137,7 @@ pub(super) fn without_children(found: Found) -> Result<ObservedLoadBalancer, Fai
         name: seen.name,
         description: seen.description,
         status: seen.provisioning_status,
+        operating: seen.operating_status,
         vip_port_id: seen.vip_port_id,
         vip_subnet_id: seen.vip_subnet_id,
         made_with: MadeWith {

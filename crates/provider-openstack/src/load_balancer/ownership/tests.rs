@@ -2,6 +2,9 @@ use openstack_ccm_core::service::Service;
 use rstest::rstest;
 use serde_json::json;
 
+use openstack_ccm_openstack_api::neutron::FloatingIp;
+use openstack_ccm_openstack_api::octavia::{Listener, Pool};
+
 use super::*;
 
 const CLUSTER: &str = "11111111-1111-4111-8111-111111111111";
@@ -26,7 +29,9 @@ fn own_tags() -> Vec<String> {
     vec![NAME.to_owned(), cluster_tag(CLUSTER), service_tag(SERVICE)]
 }
 
-fn with_claim<T>(allow_foreign_cluster: bool, ask: impl FnOnce(Claim<'_>) -> T) -> T {
+/// `adopts_foreign` is the operator's word.
+fn with_claim<T>(adopts_foreign: bool, ask: impl FnOnce(Claim<'_>) -> T) -> T {
+    let former_cluster_names = ["old".to_owned()];
     let service = Service::new(ServiceKey::new("default", "web"), SERVICE);
     let cluster = ClusterIdentity { name: "c1".into(), uid: CLUSTER.into() };
     let names = Names::new(&cluster, &service);
@@ -34,10 +39,16 @@ fn with_claim<T>(allow_foreign_cluster: bool, ask: impl FnOnce(Claim<'_>) -> T) 
         key: &service.key,
         service_uid: SERVICE,
         names: &names,
-        cluster: &cluster,
-        allow_foreign_cluster,
-        own_output: false,
+        scope: Scope {
+            cluster: &cluster,
+            former_cluster_names: &former_cluster_names,
+            adopts_foreign,
+            project_id: None,
+        },
+        shares_foreign: false,
+        was_served: false,
         former_name: None,
+        elsewhere: false,
     })
 }
 
@@ -75,6 +86,7 @@ fn text(verdict: &Verdict) -> String {
 #[case::made_by_occm(FoundBy::Name, NAME, DESCRIPTION, vec![NAME.into()], "Sole")]
 #[case::made_by_occm_before_tags(FoundBy::Name, NAME, DESCRIPTION, vec![], "Sole")]
 #[case::made_by_occm_and_annotated(FoundBy::Annotation, NAME, "edited by hand", vec![NAME.into()], "Sole")]
+#[case::adopted(FoundBy::Annotation, NAME, "edited by hand", vec![], "Sole")]
 #[case::occm_shares_it(FoundBy::Annotation, NAME, DESCRIPTION, vec![NAME.into(), "kube_service_c1_default_api".into()], "Shared")]
 #[case::earlier_service_of_the_name(FoundBy::Name, NAME, DESCRIPTION, vec![NAME.into(), cluster_tag(CLUSTER), service_tag(EARLIER_SERVICE)], "Sole")]
 #[case::somebody_took_the_name(FoundBy::Name, NAME, "mine", vec![], "neither its tags nor its description")]
@@ -100,23 +112,70 @@ fn a_load_balancer_belongs_to(
     assert!(text(&verdict).contains(expected), "{}", text(&verdict));
 }
 
-/// The same Service exists in two clusters, and one may be a guest of the other: only that an earlier pass found the
-/// load balancer tells the cluster's own former name.
+/// The same Service exists in two clusters, and one may be a guest of the other. What changes the owner is the
+/// operator's word, or that the tags of this very Service stand beside no name but the former one.
 #[rstest]
-#[case::found_by_an_earlier_pass(true, "Sole")]
-#[case::named_by_the_user(false, "Guest")]
-fn the_cluster_was_renamed_only_where_an_earlier_pass_found_the_load_balancer(
-    #[case] own_output: bool,
+#[case::former_name_in_cloud_conf("kube_service_old_default_web", vec![], "Sole")]
+#[case::former_name_in_cloud_conf_and_occm("kube_service_old_default_web", vec!["kube_service_old_default_web".into()], "Sole")]
+#[case::tags_of_this_service("kube_service_x_default_web", vec!["kube_service_x_default_web".into(), cluster_tag(CLUSTER), service_tag(SERVICE)], "Sole")]
+#[case::tags_of_a_guest("kube_service_x_default_web", vec!["kube_service_x_default_web".into(), NAME.into(), cluster_tag(CLUSTER), service_tag(SERVICE)], "Guest")]
+#[case::brought_from_another_cluster("kube_service_x_default_web", vec!["kube_service_x_default_web".into()], "former-cluster-names")]
+#[case::of_another_service_there("kube_service_x_default_api", vec![], "former-cluster-names")]
+#[case::renamed_by_hand_there("mine", vec!["kube_service_x_default_web".into()], "remove loadbalancer.openstack.org/load-balancer-id")]
+#[case::made_by_hand("mine", vec![], "Guest")]
+#[case::guest_of_both_clusters("mine", vec!["kube_service_x_default_web".into(), NAME.into()], "Guest")]
+fn annotations_that_a_controller_wrote_make_nobody_an_owner(
+    #[case] name: &str,
+    #[case] tags: Vec<String>,
     #[case] expected: &str,
 ) {
-    let name = "kube_service_old_default_web";
-    for tags in [vec![name.into()], vec![name.into(), cluster_tag(CLUSTER), service_tag(SERVICE)]] {
-        let found = load_balancer(name, "", &tags);
-        let verdict = with_claim(false, |claim| {
-            Claim { own_output, ..claim }.judge(&found, FoundBy::Annotation, RULES)
-        });
-        assert_eq!(text(&verdict), expected, "{tags:?}");
+    let found = load_balancer(name, "", &tags);
+    let verdict = with_claim(false, |claim| {
+        Claim { was_served: true, ..claim }.judge(&found, FoundBy::Annotation, RULES)
+    });
+    assert!(text(&verdict).contains(expected), "{}", text(&verdict));
+}
+
+/// The annotation `allow-foreign-cluster` makes a guest, and only where nobody could mistake the users for each other.
+#[rstest]
+#[case::of_another_name("kube_service_c2_default_web", FoundBy::Annotation, "Guest")]
+#[case::of_the_same_name(NAME, FoundBy::Annotation, "belongs to another cluster")]
+#[case::found_by_its_name(NAME, FoundBy::Name, "belongs to another cluster")]
+fn a_service_that_shares_with_another_cluster_takes_nothing_over(
+    #[case] name: &str,
+    #[case] by: FoundBy,
+    #[case] expected: &str,
+) {
+    for identity in [cluster_tag(OTHER_CLUSTER), format!("kube_cluster_id_{OTHER_CLUSTER}")] {
+        let found = load_balancer(name, DESCRIPTION, &[name.into(), identity]);
+        let verdict =
+            with_claim(false, |claim| Claim { shares_foreign: true, ..claim }.judge(&found, by, RULES));
+        assert!(text(&verdict).contains(expected), "{}", text(&verdict));
     }
+}
+
+/// What OCCM may write about the cluster is read, also where it names this one.
+#[rstest]
+#[case::this_cluster(CLUSTER, "Sole")]
+#[case::another(OTHER_CLUSTER, "belongs to another cluster")]
+fn the_cluster_id_of_occm_is_an_identity(#[case] uid: &str, #[case] expected: &str) {
+    let found = load_balancer(NAME, DESCRIPTION, &[NAME.into(), format!("kube_cluster_id_{uid}")]);
+    let verdict = with_claim(false, |claim| claim.judge(&found, FoundBy::Name, RULES));
+    assert!(text(&verdict).contains(expected), "{}", text(&verdict));
+}
+
+/// On another cluster's load balancer the listeners may carry this Service's generated name, and are not its own.
+#[test]
+fn nothing_on_another_clusters_load_balancer_is_ours_by_its_name() {
+    let tags = Tags::from([NAME.to_owned(), cluster_tag(OTHER_CLUSTER)]);
+    with_claim(false, |claim| {
+        let claim = claim.on(None, &tags);
+        let [theirs, ours] =
+            [vec![NAME], vec![NAME, "openstack-ccm-service=33333333-3333-4333-8333-333333333333"]]
+                .map(|tags| listener(&format!("listener_0_{NAME}"), &tags));
+        assert!(!claim.owns_listener(&theirs, Ownership::Guest));
+        assert!(claim.owns_listener(&ours, Ownership::Guest));
+    });
 }
 
 /// Defect: 8, better: nothing of another cluster is renamed or taken over by accident.
@@ -143,7 +202,22 @@ fn who_goes_never_owns_another_clusters_load_balancer() {
     with_claim(false, |claim| {
         let release = |by| claim.judge_for_release(&found, by, Reclaim::Delete);
         assert_eq!(release(FoundBy::Name), None);
-        assert_eq!(release(FoundBy::Annotation), Some(Ownership::Guest));
+        assert_eq!(release(FoundBy::Annotation), None, "its tag of the same name stays");
+    });
+}
+
+/// Who was to adopt a load balancer and never did leaves it behind.
+#[rstest]
+#[case::nothing_tells(vec![], Some(Ownership::Guest))]
+#[case::occm_tagged_it(vec![NAME.into()], Some(Ownership::Sole))]
+#[case::adopted_and_tagged(own_tags(), Some(Ownership::Sole))]
+fn only_what_was_adopted_goes_with_its_service(
+    #[case] tags: Vec<String>,
+    #[case] expected: Option<Ownership>,
+) {
+    let found = load_balancer(NAME, "edited by hand", &tags);
+    with_claim(false, |claim| {
+        assert_eq!(claim.judge_for_release(&found, FoundBy::Annotation, Reclaim::Delete), expected);
     });
 }
 
@@ -200,7 +274,8 @@ fn a_listener_belongs_to_the_service(
 #[case::shared_with_another_listener(pool("pool-1", "any", &[], &["listener-1", "x"]), Ownership::Sole, false)]
 #[case::of_a_policy(pool("pool-9", "redirect", &[], &["listener-1"]), Ownership::Sole, false)]
 #[case::left_by_occm(pool("pool-9", "pool_0_kube_service_c1_default_web", &[], &[]), Ownership::Sole, true)]
-#[case::same_name_elsewhere(pool("pool-9", "pool_0_kube_service_c1_default_web", &[], &[]), Ownership::Guest, false)]
+#[case::left_by_occm_where_it_was_a_guest(pool("pool-9", "pool_0_kube_service_c1_default_web", &[], &[]), Ownership::Guest, true)]
+#[case::same_name_in_use(pool("pool-9", "pool_0_kube_service_c1_default_web", &[], &["x"]), Ownership::Guest, false)]
 #[case::another_services(pool("pool-1", "any", &["openstack-ccm-service=x"], &["listener-1"]), Ownership::Guest, false)]
 fn a_pool_belongs_to_the_service(#[case] pool: Pool, #[case] ownership: Ownership, #[case] ours: bool) {
     let own = listener("any", &[NAME]);
@@ -223,4 +298,22 @@ fn a_floating_ip_belongs_to_the_service(
         "description": description, "tags": tags});
     let floating_ip: FloatingIp = serde_json::from_value(value).expect("a floating IP");
     assert_eq!(with_claim(false, |claim| claim.owns_floating_ip(&floating_ip)), ours);
+}
+
+#[rstest]
+#[case::nobodys("", &[], None)]
+#[case::of_this_service("", &["openstack-ccm-service=33333333-3333-4333-8333-333333333333"], None)]
+#[case::of_another("", &["openstack-ccm-service=x"], Some("openstack-ccm-service=x"))]
+#[case::of_an_earlier_one_of_the_name("Floating IP for Kubernetes external service default/web from cluster c1", &["openstack-ccm-service=x"], None)]
+#[case::of_another_cluster("Floating IP for Kubernetes external service default/web from cluster c1", &["kube_cluster_id_x"], Some("kube_cluster_id_x"))]
+#[case::tagged_by_a_team("", &["team-a"], None)]
+fn a_floating_ip_is_claimed_by_another(
+    #[case] description: &str,
+    #[case] tags: &[&str],
+    #[case] expected: Option<&str>,
+) {
+    let value = json!({"id": "fip", "floating_ip_address": "203.0.113.1", "floating_network_id": "ext",
+        "description": description, "tags": tags});
+    let floating_ip: FloatingIp = serde_json::from_value(value).expect("a floating IP");
+    assert_eq!(with_claim(false, |claim| claim.claim_of_another(&floating_ip)).as_deref(), expected);
 }

@@ -29,6 +29,10 @@ pub(super) struct Draft {
     pub(super) heals: bool,
     /// See [`Plan::repairs`].
     pub(super) repairs: BTreeSet<usize>,
+    /// See [`Plan::markings`].
+    pub(super) markings: BTreeSet<usize>,
+    /// Whether the load balancer is as OCCM leaves it: what only tells whose it is can wait.
+    pub(super) unmarked: bool,
     /// See [`Plan::address`].
     pub(super) address: Option<IpAddr>,
     /// Whether everything is made one by one.
@@ -55,6 +59,21 @@ impl Draft {
             self.repairs.insert(self.steps.len());
         }
         self.step(step);
+    }
+
+    /// Adds a step that does nothing but tell whose an object is.
+    pub(super) fn mark(&mut self, step: Step) {
+        if self.unmarked {
+            self.markings.insert(self.steps.len());
+        }
+        self.step(step);
+    }
+
+    /// Whether a change of nothing but tags waits for the next one that is needed anyway: Octavia reloads the load
+    /// balancer for each. It adds what names and descriptions tell meanwhile, and takes nothing away.
+    pub(super) fn can_wait(&self, tags: Option<&Tags>, observed: &Tags, wanted: &Tags) -> bool {
+        let adds = tags.is_some_and(|tags| observed.is_subset(tags));
+        adds && self.rename.is_none() && lacks_owner_only(observed, wanted)
     }
 
     /// Notes an obstacle. The first one is reported: others show when it is out of the way.
@@ -97,13 +116,15 @@ impl Draft {
             notices,
             heals,
             repairs,
+            markings,
+            unmarked: _,
             address,
             blocked: _,
             claimed_pools: _,
             rename: _,
             serial: _,
         } = self;
-        Plan { steps, then, notices, heals, repairs, address }
+        Plan { steps, then, notices, heals, repairs, markings, address }
     }
 }
 
@@ -116,7 +137,20 @@ pub(in crate::load_balancer) fn tags_of_own(observed: &Tags, wanted: &Tags) -> O
     (!wanted.is_empty() && tags != *observed).then_some(tags)
 }
 
+/// The same without the tags about attributes that are not set here any more.
+pub(super) fn tags_without(observed: &Tags, wanted: &Tags, stale: &Tags) -> Option<Tags> {
+    let kept = observed - stale;
+    let tags = tags_of_own(&kept, wanted);
+    tags.or_else(|| (!stale.is_empty()).then_some(kept))
+}
+
 /// All tags of an object that others use too, if it lacks some of the wanted ones.
 pub(super) fn tags_of_shared(observed: &Tags, wanted: &Tags) -> Option<Tags> {
     (!wanted.is_subset(observed)).then(|| observed | wanted)
+}
+
+/// Whether the tags say nothing wrong, and what they lack does nothing but tell whose the object is.
+pub(super) fn lacks_owner_only(observed: &Tags, wanted: &Tags) -> bool {
+    let right = observed.iter().all(|tag| wanted.contains(tag) || !names::is_own_tag(tag));
+    right && wanted.difference(observed).all(|tag| names::tells_owner(tag))
 }

@@ -10,6 +10,7 @@ use crate::load_balancer::model::Tags;
 use crate::load_balancer::model::floating_ip::{FloatingIpGoal, FloatingIpSpec};
 use crate::load_balancer::model::observed::{ObservedFloatingIp, Ownership};
 use crate::load_balancer::model::tree::ReleaseTerms;
+use crate::load_balancer::names;
 use crate::load_balancer::step::{FloatingIpStep, Handle, Step};
 
 /// The user asked for an external Service and there is no external network: as OCCM names it.
@@ -80,8 +81,9 @@ fn keep_or_swap(
 ) {
     draft.address = Some(attached.address);
     if let Some(asked) = spec.address.filter(|asked| *asked != attached.address) {
-        let free =
-            candidates.iter().find(|candidate| candidate.address == asked && candidate.port_id.is_none());
+        let free = candidates.iter().find(|candidate| {
+            candidate.address == asked && candidate.port_id.is_none() && candidate.claimed_by.is_none()
+        });
         match free {
             Some(free) if attached.ours && vip.ownership != Ownership::Guest => {
                 take_off(draft, attached, spec.keep);
@@ -109,10 +111,18 @@ fn obtain(draft: &mut Draft, spec: &FloatingIpSpec, candidates: &[ObservedFloati
              floating IP",
         ));
     }
+    if spec.unreadable {
+        return draft.block(Failure::user_input(
+            "the load balancer has no floating IP, and gets none before what the Service says about it is corrected",
+        ));
+    }
     let found = match spec.address {
         Some(asked) => candidates.iter().find(|candidate| candidate.address == asked),
         None => candidates.iter().filter(|own| own.ours && own.port_id.is_none()).min_by_key(|own| &own.id),
     };
+    if let Some(of_another) = found.filter(|found| found.claimed_by.is_some()) {
+        return draft.block(claimed(of_another));
+    }
     match (found, &spec.network_id) {
         (Some(found), _) => match &found.port_id {
             None => attach(draft, spec, found, vip),
@@ -132,6 +142,16 @@ fn obtain(draft: &mut Draft, spec: &FloatingIpSpec, candidates: &[ObservedFloati
             draft.address = vip.address;
         }
     }
+}
+
+/// The address that the user asked for was made for another Service.
+fn claimed(floating_ip: &ObservedFloatingIp) -> Failure {
+    let ObservedFloatingIp { id, address, claimed_by, .. } = floating_ip;
+    let tag = claimed_by.as_deref().unwrap_or_default();
+    Failure::user_input(format!(
+        "spec.loadBalancerIP {address} is the floating IP of another Service (tag {tag}): remove the field or choose \
+         another address; if that Service is gone, take the tag off with openstack floating ip unset --tag {tag} {id}"
+    ))
 }
 
 fn attach(draft: &mut Draft, spec: &FloatingIpSpec, found: &ObservedFloatingIp, vip: &VipPort) {
@@ -156,7 +176,7 @@ fn create(draft: &mut Draft, spec: &FloatingIpSpec, network_id: &str, vip: &VipP
 /// Tags a floating IP that is ours; others are never marked as ours.
 fn tag(draft: &mut Draft, floating_ip: &ObservedFloatingIp, wanted: &Tags) {
     if let Some(tags) = tags_of_own(&floating_ip.tags, wanted).filter(|_| floating_ip.ours) {
-        draft.step(Step::FloatingIp(FloatingIpStep::Tag { id: floating_ip.id.clone(), tags }));
+        draft.mark(Step::FloatingIp(FloatingIpStep::Tag { id: floating_ip.id.clone(), tags }));
     }
 }
 
@@ -173,12 +193,20 @@ pub(super) fn mark(
     }
 }
 
+/// Takes off a floating IP that outlives its Service what says whose it is: it is anybody's in the project from now on.
+fn set_free(draft: &mut Draft, floating_ip: &ObservedFloatingIp) {
+    let tags: Tags = floating_ip.tags.iter().filter(|tag| !names::is_own_tag(tag)).cloned().collect();
+    if tags != floating_ip.tags {
+        draft.step(Step::FloatingIp(FloatingIpStep::Tag { id: floating_ip.id.clone(), tags }));
+    }
+}
+
 /// Whether a floating IP leads to a port that exists.
 pub(super) fn is_on(floating_ip: &ObservedFloatingIp, port_id: Option<&str>) -> bool {
     port_id.is_some() && floating_ip.port_id.as_deref() == port_id
 }
 
-/// Deletes the floating IPs that are ours, after the load balancer: an address that is given up before its load
+/// Deletes the floating IPs that are ours, or sets them free where they are to be kept, after the load balancer: an address that is given up before its load
 /// balancer is sure to go may be lost for nothing.
 pub(super) fn release(
     draft: &mut Draft,
@@ -186,13 +214,14 @@ pub(super) fn release(
     candidates: &[ObservedFloatingIp],
     vip_port_id: Option<&str>,
 ) {
-    if terms.keep_floating_ip {
-        return;
-    }
     let stays = |candidate: &ObservedFloatingIp| {
         candidate.port_id.as_ref().is_some_and(|port| terms.retained_vip_ports.contains(port))
     };
     for floating_ip in candidates.iter().filter(|candidate| candidate.ours && !stays(candidate)) {
+        if terms.keep_floating_ip {
+            set_free(draft, floating_ip);
+            continue;
+        }
         let ObservedFloatingIp { id, address, port_id, .. } = floating_ip.clone();
         let ports = [vip_port_id, terms.vip_port_id.as_deref()];
         match port_id {

@@ -7,7 +7,7 @@ use openstack_ccm_core::notice::Notice;
 use openstack_ccm_openstack_api::change::Change;
 use openstack_ccm_openstack_api::octavia::PoolProtocol;
 
-use super::draft::tags_of_own;
+use super::draft::tags_without;
 use crate::load_balancer::annotations::PROXY_PROTOCOL;
 use crate::load_balancer::model::Tags;
 use crate::load_balancer::model::listener::{
@@ -50,15 +50,8 @@ pub(super) fn changes(observed: &ObservedListener, wanted: &ListenerSpec, whole:
             .clone()
             .filter(|_| whole || renewed || before.tls_container_ref != after.tls_container_ref),
         tls: tls_changes(&before.tls, &after.tls, &stale, whole),
-        tags: tags(observed, wanted, &stale),
+        tags: tags_without(&observed.tags, &wanted.tags, &stale),
     }
-}
-
-/// All tags from now on, if they change: without those about attributes that are not set here any more.
-fn tags(observed: &ObservedListener, wanted: &ListenerSpec, stale: &Tags) -> Option<Tags> {
-    let kept = &observed.tags - stale;
-    let tags = tags_of_own(&kept, &wanted.tags);
-    tags.or_else(|| (!stale.is_empty()).then_some(kept))
 }
 
 fn tls_changes(before: &TlsAttributes, wanted: &TlsAttributes, stale: &Tags, whole: bool) -> TlsChanges {

@@ -12,6 +12,7 @@ mod members;
 mod monitor;
 mod pool;
 mod port;
+pub(in crate::load_balancer) mod recovery;
 mod release;
 mod rename;
 mod retain;
@@ -34,7 +35,7 @@ use super::step::Step;
 pub(super) use draft::tags_of_own;
 pub use release::release;
 pub use retain::retain;
-pub use serve::{serve, settled_address};
+pub use serve::{is_unmarked, serve, settled_address};
 
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +52,9 @@ pub struct Plan {
     pub heals: bool,
     /// The places in `steps` of those that do nothing else.
     pub repairs: BTreeSet<usize>,
+    /// The places in `steps` of those that do nothing but tell whose an object is, which its name and description tell as
+    /// well: they can wait, for days if need be.
+    pub markings: BTreeSet<usize>,
     /// The address that clients use when the plan is done, as far as it is known already.
     pub address: Option<IpAddr>,
 }
@@ -62,6 +66,9 @@ pub enum Then {
     Done,
     /// Octavia has to finish first; nothing more can be said before.
     WaitFor(Wait),
+    /// What is wanted is there as far as can be seen, but it is in a state in which nobody may rely on that, and which is
+    /// left alone.
+    Held(Failure),
     /// Nothing helps but what the failure says. Steps before it keep up what is there already.
     Blocked(Failure),
 }
@@ -91,6 +98,26 @@ impl Plan {
         steps.filter(|(place, _)| !self.repairs.contains(place)).map(|(_, step)| step.clone()).collect()
     }
 
+    /// Whether nothing is left to do but to tell whose the objects are.
+    pub fn only_marks(&self) -> bool {
+        !self.markings.is_empty() && self.steps.len() == self.markings.len() && self.then == Then::Done
+    }
+
+    /// The plan without the steps that only tell whose an object is.
+    #[must_use]
+    pub fn without_markings(self) -> Self {
+        let Self { steps, repairs, markings, .. } = self;
+        let mut plan =
+            Self { steps: Vec::new(), repairs: BTreeSet::new(), markings: BTreeSet::new(), ..self };
+        for (place, step) in steps.into_iter().enumerate().filter(|(place, _)| !markings.contains(place)) {
+            if repairs.contains(&place) {
+                plan.repairs.insert(plan.steps.len());
+            }
+            plan.steps.push(step);
+        }
+        plan
+    }
+
     /// Whether nothing is to be done: the state of the cloud is the wanted one.
     pub fn is_settled(&self) -> bool {
         self.steps.is_empty() && self.then == Then::Done
@@ -112,6 +139,7 @@ impl fmt::Display for Plan {
             Then::Done if self.steps.is_empty() => f.write_str("nothing to do"),
             Then::Done => f.write_str("done"),
             Then::WaitFor(wait) => write!(f, "wait: {wait}"),
+            Then::Held(failure) => write!(f, "held ({}): {failure}", failure.class),
             Then::Blocked(failure) => write!(f, "blocked ({}): {failure}", failure.class),
         }
     }

@@ -36,7 +36,8 @@ pub(super) fn converge(
     if let Some(rename) = &draft.rename {
         rename.monitor(&observed.name, &observed.tags, &mut changes);
     }
-    if !changes.is_empty() {
+    let waits = draft.can_wait(changes.only_tags(), &observed.tags, &wanted.tags);
+    if !changes.is_empty() && !waits {
         draft.change(whole, Step::Monitor(MonitorStep::Update { id: observed.id.clone(), changes }));
     }
 }

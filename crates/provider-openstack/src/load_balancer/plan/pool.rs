@@ -3,10 +3,10 @@
 use openstack_ccm_openstack_api::change::Change;
 use openstack_ccm_openstack_api::octavia::SessionPersistenceType;
 
-use super::draft::{Draft, tags_of_own};
+use super::draft::{Draft, tags_without};
 use super::{members, monitor, serial};
 use crate::load_balancer::model::observed::ObservedPool;
-use crate::load_balancer::model::pool::{Persistence, PoolSpec};
+use crate::load_balancer::model::pool::{self, Persistence, PoolSpec};
 use crate::load_balancer::model::tree::DesiredPool;
 use crate::load_balancer::step::{Handle, MemberStep, MonitorStep, PoolChanges, PoolStep, Step};
 
@@ -44,9 +44,17 @@ pub(super) fn converge(draft: &mut Draft, observed: &ObservedPool, wanted: &Desi
     if let Some(rename) = &draft.rename {
         rename.pool(observed, &mut attributes);
     }
-    let updates = [attributes, algorithm(observed, &wanted.pool, whole)];
+    let algorithm = algorithm(observed, &wanted.pool, whole);
+    let only_tags = attributes.only_tags().filter(|_| algorithm.is_empty());
+    if draft.can_wait(only_tags, &observed.tags, &wanted.pool.tags) {
+        attributes.tags = None;
+    }
+    let updates = [attributes, algorithm];
     for changes in updates.into_iter().filter(|changes| !changes.is_empty()) {
-        draft.change(whole, Step::Pool(PoolStep::Update { id: observed.id.clone(), changes }));
+        let marks = draft.unmarked && changes.only_tags().is_some();
+        let step = Step::Pool(PoolStep::Update { id: observed.id.clone(), changes });
+        // What OCCM set because the Service asks for it is noted when the load balancer is marked.
+        if marks { draft.mark(step) } else { draft.change(whole, step) }
     }
     let handle = Handle::Id(observed.id.clone());
     let kept = monitor::remove_unfit(draft, observed.monitor.as_ref(), wanted.monitor.as_ref());
@@ -61,14 +69,16 @@ pub(super) fn converge(draft: &mut Draft, observed: &ObservedPool, wanted: &Desi
 
 fn changes(observed: &ObservedPool, wanted: &PoolSpec) -> PoolChanges {
     let (before, after) = (&observed.attributes, &wanted.attributes);
+    let stale = pool::stale(&observed.tags, &wanted.tags);
     PoolChanges {
         name: None,
         lb_algorithm: None,
         session_persistence: persistence(
             before.session_persistence.as_ref(),
             after.session_persistence.as_ref(),
+            !stale.is_empty(),
         ),
-        tags: tags_of_own(&observed.tags, &wanted.tags),
+        tags: tags_without(&observed.tags, &wanted.tags, &stale),
     }
 }
 
@@ -79,13 +89,18 @@ fn algorithm(observed: &ObservedPool, wanted: &PoolSpec, whole: bool) -> PoolCha
     PoolChanges { lb_algorithm: changes.then(|| after.clone()), ..PoolChanges::default() }
 }
 
-/// The change of session persistence. A Service can ask for that by address only; cookies are an administrator's
-/// addition, and stay unless the Service asks.
-fn persistence(before: Option<&Persistence>, wanted: Option<&Persistence>) -> Change<Persistence> {
+/// The change of session persistence. What the Service asks for is set; what it asked for and does not any more is
+/// cleared, as a tag tells. Anything else was set by somebody else, and stays.
+fn persistence(
+    before: Option<&Persistence>,
+    wanted: Option<&Persistence>,
+    set_here: bool,
+) -> Change<Persistence> {
     match (before, wanted) {
         (Some(before), Some(wanted)) if before.satisfies(wanted) => Change::Keep,
         (_, Some(wanted)) => Change::Set(wanted.clone()),
-        (Some(before), None) if before.kind == SessionPersistenceType::SourceIp => Change::Clear,
+        // Cookies are not what a Service can ask for: somebody chose them since.
+        (Some(before), None) if set_here && before.kind == SessionPersistenceType::SourceIp => Change::Clear,
         (_, None) => Change::Keep,
     }
 }

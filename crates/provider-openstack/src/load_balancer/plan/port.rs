@@ -57,7 +57,8 @@ fn update(draft: &mut Draft, observed: &ObservedListener, key: ListenerKey, want
     if let Some(rename) = &draft.rename {
         rename.listener(observed, &mut changes);
     }
-    if !changes.is_empty() {
+    let waits = draft.can_wait(changes.only_tags(), &observed.tags, &wanted.tags);
+    if !changes.is_empty() && !waits {
         let changes = Box::new(changes);
         draft.change(whole, Step::Listener(ListenerStep::Update { id: observed.id.clone(), key, changes }));
     }

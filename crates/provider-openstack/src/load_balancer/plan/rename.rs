@@ -30,7 +30,7 @@ impl Rename {
         let former = load_balancer.former_name.clone()?;
         draft.notices.push(Notice::warning(
             RENAMED,
-            format!("the cluster has got a new name: objects of {former} are renamed to {present}"),
+            format!("the cluster has been renamed: objects of {former} are renamed to {present}"),
         ));
         Some(Self { former, present: present.to_owned() })
     }

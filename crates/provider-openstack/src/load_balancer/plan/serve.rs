@@ -6,10 +6,10 @@ use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
-use super::draft::{Draft, tags_of_own, tags_of_shared};
+use super::draft::{Draft, lacks_owner_only, tags_of_own, tags_of_shared};
 use super::floating_ip::{self, VipPort};
 use super::rename::Rename;
-use super::{Plan, Wait, children, port};
+use super::{Plan, Wait, children, port, recovery};
 use crate::load_balancer::model::Tags;
 use crate::load_balancer::model::floating_ip::FloatingIpGoal;
 use crate::load_balancer::model::listener::ListenerKey;
@@ -18,8 +18,8 @@ use crate::load_balancer::model::tree::{Desired, LoadBalancerSpec};
 use crate::load_balancer::names;
 use crate::load_balancer::step::{Handle, LoadBalancerChanges, LoadBalancerStep, Step};
 
-/// The load balancer broke and is made anew.
-const REPLACED: &str = "LoadBalancerReplaced";
+/// An internal Service joins a load balancer of others.
+const SHARED_INTERNALLY: &str = "LoadBalancerSharedInternally";
 
 /// What is to be done so that the cloud is as wanted.
 pub fn serve(desired: &Desired, observed: &Observed) -> Plan {
@@ -28,7 +28,7 @@ pub fn serve(desired: &Desired, observed: &Observed) -> Plan {
     match &load_balancer.status {
         ProvisioningStatus::Deleted => create(draft, desired, observed),
         ProvisioningStatus::Active => converge(draft, desired, observed, load_balancer),
-        ProvisioningStatus::Error => replace(draft, desired, observed, load_balancer),
+        ProvisioningStatus::Error => recovery::recover(draft, desired, observed, load_balancer),
         ProvisioningStatus::PendingDelete => draft.wait(Wait::load_balancer(load_balancer)),
         // The VIP port exists from the first moment: the floating IP need not wait.
         ProvisioningStatus::PendingCreate
@@ -53,11 +53,28 @@ pub fn settled_address(desired: &Desired, observed: &Observed) -> Option<IpAddr>
     let load_balancer = observed.load_balancer.as_ref()?;
     let mut draft = Draft::default();
     let vip_port = vip_port(load_balancer);
+    draft.unmarked = is_unmarked(desired, load_balancer);
     floating_ip::serve(&mut draft, &desired.floating_ip, &observed.floating_ips, &vip_port);
-    draft.address.filter(|_| draft.steps.is_empty() && draft.blocked.is_none())
+    draft.address.filter(|_| draft.steps.len() == draft.markings.len() && draft.blocked.is_none())
 }
 
-fn vip_port(load_balancer: &ObservedLoadBalancer) -> VipPort {
+/// Whether the Service's load balancer is as OCCM leaves it: it tells by its name or by the tag of OCCM that the Service
+/// uses it, and only the uids are missing. One that carries a wrong uid is corrected at once.
+pub fn is_unmarked(desired: &Desired, load_balancer: &ObservedLoadBalancer) -> bool {
+    let wanted = &desired.load_balancer.tags;
+    let missing: Tags = wanted - &load_balancer.tags;
+    let right = match load_balancer.ownership {
+        Ownership::Sole => lacks_owner_only(&load_balancer.tags, wanted),
+        Ownership::Shared | Ownership::Guest => true,
+    };
+    right
+        && !missing.is_empty()
+        && missing.iter().all(|tag| names::is_own_tag(tag))
+        && load_balancer.former_name.is_none()
+        && (load_balancer.ownership == Ownership::Guest || !load_balancer.is_retained())
+}
+
+pub(super) fn vip_port(load_balancer: &ObservedLoadBalancer) -> VipPort {
     let port =
         load_balancer.vip_port_id.clone().map_or_else(|| new_vip_port(&load_balancer.name), Handle::Id);
     // A floating IP translates to an IPv4 address only.
@@ -78,7 +95,8 @@ fn create(mut draft: Draft, desired: &Desired, observed: &Observed) -> Plan {
     draft.finish()
 }
 
-fn create_tree(draft: &mut Draft, desired: &Desired, load_balancer: LoadBalancerSpec) {
+/// Creates the load balancer with everything below it.
+pub(super) fn create_tree(draft: &mut Draft, desired: &Desired, load_balancer: LoadBalancerSpec) {
     // One by one, the children are made when the load balancer is there.
     let listeners = if desired.serial { Vec::new() } else { desired.listeners.values().cloned().collect() };
     draft.step(Step::LoadBalancer(LoadBalancerStep::Create {
@@ -87,76 +105,8 @@ fn create_tree(draft: &mut Draft, desired: &Desired, load_balancer: LoadBalancer
     }));
 }
 
-/// A load balancer in ERROR refuses every change but its deletion. One that is all ours is made anew, on its address.
-fn replace(mut draft: Draft, desired: &Desired, observed: &Observed, broken: &ObservedLoadBalancer) -> Plan {
-    if let Some(obstacle) = obstacle_to_replacement(desired, observed, broken) {
-        draft.block(Failure::new(
-            FailureClass::Unavailable,
-            format!(
-                "load balancer {} ({}) is in ERROR and {obstacle}, so it is not replaced: have an administrator fail \
-                 it over (openstack loadbalancer failover {})",
-                broken.name, broken.id, broken.id
-            ),
-        ));
-        return draft.finish();
-    }
-    draft.heals = true;
-    draft.notices.push(Notice::warning(
-        REPLACED,
-        format!("load balancer {} ({}) is in ERROR: it is deleted and made anew", broken.name, broken.id),
-    ));
-    if let FloatingIpGoal::External(spec) = &desired.floating_ip {
-        // It comes off when the port goes, and is attached again to the port of the next load balancer. Until then it
-        // tells the VIP.
-        let vips = broken.vip_addresses().filter(IpAddr::is_ipv4).map(names::former_vip_tag);
-        let tags: Tags = spec.tags.iter().cloned().chain(vips).collect();
-        floating_ip::mark(&mut draft, &tags, &observed.floating_ips, broken.vip_port_id.as_deref());
-    }
-    draft.step(Step::LoadBalancer(LoadBalancerStep::Delete { id: broken.id.clone(), cascade: true }));
-    let mut anew = desired.load_balancer.clone();
-    let same_subnet = anew.vip.subnet_id.is_some() && anew.vip.subnet_id == broken.vip_subnet_id;
-    if anew.vip.port_id.is_none() && same_subnet {
-        anew.vip.address = anew.vip.address.or(broken.vip_address);
-        for vip in &mut anew.vip.additional {
-            let same = broken.additional_vips.iter().find(|(subnet_id, _)| *subnet_id == vip.subnet_id);
-            vip.address = vip.address.or(same.map(|(_, address)| *address));
-        }
-    }
-    create_tree(&mut draft, desired, anew);
-    draft.repairs = (0..draft.steps.len()).collect();
-    draft.finish()
-}
-
-/// Why a load balancer in ERROR cannot be deleted.
-fn obstacle_to_replacement(
-    desired: &Desired,
-    observed: &Observed,
-    broken: &ObservedLoadBalancer,
-) -> Option<String> {
-    match broken.ownership {
-        Ownership::Sole => {}
-        Ownership::Shared => return Some("other Services use it too".to_owned()),
-        Ownership::Guest => return Some("belongs to somebody else".to_owned()),
-    }
-    if broken.is_retained() {
-        return Some("was retained when its former Service went".to_owned());
-    }
-    let Some(below) = &broken.children else { return Some("what hangs on it is not known".to_owned()) };
-    if let Some(foreign) = children::first_foreign(below) {
-        return Some(format!("carries {foreign}, which is not this Service's"));
-    }
-    let own_port = desired.load_balancer.vip.port_id.is_some()
-        && desired.load_balancer.vip.port_id == broken.vip_port_id;
-    let vip_port_id = broken.vip_port_id.as_deref();
-    let mut on_vip = observed.floating_ips.iter().filter(|one| floating_ip::is_on(one, vip_port_id));
-    let foreign = on_vip.find(|floating_ip| !floating_ip.ours);
-    foreign.filter(|_| !own_port).map(|foreign| {
-        format!("has the floating IP {}, which is not this Service's and would be lost", foreign.address)
-    })
-}
-
 /// Brings an ACTIVE load balancer in line.
-fn converge(
+pub(super) fn converge(
     mut draft: Draft,
     desired: &Desired,
     observed: &Observed,
@@ -169,11 +119,13 @@ fn converge(
         ));
         return draft.finish();
     };
+    draft.unmarked = is_unmarked(desired, load_balancer);
     floating_ip::serve(&mut draft, &desired.floating_ip, &observed.floating_ips, &vip_port(load_balancer));
     let conflicts = conflicts(&mut draft, desired, load_balancer, below);
     if draft.blocked.is_some() && !children::any_own(below) {
         // Nothing of this Service is there yet, so nothing has to be kept up: leave no trace.
         draft.steps.clear();
+        draft.markings.clear();
         return draft.finish();
     }
     if let Some(wait) = children::pending(below) {
@@ -183,15 +135,32 @@ fn converge(
     let marking = mark(&draft, desired, load_balancer);
     // While it is not renamed, the former name tells which children are to be renamed.
     let (first, last) = if draft.rename.is_some() { (None, marking) } else { (marking, None) };
-    draft.steps.extend(first);
+    if joins_internally(desired, load_balancer) {
+        draft.notices.push(Notice::normal(
+            SHARED_INTERNALLY,
+            format!(
+                "the internal Service joins load balancer {} ({}) and is published by its VIP; OCCM refuses that",
+                load_balancer.name, load_balancer.id
+            ),
+        ));
+    }
+    first.into_iter().for_each(|step| draft.mark(step));
     for (key, wanted) in desired.listeners.iter().filter(|(key, _)| !conflicts.contains(key)) {
         port::converge(&mut draft, &load_balancer.id, below, *key, wanted);
     }
     if draft.blocked.is_none() {
         children::remove_unwanted(&mut draft, below, |key| desired.listeners.contains_key(&key));
     }
-    draft.steps.extend(last);
+    last.into_iter().for_each(|step| draft.mark(step));
     draft.finish()
+}
+
+/// Whether an internal Service is about to use the load balancer of another one for the first time.
+fn joins_internally(desired: &Desired, load_balancer: &ObservedLoadBalancer) -> bool {
+    let internal = matches!(desired.floating_ip, FloatingIpGoal::Internal { .. });
+    let mut users = names::user_names(&load_balancer.tags).peekable();
+    let joins = users.peek().is_some() && !load_balancer.tags.contains(&desired.load_balancer.name);
+    internal && joins && load_balancer.ownership == Ownership::Guest && load_balancer.former_name.is_none()
 }
 
 /// What tells that the load balancer is used by this Service: its tags, its name where the cluster was renamed, and its

@@ -1,22 +1,43 @@
 //! Whether the certificate that a Service names exists.
 
-use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_openstack_api::barbican::Reference;
 
 use super::Resolver;
 use crate::load_balancer::failure;
-use crate::load_balancer::settings::TlsContainer;
+use crate::load_balancer::settings::{Aspect, Fault, Settings, TlsContainer};
 
 impl Resolver {
+    /// The certificates of a Service that are not there.
+    ///
+    /// # Errors
+    /// Barbican cannot be asked.
+    pub(in crate::load_balancer) async fn certificate_faults(
+        &self,
+        settings: &Settings,
+    ) -> Result<Vec<Fault>, Failure> {
+        let own = settings.tls.iter().map(|tls| (tls, Aspect::Certificate, "default-tls-container-ref"));
+        let further = settings.tls_options.sni.iter().flatten();
+        let further = further.map(|tls| (tls, Aspect::FurtherCertificates, "sni-container-refs"));
+        let mut faults = Vec::new();
+        for (tls, aspect, key) in own.chain(further).filter(|(_, aspect, _)| !settings.is_unreadable(*aspect))
+        {
+            match self.verify_certificate(tls, key).await {
+                Ok(()) => {}
+                Err(failure) if failure.class == FailureClass::UserInput => {
+                    faults.push(Fault::new([aspect], failure.message));
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+        Ok(faults)
+    }
+
     /// Checks that the container or secret that is named by `key` is there, where Barbican can be asked.
     ///
     /// Called before a reference is sent to Octavia, not while it stays: an outage of Barbican must not stop changes
     /// that have nothing to do with it.
-    pub(in crate::load_balancer) async fn verify_certificate(
-        &self,
-        tls: &TlsContainer,
-        key: &str,
-    ) -> Result<(), Failure> {
+    async fn verify_certificate(&self, tls: &TlsContainer, key: &str) -> Result<(), Failure> {
         let Some(reference) = &tls.barbican else { return Ok(()) };
         let Some(barbican) = &self.openstack.barbican else {
             return Err(Failure::user_input(format!(

@@ -1,4 +1,5 @@
-//! From which addresses the cluster itself comes, for `allow-cluster-sources`.
+//! From which addresses the cluster itself comes: for `allow-cluster-sources`, and to tell whether source ranges without
+//! it turn the cluster's own pods away.
 //!
 //! Nodes and pods that reach the load balancer directly come from the subnets of the nodes. Those that reach its floating
 //! IP go through a router and come back translated: to the floating IP of the node, or to the router's own address.
@@ -9,7 +10,10 @@ use std::sync::Arc;
 
 use futures::future::try_join_all;
 use ipnet::IpNet;
+use openstack_ccm_core::advertise::Path;
+use openstack_ccm_core::advertise::access::ClusterAccess;
 use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::service::IpFamily;
 use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::neutron::{FloatingIpFilter, Port, PortFilter};
 
@@ -17,6 +21,9 @@ use super::subnets::Places;
 use super::{Question, Resolver};
 use crate::load_balancer::failure::{self, Missing};
 use crate::load_balancer::model::facts::MemberSubnets;
+use crate::load_balancer::model::observed::Ownership;
+use crate::load_balancer::settings::Exposure;
+use crate::load_balancer::settings::node_address::family_of;
 
 impl Resolver {
     /// The networks from which the cluster connects; none where nobody asked for them.
@@ -32,24 +39,69 @@ impl Resolver {
         let Some(network_id) = self.network_of_nodes(question, places).await? else {
             return Ok(BTreeSet::new());
         };
-        let nodes: BTreeSet<IpAddr> = question
-            .intent
-            .nodes
-            .iter()
-            .flat_map(|node| &node.addresses)
-            .filter_map(|address| address.address.parse().ok())
-            .collect();
-        let mut sources = BTreeSet::new();
-        for subnet in self.subnets_of(&network_id).await? {
-            let network: Option<IpNet> = subnet.cidr.parse().ok();
-            sources.extend(network.filter(|network| nodes.iter().any(|node| network.contains(node))));
-        }
-        let beyond = self.sources_beyond_routers(&network_id, &nodes).await;
-        let beyond = beyond.map_err(|error| {
-            failure::of_call(&error, "looking for the addresses of the cluster", Missing::Race)
-        })?;
-        sources.extend(beyond.into_iter().map(IpNet::from));
+        let nodes = addresses_of_nodes(question);
+        let mut sources = self.subnets_with_nodes(&network_id, &nodes).await?;
+        sources.extend(self.sources_beyond_routers(&network_id, &nodes).await?);
         Ok(sources)
+    }
+
+    /// Whether the source ranges let the cluster itself in. That this could not be found out is no failure: it decides
+    /// only how the address is published.
+    pub(super) async fn cluster_access(&self, question: &Question<'_>, places: &Places) -> ClusterAccess {
+        let settings = question.settings;
+        let shared = question.existing.is_some_and(|existing| existing.ownership != Ownership::Sole);
+        let led_there = shared || settings.path(&question.intent.service.ports) != Path::Direct;
+        if !led_there
+            || settings.allow_cluster_sources
+            || !settings.source_ranges.requested
+            || !question.features.allowed_cidrs
+        {
+            return ClusterAccess::Open;
+        }
+        match self.shut_out_sources(question, places).await {
+            Ok(networks) if networks.is_empty() => ClusterAccess::Open,
+            Ok(networks) => ClusterAccess::Lacks(networks.iter().map(IpNet::to_string).collect()),
+            Err(failure) => ClusterAccess::Unknown(failure.message),
+        }
+    }
+
+    /// The networks from which the cluster comes to the published address, and that the source ranges lack.
+    async fn shut_out_sources(
+        &self,
+        question: &Question<'_>,
+        places: &Places,
+    ) -> Result<BTreeSet<IpNet>, Failure> {
+        let settings = question.settings;
+        let Some(network_id) = self.network_of_nodes(question, places).await? else {
+            return Err(Failure::user_input("the network of the nodes is not known"));
+        };
+        let ranges: Vec<IpNet> = settings.source_ranges.networks.iter().copied().collect();
+        let ranges = IpNet::aggregate(&ranges);
+        let nodes = addresses_of_nodes(question);
+        let outside: BTreeSet<IpAddr> =
+            nodes.iter().copied().filter(|node| !ranges.iter().any(|range| range.contains(node))).collect();
+        let mut missing = self.subnets_with_nodes(&network_id, &outside).await?;
+        // No router translates on the way to a VIP itself.
+        if settings.exposure != Exposure::Internal {
+            let beyond = self.sources_beyond_routers(&network_id, &nodes).await?;
+            missing.extend(beyond.filter(|source| !ranges.iter().any(|range| range.contains(source))));
+        }
+        let families: Vec<IpFamily> = std::iter::once(places.vip_family)
+            .chain(places.additional_vips.iter().map(|vip| vip.family))
+            .collect();
+        missing.retain(|network| families.contains(&family_of(network.addr())));
+        Ok(missing)
+    }
+
+    /// The subnets of the network that hold any of these addresses.
+    async fn subnets_with_nodes(
+        &self,
+        network_id: &str,
+        nodes: &BTreeSet<IpAddr>,
+    ) -> Result<BTreeSet<IpNet>, Failure> {
+        let subnets = self.subnets_of(network_id).await?;
+        let networks = subnets.iter().filter_map(|subnet| subnet.cidr.parse::<IpNet>().ok());
+        Ok(networks.filter(|network| nodes.iter().any(|node| network.contains(node))).collect())
     }
 
     /// The network of the members, else that of the VIP.
@@ -74,10 +126,23 @@ impl Resolver {
         &self,
         network_id: &str,
         nodes: &BTreeSet<IpAddr>,
+    ) -> Result<impl Iterator<Item = IpNet> + use<>, Failure> {
+        let beyond = self.ask_beyond_routers(network_id, nodes).await;
+        let beyond = beyond.map_err(|error| {
+            failure::of_call(&error, "looking for the addresses of the cluster", Missing::Race)
+        })?;
+        Ok(beyond.into_iter().map(IpNet::from))
+    }
+
+    async fn ask_beyond_routers(
+        &self,
+        network_id: &str,
+        nodes: &BTreeSet<IpAddr>,
     ) -> Result<BTreeSet<IpAddr>, Arc<ApiError>> {
         let neutron = &self.openstack.neutron;
         let on_network = PortFilter { network_id: Some(network_id.to_owned()), ..PortFilter::default() };
-        let all = FloatingIpFilter::default();
+        let all =
+            FloatingIpFilter { project_id: self.openstack.project_id.clone(), ..FloatingIpFilter::default() };
         let list =
             async { tokio::try_join!(neutron.list_ports(&on_network), neutron.list_floating_ips(&all)) };
         let (ports, floating_ips) = self.cluster_sources.get_or_ask(network_id, list).await?;
@@ -99,6 +164,12 @@ impl Resolver {
         let floating = floating.map(|one| one.floating_ip_address.as_str());
         Ok(gateways.chain(floating).filter_map(|text| text.parse().ok()).collect())
     }
+}
+
+/// All addresses of the nodes.
+fn addresses_of_nodes(question: &Question<'_>) -> BTreeSet<IpAddr> {
+    let addresses = question.intent.nodes.iter().flat_map(|node| &node.addresses);
+    addresses.filter_map(|address| address.address.parse().ok()).collect()
 }
 
 /// Whether a port belongs to a router: plain, distributed, highly available, or its translation.

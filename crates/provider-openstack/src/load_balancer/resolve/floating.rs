@@ -9,7 +9,7 @@ use super::{Question, Resolver};
 use crate::load_balancer::failure::{self, Missing};
 use crate::load_balancer::floating_subnet::SubnetMatch;
 use crate::load_balancer::model::floating_ip::SubnetChoice;
-use crate::load_balancer::settings::{Exposure, FloatingIpSettings, FloatingSubnet};
+use crate::load_balancer::settings::{Aspect, Exposure, FloatingIpSettings, FloatingSubnet};
 
 /// The external network could not be found: as OCCM names it.
 const SEARCH_FAILED: &str = "LoadBalancerExternalNetworkSearchFailed";
@@ -22,6 +22,11 @@ pub(super) struct FloatingIpSource {
 }
 
 impl FloatingIpSource {
+    /// Nobody can tell.
+    pub(super) fn none() -> Self {
+        Self::of(None, SubnetChoice::Any)
+    }
+
     fn of(network_id: Option<String>, subnet: SubnetChoice) -> Self {
         Self { network_id, subnet, notice: None }
     }
@@ -33,7 +38,7 @@ impl Resolver {
         let Exposure::External(settings) = &question.settings.exposure else {
             return Ok(FloatingIpSource::of(None, SubnetChoice::Any));
         };
-        if !question.wants_floating_ip {
+        if !question.wants_floating_ip || question.settings.is_unreadable(Aspect::FloatingIp) {
             return Ok(FloatingIpSource::of(settings.network_id.clone(), SubnetChoice::Any));
         }
         match &settings.subnet {

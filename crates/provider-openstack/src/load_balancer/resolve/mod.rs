@@ -19,7 +19,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use ipnet::IpNet;
-use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::{Intent, IpFamily};
 use openstack_ccm_openstack_api::OpenStack;
@@ -29,8 +29,9 @@ use openstack_ccm_openstack_api::octavia::Provider;
 use super::failure::{self, Missing};
 use super::model::facts::{Facts, Features};
 use super::model::observed::ObservedLoadBalancer;
-use super::settings::Settings;
 use super::settings::node_address::family_of;
+use super::settings::{Aspect, Fault, Faults, Settings};
+use floating::FloatingIpSource;
 use node_ports::NodePort;
 use remembered::Remembered;
 
@@ -119,21 +120,38 @@ impl Resolver {
         Ok(Features::of(versions, provider))
     }
 
-    /// All facts of a Service. What the user should know about how they were found is added to `notices`.
+    /// All facts of a Service, with what they showed to be wrong with its wishes: what a load balancer that exists keeps, as
+    /// far as it has it. What the user should know about how they were found is added to `notices`.
+    ///
+    /// # Errors
+    /// Any failed call; where there is no load balancer yet, everything that is wrong at once.
     pub(super) async fn facts(
         &self,
         question: &Question<'_>,
         notices: &mut Vec<Notice>,
-    ) -> Result<Facts, Failure> {
+    ) -> Result<(Facts, Vec<Fault>), Failure> {
         let (places, floating) = tokio::join!(self.places(question), self.floating_ip(question));
-        let (places, floating) = (places?, floating?);
+        let mut faults = Vec::new();
+        let places = match question.existing {
+            Some(_) => places?,
+            None => both(places, &floating)?,
+        };
+        faults.extend(places.faults.iter().cloned());
+        let floating = match floating {
+            Err(failure) if question.existing.is_some() && failure.class == FailureClass::UserInput => {
+                faults.push(Fault::new([Aspect::FloatingIp], failure.message));
+                FloatingIpSource::none()
+            }
+            floating => floating?,
+        };
         let cluster_sources = self.cluster_sources(question, &places).await?;
+        let cluster_access = self.cluster_access(question, &places).await;
         notices.extend(places.notices);
         notices.extend(floating.notice);
         let mut former = question.former_vip_addresses.iter().copied();
         let former_vip_address = former
             .find(|former| family_of(*former) == places.vip_family && is_in(places.vip_addresses, *former));
-        Ok(Facts {
+        let facts = Facts {
             features: question.features,
             vip_subnet_id: places.vip_subnet_id,
             vip_network_id: places.vip_network_id,
@@ -142,10 +160,25 @@ impl Resolver {
             former_vip_address,
             member_subnets: places.member_subnets,
             cluster_sources,
+            cluster_access,
             floating_network_id: floating.network_id,
             floating_subnet: floating.subnet,
-        })
+        };
+        Ok((facts, faults))
     }
+}
+
+/// The first answer; where both were refused because of the user's input, both refusals.
+fn both<T, U>(first: Result<T, Failure>, second: &Result<U, Failure>) -> Result<T, Failure> {
+    let is_input = |failure: &Failure| failure.class == FailureClass::UserInput;
+    first.map_err(|failure| match second {
+        Err(other) if is_input(&failure) && is_input(other) && failure.message != other.message => {
+            let mut faults = Faults::default();
+            faults.extend([&failure, other].map(|failure| Fault::new([], &failure.message)));
+            faults.failure().unwrap_or(failure)
+        }
+        Ok(_) | Err(_) => failure,
+    })
 }
 
 /// Whether an address may be in a subnet, as far as that is known.

@@ -14,6 +14,7 @@ use crate::load_balancer::failure::{self, Missing};
 use crate::load_balancer::model::facts::{AdditionalVip, MemberSubnets};
 use crate::load_balancer::model::observed::ObservedLoadBalancer;
 use crate::load_balancer::settings::node_address::{self, family_of};
+use crate::load_balancer::settings::{Aspect, Fault, unanimous};
 
 /// Nodes did not help to find the subnet.
 const NODES_SKIPPED: &str = "LoadBalancerNodesSkipped";
@@ -30,6 +31,8 @@ pub(super) struct Places {
     pub(super) vip_addresses: Option<IpNet>,
     pub(super) additional_vips: Vec<AdditionalVip>,
     pub(super) notices: Vec<Notice>,
+    /// What is wrong on a load balancer that exists.
+    pub(super) faults: Vec<Fault>,
 }
 
 impl Resolver {
@@ -50,16 +53,13 @@ impl Resolver {
     ) -> Result<Places, Failure> {
         let settings = question.settings;
         let mut notices = Vec::from_iter(self.lacking_family(question, existing).await?);
-        let member_subnet = match &settings.member_subnet_id {
-            Some(id) if !question.verifies => Some(id.clone()),
-            Some(id) => Some(self.subnet(id, "member-subnet-id").await?.id),
-            // The VIP is on the user's port, which tells nothing about the nodes.
-            None if settings.vip.port_id.is_some() && settings.vip.network_id.is_none() => {
-                let found = self.node_subnet(question).await?;
-                notices.extend(found.notice);
-                Some(found.subnet_id)
+        let mut faults = Vec::new();
+        let member_subnet = match self.member_subnet_of_existing(question, existing, &mut notices).await {
+            Err(failure) if failure.class == FailureClass::UserInput => {
+                faults.push(Fault::new([Aspect::MemberSubnet], failure.message));
+                present_member_subnet(existing)
             }
-            None => existing.vip_subnet_id.clone(),
+            found => found?,
         };
         Ok(Places {
             vip_subnet_id: existing.vip_subnet_id.clone(),
@@ -69,7 +69,30 @@ impl Resolver {
             vip_addresses: None,
             additional_vips: additional_vips(existing),
             notices,
+            faults,
         })
+    }
+
+    /// The subnet of members that are new on a load balancer that exists.
+    async fn member_subnet_of_existing(
+        &self,
+        question: &Question<'_>,
+        existing: &ObservedLoadBalancer,
+        notices: &mut Vec<Notice>,
+    ) -> Result<Option<String>, Failure> {
+        let settings = question.settings;
+        match &settings.member_subnet_id {
+            _ if settings.is_unreadable(Aspect::MemberSubnet) => Ok(present_member_subnet(existing)),
+            Some(id) if !question.verifies => Ok(Some(id.clone())),
+            Some(id) => Ok(Some(self.subnet(id, "member-subnet-id").await?.id)),
+            // The VIP is on the user's port, which tells nothing about the nodes.
+            None if settings.vip.port_id.is_some() && settings.vip.network_id.is_none() => {
+                let found = self.node_subnet(question).await?;
+                notices.extend(found.notice);
+                Ok(Some(found.subnet_id))
+            }
+            None => Ok(existing.vip_subnet_id.clone()),
+        }
     }
 
     async fn places_of_new(&self, question: &Question<'_>) -> Result<Places, Failure> {
@@ -83,6 +106,7 @@ impl Resolver {
             vip_addresses: None,
             additional_vips: Vec::new(),
             notices: Vec::new(),
+            faults: Vec::new(),
         };
         if let Some(id) = &settings.member_subnet_id {
             self.subnet(id, "member-subnet-id").await?;
@@ -135,7 +159,7 @@ impl Resolver {
         let found = node_subnet::find(&self.openstack.neutron, &self.node_subnets, &candidates).await;
         let found =
             found.map_err(|error| failure::of_call(&error, "looking for the nodes' ports", Missing::Race))?;
-        let notice = skipped("were not asked for the subnet of the load balancer", &found.skipped);
+        let notice = skipped("were not considered for the subnet of the load balancer", &found.skipped);
         let subnet_id = found.subnet_id.ok_or_else(|| {
             Failure::user_input(
                 "no subnet is configured, and no node has a port with its address in this project: set subnet-id in \
@@ -188,6 +212,14 @@ impl Resolver {
         let found = self.openstack.neutron.get_port(id).await;
         found.map_err(|error| failure::of_named(&error, "port", id, "port-id"))
     }
+}
+
+/// The subnet of the members that are there, where they agree, else that of the VIP.
+fn present_member_subnet(existing: &ObservedLoadBalancer) -> Option<String> {
+    let pools = existing.children.iter().flat_map(|children| &children.pools).filter(|pool| pool.ours);
+    let members = pools.flat_map(|pool| &pool.members);
+    let subnet = unanimous(members.map(|member| member.member.subnet_id.as_ref()));
+    subnet.map_or_else(|| existing.vip_subnet_id.clone(), Option::<&String>::cloned)
 }
 
 /// The subnet that the nodes share.

@@ -10,7 +10,7 @@ use super::model::{DesiredGroup, Opening, is_of};
 use crate::load_balancer::model::facts::Features;
 use crate::load_balancer::names::Names;
 use crate::load_balancer::resolve::NodePorts;
-use crate::load_balancer::settings::Settings;
+use crate::load_balancer::settings::{Aspect, Settings};
 
 /// As OCCM names it.
 const RANGES_IGNORED: &str = "LoadBalancerSourceRangesIgnored";
@@ -55,6 +55,8 @@ pub(in crate::load_balancer) fn desired(
         tags: names.identity_tags(),
         openings: node_port_openings.chain(health_check).collect(),
         ports: node_ports.filtering.clone(),
+        keeps_rules: sources.features.keeps_client_addresses()
+            && sources.settings.is_unreadable(Aspect::SourceRanges),
         servers: node_ports.servers.clone(),
     }
 }

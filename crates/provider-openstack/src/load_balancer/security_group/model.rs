@@ -100,6 +100,8 @@ pub(in crate::load_balancer) struct DesiredGroup {
     pub(super) tags: Tags,
     /// What its rules let in.
     pub(super) openings: BTreeSet<Opening>,
+    /// Whether the source ranges that the rules hold cannot be read: the rules stay as they are.
+    pub(super) keeps_rules: bool,
     /// The ports that carry it, by id: the server of each.
     pub(super) ports: BTreeMap<String, String>,
     /// The servers of all nodes that take traffic, also of those whose port is not known or filters nothing.

@@ -13,6 +13,9 @@ use crate::load_balancer::step::Handle;
 
 /// What lets traffic in: the group, its rules, and the ports that carry it.
 pub(super) fn open(desired: &DesiredGroup, observed: Option<&ObservedGroup>) -> Vec<GroupStep> {
+    if desired.keeps_rules && observed.is_none() {
+        return Vec::new();
+    }
     let nothing = ObservedGroup::default();
     let (mut steps, group) = match observed {
         Some(observed) => (Vec::new(), Handle::Id(observed.id.clone())),
@@ -26,7 +29,7 @@ pub(super) fn open(desired: &DesiredGroup, observed: Option<&ObservedGroup>) -> 
     let tags = tags_of_own(&observed.tags, &desired.tags);
     steps.extend(tags.map(|tags| GroupStep::Tag { group: group.clone(), tags }));
     let present: BTreeSet<Opening> = observed.rules.iter().filter_map(|rule| rule.opening).collect();
-    let missing = desired.openings.difference(&present);
+    let missing = desired.openings.difference(&present).filter(|_| !desired.keeps_rules);
     steps.extend(missing.map(|opening| GroupStep::Open { group: group.clone(), opening: *opening }));
     let carriers: BTreeSet<&str> = observed.ports.iter().map(|port| port.id.as_str()).collect();
     let joining = desired.ports.keys().filter(|port| !carriers.contains(port.as_str()));
@@ -42,7 +45,10 @@ pub(super) fn close(desired: &DesiredGroup, observed: &ObservedGroup) -> Vec<Gro
     let mut kept = BTreeSet::new();
     let unwanted = observed.rules.iter().filter(|rule| {
         // Two rules may say the same in different words.
-        !rule.opening.is_some_and(|opening| desired.openings.contains(&opening) && kept.insert(opening))
+        !desired.keeps_rules
+            && !rule
+                .opening
+                .is_some_and(|opening| desired.openings.contains(&opening) && kept.insert(opening))
     });
     let mut steps: Vec<GroupStep> =
         unwanted.map(|rule| GroupStep::DeleteRule { id: rule.id.clone(), opening: rule.opening }).collect();

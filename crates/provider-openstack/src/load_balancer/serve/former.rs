@@ -13,6 +13,7 @@ use crate::load_balancer::model::observed::Ownership;
 use crate::load_balancer::observe::Found;
 use crate::load_balancer::observe::find;
 use crate::load_balancer::report::{self, Report};
+use crate::load_balancer::settings::Aspect;
 
 impl Serving<'_> {
     /// Takes off other load balancers what the Service has left there, now that it is served by the present one. One
@@ -22,6 +23,11 @@ impl Serving<'_> {
         let Some((current, ownership)) = self.provider.memory.load_balancer(&self.service.key) else {
             return ready;
         };
+        let named = self.settings.load_balancer_id.as_ref();
+        if self.settings.is_unreadable(Aspect::LoadBalancer) || named.is_some_and(|named| *named != current) {
+            // Nobody can tell whether the Service has moved.
+            return ready;
+        }
         if !report::may_have_moved(self.service) && !self.is_new() {
             report.ownership(self.service, &current, ownership);
             return ready;

@@ -51,7 +51,7 @@ impl Serving<'_> {
             Err(failure) => {
                 // What is known of the nodes' ports may be the reason.
                 self.provider.resolver.forget_node_ports();
-                ready.unfinished = Some(failure);
+                ready.unfinished.get_or_insert(failure);
             }
         }
     }
@@ -68,7 +68,7 @@ impl Serving<'_> {
         }
         let Some(wanted) = self.wanted_group(facts, report).await? else {
             return Err(Failure::user_input(
-                "the security group cannot be made: the subnet of the members is not known; set member-subnet-id in \
+                "the security group cannot be created: the subnet of the members is not known; set member-subnet-id in \
                  cloud.conf or loadbalancer.openstack.org/member-subnet-id on the Service",
             ));
         };

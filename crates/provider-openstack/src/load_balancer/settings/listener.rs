@@ -6,6 +6,7 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use openstack_ccm_core::service::{IpFamily, Protocol};
 use openstack_ccm_openstack_api::barbican::Reference;
 
+use super::aspect::Aspect;
 use super::error::Origin;
 use super::proxy_protocol::ProxyProtocol;
 use super::reader::{Reader, Sourced};
@@ -25,7 +26,7 @@ pub(super) fn x_forwarded_for(reader: &mut Reader<'_>, proxy_protocol: &ProxyPro
     let value = reader.annotation(&X_FORWARDED_FOR).filter(|_| wanted && excluded);
     if let Some(value) = value {
         let problem = format!("cannot be combined with annotation {}", PROXY_PROTOCOL.key);
-        reader.reject(&value, problem, "remove one of the two");
+        reader.reject_with(&value, &[Aspect::ProxyProtocol], problem, "remove one of the two");
     }
     wanted
 }

@@ -1,11 +1,14 @@
 //! What one Service wants of its load balancer, resolved from its fields, its annotations, its class and cloud.conf.
 //!
-//! Pure: nothing is asked of the cloud. Each annotation is read once; everything that is wrong is reported together,
-//! and a value that is wrong is never replaced by a default.
+//! Pure: nothing is asked of the cloud. Each annotation is read once; everything that is wrong is reported together.
+//! No default takes the place of a value that is wrong: a load balancer that is not there yet is not made, and on one
+//! that exists the faulty aspect keeps what is there.
 //!
 //! | module | reads |
 //! | --- | --- |
 //! | `reader` | single values, and remembers what is wrong with them |
+//! | `aspect` | which part of the wish a value decides about |
+//! | `kept` | what is there in place of what cannot be read |
 //! | `network` | class, VIP, member subnet, floating IP |
 //! | `listener` | PROXY protocol, headers, TLS, limits, source ranges |
 //! | `proxy_protocol`, `tls`, `monitor_check` | what of these the user chooses in detail |
@@ -36,7 +39,9 @@ use super::model::monitor::HttpCheck;
 use crate::config::Config;
 
 mod allowed;
+mod aspect;
 mod error;
+mod kept;
 mod listener;
 mod monitor_check;
 mod network;
@@ -51,7 +56,10 @@ mod release;
 mod tls;
 mod unknown;
 
-pub use error::{Origin, SettingsError, SettingsErrors};
+pub use aspect::{Aspect, Aspects};
+pub use error::{Fault, Faults, Origin, SettingsError, SettingsErrors};
+pub use kept::KeptPort;
+pub(super) use kept::unanimous;
 pub use node_selector::NodeSelector;
 pub(super) use ports::WITHOUT_EFFECT;
 use reader::Reader;
@@ -64,8 +72,7 @@ pub struct Settings {
     /// The load balancer that the annotation `load-balancer-id` names: the user's choice, or what an earlier pass
     /// wrote there. Which of the two shows only on the load balancer.
     pub load_balancer_id: Option<String>,
-    /// Whether a load balancer with another cluster's identity may be taken over or used: the annotation
-    /// `allow-foreign-cluster`, or `adopt-foreign-cluster` of cloud.conf.
+    /// `allow-foreign-cluster`: the Service may be a guest on a load balancer with another cluster's identity.
     pub allow_foreign_cluster: bool,
     /// `lb-provider`: the Octavia provider; absent, Octavia chooses.
     pub provider: Option<String>,
@@ -124,28 +131,59 @@ pub struct Settings {
     pub manage_security_groups: bool,
     /// Load balancers of others that the namespace may use; absent, any.
     pub allowed_load_balancers: Option<BTreeSet<String>>,
+    /// The aspects that follow from a value that is wrong.
+    pub unreadable: Aspects,
+    /// The aspects that follow from a bool that is neither `true` nor `false`: it counts as absent, except where that would
+    /// remove or open something on a load balancer that exists.
+    pub odd: Aspects,
+    /// What TCP ports keep that cannot be read, by port.
+    pub kept_ports: BTreeMap<u16, KeptPort>,
+    /// What a health monitor is like, also where there is to be none.
+    pub monitor_if_any: HealthMonitorSettings,
+}
+
+/// What was read of one Service.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reading {
+    /// What it wants. Where something is wrong, these may only be used for a load balancer that exists, by
+    /// [`Settings::keeping`].
+    pub settings: Settings,
+    /// Everything that is wrong; absent, nothing is.
+    pub errors: Option<SettingsErrors>,
+    /// What the user should be told besides.
+    pub notices: Vec<Notice>,
+}
+
+impl Reading {
+    /// Reads everything that a Service and cloud.conf say.
+    pub fn of(service: &Service, config: &Config) -> Self {
+        let mut reader = Reader::new(service, config);
+        reader.class = network::choose_class(&mut reader, config);
+        let mut settings = Settings::assemble(&mut reader);
+        settings.allowed_load_balancers = allowed::check(&mut reader, config);
+        let Reader { errors, mut notices, odd, .. } = reader;
+        notices.extend(unknown::notices(service));
+        settings.odd = odd;
+        settings.unreadable = errors.iter().flat_map(|error| &error.aspects).copied().collect();
+        let errors = SettingsErrors::of(errors);
+        if errors.is_some() {
+            // What does nothing is no matter beside what is wrong.
+            notices.retain(|notice| notice.reason != WITHOUT_EFFECT);
+        } else {
+            notices.extend(settings.port_notices(&service.ports));
+        }
+        Self { settings, errors, notices }
+    }
 }
 
 impl Settings {
     /// Reads everything that a Service and cloud.conf say, with what the user should be told besides.
+    ///
+    /// # Errors
+    /// Everything that is wrong, at once.
     pub fn read(service: &Service, config: &Config) -> (Result<Self, SettingsErrors>, Vec<Notice>) {
-        let mut reader = Reader::new(service, config);
-        reader.class = network::choose_class(&mut reader, config);
-        let mut settings = Self::assemble(&mut reader);
-        settings.allowed_load_balancers = allowed::check(&mut reader, config);
-        let Reader { errors, mut notices, .. } = reader;
-        notices.extend(unknown::notices(service));
-        match SettingsErrors::of(errors) {
-            Some(errors) => {
-                // What does nothing is no matter beside what is wrong.
-                notices.retain(|notice| notice.reason != WITHOUT_EFFECT);
-                (Err(errors), notices)
-            }
-            None => {
-                notices.extend(settings.port_notices(&service.ports));
-                (Ok(settings), notices)
-            }
-        }
+        let Reading { settings, errors, notices } = Reading::of(service, config);
+        (errors.map_or(Ok(settings), Err), notices)
     }
 
     fn assemble(reader: &mut Reader<'_>) -> Self {
@@ -153,6 +191,7 @@ impl Settings {
         let network::Placement { vip, member_subnet_id, exposure } = network::placement(reader);
         let proxy_protocol = proxy_protocol::proxy_protocol(reader);
         let tls = listener::tls(reader);
+        let monitor = pool::health_monitor(reader);
         // Read when the Service goes; a mistake is told while it can be mended.
         reader.word(&RECLAIM_POLICY);
         let flavor = reader.annotation_or_config(&FLAVOR_ID, "flavor-id", config.flavor_id.as_deref());
@@ -160,7 +199,7 @@ impl Settings {
         let zone = reader.annotation_or_config(&AVAILABILITY_ZONE, "availability-zone", zone);
         Self {
             load_balancer_id: reader.uuid(reader.annotation(&LOAD_BALANCER_ID)),
-            allow_foreign_cluster: reader.bool(&ALLOW_FOREIGN_CLUSTER, config.adopt_foreign_cluster),
+            allow_foreign_cluster: reader.bool(&ALLOW_FOREIGN_CLUSTER, false),
             provider: config.lb_provider.clone(),
             flavor_id: reader.uuid(flavor),
             availability_zone: reader.text(zone),
@@ -169,7 +208,7 @@ impl Settings {
             family: reader.service.ip_families.first().copied(),
             families: publication::families(reader),
             exposure,
-            keep_floating_ip: reader.bool(&KEEP_FLOATING_IP, false),
+            keep_floating_ip: keep_floating_ip(reader),
             node_selector: pool::node_selector(reader),
             x_forwarded_for: listener::x_forwarded_for(reader, &proxy_protocol),
             proxy_protocol: proxy_protocol.all,
@@ -179,7 +218,8 @@ impl Settings {
             connection_limit: listener::connection_limit(reader),
             timeouts: listener::timeouts(reader),
             lb_algorithm: pool::lb_algorithm(reader),
-            health_monitor: pool::health_monitor(reader),
+            health_monitor: monitor.enabled.then(|| monitor.settings.clone()),
+            monitor_if_any: monitor.settings,
             source_ranges: listener::source_ranges(reader),
             allow_cluster_sources: reader.bool(&ALLOW_CLUSTER_SOURCES, false),
             preference: publication::preference(reader),
@@ -188,8 +228,28 @@ impl Settings {
             cascade_delete: config.cascade_delete,
             manage_security_groups: config.manage_security_groups,
             allowed_load_balancers: None,
+            unreadable: Aspects::new(),
+            odd: Aspects::new(),
+            kept_ports: BTreeMap::new(),
         }
     }
+
+    /// Whether what is there stands in for the wish, as far as there is something: its value is wrong, or so odd that it
+    /// counts as none.
+    pub fn keeps(&self, aspect: Aspect) -> bool {
+        self.is_unreadable(aspect) || self.odd.contains(&aspect)
+    }
+
+    /// Whether a value is wrong that the aspect follows from.
+    pub fn is_unreadable(&self, aspect: Aspect) -> bool {
+        self.unreadable.contains(&aspect)
+    }
+}
+
+/// A value that is neither keeps: what is kept can still be deleted.
+fn keep_floating_ip(reader: &mut Reader<'_>) -> bool {
+    let keeps = reader.bool(&KEEP_FLOATING_IP, false);
+    keeps || reader.odd.contains(&Aspect::Release)
 }
 
 /// Where the VIP of a new load balancer is. Matters at creation only: a VIP never moves.
@@ -285,7 +345,7 @@ pub struct MonitorCheck {
 pub struct HealthMonitorSettings {
     /// Time between checks, in seconds, from 1.
     pub delay: u32,
-    /// Longest time for one check, in seconds, 1 to `delay`.
+    /// Longest time for one check, in seconds, from 1.
     pub timeout: u32,
     /// Good checks until a member is up, 1 to 10.
     pub max_retries: u32,

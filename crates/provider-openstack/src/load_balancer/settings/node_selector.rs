@@ -1,19 +1,14 @@
 //! Which nodes become members: the annotation `node-selector`.
 
+use std::collections::BTreeMap;
+
 use openstack_ccm_core::node::Node;
 
 /// Labels that a node must have, all of them. Empty, every node matches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeSelector {
-    requirements: Vec<Requirement>,
-}
-
-/// One label.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Requirement {
-    key: String,
-    /// Absent, any value will do.
-    value: Option<String>,
+    /// Values by key; absent, any value will do.
+    requirements: BTreeMap<String, Option<String>>,
 }
 
 /// A pair without a label key, which no node could match.
@@ -25,16 +20,15 @@ pub struct MissingLabelKey {
 }
 
 impl NodeSelector {
-    /// Reads `key=value` pairs separated by commas. Blanks around a pair do not matter, those around `=` do. A pair
-    /// without `=` or without a value asks for the label only. The empty text selects every node.
+    /// Reads `key=value` pairs separated by commas, as OCCM does. Blanks around a pair do not matter, those around `=` do.
+    /// A pair without `=` or without a value asks for the label only. Empty pairs are dropped; of several pairs with one
+    /// key the last one counts. What is empty selects every node.
     ///
     /// # Errors
-    /// A pair without a key, as the empty pair of a doubled comma is one.
+    /// A pair with a value and no key.
     pub fn parse(text: &str) -> Result<Self, MissingLabelKey> {
-        if text.trim().is_empty() {
-            return Ok(Self::default());
-        }
-        let requirements = text.split(',').map(str::trim).map(Requirement::parse);
+        let pairs = text.split(',').map(str::trim).filter(|pair| !pair.is_empty());
+        let requirements = pairs.map(requirement);
         Ok(Self { requirements: requirements.collect::<Result<_, _>>()? })
     }
 
@@ -45,21 +39,17 @@ impl NodeSelector {
 
     /// Whether a node has all the labels.
     pub fn matches(&self, node: &Node) -> bool {
-        self.requirements.iter().all(|requirement| requirement.matches(node))
+        self.requirements.iter().all(|(key, wanted)| {
+            node.labels.get(key).is_some_and(|label| wanted.as_ref().is_none_or(|wanted| wanted == label))
+        })
     }
 }
 
-impl Requirement {
-    fn parse(pair: &str) -> Result<Self, MissingLabelKey> {
-        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-        if key.is_empty() {
-            return Err(MissingLabelKey { pair: pair.to_owned() });
-        }
-        let value = Some(value).filter(|value| !value.is_empty());
-        Ok(Self { key: key.to_owned(), value: value.map(str::to_owned) })
+fn requirement(pair: &str) -> Result<(String, Option<String>), MissingLabelKey> {
+    let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+    if key.is_empty() {
+        return Err(MissingLabelKey { pair: pair.to_owned() });
     }
-
-    fn matches(&self, node: &Node) -> bool {
-        node.labels.get(&self.key).is_some_and(|label| self.value.as_ref().is_none_or(|value| value == label))
-    }
+    let value = Some(value).filter(|value| !value.is_empty());
+    Ok((key.to_owned(), value.map(str::to_owned)))
 }

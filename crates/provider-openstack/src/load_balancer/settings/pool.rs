@@ -11,6 +11,9 @@ use crate::load_balancer::annotations::{
 };
 use crate::load_balancer::model::facts::OVN;
 
+/// A check may last longer than the time between two.
+const CHECKS_OVERLAP: &str = "LoadBalancerChecksOverlap";
+
 /// The algorithm of pools.
 pub(super) fn lb_algorithm(reader: &mut Reader<'_>) -> LbAlgorithm {
     if let Some(value) = reader.word(&LB_METHOD) {
@@ -25,7 +28,15 @@ pub(super) fn lb_algorithm(reader: &mut Reader<'_>) -> LbAlgorithm {
 }
 
 /// The health monitor.
-pub(super) fn health_monitor(reader: &mut Reader<'_>) -> Option<HealthMonitorSettings> {
+pub(super) struct Monitor {
+    /// Whether there is one.
+    pub(super) enabled: bool,
+    /// What it is like, or would be.
+    pub(super) settings: HealthMonitorSettings,
+}
+
+/// The health monitor. A wrong number has a stand-in that Octavia would take.
+pub(super) fn health_monitor(reader: &mut Reader<'_>) -> Monitor {
     let enabled = reader.bool(&ENABLE_HEALTH_MONITOR, reader.config.create_monitor);
     let config = reader.config;
     // Annotations are checked even where there is no monitor, cloud.conf is not.
@@ -40,18 +51,17 @@ pub(super) fn health_monitor(reader: &mut Reader<'_>) -> Option<HealthMonitorSet
         config.monitor_max_retries_down.into(),
     );
     let check = monitor_check::check(reader, enabled);
-    let monitor = HealthMonitorSettings {
-        delay: delay?,
-        timeout: timeout?,
-        max_retries: max_retries?,
-        max_retries_down: max_retries_down?,
+    let settings = HealthMonitorSettings {
+        delay: delay.unwrap_or(5),
+        timeout: timeout.unwrap_or(3),
+        max_retries: max_retries.unwrap_or(1),
+        max_retries_down: max_retries_down.unwrap_or(3),
         check,
     };
-    if !enabled {
-        return None;
+    if enabled && delay.is_some() && timeout.is_some() {
+        tell_long_timeout(reader, &settings);
     }
-    check_timeout(reader, &monitor);
-    Some(monitor)
+    Monitor { enabled, settings }
 }
 
 /// A number of the monitor, within the range of the annotation's form; `None` where it is wrong.
@@ -78,23 +88,22 @@ fn monitor_value(
     number.and_then(|number| u32::try_from(number).ok())
 }
 
-/// Octavia's rule: a check ends before the next one begins.
-fn check_timeout(reader: &mut Reader<'_>, monitor: &HealthMonitorSettings) {
+/// Octavia takes a check that is still running when the next one begins, though it says that it should not be so.
+fn tell_long_timeout(reader: &mut Reader<'_>, monitor: &HealthMonitorSettings) {
     let HealthMonitorSettings { delay, timeout, .. } = *monitor;
     if timeout <= delay {
         return;
     }
-    let text = timeout.to_string();
-    let value = reader.annotation(&HEALTH_MONITOR_TIMEOUT);
-    let value = value.unwrap_or(Sourced { text: &text, origin: Origin::Config("monitor-timeout") });
-    reader.reject(
-        &value,
-        format!("is longer than the time between two checks, {delay} seconds"),
-        format!(
-            "set annotation {} to {delay} or less, or {} to {timeout} or more",
-            HEALTH_MONITOR_TIMEOUT.key, HEALTH_MONITOR_DELAY.key
-        ),
+    let origin = match reader.annotation(&HEALTH_MONITOR_TIMEOUT) {
+        Some(value) => value.origin,
+        None => Origin::Config("monitor-timeout"),
+    };
+    let message = format!(
+        "{origin}: {timeout} is longer than the time between two checks, {delay} seconds, so that checks overlap; set \
+         annotation {} to {delay} or less, or {} to {timeout} or more",
+        HEALTH_MONITOR_TIMEOUT.key, HEALTH_MONITOR_DELAY.key
     );
+    reader.warn(CHECKS_OVERLAP, message);
 }
 
 /// Which nodes become members.

@@ -6,14 +6,14 @@ use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::{Protocol, ServicePort};
 use openstack_ccm_openstack_api::octavia::{ListenerProtocol, PoolProtocol};
 
-use super::{ProxyVersion, Settings, TlsContainer};
+use super::{KeptPort, ProxyVersion, Settings, TlsContainer};
 use crate::load_balancer::annotations::{DEFAULT_TLS_CONTAINER_REF, PROXY_PROTOCOL, X_FORWARDED_FOR};
 
 impl Settings {
     /// Protocol of the listener of a port.
     pub fn listener_protocol(&self, port: &ServicePort) -> ListenerProtocol {
         match port.protocol {
-            Protocol::Tcp if self.tls.is_some() => ListenerProtocol::TerminatedHttps,
+            Protocol::Tcp if self.tls_of(port).is_some() => ListenerProtocol::TerminatedHttps,
             Protocol::Tcp if self.inserts_x_forwarded_for(port) => ListenerProtocol::Http,
             Protocol::Tcp => ListenerProtocol::Tcp,
             Protocol::Udp => ListenerProtocol::Udp,
@@ -26,7 +26,9 @@ impl Settings {
         match (port.protocol, self.proxy_version(port)) {
             (Protocol::Tcp, Some(ProxyVersion::V1)) => PoolProtocol::Proxy,
             (Protocol::Tcp, Some(ProxyVersion::V2)) => PoolProtocol::ProxyV2,
-            (Protocol::Tcp, None) if self.tls.is_some() || self.x_forwarded_for => PoolProtocol::Http,
+            (Protocol::Tcp, None) if self.tls_of(port).is_some() || self.inserts_x_forwarded_for(port) => {
+                PoolProtocol::Http
+            }
             (Protocol::Tcp, None) => PoolProtocol::Tcp,
             (Protocol::Udp, _) => PoolProtocol::Udp,
             (Protocol::Sctp, _) => PoolProtocol::Sctp,
@@ -35,18 +37,30 @@ impl Settings {
 
     /// The version of the PROXY protocol that the members of a port get.
     pub fn proxy_version(&self, port: &ServicePort) -> Option<ProxyVersion> {
-        let version = self.proxy_ports.get(&port.port).copied().or(self.proxy_protocol);
-        version.filter(|_| port.protocol == Protocol::Tcp)
+        if port.protocol != Protocol::Tcp {
+            return None;
+        }
+        let wanted = || self.proxy_ports.get(&port.port).copied().or(self.proxy_protocol);
+        self.kept(port).and_then(|kept| kept.proxy).unwrap_or_else(wanted)
     }
 
     /// The certificate of the listener of a port.
     pub fn tls_of(&self, port: &ServicePort) -> Option<&TlsContainer> {
-        self.tls.as_ref().filter(|_| port.protocol == Protocol::Tcp)
+        if port.protocol != Protocol::Tcp {
+            return None;
+        }
+        self.kept(port).and_then(|kept| kept.tls.as_ref()).map_or(self.tls.as_ref(), Option::as_ref)
     }
 
     /// Whether the listener of a port inserts `X-Forwarded-For`.
     pub fn inserts_x_forwarded_for(&self, port: &ServicePort) -> bool {
-        self.x_forwarded_for && port.protocol == Protocol::Tcp && self.proxy_version(port).is_none()
+        let kept = self.kept(port).and_then(|kept| kept.x_forwarded_for);
+        let wanted = kept.unwrap_or(self.x_forwarded_for);
+        wanted && port.protocol == Protocol::Tcp && self.proxy_version(port).is_none()
+    }
+
+    fn kept(&self, port: &ServicePort) -> Option<&KeptPort> {
+        self.kept_ports.get(&port.port)
     }
 
     /// Whether clients inside the cluster must go through the load balancer, and for what. One port that needs it
@@ -57,9 +71,9 @@ impl Settings {
         }
         if ports.iter().any(|port| self.proxy_version(port).is_some()) {
             Path::ThroughLoadBalancer(Needs::ProxyProtocol)
-        } else if self.tls.is_some() {
+        } else if ports.iter().any(|port| self.tls_of(port).is_some()) {
             Path::ThroughLoadBalancer(Needs::TlsTermination)
-        } else if self.x_forwarded_for {
+        } else if ports.iter().any(|port| self.inserts_x_forwarded_for(port)) {
             Path::ThroughLoadBalancer(Needs::HeaderInsertion)
         } else {
             Path::Direct

@@ -14,6 +14,7 @@ pub(super) fn preference(reader: &mut Reader<'_>) -> Preference {
         hostname: hostname_annotation(reader),
         always_hostname: reader.config.enable_ingress_hostname,
         hostname_suffix: reader.config.effective_hostname_suffix().map(str::to_owned),
+        keep_published: false,
     }
 }
 

@@ -4,17 +4,21 @@ use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::Service;
 use uuid::Uuid;
 
-use super::error::{Origin, SettingsError};
+use super::aspect::{Aspect, Aspects};
+use super::error::{Origin, SettingsError, shown};
 use crate::config::{Config, LoadBalancer, LoadBalancerClass};
 use crate::load_balancer::annotations::{Annotation, Form};
+
+/// A value has the meaning of none.
+const NOT_UNDERSTOOD: &str = "LoadBalancerSettingNotUnderstood";
 
 /// Longest text that Octavia takes, in characters.
 const LONGEST: usize = 255;
 
 /// The sources of one Service's settings, and what was found out about them on the way.
 ///
-/// A method that meets a value that is wrong records it and goes on with a stand-in; the settings made of it are
-/// thrown away at the end.
+/// A method that meets a value that is wrong records it and goes on with a stand-in: nothing is made of that, and on a
+/// load balancer that exists what is there takes its place.
 pub(super) struct Reader<'a> {
     pub(super) service: &'a Service,
     pub(super) config: &'a LoadBalancer,
@@ -22,6 +26,8 @@ pub(super) struct Reader<'a> {
     pub(super) class: Option<Class<'a>>,
     pub(super) errors: Vec<SettingsError>,
     pub(super) notices: Vec<Notice>,
+    /// Aspects with an odd value, which counts as none.
+    pub(super) odd: Aspects,
 }
 
 /// A class and its name.
@@ -40,16 +46,35 @@ pub(super) struct Sourced<'a> {
 
 impl<'a> Reader<'a> {
     pub(super) fn new(service: &'a Service, config: &'a Config) -> Self {
-        Self { service, config: &config.load_balancer, class: None, errors: Vec::new(), notices: Vec::new() }
+        Self {
+            service,
+            config: &config.load_balancer,
+            class: None,
+            errors: Vec::new(),
+            notices: Vec::new(),
+            odd: Aspects::new(),
+        }
     }
 
     /// Records a value that is wrong.
     pub(super) fn reject(&mut self, value: &Sourced<'_>, problem: impl Into<String>, fix: impl Into<String>) {
+        self.reject_with(value, &[], problem, fix);
+    }
+
+    /// Records a value that contradicts another: these aspects are as unclear as its own.
+    pub(super) fn reject_with(
+        &mut self,
+        value: &Sourced<'_>,
+        others: &[Aspect],
+        problem: impl Into<String>,
+        fix: impl Into<String>,
+    ) {
         self.errors.push(SettingsError {
             origin: value.origin.clone(),
             value: value.text.to_owned(),
             problem: problem.into(),
             fix: fix.into(),
+            aspects: Aspect::of(&value.origin).iter().chain(others).copied().collect(),
         });
     }
 
@@ -89,16 +114,20 @@ impl<'a> Reader<'a> {
         sourced(value(class.keys), Origin::Class { class: class.name.to_owned(), key })
     }
 
-    /// A bool. The empty annotation counts as absent.
+    /// A bool: exactly `true` or `false`. Every other text counts as absent, as for OCCM, and the user is told.
     pub(super) fn bool(&mut self, annotation: &Annotation, default: bool) -> bool {
         let Some(value) = self.annotation(annotation) else { return default };
-        match parse_bool(value.text) {
-            Some(choice) => choice,
-            None => {
-                self.reject(&value, "is neither true nor false", "write \"true\" or \"false\"");
-                default
-            }
-        }
+        parse_bool(value.text).unwrap_or_else(|| {
+            self.odd.extend(Aspect::of(&value.origin));
+            let message = format!(
+                "annotation {}: {} is neither \"true\" nor \"false\" and counts as absent, as it does for OCCM; what \
+                 serves stays as it is; write \"true\" or \"false\"",
+                annotation.key,
+                shown(value.text)
+            );
+            self.warn(NOT_UNDERSTOOD, message);
+            default
+        })
     }
 
     /// A whole number within the range of the annotation's form.
@@ -162,12 +191,13 @@ pub(super) fn sourced(value: Option<&str>, origin: Origin) -> Option<Sourced<'_>
     value.filter(|text| !text.is_empty()).map(|text| Sourced { text, origin })
 }
 
-/// `true` or `false` in any case.
+/// Exactly `true` or `false`: OCCM takes no other text for either.
 pub(super) fn parse_bool(text: &str) -> Option<bool> {
-    [("true", true), ("false", false)]
-        .into_iter()
-        .find(|(word, _)| word.eq_ignore_ascii_case(text))
-        .map(|(_, value)| value)
+    match text {
+        "true" => Some(true),
+        "false" => Some(false),
+        _ => None,
+    }
 }
 
 /// With dashes, or the 32 digits alone.

@@ -34,7 +34,7 @@ pub(super) fn options(reader: &mut Reader<'_>, tls: Option<&TlsContainer>) -> Tl
             all.iter().filter(|one| reader.annotation(one).is_some()).map(|one| one.key).collect();
         if !set.is_empty() {
             let message = format!(
-                "{} without effect: TLS does not end at the load balancer; set \
+                "{} without effect: the load balancer does not terminate TLS; set \
                  loadbalancer.openstack.org/default-tls-container-ref",
                 set.join(", ")
             );

@@ -73,6 +73,11 @@ impl ListenerChanges {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
+
+    /// The tags, where nothing else changes.
+    pub fn only_tags(&self) -> Option<&Tags> {
+        self.tags.as_ref().filter(|_| Self { tags: None, ..self.clone() }.is_empty())
+    }
 }
 
 /// Changes of a pool.
@@ -92,6 +97,11 @@ impl PoolChanges {
     /// Whether nothing changes.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// The tags, where nothing else changes.
+    pub fn only_tags(&self) -> Option<&Tags> {
+        self.tags.as_ref().filter(|_| Self { tags: None, ..self.clone() }.is_empty())
     }
 }
 
@@ -118,5 +128,10 @@ impl MonitorChanges {
     /// Whether nothing changes.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// The tags, where nothing else changes.
+    pub fn only_tags(&self) -> Option<&Tags> {
+        self.tags.as_ref().filter(|_| Self { tags: None, ..self.clone() }.is_empty())
     }
 }

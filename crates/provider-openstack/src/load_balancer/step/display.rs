@@ -47,6 +47,7 @@ impl Display for LoadBalancerStep {
                 write!(f, "delete load balancer {id} with everything below it")
             }
             Self::Delete { id, cascade: false } => write!(f, "delete load balancer {id}"),
+            Self::Failover { id } => write!(f, "fail load balancer {id} over"),
         }
     }
 }

@@ -63,6 +63,14 @@ impl Step {
         }
     }
 
+    /// Whether the step changes nothing but what hangs on the load balancer for one Service.
+    pub fn concerns_own_children(&self) -> bool {
+        match self {
+            Self::Listener(_) | Self::Pool(_) | Self::Member(_) | Self::Monitor(_) => true,
+            Self::LoadBalancer(_) | Self::FloatingIp(_) => false,
+        }
+    }
+
     /// Whether Octavia gets a reference to a certificate that it did not have.
     pub fn sends_certificate(&self) -> bool {
         match self {
@@ -75,7 +83,11 @@ impl Step {
             Self::Listener(ListenerStep::Update { changes, .. }) => {
                 changes.tls_container_ref.is_some() || changes.tls.sni_container_refs.is_some()
             }
-            Self::LoadBalancer(LoadBalancerStep::Update { .. } | LoadBalancerStep::Delete { .. })
+            Self::LoadBalancer(
+                LoadBalancerStep::Update { .. }
+                | LoadBalancerStep::Delete { .. }
+                | LoadBalancerStep::Failover { .. },
+            )
             | Self::Listener(ListenerStep::SwapDefaultPool { .. } | ListenerStep::Delete { .. })
             | Self::Pool(_)
             | Self::Member(_)

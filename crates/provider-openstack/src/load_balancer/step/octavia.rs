@@ -31,6 +31,11 @@ pub enum LoadBalancerStep {
         /// With everything below it. Without, Octavia refuses while there is anything.
         cascade: bool,
     },
+    /// Has what carries the load balancer built again below the same tree. Most clouds allow this to administrators only.
+    Failover {
+        /// Id.
+        id: String,
+    },
 }
 
 /// A step on a listener.

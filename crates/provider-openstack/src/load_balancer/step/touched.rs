@@ -38,7 +38,11 @@ impl Step {
     pub fn touches(&self, made: Option<String>) -> Touched {
         let child = match self {
             Self::LoadBalancer(LoadBalancerStep::Update { .. }) => return Touched::LoadBalancer,
-            Self::LoadBalancer(LoadBalancerStep::Create { .. } | LoadBalancerStep::Delete { .. }) => None,
+            Self::LoadBalancer(
+                LoadBalancerStep::Create { .. }
+                | LoadBalancerStep::Delete { .. }
+                | LoadBalancerStep::Failover { .. },
+            ) => None,
             Self::Listener(ListenerStep::Create { .. }) => made.map(Child::Listener),
             Self::Listener(
                 ListenerStep::Update { id, .. }

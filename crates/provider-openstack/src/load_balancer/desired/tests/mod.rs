@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use insta::assert_snapshot;
+use openstack_ccm_core::advertise::access::ClusterAccess;
 use openstack_ccm_core::advertise::data_plane::Evidence;
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::node::{AddressKind, Node, NodeAddress};
@@ -78,6 +79,7 @@ impl World {
                 former_vip_address: None,
                 member_subnets: MemberSubnets::Common(Some("SUB1".to_owned())),
                 cluster_sources: std::collections::BTreeSet::new(),
+                cluster_access: ClusterAccess::Open,
                 floating_network_id: Some("EXT1".to_owned()),
                 floating_subnet: SubnetChoice::Any,
             },

@@ -50,7 +50,8 @@ fn a_vip_address_of_the_other_family_is_refused() {
 #[case::headers_on_tcp(|listener: &mut DesiredListener| listener.listener.attributes.insert_headers = [("X-A".into(), "true".into())].into())]
 #[case::certificate_on_tcp(|listener: &mut DesiredListener| listener.listener.attributes.tls_container_ref = Some("x".into()))]
 #[case::limit(|listener: &mut DesiredListener| listener.listener.attributes.connection_limit = -2)]
-#[case::timeout(|listener: &mut DesiredListener| listener.listener.attributes.timeouts.as_mut().unwrap().member_data = 31_536_001)]
+#[case::timeout(|listener: &mut DesiredListener| listener.listener.attributes.timeouts.as_mut().unwrap().member_data = 2_073_600_001)]
+#[case::nobody(|listener: &mut DesiredListener| listener.listener.attributes.allowed_cidrs = Some(Default::default()))]
 #[case::other_family(|listener: &mut DesiredListener| listener.listener.attributes.allowed_cidrs = Some(["::/0".parse().unwrap()].into()))]
 #[case::other_port(|listener: &mut DesiredListener| listener.listener.port = 81)]
 #[case::member_twice(|listener: &mut DesiredListener| listener.pool.members.push(listener.pool.members[0].clone()))]
@@ -58,7 +59,7 @@ fn a_vip_address_of_the_other_family_is_refused() {
 #[case::monitor_type(|listener: &mut DesiredListener| {
     listener.pool.monitor.as_mut().unwrap().kind = openstack_ccm_openstack_api::octavia::HealthMonitorType::UdpConnect;
 })]
-#[case::monitor_timeout(|listener: &mut DesiredListener| listener.pool.monitor.as_mut().unwrap().attributes.timeout = 99)]
+#[case::monitor_timeout(|listener: &mut DesiredListener| listener.pool.monitor.as_mut().unwrap().attributes.timeout = 0)]
 #[case::monitor_retries(|listener: &mut DesiredListener| listener.pool.monitor.as_mut().unwrap().attributes.max_retries_down = 11)]
 fn a_tree_that_octavia_would_refuse_is_never_sent(#[case] damage: fn(&mut DesiredListener)) {
     let mut desired = World::new().annotated("enable-health-monitor", "true").desired().unwrap();

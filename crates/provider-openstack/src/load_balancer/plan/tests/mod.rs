@@ -4,4 +4,5 @@
 mod cloud;
 mod golden;
 mod properties;
+mod recovery;
 mod shape;

@@ -7,6 +7,7 @@ use openstack_ccm_openstack_api::octavia::{
     HealthMonitorType, LbAlgorithm, ListenerProtocol, PoolProtocol, SessionPersistenceType,
 };
 
+use crate::config::ErrorRecovery;
 use crate::load_balancer::model::Tags;
 use crate::load_balancer::model::floating_ip::{FloatingIpGoal, FloatingIpSpec, SubnetChoice};
 use crate::load_balancer::model::listener::{
@@ -15,6 +16,7 @@ use crate::load_balancer::model::listener::{
 use crate::load_balancer::model::member::Member;
 use crate::load_balancer::model::monitor::{HttpCheck, MonitorAttributes, MonitorSpec};
 use crate::load_balancer::model::pool::{Persistence, PoolAttributes, PoolSpec};
+use crate::load_balancer::model::recovery::Recovery;
 use crate::load_balancer::model::tree::{
     Desired, DesiredListener, DesiredPool, LoadBalancerSpec, Reclaim, ReleaseTerms, Vip,
 };
@@ -87,6 +89,7 @@ impl Shape {
                     .to_owned(),
                 tags: tags(),
                 keep: false,
+                unreadable: false,
             }),
         }
     }
@@ -113,6 +116,7 @@ impl Shape {
             listeners: listeners.collect(),
             floating_ip: self.floating_ip.clone(),
             serial: false,
+            recovery: Recovery { choice: ErrorRecovery::Replace, ..Recovery::default() },
             notices: Vec::new(),
         }
     }
@@ -170,12 +174,9 @@ impl Shape {
         let timeout = matches!(protocol, PoolProtocol::Udp | PoolProtocol::Sctp).then_some(600);
         let kind = SessionPersistenceType::SourceIp;
         let session_persistence = self.sticky.then_some(Persistence { kind, timeout });
-        PoolSpec {
-            name: format!("pool_{index}_web"),
-            protocol,
-            attributes: PoolAttributes { lb_algorithm, session_persistence },
-            tags: tags(),
-        }
+        let attributes = PoolAttributes { lb_algorithm, session_persistence };
+        let tags = &tags() | &attributes.set_here();
+        PoolSpec { name: format!("pool_{index}_web"), protocol, attributes, tags }
     }
 }
 

@@ -18,6 +18,7 @@ fn desired(openings: &[Opening], ports: &[(&str, &str)]) -> DesiredGroup {
         description: "for web".into(),
         tags: ["openstack-ccm-service=u1".to_owned()].into(),
         openings: openings.iter().copied().collect(),
+        keeps_rules: false,
         servers: ports.values().cloned().collect(),
         ports,
     }

@@ -5,7 +5,7 @@ mod neutron;
 
 use std::collections::BTreeSet;
 
-use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
+use openstack_ccm_openstack_api::octavia::{OperatingStatus, ProvisioningStatus};
 
 use crate::load_balancer::model::listener::ListenerSpec;
 use crate::load_balancer::model::member::{Member, MemberKey};
@@ -61,7 +61,7 @@ impl Cloud {
     fn run(&mut self, plan: impl Fn(&Observed) -> Plan, look: &mut dyn FnMut(&Observed)) -> Plan {
         for _ in 0..BOUND {
             let plan = plan(&self.observed);
-            let ends = plan.then == Then::Done || matches!(plan.then, Then::Blocked(_));
+            let ends = plan.then == Then::Done || matches!(plan.then, Then::Blocked(_) | Then::Held(_));
             // One step, then a new plan: as if the process died after each.
             match plan.steps.first() {
                 Some(step) => self.apply(step),
@@ -118,6 +118,12 @@ impl Cloud {
                 self.lock();
                 assert_eq!(self.load_balancer().id, *id);
                 update_load_balancer(self.load_balancer(), changes);
+            }
+            Step::LoadBalancer(LoadBalancerStep::Failover { id }) => {
+                let load_balancer = self.load_balancer();
+                assert_eq!(load_balancer.id, *id);
+                assert!(!load_balancer.status.is_pending(), "409: the load balancer is immutable");
+                load_balancer.status = ProvisioningStatus::PendingUpdate;
             }
             Step::LoadBalancer(LoadBalancerStep::Delete { id, cascade }) => {
                 self.delete_load_balancer(id, *cascade);
@@ -193,6 +199,7 @@ impl Cloud {
             name: spec.name.clone(),
             description: spec.description.clone(),
             status: ProvisioningStatus::PendingCreate,
+            operating: OperatingStatus::Online,
             vip_address: spec.vip.address.or_else(|| Some("10.0.0.100".parse().unwrap())),
             vip_port_id: spec.vip.port_id.clone().or_else(|| Some(format!("vip-of-{id}"))),
             vip_subnet_id: spec.vip.subnet_id.clone(),

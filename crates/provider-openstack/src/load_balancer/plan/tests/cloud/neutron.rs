@@ -16,6 +16,7 @@ impl Cloud {
                 let address = address.unwrap_or_else(|| format!("203.0.113.{}", self.made).parse().unwrap());
                 // The tags are a second call, which is lost here: the next plan has to repair that.
                 let floating_ip = ObservedFloatingIp {
+                    claimed_by: None,
                     id: id.clone(),
                     address,
                     port_id: None,

@@ -24,6 +24,7 @@ fn internal() -> Shape {
 
 fn floating_ip(id: &str, last: u8, port: Option<&str>, ours: bool) -> ObservedFloatingIp {
     ObservedFloatingIp {
+        claimed_by: None,
         id: id.to_owned(),
         address: [203, 0, 113, last].into(),
         port_id: port.map(str::to_owned),

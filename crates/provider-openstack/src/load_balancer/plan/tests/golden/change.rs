@@ -274,7 +274,7 @@ fn limit_timeout_and_source_ranges_together_are_one_update() {
 #[test]
 fn session_affinity_and_method_change_in_place() {
     assert_snapshot!(change(&Shape::web(), |shape| shape.sticky = true), @"
-    update pool pool-2: session_persistence=SOURCE_IP
+    update pool pool-2: session_persistence=SOURCE_IP tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1, openstack-ccm-sets=session-persistence]
     done
     ");
     let before = Shape::web().with(|shape| shape.sticky = true);
@@ -283,7 +283,7 @@ fn session_affinity_and_method_change_in_place() {
         shape.least_connections = true;
     });
     assert_snapshot!(plan, @"
-    update pool pool-2: session_persistence=none
+    update pool pool-2: session_persistence=none tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1]
     update pool pool-2: lb_algorithm=LEAST_CONNECTIONS
     done
     ");

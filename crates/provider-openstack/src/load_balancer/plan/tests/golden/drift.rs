@@ -26,6 +26,16 @@ fn what_an_administrator_set_stays() {
     assert_snapshot!(plan, @"nothing to do");
 }
 
+/// Without the tag that says otherwise, persistence by address is an administrator's too.
+#[test]
+fn persistence_by_address_that_an_administrator_set_stays() {
+    let plan = drift(&Shape::web(), |cloud| {
+        let by_address = Persistence { kind: SessionPersistenceType::SourceIp, timeout: None };
+        cloud.children().pools[0].attributes.session_persistence = Some(by_address);
+    });
+    assert_snapshot!(plan, @"nothing to do");
+}
+
 #[test]
 fn a_batch_keeps_weight_and_subnet_of_members_that_stay() {
     let mut cloud = Cloud::serving(&Shape::web().desired());
@@ -57,7 +67,7 @@ fn a_changed_limit_is_reset() {
 }
 
 #[test]
-fn an_occm_load_balancer_is_adopted_by_tags_alone() {
+fn an_occm_load_balancer_is_adopted_by_its_own_tags_alone() {
     let shape = Shape::web().with(|shape| shape.monitor_delay = Some(5));
     let plan = drift(&shape, |cloud| {
         let name = GENERATED_NAME.to_owned();
@@ -69,9 +79,6 @@ fn an_occm_load_balancer_is_adopted_by_tags_alone() {
     });
     assert_snapshot!(plan, @"
     update load balancer lb-1: tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1]
-    update listener listener-6 (TCP:80): tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1]
-    update pool pool-2: tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1]
-    update health monitor monitor-5: tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1]
     done
     ");
 }

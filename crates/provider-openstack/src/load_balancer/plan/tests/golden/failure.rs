@@ -1,7 +1,7 @@
 //! Octavia is at work, or failed.
 
 use insta::assert_snapshot;
-use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
+use openstack_ccm_openstack_api::octavia::{OperatingStatus, ProvisioningStatus};
 
 use super::{drift, notices};
 use crate::load_balancer::model::observed::Ownership;
@@ -72,9 +72,9 @@ fn a_child_at_work_is_waited_for() {
 }
 
 #[test]
-fn a_broken_load_balancer_is_made_anew_on_its_address() {
+fn a_broken_load_balancer_is_recreated_on_its_address() {
     let plan = drift(&Shape::web(), |cloud| {
-        cloud.load_balancer().status = ProvisioningStatus::Error;
+        breaks(cloud);
         cloud.observed.floating_ips[0].tags.clear();
     });
     assert_snapshot!(plan, @"
@@ -88,32 +88,62 @@ fn a_broken_load_balancer_is_made_anew_on_its_address() {
     done
     ");
     assert!(plan.heals);
-    assert_snapshot!(notices(&plan), @"LoadBalancerReplaced: load balancer kube_service_c1_default_web (lb-1) is in ERROR: it is deleted and made anew");
+    assert_snapshot!(notices(&plan), @"LoadBalancerReplaced: load balancer kube_service_c1_default_web (lb-1) has the provisioning status ERROR and the operating status ERROR: it is deleted and recreated");
 }
 
 #[test]
 fn a_broken_load_balancer_of_several_is_left_to_an_administrator() {
     let plan = drift(&Shape::web(), |cloud| {
-        cloud.load_balancer().status = ProvisioningStatus::Error;
+        breaks(cloud);
         cloud.load_balancer().ownership = Ownership::Shared;
     });
-    assert_snapshot!(plan, @"blocked (unavailable): load balancer kube_service_c1_default_web (lb-1) is in ERROR and other Services use it too, so it is not replaced: have an administrator fail it over (openstack loadbalancer failover lb-1)");
+    assert_snapshot!(plan, @"held (load_balancer_in_error): load balancer kube_service_c1_default_web (lb-1) is in ERROR, so no change of the Service or of nodes reaches it");
+    assert_snapshot!(notices(&plan), @"LoadBalancerInError: load balancer kube_service_c1_default_web (lb-1) has the provisioning status ERROR and the operating status ERROR and stays as it is, because other Services use it too: have an administrator fail it over (openstack loadbalancer failover lb-1)");
 }
 
 #[test]
 fn a_broken_load_balancer_with_a_foreign_listener_is_left_to_an_administrator() {
     let plan = drift(&Shape::web(), |cloud| {
-        cloud.load_balancer().status = ProvisioningStatus::Error;
+        breaks(cloud);
         cloud.children().listeners[0].ours = false;
     });
-    assert_snapshot!(plan, @"blocked (unavailable): load balancer kube_service_c1_default_web (lb-1) is in ERROR and carries the listener listener_0_web (listener-5), which is not this Service's, so it is not replaced: have an administrator fail it over (openstack loadbalancer failover lb-1)");
+    assert_snapshot!(plan, @"blocked (load_balancer_in_error): load balancer kube_service_c1_default_web (lb-1) is in ERROR, so no change of the Service or of nodes reaches it");
+    assert_snapshot!(notices(&plan), @"LoadBalancerInError: load balancer kube_service_c1_default_web (lb-1) has the provisioning status ERROR and the operating status ERROR and stays as it is, because it carries the listener listener_0_web (listener-5), which is not this Service's: have an administrator fail it over (openstack loadbalancer failover lb-1)");
 }
 
 #[test]
 fn a_broken_load_balancer_with_somebody_elses_floating_ip_is_left_to_an_administrator() {
     let plan = drift(&Shape::web(), |cloud| {
-        cloud.load_balancer().status = ProvisioningStatus::Error;
+        breaks(cloud);
         cloud.observed.floating_ips[0].ours = false;
     });
-    assert_snapshot!(plan, @"blocked (unavailable): load balancer kube_service_c1_default_web (lb-1) is in ERROR and has the floating IP 203.0.113.6, which is not this Service's and would be lost, so it is not replaced: have an administrator fail it over (openstack loadbalancer failover lb-1)");
+    assert_snapshot!(plan, @"held (load_balancer_in_error): load balancer kube_service_c1_default_web (lb-1) is in ERROR, so no change of the Service or of nodes reaches it");
+    assert_snapshot!(notices(&plan), @"LoadBalancerInError: load balancer kube_service_c1_default_web (lb-1) has the provisioning status ERROR and the operating status ERROR and stays as it is, because it has the floating IP 203.0.113.6, which is not this Service's and would be lost: have an administrator fail it over (openstack loadbalancer failover lb-1)");
+}
+
+#[test]
+fn a_broken_load_balancer_that_may_serve_is_left_as_it_is_while_its_floating_ip_follows() {
+    let mut cloud = Cloud::serving(&Shape::web().desired());
+    breaks(&mut cloud);
+    cloud.load_balancer().operating = OperatingStatus::Online;
+    cloud.load_balancer().tags.clear();
+    cloud.children().listeners[0].status = ProvisioningStatus::Error;
+    cloud.observed.floating_ips.clear();
+    let as_wanted = serve(&Shape::web().desired(), &cloud.observed);
+    assert_snapshot!(as_wanted, @"
+    create floating IP on network EXT1 for port vip-of-lb-1
+    held (load_balancer_in_error): load balancer kube_service_c1_default_web (lb-1) is in ERROR, so no change of the Service or of nodes reaches it
+    ");
+    assert!(!as_wanted.heals);
+    assert_snapshot!(notices(&as_wanted), @"LoadBalancerInError: load balancer kube_service_c1_default_web (lb-1) has the provisioning status ERROR and the operating status ONLINE and stays as it is, because it serves according to its operating status: have an administrator fail it over (openstack loadbalancer failover lb-1); if it serves nobody, delete it (openstack loadbalancer delete --cascade lb-1), and it is recreated");
+    let other = Shape::web().with(|shape| shape.monitor_delay = Some(5));
+    assert_snapshot!(serve(&other.desired(), &cloud.observed), @"
+    create floating IP on network EXT1 for port vip-of-lb-1
+    blocked (load_balancer_in_error): load balancer kube_service_c1_default_web (lb-1) is in ERROR, so no change of the Service or of nodes reaches it
+    ");
+}
+
+fn breaks(cloud: &mut Cloud) {
+    cloud.load_balancer().status = ProvisioningStatus::Error;
+    cloud.load_balancer().operating = OperatingStatus::Error;
 }

@@ -58,10 +58,12 @@ fn a_floating_ip_to_be_kept_stays() {
     let terms = ReleaseTerms { keep_floating_ip: true, ..terms() };
     assert_snapshot!(release(&terms, &cloud.observed), @"
     delete load balancer lb-1 with everything below it
+    tag floating IP fip-7: [kube_service_c1_default_web]
     done
     ");
     cloud.release(&terms);
     assert_eq!(cloud.observed.floating_ips.len(), 1);
+    assert!(!cloud.observed.floating_ips[0].tags.iter().any(|tag| tag.starts_with("openstack-ccm-")));
 }
 
 #[test]

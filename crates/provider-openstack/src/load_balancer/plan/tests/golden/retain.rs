@@ -76,5 +76,5 @@ fn a_broken_one_is_not_deleted_by_who_would_take_it_over() {
         mark(cloud);
         cloud.load_balancer().status = ProvisioningStatus::Error;
     });
-    assert_snapshot!(plan, @"blocked (unavailable): load balancer kube_service_c1_default_web (lb-1) is in ERROR and was retained when its former Service went, so it is not replaced: have an administrator fail it over (openstack loadbalancer failover lb-1)");
+    assert_snapshot!(plan, @"held (load_balancer_in_error): load balancer kube_service_c1_default_web (lb-1) is in ERROR, so no change of the Service or of nodes reaches it");
 }

@@ -1,6 +1,6 @@
 //! What happens to a cloud while nobody looks.
 
-use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
+use openstack_ccm_openstack_api::octavia::{OperatingStatus, ProvisioningStatus};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -69,7 +69,10 @@ pub(super) fn happen(cloud: &mut Cloud, accident: Accident, which: usize) {
         return;
     }
     match accident {
-        Accident::Broken => cloud.load_balancer().status = ProvisioningStatus::Error,
+        Accident::Broken => {
+            cloud.load_balancer().status = ProvisioningStatus::Error;
+            cloud.load_balancer().operating = OperatingStatus::Error;
+        }
         Accident::Untagged => untag(cloud),
         Accident::FloatingIpGone => drop(cloud.observed.floating_ips.pop()),
         Accident::FloatingIpDetached => {
@@ -98,7 +101,8 @@ pub(super) fn happen(cloud: &mut Cloud, accident: Accident, which: usize) {
 fn untag(cloud: &mut Cloud) {
     cloud.load_balancer().tags.clear();
     for pool in cloud.children().pools.iter_mut().filter(|pool| pool.ours) {
-        pool.tags.clear();
+        // Without what tells that something was set here it stays for good.
+        pool.tags.retain(|tag| tag.starts_with("openstack-ccm-sets="));
         pool.monitor.iter_mut().for_each(|monitor| monitor.tags.clear());
     }
     cloud.observed.floating_ips.iter_mut().for_each(|floating_ip| floating_ip.tags.clear());

@@ -1,6 +1,7 @@
 //! What holds for every pair of states, at every step between them.
 
 mod accidents;
+mod kept;
 mod oracle;
 mod states;
 
@@ -53,7 +54,7 @@ proptest! {
         prop_assert_eq!(foreign(&cloud.observed), others);
         match plan.then {
             Then::Done => assert_served(&desired, &cloud.observed),
-            Then::Blocked(failure) => prop_assert!(
+            Then::Blocked(failure) | Then::Held(failure) => prop_assert!(
                 accidents.iter().any(|(accident, _)| matches!(accident,
                     Accident::ForeignListener | Accident::ForeignPool | Accident::ForeignPoolOnOwnListener
                     | Accident::FloatingIpForeign)),

@@ -1,0 +1,47 @@
+{{/* What only a look at several values finds. Each message names the value and the way out. */}}
+{{- define "openstack-ccm.checkValues" -}}
+{{- if not .Values.kind -}}
+{{- /* `helm upgrade --reuse-values` from another chart brings that chart's defaults, its image among them, and none of ours. */ -}}
+{{- fail "the values are those of another chart: use `helm upgrade --reset-then-reuse-values`, or `--values` with your own file, in place of --reuse-values" -}}
+{{- end -}}
+{{- range $name := list "replicas" "enabledControllers" "logVerbosityLevel" "serviceAccountName" "clusterRoleName" "hostNetwork" "dnsPolicy" "securePort" -}}
+{{- if kindIs "invalid" (get $.Values $name) -}}
+{{- fail (printf "%s is null, and nothing works without it: remove it from your values to have the default" $name) -}}
+{{- end -}}
+{{- end -}}
+{{- if include "openstack-ccm.trialClass" . -}}
+{{- range $flag := list "controllers" "load-balancer-class" "secure-port" -}}
+{{- if contains (printf "--%s" $flag) (include "openstack-ccm.extraArguments" $) -}}
+{{- fail (printf "--%s is among extraArgs or controllerExtraArgs, but trial.loadBalancerClass is set, which decides it: remove the argument for the trial" $flag) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* A value that somebody may have made null, which takes the default away. */}}
+{{- define "openstack-ccm.needed" -}}
+{{- $value := get (default dict (get .root.Values .section)) .name -}}
+{{- if kindIs "invalid" $value -}}
+{{- fail (printf "%s.%s is null, and nothing works without it: remove it from your values to have the default" .section .name) -}}
+{{- end -}}
+{{- toJson $value -}}
+{{- end -}}
+
+{{/* The image, which nobody but the operator can know. */}}
+{{- define "openstack-ccm.image" -}}
+{{- $repository := (.Values.image).repository -}}
+{{- if not $repository -}}
+{{- fail "image.repository is not set, and there is no image that all can pull: build one with `make image`, push it to a registry that your nodes reach, and set image.repository to its name there, for example registry.example.org/openstack-ccm" -}}
+{{- end -}}
+{{- if hasSuffix "openstack-cloud-controller-manager" $repository -}}
+{{- fail (printf "image.repository is %s, which is the image of another program, kept from the values of its chart: set image.repository to an image of openstack-ccm, for example registry.example.org/openstack-ccm, and image.tag or image.digest to one of its versions" $repository) -}}
+{{- end -}}
+{{- if not (contains "/" $repository) -}}
+{{- fail (printf "image.repository is %s, which names no registry, so that nodes would pull it from somebody's namespace on a public one: write the whole name, for example registry.example.org/%s (docker.io/library/%s for an image that was loaded onto the nodes under this short name)" $repository $repository $repository) -}}
+{{- end -}}
+{{- with .Values.image -}}
+{{- $tag := .tag -}}
+{{- if and (not $tag) (not .digest) -}}{{- $tag = $.Chart.AppVersion -}}{{- end -}}
+{{- $repository -}}{{- with $tag }}:{{ . }}{{ end -}}{{- with .digest }}@{{ . }}{{ end -}}
+{{- end -}}
+{{- end -}}

@@ -1,0 +1,81 @@
+{{/*
+On which nodes the pods run. A role without a value, which is how kubeadm labels a node, means every node with the label, because
+RKE2 and k3s give it the value `true`.
+*/}}
+{{- define "openstack-ccm.placement" -}}
+{{- $exact := dict -}}
+{{- $roles := list -}}
+{{- if kindIs "map" .Values.nodeSelector -}}
+{{- range $label, $value := .Values.nodeSelector -}}
+{{- if and (hasPrefix "node-role.kubernetes.io/" $label) (eq $value "") -}}
+{{- $roles = append $roles (dict "key" $label "operator" "Exists") -}}
+{{- else -}}
+{{- $_ := set $exact $label $value -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- $affinity := include "openstack-ccm.givenAffinity" . | fromYaml -}}
+{{- if $roles -}}
+{{- $nodes := default dict $affinity.nodeAffinity -}}
+{{- $required := default dict $nodes.requiredDuringSchedulingIgnoredDuringExecution -}}
+{{- $terms := list -}}
+{{- range default (list dict) $required.nodeSelectorTerms -}}
+{{- $terms = append $terms (merge (dict "matchExpressions" (concat $roles (default list .matchExpressions))) .) -}}
+{{- end -}}
+{{- $required = merge (dict "nodeSelectorTerms" $terms) $required -}}
+{{- $nodes = merge (dict "requiredDuringSchedulingIgnoredDuringExecution" $required) $nodes -}}
+{{- $affinity = merge (dict "nodeAffinity" $nodes) $affinity -}}
+{{- end -}}
+{{- with $exact }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.topologySpreadConstraints }}
+topologySpreadConstraints:
+  {{- range . }}
+  {{- $own := dict "labelSelector" (dict "matchLabels" (include "openstack-ccm.selectorLabels" $ | fromYaml)) }}
+  {{- list (ternary . (merge $own .) (hasKey . "labelSelector")) | toYaml | nindent 2 }}
+  {{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* A DaemonSet spreads its pods by itself; those of a Deployment should not share a node. */}}
+{{- define "openstack-ccm.givenAffinity" -}}
+{{- if .Values.affinity -}}
+{{- toYaml .Values.affinity }}
+{{- else if eq .Values.kind "Deployment" -}}
+podAntiAffinity:
+  preferredDuringSchedulingIgnoredDuringExecution:
+    - weight: 100
+      podAffinityTerm:
+        topologyKey: kubernetes.io/hostname
+        labelSelector:
+          matchLabels:
+            {{- include "openstack-ccm.selectorLabels" . | nindent 12 }}
+{{- else -}}
+{}
+{{- end -}}
+{{- end -}}
+
+{{/* The labels of the nodes that the pods run on, as `kubectl get nodes --selector` takes them. */}}
+{{- define "openstack-ccm.nodeLabels" -}}
+{{- $labels := list -}}
+{{- if kindIs "map" .Values.nodeSelector -}}
+{{- range $label, $value := .Values.nodeSelector -}}
+{{- if and (hasPrefix "node-role.kubernetes.io/" $label) (eq $value "") -}}
+{{- $labels = append $labels $label -}}
+{{- else -}}
+{{- $labels = append $labels (printf "%s=%s" $label $value) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- join "," $labels -}}
+{{- end -}}

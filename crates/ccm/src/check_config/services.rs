@@ -1,0 +1,65 @@
+//! The Services of a cluster, each read as the service controller reads it.
+
+use anyhow::Context as _;
+use k8s_openapi::api::core::v1 as k8s;
+use kube::api::ListParams;
+use kube::{Api, Client};
+use openstack_ccm_controllers::service::checked_facts;
+use openstack_ccm_core::notice::Severity;
+use openstack_ccm_provider_openstack::config::Config;
+use openstack_ccm_provider_openstack::load_balancer::settings::{Settings, SettingsErrors};
+
+use super::findings::Findings;
+
+/// Services in one answer of the API server.
+const PAGE: u32 = 200;
+
+/// Reports every fault and warning of the Services of type LoadBalancer that have `class`, or none where there is none;
+/// answers how many there are.
+///
+/// # Errors
+/// The Services cannot be listed, or standard output is closed.
+pub(super) async fn check(
+    client: Client,
+    class: Option<&str>,
+    config: &Config,
+    findings: &mut Findings,
+) -> anyhow::Result<usize> {
+    let services = Api::<k8s::Service>::all(client);
+    let (mut count, mut next) = (0, ListParams::default().limit(PAGE));
+    loop {
+        let page = services.list(&next).await.context("the Services of the cluster cannot be listed")?;
+        for service in page.items.iter().filter(|service| is_ours(service, class)) {
+            count += 1;
+            one(service, config, findings)?;
+        }
+        match page.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => next = ListParams::default().limit(PAGE).continue_token(&token),
+            None => return Ok(count),
+        }
+    }
+}
+
+fn is_ours(service: &k8s::Service, class: Option<&str>) -> bool {
+    let spec = service.spec.as_ref();
+    spec.and_then(|spec| spec.type_.as_deref()) == Some("LoadBalancer")
+        && spec.and_then(|spec| spec.load_balancer_class.as_deref()) == class
+}
+
+fn one(service: &k8s::Service, config: &Config, findings: &mut Findings) -> anyhow::Result<()> {
+    let metadata = &service.metadata;
+    let part = |part: &Option<String>| part.clone().unwrap_or_default();
+    let subject = format!("{}/{}", part(&metadata.namespace), part(&metadata.name));
+    let facts = match checked_facts(service) {
+        Ok(facts) => facts,
+        Err(failure) => return findings.error(&subject, failure),
+    };
+    let (settings, notices) = Settings::read(&facts, config);
+    for error in settings.err().iter().flat_map(SettingsErrors::iter) {
+        findings.error(&subject, error)?;
+    }
+    for notice in notices.iter().filter(|notice| notice.severity == Severity::Warning) {
+        findings.warning(&subject, format_args!("{}: {}", notice.reason, notice.message))?;
+    }
+    Ok(())
+}

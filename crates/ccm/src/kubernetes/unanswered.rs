@@ -1,0 +1,60 @@
+//! Requests to the API server that got no answer, in words that name the server and the cause.
+
+use std::error::Error as StdError;
+
+use tower::BoxError;
+
+/// How the HTTP client calls a connection that could not be made. The cause below it says more.
+const NO_CONNECTION: &str = "client error (Connect)";
+
+/// A request without an answer.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unanswered {
+    /// There is no connection.
+    #[error("the API server {server} cannot be reached: {cause}")]
+    Unreachable {
+        /// Its address.
+        server: String,
+        /// Why.
+        cause: String,
+    },
+    /// The connection broke, or was silent for too long.
+    #[error("the API server {server} did not answer: {cause}")]
+    Broken {
+        /// Its address.
+        server: String,
+        /// Why.
+        cause: String,
+    },
+}
+
+impl Unanswered {
+    /// Explains the error of a request to `server`. Errors of the client library itself stay as they are.
+    pub(super) fn explain(server: &str, error: BoxError) -> BoxError {
+        let error = match error.downcast::<kube::Error>().map(|known| *known) {
+            Ok(kube::Error::Service(cause)) => cause,
+            Ok(kube::Error::HyperError(cause)) => cause.into(),
+            Ok(known) => return known.into(),
+            Err(error) => error,
+        };
+        let (server, mut causes, mut next) =
+            (server.to_owned(), Vec::<String>::new(), Some(&*error as &dyn StdError));
+        while let Some(cause) = next {
+            let text = cause.to_string();
+            if !causes.iter().any(|known| known.contains(&text)) {
+                causes.push(text);
+            }
+            next = cause.source();
+        }
+        if causes.len() > 1 && causes[0] == NO_CONNECTION {
+            return Box::new(Self::Unreachable { server, cause: causes[1..].join(": ") });
+        }
+        Box::new(Self::Broken { server, cause: causes.join(": ") })
+    }
+
+    /// Whether an error of the client library means that the server gave no answer, so that nothing about rights can be
+    /// said.
+    pub fn is_cause_of(error: &kube::Error) -> bool {
+        matches!(error, kube::Error::Service(cause) if cause.is::<Self>())
+    }
+}

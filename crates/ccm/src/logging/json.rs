@@ -1,0 +1,198 @@
+//! Records as JSON, with the keys of Kubernetes' own components
+//! (<https://kubernetes.io/docs/concepts/cluster-administration/system-logs/#json-log-format>): `ts` in milliseconds since
+//! 1970, `caller`, `msg`, `v`, `err`; and the level by name. What a record and its spans say beyond that follows under its
+//! own names.
+
+use std::fmt;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, FormattedFields};
+use tracing_subscriber::registry::{LookupSpan, Scope};
+
+/// The key of a record's text among the fields of `tracing`.
+const MESSAGE: &str = "message";
+/// The key of an error among them, and the one that Kubernetes gives it.
+const ERROR: (&str, &str) = ("error", "err");
+
+/// One record.
+#[derive(Serialize)]
+struct Record<'a> {
+    ts: f64,
+    level: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    caller: Option<String>,
+    msg: &'a str,
+    /// The verbosity from which on it is shown; errors have none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    v: Option<u8>,
+    #[serde(flatten)]
+    fields: Map<String, Value>,
+}
+
+/// The record of an error that ends the program, without the line break.
+pub(crate) fn fatal(error: &str) -> String {
+    let fields = Map::from_iter([(ERROR.1.to_owned(), error.into())]);
+    let record =
+        Record { ts: now(), level: "error", caller: None, msg: "openstack-ccm has failed", v: None, fields };
+    // Texts and numbers can always be written.
+    serde_json::to_string(&record).unwrap_or_default()
+}
+
+fn now() -> f64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    since.as_secs_f64() * 1000.0
+}
+
+/// Writes each record as one JSON object.
+pub(super) struct Json;
+
+impl<S, N> FormatEvent<S, N> for Json
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        let mut fields = Map::new();
+        for span in context.event_scope().into_iter().flat_map(Scope::from_root) {
+            let extensions = span.extensions();
+            let text = extensions.get::<FormattedFields<N>>().map(|formatted| formatted.fields.as_str());
+            if let Some(Ok(Value::Object(known))) = text.map(serde_json::from_str) {
+                fields.extend(known);
+            }
+        }
+        event.record(&mut Fields(&mut fields));
+        let message = fields.remove(MESSAGE).unwrap_or_default();
+        let metadata = event.metadata();
+        let caller = metadata.file().zip(metadata.line()).map(|(file, line)| format!("{file}:{line}"));
+        let (level, v) = level(*metadata.level());
+        let record =
+            Record { ts: now(), level, caller, msg: message.as_str().unwrap_or_default(), v, fields };
+        writer.write_str(&serde_json::to_string(&record).map_err(|_| fmt::Error)?)?;
+        writer.write_char('\n')
+    }
+}
+
+/// Name of a level, and klog's verbosity for it.
+fn level(level: Level) -> (&'static str, Option<u8>) {
+    match level {
+        Level::ERROR => ("error", None),
+        Level::WARN => ("warn", Some(0)),
+        Level::INFO => ("info", Some(0)),
+        Level::DEBUG => ("debug", Some(4)),
+        Level::TRACE => ("trace", Some(6)),
+    }
+}
+
+/// Collects what a record says.
+struct Fields<'a>(&'a mut Map<String, Value>);
+
+impl Fields<'_> {
+    fn insert(&mut self, field: &Field, value: Value) {
+        let name = if field.name() == ERROR.0 { ERROR.1 } else { field.name() };
+        self.0.insert(name.to_owned(), value);
+    }
+}
+
+impl Visit for Fields<'_> {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.insert(field, format!("{value:?}").into());
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.insert(field, value.into());
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.insert(field, value.into());
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.insert(field, value.into());
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.insert(field, value.into());
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.insert(field, value.into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{self, Write};
+    use std::sync::{Arc, Mutex, PoisonError};
+
+    use serde_json::json;
+    use tracing_subscriber::fmt::format::JsonFields;
+    use tracing_subscriber::layer::SubscriberExt as _;
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Output(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Output {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// The record that `log` writes; its time and place are checked and taken out.
+    fn record(log: impl FnOnce()) -> Value {
+        let output = Output::default();
+        let writer = output.clone();
+        let layer = tracing_subscriber::fmt::layer()
+            .event_format(Json)
+            .fmt_fields(JsonFields::new())
+            .with_writer(move || writer.clone());
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), log);
+        let text = String::from_utf8(output.0.lock().unwrap().clone()).unwrap();
+        assert_eq!(text.matches('\n').count(), 1, "{text}");
+        let mut record: Value = serde_json::from_str(&text).unwrap();
+        let fields = record.as_object_mut().unwrap();
+        // Milliseconds, in this century and the next.
+        assert!((1e12..7e12).contains(&fields.remove("ts").unwrap().as_f64().unwrap()), "{text}");
+        assert!(fields.remove("caller").unwrap().as_str().unwrap().contains("json.rs:"), "{text}");
+        record
+    }
+
+    #[test]
+    fn records_have_the_keys_of_kubernetes() {
+        let written = record(|| {
+            let _span = tracing::info_span!("reconcile", service = "default/web").entered();
+            let error = io::Error::other("no\nanswer");
+            tracing::warn!(%error, attempt = 3_u32, done = false, "trying again");
+        });
+        assert_eq!(
+            written,
+            json!({"level": "warn", "msg": "trying again", "v": 0, "err": "no\nanswer", "attempt": 3, "done": false,
+                "service": "default/web"})
+        );
+        let written = record(|| tracing::error!("over"));
+        assert_eq!(written, json!({"level": "error", "msg": "over"}));
+    }
+
+    #[test]
+    fn a_fatal_error_is_a_record_too() {
+        let record: Value = serde_json::from_str(&fatal("two\nlines")).unwrap();
+        assert_eq!((&record["level"], &record["err"]), (&json!("error"), &json!("two\nlines")));
+        assert!(record["ts"].is_number() && record["msg"].is_string());
+    }
+}

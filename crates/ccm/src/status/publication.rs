@@ -1,0 +1,127 @@
+//! How the Services of a cluster are published, and the versions of its nodes. Pure.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{Node, Service};
+use openstack_ccm_core::service::ServiceKey;
+
+/// How one Service of type LoadBalancer is published.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Publication {
+    pub(super) name: ServiceKey,
+    mode: &'static str,
+}
+
+/// What a Service without address is called.
+const WAITING: &str = "no address";
+
+impl Publication {
+    /// All Services of type LoadBalancer that are not being deleted.
+    pub(super) fn of_all(services: &[Service]) -> Vec<Self> {
+        let wants = |service: &&Service| {
+            service.spec.as_ref().and_then(|spec| spec.type_.as_deref()) == Some("LoadBalancer")
+                && service.metadata.deletion_timestamp.is_none()
+        };
+        services.iter().filter(wants).map(Self::of).collect()
+    }
+
+    fn of(service: &Service) -> Self {
+        let part = |part: &Option<String>| part.clone().unwrap_or_default();
+        let name = ServiceKey::new(part(&service.metadata.namespace), part(&service.metadata.name));
+        let status = service.status.as_ref().and_then(|status| status.load_balancer.as_ref());
+        let first = status.and_then(|status| status.ingress.as_ref()).and_then(|entries| entries.first());
+        let mode = match first.map(|entry| (entry.hostname.is_some(), entry.ip_mode.as_deref())) {
+            None => WAITING,
+            Some((true, _)) => "hostname",
+            Some((false, Some("Proxy"))) => "ipMode Proxy",
+            Some((false, Some(_))) => "ipMode VIP",
+            Some((false, None)) => "address without ipMode",
+        };
+        Self { name, mode }
+    }
+
+    /// Whether there is no address yet.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.mode == WAITING
+    }
+}
+
+/// `5 of type LoadBalancer: 3 ipMode Proxy, 2 ipMode VIP`
+pub(super) fn summary(publications: &[Publication]) -> String {
+    let mut counts = BTreeMap::<&str, usize>::new();
+    for publication in publications {
+        *counts.entry(publication.mode).or_default() += 1;
+    }
+    let parts: Vec<String> = counts.iter().map(|(mode, count)| format!("{count} {mode}")).collect();
+    let colon = if parts.is_empty() { "" } else { ": " };
+    format!("{} of type LoadBalancer{colon}{}", publications.len(), parts.join(", "))
+}
+
+/// `3: 1 v1.29.0, 2 v1.36.3`
+pub(super) fn nodes(nodes: &[Node]) -> String {
+    let mut counts = BTreeMap::<String, usize>::new();
+    for node in nodes {
+        let info = node.status.as_ref().and_then(|status| status.node_info.as_ref());
+        let version =
+            info.map_or_else(|| "of unknown version".to_owned(), |info| info.kubelet_version.clone());
+        *counts.entry(version).or_default() += 1;
+    }
+    let parts: Vec<String> = counts.iter().map(|(version, count)| format!("{count} {version}")).collect();
+    let colon = if parts.is_empty() { "" } else { ": " };
+    format!("{}{colon}{}", nodes.len(), parts.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::NodeSystemInfo;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn service(name: &str, kind: &str, ingress: &Value) -> Service {
+        serde_json::from_value(json!({
+            "metadata": {"namespace": "default", "name": name},
+            "spec": {"type": kind},
+            "status": {"loadBalancer": {"ingress": ingress}},
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn services_are_counted_by_how_they_are_published() {
+        let services = [
+            service("a", "LoadBalancer", &json!([{"ip": "192.0.2.1", "ipMode": "Proxy"}])),
+            service("b", "LoadBalancer", &json!([{"ip": "192.0.2.2", "ipMode": "Proxy"}])),
+            service("c", "LoadBalancer", &json!([{"ip": "192.0.2.3", "ipMode": "VIP"}])),
+            service("d", "LoadBalancer", &json!([{"hostname": "192.0.2.4.example.org"}])),
+            service("e", "LoadBalancer", &json!([{"ip": "192.0.2.5"}])),
+            service("f", "LoadBalancer", &json!([])),
+            service("g", "ClusterIP", &json!([])),
+        ];
+        let all = Publication::of_all(&services);
+        assert_eq!(
+            summary(&all),
+            "6 of type LoadBalancer: 1 address without ipMode, 1 hostname, 2 ipMode Proxy, 1 ipMode VIP, 1 no address"
+        );
+        let waiting: Vec<String> = all
+            .iter()
+            .filter(|service| service.is_waiting())
+            .map(|service| service.name.to_string())
+            .collect();
+        assert_eq!(waiting, ["default/f"]);
+        assert_eq!(summary(&[]), "0 of type LoadBalancer");
+    }
+
+    #[test]
+    fn nodes_are_counted_by_version() {
+        let node = |version: &str| {
+            let mut node = Node::default();
+            node.status.get_or_insert_default().node_info =
+                Some(NodeSystemInfo { kubelet_version: version.to_owned(), ..NodeSystemInfo::default() });
+            node
+        };
+        let all = [node("v1.36.3"), node("v1.29.0"), node("v1.36.3"), Node::default()];
+        assert_eq!(nodes(&all), "4: 1 of unknown version, 1 v1.29.0, 2 v1.36.3");
+        assert_eq!(nodes(&[]), "0");
+    }
+}

@@ -1,0 +1,124 @@
+//! The page of the chart's values, written from values.yaml and its schema.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use crate::helm::{read, repository};
+
+const PAGE: &str = "charts/openstack-ccm/README.md";
+
+const HEAD: &str = "\
+# openstack-ccm
+
+A Helm chart for openstack-ccm, the Kubernetes cloud-controller-manager for OpenStack with PROXY-protocol load balancers that work from
+inside the cluster. How to [install](../../docs/guides/install.md), [try](../../docs/guides/try-on-one-class.md),
+[migrate from OCCM](../../docs/guides/migrate-from-occm.md), [scrape the metrics](../../docs/guides/scrape-metrics.md).
+
+```sh
+helm upgrade --install openstack-ccm charts/openstack-ccm --namespace kube-system \\
+  --set image.repository=registry.example.org/openstack-ccm \\
+  --set cluster.name=my-cluster --set-file cloudConfigContents=cloud.conf
+```
+
+## Values
+
+<!-- Generated from values.yaml by `make manifests`; do not edit. -->
+
+Every value of the OCCM chart has its name, form and effect here. A value that the chart does not know is refused, and so is a number or a
+boolean where text is meant: write it in quotes, or with `--set-string` on the command line.
+
+| Value | Default | Meaning |
+| --- | --- | --- |
+";
+
+/// A value: path, default, meaning.
+struct Entry {
+    path: String,
+    default: Value,
+    meaning: String,
+}
+
+/// The values in the order of the file. The comment above a key is its meaning.
+fn entries(text: &str, values: &Value) -> Vec<Entry> {
+    let (mut entries, mut comment, mut section) = (Vec::new(), String::new(), None::<String>);
+    for line in text.lines() {
+        let trimmed = line.trim_start();
+        if let Some(words) = trimmed.strip_prefix('#') {
+            let _ = write!(comment, "{}{}", if comment.is_empty() { "" } else { " " }, words.trim());
+        } else if let Some((key, rest)) = trimmed.split_once(':').filter(|_| !trimmed.starts_with('-')) {
+            let nested = line.starts_with("  ") && !line.starts_with("   ");
+            let path = match &section {
+                Some(section) if nested => format!("{section}.{key}"),
+                _ => key.to_owned(),
+            };
+            let known = if nested { section.is_some() } else { !line.starts_with(' ') };
+            let default = path.split('.').fold(values, |place, key| &place[key]);
+            let is_section = !nested && rest.trim().is_empty() && is_map_of_values(&path);
+            if !nested {
+                section = is_section.then(|| path.clone());
+            }
+            let meaning = std::mem::take(&mut comment);
+            if known && !is_section {
+                entries.push(Entry { path, default: default.clone(), meaning });
+            }
+        } else if trimmed.is_empty() {
+            // What stands before an empty line is about the whole file.
+            comment.clear();
+        }
+    }
+    entries
+}
+
+/// Whether the parts of a value are values with a meaning of their own.
+fn is_map_of_values(path: &str) -> bool {
+    let schema: Value = serde_json::from_str(&read("charts/openstack-ccm/values.schema.json")).unwrap();
+    schema["properties"][path]["properties"].is_object()
+}
+
+fn page() -> String {
+    let text = read("charts/openstack-ccm/values.yaml");
+    let values: Value = serde_saphyr::from_str(&text).unwrap();
+    let mut page = HEAD.to_owned();
+    for Entry { path, default, meaning } in entries(&text, &values) {
+        let default = if default == "" { String::new() } else { format!("`{default}`") };
+        let _ = writeln!(page, "| `{path}` | {default} | {meaning} |");
+    }
+    page
+}
+
+#[test]
+fn the_page_of_the_values_is_up_to_date() {
+    let page = page();
+    if std::env::var_os("UPDATE_MANIFESTS").is_some() {
+        std::fs::write(repository(PAGE), &page).unwrap();
+    }
+    let stored = std::fs::read_to_string(repository(PAGE)).unwrap_or_default();
+    assert!(stored == page, "{PAGE} is out of date; write it anew with `make manifests`");
+}
+
+#[test]
+fn every_value_of_the_schema_is_on_the_page_with_its_meaning() {
+    let text = read("charts/openstack-ccm/values.yaml");
+    let values: Value = serde_saphyr::from_str(&text).unwrap();
+    let entries = entries(&text, &values);
+    for entry in &entries {
+        assert!(!entry.meaning.is_empty(), "values.yaml says nothing about {}", entry.path);
+    }
+    let schema: Value = serde_json::from_str(&read("charts/openstack-ccm/values.schema.json")).unwrap();
+    for (name, property) in schema["properties"].as_object().unwrap() {
+        // Not this chart's: Helm's, and those of a library chart that OCCM has.
+        if ["global", "common"].contains(&name.as_str()) {
+            continue;
+        }
+        let parts =
+            property["properties"].as_object().filter(|_| entries.iter().all(|entry| entry.path != *name));
+        let paths: Vec<String> = match parts {
+            Some(parts) => parts.keys().map(|part| format!("{name}.{part}")).collect(),
+            None => vec![name.clone()],
+        };
+        for path in paths {
+            assert!(entries.iter().any(|entry| entry.path == path), "values.yaml does not have {path}");
+        }
+    }
+}

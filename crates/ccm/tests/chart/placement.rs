@@ -1,0 +1,152 @@
+//! On which nodes the pods run, how they are replaced, and what the operator is told about it.
+
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use crate::helm::{Release, copy_of_chart};
+
+fn required(pod: &Value) -> &Value {
+    &pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+}
+
+/// RKE2 and k3s label their control planes `=true`, kubeadm without a value.
+#[test]
+fn a_role_without_a_value_means_every_node_that_has_it() {
+    let Some(objects) = Release::new().set("nodeSelector.zone=a").objects() else { return };
+    let pod = objects.pod();
+    let exists = json!({"key": "node-role.kubernetes.io/control-plane", "operator": "Exists"});
+    assert_eq!(*required(pod), json!([{"matchExpressions": [exists]}]));
+    assert_eq!(pod["spec"]["nodeSelector"], json!({"zone": "a"}));
+}
+
+#[test]
+fn a_value_that_somebody_wrote_is_meant() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("values.yaml");
+    std::fs::write(&file, "nodeSelector: {node-role.kubernetes.io/control-plane: \"true\"}\n").unwrap();
+    let Some(objects) = Release::new().values_file(&file).objects() else { return };
+    assert_eq!(
+        objects.pod()["spec"]["nodeSelector"],
+        json!({"node-role.kubernetes.io/control-plane": "true"})
+    );
+    assert!(required(objects.pod()).is_null());
+}
+
+#[test]
+fn the_role_is_added_to_every_term_of_an_affinity() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("values.yaml");
+    let affinity = "affinity:\n  nodeAffinity:\n    requiredDuringSchedulingIgnoredDuringExecution:\n      nodeSelectorTerms:\n        \
+                    - matchExpressions: [{key: zone, operator: In, values: [a]}]\n        - matchFields: [{key: metadata.name, operator: In, values: [node-1]}]\n";
+    std::fs::write(&file, affinity).unwrap();
+    let Some(objects) = Release::new().values_file(&file).objects() else { return };
+    let role = json!({"key": "node-role.kubernetes.io/control-plane", "operator": "Exists"});
+    assert_eq!(
+        *required(objects.pod()),
+        json!([
+            {"matchExpressions": [role, {"key": "zone", "operator": "In", "values": ["a"]}]},
+            {"matchExpressions": [role], "matchFields": [{"key": "metadata.name", "operator": "In", "values": ["node-1"]}]},
+        ])
+    );
+}
+
+#[test]
+fn without_a_selector_the_pods_run_anywhere() {
+    let Some(objects) = Release::new().set("nodeSelector=null").objects() else { return };
+    assert!(objects.pod()["spec"]["nodeSelector"].is_null());
+    assert!(objects.pod()["spec"]["affinity"].is_null());
+}
+
+#[rstest]
+#[case::daemon_set("kind=DaemonSet")]
+#[case::deployment("kind=Deployment")]
+fn pods_on_the_network_of_the_host_declare_their_port(#[case] kind: &str) {
+    let Some(objects) = Release::new().set(kind).set("securePort=20258").objects() else { return };
+    assert_eq!(
+        objects.container()["ports"],
+        json!([{"name": "http", "containerPort": 20258, "hostPort": 20258, "protocol": "TCP"}])
+    );
+    let inside = Release::new().set(kind).set("hostNetwork=false").objects().unwrap();
+    assert!(inside.container()["ports"][0]["hostPort"].is_null(), "nobody else is in its network");
+}
+
+#[test]
+fn constraints_on_topology_count_the_pods_of_the_release() {
+    let spread = "topologySpreadConstraints[0].topologyKey=topology.kubernetes.io/zone,\
+                  topologySpreadConstraints[0].maxSkew=1,topologySpreadConstraints[0].whenUnsatisfiable=DoNotSchedule";
+    let Some(objects) = Release::new().set(spread).objects() else { return };
+    let constraint = &objects.pod()["spec"]["topologySpreadConstraints"][0];
+    assert_eq!(constraint["labelSelector"], objects.one("DaemonSet")["spec"]["selector"]);
+    let label = "topologySpreadConstraints[0].labelSelector.matchLabels.app=mine";
+    let own = Release::new().set(spread).set(label).objects().unwrap();
+    let constraint = &own.pod()["spec"]["topologySpreadConstraints"][0];
+    assert_eq!(constraint["labelSelector"], json!({"matchLabels": {"app": "mine"}}));
+}
+
+#[rstest]
+#[case::daemon_set(&["updateStrategy.type=OnDelete"], "DaemonSet", "updateStrategy", &json!({"type": "OnDelete"}))]
+#[case::deployment(
+    &["kind=Deployment", "updateStrategy.type=Recreate"],
+    "Deployment", "strategy", &json!({"type": "Recreate"})
+)]
+#[case::default_of_deployment(
+    &["kind=Deployment"],
+    "Deployment", "strategy",
+    &json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}})
+)]
+fn the_operator_chooses_how_pods_are_replaced(
+    #[case] settings: &[&str],
+    #[case] kind: &str,
+    #[case] field: &str,
+    #[case] expected: &Value,
+) {
+    let release = settings.iter().fold(Release::new(), |release, setting| release.set(setting));
+    let Some(objects) = release.objects() else { return };
+    assert_eq!(objects.one(kind)["spec"][field], *expected);
+}
+
+#[test]
+fn further_objects_are_part_of_the_release() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("values.yaml");
+    let text = "extraObjects:\n  - {apiVersion: v1, kind: ConfigMap, metadata: {name: as-it-is}, data: {a: '{{ b }}'}}\n  - |\n    \
+                apiVersion: v1\n    kind: ConfigMap\n    metadata: {name: \"{{ .Release.Name }}-made\"}\n";
+    std::fs::write(&file, text).unwrap();
+    let Some(objects) = Release::new().values_file(&file).objects() else { return };
+    assert_eq!(objects.named("ConfigMap", "as-it-is")["data"]["a"], "{{ b }}");
+    objects.named("ConfigMap", "occm-made");
+}
+
+/// The notes that Helm prints after an installation. Helm renders them on a cluster only, so here they are the text of an object.
+fn notes(release: Release) -> Option<String> {
+    let chart = copy_of_chart();
+    let templates = chart.path().join("templates");
+    let notes = std::fs::read_to_string(templates.join("NOTES.txt")).unwrap();
+    let object = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: notes}\ndata: {text: {{ include \"notes\" . | toJson }}}\n";
+    std::fs::write(
+        templates.join("notes.yaml"),
+        format!("{{{{- define \"notes\" -}}}}{notes}{{{{- end -}}}}\n{object}"),
+    )
+    .unwrap();
+    let objects = release.chart(chart.path()).objects()?;
+    Some(objects.named("ConfigMap", "notes")["data"]["text"].as_str().unwrap().to_owned())
+}
+
+#[test]
+fn the_notes_say_how_to_see_that_no_pod_is_scheduled() {
+    let Some(text) = notes(Release::new()) else { return };
+    assert!(text.contains("kubectl get nodes --selector 'node-role.kubernetes.io/control-plane'"), "{text}");
+    assert!(
+        text.contains("no pod is scheduled, and the rollout of a DaemonSet succeeds all the same"),
+        "{text}"
+    );
+    let anywhere = notes(Release::new().set("nodeSelector=null")).unwrap();
+    assert!(!anywhere.contains("get nodes"), "{anywhere}");
+}
+
+#[test]
+fn the_notes_name_the_lease_of_the_leader() {
+    let lease = "extraArgs={--leader-elect-resource-name=mine,--leader-elect-resource-namespace=ccm}";
+    let Some(text) = notes(Release::new().set(lease)) else { return };
+    assert!(text.contains("kubectl -n ccm get lease mine"), "{text}");
+}

@@ -1,0 +1,165 @@
+//! `check-config`: what is wrong before anything is switched on.
+
+use openstack_ccm_openstack_sim::Fault;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use crate::process::Process;
+use crate::stage::Stage;
+
+/// Runs the subcommand on the configuration of the stage: whether it succeeds, and what it writes.
+fn check(stage: &Stage, flags: &[&str]) -> (bool, String) {
+    let conf = format!("--cloud-config={}", stage.file("cloud.conf").display());
+    let kubeconfig = format!("--kubeconfig={}", stage.file("kubeconfig").display());
+    let mut arguments = vec!["check-config", &conf];
+    if flags.contains(&"--services") {
+        arguments.push(&kubeconfig);
+    }
+    arguments.extend(flags);
+    let (status, output) = Process::run(stage, &arguments);
+    (status.success(), output)
+}
+
+/// Adds lines to `[LoadBalancer]`, and whatever section follows in them.
+fn append(stage: &Stage, lines: &str) {
+    stage.set_cloud_conf(&format!("{}\n[LoadBalancer]\n{lines}\n", stage.cloud_conf()));
+}
+
+/// What an annotation would be refused for is found in cloud.conf, too.
+#[rstest]
+#[case::floating_network(
+    "floating-network-id = public",
+    "floating-network-id in [LoadBalancer] of cloud.conf: \"public\" is not a UUID"
+)]
+#[case::subnet("subnet-id = foo", "subnet-id in [LoadBalancer] of cloud.conf: \"foo\" is not a UUID")]
+#[case::router("[Route]\nrouter-id = r1", "router-id in [Route] of cloud.conf: \"r1\" is not a UUID")]
+#[case::class("[LoadBalancerClass \"dmz\"]\nfloating-network-id = provider", "\"provider\" is not a UUID")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_value_that_services_would_be_refused_for_is_an_error(#[case] lines: &str, #[case] named: &str) {
+    let stage = Stage::new().await;
+    append(&stage, lines);
+    let (success, output) = check(&stage, &[]);
+    assert!(!success && output.contains(named), "{output}");
+    assert!(stage.cloud.log().calls().is_empty(), "nobody is asked");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_is_written_twice_is_told() {
+    let stage = Stage::new().await;
+    stage.set_cloud_conf(
+        &stage.cloud_conf().replace("[Global]", "[Global]\nauth-url = http://elsewhere.example.org"),
+    );
+    let (success, output) = check(&stage, &[]);
+    assert!(success, "the later one counts, as with OCCM: {output}");
+    assert!(
+        output.contains("warning: ") && output.contains("auth-url: it is written before, in line 2"),
+        "{output}"
+    );
+}
+
+const ABSENT: &str = "6a61a5c8-0a57-4f5b-9c3e-0d6f1f9d2a11";
+
+/// Every id is looked up; what is missing, of the wrong kind or not allowed is named with its place.
+#[tokio::test(flavor = "multi_thread")]
+async fn online_names_what_the_cloud_does_not_have_or_does_not_allow() {
+    let stage = Stage::new().await;
+    let (success, output) = check(&stage, &["--online"]);
+    assert!(success && output.contains("what the cloud has: valid"), "{output}");
+    let tenant_network = stage.cloud.seed().network_id.clone();
+    append(
+        &stage,
+        &format!(
+            "floating-network-id = {tenant_network}\nmember-subnet-id = {ABSENT}\nflavor-id = {ABSENT}\n\
+             availability-zone = nowhere\n[LoadBalancerClass \"dmz\"]\nnetwork-id = {ABSENT}\n[Route]\nrouter-id = {ABSENT}"
+        ),
+    );
+    let denied = Fault::new().service("load-balancer").path("/v2.0/lbaas/loadbalancers");
+    stage
+        .cloud
+        .faults()
+        .add(denied.answer(403, json!({"faultstring": "Policy does not allow this request"})));
+    let calls = stage.cloud.log().calls().len();
+    let (success, output) = check(&stage, &["--online"]);
+    assert!(!success, "{output}");
+    for named in [
+        format!(
+            "floating-network-id in [LoadBalancer] of cloud.conf: the network {tenant_network:?} is not external"
+        ),
+        format!("member-subnet-id in [LoadBalancer] of cloud.conf: there is no subnet {ABSENT:?}"),
+        format!("flavor-id in [LoadBalancer] of cloud.conf: there is no flavor of load balancers {ABSENT:?}"),
+        "availability-zone in [LoadBalancer] of cloud.conf: there is no availability zone".to_owned(),
+        format!("network-id in [LoadBalancerClass \"dmz\"] of cloud.conf: there is no network {ABSENT:?}"),
+        format!("router-id in [Route] of cloud.conf: there is no router {ABSENT:?}"),
+        "the user may not list load balancers".to_owned(),
+        "load-balancer_member".to_owned(),
+        "what the cloud has: not valid, 7 error(s)".to_owned(),
+    ] {
+        assert!(output.contains(&named), "{named} in {output}");
+    }
+    let log = stage.cloud.log();
+    let writes: Vec<_> = log.calls()[calls..]
+        .iter()
+        .filter(|call| {
+            call.method != http::Method::GET && call.service != openstack_ccm_openstack_sim::Service::Identity
+        })
+        .cloned()
+        .collect();
+    assert!(writes.is_empty(), "nothing is changed: {writes:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn online_tells_a_wrong_password_and_a_wrong_region() {
+    let stage = Stage::new().await;
+    let conf = stage.cloud_conf();
+    stage.set_cloud_conf(&conf.replace("password=\"lab\"", "password=\"correct-horse\""));
+    let (success, output) = check(&stage, &["--online"]);
+    assert!(!success && output.contains("401") && !output.contains("correct-horse"), "{output}");
+    stage.set_cloud_conf(&conf.replace("RegionOne", "Nowhere"));
+    let (success, output) = check(&stage, &["--online"]);
+    assert!(!success && output.contains("service-lb-controller cannot start"), "{output}");
+}
+
+fn service(name: &str, annotations: &Value, class: Option<&str>) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "annotations": annotations},
+        "spec": {"type": "LoadBalancer", "loadBalancerClass": class, "ports": [{"port": 80}]},
+    })
+}
+
+/// Every Service is read as the service controller reads it, and nothing is written anywhere.
+#[tokio::test(flavor = "multi_thread")]
+async fn all_services_of_a_cluster_are_checked_before_the_switch() {
+    let stage = Stage::new().await;
+    let create = |name: &str, annotations: &Value, class| {
+        stage.kube.create(&service(name, annotations, class)).unwrap();
+    };
+    create("good", &json!({"loadbalancer.openstack.org/proxy-protocol": "v2"}), None);
+    create(
+        "wrong",
+        &json!({"loadbalancer.openstack.org/timeout-client-data": "50s",
+            "loadbalancer.openstack.org/floating-network-id": "public"}),
+        None,
+    );
+    create("odd", &json!({"loadbalancer.openstack.org/proxy-protcol": "true"}), None);
+    create(
+        "other",
+        &json!({"loadbalancer.openstack.org/connection-limit": "none"}),
+        Some("example.com/other"),
+    );
+    let (success, output) = check(&stage, &["--services"]);
+    assert!(!success, "{output}");
+    for named in [
+        "default/wrong: error: annotation loadbalancer.openstack.org/timeout-client-data: \"50s\"",
+        "default/wrong: error: annotation loadbalancer.openstack.org/floating-network-id: \"public\" is not a UUID",
+        "default/odd: warning: UnknownAnnotation",
+        "3 Service(s) of type LoadBalancer: not valid, 2 error(s), 1 warning(s)",
+    ] {
+        assert!(output.contains(named), "{named} in {output}");
+    }
+    assert!(!output.contains("default/good") && !output.contains("default/other"), "{output}");
+    let (_, output) = check(&stage, &["--services", "--load-balancer-class=example.com/other"]);
+    assert!(output.contains("default/other: error: "), "{output}");
+    let requests = stage.kube.requests();
+    assert!(requests.iter().all(|request| request.method == http::Method::GET), "nothing is changed");
+    assert!(stage.cloud.log().calls().is_empty(), "the cloud is not asked");
+}

@@ -1,0 +1,334 @@
+//! The world of a run, and what the edits of a story do in it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use openstack_ccm_controllers::node::NodeControllerOptions;
+use openstack_ccm_controllers::node_lifecycle::NodeLifecycleOptions;
+use openstack_ccm_controllers::route::RouteControllerOptions;
+use openstack_ccm_core::route::range::ClusterRanges;
+use openstack_ccm_kube_sim::{ApiVersion, Sim as Kubernetes};
+use serde_json::{Value, json};
+
+use super::annotation::{ID, Setting};
+use super::inherited;
+use super::story::{Edit, LASTING_NODES, Story};
+use crate::support::{ANNOTATION, PROXY, World, lb_name, node, service};
+use crate::watch::Watch;
+
+const LB_ID: &str = "loadbalancer.openstack.org/load-balancer-id";
+/// The load balancer that a person made for all who name it.
+const SHARED: &str = "shared by hand";
+/// Services that one load balancer may serve, in the stories.
+const MAX_SHARED: &str = "max-shared-lb = 50\n";
+/// The Services of the other cluster; copies are made of them.
+pub(super) const NEIGHBOURS: usize = 2;
+
+/// All controllers, some nodes, and things of somebody else.
+pub(super) struct Stage {
+    pub(super) world: World,
+    pub(super) watch: Watch,
+    /// Another cluster in the same project, whose program runs as well.
+    neighbour: Option<World>,
+    /// The load balancer that a person made.
+    shared: String,
+    flavor: String,
+    /// Annotations that each Service was created with.
+    created_with: BTreeMap<usize, Vec<Setting>>,
+    /// Annotations that were set since, and those that OCCM passed over.
+    set_since: BTreeMap<usize, BTreeSet<&'static str>>,
+    /// How many load balancers there are that are not this cluster's.
+    others: usize,
+}
+
+impl Stage {
+    /// A stage without a past.
+    pub(super) async fn new() -> Self {
+        Self::of(&Story::default()).await
+    }
+
+    /// The stage on which a story is told.
+    pub(super) async fn of(story: &Story) -> Self {
+        let mut world = World::without_nodes();
+        world.cloud.set_delays(Duration::from_secs(2));
+        // The program reads it until it can; a test that starts it does not.
+        world.settings.cluster_uid = Some("c1c1c1c1-0000-4000-8000-000000000001".to_owned());
+        // What a fault kept from being written comes with the next look at the cloud.
+        let router = &world.cloud.seed().router_id;
+        world.settings.cloud_conf =
+            format!("{MAX_SHARED}drift-check-interval = 5m\n[Route]\nrouter-id = {router}\n");
+        let ranges = ClusterRanges::new(vec!["10.244.0.0/16".parse().unwrap()]);
+        world.settings.route = Some(RouteControllerOptions {
+            period: Duration::from_secs(60),
+            ..RouteControllerOptions::new(ranges)
+        });
+        world.settings.node = Some(NodeControllerOptions::default());
+        world.settings.node_lifecycle = Some(NodeLifecycleOptions::default());
+        let watch = Watch::over(&world.cloud);
+        watch.cluster("c1", &world.kube);
+        let flavor = world.cloud.add_octavia_flavor("small");
+        let mut stage = Self {
+            world,
+            watch,
+            neighbour: None,
+            shared: String::new(),
+            flavor,
+            created_with: BTreeMap::new(),
+            set_since: BTreeMap::new(),
+            others: 0,
+        };
+        stage.theirs();
+        if story.neighbour {
+            stage.start_neighbour().await;
+        }
+        stage.others = stage.world.cloud.load_balancers().len();
+        (0..=LASTING_NODES).for_each(|node| stage.join(node));
+        for inherited in &story.inherited {
+            inherited::plant(&stage, inherited);
+            let keys = inherited.settings.iter().map(|setting| setting.key);
+            stage.set_since.entry(inherited.service).or_default().extend(keys);
+        }
+        stage.world.start().await;
+        for node in 0..=LASTING_NODES {
+            stage.world.until_initialised(&node_name(node)).await;
+        }
+        stage
+    }
+
+    /// A load balancer, a floating IP and a route of somebody else, and a load balancer for all.
+    fn theirs(&mut self) {
+        let (user, seed) = (self.world.cloud.user(), self.world.cloud.seed());
+        let balancer = |name: &str| json!({"loadbalancer": {"name": name, "vip_subnet_id": seed.subnet_id}});
+        let path = "/v2.0/lbaas/loadbalancers";
+        let made = user.post("load-balancer", path, &balancer("theirs"));
+        let shared = user.post("load-balancer", path, &balancer(SHARED));
+        let address =
+            json!({"floatingip": {"floating_network_id": seed.public_network_id, "description": "theirs"}});
+        let given = user.post("network", "/v2.0/floatingips", &address);
+        assert_eq!((made.0, shared.0, given.0), (201, 201, 201));
+        self.world.cloud.settle();
+        let listener = json!({"listener": {"name": "by hand", "protocol": "TCP", "protocol_port": 9,
+            "loadbalancer_id": shared.1["loadbalancer"]["id"]}});
+        assert_eq!(user.post("load-balancer", "/v2.0/lbaas/listeners", &listener).0, 201);
+        let address = json!({"floatingip": {"floating_network_id": seed.public_network_id,
+            "port_id": shared.1["loadbalancer"]["vip_port_id"], "description": SHARED}});
+        assert_eq!(user.post("network", "/v2.0/floatingips", &address).0, 201);
+        self.world.cloud.settle();
+        shared.1["loadbalancer"]["id"].as_str().unwrap().clone_into(&mut self.shared);
+        self.set_routes(&|routes| routes.push(route("192.168.0.0/24", "198.18.0.77")));
+    }
+
+    /// The other cluster serves its Services from the beginning to the end.
+    async fn start_neighbour(&mut self) {
+        let mut neighbour = World::in_cloud(ApiVersion::V1_36, self.world.cloud.clone());
+        neighbour.kube = Kubernetes::numbered(ApiVersion::V1_36, 2);
+        "c2".clone_into(&mut neighbour.settings.cluster_name);
+        neighbour.settings.cluster_uid = Some("c2c2c2c2-0000-4000-8000-000000000002".to_owned());
+        self.watch.cluster("c2", &neighbour.kube);
+        let server = self.world.cloud.add_node("elsewhere");
+        neighbour.kube.create(&node(&server, "v1.36.0")).unwrap();
+        neighbour.start().await;
+        for number in 0..NEIGHBOURS {
+            neighbour.create(&service(&neighbour_name(number), json!({})));
+        }
+        for number in 0..NEIGHBOURS {
+            neighbour.until_published(&neighbour_name(number)).await;
+        }
+        neighbour.quiet().await;
+        self.neighbour = Some(neighbour);
+    }
+
+    pub(super) fn apply(&mut self, edit: &Edit) {
+        match edit {
+            Edit::Create { service: number, proxy, settings } => self.create(*number, *proxy, settings),
+            Edit::Share { service: number } => {
+                let port = json!([{"port": 10_000 + number, "protocol": "TCP"}]);
+                let change =
+                    json!({"metadata": {"annotations": {LB_ID: self.shared}}, "spec": {"ports": port}});
+                self.world.create(&service(&name(*number), change));
+            }
+            Edit::Copy { neighbour } => self.copy(*neighbour),
+            Edit::Annotate { service, setting } => {
+                self.set_since.entry(*service).or_default().insert(setting.key);
+                let value = self.resolve(setting);
+                self.world.annotate(&name(*service), setting.key, Some(&value));
+            }
+            Edit::Settle { service } => self.settle(*service),
+            Edit::SetProxy { service, on } => self.world.annotate(&name(*service), PROXY, on.then_some("v2")),
+            Edit::SetPorts { service, ports } => {
+                let ports: Vec<Value> = (0..*ports)
+                    .map(|port| json!({"name": format!("p{port}"), "port": 8000 + port, "protocol": "TCP"}))
+                    .collect();
+                self.patch(*service, json!({"ports": ports}));
+            }
+            Edit::SetAffinity { service, on } => {
+                self.patch(*service, json!({"sessionAffinity": if *on { "ClientIP" } else { "None" }}));
+            }
+            Edit::SetRanges { service, on } => {
+                let ranges = on.then(|| json!(["192.0.2.0/24"]));
+                self.patch(*service, json!({"loadBalancerSourceRanges": ranges}));
+            }
+            Edit::Retype { service } => {
+                self.patch(*service, json!({"type": "ClusterIP", "loadBalancerSourceRanges": null}));
+            }
+            Edit::Delete { service } => self.world.delete(&name(*service)),
+            Edit::Break { service, operating } => {
+                self.world.cloud.break_load_balancer(&lb_name(&name(*service)), operating);
+            }
+            Edit::FailOver { service } => self.fail_over(*service),
+            Edit::Join { node } => self.join(*node),
+            Edit::Vanish { node } => {
+                self.world.cloud.remove_node(&node_name(*node));
+                self.world.set_ready(&node_name(*node), "Unknown");
+            }
+            Edit::DropRoutes => {
+                self.set_routes(&|routes| {
+                    routes.retain(|route| route["destination"].as_str().unwrap().starts_with("192.168."));
+                });
+            }
+            Edit::AddStrayRoute { third } => {
+                self.set_routes(&|routes| routes.push(route(&format!("10.244.{third}.0/24"), "198.18.0.78")));
+            }
+        }
+    }
+
+    #[allow(clippy::needless_pass_by_value, reason = "json! literals read better by value")]
+    fn patch(&self, service: usize, spec: Value) {
+        self.world.patch(&name(service), &json!({"spec": spec}));
+    }
+
+    fn create(&mut self, number: usize, proxy: bool, settings: &[Setting]) {
+        let mut annotations = json!({});
+        for setting in settings {
+            annotations[setting.key] = json!(self.resolve(setting));
+        }
+        if proxy {
+            annotations[PROXY] = json!("v2");
+        }
+        self.created_with.insert(number, settings.to_vec());
+        self.world.create(&service(&name(number), json!({"metadata": {"annotations": annotations}})));
+    }
+
+    /// Creates a Service of the other cluster here, as a backup that is restored does.
+    fn copy(&self, number: usize) {
+        let Some(neighbour) = &self.neighbour else { return };
+        let theirs = neighbour.service(&neighbour_name(number));
+        let ports = json!([{"name": "http", "port": 80, "protocol": "TCP"}]);
+        let change = json!({
+            "metadata": {"annotations": theirs["metadata"]["annotations"]}, "spec": {"ports": ports},
+        });
+        self.world.create(&service(&neighbour_name(number), change));
+    }
+
+    /// Takes back what was set since a Service was created. Source ranges too: which mode is kept with them depends on the
+    /// mode that was published when they came.
+    fn settle(&mut self, number: usize) {
+        let set = self.set_since.remove(&number).unwrap_or_default();
+        let before = self.created_with.get(&number).cloned().unwrap_or_default();
+        let mut annotations: BTreeMap<&str, Option<String>> =
+            set.into_iter().map(|key| (key, None)).collect();
+        for setting in &before {
+            if annotations.contains_key(setting.key) {
+                annotations.insert(setting.key, Some(self.resolve(setting)));
+            }
+        }
+        let change = json!({
+            "metadata": {"annotations": annotations}, "spec": {"loadBalancerSourceRanges": null},
+        });
+        self.world.patch(&name(number), &change);
+    }
+
+    /// An administrator fails a load balancer over, if it is in ERROR.
+    fn fail_over(&self, service: usize) {
+        let Some(broken) = self.world.cloud.load_balancer(&lb_name(&name(service))) else { return };
+        if broken["provisioning_status"] == "ERROR" {
+            let path = format!("/v2.0/lbaas/loadbalancers/{}/failover", broken["id"].as_str().unwrap());
+            let (status, answer) = self.world.cloud.admin().put("load-balancer", &path, &Value::Null);
+            assert_eq!(status, 202, "{answer}");
+        }
+    }
+
+    /// The value of a setting; an id is that of something which is there.
+    fn resolve(&self, setting: &Setting) -> String {
+        if setting.value != ID {
+            return setting.value.clone();
+        }
+        let seed = self.world.cloud.seed();
+        let id = match setting.key.strip_prefix(ANNOTATION).unwrap_or_default() {
+            "flavor-id" => &self.flavor,
+            "subnet-id" | "member-subnet-id" => &seed.subnet_id,
+            "network-id" => &seed.network_id,
+            "floating-network-id" => &seed.public_network_id,
+            "floating-subnet-id" => &seed.public_subnet_id,
+            // One of somebody else, for a port; and whatever else a new annotation may name.
+            _ => &seed.router_id,
+        };
+        id.clone()
+    }
+
+    pub(super) fn delete_services(&self) {
+        for service in self.world.kube.list("services", "default").unwrap() {
+            let name = service["metadata"]["name"].as_str().unwrap();
+            if name != "kubernetes" {
+                self.world.delete(name);
+            }
+        }
+    }
+
+    /// What must not have happened so far.
+    pub(super) fn assert_nothing_taken(&self, story: &Story) {
+        let breaches = self.watch.take_breaches();
+        assert!(breaches.is_empty(), "{}\nin {story:#?}", breaches.join("\n"));
+    }
+
+    /// Once all Services are gone.
+    pub(super) fn assert_only_others_left(&self, story: &Story) {
+        let cloud = &self.world.cloud;
+        assert!(cloud.leaked_ports().is_empty(), "ports of load balancers are left");
+        let left = cloud.load_balancers();
+        assert_eq!(left.len(), self.others, "only those of others are to be left: {left:#?}\nin {story:#?}");
+        if let Some(neighbour) = &self.neighbour {
+            for number in 0..NEIGHBOURS {
+                assert!(!neighbour.ingress(&neighbour_name(number)).is_empty());
+            }
+        }
+    }
+
+    pub(super) async fn end(mut self) {
+        self.world.stop().await;
+        if let Some(mut neighbour) = self.neighbour {
+            neighbour.stop().await;
+        }
+    }
+
+    fn join(&self, node: usize) {
+        let range = format!("10.244.{node}.0/24");
+        self.world.cloud.add_node(&node_name(node));
+        self.world.register_with(&node_name(node), &json!({"podCIDR": range, "podCIDRs": [range]}));
+    }
+
+    fn set_routes(&self, change: &dyn Fn(&mut Vec<Value>)) {
+        let mut routes = self.world.cloud.routers()[0]["routes"].as_array().unwrap().clone();
+        change(&mut routes);
+        let path = format!("/v2.0/routers/{}", self.world.cloud.seed().router_id);
+        let (status, answer) =
+            self.world.cloud.user().put("network", &path, &json!({"router": {"routes": routes}}));
+        assert_eq!(status, 200, "{answer}");
+    }
+}
+
+fn route(destination: &str, next_hop: &str) -> Value {
+    json!({"destination": destination, "nexthop": next_hop})
+}
+
+pub(super) fn name(service: usize) -> String {
+    format!("web-{service}")
+}
+
+fn neighbour_name(service: usize) -> String {
+    format!("next-{service}")
+}
+
+fn node_name(node: usize) -> String {
+    format!("node-{node}")
+}

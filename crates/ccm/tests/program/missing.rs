@@ -1,0 +1,181 @@
+//! Load balancers that cannot be found may be in another project or region: nothing is created in their place on a guess.
+
+use std::time::Duration;
+
+use openstack_ccm_kube_sim::ApiVersion;
+use openstack_ccm_openstack_sim::Sim as Cloud;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use crate::contract::setup::{INTERNAL, annotated, id};
+use crate::support::{ANNOTATION, World, lb_name, service};
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+fn held(world: &World) -> String {
+    let metrics = world.metrics();
+    let name = "openstack_ccm_services_held{reason=\"load_balancer_missing\"} ";
+    metrics.lines().find_map(|line| line.strip_prefix(name)).expect("the metric").to_owned()
+}
+
+/// What a Service says of its load balancer.
+fn says(world: &World, name: &str) -> (Value, Value, Vec<String>) {
+    let annotations = world.service(name)["metadata"]["annotations"].clone();
+    let key = |key: &str| annotations[format!("{ANNOTATION}{key}")].clone();
+    (key("load-balancer-id"), key("load-balancer-address"), world.ingress(name))
+}
+
+fn all(world: &World, count: usize) -> Vec<(Value, Value, Vec<String>)> {
+    (0..count).map(|number| says(world, &format!("web-{number}"))).collect()
+}
+
+/// Services `web-0` and so on, all served; then the program starts anew in another region, which has a network of the same
+/// kind. Answers the first region.
+async fn in_another_region(count: usize, change: impl Fn() -> Value, cloud_conf: &str) -> (World, Cloud) {
+    let mut world = World::new(ApiVersion::V1_36);
+    world.start().await;
+    for number in 0..count {
+        world.create(&service(&format!("web-{number}"), change()));
+    }
+    for number in 0..count {
+        world.until_published(&format!("web-{number}")).await;
+    }
+    world.quiet().await;
+    world.stop().await;
+    world.take_calls();
+    let other = Cloud::builder().nodes(2).token_lifetime(Duration::from_secs(1 << 30)).build();
+    // Simulators count their ids: those that are made from here on are others than those in the first region.
+    (0..500).for_each(|number| drop(other.add_octavia_flavor(&format!("flavor-{number}"))));
+    let first = std::mem::replace(&mut world.cloud, other);
+    world.settings.cloud_conf = cloud_conf.to_owned();
+    (world, first)
+}
+
+/// A floating IP cannot tell where an internal Service was.
+fn internal() -> Value {
+    json!({"metadata": {"annotations": {INTERNAL: "true"}}})
+}
+
+fn external() -> Value {
+    json!({})
+}
+
+#[rstest]
+#[case::all_of_several(4, external)]
+#[case::two(2, internal)]
+#[case::the_only_one(1, internal)]
+#[case::the_only_one_with_a_floating_ip(1, external)]
+#[tokio::test(start_paused = true)]
+async fn nothing_is_created_in_another_region(#[case] count: usize, #[case] change: fn() -> Value) {
+    let (mut world, first) = in_another_region(count, change, "").await;
+    let before = all(&world, count);
+    world.start().await;
+    world.create(&service("new", json!({})));
+    tokio::time::sleep(2 * HOUR).await;
+    assert_eq!(world.take_cloud_writes(), Vec::<String>::new());
+    assert_eq!(all(&world, count), before);
+    assert_eq!(held(&world), (count + 1).to_string());
+    for name in ["web-0", "new"] {
+        let mut warnings = world.warnings(name);
+        warnings.retain(|warning| warning.contains("SyncLoadBalancerFailed"));
+        assert_eq!(warnings.len(), 1, "told once: {warnings:?}");
+        for part in ["cannot be found", "none is created", "recreate-missing=true"] {
+            assert!(warnings[0].contains(part), "{warnings:?}");
+        }
+    }
+    // Back in the first one nothing has happened.
+    world.stop().await;
+    world.cloud = first;
+    world.delete("new");
+    world.start().await;
+    world.quiet().await;
+    assert_eq!(world.take_cloud_writes(), Vec::<String>::new());
+    assert_eq!((all(&world, count), held(&world)), (before, "0".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_removes_the_id_says_that_the_load_balancer_is_gone() {
+    let (mut world, _first) = in_another_region(3, external, "").await;
+    let before = all(&world, 3);
+    world.start().await;
+    tokio::time::sleep(HOUR).await;
+    world.annotate("web-1", &format!("{ANNOTATION}load-balancer-id"), None);
+    world.until("it is recreated", |world| world.cloud.load_balancer(&lb_name("web-1")).is_some()).await;
+    tokio::time::sleep(HOUR).await;
+    assert_eq!(world.cloud.load_balancers().len(), 1, "the others were not given up");
+    let after = all(&world, 3);
+    assert_eq!((&after[0], &after[2]), (&before[0], &before[2]));
+    assert_ne!(after[1], before[1]);
+    assert_eq!(held(&world), "2");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_operator_says_that_all_are_gone() {
+    let (mut world, _first) = in_another_region(3, internal, "recreate-missing = true\n").await;
+    world.start().await;
+    world.until("all are recreated", |world| world.cloud.load_balancers().len() == 3).await;
+    world.quiet().await;
+    for number in 0..3 {
+        let recreated = world.cloud.load_balancer(&lb_name(&format!("web-{number}"))).unwrap();
+        assert_eq!(says(&world, &format!("web-{number}")).0, recreated["id"]);
+    }
+}
+
+/// Credentials of another project do not see the load balancers, which Octavia says by 403.
+#[tokio::test(start_paused = true)]
+async fn nothing_is_created_in_another_project() {
+    let mut world = World::new(ApiVersion::V1_36);
+    world.start().await;
+    for number in 0..3 {
+        world.serve(&service(&format!("web-{number}"), json!({}))).await;
+    }
+    let before = (all(&world, 3), world.cloud_state());
+    world.stop().await;
+    world.settings.user = "stranger";
+    world.start().await;
+    tokio::time::sleep(2 * HOUR).await;
+    assert_eq!(world.take_cloud_writes(), Vec::<String>::new());
+    assert_eq!((all(&world, 3), world.cloud_state()), before);
+}
+
+/// Deleted by hand while nobody looks, from a project that is the right one beyond doubt.
+#[rstest]
+#[case::one_of_three(3, internal)]
+#[case::the_only_one_leaves_its_floating_ip(1, external)]
+#[tokio::test(start_paused = true)]
+async fn a_load_balancer_that_somebody_deleted_is_recreated_after_a_restart(
+    #[case] count: usize,
+    #[case] change: fn() -> Value,
+) {
+    let (mut world, first) = in_another_region(count, change, "").await;
+    world.cloud = first;
+    let before = all(&world, count);
+    let path = |name: &str| {
+        format!(
+            "/v2.0/lbaas/loadbalancers/{}?cascade=true",
+            id(&world.cloud.load_balancer(&lb_name(name)).unwrap())
+        )
+    };
+    assert_eq!(world.cloud.user().delete("load-balancer", &path("web-0")).0, 204);
+    world.cloud.settle();
+    world.start().await;
+    world.until("it is recreated", |world| world.cloud.load_balancer(&lb_name("web-0")).is_some()).await;
+    world.quiet().await;
+    let after = all(&world, count);
+    assert_eq!(after[1..], before[1..]);
+    assert_ne!(after[0].0, before[0].0);
+    assert_eq!((&after[0].1, &after[0].2), (&before[0].1, &before[0].2), "the same address");
+}
+
+/// The running program has seen it, so that there is no doubt about the project.
+#[tokio::test(start_paused = true)]
+async fn the_only_load_balancer_that_somebody_deletes_before_our_eyes_is_recreated() {
+    let world = World::serving(&annotated(&[(INTERNAL, "true")])).await;
+    let path = format!(
+        "/v2.0/lbaas/loadbalancers/{}?cascade=true",
+        id(&world.cloud.load_balancer(&lb_name("web")).unwrap())
+    );
+    assert_eq!(world.cloud.user().delete("load-balancer", &path).0, 204);
+    world.cloud.settle();
+    world.until("it is recreated", |world| world.cloud.load_balancer(&lb_name("web")).is_some()).await;
+}

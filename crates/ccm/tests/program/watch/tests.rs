@@ -1,0 +1,140 @@
+//! The watch sees what it is there for, and nothing else: each removal once without a wish for it, once with one.
+
+use bytes::Bytes;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use super::Watch;
+use crate::contract::setup::{INTERNAL, id, load_balancer, only_floating_ip};
+use crate::support::{PROXY, World, service};
+
+/// A write of the program that the test plays.
+async fn write(world: &World, service: &str, method: &str, path: &str, body: &Value) {
+    let request = http::Request::builder()
+        .method(method)
+        .uri(path)
+        .header("x-auth-token", world.cloud.token())
+        .header("user-agent", "c1")
+        .body(Bytes::from(body.to_string()))
+        .unwrap();
+    let answer = world.cloud.call(service, request).await.unwrap();
+    assert!(answer.status().is_success(), "{answer:?}");
+    world.cloud.settle();
+}
+
+/// A Service that was served, and whose program is stopped.
+async fn served() -> (World, Watch) {
+    let mut world = World::serving(&service("web", json!({}))).await;
+    world.stop().await;
+    let watch = Watch::over(&world.cloud);
+    watch.cluster("c1", &world.kube);
+    (world, watch)
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Removal {
+    LoadBalancer,
+    Listener,
+    Pool,
+    Member,
+    FloatingIp,
+    Address,
+}
+
+async fn remove(world: &World, removal: Removal) {
+    let lbaas = |path: &str| format!("/v2.0/lbaas/{path}");
+    let pool = id(&world.cloud.pools()[0]);
+    let (method, path, body) = match removal {
+        Removal::LoadBalancer => {
+            ("DELETE", format!("loadbalancers/{}?cascade=true", id(&load_balancer(world))), Value::Null)
+        }
+        Removal::Listener => {
+            ("DELETE", format!("listeners/{}", id(&world.cloud.listeners()[0])), Value::Null)
+        }
+        Removal::Pool => ("DELETE", format!("pools/{pool}"), Value::Null),
+        Removal::Member => ("PUT", format!("pools/{pool}/members"), json!({"members": []})),
+        Removal::FloatingIp => {
+            let path = format!("/v2.0/floatingips/{}", id(&only_floating_ip(world)));
+            let detached = json!({"floatingip": {"port_id": null}});
+            return write(world, "network", "PUT", &path, &detached).await;
+        }
+        Removal::Address => {
+            let patch = json!({"status": {"loadBalancer": {"ingress": [{"ip": "198.19.0.99"}]}}});
+            world.kube.patch_status("services", "default", "web", &patch).unwrap();
+            return;
+        }
+    };
+    write(world, "load-balancer", method, &lbaas(&path), &body).await;
+}
+
+#[rstest]
+#[case::load_balancer(Removal::LoadBalancer, "wants it")]
+#[case::listener(Removal::Listener, "is removed")]
+#[case::pool(Removal::Pool, "is replaced")]
+#[case::member(Removal::Member, "is removed")]
+#[case::floating_ip(Removal::FloatingIp, "is taken from")]
+#[case::address(Removal::Address, "taken out of its status")]
+#[tokio::test(start_paused = true)]
+async fn what_nobody_asked_for_is_a_breach(#[case] removal: Removal, #[case] said: &str) {
+    let (world, watch) = served().await;
+    // Asks for nothing: values of the wrong form, and keys that decide something else.
+    for (key, value) in [(INTERNAL, "True"), (PROXY, "V2"), ("loadbalancer.openstack.org/lb-method", "FOO")] {
+        world.annotate("web", key, Some(value));
+    }
+    assert!(watch.take_breaches().is_empty());
+    remove(&world, removal).await;
+    let breaches = watch.take_breaches();
+    assert!(!breaches.is_empty() && breaches.iter().all(|breach| breach.contains(said)), "{breaches:?}");
+}
+
+#[rstest]
+#[case::load_balancer(Removal::LoadBalancer, json!({"spec": {"type": "ClusterIP"}}))]
+#[case::listener(Removal::Listener, json!({"spec": {"ports": [{"port": 81, "protocol": "TCP"}]}}))]
+#[case::pool(Removal::Pool, json!({"metadata": {"annotations": {PROXY: "v2"}}}))]
+#[case::member(Removal::Member, json!({"spec": {"ports": [{"port": 80, "protocol": "TCP", "nodePort": 31234}]}}))]
+#[case::floating_ip(Removal::FloatingIp, json!({"metadata": {"annotations": {INTERNAL: "true"}}}))]
+#[case::address(Removal::Address, json!({"metadata": {"annotations": {INTERNAL: "true"}}}))]
+#[tokio::test(start_paused = true)]
+async fn what_the_service_asked_for_is_none(#[case] removal: Removal, #[case] wish: Value) {
+    let (world, watch) = served().await;
+    world.patch("web", &wish);
+    // Asked for once is asked for: the program may be late.
+    world.patch("web", &json!({"metadata": {"labels": {"a": "b"}}}));
+    remove(&world, removal).await;
+    assert_eq!(watch.take_breaches(), Vec::<String>::new());
+}
+
+/// Members of a node that is gone, or is taken out of load balancing, may go.
+#[rstest]
+#[case::gone(true)]
+#[case::excluded(false)]
+#[tokio::test(start_paused = true)]
+async fn members_go_with_their_nodes(#[case] gone: bool) {
+    let (world, watch) = served().await;
+    for node in world.cloud.nodes() {
+        if gone {
+            world.kube.delete("nodes", "", &node.name).unwrap();
+        } else {
+            let label = json!({"node.kubernetes.io/exclude-from-external-load-balancers": ""});
+            world.kube.patch("nodes", "", &node.name, &json!({"metadata": {"labels": label}})).unwrap();
+        }
+    }
+    remove(&world, Removal::Member).await;
+    assert_eq!(watch.take_breaches(), Vec::<String>::new());
+}
+
+/// What is somebody else's is not even marked, whoever names it.
+#[tokio::test(start_paused = true)]
+async fn a_tag_on_what_is_another_clusters_is_a_breach() {
+    let (world, watch) = served().await;
+    let body = json!({"loadbalancer": {"name": "kube_service_c2_default_web",
+        "vip_subnet_id": world.cloud.seed().subnet_id}});
+    let (_, made) = world.cloud.user().post("load-balancer", "/v2.0/lbaas/loadbalancers", &body);
+    world.cloud.settle();
+    let theirs = id(&made["loadbalancer"]);
+    world.annotate("web", "loadbalancer.openstack.org/load-balancer-id", Some(&theirs));
+    let tags = json!({"loadbalancer": {"tags": ["mine"]}});
+    write(&world, "load-balancer", "PUT", &format!("/v2.0/lbaas/loadbalancers/{theirs}"), &tags).await;
+    let breaches = watch.take_breaches();
+    assert!(breaches.len() == 1 && breaches[0].contains("somebody else's"), "{breaches:?}");
+}

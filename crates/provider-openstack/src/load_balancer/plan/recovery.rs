@@ -1,0 +1,237 @@
+//! What is to be done about a load balancer in ERROR.
+//!
+//! ERROR says that Octavia's last work on it failed, and nothing about traffic: what carried it may go on. So only one
+//! that Octavia has never built is recreated without being asked; any other one is left as it is, unless the operator
+//! chose otherwise.
+
+use std::net::IpAddr;
+
+use openstack_ccm_core::failure::{Failure, Hold};
+use openstack_ccm_core::notice::Notice;
+use openstack_ccm_openstack_api::octavia::OperatingStatus;
+
+use super::draft::Draft;
+use super::serve::{converge, create_tree, vip_port};
+use super::{Plan, Then, children, floating_ip};
+use crate::config::ErrorRecovery;
+use crate::load_balancer::model::Tags;
+use crate::load_balancer::model::floating_ip::FloatingIpGoal;
+use crate::load_balancer::model::observed::{Children, Observed, ObservedLoadBalancer, Ownership};
+use crate::load_balancer::model::recovery::{Failover, Recovery};
+use crate::load_balancer::model::tree::Desired;
+use crate::load_balancer::names;
+use crate::load_balancer::step::{LoadBalancerStep, Step};
+
+/// The load balancer broke and is recreated.
+const REPLACED: &str = "LoadBalancerReplaced";
+/// The load balancer is in ERROR and stays as it is.
+const IN_ERROR: &str = "LoadBalancerInError";
+/// Octavia is asked to fail the load balancer over.
+const FAILOVER: &str = "LoadBalancerFailover";
+
+/// What helps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Remedy {
+    /// Deleting it and creating another one.
+    Replace,
+    /// Octavia's failover.
+    FailOver,
+    /// Nothing that may be done unasked, for this reason.
+    Leave(String),
+}
+
+/// Whether the creation of a load balancer in ERROR failed, so that it has never served anybody.
+///
+/// Octavia creates a load balancer as OFFLINE, with children in PENDING_CREATE, and only a finished build changes either;
+/// where the creation failed they stay so for ever (measured on Octavia 19). Drivers of other providers may put the children
+/// into ERROR, which counts where the Service was never published. The word of the Service that it was ready
+/// outweighs both.
+pub(in crate::load_balancer) fn was_never_built(recovery: &Recovery, broken: &ObservedLoadBalancer) -> bool {
+    let built = |below: &Children| !below.none_was_built(!recovery.was_published);
+    !recovery.was_ready
+        && broken.operating == OperatingStatus::Offline
+        && !broken.children.as_ref().is_none_or(built)
+}
+
+/// Chooses.
+pub(super) fn remedy(desired: &Desired, observed: &Observed, broken: &ObservedLoadBalancer) -> Remedy {
+    let recovery = &desired.recovery;
+    if let Some(stranger) = of_somebody_else(broken) {
+        return Remedy::Leave(stranger.to_owned());
+    }
+    let obstacle = obstacle_to_replacement(desired, observed, broken);
+    if was_never_built(recovery, broken) {
+        return obstacle.map_or(Remedy::Replace, Remedy::Leave);
+    }
+    match recovery.choice {
+        ErrorRecovery::Report => Remedy::Leave("it may still serve".to_owned()),
+        ErrorRecovery::Failover => fail_over(recovery),
+        ErrorRecovery::Replace => {
+            obstacle.or_else(|| reason_to_keep(recovery, broken)).map_or(Remedy::Replace, Remedy::Leave)
+        }
+    }
+}
+
+fn fail_over(recovery: &Recovery) -> Remedy {
+    match &recovery.failover {
+        Failover::NotAsked => Remedy::FailOver,
+        Failover::Asked => Remedy::Leave("a failover did not help".to_owned()),
+        Failover::Refused(answer) => Remedy::Leave(format!("Octavia refused to fail it over ({answer})")),
+    }
+}
+
+fn of_somebody_else(broken: &ObservedLoadBalancer) -> Option<&'static str> {
+    if broken.ownership == Ownership::Guest {
+        return Some("it belongs to somebody else");
+    }
+    broken.is_retained().then_some("it was retained when its former Service went")
+}
+
+/// Why one that could be replaced is not.
+fn reason_to_keep(recovery: &Recovery, broken: &ObservedLoadBalancer) -> Option<String> {
+    if recovery.retained {
+        return Some("its reclaim-policy says that it is to be retained".to_owned());
+    }
+    match broken.operating {
+        OperatingStatus::Offline | OperatingStatus::Error => recovery.no_replacement.clone(),
+        OperatingStatus::Online
+        | OperatingStatus::Degraded
+        | OperatingStatus::Draining
+        | OperatingStatus::NoMonitor
+        | OperatingStatus::Other(_) => Some("it serves according to its operating status".to_owned()),
+    }
+}
+
+/// Why a load balancer in ERROR cannot be deleted.
+fn obstacle_to_replacement(
+    desired: &Desired,
+    observed: &Observed,
+    broken: &ObservedLoadBalancer,
+) -> Option<String> {
+    if broken.ownership == Ownership::Shared {
+        return Some("other Services use it too".to_owned());
+    }
+    let Some(below) = &broken.children else { return Some("what hangs on it is not known".to_owned()) };
+    if let Some(foreign) = children::first_foreign(below) {
+        return Some(format!("it carries {foreign}, which is not this Service's"));
+    }
+    let own_port = desired.load_balancer.vip.port_id.is_some()
+        && desired.load_balancer.vip.port_id == broken.vip_port_id;
+    let vip_port_id = broken.vip_port_id.as_deref();
+    let mut on_vip = observed.floating_ips.iter().filter(|one| floating_ip::is_on(one, vip_port_id));
+    let foreign = on_vip.find(|floating_ip| !floating_ip.ours);
+    foreign.filter(|_| !own_port).map(|foreign| {
+        format!("it has the floating IP {}, which is not this Service's and would be lost", foreign.address)
+    })
+}
+
+/// Octavia refuses every change of a load balancer in ERROR but its deletion and its failover.
+pub(super) fn recover(
+    mut draft: Draft,
+    desired: &Desired,
+    observed: &Observed,
+    broken: &ObservedLoadBalancer,
+) -> Plan {
+    match remedy(desired, observed, broken) {
+        Remedy::Replace => replace(draft, desired, observed, broken),
+        Remedy::Leave(reason) => leave(draft, desired, observed, broken, &reason),
+        Remedy::FailOver => {
+            let message = format!("{}: Octavia is asked to fail it over", statuses(broken));
+            draft.notices.push(Notice::warning(FAILOVER, message));
+            draft.step(Step::LoadBalancer(LoadBalancerStep::Failover { id: broken.id.clone() }));
+            // Where Octavia refuses.
+            draft.block(in_error(broken));
+            draft.finish()
+        }
+    }
+}
+
+fn statuses(broken: &ObservedLoadBalancer) -> String {
+    let ObservedLoadBalancer { name, id, status, operating, .. } = broken;
+    format!(
+        "load balancer {name} ({id}) has the provisioning status {status} and the operating status {operating}"
+    )
+}
+
+/// Recreates it, on its address.
+fn replace(mut draft: Draft, desired: &Desired, observed: &Observed, broken: &ObservedLoadBalancer) -> Plan {
+    draft.heals = true;
+    draft
+        .notices
+        .push(Notice::warning(REPLACED, format!("{}: it is deleted and recreated", statuses(broken))));
+    if let FloatingIpGoal::External(spec) = &desired.floating_ip {
+        // It comes off when the port goes, and is attached again to the port of the next load balancer. Until then it
+        // tells the VIP.
+        let vips = broken.vip_addresses().filter(IpAddr::is_ipv4).map(names::former_vip_tag);
+        let tags: Tags = spec.tags.iter().cloned().chain(vips).collect();
+        floating_ip::mark(&mut draft, &tags, &observed.floating_ips, broken.vip_port_id.as_deref());
+    }
+    draft.step(Step::LoadBalancer(LoadBalancerStep::Delete { id: broken.id.clone(), cascade: true }));
+    let mut anew = desired.load_balancer.clone();
+    let same_subnet = anew.vip.subnet_id.is_some() && anew.vip.subnet_id == broken.vip_subnet_id;
+    if anew.vip.port_id.is_none() && same_subnet {
+        anew.vip.address = anew.vip.address.or(broken.vip_address);
+        for vip in &mut anew.vip.additional {
+            let same = broken.additional_vips.iter().find(|(subnet_id, _)| *subnet_id == vip.subnet_id);
+            vip.address = vip.address.or(same.map(|(_, address)| *address));
+        }
+    }
+    create_tree(&mut draft, desired, anew);
+    draft.repairs = (0..draft.steps.len()).collect();
+    draft.finish()
+}
+
+/// Leaves it as it is. Neutron is not locked by Octavia, so the floating IP follows the Service all the same.
+fn leave(
+    mut draft: Draft,
+    desired: &Desired,
+    observed: &Observed,
+    broken: &ObservedLoadBalancer,
+    reason: &str,
+) -> Plan {
+    let id = &broken.id;
+    let obstacle = obstacle_to_replacement(desired, observed, broken);
+    let deletion = if of_somebody_else(broken).is_some() || obstacle.is_some() {
+        String::new()
+    } else {
+        format!(
+            "; if it serves nobody, delete it (openstack loadbalancer delete --cascade {id}), and it is recreated"
+        )
+    };
+    draft.notices.push(Notice::warning(
+        IN_ERROR,
+        format!(
+            "{} and stays as it is, because {reason}: have an administrator fail it over (openstack loadbalancer \
+             failover {id}){deletion}",
+            statuses(broken)
+        ),
+    ));
+    floating_ip::serve(&mut draft, &desired.floating_ip, &observed.floating_ips, &vip_port(broken));
+    if draft.blocked.take().is_some() {
+        draft.steps.clear();
+    }
+    let failure = in_error(broken);
+    let agrees = agrees(desired, observed, broken);
+    let plan = draft.finish();
+    Plan { then: if agrees { Then::Held(failure) } else { Then::Blocked(failure) }, ..plan }
+}
+
+fn in_error(broken: &ObservedLoadBalancer) -> Failure {
+    let ObservedLoadBalancer { name, id, .. } = broken;
+    let message = format!(
+        "load balancer {name} ({id}) is in ERROR, so no change of the Service or of nodes reaches it"
+    );
+    Failure::held(Hold::LoadBalancerInError, message)
+}
+
+/// Whether only what marks the load balancer, or what failed when it broke, would be sent if it were whole.
+fn agrees(desired: &Desired, observed: &Observed, broken: &ObservedLoadBalancer) -> bool {
+    let plan = converge(Draft { serial: desired.serial, ..Draft::default() }, desired, observed, broken);
+    let harmless = |(place, step): (usize, &Step)| match step {
+        Step::FloatingIp(_) | Step::LoadBalancer(LoadBalancerStep::Update { .. }) => true,
+        Step::LoadBalancer(_) | Step::Listener(_) | Step::Pool(_) | Step::Member(_) | Step::Monitor(_) => {
+            plan.repairs.contains(&place)
+        }
+    };
+    plan.then == Then::Done && plan.steps.iter().enumerate().all(harmless)
+}

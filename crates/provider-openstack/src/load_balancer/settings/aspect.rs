@@ -1,0 +1,149 @@
+//! Which part of what is wanted a value decides about.
+//!
+//! A value that cannot be read must not take anything else with it: on a load balancer that exists its aspect keeps
+//! what is there ([`Settings::keeping`](super::Settings::keeping)), and all other aspects follow the Service.
+
+use std::collections::BTreeSet;
+
+use super::error::Origin;
+
+/// One part of what is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Aspect {
+    /// Which load balancer is used.
+    LoadBalancer,
+    /// What matters only when a load balancer is created: place of the VIP, flavor, zone.
+    Creation,
+    /// Whether clients outside the network reach the load balancer.
+    Exposure,
+    /// Where a new floating IP comes from, and which address it has.
+    FloatingIp,
+    /// The subnet of the members.
+    MemberSubnet,
+    /// Which nodes become members.
+    NodeSelector,
+    /// Which ports speak the PROXY protocol.
+    ProxyProtocol,
+    /// Which ports insert `X-Forwarded-For`.
+    ForwardedFor,
+    /// Whether TLS ends at the load balancer, and with which certificate.
+    Certificate,
+    /// Further certificates.
+    FurtherCertificates,
+    /// Versions of TLS.
+    TlsVersions,
+    /// Ciphers of TLS.
+    TlsCiphers,
+    /// Protocols of ALPN.
+    AlpnProtocols,
+    /// The revision of what is behind references to certificates.
+    TlsRevision,
+    /// Most connections of a listener.
+    ConnectionLimit,
+    /// `timeout-client-data`
+    TimeoutClientData,
+    /// `timeout-member-connect`
+    TimeoutMemberConnect,
+    /// `timeout-member-data`
+    TimeoutMemberData,
+    /// `timeout-tcp-inspect`
+    TimeoutTcpInspect,
+    /// Algorithm of pools.
+    Algorithm,
+    /// Whether there are health monitors.
+    Monitor,
+    /// Time between two checks.
+    MonitorDelay,
+    /// Time for one check.
+    MonitorTimeout,
+    /// Good checks until a member is up.
+    MonitorMaxRetries,
+    /// Bad checks until a member is down.
+    MonitorMaxRetriesDown,
+    /// How members of TCP ports are checked.
+    MonitorCheck,
+    /// Who may connect.
+    SourceRanges,
+    /// Whether the cluster itself may connect beside the source ranges.
+    ClusterSources,
+    /// SCTP ports.
+    Sctp,
+    /// How the address is published.
+    Publication,
+    /// What becomes of the load balancer when the Service goes.
+    Release,
+}
+
+/// Several aspects.
+pub type Aspects = BTreeSet<Aspect>;
+
+impl Aspect {
+    /// The aspects that a value decides about, by the place where it stands.
+    pub fn of(origin: &Origin) -> &'static [Self] {
+        let key = match origin {
+            Origin::Annotation(key) => key.rsplit_once('/').map_or(*key, |(_, name)| name),
+            Origin::Field(key) | Origin::Config(key) | Origin::Class { key, .. } => key,
+        };
+        Self::of_name(key)
+    }
+
+    /// The same by the name of an annotation without its prefix, of a field, or of a key of cloud.conf.
+    fn of_name(name: &str) -> &'static [Self] {
+        match name {
+            "load-balancer-id" | "allow-foreign-cluster" => &[Self::LoadBalancer],
+            "flavor-id" | "availability-zone" | "port-id" | "subnet-id" | "network-id" => &[Self::Creation],
+            "openstack-internal-load-balancer" => &[Self::Exposure],
+            "floating-network-id" | "floating-subnet-id" | "floating-subnet" | "floating-subnet-tags" => {
+                &[Self::FloatingIp]
+            }
+            "spec.loadBalancerIP" => &[Self::FloatingIp, Self::Creation],
+            "class" => &[Self::Creation, Self::FloatingIp, Self::MemberSubnet],
+            "member-subnet-id" => &[Self::MemberSubnet],
+            "node-selector" => &[Self::NodeSelector],
+            "proxy-protocol" => &[Self::ProxyProtocol],
+            "x-forwarded-for" => &[Self::ForwardedFor],
+            "default-tls-container-ref" => &[Self::Certificate],
+            "sni-container-refs" => &[Self::FurtherCertificates],
+            "tls-versions" => &[Self::TlsVersions],
+            "tls-ciphers" => &[Self::TlsCiphers],
+            "alpn-protocols" => &[Self::AlpnProtocols],
+            "tls-revision" => &[Self::TlsRevision],
+            "connection-limit" => &[Self::ConnectionLimit],
+            "timeout-client-data" => &[Self::TimeoutClientData],
+            "timeout-member-connect" => &[Self::TimeoutMemberConnect],
+            "timeout-member-data" => &[Self::TimeoutMemberData],
+            "timeout-tcp-inspect" => &[Self::TimeoutTcpInspect],
+            "lb-method" => &[Self::Algorithm],
+            "enable-health-monitor" => &[Self::Monitor],
+            "health-monitor-delay" | "monitor-delay" => &[Self::MonitorDelay],
+            "health-monitor-timeout" | "monitor-timeout" => &[Self::MonitorTimeout],
+            "health-monitor-max-retries" | "monitor-max-retries" => &[Self::MonitorMaxRetries],
+            "health-monitor-max-retries-down" | "monitor-max-retries-down" => &[Self::MonitorMaxRetriesDown],
+            "health-monitor-type"
+            | "health-monitor-path"
+            | "health-monitor-method"
+            | "health-monitor-expected-codes" => &[Self::MonitorCheck],
+            "load-balancer-source-ranges" | "spec.loadBalancerSourceRanges" => &[Self::SourceRanges],
+            "allow-cluster-sources" => &[Self::ClusterSources],
+            "ip-mode" | "hostname" => &[Self::Publication],
+            "keep-floatingip" | "reclaim-policy" => &[Self::Release],
+            _ => &[],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load_balancer::annotations::{ALL, Form};
+
+    #[test]
+    fn every_annotation_that_is_read_decides_about_something() {
+        for annotation in ALL.iter().filter(|annotation| !matches!(annotation.form, Form::Output(_))) {
+            assert!(!Aspect::of(&Origin::Annotation(annotation.key)).is_empty(), "{}", annotation.key);
+        }
+        for field in ["spec.loadBalancerIP", "spec.loadBalancerSourceRanges"] {
+            assert!(!Aspect::of(&Origin::Field(field)).is_empty(), "{field}");
+        }
+    }
+}

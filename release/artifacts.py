@@ -1,0 +1,145 @@
+"""What is released: versions that agree, the chart, the image, and the places that they have in a registry."""
+
+import hashlib
+import ipaddress
+import json
+import os
+import re
+import shutil
+import sys
+import tarfile
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+import changelog
+from tools import REPOSITORY, run
+
+NAME = "openstack-ccm"
+CHART = REPOSITORY / "charts" / NAME
+
+
+def folder() -> Path:
+    """Where the files of a release are gathered, beside those of `make image`."""
+    path = Path(os.environ.get("RELEASE_FOLDER", REPOSITORY / "target/publish"))
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def version() -> str:
+    """The version of the program."""
+    return tomllib.loads((REPOSITORY / "Cargo.toml").read_text())["workspace"]["package"]["version"]
+
+
+def check(tag: str | None) -> None:
+    """Everything that states a version states the same one, and the changelog says what is in it."""
+    wanted = version()
+    stated = {
+        "charts/openstack-ccm/Chart.yaml: version": re.search(r'^version: "?([^"\n]+)', (CHART / "Chart.yaml").read_text(), re.M),
+        "charts/openstack-ccm/Chart.yaml: appVersion": re.search(r'^appVersion: "?([^"\n]+)', (CHART / "Chart.yaml").read_text(), re.M),
+        "image/Containerfile: org.opencontainers.image.version": re.search(
+            r"org\.opencontainers\.image\.version=(\S+)", (REPOSITORY / "image/Containerfile").read_text()
+        ),
+    }
+    found = changelog.faults((REPOSITORY / "CHANGELOG.md").read_text(), wanted, tagged=tag is not None)
+    minor = wanted.rsplit(".", 1)[0]
+    if f"\n| {minor} | " not in (REPOSITORY / "docs/reference/versions.md").read_text():
+        found.append(f"docs/reference/versions.md: the table of support has no row for {minor}")
+    for place, match in stated.items():
+        if match is None or match[1] != wanted:
+            found.append(f"{place} is {match[1] if match else 'absent'}, but Cargo.toml says {wanted}: make them equal")
+    if tag is not None and tag != f"v{wanted}":
+        found.append(f"the tag is {tag}, but Cargo.toml says {wanted}: tag v{wanted}, or change the version first")
+    if found:
+        sys.exit("\n".join(found))
+    print(f"version {wanted}")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A registry, with a path below which image and chart lie."""
+
+    registry: str
+
+    @classmethod
+    def given(cls) -> "Place":
+        """RELEASE_REGISTRY. There is no default, so that nothing is pushed by accident."""
+        registry = os.environ.get("RELEASE_REGISTRY", "").rstrip("/")
+        return cls(registry) if registry else sys.exit("set RELEASE_REGISTRY, for example registry.example.org/openstack-ccm")
+
+    @property
+    def image(self) -> str:
+        return f"{self.registry}/{NAME}"
+
+    @property
+    def charts(self) -> str:
+        return f"{self.registry}/charts"
+
+    @property
+    def chart(self) -> str:
+        return f"{self.charts}/{NAME}"
+
+    def helm_options(self) -> list[str]:
+        """A registry on this machine speaks HTTP."""
+        host = self.registry.split("/")[0].rsplit(":", 1)[0]
+        try:
+            return ["--plain-http"] if ipaddress.ip_address(host).is_loopback else []
+        except ValueError:
+            return []
+
+
+def package(place: Place) -> Path:
+    """The chart as a file. In a released chart the image is the one that is released with it."""
+    copy = folder() / "chart" / NAME
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(CHART, copy)
+    values = copy / "values.yaml"
+    text, count = re.subn(r"^(image:\n(?:  .*\n)*?  repository:).*$", rf"\1 {place.image}", values.read_text(), flags=re.M)
+    if count != 1:
+        sys.exit(f"{values}: image.repository is not where it was expected")
+    values.write_text(text)
+    run("helm", "package", copy, "--destination", folder())
+    return chart_file()
+
+
+def chart_file() -> Path:
+    """The packaged chart."""
+    return folder() / f"{NAME}-{version()}.tgz"
+
+
+def layout() -> Path:
+    """The image's layout, unpacked from what `make image` wrote."""
+    archive = Path(os.environ.get("RELEASE_IMAGE", REPOSITORY / "target/image" / f"{NAME}.tar"))
+    if not archive.exists():
+        sys.exit(f"{archive} does not exist: run `make image` first")
+    unpacked = folder() / "image"
+    shutil.rmtree(unpacked, ignore_errors=True)
+    with tarfile.open(archive) as files:
+        files.extractall(unpacked, filter="data")
+    return unpacked
+
+
+def index(unpacked: Path) -> dict:
+    """What refers to the index of all architectures."""
+    return json.loads((unpacked / "index.json").read_text())["manifests"][0]
+
+
+def platforms(unpacked: Path) -> dict[str, str]:
+    """The digest of the image of each architecture."""
+    blob = unpacked / "blobs" / index(unpacked)["digest"].replace(":", "/")
+    return {image["platform"]["architecture"]: image["digest"] for image in json.loads(blob.read_text())["manifests"]}
+
+
+def bill(unpacked: Path, architecture: str) -> bytes:
+    """The bill of materials in the image of an architecture."""
+    def blob(reference: dict) -> Path:
+        return unpacked / "blobs" / reference["digest"].replace(":", "/")
+
+    manifest = json.loads(blob({"digest": platforms(unpacked)[architecture]}).read_text())
+    with tarfile.open(blob(manifest["layers"][0])) as layer:
+        return layer.extractfile(f"usr/share/doc/{NAME}/sbom.cdx.json").read()
+
+
+def digest(content: bytes) -> str:
+    """As registries write it."""
+    return "sha256:" + hashlib.sha256(content).hexdigest()

@@ -1,0 +1,34 @@
+"""The sections of CHANGELOG.md. https://keepachangelog.com/en/1.1.0/"""
+
+import re
+
+SECTION = re.compile(r"^## \[(?P<name>[^\]]+)\](?: - (?P<date>\d{4}-\d{2}-\d{2}))?$", re.MULTILINE)
+REFERENCE = re.compile(r"^\[[^\]]+\]: ", re.MULTILINE)
+
+
+def section(text: str, name: str) -> str:
+    """The content of a section, without its heading and without headings that have no line."""
+    headings = list(SECTION.finditer(text))
+    for heading, following in zip(headings, [*headings[1:], None]):
+        if heading["name"] == name:
+            end = following.start() if following else len(text)
+            content = REFERENCE.split(text[heading.end() : end])[0]
+            return re.sub(r"^###+ [^\n]*\n+(?=(### |\Z))", "", content.strip() + "\n", flags=re.MULTILINE).strip()
+    raise ValueError(f"CHANGELOG.md has no section [{name}]: add '## [{name}] - YEAR-MONTH-DAY' with what changed")
+
+
+def faults(text: str, version: str, tagged: bool) -> list[str]:
+    """What keeps a version from being released."""
+    try:
+        content = section(text, version)
+    except ValueError as error:
+        return [str(error)]
+    heading = next(heading for heading in SECTION.finditer(text) if heading["name"] == version)
+    found = []
+    if not heading["date"]:
+        found.append(f"CHANGELOG.md: the section [{version}] has no date: write '## [{version}] - YEAR-MONTH-DAY'")
+    if not content:
+        found.append(f"CHANGELOG.md: the section [{version}] is empty")
+    if tagged and section(text, "Unreleased"):
+        found.append(f"CHANGELOG.md: [Unreleased] has lines that the release notes would lack: move them to [{version}]")
+    return found

@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+"""Releases openstack-ccm: image and chart in a registry, signed, with bill of materials and provenance.
+
+Each command is a target of make (`make release-push` and so on). See docs/guides/release.md.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from datetime import datetime, timezone
+from pathlib import Path
+
+import changelog
+import provenance
+import signing
+from artifacts import Place, bill, chart_file, check, digest, folder, index, layout, package, platforms, version
+from local_registry import Registry
+from tools import REPOSITORY, git, run
+
+HELM_LAYER = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
+
+
+def main() -> None:
+    """Does what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    checking = commands.add_parser("check", help="whether everything states the same version, and the changelog has it")
+    checking.add_argument("--tag", help="the tag that is released")
+    commands.add_parser("login", help="log in to RELEASE_REGISTRY as RELEASE_USER with RELEASE_PASSWORD")
+    commands.add_parser("push", help="push the image of `make image` and the packaged chart")
+    commands.add_parser("sign", help="sign both, and attach bills of materials and provenance")
+    commands.add_parser("verify", help="pull both, and compare digests, signatures and statements")
+    commands.add_parser("notes", help="write the release notes")
+    installing = commands.add_parser("install", help="install the pushed chart where KUBECONFIG leads")
+    installing.add_argument("--kubeconfig", type=Path, required=True)
+    trying = commands.add_parser("dry-run", help="all of it, with a registry and a key that exist for this run only")
+    trying.add_argument("--kubeconfig", type=Path, help="also install the chart there")
+    trying.add_argument("--unsigned", action="store_true", help="without cosign, which takes minutes to build")
+    arguments = parser.parse_args()
+    match arguments.command:
+        case "check":
+            check(arguments.tag)
+        case "login":
+            login(Place.given())
+        case "push":
+            push(Place.given())
+        case "sign":
+            sign()
+        case "verify":
+            verify(Place.given(), signed=True)
+        case "notes":
+            notes()
+        case "install":
+            install(Place.given(), arguments.kubeconfig)
+        case "dry-run":
+            dry_run(arguments.kubeconfig, signed=not arguments.unsigned)
+
+
+def login(place: Place) -> None:
+    """All programs read the file that crane writes."""
+    user, password = os.environ.get("RELEASE_USER"), os.environ.get("RELEASE_PASSWORD")
+    if not user or not password:
+        sys.exit("set RELEASE_USER and RELEASE_PASSWORD")
+    registry = place.registry.split("/")[0]
+    run("crane", "auth", "login", registry, "--username", user, "--password-stdin", text=password)
+
+
+def push(place: Place) -> None:
+    """Pushes image and chart, and writes down their digests."""
+    unpacked, name = layout(), version()
+    run("crane", "push", unpacked, f"{place.image}:{name}")
+    run("helm", "push", package(place), f"oci://{place.charts}", *place.helm_options())
+    pushed = {
+        "image": f"{place.image}@{run('crane', 'digest', f'{place.image}:{name}').strip()}",
+        "chart": f"{place.chart}@{run('crane', 'digest', f'{place.chart}:{name}').strip()}",
+        "platforms": {key: f"{place.image}@{value}" for key, value in platforms(unpacked).items()},
+    }
+    record().write_text(json.dumps(pushed, indent=1) + "\n")
+    print(f"pushed {pushed['image']}\npushed {pushed['chart']}")
+
+
+def record() -> Path:
+    """What was pushed, by digest."""
+    return folder() / "pushed.json"
+
+
+def pushed() -> dict:
+    """What was pushed, by digest."""
+    return json.loads(record().read_text()) if record().exists() else sys.exit("nothing was pushed: run `make release-push` first")
+
+
+def sign() -> None:
+    """Signs what was pushed. Tags may be moved; signatures are for digests."""
+    known, unpacked = pushed(), layout()
+    finished = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    origin = provenance.predicate(os.environ, git("rev-parse", "HEAD"), version(), sorted(known["platforms"]), finished)
+    statement = json.dumps(origin, indent=1).encode()
+    (folder() / "provenance.json").write_bytes(statement)
+    for reference in [known["image"], known["chart"]]:
+        signing.sign(reference)
+        signing.attest(reference, "slsaprovenance1", statement)
+    for architecture, reference in known["platforms"].items():
+        signing.attest(reference, "cyclonedx", bill(unpacked, architecture))
+    print("signed, with provenance and bills of materials")
+
+
+def verify(place: Place, signed: bool) -> None:
+    """What a user gets is what was built here."""
+    name, unpacked, known = version(), layout(), pushed()
+    equal("image", run("crane", "digest", f"{place.image}:{name}").strip(), index(unpacked)["digest"])
+    for architecture, expected in platforms(unpacked).items():
+        found = run("crane", "digest", "--platform", f"linux/{architecture}", f"{place.image}:{name}").strip()
+        equal(f"image for {architecture}", found, expected)
+        run("crane", "validate", "--remote", f"{place.image}@{expected}")
+    with tempfile.TemporaryDirectory() as target:
+        run("helm", "pull", f"oci://{place.chart}", "--version", name, "--destination", target, *place.helm_options())
+        equal("chart", digest((Path(target) / chart_file().name).read_bytes()), digest(chart_file().read_bytes()))
+    layers = json.loads(run("crane", "manifest", known["chart"]))["layers"]
+    equal("chart's layer", next(entry["digest"] for entry in layers if entry["mediaType"] == HELM_LAYER), digest(chart_file().read_bytes()))
+    if signed:
+        verify_signatures(known, unpacked)
+
+
+def verify_signatures(known: dict, unpacked: Path) -> None:
+    """Signatures and statements are there, by the right signer, and about this commit."""
+    for reference in [known["image"], known["chart"]]:
+        signing.verify(reference)
+        origin = signing.verify_statement(reference, "slsaprovenance1")
+        equal("commit", origin["buildDefinition"]["resolvedDependencies"][0]["digest"]["gitCommit"], git("rev-parse", "HEAD"))
+    for architecture, reference in known["platforms"].items():
+        statement = signing.verify_statement(reference, "cyclonedx")
+        equal(f"bill of materials for {architecture}", statement, json.loads(bill(unpacked, architecture)))
+
+
+def equal(what: str, found: object, expected: object) -> None:
+    """Says that both are the same, or ends."""
+    if found != expected:
+        sys.exit(f"{what}: the registry has {found}, and not {expected}")
+    print(f"{what}: {found if isinstance(found, str) else 'the same'}")
+
+
+def notes() -> None:
+    """The section of the changelog, and how to get and check what was pushed."""
+    name, known = version(), pushed()
+    text = changelog.section((REPOSITORY / "CHANGELOG.md").read_text(), name)
+    chart, number = known["chart"].split("@")
+    text += f"\n\n### Get it\n\n```sh\nhelm upgrade --install openstack-ccm oci://{chart} --version {name} --namespace kube-system\n```\n\n"
+    text += f"| | Digest |\n| --- | --- |\n| image | `{known['image']}` |\n| chart | `{chart}@{number}` |\n\n"
+    text += f"```sh\ncosign verify {known['image']} \\\n  --certificate-oidc-issuer {signing.ISSUER} \\\n"
+    text += f"  --certificate-identity-regexp '{signing.IDENTITY}'\n```\n"
+    file = folder() / "notes.md"
+    file.write_text(text)
+    print(file)
+
+
+def install(place: Place, kubeconfig: Path) -> None:
+    """The released chart, from the registry, on a cluster. Pods are not waited for."""
+    options = ["--kubeconfig", kubeconfig, "--namespace", "kube-system", "--version", version(), *place.helm_options()]
+    run("helm", "install", "openstack-ccm", f"oci://{place.chart}", "--set", "secret.create=false", *options)
+    values = json.loads(run("helm", "get", "values", "openstack-ccm", "--all", "--output", "json", *options[:4]))
+    equal("image of the installed chart", values["image"]["repository"], place.image)
+
+
+def dry_run(kubeconfig: Path | None, signed: bool) -> None:
+    """Everything but the last word: nothing leaves this machine."""
+    check(None)
+    with tempfile.TemporaryDirectory() as name, Registry(Path(name)) as registry:
+        place = Place(f"{registry.address}/openstack-ccm")
+        push(place)
+        if signed:
+            os.environ.update(COSIGN_PASSWORD="", COSIGN_KEY=f"{name}/release.key", COSIGN_PUBLIC_KEY=f"{name}/release.pub")
+            run("cosign", "generate-key-pair", "--output-key-prefix", f"{name}/release")
+            sign()
+        verify(place, signed)
+        if signed:
+            refuse_strangers(Path(name))
+        notes()
+        if kubeconfig:
+            install(place, kubeconfig)
+    record().unlink()
+    print("dry run: everything can be released" if signed else "dry run: everything can be released; signatures were left out")
+
+
+def refuse_strangers(folder: Path) -> None:
+    """A verification that accepts any key would show nothing."""
+    run("cosign", "generate-key-pair", "--output-key-prefix", folder / "stranger")
+    os.environ["COSIGN_PUBLIC_KEY"] = f"{folder}/stranger.pub"
+    try:
+        signing.verify(pushed()["image"])
+    except SystemExit:
+        print("signature: another key is refused")
+    else:
+        sys.exit("signature: another key is accepted too")
+
+
+if __name__ == "__main__":
+    main()
