@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use kube::Client;
-use openstack_ccm_controllers::election::{ElectionMetrics, ElectionOptions, Elector, Ended, Heartbeat};
+use openstack_ccm_runtime::election::{ElectionMetrics, ElectionOptions, Elector, Ended, Heartbeat};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::LeaderElectionArgs;
@@ -14,6 +14,8 @@ use crate::version::version;
 
 /// How long all work may take to end after a stop, until the lease is given back: passes and the last events.
 const WORK_GRACE: Duration = Duration::from_secs(16);
+/// Component of the Events about leadership, as every cloud-controller-manager has it.
+const EVENT_SOURCE: &str = "cloud-controller-manager";
 /// How much longer than a lease lasts a leader may be without a renewal before it counts as stuck.
 const STUCK: Duration = Duration::from_secs(20);
 
@@ -88,6 +90,7 @@ fn options(arguments: &LeaderElectionArgs, controllers: Vec<String>) -> Election
     let record = LeaderRecord { identity: identity.clone(), version: version().to_owned(), controllers };
     ElectionOptions {
         annotations: record.annotations(),
+        component: EVENT_SOURCE,
         namespace: arguments.leader_elect_resource_namespace.clone(),
         name: arguments.leader_elect_resource_name.clone(),
         identity,

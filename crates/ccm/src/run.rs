@@ -4,11 +4,11 @@ use std::sync::{Arc, Mutex};
 
 use anyhow::Context as _;
 use openstack_ccm_controllers::WorkQueues;
-use openstack_ccm_controllers::election::ElectionMetrics;
 use openstack_ccm_openstack_api::client::ClientSettings;
 use openstack_ccm_openstack_api::identity::AuthOptions;
 use openstack_ccm_openstack_api::{ErrorKind, OpenStack};
 use openstack_ccm_provider_openstack::config::Config;
+use openstack_ccm_runtime::election::ElectionMetrics;
 use prometheus_client::registry::Registry;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;

@@ -1,6 +1,7 @@
 //! Kubernetes controllers over the provider traits of [`openstack_ccm_core`].
 //!
-//! Everything that talks to a Kubernetes API server lives here; nothing here knows OpenStack. One Service travels
+//! Nothing here knows a cloud: what is called by a name of its own comes from the provider
+//! ([`openstack_ccm_core::provider::ProviderNames`]). One Service travels
 //! through [`service`]:
 //!
 //! ```text
@@ -12,31 +13,23 @@
 //! | [`service`] | the service controller: which Services are served, when, and what is written about them |
 //! | [`node`] | the node controller: new nodes get provider id, labels and addresses |
 //! | [`node_lifecycle`] | the node lifecycle controller: taints nodes that are shut down, deletes those that are gone |
-//! | [`election`] | leader election on the Lease that all cloud-controller-managers share |
 //! | [`nodes`] | the nodes of the cluster: one watch and one store for all controllers, and writing them |
-//! | `capability` | whether this cluster honours `ipMode` |
-//! | `events` | Events, folded and rate-limited |
 //! | [`route`] | the route controller: routes to the pods of nodes |
-//! | `watch` | list and watch with recovery |
-//! | `call` | one bounded call to the API server |
+//!
+//! How an address is published is decided in [`openstack_ccm_advertise`]; watches, Events and leader election come from
+//! [`openstack_ccm_runtime`].
 //!
 //! The client that is passed in must not repeat requests by itself (`kube::Config::default_retry = false`): every
 //! retry is decided here, by class of failure, and no repeated request may outlive the decision that sent it.
 
-mod call;
-mod capability;
-pub mod election;
-mod events;
-mod lock;
+mod event_source;
 mod metrics;
 pub mod node;
 pub mod node_lifecycle;
 pub mod nodes;
-mod parts;
 mod queue_metrics;
 pub mod route;
 pub mod service;
-mod watch;
 
-pub use parts::ControllerError;
+pub use openstack_ccm_runtime::parts::ControllerError;
 pub use queue_metrics::WorkQueues;

@@ -1,9 +1,7 @@
-//! Metrics of the service controller: the framework's names, those of the Go implementation, and our own.
+//! Metrics of the service controller: the framework's names, those of the provider, and our own.
 
 use std::time::Duration;
 
-use openstack_ccm_core::advertise::capability::ServerSupport;
-use openstack_ccm_core::advertise::data_plane::Fitness;
 use openstack_ccm_core::failure::{FailureClass, Hold};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -13,16 +11,14 @@ use prometheus_client::registry::Registry;
 
 /// One label.
 type Label = [(&'static str, &'static str); 1];
-/// Mode and reason of a publication.
-type Publication = [(&'static str, &'static str); 2];
 
-/// Buckets of `cloudprovider_openstack_reconcile_duration_seconds`, in seconds.
+/// Buckets of the duration of a pass of the provider, in seconds.
 const RECONCILE_BUCKETS: [f64; 21] = [
     0.01, 0.05, 0.1, 0.5, 1.0, 2.5, 5.0, 7.5, 10.0, 12.5, 15.0, 17.5, 20.0, 22.5, 25.0, 27.5, 30.0, 50.0,
     75.0, 100.0, 1000.0,
 ];
 
-/// What one pass over a Service is about; the label `operation` of the Go implementation.
+/// What one pass over a Service is about; the label `operation` of the metrics of passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     /// The load balancer is to agree with the Service.
@@ -59,11 +55,6 @@ pub(crate) struct Metrics {
     drift_repairs: Counter,
     leftovers: Gauge,
     held: Family<Label, Gauge>,
-    published: Family<Publication, Gauge>,
-    publications: Family<Publication, Counter>,
-    server_support: Family<Label, Gauge>,
-    unfit_nodes: Gauge,
-    data_plane_fit: Gauge,
 }
 
 impl Default for Metrics {
@@ -80,20 +71,16 @@ impl Default for Metrics {
             drift_repairs: Counter::default(),
             leftovers: Gauge::default(),
             held: Family::default(),
-            published: Family::default(),
-            publications: Family::default(),
-            server_support: Family::default(),
-            unfit_nodes: Gauge::default(),
-            data_plane_fit: Gauge::default(),
         }
     }
 }
 
 impl Metrics {
-    /// Creates the metrics and makes them visible in `registry`.
-    pub(crate) fn registered(registry: &mut Registry) -> Self {
+    /// Creates the metrics and makes them visible in `registry`; those that count passes of the provider have its prefix.
+    pub(crate) fn registered(registry: &mut Registry, provider: &str) -> Self {
         let metrics = Self::default();
         metrics.register_known(registry);
+        metrics.register_passes(registry.sub_registry_with_prefix(provider));
         metrics.register_own(registry);
         for operation in Operation::ALL {
             let label = [("operation", operation.as_str())];
@@ -106,11 +93,10 @@ impl Metrics {
         for hold in Hold::ALL {
             drop(metrics.held.get_or_create(&[("reason", hold.as_str())]));
         }
-        metrics.server(ServerSupport::Unknown);
         metrics
     }
 
-    /// Names that dashboards know from the framework and the Go implementation.
+    /// Names that dashboards know from the framework.
     fn register_known(&self, registry: &mut Registry) {
         registry.register(
             "service_controller_loadbalancer_sync",
@@ -132,18 +118,18 @@ impl Metrics {
             "Seconds that one update of the backends of a load balancer took",
             self.host_update_seconds.clone(),
         );
+    }
+
+    /// Names that dashboards know from other controllers of the same cloud.
+    fn register_passes(&self, registry: &mut Registry) {
+        registry.register("reconcile", "Reconciliations of Services, by operation", self.reconciles.clone());
         registry.register(
-            "cloudprovider_openstack_reconcile",
-            "Reconciliations of Services, by operation",
-            self.reconciles.clone(),
-        );
-        registry.register(
-            "cloudprovider_openstack_reconcile_errors",
+            "reconcile_errors",
             "Failed reconciliations of Services, by operation",
             self.reconcile_errors.clone(),
         );
         registry.register(
-            "cloudprovider_openstack_reconcile_duration_seconds",
+            "reconcile_duration_seconds",
             "Seconds that the cloud provider took to reconcile a Service",
             self.reconcile_seconds.clone(),
         );
@@ -169,31 +155,6 @@ impl Metrics {
             "openstack_ccm_services_held",
             "Services whose load balancer is left as it is until somebody acts, by reason",
             self.held.clone(),
-        );
-        registry.register(
-            "openstack_ccm_services_published",
-            "Services by the mode in which their load balancer is published now, and why",
-            self.published.clone(),
-        );
-        registry.register(
-            "openstack_ccm_service_publications",
-            "Status writes by published mode and reason",
-            self.publications.clone(),
-        );
-        registry.register(
-            "openstack_ccm_ip_mode_server_support",
-            "Whether the API server keeps ipMode: 1 for the value that holds",
-            self.server_support.clone(),
-        );
-        registry.register(
-            "openstack_ccm_ip_mode_unfit_nodes",
-            "Nodes whose service proxy does not honour ipMode",
-            self.unfit_nodes.clone(),
-        );
-        registry.register(
-            "openstack_ccm_ip_mode_data_plane_fit",
-            "Whether the service proxies of all nodes honour ipMode",
-            self.data_plane_fit.clone(),
         );
     }
 
@@ -234,25 +195,6 @@ impl Metrics {
         self.failures.get_or_create(&[("class", class.as_str())]).inc();
     }
 
-    /// A status was written.
-    pub(crate) fn wrote_status(&self, mode: &'static str, reason: &'static str) {
-        self.publications.get_or_create(&[("mode", mode), ("reason", reason)]).inc();
-    }
-
-    /// A Service is published in another way than before; absent: not at all.
-    pub(crate) fn publication_changed(
-        &self,
-        before: Option<(&'static str, &'static str)>,
-        now: Option<(&'static str, &'static str)>,
-    ) {
-        if let Some((mode, reason)) = before {
-            self.published.get_or_create(&[("mode", mode), ("reason", reason)]).dec();
-        }
-        if let Some((mode, reason)) = now {
-            self.published.get_or_create(&[("mode", mode), ("reason", reason)]).inc();
-        }
-    }
-
     /// The load balancer of a Service is held for another reason than before; absent: it is not held.
     pub(crate) fn hold_changed(&self, before: Option<Hold>, now: Option<Hold>) {
         if let Some(before) = before {
@@ -261,27 +203,6 @@ impl Metrics {
         if let Some(now) = now {
             self.held.get_or_create(&[("reason", now.as_str())]).inc();
         }
-    }
-
-    /// What is known of the API server.
-    pub(crate) fn server(&self, support: ServerSupport) {
-        for (value, name) in [
-            (ServerSupport::Keeps, "keeps"),
-            (ServerSupport::Drops, "drops"),
-            (ServerSupport::Unknown, "unknown"),
-        ] {
-            self.server_support.get_or_create(&[("support", name)]).set(i64::from(value == support));
-        }
-    }
-
-    /// What is known of the nodes.
-    pub(crate) fn data_plane(&self, fitness: &Fitness) {
-        let unfit = match fitness {
-            Fitness::Fit => 0,
-            Fitness::Unfit { count, .. } => i64::try_from(*count).unwrap_or(i64::MAX),
-        };
-        self.unfit_nodes.set(unfit);
-        self.data_plane_fit.set(i64::from(unfit == 0));
     }
 }
 
@@ -298,7 +219,7 @@ mod tests {
     #[test]
     fn names_are_those_that_dashboards_know() {
         let mut registry = Registry::default();
-        let metrics = Metrics::registered(&mut registry);
+        let metrics = Metrics::registered(&mut registry, "cloudprovider_example");
         metrics.reconciled(Operation::UpdateNodes, Duration::from_secs(2), true);
         metrics.nodes_followed(Duration::from_secs(3));
         let text = text(&registry);
@@ -309,30 +230,13 @@ mod tests {
             "service_controller_update_loadbalancer_host_latency_seconds_bucket{le=\"16384.0\"} 1",
             "service_controller_nodesync_latency_seconds_bucket{le=\"2.0\"} 0",
             "service_controller_nodesync_latency_seconds_bucket{le=\"4.0\"} 1",
-            "cloudprovider_openstack_reconcile_total{operation=\"loadbalancer_update\"} 1",
-            "cloudprovider_openstack_reconcile_total{operation=\"loadbalancer_ensure\"} 0",
-            "cloudprovider_openstack_reconcile_errors_total{operation=\"loadbalancer_update\"} 1",
-            "cloudprovider_openstack_reconcile_duration_seconds_count{operation=\"loadbalancer_update\"} 1",
+            "cloudprovider_example_reconcile_total{operation=\"loadbalancer_update\"} 1",
+            "cloudprovider_example_reconcile_total{operation=\"loadbalancer_ensure\"} 0",
+            "cloudprovider_example_reconcile_errors_total{operation=\"loadbalancer_update\"} 1",
+            "cloudprovider_example_reconcile_duration_seconds_count{operation=\"loadbalancer_update\"} 1",
             "openstack_ccm_service_failures_total{class=\"quota\"} 0",
-            "openstack_ccm_ip_mode_server_support{support=\"unknown\"} 1",
         ] {
             assert!(text.contains(line), "{line} is not in\n{text}");
         }
-    }
-
-    #[test]
-    fn a_service_is_counted_in_one_mode_at_a_time() {
-        let mut registry = Registry::default();
-        let metrics = Metrics::registered(&mut registry);
-        metrics.publication_changed(None, Some(("hostname", "server_drops_ip_mode")));
-        metrics.publication_changed(
-            Some(("hostname", "server_drops_ip_mode")),
-            Some(("proxy", "proxy_protocol")),
-        );
-        let text = text(&registry);
-        assert!(
-            text.contains("openstack_ccm_services_published{mode=\"proxy\",reason=\"proxy_protocol\"} 1")
-        );
-        assert!(text.contains("{mode=\"hostname\",reason=\"server_drops_ip_mode\"} 0"));
     }
 }

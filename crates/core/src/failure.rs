@@ -32,7 +32,7 @@ pub enum FailureClass {
     UserInput,
     /// An object is locked or just being changed; the same request will work in a moment.
     Busy,
-    /// A quota is exhausted, in OpenStack or in the address pool.
+    /// A quota is exhausted, in the cloud or in the address pool.
     Quota,
     /// The cloud refuses the credentials or the role.
     Auth,

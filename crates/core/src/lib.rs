@@ -1,6 +1,6 @@
 //! The contract between the controllers and a cloud provider, and the decisions that belong to neither.
 //!
-//! Everything here is pure: no async runtime, no Kubernetes client, no HTTP, no OpenStack. The controllers turn
+//! Everything here is pure: no async runtime, no Kubernetes client, no HTTP, no word of one cloud. The controllers turn
 //! Kubernetes objects into these types, a provider turns them into cloud objects, and the two meet only in the
 //! binary. The layout follows one Service on its way:
 //!
@@ -12,7 +12,7 @@
 //! | [`provider`] | the traits of a provider, the goal that it is given and the pass that it reports |
 //! | [`failure`] | the classes of failure, which choose retry, event and metric |
 //! | [`notice`] | what a user is told |
-//! | [`advertise`] | how an address is published on this cluster |
+//! | [`advertise`] | what the way to an application needs, and how its address shall be published |
 //! | [`route`] | routes to the pods of nodes |
 
 pub mod advertise;

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::advertise::data_plane::Evidence;
-
 /// Label that keeps a node out of load balancers
 /// (<https://kubernetes.io/docs/reference/labels-annotations-taints/#node-kubernetes-io-exclude-from-external-load-balancers>).
 pub const EXCLUDE_LABEL: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
@@ -44,8 +42,6 @@ pub struct Node {
     pub labels: BTreeMap<String, String>,
     /// Whether the node takes traffic of load balancers at all.
     pub backend: bool,
-    /// What the node tells about its service proxy.
-    pub evidence: Evidence,
 }
 
 /// The facts that decide whether a node is a backend.

@@ -8,8 +8,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::advertise::access::ClusterAccess;
-use crate::advertise::{Path, Preference};
+use crate::advertise::{ClusterAccess, Path, Preference, SettingNames};
 use crate::failure::Failure;
 use crate::notice::Notice;
 use crate::service::{Goal, Service, ServiceKey};
@@ -17,6 +16,9 @@ use crate::service::{Goal, Service, ServiceKey};
 /// The load balancers of a cloud.
 #[async_trait]
 pub trait LoadBalancers: Send + Sync {
+    /// The names by which this provider is known.
+    fn names(&self) -> ProviderNames;
+
     /// Brings the cloud one step nearer to the goal, or all the way when nothing has to be waited for.
     ///
     /// # Guarantees that an implementation gives
@@ -44,6 +46,19 @@ pub trait LoadBalancers: Send + Sync {
     /// # Errors
     /// The cloud could not be asked: nothing is known then.
     async fn made_for_services(&self) -> Result<Vec<MadeForServices>, Failure>;
+}
+
+/// The names by which users, operators and dashboards know a provider and its settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProviderNames {
+    /// `source.component` of the Events that carry the notices of the provider.
+    pub event_source: &'static str,
+    /// Prefix of the metrics that count the passes of the provider, without the last `_`.
+    pub metric_prefix: &'static str,
+    /// The command that deletes a load balancer with everything below it; the id follows after a space.
+    pub delete_command: &'static str,
+    /// What user and operator write to choose how an address is published.
+    pub settings: SettingNames,
 }
 
 /// A load balancer in the cloud that was made for Services of this cluster.

@@ -41,7 +41,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// The spelling of the Kubernetes and the Octavia API.
+    /// The spelling of the Kubernetes API.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Tcp => "TCP",

@@ -4,4 +4,5 @@
 pub mod config;
 pub mod instances;
 pub mod load_balancer;
+mod provider_names;
 pub mod routes;

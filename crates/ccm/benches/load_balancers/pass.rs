@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use openstack_ccm_core::advertise::data_plane::Evidence;
 use openstack_ccm_core::node::{AddressKind, Node, NodeAddress};
 use openstack_ccm_core::provider::{LoadBalancers as _, Outcome, Wake};
 use openstack_ccm_core::service::{Goal, Intent, IpFamily, Protocol, Service, ServiceKey, ServicePort};
@@ -132,7 +131,6 @@ fn members(world: &World) -> Arc<[Arc<Node>]> {
             }],
             labels: BTreeMap::new(),
             backend: true,
-            evidence: Evidence::kubelet("v1.36.0"),
         })
     });
     nodes.collect()

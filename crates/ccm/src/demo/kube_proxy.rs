@@ -7,7 +7,7 @@
 use std::net::IpAddr;
 
 use k8s_openapi::api::core::v1::Service;
-use openstack_ccm_core::advertise::data_plane::Version;
+use openstack_ccm_advertise::node::Version;
 
 /// The first release that honours `ipMode` by default.
 const HONOURS_IP_MODE: Version = Version(1, 30, 0);

@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::{Node, Service};
 use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::runtime::wait::await_condition;
-use openstack_ccm_core::advertise::data_plane::Version;
+use openstack_ccm_advertise::node::Version;
 use openstack_ccm_kube_sim::{ApiVersion, Server, Sim as Kubernetes};
 use openstack_ccm_openstack_sim::Sim as OpenStack;
 use serde_json::{Value, json};

@@ -8,7 +8,6 @@ use openstack_ccm::call_metrics::CallMetrics;
 use openstack_ccm::kubernetes::RequestMetrics;
 use openstack_ccm::process_metrics;
 use openstack_ccm::reference::metrics;
-use openstack_ccm_controllers::election::{ElectionMetrics, ElectionOptions, Elector};
 use openstack_ccm_controllers::node::NodeControllerOptions;
 use openstack_ccm_controllers::node_lifecycle::NodeLifecycleOptions;
 use openstack_ccm_controllers::route::RouteControllerOptions;
@@ -16,6 +15,7 @@ use openstack_ccm_core::route::range::ClusterRanges;
 use openstack_ccm_kube_sim::ApiVersion;
 use openstack_ccm_openstack_api::ErrorKind;
 use openstack_ccm_openstack_api::client::{CallObserver as _, Outcome};
+use openstack_ccm_runtime::election::{ElectionMetrics, ElectionOptions, Elector};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -59,6 +59,7 @@ async fn lead_once(world: &World, elections: ElectionMetrics) {
         lease_duration: Duration::from_secs(15),
         renew_deadline: Duration::from_secs(10),
         annotations: std::collections::BTreeMap::new(),
+        component: "cloud-controller-manager",
         retry_period: Duration::from_secs(2),
     };
     let client = kube::Client::new(world.kube.service(), "default");

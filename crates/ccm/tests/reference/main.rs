@@ -34,7 +34,8 @@ fn the_page_of_flags_is_up_to_date() {
 /// Sources of the crates that write Events.
 fn sources() -> Vec<String> {
     let mut sources = Vec::new();
-    let mut folders = vec![repository("crates/controllers/src"), repository("crates/provider-openstack/src")];
+    let crates = ["runtime", "advertise", "controllers", "provider-openstack"];
+    let mut folders: Vec<_> = crates.map(|name| repository(&format!("crates/{name}/src"))).into();
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();

@@ -23,11 +23,11 @@ use prometheus_client::registry::Registry;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::events::{self, EventWriter};
 use crate::nodes::{NodeChange, NodeInformer, NodeListener, NodeObject, NodeWriter};
-use crate::parts::{ControllerError, named, run_parts};
 use crate::queue_metrics::WorkQueues;
 use metrics::NodeMetrics;
+use openstack_ccm_runtime::events::{self, EventWriter};
+use openstack_ccm_runtime::parts::{ControllerError, named, run_parts};
 use queue::NodeQueue;
 use sync::NodeSync;
 

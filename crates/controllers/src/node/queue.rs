@@ -9,8 +9,8 @@ use openstack_ccm_core::failure::Failure;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::lock::lock;
 use crate::queue_metrics::{QueueMetrics, Source, WorkQueues};
+use openstack_ccm_runtime::lock::lock;
 
 /// What happens with a node after a look.
 #[derive(Clone, Debug, PartialEq)]

@@ -13,9 +13,10 @@ use tracing::Instrument as _;
 use super::metrics::NodeMetrics;
 use super::plan;
 use super::queue::{Next, NodeQueue};
-use crate::call::CallError;
-use crate::events::{EventRecorder, NODE_CONTROLLER};
+use crate::event_source::NODE_CONTROLLER;
 use crate::nodes::{NodeObject, NodeStore, NodeWriter, WriteEnd, until_accepted};
+use openstack_ccm_runtime::call::CallError;
+use openstack_ccm_runtime::events::EventRecorder;
 
 /// How often the initialisation of a node is tried while others write to it.
 const TRIES: u32 = 20;

@@ -18,10 +18,10 @@ use prometheus_client::registry::Registry;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::events::{self, EventWriter};
 use crate::nodes::{NodeInformer, NodeStore, NodeWriter};
-use crate::parts::{ControllerError, named, run_parts};
 use metrics::LifecycleMetrics;
+use openstack_ccm_runtime::events::{self, EventWriter};
+use openstack_ccm_runtime::parts::{ControllerError, named, run_parts};
 use round::Lifecycle;
 
 /// Settings of a [`NodeLifecycleController`].

@@ -14,8 +14,9 @@ use tracing::Instrument as _;
 use super::absence::Absences;
 use super::metrics::LifecycleMetrics;
 use super::taint;
-use crate::events::{EventRecorder, NODE_LIFECYCLE_CONTROLLER};
+use crate::event_source::NODE_LIFECYCLE_CONTROLLER;
 use crate::nodes::{NodeObject, NodeStore, NodeWriter};
+use openstack_ccm_runtime::events::EventRecorder;
 
 /// Nodes with what the cloud says of their machines.
 type Answers = Vec<(Arc<NodeObject>, Presence)>;

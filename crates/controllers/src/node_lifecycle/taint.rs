@@ -7,8 +7,8 @@ use k8s_openapi::api::core::v1::Taint;
 use openstack_ccm_core::instance::taint::{NO_SCHEDULE, SHUT_DOWN};
 use serde_json::{Value, json};
 
-use crate::call::CallError;
 use crate::nodes::{NodeObject, NodeWriter, WriteEnd, is_shutdown_taint, until_accepted};
+use openstack_ccm_runtime::call::CallError;
 
 /// How often a taint is tried while others write to the node.
 const TRIES: u32 = 5;

@@ -11,9 +11,9 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::NodeObject;
-use crate::lock::lock;
-use crate::parts::{ControllerError, named, part_ended};
-use crate::watch::events;
+use openstack_ccm_runtime::lock::lock;
+use openstack_ccm_runtime::parts::{ControllerError, named, part_ended};
+use openstack_ccm_runtime::watch::events;
 
 /// The known nodes. Clones share them.
 #[derive(Clone)]
@@ -112,6 +112,12 @@ impl NodeChange {
             (None, None) => false,
             (Some(_), None) | (None, Some(_)) => true,
         }
+    }
+
+    /// Whether the service proxy shows itself in another light.
+    pub(crate) fn has_new_service_proxy(&self) -> bool {
+        let held = |node: &Option<Arc<NodeObject>>| node.as_ref().map(|node| node.service_proxy.clone());
+        held(&self.old) != held(&self.new)
     }
 
     /// Whether the kubelet fell silent or is heard again.

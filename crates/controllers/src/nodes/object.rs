@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Node, NodeAddress, ObjectReference, Taint};
-use openstack_ccm_core::advertise::data_plane::{Evidence, Shown};
+use openstack_ccm_advertise::node::{NodeVerdict, Shown, guess};
 use openstack_ccm_core::instance::NodeIdentity;
 use openstack_ccm_core::instance::address::PROVIDED_NODE_IP;
 use openstack_ccm_core::instance::lifecycle::Readiness;
@@ -30,6 +30,8 @@ pub(crate) struct NodeObject {
     pub(crate) pod_cidrs: Vec<String>,
     /// Status and reason of the condition `NetworkUnavailable`.
     pub(crate) network: Option<(String, String)>,
+    /// What the node shows of its service proxy.
+    pub(crate) service_proxy: NodeVerdict,
     /// What load balancers depend on, labels and provider id among it. Heartbeats leave it the same in memory.
     pub(crate) facts: Arc<node::Node>,
 }
@@ -37,6 +39,7 @@ pub(crate) struct NodeObject {
 impl From<Node> for NodeObject {
     fn from(node: Node) -> Self {
         let facts = Arc::new(facts(&node));
+        let service_proxy = service_proxy(&node);
         let Node { metadata, spec, status } = node;
         let (spec, status) = (spec.unwrap_or_default(), status.unwrap_or_default());
         let conditions = status.conditions.unwrap_or_default();
@@ -57,6 +60,7 @@ impl From<Node> for NodeObject {
             pod_cidrs: spec.pod_cidrs.unwrap_or_default(),
             network: condition(NETWORK_UNAVAILABLE)
                 .map(|network| (network.status.clone(), network.reason.clone().unwrap_or_default())),
+            service_proxy,
             facts,
         }
     }
@@ -117,7 +121,6 @@ fn facts(node: &Node) -> node::Node {
         addresses: addresses(node),
         labels,
         backend,
-        evidence: evidence(node),
     }
 }
 
@@ -136,14 +139,15 @@ fn addresses(node: &Node) -> Vec<node::NodeAddress> {
         .collect()
 }
 
-fn evidence(node: &Node) -> Evidence {
+/// What a node's images, annotations and kubelet tell of its service proxy.
+fn service_proxy(node: &Node) -> NodeVerdict {
     let status = node.status.as_ref();
     let info = status.and_then(|status| status.node_info.as_ref());
     let images = status.and_then(|status| status.images.as_deref()).unwrap_or_default();
     let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default();
     let labels = node.metadata.labels.iter().flatten();
     let annotations = node.metadata.annotations.iter().flat_map(BTreeMap::keys);
-    Evidence::new(&Shown {
+    guess(&Shown {
         kubelet_version: info.map_or("", |info| &info.kubelet_version),
         operating_system: info.map_or("", |info| &info.operating_system),
         labels: labels.map(|(key, value)| (key.as_str(), value.as_str())).collect(),

@@ -9,7 +9,7 @@ use kube::api::{Api, Patch, PatchParams};
 use openstack_ccm_core::route::condition::{NETWORK_UNAVAILABLE, Network};
 use serde_json::json;
 
-use crate::call::{CallError, call};
+use openstack_ccm_runtime::call::{CallError, call};
 
 /// Tries to write a condition against other writers.
 const TRIES: u32 = 5;

@@ -26,11 +26,11 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-use crate::events::{self, EventWriter};
 use crate::nodes::{NodeChange, NodeInformer, NodeListener, NodeStore};
-use crate::parts::{ControllerError, EventWriting};
 use condition::ConditionWriter;
 use metrics::Metrics;
+use openstack_ccm_runtime::events::{self, EventWriter};
+use openstack_ccm_runtime::parts::{ControllerError, EventWriting};
 use round::Round;
 
 /// Longest time between two rounds because of failures, unless the cloud asks for more.

@@ -13,8 +13,8 @@ use openstack_ccm_core::route::{Applied, NodeRoute, RoutedNode, Routes};
 
 use super::condition::ConditionWriter;
 use super::metrics::Metrics;
-use crate::events::EventRecorder;
 use crate::nodes::NodeObject;
+use openstack_ccm_runtime::events::EventRecorder;
 
 /// Component of the events, as the framework spells it.
 const ROUTE_CONTROLLER: &str = "route_controller";

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use openstack_ccm_core::advertise::data_plane::{Fitness, judge};
+use openstack_ccm_advertise::node::{Fitness, judge};
 use openstack_ccm_core::node::Node;
 
 use crate::nodes::NodeObject;
@@ -40,7 +40,7 @@ impl NodeSnapshot {
         Self {
             listed: true,
             backends: nodes.iter().map(|node| &node.facts).filter(|node| node.backend).cloned().collect(),
-            fitness: judge(alive.map(|node| (node.name.as_str(), &node.facts.evidence))),
+            fitness: judge(alive.map(|node| (node.name.as_str(), &node.service_proxy))),
         }
     }
 }
@@ -108,7 +108,7 @@ mod tests {
     fn node(name: &str, patch: &Value) -> k8s::Node {
         let mut node = json!({
             "metadata": {"name": name, "labels": {"zone": "a", "unrelated": "1"}},
-            "spec": {"providerID": format!("openstack:///{name}")},
+            "spec": {"providerID": format!("example:///{name}")},
             "status": {
                 "addresses": [
                     {"type": "InternalIP", "address": "10.0.0.11"},
@@ -177,7 +177,7 @@ mod tests {
     #[case::p8_excluded(&json!({"metadata": {"labels": {EXCLUDE_LABEL: ""}}}), true)]
     #[case::p9_deleting(&json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}), true)]
     #[case::p10_other_taint(&json!({"spec": {"taints": [{"key": "dedicated", "effect": "NoSchedule"}]}}), false)]
-    #[case::p12_other_provider_id(&json!({"spec": {"providerID": "openstack:///other"}}), true)]
+    #[case::p12_other_provider_id(&json!({"spec": {"providerID": "example:///other"}}), true)]
     #[case::p17_label_false(&json!({"metadata": {"labels": {EXCLUDE_LABEL: "false"}}}), true)]
     #[case::address(&json!({"status": {"addresses": [{"type": "InternalIP", "address": "10.0.0.99"}]}}), true)]
     #[case::label(&json!({"metadata": {"labels": {"zone": "b"}}}), true)]
@@ -210,7 +210,7 @@ mod tests {
         let excluded = json!({"metadata": {"labels": {EXCLUDE_LABEL: "true"}}});
         assert!(cluster.change(node("n2", &excluded)));
         let mut moved = excluded.clone();
-        merge_patch(&mut moved, &json!({"spec": {"providerID": "openstack:///moved"}}));
+        merge_patch(&mut moved, &json!({"spec": {"providerID": "example:///moved"}}));
         assert!(!cluster.change(node("n2", &moved)));
     }
 

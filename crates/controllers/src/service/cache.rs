@@ -9,14 +9,14 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
 use k8s_openapi::api::core::v1 as k8s;
-use openstack_ccm_core::advertise::entry::{IngressEntry, IpMode};
+use openstack_ccm_advertise::entry::{IngressEntry, IpMode};
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::provider::Neighbours;
 use openstack_ccm_core::service::{Service, ServiceKey};
 
 use super::intent::{Ours, Wanted, facts, uid};
-use super::publish::entries;
-use crate::lock::lock;
+use openstack_ccm_advertise::status::entries;
+use openstack_ccm_runtime::lock::lock;
 
 /// One state of a Service object.
 #[derive(Clone, Debug, PartialEq, Eq)]

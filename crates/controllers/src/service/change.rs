@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1 as k8s;
-use openstack_ccm_core::advertise::entry::{IngressEntry, same_entries};
+use openstack_ccm_advertise::entry::{IngressEntry, same_entries};
 
 use super::intent::{Ours, Wanted};
-use super::publish::entries;
+use openstack_ccm_advertise::status::entries;
 
 /// Annotations that this process wrote last; absent values were removed.
 pub(crate) type Written = BTreeMap<String, Option<String>>;
@@ -87,7 +87,7 @@ pub(crate) fn status_edited(
 
 #[cfg(test)]
 mod tests {
-    use openstack_ccm_core::advertise::entry::IpMode;
+    use openstack_ccm_advertise::entry::IpMode;
     use rstest::rstest;
     use serde_json::{Value, from_value, json};
 
@@ -210,10 +210,7 @@ mod tests {
         let touched = set(deleting.clone(), "metadata/resourceVersion", json!("9"));
         assert!(!update(deleting.clone(), touched));
         // Input that may heal a stuck removal.
-        assert!(update(
-            deleting.clone(),
-            set(deleting, "metadata/annotations/keep-floatingip", json!("true"))
-        ));
+        assert!(update(deleting.clone(), set(deleting, "metadata/annotations/keep-address", json!("true"))));
     }
 
     #[test]

@@ -9,8 +9,8 @@ use k8s_openapi::api::core::v1::Service;
 use serde_json::{Map, Value, json};
 
 use super::intent::{FINALIZER, Ours, Wanted, has_finalizer, key, uid};
-use super::write::ServiceWriter;
-use crate::call::CallError;
+use openstack_ccm_advertise::writer::StatusWriter;
+use openstack_ccm_runtime::call::CallError;
 
 /// Times that a list is read again because somebody else wrote.
 const ATTEMPTS: usize = 5;
@@ -28,7 +28,7 @@ pub(crate) enum Edited {
 
 /// Adds our finalizer. Nothing may be made in the cloud before this is done.
 pub(crate) async fn add(
-    writer: &ServiceWriter,
+    writer: &StatusWriter,
     ours: &Ours,
     service: Arc<Service>,
 ) -> Result<Edited, CallError> {
@@ -42,7 +42,7 @@ pub(crate) async fn add(
 /// Removes our finalizer together with what else is to be changed at the end; `rest` builds the other parts of the
 /// merge patch from the newest state, and is absent where nothing else is left to change.
 pub(crate) async fn remove(
-    writer: &ServiceWriter,
+    writer: &StatusWriter,
     ours: &Ours,
     service: Arc<Service>,
     rest: impl Fn(&Service) -> Option<Value>,
@@ -68,7 +68,7 @@ fn with_finalizers(service: &Service, mut patch: Value, ours: bool) -> Value {
 }
 
 async fn edit(
-    writer: &ServiceWriter,
+    writer: &StatusWriter,
     mut service: Arc<Service>,
     still: impl Fn(&Service) -> bool,
     patch: impl Fn(&Service) -> Option<Value>,

@@ -7,7 +7,7 @@ use futures::{StreamExt, pin_mut};
 use k8s_openapi::api::core::v1 as k8s;
 use kube::runtime::watcher::Event;
 use kube::{Api, Client};
-use openstack_ccm_core::advertise::capability::ServerSupport;
+use openstack_ccm_advertise::cluster::ServerSupport;
 use openstack_ccm_core::service::ServiceKey;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -18,7 +18,7 @@ use super::intent::key;
 use super::queue::{Cause, ServiceQueue};
 use super::sync::ServiceSync;
 use super::trim::trim;
-use crate::watch::events;
+use openstack_ccm_runtime::watch::events;
 
 /// Follows the Services of the cluster for ever. `listed` becomes true with the first complete list.
 pub(super) async fn follow(
@@ -35,7 +35,7 @@ pub(super) async fn follow(
             Ok(event) => follower.apply(event),
             Err(error) => {
                 tracing::warn!(%error, "watch of services interrupted");
-                follower.sync.capability.suspect();
+                follower.sync.server.suspect();
             }
         }
     }
@@ -92,7 +92,7 @@ impl Follower {
         old.keys().for_each(|gone| self.vanished(gone));
         self.listed.send_replace(true);
         if !first {
-            self.sync.capability.suspect();
+            self.sync.server.suspect();
         }
     }
 
@@ -112,7 +112,7 @@ impl Follower {
         if needs_pass(ours, old.as_deref(), &object, &written) {
             self.queue.add(key, cause);
         } else if let Some(published) = published {
-            let compare_mode = self.sync.capability.known() != ServerSupport::Drops;
+            let compare_mode = self.sync.server.known() != ServerSupport::Drops;
             if status_edited(ours, &object, &published, compare_mode) {
                 self.restore(key);
             }

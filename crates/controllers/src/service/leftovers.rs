@@ -97,18 +97,19 @@ impl Leftovers {
 fn report(sync: &ServiceSync, made: &MadeForServices) {
     let MadeForServices { id, name, service_uids, service } = made;
     let uids = service_uids.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+    let delete = sync.names.delete_command;
     tracing::warn!(
         load_balancer = %id,
         name,
         service_uids = uids,
         "orphaned load balancer: it was created for a service that is gone; if no other cluster with the same \
-         data uses it, delete it: openstack loadbalancer delete --cascade {id}"
+         data uses it, delete it: {delete} {id}"
     );
     let Some(key) = service else { return };
     let Some(namesake) = sync.cache.get(key) else { return };
     let message = format!(
         "load balancer {name} ({id}) is orphaned: it was created for an earlier Service of this name (uid {uids}); if no \
-         other cluster with the same data uses it, delete it: openstack loadbalancer delete --cascade {id}"
+         other cluster with the same data uses it, delete it: {delete} {id}"
     );
     sync.tell(key, namesake.uid(), Notice::warning(WITHOUT_SERVICE, message));
 }

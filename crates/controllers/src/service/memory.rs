@@ -8,7 +8,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use openstack_ccm_core::advertise::entry::IngressEntry;
+use openstack_ccm_advertise::announce::Announced;
+use openstack_ccm_advertise::entry::IngressEntry;
 use openstack_ccm_core::failure::Hold;
 use openstack_ccm_core::provider::Ready;
 use openstack_ccm_core::service::ServiceKey;
@@ -18,7 +19,7 @@ use super::backends::Backends;
 use super::cache::Kept;
 use super::change::Written;
 use super::drift::Drift;
-use crate::lock::lock;
+use openstack_ccm_runtime::lock::lock;
 
 /// What has been announced and not yet concluded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,14 +48,10 @@ pub(crate) struct Remembered {
     pub(crate) published: Option<Vec<IngressEntry>>,
     /// Annotations that were written last.
     pub(crate) written: Written,
-    /// Mode and reason of the publication, as metric labels.
-    pub(crate) advertised: Option<(&'static str, &'static str)>,
-    /// What was told last of source ranges that turn the cluster's pods away.
-    pub(crate) shut_out: Option<String>,
+    /// What was told last about the publication.
+    pub(crate) announced: Announced,
     /// Why its load balancer is left as it is until somebody acts, if it is.
     pub(crate) held: Option<Hold>,
-    /// What was told last of pods that bypass the load balancer because somebody asked for it.
-    pub(crate) bypassed: Option<String>,
     /// What has been announced.
     pub(crate) activity: Activity,
     /// What a look for drift has put right, while one is going on.
@@ -104,10 +101,8 @@ impl Memory {
                     backends: None,
                     published: None,
                     written: Written::new(),
-                    advertised: None,
-                    shut_out: None,
+                    announced: Announced::default(),
                     held: None,
-                    bypassed: None,
                     activity: Activity::Idle,
                     drift: None,
                     restorations: Restorations::default(),

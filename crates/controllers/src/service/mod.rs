@@ -19,7 +19,6 @@
 //! | `policy` | what the user is told (pure) |
 //! | `memory` | what is known from earlier passes, and may be lost |
 //! | `waves` | how long a change of nodes takes to come to all |
-//! | `write` | the calls |
 
 mod backends;
 mod cache;
@@ -32,21 +31,23 @@ mod leftovers;
 mod memory;
 mod node_changes;
 mod policy;
-pub(crate) mod publish;
+mod publish;
 mod queue;
 mod release;
 mod shared_address;
 mod sync;
 mod trim;
 mod waves;
-pub(crate) mod write;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
-use openstack_ccm_core::advertise::capability::ServerSupport;
-use openstack_ccm_core::advertise::data_plane::Fitness;
+use openstack_ccm_advertise::cluster::ServerSupport;
+use openstack_ccm_advertise::metrics::AdvertiseMetrics;
+use openstack_ccm_advertise::node::Fitness;
+use openstack_ccm_advertise::server::{Intervals, ServerDetection};
+use openstack_ccm_advertise::writer::StatusWriter;
 use openstack_ccm_core::provider::{LoadBalancers, Neighbours};
 use prometheus_client::registry::Registry;
 use tokio::sync::watch;
@@ -58,11 +59,8 @@ use tracing::field::Empty;
 pub use intent::{FINALIZER, checked_facts};
 pub use queue::ServiceQueue;
 
-use crate::capability::{Capability, Intervals};
-use crate::events::{self, EventWriter};
 use crate::metrics::Metrics;
 use crate::nodes::NodeInformer;
-use crate::parts::{ControllerError, EventWriting, named, part_ended};
 use crate::queue_metrics::WorkQueues;
 use backends::{NodeSelectors, NodeSnapshot};
 use cache::ServiceCache;
@@ -70,10 +68,16 @@ use intent::Ours;
 use leftovers::look_for_leftovers;
 use memory::Memory;
 use node_changes::NodeChanges;
+use openstack_ccm_runtime::events::{self, EventWriter};
+use openstack_ccm_runtime::parts::{ControllerError, EventWriting, named, part_ended};
 use queue::Cause;
 use sync::ServiceSync;
 use waves::NodeWaves;
-use write::ServiceWriter;
+
+/// Who the API server notes as the manager of what is written (`metadata.managedFields`).
+const FIELD_MANAGER: &str = "openstack-ccm";
+/// Prefix of the metrics that are this program's own.
+const METRIC_PREFIX: &str = "openstack_ccm";
 
 /// Settings of a [`ServiceController`].
 #[derive(Clone, Debug)]
@@ -172,15 +176,18 @@ impl ServiceController {
         registry: &mut Registry,
         queues: &WorkQueues,
     ) -> Self {
-        let metrics = Metrics::registered(registry);
+        let names = provider.names();
+        let metrics = Metrics::registered(registry, names.metric_prefix);
+        let advertise_metrics =
+            AdvertiseMetrics::registered(registry.sub_registry_with_prefix(METRIC_PREFIX));
         queue.register(queues);
-        let writer = ServiceWriter::new(client.clone(), options.call_timeout);
-        let capability = Arc::new(Capability::new(
+        let writer = StatusWriter::new(client.clone(), options.call_timeout, FIELD_MANAGER);
+        let server = Arc::new(ServerDetection::new(
             client.clone(),
             writer.clone(),
             options.ip_mode_gate,
             Intervals { probe: options.probe_interval, version: options.version_interval },
-            metrics.clone(),
+            advertise_metrics.clone(),
         ));
         let (recorder, events) = events::channel(client.clone());
         let cache: Arc<ServiceCache> = Arc::default();
@@ -189,6 +196,7 @@ impl ServiceController {
         let sync = Arc::new(ServiceSync {
             provider,
             ours: options.load_balancer_class.clone().map_or(Ours::WithoutClass, Ours::OfClass),
+            names,
             writer,
             cache,
             memory: Memory::default(),
@@ -197,9 +205,10 @@ impl ServiceController {
                 annotation: options.node_selector_annotation.clone(),
                 default: options.node_selector.clone(),
             },
-            capability,
+            server,
             events: recorder,
             metrics,
+            advertise_metrics,
             waves: NodeWaves::default(),
             resync: options.resync,
             queue: queue.clone(),
@@ -260,7 +269,7 @@ impl ServiceController {
         parts.spawn(named("reconciliation after changes of nodes", node_passes));
         parts.spawn(named("detection of ipMode", {
             let sync = Arc::clone(&sync);
-            async move { sync.capability.follow(|| sync.cache.served_keys()).await }
+            async move { sync.server.follow(|| sync.cache.served_keys()).await }
         }));
         if let Some(interval) = options.resync {
             let looking = look_for_leftovers(Arc::clone(&sync), synced, interval);
@@ -307,12 +316,12 @@ async fn work(queue: ServiceQueue, sync: Arc<ServiceSync>) {
 
 /// Publishes every Service again when the cluster became able or unable to honour `ipMode`.
 async fn readvertise_after_changes(sync: Arc<ServiceSync>, queue: ServiceQueue) {
-    let mut verdicts = sync.capability.verdicts();
+    let mut verdicts = sync.server.verdicts();
     let mut nodes = sync.nodes.clone();
     let mut known: Option<(ServerSupport, &'static str)> = None;
     loop {
         let fitness = nodes.borrow_and_update().fitness.clone();
-        sync.metrics.data_plane(&fitness);
+        sync.advertise_metrics.data_plane(&fitness);
         let now = (*verdicts.borrow_and_update(), fitness_kind(&fitness));
         if known.replace(now).is_some_and(|known| known != now) {
             tracing::info!(server = ?now.0, data_plane = now.1, "the cluster's support for ipMode changed");

@@ -73,7 +73,9 @@ impl NodeChanges {
 
 impl NodeListener for NodeChanges {
     fn changed(&self, changes: &[NodeChange]) {
-        let matters_here = |change: &NodeChange| change.has_new_facts() || change.has_new_reachability();
+        let matters_here = |change: &NodeChange| {
+            change.has_new_facts() || change.has_new_service_proxy() || change.has_new_reachability()
+        };
         if self.snapshots.borrow().listed && !changes.iter().any(matters_here) {
             return;
         }
@@ -85,6 +87,6 @@ impl NodeListener for NodeChanges {
     }
 
     fn interrupted(&self) {
-        self.sync.capability.suspect();
+        self.sync.server.suspect();
     }
 }

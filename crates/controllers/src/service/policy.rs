@@ -95,7 +95,6 @@ fn node_names(nodes: &[Arc<Node>]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use openstack_ccm_core::advertise::data_plane::Evidence;
     use openstack_ccm_core::failure::FailureClass;
 
     use super::*;
@@ -109,7 +108,6 @@ mod tests {
                     addresses: Vec::new(),
                     labels: std::collections::BTreeMap::new(),
                     backend: true,
-                    evidence: Evidence::kubelet("v1.36.0"),
                 })
             })
             .collect()

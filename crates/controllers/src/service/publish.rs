@@ -1,23 +1,24 @@
 //! What is written into a Service: the addresses of its load balancer and our annotations.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1 as k8s;
-use openstack_ccm_core::advertise::capability::{Cluster, ServerSupport};
-use openstack_ccm_core::advertise::entry::{IngressEntry, IpMode, same_entries};
-use openstack_ccm_core::advertise::{Advertisement, Mode, Publication, decide};
-use openstack_ccm_core::notice::Notice;
+use openstack_ccm_advertise::announce::News;
+use openstack_ccm_advertise::cluster::Cluster;
+use openstack_ccm_advertise::compare::compare;
+use openstack_ccm_advertise::entry::{IngressEntry, same_entries};
+use openstack_ccm_advertise::status::{entries, ingress};
+use openstack_ccm_advertise::{Advertisement, Mode, Publication};
+use openstack_ccm_core::advertise::SettingNames;
 use openstack_ccm_core::provider::Ready;
 use openstack_ccm_core::service::ServiceKey;
+use openstack_ccm_runtime::call::CallError;
 use serde_json::{Map, Value, json};
 
 use super::change::Written;
 use super::intent::{self, uid};
 use super::sync::ServiceSync;
-use crate::call::CallError;
-use crate::events::SERVICE_CONTROLLER;
 
 /// Writes that one publication may need: one, and the fallback when the server dropped a mode.
 const WRITES: usize = 3;
@@ -29,34 +30,6 @@ pub(super) enum Published {
     Done,
     /// The Service asks for something else by now: decide again.
     Stale,
-}
-
-/// The published entries. Values that are not known are carried, never refused.
-pub(crate) fn entries(service: &k8s::Service) -> Vec<IngressEntry> {
-    let status = service.status.as_ref().and_then(|status| status.load_balancer.as_ref());
-    let ingress = status.and_then(|status| status.ingress.as_deref()).unwrap_or_default();
-    ingress
-        .iter()
-        .map(|entry| IngressEntry {
-            ip: entry.ip.clone().filter(|ip| !ip.is_empty()),
-            hostname: entry.hostname.clone().filter(|hostname| !hostname.is_empty()),
-            ip_mode: entry.ip_mode.as_deref().map(IpMode::from),
-            has_ports: entry.ports.as_ref().is_some_and(|ports| !ports.is_empty()),
-        })
-        .collect()
-}
-
-/// The entries as the API has them.
-fn ingress(entries: &[IngressEntry]) -> Vec<k8s::LoadBalancerIngress> {
-    entries
-        .iter()
-        .map(|entry| k8s::LoadBalancerIngress {
-            ip: entry.ip.clone(),
-            hostname: entry.hostname.clone(),
-            ip_mode: entry.ip_mode.as_ref().map(|mode| mode.as_str().to_owned()),
-            ports: None,
-        })
-        .collect()
 }
 
 /// The annotations that do not have their wanted value yet.
@@ -98,44 +71,19 @@ pub(super) fn clearing(service: &k8s::Service, annotations: &Written) -> Option<
 }
 
 /// What there is to publish; `published` is what the status said so far.
-pub(super) fn publication<'a>(ready: &'a Ready, published: &'a [IngressEntry]) -> Publication<'a> {
+pub(super) fn publication<'a>(
+    ready: &'a Ready,
+    published: &'a [IngressEntry],
+    settings: &'a SettingNames,
+) -> Publication<'a> {
     Publication {
         addresses: &ready.addresses,
         path: ready.path,
         preference: &ready.preference,
         access: &ready.cluster_access,
         published,
+        settings,
     }
-}
-
-/// What is wanted in the status, and whether it is there already.
-fn compare(
-    current: &[IngressEntry],
-    publication: &Publication<'_>,
-    cluster: &Cluster,
-) -> (Advertisement, bool) {
-    let mut wanted = decide(publication, cluster);
-    if publication.preference.keep_published && stays(current, publication.addresses) {
-        wanted.entries = current.to_vec();
-        return (wanted, true);
-    }
-    let same = same_entries(current, &wanted.entries, cluster.server != ServerSupport::Drops);
-    if !same && cluster.gate.is_none() && cluster.server == ServerSupport::Unknown {
-        // The API server could not be asked. What stands there is left alone if it is what a server that keeps the
-        // mode should be told: a moment's trouble must not turn every Service over and back.
-        let hoped = decide(publication, &Cluster { server: ServerSupport::Keeps, ..cluster.clone() });
-        if same_entries(current, &hoped.entries, true) {
-            return (hoped, true);
-        }
-    }
-    (wanted, same)
-}
-
-/// Whether what is published can stay where nobody can tell what to publish: a hostname, or the addresses.
-fn stays(current: &[IngressEntry], addresses: &[IpAddr]) -> bool {
-    let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
-    let published: Vec<&String> = current.iter().filter_map(|entry| entry.ip.as_ref()).collect();
-    !current.is_empty() && (published.is_empty() || published.into_iter().eq(&addresses))
 }
 
 impl ServiceSync {
@@ -152,7 +100,7 @@ impl ServiceSync {
         // What others wrote into the status decides nothing where it is known what was published.
         let published = self.memory.with(&key, |known| known.published.clone()).flatten();
         let published = published.unwrap_or_else(|| entries(&service));
-        let publication = publication(ready, &published);
+        let publication = publication(ready, &published, &self.names.settings);
         let before = Mode::of(&entries(&service));
         let mut current = service;
         for _ in 0..WRITES {
@@ -191,8 +139,8 @@ impl ServiceSync {
         advertisement: &Advertisement,
     ) -> bool {
         let published = entries(answer);
-        self.metrics.wrote_status(advertisement.mode.as_str(), advertisement.reason.as_str());
-        let learned = self.capability.answered(sent, &published);
+        self.advertise_metrics.wrote_status((advertisement.mode.as_str(), advertisement.reason.as_str()));
+        let learned = self.server.answered(sent, &published);
         if !learned && !same_entries(&published, sent, false) {
             // Writing it again would not help: something admits and changes it.
             tracing::warn!(service = %key, "the API server stored other ingress entries than were sent");
@@ -221,9 +169,9 @@ impl ServiceSync {
 
     /// What is known of the cluster now; asks the API server if it was not asked yet.
     async fn cluster(&self, candidate: &ServiceKey) -> Cluster {
-        let server = self.capability.server(candidate).await;
+        let server = self.server.server(candidate).await;
         let data_plane = self.nodes.borrow().fitness.clone();
-        Cluster { gate: self.capability.gate(), server, data_plane }
+        Cluster { gate: self.server.gate(), server, data_plane }
     }
 
     /// Remembers what is about to be written, so that the watch knows the echo even when it is faster than the
@@ -265,50 +213,22 @@ impl ServiceSync {
     /// Tells log, metrics and user in which mode the Service is published, when that is news. `found` is the mode that
     /// the status had before, by whoever published it.
     fn advertised(&self, key: &ServiceKey, uid: &str, advertisement: &Advertisement, found: Option<Mode>) {
-        let now = (advertisement.mode.as_str(), advertisement.reason.as_str());
-        let told = self.memory.with(key, |known| {
-            let shut_out = std::mem::replace(&mut known.shut_out, advertisement.shut_out.clone());
-            let bypassed = std::mem::replace(&mut known.bypassed, advertisement.bypassed.clone());
-            (known.advertised.replace(now), shut_out, bypassed)
-        });
-        let Some((before, shut_out, bypassed)) = told else { return };
-        let tell = |notice| self.events.record(&super::policy::object(key, uid), SERVICE_CONTROLLER, notice);
-        if let Some(message) = news(shut_out.as_ref(), advertisement.shut_out.as_ref()) {
-            tell(Notice::warning("LoadBalancerSourceRangesLackCluster", message));
-        }
-        if let Some(message) = news(bypassed.as_ref(), advertisement.bypassed.as_ref()) {
-            tell(Notice::warning("LoadBalancerBypassRequested", message));
-        }
-        if before == Some(now) {
-            return;
-        }
-        self.metrics.publication_changed(before, Some(now));
-        tracing::info!(
-            service = %key,
-            mode = now.0,
-            reason = now.1,
-            because = %advertisement.reason,
-            "publication of the load balancer decided"
-        );
-        // What nobody could have used yet has not changed.
-        let mode_before = before.map(|(mode, _)| mode).or(found.map(Mode::as_str));
-        if mode_before.is_some_and(|mode| mode != now.0) {
-            let message = format!(
-                "The load balancer is published {}: {}",
-                described(advertisement.mode),
-                advertisement.reason
+        let news = self.memory.with(key, |known| known.announced.take_in(advertisement, found));
+        let Some(News { changed, notices }) = news else { return };
+        if let Some((before, now)) = changed {
+            self.advertise_metrics.publication_changed(before, Some(now));
+            tracing::info!(
+                service = %key,
+                mode = now.0,
+                reason = now.1,
+                because = %advertisement.reason,
+                "publication of the load balancer decided"
             );
-            tell(Notice::normal("LoadBalancerIPModeChanged", message));
         }
-        if let Some(warning) = &advertisement.warning {
-            tell(Notice::warning("LoadBalancerIPModeNotHonoured", warning));
+        for notice in notices {
+            self.tell(key, uid, notice);
         }
     }
-}
-
-/// What there is to say now, unless it was said already.
-fn news<'a>(before: Option<&String>, now: Option<&'a String>) -> Option<&'a String> {
-    now.filter(|now| before != Some(*now))
 }
 
 /// How a write of status or annotations ended.
@@ -318,19 +238,12 @@ enum WriteEnd {
     Stale,
 }
 
-fn described(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Proxy => "by address with ipMode Proxy",
-        Mode::Vip => "by address",
-        Mode::Hostname => "by hostname",
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use openstack_ccm_core::advertise::access::ClusterAccess;
-    use openstack_ccm_core::advertise::data_plane::Fitness;
-    use openstack_ccm_core::advertise::{Needs, Path, Preference};
+    use openstack_ccm_advertise::cluster::ServerSupport;
+    use openstack_ccm_advertise::entry::IpMode;
+    use openstack_ccm_advertise::node::Fitness;
+    use openstack_ccm_core::advertise::{ClusterAccess, Needs, Path, Preference};
     use rstest::rstest;
     use serde_json::from_value;
 
@@ -355,6 +268,14 @@ mod tests {
             again_after: None,
         }
     }
+
+    const SETTINGS: SettingNames = SettingNames {
+        ip_mode_annotation: "lb.example.org/ip-mode",
+        hostname_annotation: "lb.example.org/hostname",
+        cluster_sources_annotation: None,
+        ip_mode_setting: "--ip-mode",
+        hostname_suffix_setting: "--hostname-suffix",
+    };
 
     fn cluster(server: ServerSupport) -> Cluster {
         Cluster { gate: None, server, data_plane: Fitness::Fit }
@@ -388,7 +309,10 @@ mod tests {
     ) {
         let published = entries(&service(&published));
         let ready = ready(path);
-        assert_eq!(compare(&published, &publication(&ready, &published), &cluster(server)).1, same);
+        assert_eq!(
+            compare(&published, &publication(&ready, &published, &SETTINGS), &cluster(server)).1,
+            same
+        );
     }
 
     /// A patch carries only what is ours and differs: annotations of others and the spec cannot be damaged.

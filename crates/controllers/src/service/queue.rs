@@ -16,8 +16,8 @@ use openstack_ccm_core::service::ServiceKey;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use crate::lock::lock;
 use crate::queue_metrics::{QueueMetrics, Source, WorkQueues};
+use openstack_ccm_runtime::lock::lock;
 
 /// Why a Service is queued. The order is the order of service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

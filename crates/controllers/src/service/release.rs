@@ -135,7 +135,7 @@ impl ServiceSync {
 
     fn forget(&self, key: &ServiceKey) {
         if let Some(known) = self.memory.forget(key) {
-            self.metrics.publication_changed(known.advertised, None);
+            self.advertise_metrics.publication_changed(known.announced.published(), None);
             self.metrics.hold_changed(known.held, None);
             self.tell_neighbours(key, known.ready.as_ref(), None);
         }

@@ -2,8 +2,9 @@
 
 use std::net::IpAddr;
 
-use openstack_ccm_core::advertise::entry::IngressEntry;
-use openstack_ccm_core::advertise::{Path, shared};
+use openstack_ccm_advertise::entry::IngressEntry;
+use openstack_ccm_advertise::shared;
+use openstack_ccm_core::advertise::Path;
 use openstack_ccm_core::provider::Ready;
 use openstack_ccm_core::service::ServiceKey;
 
@@ -23,7 +24,8 @@ impl ServiceSync {
 
     fn is_needed_by_another(&self, own: &ServiceKey, addresses: &[IpAddr]) -> bool {
         let needs = |other: &Ready, published: &[IngressEntry]| {
-            shared::share(&other.addresses, addresses) && publication(other, published).needs_load_balancer()
+            shared::share(&other.addresses, addresses)
+                && publication(other, published, &self.names.settings).needs_load_balancer()
         };
         self.memory.any_ready(|other, ready, published| other != own && needs(ready, published))
             || self.was_needed(own, addresses)

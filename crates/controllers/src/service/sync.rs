@@ -4,9 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1 as k8s;
+use openstack_ccm_advertise::metrics::AdvertiseMetrics;
+use openstack_ccm_advertise::server::ServerDetection;
+use openstack_ccm_advertise::status::entries;
 use openstack_ccm_core::failure::{Failure, FailureClass, Hold};
 use openstack_ccm_core::notice::Notice;
-use openstack_ccm_core::provider::{LoadBalancers, Outcome, Pass, Ready};
+use openstack_ccm_core::provider::{LoadBalancers, Outcome, Pass, ProviderNames, Ready};
 use openstack_ccm_core::service::{Goal, Intent, ServiceKey};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -18,13 +21,13 @@ use super::finalizer::{self, Edited};
 use super::intent::{self, Ours, Wanted, checked_facts, uid};
 use super::memory::{Activity, Memory};
 use super::policy;
-use super::publish::{Published, entries};
+use super::publish::Published;
 use super::queue::{Cause, Causes, Next, ServiceQueue};
 use super::waves::NodeWaves;
-use super::write::ServiceWriter;
-use crate::capability::Capability;
-use crate::events::{EventRecorder, PROVIDER, SERVICE_CONTROLLER};
+use crate::event_source::SERVICE_CONTROLLER;
 use crate::metrics::{Metrics, Operation};
+use openstack_ccm_advertise::writer::StatusWriter;
+use openstack_ccm_runtime::events::EventRecorder;
 
 /// After a decision turned out to be based on old data: the watch brings the new data sooner than this.
 pub(super) const CATCH_UP: Duration = Duration::from_secs(1);
@@ -33,14 +36,17 @@ pub(super) const CATCH_UP: Duration = Duration::from_secs(1);
 pub(crate) struct ServiceSync {
     pub(super) provider: Arc<dyn LoadBalancers>,
     pub(super) ours: Ours,
-    pub(super) writer: ServiceWriter,
+    /// The names by which the provider is known.
+    pub(super) names: ProviderNames,
+    pub(super) writer: StatusWriter,
     pub(super) cache: Arc<ServiceCache>,
     pub(super) memory: Memory,
     pub(super) nodes: watch::Receiver<Arc<NodeSnapshot>>,
     pub(super) selectors: NodeSelectors,
-    pub(super) capability: Arc<Capability>,
+    pub(super) server: Arc<ServerDetection>,
     pub(super) events: EventRecorder,
     pub(super) metrics: Metrics,
+    pub(super) advertise_metrics: AdvertiseMetrics,
     pub(super) waves: NodeWaves,
     /// Delay between two looks for drift.
     pub(super) resync: Option<Duration>,
@@ -184,7 +190,7 @@ impl ServiceSync {
         self.metrics.reconciled(operation, start.elapsed(), !finished);
         let object = policy::object(&service.key, &service.uid);
         for notice in &pass.notices {
-            self.events.record(&object, PROVIDER, notice.clone());
+            self.events.record(&object, self.names.event_source, notice.clone());
         }
         pass
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use openstack_ccm_core::service::ServiceKey;
 use tokio::time::Instant;
 
-use crate::lock::lock;
+use openstack_ccm_runtime::lock::lock;
 
 /// Changes of nodes that did not come to every load balancer yet.
 #[derive(Debug, Default)]

@@ -100,9 +100,9 @@ impl Instances for Cloud {
 /// A machine with everything.
 pub(crate) fn machine() -> Instance {
     Instance {
-        provider_id: Some("openstack:///id-1".to_owned()),
+        provider_id: Some("example:///id-1".to_owned()),
         instance_type: Some("m1.small".to_owned()),
-        zone: Some("nova".to_owned()),
+        zone: Some("zone-1".to_owned()),
         region: Some("R1".to_owned()),
         addresses: addresses("InternalIP 10.0.0.11, ExternalIP 203.0.113.9"),
         labels: BTreeMap::new(),

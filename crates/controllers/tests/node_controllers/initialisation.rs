@@ -58,8 +58,8 @@ async fn framework_n2_the_hostname_of_the_kubelet_is_kept() {
 /// Framework: N3, same.
 /// Framework: N4, same.
 #[rstest]
-#[case::n3_none(json!({}), "openstack:///id-1")]
-#[case::n4_own(json!({"spec": {"providerID": "openstack:///own"}}), "openstack:///own")]
+#[case::n3_none(json!({}), "example:///id-1")]
+#[case::n4_own(json!({"spec": {"providerID": "example:///own"}}), "example:///own")]
 #[tokio::test(start_paused = true)]
 async fn framework_n3_n4_the_provider_id_is_set_once(
     #[case] change: serde_json::Value,
@@ -153,9 +153,9 @@ async fn framework_n10_n11_without_provider_id_the_taint_stays() {
     world.cloud.found("n1", instance());
     world.cloud.found("n2", instance());
     world.create_uninitialized("n1", json!({}));
-    world.create_uninitialized("n2", json!({"spec": {"providerID": "openstack:///own"}}));
+    world.create_uninitialized("n2", json!({"spec": {"providerID": "example:///own"}}));
     until_initialised(&world, "n2").await;
-    assert_eq!(world.node("n2")["spec"]["providerID"], "openstack:///own");
+    assert_eq!(world.node("n2")["spec"]["providerID"], "example:///own");
     assert!(world.is_uninitialized("n1"));
     let events = world.events("n1");
     assert!(events[0].contains("cloud provider does not set node provider ID for node n1"), "{events:?}");
@@ -192,7 +192,7 @@ async fn framework_n13_further_labels_are_set() {
     assert_eq!(world.label("n1", "topology.k8s.cp/zone-id"), "1");
     assert!(world.label("n1", "kubernetes.io/hidden").is_null());
     assert_eq!(world.label("n1", "own"), "kept");
-    assert_eq!(world.label("n1", "topology.kubernetes.io/zone"), "nova");
+    assert_eq!(world.label("n1", "topology.kubernetes.io/zone"), "zone-1");
     assert_eq!(world.label("n1", "node.kubernetes.io/instance-type"), "m1.small");
 }
 
@@ -226,7 +226,7 @@ async fn framework_n23_many_new_nodes_cost_one_question(#[case] workers: usize) 
     let mut world = World::new();
     for number in 0..100 {
         let name = format!("n{number}");
-        let provider_id = Some(format!("openstack:///{name}"));
+        let provider_id = Some(format!("example:///{name}"));
         world.cloud.found(&name, Instance { provider_id, ..machine() });
         world.create_uninitialized(&name, json!({}));
     }

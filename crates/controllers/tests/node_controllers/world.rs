@@ -99,7 +99,7 @@ impl World {
         let mut node = json!({
             "apiVersion": "v1", "kind": "Node",
             "metadata": {"name": name},
-            "spec": {"providerID": format!("openstack:///{name}")},
+            "spec": {"providerID": format!("example:///{name}")},
             "status": {
                 "addresses": [
                     {"type": "InternalIP", "address": "10.0.0.11"},

@@ -1,4 +1,4 @@
-//! A cloud that the tests can look into: load balancers by uid of their Service.
+//! A provider of a cloud of its own that the tests can look into: load balancers by uid of their Service.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr};
@@ -6,17 +6,29 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use openstack_ccm_core::advertise::access::ClusterAccess;
-use openstack_ccm_core::advertise::{Path, Preference};
+use openstack_ccm_core::advertise::{ClusterAccess, Path, Preference, SettingNames};
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
-use openstack_ccm_core::provider::{LoadBalancers, MadeForServices, Outcome, Pass, Ready};
+use openstack_ccm_core::provider::{LoadBalancers, MadeForServices, Outcome, Pass, ProviderNames, Ready};
 use openstack_ccm_core::service::{Goal, Service, ServiceKey};
 
 use crate::wire::Wire;
 
-pub(crate) const ID: &str = "loadbalancer.openstack.org/load-balancer-id";
-pub(crate) const ADDRESS: &str = "loadbalancer.openstack.org/load-balancer-address";
+pub(crate) const ID: &str = "lb.example.org/load-balancer-id";
+pub(crate) const ADDRESS: &str = "lb.example.org/load-balancer-address";
+
+const NAMES: ProviderNames = ProviderNames {
+    event_source: "cloud-provider-example",
+    metric_prefix: "cloudprovider_example",
+    delete_command: "examplectl lb rm",
+    settings: SettingNames {
+        ip_mode_annotation: "lb.example.org/ip-mode",
+        hostname_annotation: "lb.example.org/hostname",
+        cluster_sources_annotation: Some("lb.example.org/allow-cluster-sources"),
+        ip_mode_setting: "ip-mode in example.toml",
+        hostname_suffix_setting: "hostname-suffix in example.toml",
+    },
+};
 
 /// One load balancer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +47,7 @@ struct State {
     cluster_access: ClusterAccess,
     notices: Vec<Notice>,
     again_after: Option<Duration>,
+    orphans: Vec<MadeForServices>,
     panics: usize,
     hangs: bool,
 }
@@ -67,6 +80,11 @@ impl Cloud {
     /// Whether the source ranges let the cluster in.
     pub(crate) fn let_in(&self, access: ClusterAccess) {
         self.state().cluster_access = access;
+    }
+
+    /// Load balancers that are there, and were made for Services of this cluster.
+    pub(crate) fn has_made(&self, orphan: MadeForServices) {
+        self.state().orphans.push(orphan);
     }
 
     pub(crate) fn say(&self, notices: Vec<Notice>) {
@@ -135,6 +153,10 @@ fn annotations(values: Option<(String, String)>) -> BTreeMap<String, Option<Stri
 
 #[async_trait]
 impl LoadBalancers for Cloud {
+    fn names(&self) -> ProviderNames {
+        NAMES
+    }
+
     async fn reconcile(&self, goal: &Goal) -> Pass {
         let fuse = self.wire.fuse();
         fuse.step().await;
@@ -168,6 +190,6 @@ impl LoadBalancers for Cloud {
     }
 
     async fn made_for_services(&self) -> Result<Vec<MadeForServices>, Failure> {
-        Ok(Vec::new())
+        Ok(self.state().orphans.clone())
     }
 }

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use openstack_ccm_core::advertise::access::ClusterAccess;
-use openstack_ccm_core::advertise::{Needs, Path, Preference};
+use openstack_ccm_core::advertise::{ClusterAccess, Needs, Path, Preference};
 use openstack_ccm_kube_sim::ApiVersion;
 use rstest::rstest;
 use serde_json::json;

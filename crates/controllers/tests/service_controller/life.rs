@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use openstack_ccm_controllers::service::FINALIZER;
-use openstack_ccm_core::advertise::access::ClusterAccess;
-use openstack_ccm_core::advertise::{Path, Preference};
+use openstack_ccm_core::advertise::{ClusterAccess, Path, Preference};
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::provider::{Outcome, Pass, Ready, Waiting};
 use openstack_ccm_kube_sim::ApiVersion;

@@ -10,6 +10,7 @@
     reason = "the helpers of tests say what they expect by panicking, as the tests do"
 )]
 
+mod another_provider;
 mod cloud;
 mod crash;
 mod faults;

@@ -10,7 +10,7 @@ use crate::world::{World, settle, until};
 
 async fn three_services() -> World {
     let mut world = World::new(ApiVersion::V1_36).await;
-    world.options.node_selector_annotation = Some("loadbalancer.openstack.org/node-selector".into());
+    world.options.node_selector_annotation = Some("lb.example.org/node-selector".into());
     world.start().await;
     for name in ["a", "b", "c"] {
         world.serve(name).await;
@@ -156,8 +156,7 @@ async fn a_new_address_is_followed() {
 #[tokio::test(start_paused = true)]
 async fn a_label_is_followed_by_those_who_select_by_it() {
     let world = three_services().await;
-    let selector =
-        json!({"metadata": {"annotations": {"loadbalancer.openstack.org/node-selector": "zone=a"}}});
+    let selector = json!({"metadata": {"annotations": {"lb.example.org/node-selector": "zone=a"}}});
     world.patch("b", selector).await;
     settle().await;
     world.wire.journal();

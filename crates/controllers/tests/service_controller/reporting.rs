@@ -49,7 +49,7 @@ async fn a_failure_that_repeats_is_one_event_with_a_count() {
     );
     assert_eq!(world.metric("openstack_ccm_service_failures_total{class=\"unavailable\"}"), "3");
     assert_eq!(
-        world.metric("cloudprovider_openstack_reconcile_errors_total{operation=\"loadbalancer_ensure\"}"),
+        world.metric("cloudprovider_example_reconcile_errors_total{operation=\"loadbalancer_ensure\"}"),
         "3"
     );
     assert_eq!(world.metric("workqueue_retries_total{name=\"service\"}"), "3");
@@ -64,7 +64,7 @@ async fn notices_of_the_provider_keep_their_component() {
     let events = world.events("app").await;
     assert!(
         events.contains(
-            &"cloud-provider-openstack Normal LoadBalancerSourceRangesIgnored: not supported (1)".to_owned()
+            &"cloud-provider-example Normal LoadBalancerSourceRangesIgnored: not supported (1)".to_owned()
         ),
         "{events:?}"
     );
@@ -116,6 +116,6 @@ async fn where_neither_mode_nor_hostname_is_possible_the_ways_out_are_named() {
     let events = world.events("app").await;
     let warning =
         events.iter().find(|event| event.contains("Warning LoadBalancerIPModeNotHonoured")).unwrap();
-    assert!(warning.contains("loadbalancer.openstack.org/hostname"), "{warning}");
+    assert!(warning.contains("lb.example.org/hostname"), "{warning}");
     assert!(warning.contains("Upgrade the cluster"), "{warning}");
 }

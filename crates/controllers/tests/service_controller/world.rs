@@ -187,8 +187,7 @@ impl World {
     }
 
     pub(crate) async fn create_node(&self, name: &str, kubelet: &str) {
-        let node =
-            json!({"metadata": {"name": name}, "spec": {"providerID": format!("openstack:///{name}")}});
+        let node = json!({"metadata": {"name": name}, "spec": {"providerID": format!("example:///{name}")}});
         self.nodes().create(&PostParams::default(), &from_value(node).unwrap()).await.unwrap();
         let info = json!({
             "kubeletVersion": kubelet, "operatingSystem": "linux", "architecture": "amd64", "bootID": "b",

@@ -29,7 +29,7 @@ impl fmt::Display for Doubt {
             f,
             "the cloud does not show the machines of {missing} of {known} nodes; no Node is deleted while more than half \
              of them are missing at once. If they are really gone, delete the Nodes with kubectl; otherwise check the \
-             credentials, the project and the region in cloud.conf, and the state of the compute service"
+             credentials, the project and the region that are configured, and the state of the compute service"
         )
     }
 }

@@ -107,7 +107,7 @@ mod tests {
     fn framework_n6_zone_region_and_type_are_labels() {
         let instance = Instance {
             instance_type: Some("m1.small".into()),
-            zone: Some("nova".into()),
+            zone: Some("zone-1".into()),
             region: Some("R1".into()),
             ..Instance::default()
         };
@@ -115,8 +115,8 @@ mod tests {
         let expected = labels(&[
             ("beta.kubernetes.io/instance-type", "m1.small"),
             ("node.kubernetes.io/instance-type", "m1.small"),
-            ("failure-domain.beta.kubernetes.io/zone", "nova"),
-            ("topology.kubernetes.io/zone", "nova"),
+            ("failure-domain.beta.kubernetes.io/zone", "zone-1"),
+            ("topology.kubernetes.io/zone", "zone-1"),
             ("failure-domain.beta.kubernetes.io/region", "R1"),
             ("topology.kubernetes.io/region", "R1"),
         ]);
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn a_region_that_cannot_be_a_label_is_left_out_and_the_rest_is_set() {
         let instance =
-            Instance { zone: Some("nova".into()), region: Some("my region".into()), ..Instance::default() };
+            Instance { zone: Some("zone-1".into()), region: Some("my region".into()), ..Instance::default() };
         let labels = initial(&instance, &BTreeMap::new());
         assert_eq!(labels.set.len(), 2);
         assert_eq!(

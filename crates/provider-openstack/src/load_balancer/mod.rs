@@ -66,11 +66,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use openstack_ccm_core::failure::Failure;
-use openstack_ccm_core::provider::{LoadBalancers, MadeForServices, Neighbours, Pass, Wake};
+use openstack_ccm_core::provider::{LoadBalancers, MadeForServices, Neighbours, Pass, ProviderNames, Wake};
 use openstack_ccm_core::service::{Goal, ServiceKey};
 use openstack_ccm_openstack_api::OpenStack;
 
 use crate::config::Config;
+use crate::provider_names::PROVIDER_NAMES;
 use census::Census;
 use markings::Markings;
 use memory::Memory;
@@ -148,6 +149,10 @@ impl fmt::Debug for OpenStackLoadBalancers {
 
 #[async_trait]
 impl LoadBalancers for OpenStackLoadBalancers {
+    fn names(&self) -> ProviderNames {
+        PROVIDER_NAMES
+    }
+
     async fn reconcile(&self, goal: &Goal) -> Pass {
         let mut report = Report::default();
         let result = match goal {

@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use http::{HeaderMap, StatusCode};
-use openstack_ccm_core::advertise::data_plane::Evidence;
 use openstack_ccm_core::node::{AddressKind, Node, NodeAddress};
 use openstack_ccm_core::provider::{LoadBalancers as _, Wake};
 use openstack_ccm_core::service::{Goal, Intent, Service, ServiceKey};
@@ -131,7 +130,6 @@ fn nodes() -> Arc<[Arc<Node>]> {
             }],
             labels: Default::default(),
             backend: true,
-            evidence: Evidence::kubelet("v1.36.0"),
         })
     };
     Arc::from([node(1), node(2)])

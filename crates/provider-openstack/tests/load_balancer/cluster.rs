@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use openstack_ccm_core::advertise::data_plane::Evidence;
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::node::{AddressKind, Node, NodeAddress};
 use openstack_ccm_core::notice::Notice;
@@ -199,7 +198,6 @@ pub(crate) fn node(name: &str, address: &str, server: Option<String>) -> Node {
         addresses: vec![NodeAddress { kind: AddressKind::InternalIp, address: address.into() }],
         labels: BTreeMap::new(),
         backend: true,
-        evidence: Evidence::kubelet("v1.36.0"),
     }
 }
 

@@ -1,6 +1,5 @@
 //! Which nodes become members, and by which address.
 
-use openstack_ccm_core::advertise::data_plane::Evidence;
 use openstack_ccm_core::node::{AddressKind, Node, NodeAddress};
 use openstack_ccm_core::service::IpFamily;
 use openstack_ccm_provider_openstack::load_balancer::settings::{NodeSelector, node_address};
@@ -18,7 +17,6 @@ fn node(labels: &[(&str, &str)], addresses: &[(AddressKind, &str)]) -> Node {
             .collect(),
         labels: labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(),
         backend: true,
-        evidence: Evidence::kubelet("v1.32.0"),
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use openstack_ccm_core::advertise::access::ClusterAccess;
+use openstack_ccm_core::advertise::ClusterAccess;
 use openstack_ccm_core::service::IpFamily;
 use openstack_ccm_openstack_api::octavia::OctaviaFeatures;
 

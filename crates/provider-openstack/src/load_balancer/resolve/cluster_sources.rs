@@ -10,8 +10,7 @@ use std::sync::Arc;
 
 use futures::future::try_join_all;
 use ipnet::IpNet;
-use openstack_ccm_core::advertise::Path;
-use openstack_ccm_core::advertise::access::ClusterAccess;
+use openstack_ccm_core::advertise::{ClusterAccess, Path};
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::service::IpFamily;
 use openstack_ccm_openstack_api::error::ApiError;

@@ -9,8 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use insta::assert_snapshot;
-use openstack_ccm_core::advertise::access::ClusterAccess;
-use openstack_ccm_core::advertise::data_plane::Evidence;
+use openstack_ccm_core::advertise::ClusterAccess;
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::node::{AddressKind, Node, NodeAddress};
 use openstack_ccm_core::service::{
@@ -56,7 +55,6 @@ fn node(number: u8) -> Node {
         ],
         labels: BTreeMap::new(),
         backend: true,
-        evidence: Evidence::kubelet("v1.36.0"),
     }
 }
 

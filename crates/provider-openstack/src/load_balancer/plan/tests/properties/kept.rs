@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use openstack_ccm_core::advertise::access::ClusterAccess;
-use openstack_ccm_core::advertise::data_plane::Evidence;
+use openstack_ccm_core::advertise::ClusterAccess;
 use openstack_ccm_core::node::{AddressKind, Node, NodeAddress};
 use openstack_ccm_core::service::{Intent, IpFamily, Protocol, Service, ServiceKey, ServicePort};
 use openstack_ccm_openstack_api::octavia::OctaviaFeatures;
@@ -65,7 +64,6 @@ fn node(number: u8) -> Node {
         addresses: vec![NodeAddress { kind: AddressKind::InternalIp, address }],
         labels: BTreeMap::new(),
         backend: true,
-        evidence: Evidence::kubelet("v1.36.0"),
     }
 }
 

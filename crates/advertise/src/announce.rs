@@ -1,0 +1,122 @@
+//! What of a decision is news to the user. Pure.
+
+use openstack_ccm_core::notice::Notice;
+
+use crate::advertisement::{Advertisement, Mode};
+
+/// Mode and reason of a publication, as metric labels.
+pub type Labels = (&'static str, &'static str);
+
+/// What was told last about the publication of one Service.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Announced {
+    published: Option<Labels>,
+    shut_out: Option<String>,
+    bypassed: Option<String>,
+}
+
+/// What there is to tell.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct News {
+    /// The mode and reason before and now, where they differ.
+    pub changed: Option<(Option<Labels>, Labels)>,
+    /// Events for the Service, in order.
+    pub notices: Vec<Notice>,
+}
+
+impl Announced {
+    /// Mode and reason of the last decision, as metric labels; absent before the first.
+    pub fn published(&self) -> Option<Labels> {
+        self.published
+    }
+
+    /// Takes in a decision, and answers what of it is news. `found` is the mode that the status had before, by whoever
+    /// published it.
+    pub fn take_in(&mut self, decided: &Advertisement, found: Option<Mode>) -> News {
+        let now = (decided.mode.as_str(), decided.reason.as_str());
+        let shut_out = std::mem::replace(&mut self.shut_out, decided.shut_out.clone());
+        let bypassed = std::mem::replace(&mut self.bypassed, decided.bypassed.clone());
+        let before = self.published.replace(now);
+        let mut notices = Vec::new();
+        if let Some(message) = other_than(shut_out.as_ref(), decided.shut_out.as_ref()) {
+            notices.push(Notice::warning("LoadBalancerSourceRangesLackCluster", message));
+        }
+        if let Some(message) = other_than(bypassed.as_ref(), decided.bypassed.as_ref()) {
+            notices.push(Notice::warning("LoadBalancerBypassRequested", message));
+        }
+        if before == Some(now) {
+            return News { changed: None, notices };
+        }
+        // What nobody could have used yet has not changed.
+        let mode_before = before.map(|(mode, _)| mode).or(found.map(Mode::as_str));
+        if mode_before.is_some_and(|mode| mode != now.0) {
+            let message =
+                format!("The load balancer is published {}: {}", described(decided.mode), decided.reason);
+            notices.push(Notice::normal("LoadBalancerIPModeChanged", message));
+        }
+        if let Some(warning) = &decided.warning {
+            notices.push(Notice::warning("LoadBalancerIPModeNotHonoured", warning));
+        }
+        News { changed: Some((before, now)), notices }
+    }
+}
+
+/// What there is to say now, unless it was said already.
+fn other_than<'a>(before: Option<&String>, now: Option<&'a String>) -> Option<&'a String> {
+    now.filter(|now| before != Some(*now))
+}
+
+fn described(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Proxy => "by address with ipMode Proxy",
+        Mode::Vip => "by address",
+        Mode::Hostname => "by hostname",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::advertisement::Reason;
+
+    fn decided(mode: Mode, shut_out: Option<&str>) -> Advertisement {
+        Advertisement {
+            entries: Vec::new(),
+            mode,
+            reason: Reason::DirectPath,
+            warning: None,
+            shut_out: shut_out.map(str::to_owned),
+            bypassed: None,
+        }
+    }
+
+    fn reasons(news: &News) -> Vec<&'static str> {
+        news.notices.iter().map(|notice| notice.reason).collect()
+    }
+
+    #[test]
+    fn a_changed_mode_is_told_once_and_a_first_publication_is_none() {
+        let mut announced = Announced::default();
+        let first = announced.take_in(&decided(Mode::Vip, None), None);
+        assert_eq!((first.changed, reasons(&first)), (Some((None, ("vip", "direct_path"))), vec![]));
+        let changed = announced.take_in(&decided(Mode::Hostname, None), Some(Mode::Vip));
+        assert_eq!(reasons(&changed), ["LoadBalancerIPModeChanged"]);
+        assert_eq!(announced.take_in(&decided(Mode::Hostname, None), Some(Mode::Hostname)), News::default());
+    }
+
+    #[test]
+    fn a_status_that_another_controller_left_in_another_mode_has_changed() {
+        let news = Announced::default().take_in(&decided(Mode::Proxy, None), Some(Mode::Vip));
+        assert_eq!(reasons(&news), ["LoadBalancerIPModeChanged"]);
+    }
+
+    #[test]
+    fn a_warning_is_repeated_when_its_text_changes_or_after_it_was_over() {
+        let mut announced = Announced::default();
+        let mut told = |text| reasons(&announced.take_in(&decided(Mode::Vip, text), None)).len();
+        assert_eq!(
+            [told(Some("a")), told(Some("a")), told(Some("b")), told(None), told(Some("b"))],
+            [1, 0, 1, 0, 1]
+        );
+    }
+}

@@ -1,0 +1,104 @@
+//! What is known of a cluster's support for `ipMode`.
+
+use std::fmt;
+
+use crate::node::{Cause, Fitness};
+
+/// Whether the API server keeps `ipMode` in a status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ServerSupport {
+    /// A dry-run write without the field came back with its default.
+    Keeps,
+    /// It came back without: the server is older than 1.29, or its gate is off.
+    Drops,
+    /// Not asked yet, or the question could not be asked.
+    Unknown,
+}
+
+/// What is known of the cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cluster {
+    /// `--feature-gates=LoadBalancerIPMode=...`; the operator's word replaces the detection.
+    pub gate: Option<bool>,
+    /// The API server.
+    pub server: ServerSupport,
+    /// The service proxies on the nodes.
+    pub data_plane: Fitness,
+}
+
+/// Why a cluster cannot honour `ipMode: Proxy`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Obstacle {
+    /// The operator said so.
+    GateOff,
+    /// The API server drops the field.
+    ServerDrops,
+    /// The API server has not been asked successfully.
+    ServerUnknown,
+    /// Service proxies on nodes ignore the field.
+    DataPlane {
+        /// How many nodes.
+        count: usize,
+        /// One of them.
+        node: String,
+        /// Why that one.
+        cause: Cause,
+    },
+}
+
+impl Obstacle {
+    /// Stable label value for metrics.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::GateOff => "gate_off",
+            Self::ServerDrops => "server_drops_ip_mode",
+            Self::ServerUnknown => "server_unknown",
+            Self::DataPlane { cause, .. } => cause.as_str(),
+        }
+    }
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::GateOff => {
+                f.write_str("the flag --feature-gates=LoadBalancerIPMode=false switches ipMode off")
+            }
+            Self::ServerDrops => f.write_str(
+                "the API server does not keep ipMode (older than 1.29, or its feature gate is off)",
+            ),
+            Self::ServerUnknown => f.write_str("it is not known yet whether the API server keeps ipMode"),
+            Self::DataPlane { count: 1, node, cause } => {
+                write!(f, "node {node} does not honour ipMode: {cause}")
+            }
+            Self::DataPlane { count, node, cause } => {
+                write!(f, "{count} nodes do not honour ipMode, for example {node}: {cause}")
+            }
+        }
+    }
+}
+
+impl Cluster {
+    /// What keeps the API server from storing the field, if anything does.
+    ///
+    /// A server that was seen to drop it is believed more than a flag that says it does not: the answer to a write is
+    /// the final word for that write.
+    pub fn server_obstacle(&self) -> Option<Obstacle> {
+        match (self.gate, self.server) {
+            (Some(false), _) => Some(Obstacle::GateOff),
+            (_, ServerSupport::Drops) => Some(Obstacle::ServerDrops),
+            (Some(true), ServerSupport::Unknown) | (_, ServerSupport::Keeps) => None,
+            (None, ServerSupport::Unknown) => Some(Obstacle::ServerUnknown),
+        }
+    }
+
+    /// What keeps `ipMode: Proxy` from having its effect, if anything does.
+    pub fn obstacle(&self) -> Option<Obstacle> {
+        self.server_obstacle().or_else(|| match (&self.gate, &self.data_plane) {
+            (Some(_), _) | (None, Fitness::Fit) => None,
+            (None, Fitness::Unfit { count, node, cause, source: _ }) => {
+                Some(Obstacle::DataPlane { count: *count, node: node.clone(), cause: cause.clone() })
+            }
+        })
+    }
+}

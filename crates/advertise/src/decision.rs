@@ -1,0 +1,187 @@
+//! The decision how to publish the addresses of a load balancer. Pure.
+//!
+//! Where `ipMode: Proxy` (KEP-1860) is needed and cannot have its effect, a hostname is published instead: service
+//! proxies never short-circuit hostnames, in any version. Where there is none and the API server keeps the mode, `Proxy` is
+//! published all the same: a node that ignores it loses nothing by it, and every other one needs it.
+
+use std::net::IpAddr;
+
+use openstack_ccm_core::advertise::{
+    ClusterAccess, IpModeChoice, Needs, Path, Preference, SettingNames, hostname,
+};
+
+use crate::advertisement::{Advertisement, Mode, Reason};
+use crate::cluster::{Cluster, Obstacle, ServerSupport};
+use crate::entry::{IngressEntry, IpMode};
+use crate::{remedy, shared};
+
+/// What there is to publish for one Service.
+#[derive(Clone, Copy, Debug)]
+pub struct Publication<'a> {
+    /// The addresses of the load balancer.
+    pub addresses: &'a [IpAddr],
+    /// What the way to the application needs.
+    pub path: Path,
+    /// What user and operator prefer.
+    pub preference: &'a Preference,
+    /// Whether the load balancer lets the cluster's own pods in.
+    pub access: &'a ClusterAccess,
+    /// What the status says so far, by whoever published it.
+    pub published: &'a [IngressEntry],
+    /// What user and operator write to choose otherwise.
+    pub settings: &'a SettingNames,
+}
+
+impl Publication<'_> {
+    fn choice(&self) -> IpModeChoice {
+        self.preference.service_mode.unwrap_or(self.preference.cluster_mode)
+    }
+
+    /// Whether the address stays published for the short circuit, although the path needs the load balancer: pods that
+    /// reach the application now would be turned away. Not with the PROXY protocol, where the short circuit fails anyway,
+    /// and not where somebody asked for a mode.
+    fn keeps_vip(&self) -> bool {
+        let works_without = matches!(
+            self.path,
+            Path::ThroughLoadBalancer(Needs::TlsTermination | Needs::HeaderInsertion | Needs::SharedAddress)
+        );
+        works_without
+            && *self.access != ClusterAccess::Open
+            && self.choice() == IpModeChoice::Auto
+            && is_by_vip(self.published)
+    }
+
+    /// Whether the addresses must lead through the load balancer, also for other Services on them.
+    pub fn needs_load_balancer(&self) -> bool {
+        shared::needs_load_balancer(self.path, self.preference) && !self.keeps_vip()
+    }
+}
+
+/// Whether a status has addresses only, and none that nodes leave alone: that is how other controllers publish everything
+/// but PROXY load balancers.
+fn is_by_vip(published: &[IngressEntry]) -> bool {
+    !published.is_empty()
+        && published
+            .iter()
+            .all(|entry| entry.ip.is_some() && matches!(entry.ip_mode, None | Some(IpMode::Vip)))
+}
+
+/// Decides how to publish the addresses of a load balancer.
+pub fn decide(publication: &Publication<'_>, cluster: &Cluster) -> Advertisement {
+    let Publication { addresses, path, preference, .. } = *publication;
+    if preference.service_mode.is_none() {
+        if let Some(hostname) = &preference.hostname {
+            return hostname_only(hostname, Reason::HostnameAnnotation);
+        }
+        if preference.always_hostname
+            && path == Path::ThroughLoadBalancer(Needs::ProxyProtocol)
+            && let Some(suffix) = &preference.hostname_suffix
+        {
+            return by_suffix(addresses, suffix, Reason::IngressHostnameEnabled);
+        }
+    }
+    match (publication.choice(), path) {
+        (IpModeChoice::Vip, _) => Advertisement {
+            bypassed: remedy::bypassed(path, preference, publication.settings),
+            ..vip(addresses, cluster, Reason::VipRequested)
+        },
+        (IpModeChoice::Auto, Path::Direct) => vip(addresses, cluster, Reason::DirectPath),
+        (IpModeChoice::Auto, Path::ThroughLoadBalancer(_)) if publication.keeps_vip() => {
+            let shut_out = remedy::stays_short_circuited(publication.access, publication.settings);
+            Advertisement { shut_out, ..vip(addresses, cluster, Reason::SourceRangesLackCluster) }
+        }
+        // This Service works without: where the server drops the mode there is nothing to fall back from. Nodes that
+        // ignore it do no harm.
+        (IpModeChoice::Auto, Path::ThroughLoadBalancer(needs @ Needs::SharedAddress)) => {
+            match cluster.server_obstacle() {
+                Some(_) => vip(addresses, cluster, Reason::DirectPath),
+                None => by_proxy(publication, Reason::PathNeedsLoadBalancer(needs)),
+            }
+        }
+        (IpModeChoice::Auto, Path::ThroughLoadBalancer(needs)) => {
+            proxy(publication, cluster, Reason::PathNeedsLoadBalancer(needs))
+        }
+        (IpModeChoice::Proxy, _) => proxy(publication, cluster, Reason::ProxyRequested),
+    }
+}
+
+/// `Proxy` is wanted: publish it where it has its effect, the next best elsewhere.
+fn proxy(publication: &Publication<'_>, cluster: &Cluster, reason: Reason) -> Advertisement {
+    // Who asks for the mode is believed over the judgement of the nodes, which may be wrong; not over the server's.
+    let asked = reason == Reason::ProxyRequested;
+    let obstacle = if asked { cluster.server_obstacle() } else { cluster.obstacle() };
+    let Some(obstacle) = obstacle else {
+        let warning = cluster.obstacle().map(|obstacle| {
+            format!(
+                "ipMode Proxy is published as ip-mode asks, but {obstacle}; pods there may bypass the load balancer"
+            )
+        });
+        return Advertisement { warning, ..by_proxy(publication, reason) };
+    };
+    match publication.path {
+        Path::Direct => {
+            let insisted = publication.preference.service_mode == Some(IpModeChoice::Proxy);
+            let warning = insisted.then(|| format!("ipMode Proxy cannot be published: {obstacle}"));
+            let addresses = publication.addresses;
+            Advertisement { warning, ..vip(addresses, cluster, Reason::ProxyNotPossible(obstacle)) }
+        }
+        Path::ThroughLoadBalancer(needs) => fall_back(publication, needs, cluster, obstacle),
+    }
+}
+
+fn fall_back(
+    publication: &Publication<'_>,
+    needs: Needs,
+    cluster: &Cluster,
+    obstacle: Obstacle,
+) -> Advertisement {
+    let Publication { addresses, preference, .. } = *publication;
+    let shut_out = remedy::shut_out(publication.access, publication.settings);
+    if let Some(hostname) = &preference.hostname {
+        return Advertisement { shut_out, ..hostname_only(hostname, Reason::FallbackToHostname(obstacle)) };
+    }
+    if let Some(suffix) = &preference.hostname_suffix {
+        return Advertisement {
+            shut_out,
+            ..by_suffix(addresses, suffix, Reason::FallbackToHostname(obstacle))
+        };
+    }
+    let warning = Some(remedy::no_fallback(needs, &obstacle, publication.settings));
+    if cluster.server_obstacle().is_none() {
+        return Advertisement { warning, ..by_proxy(publication, Reason::NoFallback(obstacle)) };
+    }
+    Advertisement { warning, ..vip(addresses, cluster, Reason::NoFallback(obstacle)) }
+}
+
+fn by_proxy(publication: &Publication<'_>, reason: Reason) -> Advertisement {
+    let proxied = |ip: &IpAddr| IngressEntry::address(*ip, Some(IpMode::Proxy));
+    Advertisement {
+        entries: publication.addresses.iter().map(proxied).collect(),
+        mode: Mode::Proxy,
+        reason,
+        warning: None,
+        shut_out: remedy::shut_out(publication.access, publication.settings),
+        bypassed: None,
+    }
+}
+
+fn vip(addresses: &[IpAddr], cluster: &Cluster, reason: Reason) -> Advertisement {
+    // The mode is spelled out only where it is kept, so that what is written and what is read agree.
+    let keeps = cluster.server == ServerSupport::Keeps;
+    let entries =
+        addresses.iter().map(|ip| IngressEntry::address(*ip, keeps.then_some(IpMode::Vip))).collect();
+    Advertisement { entries, mode: Mode::Vip, reason, warning: None, shut_out: None, bypassed: None }
+}
+
+fn hostname_only(hostname: &str, reason: Reason) -> Advertisement {
+    let entries = vec![IngressEntry::hostname(hostname)];
+    Advertisement { entries, mode: Mode::Hostname, reason, warning: None, shut_out: None, bypassed: None }
+}
+
+fn by_suffix(addresses: &[IpAddr], suffix: &str, reason: Reason) -> Advertisement {
+    let entries = addresses
+        .iter()
+        .map(|address| IngressEntry::hostname(hostname::for_address(*address, suffix)))
+        .collect();
+    Advertisement { entries, mode: Mode::Hostname, reason, warning: None, shut_out: None, bypassed: None }
+}

@@ -1,0 +1,42 @@
+//! How the address of a load balancer is published on this cluster.
+//!
+//! Whoever made the load balancer says what the way to the application needs ([`Path`]); the cluster says what it honours
+//! ([`cluster::Cluster`]); user and operator say what they prefer ([`Preference`]). [`decide`] turns the three into the
+//! entries of `status.loadBalancer.ingress`, with the reason.
+//!
+//! Nothing here makes a load balancer or knows who does.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | [`decision`] | which entries, and why (pure) |
+//! | [`advertisement`] | the decision: mode, reason, warnings (pure) |
+//! | [`cluster`] | what the cluster honours, and what stands in the way (pure) |
+//! | [`node`] | what is held of the service proxy of each node (pure) |
+//! | [`entry`] | entries of a status, and when two lists say the same (pure) |
+//! | [`shared`] | Services on one address agree on its mode (pure) |
+//! | [`compare`] | whether the status already says what is wanted (pure) |
+//! | [`announce`] | what of a decision is news (pure) |
+//! | [`server`] | whether the API server keeps `ipMode`: asked, remembered, asked again |
+//! | [`status`] | entries as the objects of the API have them |
+//! | [`writer`] | the calls |
+//! | [`metrics`] | what the cluster honours and what is published, as metrics |
+//!
+//! [`Path`]: openstack_ccm_core::advertise::Path
+//! [`Preference`]: openstack_ccm_core::advertise::Preference
+
+pub mod advertisement;
+pub mod announce;
+pub mod cluster;
+pub mod compare;
+pub mod decision;
+pub mod entry;
+pub mod metrics;
+pub mod node;
+mod remedy;
+pub mod server;
+pub mod shared;
+pub mod status;
+pub mod writer;
+
+pub use advertisement::{Advertisement, Mode, Reason};
+pub use decision::{Publication, decide};

@@ -1,0 +1,120 @@
+//! What the cluster honours and what is published, as metrics.
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+use crate::announce::Labels;
+use crate::cluster::ServerSupport;
+use crate::node::Fitness;
+
+/// One label.
+type Label = [(&'static str, &'static str); 1];
+/// Mode and reason of a publication.
+type Publication = [(&'static str, &'static str); 2];
+
+/// The metrics of one program that publishes addresses. Clones count together.
+#[derive(Clone, Debug, Default)]
+pub struct AdvertiseMetrics {
+    published: Family<Publication, Gauge>,
+    publications: Family<Publication, Counter>,
+    server_support: Family<Label, Gauge>,
+    unfit_nodes: Gauge,
+    data_plane_fit: Gauge,
+}
+
+impl AdvertiseMetrics {
+    /// Creates the metrics and makes them visible in `registry`, which prefixes their names with the program's.
+    pub fn registered(registry: &mut Registry) -> Self {
+        let metrics = Self::default();
+        registry.register(
+            "services_published",
+            "Services by the mode in which their load balancer is published now, and why",
+            metrics.published.clone(),
+        );
+        registry.register(
+            "service_publications",
+            "Status writes by published mode and reason",
+            metrics.publications.clone(),
+        );
+        registry.register(
+            "ip_mode_server_support",
+            "Whether the API server keeps ipMode: 1 for the value that holds",
+            metrics.server_support.clone(),
+        );
+        registry.register(
+            "ip_mode_unfit_nodes",
+            "Nodes whose service proxy does not honour ipMode",
+            metrics.unfit_nodes.clone(),
+        );
+        registry.register(
+            "ip_mode_data_plane_fit",
+            "Whether the service proxies of all nodes honour ipMode",
+            metrics.data_plane_fit.clone(),
+        );
+        metrics.server(ServerSupport::Unknown);
+        metrics
+    }
+
+    /// A status was written.
+    pub fn wrote_status(&self, (mode, reason): Labels) {
+        self.publications.get_or_create(&[("mode", mode), ("reason", reason)]).inc();
+    }
+
+    /// A Service is published in another way than before; absent: not at all.
+    pub fn publication_changed(&self, before: Option<Labels>, now: Option<Labels>) {
+        if let Some((mode, reason)) = before {
+            self.published.get_or_create(&[("mode", mode), ("reason", reason)]).dec();
+        }
+        if let Some((mode, reason)) = now {
+            self.published.get_or_create(&[("mode", mode), ("reason", reason)]).inc();
+        }
+    }
+
+    /// What is known of the API server.
+    pub(crate) fn server(&self, support: ServerSupport) {
+        for (value, name) in [
+            (ServerSupport::Keeps, "keeps"),
+            (ServerSupport::Drops, "drops"),
+            (ServerSupport::Unknown, "unknown"),
+        ] {
+            self.server_support.get_or_create(&[("support", name)]).set(i64::from(value == support));
+        }
+    }
+
+    /// What is known of the nodes.
+    pub fn data_plane(&self, fitness: &Fitness) {
+        let unfit = match fitness {
+            Fitness::Fit => 0,
+            Fitness::Unfit { count, .. } => i64::try_from(*count).unwrap_or(i64::MAX),
+        };
+        self.unfit_nodes.set(unfit);
+        self.data_plane_fit.set(i64::from(unfit == 0));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_service_is_counted_in_one_mode_at_a_time() {
+        let mut registry = Registry::default();
+        let metrics = AdvertiseMetrics::registered(registry.sub_registry_with_prefix("program"));
+        metrics.publication_changed(None, Some(("hostname", "server_drops_ip_mode")));
+        metrics.publication_changed(
+            Some(("hostname", "server_drops_ip_mode")),
+            Some(("proxy", "proxy_protocol")),
+        );
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+        for line in [
+            "program_services_published{mode=\"proxy\",reason=\"proxy_protocol\"} 1",
+            "program_services_published{mode=\"hostname\",reason=\"server_drops_ip_mode\"} 0",
+            "program_ip_mode_server_support{support=\"unknown\"} 1",
+        ] {
+            assert!(text.contains(line), "{line} is not in\n{text}");
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! What is said where pods do not reach the application as they should, with the ways out. Pure.
+
+use openstack_ccm_core::advertise::{ClusterAccess, Needs, Path, Preference, SettingNames};
+
+use crate::cluster::Obstacle;
+
+/// Nodes bypass the load balancer, and there is no hostname to publish.
+pub(crate) fn no_fallback(needs: Needs, obstacle: &Obstacle, settings: &SettingNames) -> String {
+    let SettingNames { hostname_annotation, hostname_suffix_setting, .. } = settings;
+    format!(
+        "pods in this cluster may not reach the load balancer, because nodes bypass it although {needs}: {obstacle}. \
+         Upgrade the cluster to Kubernetes 1.30 or newer on every node, or publish a hostname: set the annotation \
+         {hostname_annotation} on the Service, or {hostname_suffix_setting}"
+    )
+}
+
+/// The cluster's pods are led to a load balancer that turns them away, if it does.
+pub(crate) fn shut_out(access: &ClusterAccess, settings: &SettingNames) -> Option<String> {
+    let remedy = of_source_ranges(access, settings)?;
+    Some(format!("the load balancer turns the cluster's own pods away, because {remedy}"))
+}
+
+/// The address stays published as it was, because pods reach the application by the short circuit only.
+pub(crate) fn stays_short_circuited(access: &ClusterAccess, settings: &SettingNames) -> Option<String> {
+    let remedy = of_source_ranges(access, settings)?;
+    Some(format!("the address stays published without ipMode Proxy, as it was, because {remedy}"))
+}
+
+/// What is wrong with the source ranges and what to do, as the end of a sentence; absent where nothing is.
+fn of_source_ranges(access: &ClusterAccess, settings: &SettingNames) -> Option<String> {
+    let missing = match access {
+        ClusterAccess::Open => return None,
+        ClusterAccess::Lacks(networks) => format!(
+            "the source ranges lack addresses from which the cluster itself connects ({})",
+            networks.join(", ")
+        ),
+        ClusterAccess::Unknown(cause) => {
+            format!("the source ranges may lack addresses from which the cluster itself connects ({cause})")
+        }
+    };
+    let by_annotation = settings
+        .cluster_sources_annotation
+        .map(|annotation| format!(", or set the annotation {annotation}: \"true\""))
+        .unwrap_or_default();
+    Some(format!("{missing}. Add them to spec.loadBalancerSourceRanges{by_annotation}"))
+}
+
+/// `vip` was asked for against what the path needs.
+pub(crate) fn bypassed(path: Path, preference: &Preference, settings: &SettingNames) -> Option<String> {
+    let Path::ThroughLoadBalancer(needs) = path else { return None };
+    let effect = match needs {
+        Needs::ProxyProtocol => {
+            "they send no PROXY protocol header, so an application that expects it closes their connections (nginx logs \
+             `broken header`)"
+        }
+        Needs::TlsTermination => "nothing ends their TLS, so their requests over TLS fail",
+        Needs::HeaderInsertion => {
+            "their requests arrive without the HTTP headers that the load balancer inserts"
+        }
+        // What another Service needs is said there.
+        Needs::SharedAddress => return None,
+    };
+    let SettingNames { ip_mode_annotation, hostname_annotation, ip_mode_setting, .. } = settings;
+    let remedy = if preference.service_mode.is_some() {
+        format!(
+            "Remove the annotation {ip_mode_annotation}, or replace it by the annotation {hostname_annotation},"
+        )
+    } else {
+        format!(
+            "Set the annotation {ip_mode_annotation}: auto or {hostname_annotation} on the Service, or remove \
+             {ip_mode_setting},"
+        )
+    };
+    Some(format!(
+        "ip-mode asks for vip, so pods in this cluster bypass the load balancer: {effect}. {remedy} if pods use this address"
+    ))
+}

@@ -1,0 +1,258 @@
+//! Whether the API server keeps `ipMode`: asked when it matters, remembered, and asked again when it may have changed.
+//!
+//! The verdict is dropped for nothing less than a new answer; it is asked for again
+//! - when the answer to a real write contradicts it,
+//! - when `/version` changes, which is looked at every minute and whenever a watch is interrupted,
+//! - every ten minutes, because a changed feature gate shows nowhere else,
+//! - sooner after a question that failed.
+//!
+//! A cluster that is being upgraded may have two API servers of different minds behind one address. After any answer that
+//! shows a mode dropped, to a write or to a question, the server is held to drop modes for a time that grows fourfold with
+//! each such contradiction, so that the status does not turn over with every question.
+
+mod hold;
+mod probe;
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use kube::Client;
+use openstack_ccm_core::service::ServiceKey;
+use openstack_ccm_runtime::call::call;
+use openstack_ccm_runtime::lock::lock;
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, sleep_until};
+
+use crate::cluster::ServerSupport;
+use crate::entry::IngressEntry;
+use crate::metrics::AdvertiseMetrics;
+use crate::writer::StatusWriter;
+use hold::{State, grown};
+use probe::{Answer, ask, evidence};
+
+/// Longest wait for `/version`.
+const VERSION_LIMIT: Duration = Duration::from_secs(10);
+/// Services with which a question is tried at most.
+const CANDIDATES: usize = 3;
+/// First and longest delay after a failed question.
+const RETRY: (Duration, Duration) = (Duration::from_secs(15), Duration::from_secs(300));
+/// Interruptions of watches within this time are one.
+const SETTLE: Duration = Duration::from_secs(1);
+
+/// How often is looked for changes.
+#[derive(Clone, Copy, Debug)]
+pub struct Intervals {
+    /// Between two questions whose answer is expected to be the same.
+    pub probe: Duration,
+    /// Between two looks at `/version`.
+    pub version: Duration,
+}
+
+/// What is known of the API server.
+pub struct ServerDetection {
+    gate: Option<bool>,
+    client: Client,
+    writer: StatusWriter,
+    intervals: Intervals,
+    state: Mutex<State>,
+    /// Held by the one who asks, so that everybody else waits for the same answer.
+    asking: tokio::sync::Mutex<()>,
+    /// Something may have changed.
+    suspicion: Notify,
+    verdict: watch::Sender<ServerSupport>,
+    metrics: AdvertiseMetrics,
+}
+
+impl ServerDetection {
+    /// Nothing is known yet. `gate` is the operator's word, if there is one.
+    pub fn new(
+        client: Client,
+        writer: StatusWriter,
+        gate: Option<bool>,
+        intervals: Intervals,
+        metrics: AdvertiseMetrics,
+    ) -> Self {
+        Self {
+            gate,
+            client,
+            writer,
+            intervals,
+            state: Mutex::default(),
+            asking: tokio::sync::Mutex::default(),
+            suspicion: Notify::new(),
+            verdict: watch::Sender::new(ServerSupport::Unknown),
+            metrics,
+        }
+    }
+
+    /// The operator's word.
+    pub fn gate(&self) -> Option<bool> {
+        self.gate
+    }
+
+    /// The verdict, and its changes.
+    pub fn verdicts(&self) -> watch::Receiver<ServerSupport> {
+        self.verdict.subscribe()
+    }
+
+    /// The verdict as it is; asks nobody.
+    pub fn known(&self) -> ServerSupport {
+        *self.verdict.borrow()
+    }
+
+    /// The verdict. Where there is none yet the server is asked with the help of `candidate`, a Service of type
+    /// LoadBalancer; several callers wait for one question, and nobody waits again soon after a failed one.
+    pub async fn server(&self, candidate: &ServiceKey) -> ServerSupport {
+        if !self.must_ask() {
+            return self.known();
+        }
+        let _turn = self.asking.lock().await;
+        if self.must_ask() {
+            self.ask_with(std::slice::from_ref(candidate)).await;
+            if self.known() == ServerSupport::Unknown {
+                // It failed: the next question is planned anew.
+                self.suspicion.notify_one();
+            }
+        }
+        self.known()
+    }
+
+    fn must_ask(&self) -> bool {
+        self.gate != Some(false)
+            && self.known() == ServerSupport::Unknown
+            && lock(&self.state).silent_until.is_none_or(|until| until <= Instant::now())
+    }
+
+    /// Learns from the answer to a real status write; answers whether the verdict is another one now.
+    pub fn answered(&self, sent: &[IngressEntry], answered: &[IngressEntry]) -> bool {
+        let learned =
+            evidence(sent, answered).is_some_and(|told| self.learn(told, "the answer to a status write"));
+        if learned {
+            self.suspicion.notify_one();
+        }
+        learned
+    }
+
+    /// Takes an answer in; answers whether the verdict is another one now.
+    fn learn(&self, told: ServerSupport, source: &'static str) -> bool {
+        {
+            let mut state = lock(&self.state);
+            match told {
+                ServerSupport::Keeps if state.held() => return false,
+                ServerSupport::Drops => state.hold(self.known() == ServerSupport::Keeps),
+                ServerSupport::Keeps | ServerSupport::Unknown => {}
+            }
+        }
+        self.conclude(told, source)
+    }
+
+    /// A connection to the API server broke: it may be another one, or of another version, when it is back.
+    pub fn suspect(&self) {
+        self.suspicion.notify_one();
+    }
+
+    /// Looks for changes for ever. `candidates` names Services of type LoadBalancer that can help to ask.
+    pub async fn follow(&self, candidates: impl Fn() -> Vec<ServiceKey>) {
+        if self.gate == Some(false) {
+            // Nothing depends on the answer.
+            return std::future::pending().await;
+        }
+        let mut next_probe = Instant::now() + self.intervals.probe;
+        let mut next_version = Instant::now();
+        loop {
+            tokio::select! {
+                () = sleep_until(next_probe) => {
+                    let _turn = self.asking.lock().await;
+                    self.ask_with(&candidates()).await;
+                    next_probe = self.not_before(Instant::now() + self.intervals.probe);
+                }
+                () = sleep_until(next_version) => {
+                    next_version = Instant::now() + self.intervals.version;
+                    if self.version_changed().await {
+                        next_probe = self.not_before(Instant::now());
+                    }
+                }
+                () = self.suspicion.notified() => {
+                    let soon = Instant::now() + SETTLE;
+                    next_version = next_version.min(soon);
+                    next_probe = next_probe.min(self.not_before(soon));
+                }
+            }
+        }
+    }
+
+    /// The time to ask: `planned`, unless a failed question or a contradiction set another one; never while the answer
+    /// would not be believed.
+    fn not_before(&self, planned: Instant) -> Instant {
+        let state = lock(&self.state);
+        let now = Instant::now();
+        let set = [state.silent_until, state.ask_again].into_iter().flatten().filter(|until| *until > now);
+        let time = set.max().unwrap_or(planned);
+        state.held_until.filter(|until| *until > now).map_or(time, |until| until.max(time))
+    }
+
+    async fn ask_with(&self, candidates: &[ServiceKey]) {
+        for candidate in candidates.iter().take(CANDIDATES) {
+            match ask(&self.writer, candidate).await {
+                Answer::Told(told) => {
+                    self.told(told);
+                    return;
+                }
+                Answer::OtherService => {}
+                Answer::Failed(error) => {
+                    let mut state = lock(&self.state);
+                    let delay = grown(RETRY, 2, state.failures);
+                    state.failures = state.failures.saturating_add(1);
+                    state.silent_until = Some(Instant::now() + delay);
+                    drop(state);
+                    tracing::warn!(
+                        service = %candidate,
+                        error = error.message(),
+                        retry_seconds = delay.as_secs(),
+                        "could not determine whether the API server keeps ipMode (dry-run patch of services/status); \
+                         --feature-gates=LoadBalancerIPMode=true|false overrides the detection"
+                    );
+                    return;
+                }
+            }
+        }
+    }
+
+    fn told(&self, told: ServerSupport) {
+        let mut state = lock(&self.state);
+        state.failures = 0;
+        state.silent_until = None;
+        drop(state);
+        self.learn(told, "a dry-run status write");
+    }
+
+    fn conclude(&self, told: ServerSupport, source: &'static str) -> bool {
+        let changed = self.verdict.send_if_modified(|known| {
+            let changed = *known != told;
+            *known = told;
+            changed
+        });
+        if changed {
+            self.metrics.server(told);
+            tracing::info!(server = ?told, source, "determined whether the API server keeps ipMode");
+        }
+        changed
+    }
+
+    async fn version_changed(&self) -> bool {
+        let version = match call(VERSION_LIMIT, self.client.apiserver_version()).await {
+            Ok(info) => info.git_version,
+            Err(error) => {
+                tracing::debug!(error = error.message(), "the version of the API server could not be read");
+                return false;
+            }
+        };
+        let mut state = lock(&self.state);
+        let changed = state.version.as_ref().is_some_and(|known| *known != version);
+        if changed {
+            tracing::info!(version, "the version of the API server has changed");
+        }
+        state.version = Some(version);
+        changed
+    }
+}

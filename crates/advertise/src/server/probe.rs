@@ -1,0 +1,93 @@
+//! How the API server is asked whether it keeps `ipMode`, and what its answers to real writes tell. Pure but for the
+//! one call.
+//!
+//! The question is a dry-run status patch of a Service of type LoadBalancer with an entry that has an `ip` and **no**
+//! `ipMode`: a server that keeps the field answers with its default `VIP`, one that drops it answers without. Sending
+//! `Proxy` and looking for the echo would be wrong where the stored status already has a mode; `/version`, OpenAPI
+//! and strict validation do not see the feature gate.
+
+use std::time::Duration;
+
+use openstack_ccm_core::service::ServiceKey;
+use openstack_ccm_runtime::call::CallError;
+use serde_json::json;
+
+use crate::cluster::ServerSupport;
+use crate::entry::IngressEntry;
+use crate::status::entries;
+use crate::writer::StatusWriter;
+
+/// An address for documentation (RFC 5737): it is never stored.
+const ADDRESS: &str = "192.0.2.1";
+
+/// Longest wait for an answer.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// What one question led to.
+#[derive(Debug)]
+pub(super) enum Answer {
+    /// The server told.
+    Told(ServerSupport),
+    /// This Service cannot be used to ask: it is gone or of another type by now.
+    OtherService,
+    /// The server refused or did not answer.
+    Failed(CallError),
+}
+
+/// Asks with the help of one Service of type LoadBalancer.
+pub(super) async fn ask(writer: &StatusWriter, service: &ServiceKey) -> Answer {
+    let patch = json!({"status": {"loadBalancer": {"ingress": [{"ip": ADDRESS}]}}});
+    match writer.dry_run_status(service, &patch, LIMIT).await {
+        Ok(answer) => match entries(&answer).as_slice() {
+            [entry] if entry.ip_mode.is_some() => Answer::Told(ServerSupport::Keeps),
+            [_] => Answer::Told(ServerSupport::Drops),
+            // Something between us and the store rewrote the status.
+            _ => Answer::OtherService,
+        },
+        Err(error) if error.is_not_found() || error.is_invalid() => Answer::OtherService,
+        Err(error) => Answer::Failed(error),
+    }
+}
+
+/// What the answer to a real status write tells.
+///
+/// A mode that was sent and did not come back was dropped. A mode that was not sent and came back was filled in. A
+/// mode that was sent and came back tells nothing: an old value in the store lets it through.
+pub(super) fn evidence(sent: &[IngressEntry], answered: &[IngressEntry]) -> Option<ServerSupport> {
+    if sent.len() != answered.len() {
+        return None;
+    }
+    sent.iter().zip(answered).filter(|(sent, _)| sent.ip.is_some()).find_map(|(sent, answered)| {
+        match (&sent.ip_mode, &answered.ip_mode) {
+            (_, None) => Some(ServerSupport::Drops),
+            (None, Some(_)) => Some(ServerSupport::Keeps),
+            (Some(_), Some(_)) => None,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::entry::IpMode;
+    use rstest::rstest;
+
+    use super::*;
+
+    fn entry(mode: Option<IpMode>) -> IngressEntry {
+        IngressEntry::address("192.0.2.7".parse().unwrap(), mode)
+    }
+
+    #[rstest]
+    #[case::dropped(entry(Some(IpMode::Proxy)), entry(None), Some(ServerSupport::Drops))]
+    #[case::filled_in(entry(None), entry(Some(IpMode::Vip)), Some(ServerSupport::Keeps))]
+    #[case::not_filled_in(entry(None), entry(None), Some(ServerSupport::Drops))]
+    #[case::echoed(entry(Some(IpMode::Proxy)), entry(Some(IpMode::Proxy)), None)]
+    #[case::hostname(IngressEntry::hostname("a.example"), IngressEntry::hostname("a.example"), None)]
+    fn a_real_write_tells_as_much_as_it_can(
+        #[case] sent: IngressEntry,
+        #[case] answered: IngressEntry,
+        #[case] expected: Option<ServerSupport>,
+    ) {
+        assert_eq!(evidence(&[sent], &[answered]), expected);
+    }
+}

@@ -1,0 +1,77 @@
+//! The calls by which Service objects are read and their status is written: merge patches of the status sub-resource, and
+//! a get.
+//!
+//! A merge patch of the status sub-resource writes metadata as well and ignores `spec`, so that one permission,
+//! `patch` on `services/status`, is enough, and nothing that a user specified can be damaged. Only the keys that are
+//! ours are sent: what others wrote stays.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Service;
+use kube::api::{Patch, PatchParams};
+use kube::{Api, Client};
+use openstack_ccm_core::service::ServiceKey;
+use openstack_ccm_runtime::call::{CallError, call};
+use openstack_ccm_runtime::watch::strip;
+use serde_json::Value;
+
+/// Reads and writes Service objects.
+#[derive(Clone)]
+pub struct StatusWriter {
+    client: Client,
+    limit: Duration,
+    manager: &'static str,
+}
+
+impl StatusWriter {
+    /// A writer that gives each call at most `limit`. The API server notes `manager` as the manager of what is written
+    /// (`metadata.managedFields`).
+    pub fn new(client: Client, limit: Duration, manager: &'static str) -> Self {
+        Self { client, limit, manager }
+    }
+
+    fn api(&self, key: &ServiceKey) -> Api<Service> {
+        Api::namespaced(self.client.clone(), &key.namespace)
+    }
+
+    /// The Service as the API server has it now, not as a cache has it; absent when it is not there.
+    ///
+    /// # Errors
+    /// The call failed.
+    pub async fn get(&self, key: &ServiceKey) -> Result<Option<Arc<Service>>, CallError> {
+        let found = call(self.limit, self.api(key).get_opt(&key.name)).await?;
+        Ok(found.map(stripped))
+    }
+
+    /// Applies a merge patch to the status sub-resource and answers the new state.
+    ///
+    /// # Errors
+    /// The call failed.
+    pub async fn patch_status(&self, key: &ServiceKey, patch: &Value) -> Result<Arc<Service>, CallError> {
+        let parameters = self.parameters(false);
+        let api = self.api(key);
+        call(self.limit, api.patch_status(&key.name, &parameters, &Patch::Merge(patch))).await.map(stripped)
+    }
+
+    /// Asks what a merge patch of the status sub-resource would lead to, without storing it. Waits at most `limit`.
+    pub(crate) async fn dry_run_status(
+        &self,
+        key: &ServiceKey,
+        patch: &Value,
+        limit: Duration,
+    ) -> Result<Service, CallError> {
+        let parameters = self.parameters(true);
+        let api = self.api(key);
+        call(limit, api.patch_status(&key.name, &parameters, &Patch::Merge(patch))).await
+    }
+
+    fn parameters(&self, dry_run: bool) -> PatchParams {
+        PatchParams { dry_run, field_manager: Some(self.manager.to_owned()), ..PatchParams::default() }
+    }
+}
+
+fn stripped(mut service: Service) -> Arc<Service> {
+    strip(&mut service);
+    Arc::new(service)
+}

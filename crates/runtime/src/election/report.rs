@@ -1,0 +1,136 @@
+//! What others can see of an election: metrics, a sign of life for the health check, and Events on the Lease.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::Client;
+use openstack_ccm_core::notice::Notice;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+use tokio::time::Instant;
+
+use super::ElectionOptions;
+use crate::events;
+use crate::lock::lock;
+
+type Label = [(&'static str, String); 1];
+
+/// The metrics that client-go has of elections; the label `name` is that of the Lease. Clones count together.
+#[derive(Clone, Debug, Default)]
+pub struct ElectionMetrics {
+    leading: Family<Label, Gauge>,
+    slow_path: Family<Label, Counter>,
+}
+
+impl ElectionMetrics {
+    /// Metrics that `registry` shows.
+    pub fn register(registry: &mut Registry) -> Self {
+        let metrics = Self::default();
+        registry.register(
+            "leader_election_master_status",
+            "Whether this process holds the Lease",
+            metrics.leading.clone(),
+        );
+        registry.register(
+            "leader_election_slowpath",
+            "Attempts to take or renew the Lease that began by reading it; all of them do",
+            metrics.slow_path.clone(),
+        );
+        metrics
+    }
+}
+
+/// When the Lease was renewed last, while it is held.
+#[derive(Clone, Debug, Default)]
+pub struct Heartbeat {
+    renewed: Arc<Mutex<Option<Instant>>>,
+}
+
+impl Heartbeat {
+    /// How long ago the Lease was renewed; absent while this process does not lead.
+    pub fn age(&self) -> Option<Duration> {
+        lock(&self.renewed).map(|renewed| renewed.elapsed())
+    }
+}
+
+/// Reports for one candidate.
+pub(super) struct Report {
+    client: Client,
+    name: String,
+    namespace: String,
+    identity: String,
+    component: &'static str,
+    pub(super) metrics: ElectionMetrics,
+    pub(super) heartbeat: Heartbeat,
+}
+
+impl Report {
+    pub(super) fn new(client: Client, options: &ElectionOptions) -> Self {
+        Self {
+            client,
+            name: options.name.clone(),
+            namespace: options.namespace.clone(),
+            identity: options.identity.clone(),
+            component: options.component,
+            metrics: ElectionMetrics::default(),
+            heartbeat: Heartbeat::default(),
+        }
+    }
+
+    fn label(&self) -> Label {
+        [("name", self.name.clone())]
+    }
+
+    /// A candidate is there, and does not lead.
+    pub(super) fn waiting(&self) {
+        self.metrics.leading.get_or_create(&self.label()).set(0);
+    }
+
+    pub(super) fn tried(&self) {
+        self.metrics.slow_path.get_or_create(&self.label()).inc();
+    }
+
+    pub(super) fn renewed(&self) {
+        *lock(&self.heartbeat.renewed) = Some(Instant::now());
+    }
+
+    /// The work begins. The Event is written beside it.
+    pub(super) fn leads(&self) {
+        self.metrics.leading.get_or_create(&self.label()).set(1);
+        let notice = self.notice("became leader");
+        let (client, object, component) = (self.client.clone(), self.lease(), self.component);
+        tokio::spawn(async move { events::write_one(client, object, component, notice).await });
+    }
+
+    /// The work has ended.
+    pub(super) fn ended(&self) {
+        *lock(&self.heartbeat.renewed) = None;
+        self.waiting();
+    }
+
+    /// Says that the leadership has ended, for at most `limit`.
+    pub(super) async fn say_ended(&self, limit: Duration) {
+        let notice = self.notice("stopped leading");
+        let written = events::write_one(self.client.clone(), self.lease(), self.component, notice);
+        if tokio::time::timeout(limit, written).await.is_err() {
+            tracing::debug!("the event about the end of the leadership could not be written");
+        }
+    }
+
+    fn notice(&self, what: &str) -> Notice {
+        Notice::normal(super::LEADER_ELECTION, format!("{} {what}", self.identity))
+    }
+
+    fn lease(&self) -> ObjectReference {
+        ObjectReference {
+            api_version: Some("coordination.k8s.io/v1".into()),
+            kind: Some("Lease".into()),
+            namespace: Some(self.namespace.clone()),
+            name: Some(self.name.clone()),
+            ..ObjectReference::default()
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! A controller is a set of parts that run for ever; one that ends is a defect that ends the controller.
+
+use std::future::Future;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::events::EventWriter;
+
+/// Longest wait for events that are not written yet when a controller ends.
+const LAST_EVENTS: Duration = Duration::from_secs(5);
+
+/// Why a controller ended although nobody asked it to.
+#[derive(Debug, thiserror::Error)]
+pub enum ControllerError {
+    /// A part that runs for ever ended; the process should be restarted.
+    #[error("the controller lost its {0}")]
+    PartEnded(&'static str),
+    /// A part panicked.
+    #[error("a part of the controller panicked")]
+    Panicked(#[source] tokio::task::JoinError),
+}
+
+/// A part that says its name when it ends.
+pub async fn named(name: &'static str, part: impl Future<Output = ()>) -> &'static str {
+    part.await;
+    name
+}
+
+/// The error of a controller one of whose parts ended.
+pub fn part_ended(ended: Option<Result<&'static str, tokio::task::JoinError>>) -> ControllerError {
+    match ended {
+        Some(Ok(name)) => ControllerError::PartEnded(name),
+        Some(Err(error)) => ControllerError::Panicked(error),
+        None => ControllerError::PartEnded("parts"),
+    }
+}
+
+/// The writer of a controller's events at work. It outlives the parts, which may have a last word.
+pub struct EventWriting {
+    writer: JoinSet<()>,
+    closing: CancellationToken,
+}
+
+impl EventWriting {
+    /// Starts to write. Dropping the value stops it at once.
+    pub fn start(events: EventWriter) -> Self {
+        let closing = CancellationToken::new();
+        let mut writer = JoinSet::new();
+        writer.spawn(events.run(closing.clone()));
+        Self { writer, closing }
+    }
+
+    /// Writes what is left, for [`LAST_EVENTS`] at most.
+    pub async fn finish(mut self) {
+        self.closing.cancel();
+        let last_events = async { while self.writer.join_next().await.is_some() {} };
+        if tokio::time::timeout(LAST_EVENTS, last_events).await.is_err() {
+            tracing::debug!("the last events could not be written");
+        }
+    }
+}
+
+/// Runs parts that may be dropped at any call, and the writer of their events, until `shutdown`.
+pub async fn run_parts(
+    mut parts: JoinSet<&'static str>,
+    events: EventWriter,
+    shutdown: CancellationToken,
+) -> Result<(), ControllerError> {
+    let writing = EventWriting::start(events);
+    let result = tokio::select! {
+        () = shutdown.cancelled() => Ok(()),
+        ended = parts.join_next() => Err(part_ended(ended)),
+    };
+    parts.shutdown().await;
+    writing.finish().await;
+    result
+}
