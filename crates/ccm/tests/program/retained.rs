@@ -161,7 +161,7 @@ async fn a_broken_load_balancer_that_was_retained_is_not_replaced() {
     let before = kept(&world);
     breaks(&world, "web");
     world.create(&service("web", json!({})));
-    world.until_warned("web", "was retained when its former Service went").await;
+    world.until_warned("web", "was retained when its previous Service went").await;
     goes(&world).await;
     assert_eq!(kept(&world), before);
 }

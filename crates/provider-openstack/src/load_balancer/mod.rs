@@ -20,7 +20,7 @@
 //!
 //! `serve` and `release` run through these for a Service that is to be served, and for one that goes; `recall` spares
 //! the look at the cloud where what is `known` from earlier passes tells enough, `settled` where a `census` shows that
-//! nothing changed since, `replacements` allow one at a time of those in ERROR, and batches of members are `unverified`
+//! nothing changed since, `replacements` allow one at a time of those in ERROR, and batches of members are `unconfirmed`
 //! for a while. `retain` lets a load balancer outlive its Service on purpose, `made_for_services` lists those among which one
 //! may have outlived it by accident; `markings` spaces out the tags that what OCCM made gets. `memory`, `turns` and `report` hold what a pass has besides;
 //! `published` says which addresses a Service has, `recreation` which settings come too late; `failure` explains what
@@ -28,38 +28,24 @@
 
 pub mod annotations;
 mod apply;
-mod carry_out;
-mod census;
+mod belief;
 pub mod desired;
 pub(crate) mod failure;
 pub mod floating_subnet;
-mod known;
-mod made_for_services;
-mod markings;
-mod memory;
-mod missing;
+mod locks;
 pub mod model;
 pub mod names;
 mod observe;
+mod orphans;
+mod outputs;
 mod ownership;
 pub mod plan;
-mod policy;
 pub mod poller;
-mod published;
-mod recall;
-mod recreation;
-mod release;
-mod replacements;
-mod report;
+mod reconcile;
 mod resolve;
-mod retain;
 mod security_group;
-mod serve;
 pub mod settings;
-mod settled;
 pub mod step;
-mod turns;
-mod unverified;
 
 use std::fmt;
 use std::sync::Arc;
@@ -72,18 +58,18 @@ use openstack_ccm_openstack_api::OpenStack;
 
 use crate::config::Config;
 use crate::provider_names::PROVIDER_NAMES;
-use census::Census;
-use markings::Markings;
-use memory::Memory;
-use missing::MissingLoadBalancers;
+use belief::store::Memory;
+use locks::LoadBalancerLocks;
 use names::ClusterIdentity;
+use observe::bulk_lists::BulkLists;
+use observe::missing::MissingLoadBalancers;
 use ownership::Scope;
 use poller::{PollInterval, Poller, Watchlist};
-use replacements::Replacements;
-use report::Report;
+use reconcile::identity_tags::IdentityTagQueue;
+use reconcile::replacements::Replacements;
+use reconcile::report::Report;
 use resolve::Resolver;
 use security_group::SecurityGroups;
-use turns::Turns;
 
 /// Load balancers in Octavia.
 pub struct OpenStackLoadBalancers {
@@ -93,12 +79,12 @@ pub struct OpenStackLoadBalancers {
     resolver: Resolver,
     security_groups: SecurityGroups,
     watchlist: Watchlist,
-    turns: Turns,
+    locks: LoadBalancerLocks,
     memory: Memory,
     replacements: Replacements,
-    census: Census,
+    bulk_lists: BulkLists,
     missing: MissingLoadBalancers,
-    markings: Markings,
+    identity_tags: IdentityTagQueue,
 }
 
 impl OpenStackLoadBalancers {
@@ -114,15 +100,15 @@ impl OpenStackLoadBalancers {
         let poller = Poller::new(openstack.octavia.clone(), watchlist.clone(), wake, PollInterval::default());
         let load_balancers = Self {
             resolver: Resolver::new(openstack.clone()),
-            census: Census::new(openstack.clone()),
+            bulk_lists: BulkLists::new(openstack.clone()),
             missing: MissingLoadBalancers::new(openstack.clone(), cluster.clone()),
-            markings: Markings::new(config.load_balancer.identity_tags_per_minute),
+            identity_tags: IdentityTagQueue::new(config.load_balancer.identity_tags_per_minute),
             security_groups: SecurityGroups::new(openstack.neutron.clone()),
             openstack,
             config,
             cluster,
             watchlist,
-            turns: Turns::default(),
+            locks: LoadBalancerLocks::default(),
             memory: Memory::default(),
             replacements: Replacements::new(),
         };

@@ -5,7 +5,7 @@ use super::extensions::{
     HEALTH_MONITOR_METHOD, HEALTH_MONITOR_PATH, HEALTH_MONITOR_TYPE, IP_MODE, RECLAIM_POLICY,
     SNI_CONTAINER_REFS, TLS_CIPHERS, TLS_REVISION, TLS_VERSIONS,
 };
-use super::output::{OWNED_LOAD_BALANCER_ID, SETTLED};
+use super::output::{CONVERGED_DIGEST, OWNED_LOAD_BALANCER_ID};
 use super::{Annotation, Change, Empty, Form, Since};
 
 /// 24 days, in milliseconds: the timers of HAProxy, and the column in which Octavia keeps a timeout, end there.
@@ -66,7 +66,7 @@ pub const ALL: &[Annotation] = &[
     HOSTNAME,
     LOAD_BALANCER_ADDRESS,
     OWNED_LOAD_BALANCER_ID,
-    SETTLED,
+    CONVERGED_DIGEST,
 ];
 
 /// What most annotations have in common; each names only what is its own.

@@ -75,17 +75,17 @@ enum Ended {
 /// # Errors
 /// The first call that fails, with what was being done. That the load balancer is locked is no failure.
 pub(super) async fn apply(openstack: &OpenStack, steps: &[Step]) -> (Applied, Result<(), Failure>) {
-    let mut hand = Hand { openstack, applied: Applied::default() };
-    let result = hand.apply(steps).await;
-    (hand.applied, result)
+    let mut applier = Applier { openstack, applied: Applied::default() };
+    let result = applier.apply(steps).await;
+    (applier.applied, result)
 }
 
-struct Hand<'a> {
+struct Applier<'a> {
     openstack: &'a OpenStack,
     applied: Applied,
 }
 
-impl Hand<'_> {
+impl Applier<'_> {
     async fn apply(&mut self, steps: &[Step]) -> Result<(), Failure> {
         for step in steps {
             // Only what an earlier step makes can be missing, and such a step locks: the next pass finds the object.

@@ -4,13 +4,13 @@ use openstack_ccm_openstack_api::change::Change;
 use openstack_ccm_openstack_api::error::{ApiError, ConflictCause, ErrorKind};
 use openstack_ccm_openstack_api::neutron::{CreateFloatingIp, FloatingIp, Tagged, UpdateFloatingIp};
 
-use super::{Ended, Hand, gone, requests};
+use super::{Applier, Ended, gone, requests};
 use crate::load_balancer::failure;
 use crate::load_balancer::model::floating_ip::SubnetChoice;
 use crate::load_balancer::model::observed::ObservedFloatingIp;
 use crate::load_balancer::step::FloatingIpStep;
 
-impl Hand<'_> {
+impl Applier<'_> {
     pub(super) async fn floating_ip(&mut self, step: &FloatingIpStep) -> Result<Ended, ApiError> {
         let neutron = &self.openstack.neutron;
         match step {

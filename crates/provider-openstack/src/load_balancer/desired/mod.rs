@@ -6,11 +6,12 @@
 mod affinity;
 mod application_protocol;
 mod capability;
+mod current;
 mod families;
 mod health_monitor;
-mod kept;
 mod members;
 mod port;
+pub(crate) mod recreation;
 mod release;
 mod source_ranges;
 #[cfg(test)]
@@ -83,7 +84,7 @@ pub fn desired(sources: Sources<'_>) -> Result<Desired, Failure> {
 /// `spec.ports` is empty, or has a port twice; a defect of this program.
 pub fn of_existing(sources: Sources<'_>, existing: &ObservedLoadBalancer) -> Result<Desired, Failure> {
     let mut desired = build(sources)?;
-    kept::apply(&mut desired, sources, existing);
+    current::apply(&mut desired, sources, existing);
     checked(desired, sources)
 }
 
@@ -152,10 +153,10 @@ fn vip_fault(settings: &Settings, facts: &Facts) -> Option<Fault> {
 
 fn vip(settings: &Settings, facts: &Facts) -> Vip {
     let asked = settings.vip.address;
-    let former = facts.former_vip_address.filter(|former| family_of(*former) == facts.vip_family);
-    let address = asked.or(former);
+    let previous = facts.previous_vip_address.filter(|previous| family_of(*previous) == facts.vip_family);
+    let address = asked.or(previous);
     match &settings.vip.port_id {
-        // The address of the former load balancer is on its own port, which is gone.
+        // The address of the previous load balancer is on its own port, which is gone.
         Some(port_id) => Vip { port_id: Some(port_id.clone()), address: asked, ..Vip::default() },
         None => Vip {
             port_id: None,
@@ -168,7 +169,7 @@ fn vip(settings: &Settings, facts: &Facts) -> Vip {
 }
 
 fn additional_vip(vip: &facts::AdditionalVip) -> AdditionalVip {
-    AdditionalVip { subnet_id: vip.subnet_id.clone(), address: vip.former_address }
+    AdditionalVip { subnet_id: vip.subnet_id.clone(), address: vip.previous_address }
 }
 
 fn listeners(

@@ -23,8 +23,8 @@ pub struct Facts {
     pub vip_family: IpFamily,
     /// The other VIPs: those to ask for, or those that the load balancer has.
     pub additional_vips: Vec<AdditionalVip>,
-    /// VIP address of the Service's former load balancer, which broke and was deleted: it is asked for again.
-    pub former_vip_address: Option<IpAddr>,
+    /// VIP address of the Service's previous load balancer, which broke and was deleted: it is asked for again.
+    pub previous_vip_address: Option<IpAddr>,
     /// Subnets of the members.
     pub member_subnets: MemberSubnets,
     /// Networks from which the cluster itself connects, where it may in any case. Empty where nobody asks for that.
@@ -39,10 +39,10 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Whether an address of the former load balancer is asked for.
-    pub fn asks_for_former(&self) -> bool {
-        self.former_vip_address.is_some()
-            || self.additional_vips.iter().any(|vip| vip.former_address.is_some())
+    /// Whether an address of the previous load balancer is asked for.
+    pub fn asks_for_previous(&self) -> bool {
+        self.previous_vip_address.is_some()
+            || self.additional_vips.iter().any(|vip| vip.previous_address.is_some())
     }
 
     /// Families of all VIPs, that of the primary one first.
@@ -58,8 +58,8 @@ pub struct AdditionalVip {
     pub subnet_id: String,
     /// Its family.
     pub family: IpFamily,
-    /// Its address on the Service's former load balancer, which broke and was deleted: it is asked for again.
-    pub former_address: Option<IpAddr>,
+    /// Its address on the Service's previous load balancer, which broke and was deleted: it is asked for again.
+    pub previous_address: Option<IpAddr>,
 }
 
 /// Subnets through which the load balancer reaches the members. Octavia accepts an unknown one and then fails, so

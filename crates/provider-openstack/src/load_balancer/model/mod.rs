@@ -24,7 +24,4 @@ pub mod recovery;
 pub mod tls;
 pub mod tree;
 
-use std::collections::BTreeSet;
-
-/// Tags of an object. Neither Octavia nor Neutron keeps an order.
-pub type Tags = BTreeSet<String>;
+pub use super::names::Tags;

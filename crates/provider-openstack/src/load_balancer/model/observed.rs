@@ -52,7 +52,7 @@ pub struct ObservedLoadBalancer {
     pub ownership: Ownership,
     /// The Service's generated name before the cluster was renamed, where the load balancer still tells it: in its
     /// name, or in a tag where it is somebody else's.
-    pub former_name: Option<String>,
+    pub previous_name: Option<String>,
     /// What hangs on it. Absent where it was not read, which is right only while the load balancer is PENDING.
     pub children: Option<Children>,
 }

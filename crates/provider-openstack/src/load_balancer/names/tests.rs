@@ -23,7 +23,7 @@ fn names_and_descriptions_are_those_that_occm_gives() {
     assert_eq!(names.pool(12), "pool_12_kube_service_kubernetes_default_web");
     assert_eq!(names.monitor(1), "monitor_1_kube_service_kubernetes_default_web");
     assert_eq!(names.legacy_load_balancer(), "a0a1b2c3d000040008000112233445566"[..32]);
-    assert_eq!(names.former_load_balancer(), None);
+    assert_eq!(names.cut_load_balancer(), None);
     assert_eq!(names.description(), "Kubernetes external service default/web from cluster kubernetes");
     assert_eq!(
         names.floating_ip_description(),
@@ -43,8 +43,8 @@ fn names_and_descriptions_are_those_that_occm_gives() {
 fn two_long_names_that_begin_alike_stay_apart() {
     let cluster = "c".repeat(240);
     let (one, two) = (names(&cluster, "default", "web-one"), names(&cluster, "default", "web-two"));
-    assert_eq!(one.former_load_balancer(), two.former_load_balancer());
-    assert_eq!(one.former_load_balancer().map(|name| name.len()), Some(255));
+    assert_eq!(one.cut_load_balancer(), two.cut_load_balancer());
+    assert_eq!(one.cut_load_balancer().map(|name| name.len()), Some(255));
     for (one, two) in [
         (one.load_balancer().to_owned(), two.load_balancer().to_owned()),
         (one.pool(0), two.pool(0)),
@@ -62,7 +62,7 @@ fn a_name_of_just_the_limit_is_left_alone() {
     let names = names(&cluster, "default", "web");
     assert_eq!(names.load_balancer().len(), 255);
     assert!(names.load_balancer().ends_with("_default_web"));
-    assert_eq!(names.former_load_balancer(), None);
+    assert_eq!(names.cut_load_balancer(), None);
 }
 
 #[test]
@@ -107,18 +107,18 @@ fn a_generated_name_tells_cluster_namespace_and_service(
 #[case::no_index("listener__kube_service_old_default_web", None)]
 #[case::renamed_already("listener_0_kube_service_c1_default_web", None)]
 fn a_child_is_renamed_only_when_it_has_the_former_name(#[case] name: &str, #[case] expected: Option<&str>) {
-    let (former, present) = ("kube_service_old_default_web", "kube_service_c1_default_web");
-    assert_eq!(renamed_child(name, "listener", former, present).as_deref(), expected);
+    let (previous, present) = ("kube_service_old_default_web", "kube_service_c1_default_web");
+    assert_eq!(renamed_child(name, "listener", previous, present).as_deref(), expected);
 }
 
 #[test]
 fn a_cluster_named_like_a_part_of_the_name_spoils_no_name() {
     for cluster in ["kube", "service", "listener", "0", "_"] {
-        let former = format!("kube_service_{cluster}_default_web");
+        let previous = format!("kube_service_{cluster}_default_web");
         let name = renamed_child(
-            &format!("listener_0_{former}"),
+            &format!("listener_0_{previous}"),
             "listener",
-            &former,
+            &previous,
             "kube_service_c1_default_web",
         );
         assert_eq!(name.as_deref(), Some("listener_0_kube_service_c1_default_web"));
@@ -138,7 +138,7 @@ proptest! {
         }
         match GeneratedName::parse(names.load_balancer()) {
             Some(parsed) => prop_assert_eq!(parsed.service, ServiceKey::new(namespace, name)),
-            None => prop_assert!(names.former_load_balancer().is_some()),
+            None => prop_assert!(names.cut_load_balancer().is_some()),
         }
     }
 

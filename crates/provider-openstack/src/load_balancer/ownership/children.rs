@@ -26,7 +26,7 @@ impl Claim<'_> {
 
     /// Whether a listener was made for this Service: its tags say so, or it comes from the time before tags and has
     /// a generated name.
-    pub(in crate::load_balancer) fn owns_listener(&self, listener: &Listener, ownership: Ownership) -> bool {
+    pub(crate) fn owns_listener(&self, listener: &Listener, ownership: Ownership) -> bool {
         let tags: Tags = listener.tags.iter().cloned().collect();
         let owner = ownership != Ownership::Guest;
         self.is_marked(&tags, owner)
@@ -39,12 +39,7 @@ impl Claim<'_> {
     /// On a load balancer of others the name counts only where no listener uses the pool any more. OCCM makes pools for a
     /// listener, and this program tags those that wait for one, so that this is a pool whose listener has just gone, or got
     /// another one. On that of another cluster it may be a pool of a Service of the same name.
-    pub(in crate::load_balancer) fn owns_pool(
-        &self,
-        pool: &Pool,
-        own_listeners: &[&Listener],
-        ownership: Ownership,
-    ) -> bool {
+    pub(crate) fn owns_pool(&self, pool: &Pool, own_listeners: &[&Listener], ownership: Ownership) -> bool {
         let tags: Tags = pool.tags.iter().cloned().collect();
         let owner = ownership != Ownership::Guest;
         if self.is_marked(&tags, owner) {
@@ -63,8 +58,8 @@ impl Claim<'_> {
     fn is_child_name(&self, prefix: &str, name: &str) -> bool {
         let parent = name.strip_prefix(prefix).and_then(|rest| rest.split_once('_'));
         parent.is_some_and(|(index, parent)| {
-            let cut = self.names.former_load_balancer();
-            let parents = [Some(self.names.load_balancer()), cut.as_deref(), self.former_name.as_deref()];
+            let cut = self.names.cut_load_balancer();
+            let parents = [Some(self.names.load_balancer()), cut.as_deref(), self.previous_name.as_deref()];
             index.bytes().all(|byte| byte.is_ascii_digit()) && parents.contains(&Some(parent))
         })
     }
@@ -72,22 +67,22 @@ impl Claim<'_> {
     /// Whether a floating IP was made for this Service, and no tag names another cluster. Its description is exactly
     /// the one that it would get, or that it would have got when the cluster had another name; or our tag says so. On
     /// the load balancer of another cluster only the tag counts.
-    pub(in crate::load_balancer) fn owns_floating_ip(&self, floating_ip: &FloatingIp) -> bool {
+    pub(crate) fn owns_floating_ip(&self, floating_ip: &FloatingIp) -> bool {
         let tags: Tags = floating_ip.tags.iter().cloned().collect();
         let description = floating_ip.description.as_str();
         let tagged = self.has_service_uid(&tags) && names::describes_floating_ip(description);
         if self.elsewhere || self.is_foreign(&tags) {
             return tagged && self.foreign_cluster(&tags).is_none();
         }
-        let former = self.former_name.as_deref().and_then(GeneratedName::parse);
+        let previous = self.previous_name.as_deref().and_then(GeneratedName::parse);
         tagged
             || description == self.names.floating_ip_description()
-            || former.is_some_and(|former| description == former.floating_ip_description())
+            || previous.is_some_and(|previous| description == previous.floating_ip_description())
     }
 
     /// The tag that says that a floating IP was made for another Service, or for another cluster. A Service of the same
     /// name that was there before is no other.
-    pub(in crate::load_balancer) fn claim_of_another(&self, floating_ip: &FloatingIp) -> Option<String> {
+    pub(crate) fn claim_of_another(&self, floating_ip: &FloatingIp) -> Option<String> {
         let tags: Tags = floating_ip.tags.iter().cloned().collect();
         if self.owns_floating_ip(floating_ip) || self.has_service_uid(&tags) {
             return None;
@@ -98,11 +93,7 @@ impl Claim<'_> {
 
     /// Whether a floating IP was made for the Service that had the load balancer before: who is the last user of the
     /// load balancer takes it with it.
-    pub(in crate::load_balancer) fn inherits_floating_ip(
-        &self,
-        floating_ip: &FloatingIp,
-        load_balancer_name: &str,
-    ) -> bool {
+    pub(crate) fn inherits_floating_ip(&self, floating_ip: &FloatingIp, load_balancer_name: &str) -> bool {
         let tags: Tags = floating_ip.tags.iter().cloned().collect();
         let made_for = GeneratedName::parse(load_balancer_name);
         !self.is_foreign(&tags)
@@ -111,7 +102,7 @@ impl Claim<'_> {
 
     /// Whether a security group was made for this Service. All that are asked about have its name, which holds its
     /// uid; our tags, or else OCCM's description, must agree.
-    pub(in crate::load_balancer) fn owns_security_group(&self, group: &SecurityGroup) -> bool {
+    pub(crate) fn owns_security_group(&self, group: &SecurityGroup) -> bool {
         let tags: Tags = group.tags.iter().cloned().collect();
         let described = group.description.starts_with(&self.names.security_group_description_stem());
         group.name == self.names.security_group()

@@ -47,7 +47,7 @@ fn with_claim<T>(adopts_foreign: bool, ask: impl FnOnce(Claim<'_>) -> T) -> T {
         },
         shares_foreign: false,
         was_served: false,
-        former_name: None,
+        previous_name: None,
         elsewhere: false,
     })
 }
@@ -113,7 +113,7 @@ fn a_load_balancer_belongs_to(
 }
 
 /// The same Service exists in two clusters, and one may be a guest of the other. What changes the owner is the
-/// operator's word, or that the tags of this very Service stand beside no name but the former one.
+/// operator's word, or that the tags of this very Service stand beside no name but the previous one.
 #[rstest]
 #[case::former_name_in_cloud_conf("kube_service_old_default_web", vec![], "Sole")]
 #[case::former_name_in_cloud_conf_and_occm("kube_service_old_default_web", vec!["kube_service_old_default_web".into()], "Sole")]

@@ -130,7 +130,7 @@ impl Draft {
 
 /// All tags of an object that is this Service's alone, if they have to change: it lacks some of the wanted ones, or
 /// has others that only this program gives, which were true before it was taken over. Tags of others stay.
-pub(in crate::load_balancer) fn tags_of_own(observed: &Tags, wanted: &Tags) -> Option<Tags> {
+pub(crate) fn tags_of_own(observed: &Tags, wanted: &Tags) -> Option<Tags> {
     let kept: Tags =
         observed.iter().filter(|tag| wanted.contains(*tag) || !names::is_own_tag(tag)).cloned().collect();
     let tags = &kept | wanted;

@@ -12,7 +12,7 @@ mod members;
 mod monitor;
 mod pool;
 mod port;
-pub(in crate::load_balancer) mod recovery;
+pub(crate) mod recovery;
 mod release;
 mod rename;
 mod retain;
@@ -35,7 +35,7 @@ use super::step::Step;
 pub(super) use draft::tags_of_own;
 pub use release::release;
 pub use retain::retain;
-pub use serve::{is_unmarked, serve, settled_address};
+pub use serve::{converged_address, is_unmarked, serve};
 
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,7 +119,7 @@ impl Plan {
     }
 
     /// Whether nothing is to be done: the state of the cloud is the wanted one.
-    pub fn is_settled(&self) -> bool {
+    pub fn is_converged(&self) -> bool {
         self.steps.is_empty() && self.then == Then::Done
     }
 }

@@ -46,7 +46,7 @@ pub(super) enum Remedy {
 /// where the creation failed they stay so for ever (measured on Octavia 19). Drivers of other providers may put the children
 /// into ERROR, which counts where the Service was never published. The word of the Service that it was ready
 /// outweighs both.
-pub(in crate::load_balancer) fn was_never_built(recovery: &Recovery, broken: &ObservedLoadBalancer) -> bool {
+pub(crate) fn was_never_built(recovery: &Recovery, broken: &ObservedLoadBalancer) -> bool {
     let built = |below: &Children| !below.none_was_built(!recovery.was_published);
     !recovery.was_ready
         && broken.operating == OperatingStatus::Offline
@@ -84,7 +84,7 @@ fn of_somebody_else(broken: &ObservedLoadBalancer) -> Option<&'static str> {
     if broken.ownership == Ownership::Guest {
         return Some("it belongs to somebody else");
     }
-    broken.is_retained().then_some("it was retained when its former Service went")
+    broken.is_retained().then_some("it was retained when its previous Service went")
 }
 
 /// Why one that could be replaced is not.
@@ -162,7 +162,7 @@ fn replace(mut draft: Draft, desired: &Desired, observed: &Observed, broken: &Ob
     if let FloatingIpGoal::External(spec) = &desired.floating_ip {
         // It comes off when the port goes, and is attached again to the port of the next load balancer. Until then it
         // tells the VIP.
-        let vips = broken.vip_addresses().filter(IpAddr::is_ipv4).map(names::former_vip_tag);
+        let vips = broken.vip_addresses().filter(IpAddr::is_ipv4).map(names::previous_vip_tag);
         let tags: Tags = spec.tags.iter().cloned().chain(vips).collect();
         floating_ip::mark(&mut draft, &tags, &observed.floating_ips, broken.vip_port_id.as_deref());
     }

@@ -88,8 +88,8 @@ fn leave(
 ) -> Plan {
     children::remove_unwanted(&mut draft, below, |_| false);
     let mut tags: Tags = &load_balancer.tags - &terms.tags;
-    load_balancer.former_name.iter().for_each(|former| {
-        tags.remove(former);
+    load_balancer.previous_name.iter().for_each(|previous| {
+        tags.remove(previous);
     });
     if !serves_own_cluster(&tags, terms) {
         tags = &tags - &terms.common_tags;

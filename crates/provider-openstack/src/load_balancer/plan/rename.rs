@@ -20,31 +20,31 @@ const RENAMED: &str = "LoadBalancerRename";
 /// From one generated name of the load balancer to another.
 #[derive(Clone, Debug)]
 pub(super) struct Rename {
-    former: String,
+    previous: String,
     present: String,
 }
 
 impl Rename {
     /// The rename that a load balancer still needs; tells the user.
     pub(super) fn of(draft: &mut Draft, load_balancer: &ObservedLoadBalancer, present: &str) -> Option<Self> {
-        let former = load_balancer.former_name.clone()?;
+        let previous = load_balancer.previous_name.clone()?;
         draft.notices.push(Notice::warning(
             RENAMED,
-            format!("the cluster has been renamed: objects of {former} are renamed to {present}"),
+            format!("the cluster has been renamed: objects of {previous} are renamed to {present}"),
         ));
-        Some(Self { former, present: present.to_owned() })
+        Some(Self { previous, present: present.to_owned() })
     }
 
     /// The new name of the load balancer itself.
     pub(super) fn load_balancer(&self, load_balancer: &ObservedLoadBalancer) -> Option<String> {
-        let own = load_balancer.ownership != Ownership::Guest && load_balancer.name == self.former;
+        let own = load_balancer.ownership != Ownership::Guest && load_balancer.name == self.previous;
         own.then(|| self.present.clone())
     }
 
-    /// All tags, without the former name; `tags` are those that change anyway.
+    /// All tags, without the previous name; `tags` are those that change anyway.
     pub(super) fn tags(&self, observed: &Tags, tags: Option<Tags>) -> Option<Tags> {
         let mut tags = tags.unwrap_or_else(|| observed.clone());
-        tags.remove(&self.former);
+        tags.remove(&self.previous);
         (tags != *observed).then_some(tags)
     }
 
@@ -67,6 +67,6 @@ impl Rename {
     }
 
     fn child(&self, kind: &str, name: &str) -> Option<String> {
-        names::renamed_child(name, kind, &self.former, &self.present)
+        names::renamed_child(name, kind, &self.previous, &self.present)
     }
 }

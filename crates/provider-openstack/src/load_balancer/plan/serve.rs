@@ -49,7 +49,7 @@ pub fn serve(desired: &Desired, observed: &Observed) -> Plan {
 }
 
 /// The address that clients use, where nothing has to be done for it.
-pub fn settled_address(desired: &Desired, observed: &Observed) -> Option<IpAddr> {
+pub fn converged_address(desired: &Desired, observed: &Observed) -> Option<IpAddr> {
     let load_balancer = observed.load_balancer.as_ref()?;
     let mut draft = Draft::default();
     let vip_port = vip_port(load_balancer);
@@ -70,7 +70,7 @@ pub fn is_unmarked(desired: &Desired, load_balancer: &ObservedLoadBalancer) -> b
     right
         && !missing.is_empty()
         && missing.iter().all(|tag| names::is_own_tag(tag))
-        && load_balancer.former_name.is_none()
+        && load_balancer.previous_name.is_none()
         && (load_balancer.ownership == Ownership::Guest || !load_balancer.is_retained())
 }
 
@@ -133,7 +133,7 @@ pub(super) fn converge(
     }
     draft.rename = Rename::of(&mut draft, load_balancer, &desired.load_balancer.name);
     let marking = mark(&draft, desired, load_balancer);
-    // While it is not renamed, the former name tells which children are to be renamed.
+    // While it is not renamed, the previous name tells which children are to be renamed.
     let (first, last) = if draft.rename.is_some() { (None, marking) } else { (marking, None) };
     if joins_internally(desired, load_balancer) {
         draft.notices.push(Notice::normal(
@@ -160,7 +160,7 @@ fn joins_internally(desired: &Desired, load_balancer: &ObservedLoadBalancer) -> 
     let internal = matches!(desired.floating_ip, FloatingIpGoal::Internal { .. });
     let mut users = names::user_names(&load_balancer.tags).peekable();
     let joins = users.peek().is_some() && !load_balancer.tags.contains(&desired.load_balancer.name);
-    internal && joins && load_balancer.ownership == Ownership::Guest && load_balancer.former_name.is_none()
+    internal && joins && load_balancer.ownership == Ownership::Guest && load_balancer.previous_name.is_none()
 }
 
 /// What tells that the load balancer is used by this Service: its tags, its name where the cluster was renamed, and its

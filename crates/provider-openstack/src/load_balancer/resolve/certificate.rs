@@ -12,10 +12,7 @@ impl Resolver {
     ///
     /// # Errors
     /// Barbican cannot be asked.
-    pub(in crate::load_balancer) async fn certificate_faults(
-        &self,
-        settings: &Settings,
-    ) -> Result<Vec<Fault>, Failure> {
+    pub(crate) async fn certificate_faults(&self, settings: &Settings) -> Result<Vec<Fault>, Failure> {
         let own = settings.tls.iter().map(|tls| (tls, Aspect::Certificate, "default-tls-container-ref"));
         let further = settings.tls_options.sni.iter().flatten();
         let further = further.map(|tls| (tls, Aspect::FurtherCertificates, "sni-container-refs"));

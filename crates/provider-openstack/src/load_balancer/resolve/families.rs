@@ -52,7 +52,7 @@ impl Resolver {
                 match other {
                     Some(other) => {
                         places.additional_vips = vec![AdditionalVip {
-                            former_address: question.former_address_in(&other),
+                            previous_address: question.previous_address_in(&other),
                             subnet_id: other.id,
                             family: *second,
                         }];

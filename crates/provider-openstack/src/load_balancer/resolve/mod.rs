@@ -3,6 +3,7 @@
 //! Reads only. What changes slowly is remembered, and what only a new load balancer or floating IP needs is looked
 //! up only then, so that a Service that does not change costs nothing here.
 
+mod cache;
 mod certificate;
 mod cluster_sources;
 mod external_network;
@@ -12,7 +13,6 @@ mod named_subnets;
 mod node_ports;
 mod node_subnet;
 mod provider;
-mod remembered;
 mod subnets;
 
 use std::net::IpAddr;
@@ -31,9 +31,9 @@ use super::model::facts::{Facts, Features};
 use super::model::observed::ObservedLoadBalancer;
 use super::settings::node_address::family_of;
 use super::settings::{Aspect, Fault, Faults, Settings};
+use cache::Cache;
 use floating::FloatingIpSource;
 use node_ports::NodePort;
-use remembered::Remembered;
 
 pub(super) use node_ports::NodePorts;
 
@@ -47,22 +47,22 @@ const KEEP_CERTIFICATES: Duration = Duration::from_secs(600);
 /// Answers questions about the cloud.
 pub(super) struct Resolver {
     openstack: OpenStack,
-    subnets: Remembered<Subnet>,
+    subnets: Cache<Subnet>,
     /// By all their ids; not kept.
-    listed_subnets: Remembered<Vec<Subnet>>,
-    networks: Remembered<Network>,
-    subnets_of_network: Remembered<Vec<Subnet>>,
-    external_network: Remembered<String>,
-    node_subnets: Remembered<String>,
-    node_ports: Remembered<NodePort>,
+    listed_subnets: Cache<Vec<Subnet>>,
+    networks: Cache<Network>,
+    subnets_of_network: Cache<Vec<Subnet>>,
+    external_network: Cache<String>,
+    node_subnets: Cache<String>,
+    node_ports: Cache<NodePort>,
     /// Ports of servers, by all their ids; not kept.
-    ports_of_servers: Remembered<Vec<Port>>,
-    certificates: Remembered<()>,
+    ports_of_servers: Cache<Vec<Port>>,
+    certificates: Cache<()>,
     /// Ports of a network, and all floating IPs.
-    cluster_sources: Remembered<(Vec<Port>, Vec<FloatingIp>)>,
-    routers: Remembered<Router>,
-    providers: Remembered<Vec<Provider>>,
-    flavors_of_provider: Remembered<bool>,
+    cluster_sources: Cache<(Vec<Port>, Vec<FloatingIp>)>,
+    routers: Cache<Router>,
+    providers: Cache<Vec<Provider>>,
+    flavors_of_provider: Cache<bool>,
 }
 
 /// What a pass has to know.
@@ -81,14 +81,14 @@ pub(super) struct Question<'a> {
     /// Whether a floating IP may have to be made.
     pub(super) wants_floating_ip: bool,
     /// VIP addresses of the load balancer that broke and was deleted.
-    pub(super) former_vip_addresses: Vec<IpAddr>,
+    pub(super) previous_vip_addresses: Vec<IpAddr>,
 }
 
 impl Question<'_> {
-    /// The address in a subnet that the former load balancer had.
-    fn former_address_in(&self, subnet: &Subnet) -> Option<IpAddr> {
+    /// The address in a subnet that the previous load balancer had.
+    fn previous_address_in(&self, subnet: &Subnet) -> Option<IpAddr> {
         let network: IpNet = subnet.cidr.parse().ok()?;
-        self.former_vip_addresses.iter().copied().find(|former| network.contains(former))
+        self.previous_vip_addresses.iter().copied().find(|previous| network.contains(previous))
     }
 }
 
@@ -96,19 +96,19 @@ impl Resolver {
     pub(super) fn new(openstack: OpenStack) -> Self {
         Self {
             openstack,
-            subnets: Remembered::new(KEEP_NETWORKS),
-            listed_subnets: Remembered::new(Duration::ZERO),
-            networks: Remembered::new(KEEP_NETWORKS),
-            subnets_of_network: Remembered::new(KEEP_NETWORKS),
-            external_network: Remembered::new(KEEP_NETWORKS),
-            node_subnets: Remembered::new(KEEP_NODES),
-            node_ports: Remembered::new(KEEP_NODES),
-            ports_of_servers: Remembered::new(Duration::ZERO),
-            certificates: Remembered::new(KEEP_CERTIFICATES),
-            cluster_sources: Remembered::new(KEEP_NETWORKS),
-            routers: Remembered::new(KEEP_NETWORKS),
-            providers: Remembered::new(KEEP_NETWORKS),
-            flavors_of_provider: Remembered::new(KEEP_NETWORKS),
+            subnets: Cache::new(KEEP_NETWORKS),
+            listed_subnets: Cache::new(Duration::ZERO),
+            networks: Cache::new(KEEP_NETWORKS),
+            subnets_of_network: Cache::new(KEEP_NETWORKS),
+            external_network: Cache::new(KEEP_NETWORKS),
+            node_subnets: Cache::new(KEEP_NODES),
+            node_ports: Cache::new(KEEP_NODES),
+            ports_of_servers: Cache::new(Duration::ZERO),
+            certificates: Cache::new(KEEP_CERTIFICATES),
+            cluster_sources: Cache::new(KEEP_NETWORKS),
+            routers: Cache::new(KEEP_NETWORKS),
+            providers: Cache::new(KEEP_NETWORKS),
+            flavors_of_provider: Cache::new(KEEP_NETWORKS),
         }
     }
 
@@ -148,16 +148,17 @@ impl Resolver {
         let cluster_access = self.cluster_access(question, &places).await;
         notices.extend(places.notices);
         notices.extend(floating.notice);
-        let mut former = question.former_vip_addresses.iter().copied();
-        let former_vip_address = former
-            .find(|former| family_of(*former) == places.vip_family && is_in(places.vip_addresses, *former));
+        let mut previous = question.previous_vip_addresses.iter().copied();
+        let previous_vip_address = previous.find(|previous| {
+            family_of(*previous) == places.vip_family && is_in(places.vip_addresses, *previous)
+        });
         let facts = Facts {
             features: question.features,
             vip_subnet_id: places.vip_subnet_id,
             vip_network_id: places.vip_network_id,
             vip_family: places.vip_family,
             additional_vips: places.additional_vips,
-            former_vip_address,
+            previous_vip_address,
             member_subnets: places.member_subnets,
             cluster_sources,
             cluster_access,

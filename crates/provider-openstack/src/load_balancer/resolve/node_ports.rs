@@ -26,11 +26,11 @@ const AT_ONCE: usize = 4;
 
 /// The ports of the nodes that take traffic.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::load_balancer) struct NodePorts {
+pub(crate) struct NodePorts {
     /// Ports with a node's address to which security groups apply, by id: the server of each.
-    pub(in crate::load_balancer) filtering: BTreeMap<String, String>,
+    pub(crate) filtering: BTreeMap<String, String>,
     /// The servers of all nodes.
-    pub(in crate::load_balancer) servers: BTreeSet<String>,
+    pub(crate) servers: BTreeSet<String>,
 }
 
 /// The port that carries a node's address.
@@ -55,7 +55,7 @@ impl Place {
 
 impl Resolver {
     /// The ports of the nodes that become members. Nodes without a server of this cloud are left out, with a notice.
-    pub(in crate::load_balancer) async fn node_ports(
+    pub(crate) async fn node_ports(
         &self,
         intent: &Intent,
         settings: &Settings,
@@ -114,17 +114,14 @@ impl Resolver {
     }
 
     /// Forgets what is known of the nodes' ports: one of them is gone.
-    pub(in crate::load_balancer) fn forget_node_ports(&self) {
+    pub(crate) fn forget_node_ports(&self) {
         self.node_ports.clear();
         self.ports_of_servers.clear();
     }
 
     /// The networks from which the load balancer reaches its members. Absent while the subnet of a new load balancer
     /// is not known.
-    pub(in crate::load_balancer) async fn member_networks(
-        &self,
-        facts: &Facts,
-    ) -> Result<Option<BTreeSet<IpNet>>, Failure> {
+    pub(crate) async fn member_networks(&self, facts: &Facts) -> Result<Option<BTreeSet<IpNet>>, Failure> {
         let ids: BTreeSet<&str> = match &facts.member_subnets {
             MemberSubnets::Common(common) => {
                 common.as_deref().or(facts.vip_subnet_id.as_deref()).into_iter().collect()

@@ -7,7 +7,7 @@ use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::neutron::{Neutron, Port, PortFilter};
 
-use super::remembered::Remembered;
+use crate::load_balancer::resolve::cache::Cache;
 
 /// Ports of so many servers are asked for at once.
 const AT_ONCE: usize = 8;
@@ -35,7 +35,7 @@ pub(super) struct NodeSubnet {
 /// Looks up the subnet of each node's address at the ports of its server.
 pub(super) async fn find(
     neutron: &Neutron,
-    known: &Remembered<String>,
+    known: &Cache<String>,
     nodes: &[Candidate],
 ) -> Result<NodeSubnet, ApiError> {
     let subnets: Vec<(String, Option<String>)> = stream::iter(nodes.iter().cloned())
@@ -51,7 +51,7 @@ pub(super) async fn find(
 
 async fn subnet_of(
     neutron: &Neutron,
-    known: &Remembered<String>,
+    known: &Cache<String>,
     node: &Candidate,
 ) -> Result<Option<String>, ApiError> {
     let Some(server) = node.provider_id.as_deref().and_then(server_id) else { return Ok(None) };

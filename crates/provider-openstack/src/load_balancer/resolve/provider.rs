@@ -18,7 +18,7 @@ const NOT_IMPLEMENTED: u16 = 501;
 const FORBIDDEN: u16 = 403;
 
 const AMPHORA: &str = "amphora";
-/// The name of amphora in former times, which stands beside it in lists.
+/// The earlier name of amphora, which stands beside it in lists.
 const ALIAS_OF_AMPHORA: &str = "octavia";
 /// The providers that are documented.
 const DOCUMENTED: [&str; 4] = [AMPHORA, ALIAS_OF_AMPHORA, "amphorav2", OVN];
@@ -28,10 +28,7 @@ impl Resolver {
     ///
     /// # Errors
     /// Octavia's version list cannot be had.
-    pub(in crate::load_balancer) async fn features_of_new(
-        &self,
-        settings: &Settings,
-    ) -> Result<Features, Failure> {
+    pub(crate) async fn features_of_new(&self, settings: &Settings) -> Result<Features, Failure> {
         let provider = match &settings.provider {
             Some(provider) => Some(provider.clone()),
             None => self.only_provider().await,
@@ -75,7 +72,7 @@ impl Resolver {
 
     /// Adds what to correct to the refusal of a load balancer because of its provider, flavor or zone: Octavia names its own
     /// attribute, and not what there is.
-    pub(in crate::load_balancer) async fn explain_refusal(&self, refusal: Failure) -> Failure {
+    pub(crate) async fn explain_refusal(&self, refusal: Failure) -> Failure {
         if refusal.class != FailureClass::UserInput {
             return refusal;
         }

@@ -234,7 +234,7 @@ fn additional_vips(existing: &ObservedLoadBalancer) -> Vec<AdditionalVip> {
     vips.map(|(subnet_id, address)| AdditionalVip {
         subnet_id: subnet_id.clone(),
         family: family_of(*address),
-        former_address: None,
+        previous_address: None,
     })
     .collect()
 }

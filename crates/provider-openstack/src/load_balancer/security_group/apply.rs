@@ -24,9 +24,9 @@ const MOST_ATTEMPTS: u32 = 5;
 /// The first call that fails, with what was being done. A group that is still in use is
 /// [`FailureClass::Busy`]: Neutron takes a moment to see that the last port has lost it.
 pub(super) async fn apply(neutron: &Neutron, steps: &[GroupStep]) -> Result<bool, Failure> {
-    let mut hand = Hand { neutron, made: None };
+    let mut applier = Applier { neutron, made: None };
     for step in steps {
-        hand.step(step).await.map_err(|error| explain(step, &error))?;
+        applier.step(step).await.map_err(|error| explain(step, &error))?;
         info!(%step, "changed the cloud");
     }
     Ok(!steps.is_empty())
@@ -40,13 +40,13 @@ fn explain(step: &GroupStep, error: &ApiError) -> Failure {
     failure
 }
 
-struct Hand<'a> {
+struct Applier<'a> {
     neutron: &'a Neutron,
     /// Id of the group that an earlier step made.
     made: Option<String>,
 }
 
-impl Hand<'_> {
+impl Applier<'_> {
     async fn step(&mut self, step: &GroupStep) -> Result<(), ApiError> {
         let neutron = self.neutron;
         match step {

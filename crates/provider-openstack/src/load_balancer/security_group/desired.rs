@@ -17,26 +17,23 @@ const RANGES_IGNORED: &str = "LoadBalancerSourceRangesIgnored";
 
 /// What a group is built from.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::load_balancer) struct GroupSources<'a> {
+pub(crate) struct GroupSources<'a> {
     /// The Service.
-    pub(in crate::load_balancer) service: &'a Service,
+    pub(crate) service: &'a Service,
     /// What it asks for.
-    pub(in crate::load_balancer) settings: &'a Settings,
+    pub(crate) settings: &'a Settings,
     /// Its names.
-    pub(in crate::load_balancer) names: &'a Names,
+    pub(crate) names: &'a Names,
     /// What Octavia can do.
-    pub(in crate::load_balancer) features: Features,
+    pub(crate) features: Features,
     /// Networks from which the load balancer reaches the members.
-    pub(in crate::load_balancer) member_networks: &'a BTreeSet<IpNet>,
+    pub(crate) member_networks: &'a BTreeSet<IpNet>,
     /// Ports of the nodes.
-    pub(in crate::load_balancer) node_ports: &'a NodePorts,
+    pub(crate) node_ports: &'a NodePorts,
 }
 
 /// The group with a rule for each node port and for the health check node port.
-pub(in crate::load_balancer) fn desired(
-    sources: GroupSources<'_>,
-    notices: &mut Vec<Notice>,
-) -> DesiredGroup {
+pub(crate) fn desired(sources: GroupSources<'_>, notices: &mut Vec<Notice>) -> DesiredGroup {
     let GroupSources { service, names, node_ports, .. } = sources;
     let clients = clients(sources, notices);
     let open = |protocol: Protocol, port: u16, networks: &BTreeSet<IpNet>| -> Vec<Opening> {

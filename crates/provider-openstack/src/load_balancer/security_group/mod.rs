@@ -6,9 +6,9 @@
 //! | step | module | does |
 //! | --- | --- | --- |
 //! | observe | `observe` | reads the Service's groups and the ports that carry them |
-//! | | `census` | lists those of all Services at once, which may show that nothing changed |
-//! | | `several` | says which of several groups of one Service is used |
-//! | | `former` | knows which Services may have a group from the time before groups were switched off |
+//! | | `bulk_lists` | lists those of all Services at once, which may show that nothing changed |
+//! | | `duplicates` | says which of several groups of one Service is used |
+//! | | `legacy` | knows which Services may have a group from the time before groups were switched off |
 //! | desired | `desired` | which rules and which ports |
 //! | | `model` | wanted and seen, in the same comparable types |
 //! | plan | `plan` | what lets traffic in, and what keeps it out |
@@ -16,36 +16,36 @@
 //! | apply | `apply` | makes the calls |
 
 mod apply;
-mod census;
+mod bulk_lists;
 pub(super) mod desired;
-mod former;
+mod duplicates;
+mod legacy;
 pub(super) mod model;
 mod observe;
 mod plan;
-mod several;
 mod step;
 
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_openstack_api::neutron::Neutron;
 use tracing::warn;
 
-use self::census::GroupCensus;
-use self::former::FormerGroups;
+use self::bulk_lists::GroupLists;
+use self::duplicates::GroupChoice;
+use self::legacy::LegacyGroups;
 use self::model::DesiredGroup;
-use self::several::Several;
 use super::ownership::Claim;
 
 /// The security groups of all Services.
 #[derive(Debug)]
 pub(super) struct SecurityGroups {
     neutron: Neutron,
-    census: GroupCensus,
-    former: FormerGroups,
+    bulk_lists: GroupLists,
+    legacy: LegacyGroups,
 }
 
 impl SecurityGroups {
     pub(super) fn new(neutron: Neutron) -> Self {
-        Self { neutron, census: GroupCensus::default(), former: FormerGroups::default() }
+        Self { neutron, bulk_lists: GroupLists::default(), legacy: LegacyGroups::default() }
     }
 
     /// Lets in what the Service wants to have let in. Answers whether anything was changed.
@@ -53,7 +53,7 @@ impl SecurityGroups {
     /// # Errors
     /// A failed call; several groups between which nothing decides.
     pub(super) async fn open(&self, claim: &Claim<'_>, desired: &DesiredGroup) -> Result<bool, Failure> {
-        let observed = Several::of(observe::read(&self.neutron, claim).await?)?.used;
+        let observed = GroupChoice::of(observe::read(&self.neutron, claim).await?)?.used;
         apply::apply(&self.neutron, &plan::open(desired, observed.as_ref())).await
     }
 
@@ -61,13 +61,13 @@ impl SecurityGroups {
     ///
     /// # Errors
     /// A failed call.
-    pub(super) async fn is_settled(
+    pub(super) async fn lists_agree(
         &self,
         claim: &Claim<'_>,
         desired: &DesiredGroup,
     ) -> Result<bool, Failure> {
         let listed =
-            self.census.take(&self.neutron, claim).await.map_err(|error| observe::reading(&error))?;
+            self.bulk_lists.take(&self.neutron, claim).await.map_err(|error| observe::reading(&error))?;
         let [group] = listed.as_slice() else { return Ok(false) };
         Ok(plan::open(desired, Some(group)).is_empty() && plan::close(desired, group).is_empty())
     }
@@ -77,15 +77,15 @@ impl SecurityGroups {
     /// # Errors
     /// As [`Self::open`].
     pub(super) async fn converge(&self, claim: &Claim<'_>, desired: &DesiredGroup) -> Result<bool, Failure> {
-        let mut observed = Several::of(observe::read(&self.neutron, claim).await?)?;
+        let mut observed = GroupChoice::of(observe::read(&self.neutron, claim).await?)?;
         let opened = apply::apply(&self.neutron, &plan::open(desired, observed.used.as_ref())).await?;
         if opened {
             // Neutron may have put rules of its own into a new group.
-            observed = Several::of(observe::read(&self.neutron, claim).await?)?;
+            observed = GroupChoice::of(observe::read(&self.neutron, claim).await?)?;
         }
-        let Several { used: Some(used), doubles } = observed else { return Ok(opened) };
+        let GroupChoice { used: Some(used), duplicates } = observed else { return Ok(opened) };
         let mut steps = plan::close(desired, &used);
-        steps.extend(doubles.iter().flat_map(plan::release));
+        steps.extend(duplicates.iter().flat_map(plan::release));
         let closed = apply::apply(&self.neutron, &steps).await?;
         Ok(opened || closed)
     }
@@ -98,7 +98,7 @@ impl SecurityGroups {
         for group in observe::read(&self.neutron, claim).await? {
             apply::apply(&self.neutron, &plan::release(&group)).await?;
         }
-        self.former.forget(&claim.names.security_group());
+        self.legacy.forget(&claim.names.security_group());
         Ok(())
     }
 
@@ -107,8 +107,8 @@ impl SecurityGroups {
     ///
     /// # Errors
     /// As [`Self::release`]. That the cloud does not tell which groups there are is no failure: nobody asked for any.
-    pub(super) async fn release_former(&self, claim: &Claim<'_>) -> Result<(), Failure> {
-        match self.former.may_be_there(&self.neutron, &claim.names.security_group()).await {
+    pub(super) async fn release_legacy(&self, claim: &Claim<'_>) -> Result<(), Failure> {
+        match self.legacy.may_be_there(&self.neutron, &claim.names.security_group()).await {
             Ok(true) => self.release(claim).await,
             Ok(false) => Ok(()),
             Err(error) => {

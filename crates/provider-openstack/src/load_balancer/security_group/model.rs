@@ -91,7 +91,7 @@ pub(super) fn is_of(network: IpNet, family: IpFamily) -> bool {
 
 /// The security group that a Service wants.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::load_balancer) struct DesiredGroup {
+pub(crate) struct DesiredGroup {
     /// Name.
     pub(super) name: String,
     /// Description.

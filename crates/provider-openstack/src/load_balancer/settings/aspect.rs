@@ -74,7 +74,7 @@ pub enum Aspect {
     Release,
 }
 
-/// Several aspects.
+/// GroupChoice aspects.
 pub type Aspects = BTreeSet<Aspect>;
 
 impl Aspect {

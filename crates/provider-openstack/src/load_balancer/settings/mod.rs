@@ -8,7 +8,7 @@
 //! | --- | --- |
 //! | `reader` | single values, and remembers what is wrong with them |
 //! | `aspect` | which part of the wish a value decides about |
-//! | `kept` | what is there in place of what cannot be read |
+//! | `current` | what is there in place of what cannot be read |
 //! | `network` | class, VIP, member subnet, floating IP |
 //! | `listener` | PROXY protocol, headers, TLS, limits, source ranges |
 //! | `proxy_protocol`, `tls`, `monitor_check` | what of these the user chooses in detail |
@@ -40,8 +40,8 @@ use crate::config::Config;
 
 mod allowed;
 mod aspect;
+mod current;
 mod error;
-mod kept;
 mod listener;
 mod monitor_check;
 mod network;
@@ -57,9 +57,9 @@ mod tls;
 mod unknown;
 
 pub use aspect::{Aspect, Aspects};
+pub use current::CurrentPort;
+pub(super) use current::unanimous;
 pub use error::{Fault, Faults, Origin, SettingsError, SettingsErrors};
-pub use kept::KeptPort;
-pub(super) use kept::unanimous;
 pub use node_selector::NodeSelector;
 pub(super) use ports::WITHOUT_EFFECT;
 use reader::Reader;
@@ -137,7 +137,7 @@ pub struct Settings {
     /// remove or open something on a load balancer that exists.
     pub odd: Aspects,
     /// What TCP ports keep that cannot be read, by port.
-    pub kept_ports: BTreeMap<u16, KeptPort>,
+    pub current_ports: BTreeMap<u16, CurrentPort>,
     /// What a health monitor is like, also where there is to be none.
     pub monitor_if_any: HealthMonitorSettings,
 }
@@ -230,7 +230,7 @@ impl Settings {
             allowed_load_balancers: None,
             unreadable: Aspects::new(),
             odd: Aspects::new(),
-            kept_ports: BTreeMap::new(),
+            current_ports: BTreeMap::new(),
         }
     }
 

@@ -6,7 +6,7 @@ use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::{Protocol, ServicePort};
 use openstack_ccm_openstack_api::octavia::{ListenerProtocol, PoolProtocol};
 
-use super::{KeptPort, ProxyVersion, Settings, TlsContainer};
+use super::{CurrentPort, ProxyVersion, Settings, TlsContainer};
 use crate::load_balancer::annotations::{DEFAULT_TLS_CONTAINER_REF, PROXY_PROTOCOL, X_FORWARDED_FOR};
 
 impl Settings {
@@ -59,8 +59,8 @@ impl Settings {
         wanted && port.protocol == Protocol::Tcp && self.proxy_version(port).is_none()
     }
 
-    fn kept(&self, port: &ServicePort) -> Option<&KeptPort> {
-        self.kept_ports.get(&port.port)
+    fn kept(&self, port: &ServicePort) -> Option<&CurrentPort> {
+        self.current_ports.get(&port.port)
     }
 
     /// Whether clients inside the cluster must go through the load balancer, and for what. One port that needs it
@@ -106,4 +106,4 @@ impl Settings {
 
 const TCP_ONLY: &str = "LoadBalancerTcpPortsOnly";
 /// Something that is asked for does nothing.
-pub(in crate::load_balancer) const WITHOUT_EFFECT: &str = "LoadBalancerSettingWithoutEffect";
+pub(crate) const WITHOUT_EFFECT: &str = "LoadBalancerSettingWithoutEffect";

@@ -74,7 +74,7 @@ impl World {
                 vip_network_id: None,
                 vip_family: IpFamily::V4,
                 additional_vips: Vec::new(),
-                former_vip_address: None,
+                previous_vip_address: None,
                 member_subnets: MemberSubnets::Common(Some("SUB1".to_owned())),
                 cluster_sources: std::collections::BTreeSet::new(),
                 cluster_access: ClusterAccess::Open,

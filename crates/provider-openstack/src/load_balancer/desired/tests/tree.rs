@@ -108,10 +108,10 @@ fn an_external_service_asks_for_its_floating_ip() {
 
 #[test]
 fn a_load_balancer_made_anew_asks_for_its_former_address() {
-    let former = Some([10, 0, 0, 77].into());
-    let world = World::new().with(|world| world.facts.former_vip_address = former);
-    assert_eq!(world.desired().unwrap().load_balancer.vip.address, former);
-    let other_family = world.with(|world| world.facts.former_vip_address = "2001:db8::7".parse().ok());
+    let previous = Some([10, 0, 0, 77].into());
+    let world = World::new().with(|world| world.facts.previous_vip_address = previous);
+    assert_eq!(world.desired().unwrap().load_balancer.vip.address, previous);
+    let other_family = world.with(|world| world.facts.previous_vip_address = "2001:db8::7".parse().ok());
     assert_eq!(other_family.desired().unwrap().load_balancer.vip.address, None);
 }
 

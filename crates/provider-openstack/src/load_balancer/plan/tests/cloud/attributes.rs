@@ -29,7 +29,7 @@ fn set<T: Clone>(target: &mut T, change: Option<&T>) {
 
 pub(super) fn update_load_balancer(load_balancer: &mut ObservedLoadBalancer, changes: &LoadBalancerChanges) {
     if changes.name.is_some() {
-        load_balancer.former_name = None;
+        load_balancer.previous_name = None;
     }
     set(&mut load_balancer.name, changes.name.as_ref());
     set(&mut load_balancer.description, changes.description.as_ref());

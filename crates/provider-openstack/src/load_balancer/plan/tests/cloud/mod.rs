@@ -207,7 +207,7 @@ impl Cloud {
             made_with: MadeWith::default(),
             tags: spec.tags.clone(),
             ownership: Ownership::Sole,
-            former_name: None,
+            previous_name: None,
             children: Some(Children::default()),
             id,
         });

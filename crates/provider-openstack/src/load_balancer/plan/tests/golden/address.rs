@@ -161,7 +161,7 @@ fn external_to_internal_takes_it_off(#[case] ours: bool, #[case] keep: bool, #[c
 #[test]
 fn an_ipv6_vip_is_published_as_it_is() {
     let plan = plan(&Shape::web().with(|shape| shape.floating_ip = FloatingIpGoal::NotNeeded), Vec::new());
-    assert!(plan.is_settled());
+    assert!(plan.is_converged());
     assert_eq!(address(&plan), "10.0.0.100");
 }
 
@@ -188,5 +188,5 @@ fn an_internal_guest_leaves_the_floating_ip_alone() {
     let mut cloud = Cloud::serving(&Shape::web().desired());
     cloud.load_balancer().ownership = Ownership::Guest;
     let plan = serve(&internal().desired(), &cloud.observed);
-    assert!(plan.is_settled(), "{plan}");
+    assert!(plan.is_converged(), "{plan}");
 }

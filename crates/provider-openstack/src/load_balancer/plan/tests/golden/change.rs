@@ -177,7 +177,7 @@ fn a_swap_that_was_interrupted_goes_on_with_the_pool_that_is_there() {
     ");
 }
 
-/// Defect: 1, better: the listener of the former protocol goes first, so that Octavia does not refuse the
+/// Defect: 1, better: the listener of the previous protocol goes first, so that Octavia does not refuse the
 /// new one for ever.
 #[test]
 fn x_forwarded_for_on_replaces_the_listener_and_says_so() {

@@ -92,7 +92,7 @@ fn a_floating_ip_that_leads_elsewhere_stays_with_a_word() {
     cloud.observed.load_balancer = None;
     cloud.observed.floating_ips[0].port_id = Some("port-of-a-server".to_owned());
     let plan = release(&terms(), &cloud.observed);
-    assert!(plan.is_settled());
+    assert!(plan.is_converged());
     assert_eq!(plan.notices[0].reason, "FloatingIPLeftInUse");
 }
 
@@ -199,5 +199,5 @@ fn a_broken_load_balancer_of_several_blocks_the_release() {
 
 #[test]
 fn nothing_there_is_released() {
-    assert!(release(&terms(), &Observed::default()).is_settled());
+    assert!(release(&terms(), &Observed::default()).is_converged());
 }

@@ -31,7 +31,7 @@ fn what_stays_is_marked_once_and_the_user_told() {
     "#);
     assert_snapshot!(plan.notices[0].message, @"load balancer kube_service_c1_default_web (lb-1, 10.0.0.100) stays with all that belongs to it, as loadbalancer.openstack.org/reclaim-policy asks for");
     cloud.apply(&plan.steps[0]);
-    assert!(retain(cloud.load_balancer()).is_settled(), "marked is marked, also while Octavia is at work");
+    assert!(retain(cloud.load_balancer()).is_converged(), "marked is marked, also while Octavia is at work");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What holds for every pair of states, at every step between them.
 
 mod accidents;
-mod kept;
+mod current;
 mod oracle;
 mod states;
 

@@ -1,0 +1,87 @@
+//! Batches of members that are taken for done because the load balancer is ACTIVE again.
+//!
+//! That is no proof: Octavia reports a load balancer ACTIVE also when its worker could not change the members, and only
+//! they show it. They are read when no batch has been sent for a while. Nodes seldom change alone, and one read tells
+//! of all batches before it.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// So long after the last batch the members are read.
+const CALM: Duration = Duration::from_secs(30);
+/// Nodes that come and go without an end put the read off no longer than this after the first batch.
+const LONGEST_DELAY: Duration = Duration::from_secs(300);
+
+/// The batches to a load balancer whose result nobody has seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct UnconfirmedBatches {
+    /// Ids.
+    pools: BTreeSet<String>,
+    first: Instant,
+    last: Instant,
+}
+
+impl UnconfirmedBatches {
+    /// A batch is sent now; `before` are those that nobody has seen the result of either.
+    pub(crate) fn sent(pool_id: String, before: Option<Self>) -> Self {
+        let now = Instant::now();
+        let mut all = before.unwrap_or(Self { pools: BTreeSet::new(), first: now, last: now });
+        all.pools.insert(pool_id);
+        all.last = now;
+        all
+    }
+
+    /// Octavia is done with the last one.
+    pub(crate) fn ended(&mut self) {
+        self.last = Instant::now();
+    }
+
+    /// Whether a batch to the pool is among them.
+    pub(crate) fn concerns(&self, pool_id: &str) -> bool {
+        self.pools.contains(pool_id)
+    }
+
+    /// The time until the members are to be read.
+    pub(crate) fn due_in(&self) -> Duration {
+        let due = (self.last + CALM).min(self.first + LONGEST_DELAY);
+        due.saturating_duration_since(Instant::now())
+    }
+
+    /// The pools whose members are to be read.
+    pub(crate) fn into_pools(self) -> BTreeSet<String> {
+        self.pools
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_members_are_read_when_it_has_become_calm() {
+        let mut batches = UnconfirmedBatches::sent("one".to_owned(), None);
+        tokio::time::advance(Duration::from_secs(2)).await;
+        batches.ended();
+        assert_eq!(batches.due_in(), CALM);
+        tokio::time::advance(Duration::from_secs(20)).await;
+        assert_eq!(batches.due_in(), Duration::from_secs(10));
+        batches = UnconfirmedBatches::sent("two".to_owned(), Some(batches));
+        assert_eq!(batches.due_in(), CALM);
+        tokio::time::advance(Duration::from_secs(40)).await;
+        assert_eq!(batches.due_in(), Duration::ZERO);
+        assert_eq!(batches.into_pools(), ["one".to_owned(), "two".to_owned()].into());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn batches_without_an_end_put_the_read_off_only_so_long() {
+        let start = Instant::now();
+        let mut batches = UnconfirmedBatches::sent("one".to_owned(), None);
+        while !batches.due_in().is_zero() {
+            tokio::time::advance(Duration::from_secs(10)).await;
+            batches = UnconfirmedBatches::sent("one".to_owned(), Some(batches));
+        }
+        assert_eq!(start.elapsed(), LONGEST_DELAY);
+    }
+}

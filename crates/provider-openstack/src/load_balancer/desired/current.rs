@@ -1,0 +1,248 @@
+//! Attributes that cannot be read, as they are on a load balancer that exists. Pure.
+//!
+//! A listener that is there keeps its own. One that is not there yet takes what the Service's other listeners of its
+//! transport have, where they agree; where nothing tells, and where a guess could open it (source ranges, certificates),
+//! it waits until the value is corrected.
+
+use openstack_ccm_core::notice::Notice;
+use openstack_ccm_core::service::Protocol;
+use openstack_ccm_openstack_api::octavia::{HealthMonitorType, ListenerProtocol};
+
+use crate::load_balancer::desired::Sources;
+use crate::load_balancer::desired::health_monitor::SHORTEST_UDP_DELAY;
+use crate::load_balancer::model::listener::{ListenerKey, ListenerSpec, Timeouts};
+use crate::load_balancer::model::monitor::{MonitorAttributes, MonitorSpec};
+use crate::load_balancer::model::observed::{
+    ObservedListener, ObservedLoadBalancer, ObservedMonitor, ObservedPool,
+};
+use crate::load_balancer::model::tls;
+use crate::load_balancer::model::tree::{Desired, DesiredListener, DesiredPool};
+use crate::load_balancer::settings::{Aspect, Settings, unanimous};
+
+/// A port is not made before something is corrected.
+const PORT_WAITS: &str = "LoadBalancerPortWaits";
+
+/// What concerns certificates.
+const OF_TLS: [Aspect; 6] = [
+    Aspect::Certificate,
+    Aspect::FurtherCertificates,
+    Aspect::TlsVersions,
+    Aspect::TlsCiphers,
+    Aspect::AlpnProtocols,
+    Aspect::TlsRevision,
+];
+
+/// A listener with its default pool, as they are.
+#[derive(Clone, Copy)]
+struct Seen<'a> {
+    listener: &'a ObservedListener,
+    pool: Option<&'a ObservedPool>,
+}
+
+/// Replaces what cannot be read by what is there.
+pub(super) fn apply(desired: &mut Desired, sources: Sources<'_>, existing: &ObservedLoadBalancer) {
+    let settings = sources.settings;
+    if settings.unreadable.is_empty() && settings.odd.is_empty() {
+        return;
+    }
+    let Some(children) = &existing.children else {
+        // Octavia is at work on it: nothing is planned for listeners before that has ended.
+        desired.listeners.clear();
+        return;
+    };
+    let own = children.listeners.iter().filter(|listener| listener.ours);
+    let seen: Vec<Seen<'_>> =
+        own.map(|listener| Seen { listener, pool: children.default_pool(listener) }).collect();
+    let mut waiting = Vec::new();
+    desired.listeners.retain(|key, wanted| {
+        let there = seen.iter().find(|seen| seen.listener.key() == *key);
+        let stays = match there {
+            Some(there) => {
+                keep(wanted, sources, *there);
+                true
+            }
+            None => !is_closed(settings, *key, wanted) && follow(wanted, sources, &siblings(&seen, *key)),
+        };
+        if !stays {
+            waiting.push(key.to_string());
+        }
+        stays
+    });
+    if !waiting.is_empty() {
+        let message = format!(
+            "the load balancer does not listen on {} before the settings that cannot be read are corrected",
+            waiting.join(", ")
+        );
+        desired.notices.push(Notice::warning(PORT_WAITS, message));
+    }
+}
+
+fn siblings<'a>(seen: &[Seen<'a>], key: ListenerKey) -> Vec<Seen<'a>> {
+    seen.iter().filter(|seen| seen.listener.key().transport == key.transport).copied().collect()
+}
+
+/// Whether a listener that is not there must not be made.
+fn is_closed(settings: &Settings, key: ListenerKey, wanted: &DesiredListener) -> bool {
+    let ends_tls = wanted.listener.protocol == ListenerProtocol::TerminatedHttps;
+    settings.is_unreadable(Aspect::SourceRanges)
+        || key.transport == Protocol::Tcp && settings.is_unreadable(Aspect::Certificate)
+        || ends_tls && OF_TLS.iter().any(|aspect| settings.is_unreadable(*aspect))
+        || key.transport == Protocol::Sctp && settings.is_unreadable(Aspect::Sctp)
+}
+
+/// A listener that is there keeps what cannot be read.
+fn keep(wanted: &mut DesiredListener, sources: Sources<'_>, there: Seen<'_>) {
+    let settings = sources.settings;
+    let before = &there.listener.attributes;
+    if settings.is_unreadable(Aspect::SourceRanges) {
+        wanted.listener.attributes.allowed_cidrs.clone_from(&before.allowed_cidrs);
+    }
+    pick_cluster_sources(&mut wanted.listener, sources, &[there]);
+    keep_tls(&mut wanted.listener, settings, there.listener);
+    follow_attributes(wanted, settings, &[there]);
+    if let Some(pool) = there.pool {
+        keep_monitor(&mut wanted.pool, settings, pool.monitor.as_ref());
+    }
+}
+
+/// A listener that is not there follows its siblings in what cannot be read; answers whether they tell all of it.
+fn follow(wanted: &mut DesiredListener, sources: Sources<'_>, siblings: &[Seen<'_>]) -> bool {
+    let settings = sources.settings;
+    let tcp = wanted.listener.key().transport == Protocol::Tcp;
+    let shape = [Aspect::ProxyProtocol, Aspect::ForwardedFor];
+    let has_shape = |aspect: &Aspect| {
+        let kept = settings.current_ports.get(&wanted.listener.port);
+        !tcp || !settings.is_unreadable(*aspect)
+            || kept.is_some_and(|kept| match aspect {
+                Aspect::ProxyProtocol => kept.proxy.is_some(),
+                _ => kept.x_forwarded_for.is_some(),
+            })
+    };
+    if !shape.iter().all(has_shape) {
+        return false;
+    }
+    pick_cluster_sources(&mut wanted.listener, sources, siblings);
+    let monitors = siblings.iter().filter_map(|seen| seen.pool?.monitor.as_ref());
+    let monitor = monitors.clone().next();
+    let agree = unanimous(monitors.map(|monitor| (&monitor.kind, &monitor.attributes))).is_some();
+    keep_monitor(&mut wanted.pool, settings, monitor.filter(|_| agree));
+    follow_attributes(wanted, settings, siblings)
+}
+
+/// Of the addresses of the cluster itself, a listener lets in those that may connect already.
+fn pick_cluster_sources(listener: &mut ListenerSpec, sources: Sources<'_>, seen: &[Seen<'_>]) {
+    let settings = sources.settings;
+    let Some(allowed) = &mut listener.attributes.allowed_cidrs else { return };
+    if !settings.keeps(Aspect::ClusterSources) || settings.is_unreadable(Aspect::SourceRanges) {
+        return;
+    }
+    let lets_in = |network: &_| {
+        let mut lists = seen.iter().map(|seen| seen.listener.attributes.allowed_cidrs.as_ref());
+        lists.len() > 0 && lists.all(|list| list.is_some_and(|list| list.contains(network)))
+    };
+    allowed.retain(|network| {
+        settings.source_ranges.networks.contains(network)
+            || !sources.facts.cluster_sources.contains(network)
+            || lets_in(network)
+    });
+}
+
+/// The plain attributes of listener and pool; answers whether what is seen tells all that cannot be read.
+fn follow_attributes(wanted: &mut DesiredListener, settings: &Settings, seen: &[Seen<'_>]) -> bool {
+    let mut complete = true;
+    let attributes = &mut wanted.listener.attributes;
+    if settings.is_unreadable(Aspect::ConnectionLimit) {
+        let limit = unanimous(seen.iter().map(|seen| seen.listener.attributes.connection_limit));
+        complete &= set(&mut attributes.connection_limit, limit);
+    }
+    if let Some(timeouts) = &mut attributes.timeouts {
+        let seen = || seen.iter().filter_map(|seen| seen.listener.attributes.timeouts);
+        let mut timeout = |aspect, to: fn(&mut Timeouts) -> &mut u32| {
+            if settings.is_unreadable(aspect) {
+                complete &= set(to(timeouts), unanimous(seen().map(|mut timeouts| *to(&mut timeouts))));
+            }
+        };
+        timeout(Aspect::TimeoutClientData, |timeouts| &mut timeouts.client_data);
+        timeout(Aspect::TimeoutMemberConnect, |timeouts| &mut timeouts.member_connect);
+        timeout(Aspect::TimeoutMemberData, |timeouts| &mut timeouts.member_data);
+        timeout(Aspect::TimeoutTcpInspect, |timeouts| &mut timeouts.tcp_inspect);
+    }
+    if settings.is_unreadable(Aspect::Algorithm) {
+        let pools = seen.iter().filter_map(|seen| seen.pool);
+        let algorithm = unanimous(pools.map(|pool| pool.attributes.lb_algorithm.clone()));
+        complete &= set(&mut wanted.pool.pool.attributes.lb_algorithm, algorithm);
+    }
+    complete
+}
+
+fn set<T>(place: &mut T, value: Option<T>) -> bool {
+    let told = value.is_some();
+    if let Some(value) = value {
+        *place = value;
+    }
+    told
+}
+
+/// The monitor of a pool, with what cannot be read as it is on `there`. Without anything there a pool does without until
+/// the value is corrected.
+fn keep_monitor(pool: &mut DesiredPool, settings: &Settings, there: Option<&ObservedMonitor>) {
+    let numbers = [
+        Aspect::MonitorDelay,
+        Aspect::MonitorTimeout,
+        Aspect::MonitorMaxRetries,
+        Aspect::MonitorMaxRetriesDown,
+    ];
+    let unreadable =
+        numbers.iter().chain([&Aspect::MonitorCheck]).any(|aspect| settings.is_unreadable(*aspect));
+    let Some(wanted) = pool.monitor.as_mut().filter(|_| unreadable) else { return };
+    match there {
+        Some(there) => keep_numbers(wanted, settings, &there.attributes),
+        None => pool.monitor = None,
+    }
+    let too_short = |monitor: &MonitorSpec| {
+        monitor.kind == HealthMonitorType::UdpConnect && monitor.attributes.delay < SHORTEST_UDP_DELAY
+    };
+    let is_there = there.is_some_and(|there| there.kind == HealthMonitorType::UdpConnect);
+    if pool.monitor.as_ref().is_some_and(too_short) && !is_there {
+        pool.monitor = None;
+    }
+}
+
+fn keep_numbers(wanted: &mut MonitorSpec, settings: &Settings, there: &MonitorAttributes) {
+    let attributes = &mut wanted.attributes;
+    for (aspect, place, value) in [
+        (Aspect::MonitorDelay, &mut attributes.delay, there.delay),
+        (Aspect::MonitorTimeout, &mut attributes.timeout, there.timeout),
+        (Aspect::MonitorMaxRetries, &mut attributes.max_retries, there.max_retries),
+        (Aspect::MonitorMaxRetriesDown, &mut attributes.max_retries_down, there.max_retries_down),
+    ] {
+        if settings.is_unreadable(aspect) {
+            *place = value;
+        }
+    }
+}
+
+/// What a listener on which TLS ends keeps of it. What an administrator set, and not the Service, stays theirs: tags tell.
+fn keep_tls(wanted: &mut ListenerSpec, settings: &Settings, there: &ObservedListener) {
+    if wanted.protocol != ListenerProtocol::TerminatedHttps {
+        return;
+    }
+    let (before, ours) = (&there.attributes.tls, tls::SetHere::of(&there.tags));
+    let attributes = &mut wanted.attributes.tls;
+    if settings.is_unreadable(Aspect::FurtherCertificates) {
+        attributes.sni_container_refs = before.sni_container_refs.clone().filter(|_| ours.sni_container_refs);
+    }
+    if settings.is_unreadable(Aspect::TlsVersions) {
+        attributes.versions = before.versions.clone().filter(|_| ours.versions);
+    }
+    if settings.is_unreadable(Aspect::TlsCiphers) {
+        attributes.ciphers = before.ciphers.clone().filter(|_| ours.ciphers);
+    }
+    if settings.is_unreadable(Aspect::AlpnProtocols) {
+        attributes.alpn_protocols = before.alpn_protocols.clone().filter(|_| ours.alpn_protocols);
+    }
+    if OF_TLS.iter().any(|aspect| settings.is_unreadable(*aspect)) && !wanted.tags.is_empty() {
+        let revision = settings.is_unreadable(Aspect::TlsRevision);
+        wanted.tags = tls::with_kept(&wanted.tags, attributes, revision.then_some(&there.tags));
+    }
+}

@@ -1,0 +1,75 @@
+//! Settings that matter only when a load balancer is created, and differ from what it was created with. Pure.
+
+use openstack_ccm_core::notice::Notice;
+use openstack_ccm_core::service::Service;
+
+use crate::load_balancer::annotations::{
+    AVAILABILITY_ZONE, Annotation, FLAVOR_ID, NETWORK_ID, PORT_ID, SUBNET_ID,
+};
+use crate::load_balancer::model::facts::Features;
+use crate::load_balancer::model::observed::{ObservedLoadBalancer, Ownership};
+use crate::load_balancer::settings::Settings;
+
+/// Something that the Service asks for now cannot be had without a new load balancer.
+const NEEDS_RECREATION: &str = "LoadBalancerNeedsRecreation";
+
+/// Names what would need a new load balancer. Only what the Service itself asks for counts: a cloud.conf that changed
+/// is about new load balancers. `None` where nothing differs, or the load balancer was made for somebody else.
+pub(crate) fn notice(
+    service: &Service,
+    settings: &Settings,
+    features: Features,
+    existing: &ObservedLoadBalancer,
+) -> Option<Notice> {
+    if existing.ownership == Ownership::Guest {
+        return None;
+    }
+    let differences = differences(service, settings, features, existing);
+    (!differences.is_empty()).then(|| {
+        let message = format!(
+            "load balancer {} ({}) cannot be changed in this, and stays as it is: {}; take that back, or delete the \
+             Service and create it again",
+            existing.name,
+            existing.id,
+            differences.join(", ")
+        );
+        Notice::warning(NEEDS_RECREATION, message)
+    })
+}
+
+fn differences(
+    service: &Service,
+    settings: &Settings,
+    features: Features,
+    existing: &ObservedLoadBalancer,
+) -> Vec<String> {
+    let made_with = &existing.made_with;
+    let asked = |annotation: &Annotation| service.annotations.contains_key(annotation.key);
+    let flavor = settings.flavor_id.as_ref().filter(|_| features.flavors);
+    let zone = settings.availability_zone.as_ref().filter(|_| features.availability_zones);
+    let vip = &settings.vip;
+    // The port decides for itself where it is.
+    let (subnet, network) =
+        if vip.port_id.is_some() { (None, None) } else { (vip.subnet_id.as_ref(), vip.network_id.as_ref()) };
+    let mut differences: Vec<String> = [
+        (&FLAVOR_ID, flavor, made_with.flavor_id.as_ref()),
+        (&AVAILABILITY_ZONE, zone, made_with.availability_zone.as_ref()),
+        (&PORT_ID, vip.port_id.as_ref(), existing.vip_port_id.as_ref()),
+        (&SUBNET_ID, subnet, existing.vip_subnet_id.as_ref()),
+        (&NETWORK_ID, network, made_with.vip_network_id.as_ref()),
+    ]
+    .into_iter()
+    .filter(|(annotation, wanted, has)| asked(annotation) && wanted.is_some() && wanted != has)
+    .map(|(annotation, wanted, has)| difference(&format!("annotation {}", annotation.key), wanted, has))
+    .collect();
+    let elsewhere = vip.address.filter(|asked| existing.vip_addresses().all(|address| address != *asked));
+    differences.extend(
+        elsewhere.map(|asked| difference("spec.loadBalancerIP", Some(&asked), existing.vip_address.as_ref())),
+    );
+    differences
+}
+
+fn difference<T: ToString>(key: &str, wanted: Option<&T>, has: Option<&T>) -> String {
+    let text = |value: Option<&T>| value.map_or_else(|| "none".to_owned(), ToString::to_string);
+    format!("{key} asks for {}, it has {}", text(wanted), text(has))
+}

@@ -1,0 +1,126 @@
+//! The floating IPs that matter to a Service, each once.
+
+use std::net::IpAddr;
+
+use openstack_ccm_core::failure::Failure;
+use openstack_ccm_openstack_api::error::ApiError;
+use openstack_ccm_openstack_api::neutron::{FloatingIp, FloatingIpFilter, Neutron, TagFilter};
+
+use crate::load_balancer::failure::{self, Missing};
+use crate::load_balancer::model::observed::{ObservedFloatingIp, Ownership};
+use crate::load_balancer::observe::read::convert;
+use crate::load_balancer::ownership::Claim;
+
+/// Which floating IPs matter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FloatingIpQuestion {
+    /// None: the VIP needs none, or they are left alone.
+    Nothing,
+    /// Only one on the VIP, to take it off.
+    OnVip,
+    /// One on the VIP; without one, those that could be put there: of the address that the user asked for, or the
+    /// Service's own from before.
+    ForVip {
+        /// `spec.loadBalancerIP`
+        asked: Option<IpAddr>,
+    },
+    /// Those to give up: on the VIP while it is there, afterwards the Service's own.
+    ToRelease,
+}
+
+/// The VIP port and whose it is.
+#[derive(Debug)]
+pub(crate) struct VipOwner {
+    pub(crate) port_id: String,
+    pub(crate) load_balancer_name: String,
+    pub(crate) ownership: Ownership,
+}
+
+/// Reads them.
+///
+/// # Errors
+/// Any failed call.
+pub(crate) async fn read(
+    neutron: &Neutron,
+    claim: &Claim<'_>,
+    question: &FloatingIpQuestion,
+    vip: Option<&VipOwner>,
+) -> Result<Vec<ObservedFloatingIp>, Failure> {
+    let seen = list(neutron, claim, question, vip.map(|vip| vip.port_id.as_str())).await;
+    let seen = seen.map_err(|error| failure::of_call(&error, "looking for floating IPs", Missing::Race))?;
+    seen.into_iter().map(|floating_ip| observed(floating_ip, claim, vip)).collect()
+}
+
+async fn list(
+    neutron: &Neutron,
+    claim: &Claim<'_>,
+    question: &FloatingIpQuestion,
+    vip_port_id: Option<&str>,
+) -> Result<Vec<FloatingIp>, ApiError> {
+    let on_vip = async {
+        match vip_port_id {
+            Some(port) => neutron.list_floating_ips(&FloatingIpFilter::port(port)).await,
+            None => Ok(Vec::new()),
+        }
+    };
+    match question {
+        FloatingIpQuestion::Nothing => Ok(Vec::new()),
+        FloatingIpQuestion::OnVip => on_vip.await,
+        FloatingIpQuestion::ForVip { asked } => {
+            let mut found = on_vip.await?;
+            let has_asked = asked.is_none_or(|asked| found.iter().any(|found| has_address(found, asked)));
+            if found.is_empty() || !has_asked {
+                found.extend(candidates(neutron, claim, *asked).await?);
+            }
+            Ok(found)
+        }
+        FloatingIpQuestion::ToRelease => match vip_port_id {
+            Some(_) => on_vip.await,
+            None => own(neutron, claim).await,
+        },
+    }
+}
+
+async fn candidates(
+    neutron: &Neutron,
+    claim: &Claim<'_>,
+    asked: Option<IpAddr>,
+) -> Result<Vec<FloatingIp>, ApiError> {
+    match asked {
+        Some(asked) => neutron.list_floating_ips(&FloatingIpFilter::address(asked.to_string())).await,
+        None => own(neutron, claim).await,
+    }
+}
+
+/// The Service's own floating IPs, wherever they lead. A description proves little, so they are found by the uids of
+/// cluster and Service.
+async fn own(neutron: &Neutron, claim: &Claim<'_>) -> Result<Vec<FloatingIp>, ApiError> {
+    let tags = TagFilter::all(claim.names.identity_tags());
+    neutron.list_floating_ips(&FloatingIpFilter { tags, ..FloatingIpFilter::default() }).await
+}
+
+fn has_address(floating_ip: &FloatingIp, address: IpAddr) -> bool {
+    floating_ip.floating_ip_address.parse() == Ok(address)
+}
+
+pub(super) fn observed(
+    seen: FloatingIp,
+    claim: &Claim<'_>,
+    vip: Option<&VipOwner>,
+) -> Result<ObservedFloatingIp, Failure> {
+    let inherited = vip.is_some_and(|vip| {
+        vip.ownership == Ownership::Sole
+            && seen.port_id.as_ref() == Some(&vip.port_id)
+            && claim.inherits_floating_ip(&seen, &vip.load_balancer_name)
+    });
+    let ours = claim.owns_floating_ip(&seen) || inherited;
+    let claimed_by = claim.claim_of_another(&seen).filter(|_| !ours);
+    Ok(ObservedFloatingIp {
+        address: convert::address("floating IP", &seen.id, &seen.floating_ip_address)?,
+        id: seen.id,
+        port_id: seen.port_id.filter(|port| !port.is_empty()),
+        ours,
+        claimed_by,
+        tags: seen.tags.into_iter().collect(),
+    })
+}

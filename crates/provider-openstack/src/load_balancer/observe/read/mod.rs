@@ -1,0 +1,219 @@
+//! Reads what is there: the load balancer, what hangs on it, and the floating IPs that matter.
+//!
+//! Reads only, nothing twice, and what does not depend on each other at the same time.
+
+mod convert;
+pub(crate) mod find;
+mod floating_ip;
+mod refresh;
+
+use std::collections::BTreeSet;
+
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+use openstack_ccm_core::failure::Failure;
+use openstack_ccm_openstack_api::OpenStack;
+use openstack_ccm_openstack_api::error::ApiError;
+use openstack_ccm_openstack_api::neutron::FloatingIp;
+use openstack_ccm_openstack_api::octavia::{
+    Listener, ListenerFilter, LoadBalancer, Octavia, Pool, PoolFilter,
+};
+
+pub(crate) use floating_ip::FloatingIpQuestion;
+pub(crate) use floating_ip::VipOwner;
+pub(crate) use floating_ip::read as read_floating_ips;
+pub(crate) use refresh::refresh;
+
+use crate::load_balancer::failure::{self, Missing};
+use crate::load_balancer::model::Tags;
+use crate::load_balancer::model::observed::{
+    Children, MadeWith, Observed, ObservedLoadBalancer, ObservedPool, Ownership,
+};
+use crate::load_balancer::ownership::Claim;
+
+/// Members and monitors of so many pools are read at once.
+const AT_ONCE: usize = 8;
+
+/// A load balancer that the Service may use.
+#[derive(Clone, Debug)]
+pub(crate) struct Found {
+    /// As Octavia shows it.
+    pub(crate) load_balancer: LoadBalancer,
+    /// To whom it belongs.
+    pub(crate) ownership: Ownership,
+    /// See [`ObservedLoadBalancer::previous_name`].
+    pub(crate) previous_name: Option<String>,
+    /// Whether only the annotation says that it is the Service's.
+    pub(crate) adopted: bool,
+}
+
+impl Found {
+    fn tags(&self) -> Tags {
+        self.load_balancer.tags.iter().cloned().collect()
+    }
+}
+
+/// How much is read of what hangs on a load balancer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Depth {
+    /// Listeners, pools, members and monitors.
+    Whole,
+    /// Listeners and pools: enough to delete them.
+    Outline,
+}
+
+/// Reads everything that the plan needs.
+///
+/// # Errors
+/// Any failed call.
+pub(crate) async fn observe(
+    openstack: &OpenStack,
+    claim: &Claim<'_>,
+    found: Option<Found>,
+    depth: Depth,
+    floating_ips: &FloatingIpQuestion,
+) -> Result<Observed, Failure> {
+    let claim = match &found {
+        Some(found) => &claim.on(found.previous_name.clone(), &found.tags()),
+        None => claim,
+    };
+    let vip = found.as_ref().and_then(|found| {
+        let Found { load_balancer, ownership, .. } = found;
+        let port_id = load_balancer.vip_port_id.clone()?;
+        Some(VipOwner { port_id, load_balancer_name: load_balancer.name.clone(), ownership: *ownership })
+    });
+    let (floating_ips, load_balancer) = tokio::join!(
+        floating_ip::read(&openstack.neutron, claim, floating_ips, vip.as_ref()),
+        load_balancer(&openstack.octavia, claim, found, depth),
+    );
+    Ok(Observed { load_balancer: load_balancer?, floating_ips: floating_ips? })
+}
+
+async fn load_balancer(
+    octavia: &Octavia,
+    claim: &Claim<'_>,
+    found: Option<Found>,
+    depth: Depth,
+) -> Result<Option<ObservedLoadBalancer>, Failure> {
+    let Some(found) = found else { return Ok(None) };
+    // While Octavia is at work nothing can be changed, and what is seen is not final.
+    let children = if found.load_balancer.provisioning_status.is_pending() {
+        None
+    } else {
+        Some(children(octavia, claim, &found.load_balancer.id, found.ownership, depth).await?)
+    };
+    without_children(found).map(|seen| Some(ObservedLoadBalancer { children, ..seen }))
+}
+
+/// What lists show, without what hangs on the load balancer.
+///
+/// # Errors
+/// An answer that makes no sense.
+pub(crate) fn outline(
+    claim: &Claim<'_>,
+    found: Found,
+    floating_ips: Vec<FloatingIp>,
+) -> Result<Observed, Failure> {
+    let claim = claim.on(found.previous_name.clone(), &found.tags());
+    let floating_ips = floating_ips.into_iter().map(|one| floating_ip::observed(one, &claim, None));
+    let floating_ips = floating_ips.collect::<Result<_, _>>()?;
+    Ok(Observed { load_balancer: Some(without_children(found)?), floating_ips })
+}
+
+/// A load balancer without what hangs on it.
+///
+/// # Errors
+/// An answer that makes no sense.
+pub(crate) fn without_children(found: Found) -> Result<ObservedLoadBalancer, Failure> {
+    let Found { load_balancer: seen, ownership, previous_name, adopted: _ } = found;
+    let vip_address =
+        seen.vip_address.as_deref().map(|text| convert::address("load balancer", &seen.id, text));
+    let additional_vips = seen.additional_vips.into_iter().filter_map(|vip| {
+        let text = vip.ip_address?;
+        Some(convert::address("load balancer", &seen.id, &text).map(|address| (vip.subnet_id, address)))
+    });
+    let additional_vips = additional_vips.collect::<Result<_, _>>()?;
+    Ok(ObservedLoadBalancer {
+        vip_address: vip_address.transpose()?,
+        additional_vips,
+        id: seen.id,
+        name: seen.name,
+        description: seen.description,
+        status: seen.provisioning_status,
+        operating: seen.operating_status,
+        vip_port_id: seen.vip_port_id,
+        vip_subnet_id: seen.vip_subnet_id,
+        made_with: MadeWith {
+            provider: seen.provider,
+            flavor_id: seen.flavor_id,
+            availability_zone: seen.availability_zone,
+            vip_network_id: seen.vip_network_id,
+        },
+        tags: seen.tags.into_iter().collect(),
+        ownership,
+        previous_name,
+        children: None,
+    })
+}
+
+async fn children(
+    octavia: &Octavia,
+    claim: &Claim<'_>,
+    id: &str,
+    ownership: Ownership,
+    depth: Depth,
+) -> Result<Children, Failure> {
+    let (listener_filter, pool_filter) = (ListenerFilter::load_balancer(id), PoolFilter::load_balancer(id));
+    let (listeners, pools) =
+        tokio::try_join!(octavia.list_listeners(&listener_filter), octavia.list_pools(&pool_filter))
+            .map_err(|error| reading(&error))?;
+    let is_own = |listener: &&Listener| claim.owns_listener(listener, ownership);
+    let own: Vec<&Listener> = listeners.iter().filter(is_own).collect();
+    let pools: Vec<_> = stream::iter(pools)
+        .map(|seen| {
+            let ours = claim.owns_pool(&seen, &own, ownership);
+            pool(octavia, seen, ours, depth)
+        })
+        .buffered(AT_ONCE)
+        .try_collect()
+        .await?;
+    let own: BTreeSet<String> = own.into_iter().map(|listener| listener.id.clone()).collect();
+    let listeners = listeners.into_iter().map(|listener| {
+        let ours = own.contains(&listener.id);
+        convert::listener(listener, ours)
+    });
+    Ok(Children { listeners: listeners.collect::<Result<_, _>>()?, pools })
+}
+
+/// A pool; what is in it only where it is the Service's.
+async fn pool(octavia: &Octavia, seen: Pool, ours: bool, depth: Depth) -> Result<ObservedPool, Failure> {
+    let used_by = seen.listeners.iter().map(|listener| listener.id.clone()).collect();
+    let monitor_id = seen.healthmonitor_id.clone();
+    let mut pool = convert::pool(seen, ours, used_by);
+    if !ours || depth == Depth::Outline {
+        return Ok(pool);
+    }
+    let monitor = async {
+        match monitor_id {
+            Some(id) => present(octavia.get_health_monitor(&id).await),
+            None => Ok(None),
+        }
+    };
+    let (members, monitor) =
+        tokio::try_join!(octavia.list_members(&pool.id), monitor).map_err(|error| reading(&error))?;
+    pool.members = members.into_iter().map(convert::member).collect::<Result<_, _>>()?;
+    pool.monitor = monitor.map(convert::monitor);
+    Ok(pool)
+}
+
+/// What is gone between two reads was not there.
+fn present<T>(answer: Result<T, ApiError>) -> Result<Option<T>, ApiError> {
+    match answer {
+        Ok(answer) => Ok(Some(answer)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn reading(error: &ApiError) -> Failure {
+    failure::of_call(error, "reading the load balancer", Missing::Race)
+}

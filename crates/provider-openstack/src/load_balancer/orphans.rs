@@ -1,0 +1,76 @@
+//! The load balancers that carry the identity of this cluster and of Services in it.
+
+use std::collections::BTreeSet;
+
+use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::provider::MadeForServices;
+use openstack_ccm_openstack_api::error::ApiError;
+use openstack_ccm_openstack_api::octavia::{LoadBalancer, LoadBalancerFilter, ProvisioningStatus};
+
+use crate::load_balancer::OpenStackLoadBalancers;
+use crate::load_balancer::failure::{self, Missing};
+use crate::load_balancer::model::Tags;
+use crate::load_balancer::names::{self, GeneratedName};
+
+impl OpenStackLoadBalancers {
+    /// Lists them. The name of a cluster is not unique, so only tags count: where Octavia has none, nothing is known.
+    ///
+    /// # Errors
+    /// Any failed call.
+    pub(crate) async fn list_made_for_services(&self) -> Result<Vec<MadeForServices>, Failure> {
+        let octavia = &self.openstack.octavia;
+        let failed = |error: &ApiError| failure::of_call(error, "listing the load balancers", Missing::Race);
+        if !octavia.api_versions().await.map_err(|error| failed(&error))?.tags() {
+            return Ok(Vec::new());
+        }
+        let filter = LoadBalancerFilter {
+            tags: vec![self.cluster.tag()],
+            project_id: self.openstack.project_id.clone(),
+            ..LoadBalancerFilter::default()
+        };
+        let listed = octavia.list_load_balancers(&filter).await.map_err(|error| failed(&error))?;
+        Ok(listed.into_iter().filter_map(made_for_services).collect())
+    }
+}
+
+/// What a load balancer tells. `None` where it goes already, stays on purpose, or names no Service.
+fn made_for_services(listed: LoadBalancer) -> Option<MadeForServices> {
+    let LoadBalancer { id, name, description, provisioning_status, tags, .. } = listed;
+    let tags: Tags = tags.into_iter().collect();
+    let service_uids: BTreeSet<String> = names::service_uids(&tags).map(str::to_owned).collect();
+    let goes = matches!(provisioning_status, ProvisioningStatus::PendingDelete | ProvisioningStatus::Deleted);
+    let counts = !goes && !names::is_retained(&description) && !service_uids.is_empty();
+    counts.then(|| {
+        let service = GeneratedName::parse(&name).map(|parsed| parsed.service);
+        MadeForServices { id, name, service_uids, service }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+
+    #[rstest]
+    #[case::made_here("Kubernetes external service default/web from cluster c1", "ACTIVE", &["openstack-ccm-service=s1"], Some("s1"))]
+    #[case::broken("", "ERROR", &["openstack-ccm-service=s1"], Some("s1"))]
+    #[case::two_users("", "ACTIVE", &["openstack-ccm-service=s1", "openstack-ccm-service=s2"], Some("s1 s2"))]
+    #[case::stays_on_purpose("Retained: Kubernetes external service default/web from cluster c1", "ACTIVE", &["openstack-ccm-service=s1"], None)]
+    #[case::goes("", "PENDING_DELETE", &["openstack-ccm-service=s1"], None)]
+    #[case::made_by_occm("", "ACTIVE", &["kube_service_c1_default_web"], None)]
+    fn tags_tell_for_which_services(
+        #[case] description: &str,
+        #[case] status: &str,
+        #[case] tags: &[&str],
+        #[case] uids: Option<&str>,
+    ) {
+        let listed = json!({"id": "lb-1", "name": "kube_service_c1_default_web", "description": description,
+            "tags": tags, "provisioning_status": status, "operating_status": "ONLINE"});
+        let made = made_for_services(serde_json::from_value(listed).expect("a load balancer"));
+        let found = made.as_ref().map(|made| made.service_uids.iter().cloned().collect::<Vec<_>>().join(" "));
+        assert_eq!(found.as_deref(), uids);
+        assert!(made.is_none_or(|made| made.service.is_some_and(|service| service.name == "web")));
+    }
+}

@@ -1,0 +1,44 @@
+//! What earlier reconciliations wrote into the Service, and what it tells. Pure.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use openstack_ccm_core::service::Service;
+
+use super::annotations::{
+    Annotation, CONVERGED_DIGEST, LOAD_BALANCER_ADDRESS, LOAD_BALANCER_ID, OWNED_LOAD_BALANCER_ID,
+};
+
+/// Whether the id in the Service's annotation was written there by an earlier pass, for a load balancer that was made
+/// for the Service. Of OCCM's passes only the address tells: the user never writes it.
+pub(crate) fn is_own_output(service: &Service) -> bool {
+    let value = |annotation: &Annotation| service.annotations.get(annotation.key);
+    match value(&OWNED_LOAD_BALANCER_ID) {
+        Some(owned) => value(&LOAD_BALANCER_ID) == Some(owned),
+        None => value(&LOAD_BALANCER_ADDRESS).is_some(),
+    }
+}
+
+/// Whether the Service carries what only controllers write into one that they serve.
+pub(crate) fn was_served(service: &Service) -> bool {
+    [OWNED_LOAD_BALANCER_ID, LOAD_BALANCER_ADDRESS]
+        .iter()
+        .any(|output| service.annotations.contains_key(output.key))
+}
+
+/// Whether the Service may have used another load balancer than the one that its annotation names: it is a guest, or
+/// the user changed the annotation.
+pub(crate) fn may_have_moved(service: &Service) -> bool {
+    let owned = service.annotations.get(OWNED_LOAD_BALANCER_ID.key);
+    owned.is_some_and(|owned| service.annotations.get(LOAD_BALANCER_ID.key) != Some(owned))
+}
+
+/// Fingerprint of a Service without what passes write into it.
+pub(crate) fn fingerprint(service: &Service) -> u64 {
+    let mut input = Service { published: Vec::new(), ..service.clone() };
+    for annotation in [LOAD_BALANCER_ID, LOAD_BALANCER_ADDRESS, OWNED_LOAD_BALANCER_ID, CONVERGED_DIGEST] {
+        input.annotations.remove(annotation.key);
+    }
+    let mut hasher = DefaultHasher::new();
+    input.hash(&mut hasher);
+    hasher.finish()
+}

@@ -1,0 +1,345 @@
+//! Whose a load balancer is, and whose the things on it are. Pure.
+//!
+//! Names are only for finding and adopting: what is made here carries the uids of cluster and Service as tags, and an
+//! object with another cluster's uid is somebody else's, whatever its name. The annotations of a Service prove nothing:
+//! whoever may write a Service may write them, and a copy of a Service brings them from another cluster. What changes its
+//! owner does so by the operator's word in cloud.conf (`former-cluster-names`, `adopt-foreign-cluster`).
+
+mod children;
+mod refusal;
+
+use std::collections::BTreeSet;
+
+use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::service::{Service, ServiceKey};
+use openstack_ccm_openstack_api::octavia::LoadBalancer;
+
+use super::model::Tags;
+use super::model::observed::Ownership;
+use super::model::tree::Reclaim;
+use super::names::{self, ClusterIdentity, GeneratedName, Names};
+use crate::load_balancer::outputs;
+
+/// What all Services of a cluster have in common when they claim something.
+#[derive(Clone, Debug)]
+pub(crate) struct Scope<'a> {
+    /// The cluster.
+    pub(crate) cluster: &'a ClusterIdentity,
+    /// `former-cluster-names`: what else the cluster was called.
+    pub(crate) former_cluster_names: &'a [String],
+    /// `adopt-foreign-cluster`: what carries another cluster's identity may be taken over.
+    pub(crate) adopts_foreign: bool,
+    /// The project of the credentials, where one is known.
+    pub(crate) project_id: Option<&'a str>,
+}
+
+/// What one Service can claim as its own.
+#[derive(Clone, Debug)]
+pub(crate) struct Claim<'a> {
+    /// The Service.
+    pub(crate) key: &'a ServiceKey,
+    /// Its uid.
+    pub(crate) service_uid: &'a str,
+    /// Its names.
+    pub(crate) names: &'a Names,
+    /// What the operator says.
+    pub(crate) scope: Scope<'a>,
+    /// The annotation `allow-foreign-cluster`: the Service may be a guest on a load balancer of another cluster.
+    pub(crate) shares_foreign: bool,
+    /// Whether the Service carries annotations that only a controller writes: it was served before, here or where it
+    /// was copied from.
+    pub(crate) was_served: bool,
+    /// The Service's generated name before the cluster was renamed, where the load balancer still tells it.
+    pub(crate) previous_name: Option<String>,
+    /// Whether the load balancer is another cluster's.
+    pub(crate) elsewhere: bool,
+}
+
+/// How a load balancer was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FoundBy {
+    /// The Service's annotation `load-balancer-id` names it.
+    Annotation,
+    /// It has the generated name.
+    Name,
+    /// It has the name that OCCM cuts off, which several Services may share.
+    CutName,
+    /// It has the name made of the Service's uid.
+    LegacyName,
+}
+
+/// To whom a load balancer belongs.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Verdict {
+    /// The Service may use it.
+    Usable(Ownership),
+    /// It only has a name in common with this Service's.
+    Unrelated,
+    /// The Service must not touch it, and cannot have another one before somebody acts.
+    Refused(Failure),
+}
+
+/// When a Service may join a load balancer that was made for somebody else.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SharingRules {
+    /// Whether Octavia has tags: without them nobody could tell whose the listeners are.
+    pub(crate) tags: bool,
+    /// `max-shared-lb`
+    pub(crate) most_users: u32,
+}
+
+impl<'a> Claim<'a> {
+    /// What a Service can claim.
+    pub(crate) fn new(
+        service: &'a Service,
+        names: &'a Names,
+        scope: Scope<'a>,
+        shares_foreign: bool,
+    ) -> Self {
+        Self {
+            key: &service.key,
+            service_uid: &service.uid,
+            names,
+            scope,
+            shares_foreign,
+            was_served: outputs::was_served(service),
+            previous_name: None,
+            elsewhere: false,
+        }
+    }
+
+    /// The same claim on what hangs on a load balancer with these tags.
+    pub(crate) fn on(&self, previous_name: Option<String>, tags: &Tags) -> Self {
+        Self { previous_name, elsewhere: self.is_foreign(tags), ..self.clone() }
+    }
+
+    /// The Service's generated name under a previous name of this cluster, where the load balancer or a tag on it has it.
+    /// The operator says which names those are; or the tags do, where they say that the load balancer was made for this
+    /// very Service and it has no other name of it: a guest leaves its own name beside that of the owner.
+    pub(crate) fn previous_name_on(&self, found: &LoadBalancer) -> Option<String> {
+        let tags: Tags = found.tags.iter().cloned().collect();
+        if self.is_foreign(&tags) {
+            return None;
+        }
+        let present = self.names.load_balancer();
+        let mut shown: BTreeSet<&str> = names::user_names(&tags).collect();
+        shown.insert(&found.name);
+        let told =
+            self.scope.former_cluster_names.iter().map(|cluster| self.names.load_balancer_under(cluster));
+        let told = told.filter(|name| name != present).find(|name| shown.contains(name.as_str()));
+        told.or_else(|| {
+            let ours = self.has_service_uid(&tags) && self.foreign_cluster(&tags).is_none();
+            let mut of_this_service = shown.iter().filter(|name| self.names_this_service(name));
+            match (of_this_service.next(), of_this_service.next()) {
+                (Some(only), None) if ours && *only != present => Some((*only).to_owned()),
+                _ => None,
+            }
+        })
+    }
+
+    /// Judges a load balancer that was found for this Service.
+    pub(crate) fn judge(&self, found: &LoadBalancer, by: FoundBy, sharing: SharingRules) -> Verdict {
+        let tags: Tags = found.tags.iter().cloned().collect();
+        self.on(self.previous_name_on(found), &tags).judge_known(found, &tags, by, sharing)
+    }
+
+    fn judge_known(&self, found: &LoadBalancer, tags: &Tags, by: FoundBy, sharing: SharingRules) -> Verdict {
+        if self.elsewhere {
+            let shares = by == FoundBy::Annotation && self.shares_foreign && !self.is_mistakable(found, tags);
+            return if shares {
+                self.judge_guest(found, tags, sharing)
+            } else {
+                Verdict::Refused(refusal::foreign_cluster(found, tags, by))
+            };
+        }
+        let owned = match by {
+            FoundBy::Annotation => self.is_named_for_service(found, tags),
+            FoundBy::LegacyName => true,
+            FoundBy::Name | FoundBy::CutName => self.has_service_uid(tags) || self.is_described(found),
+        };
+        match by {
+            _ if owned => Verdict::Usable(self.sharing(tags)),
+            FoundBy::Annotation if self.is_copied(found, tags) => Verdict::Refused(refusal::copied(found)),
+            FoundBy::Annotation => self.judge_guest(found, tags, sharing),
+            FoundBy::CutName => Verdict::Unrelated,
+            FoundBy::Name | FoundBy::LegacyName => Verdict::Refused(refusal::not_described(found)),
+        }
+    }
+
+    /// Whether nothing but the Service's annotation says that a load balancer of its name is its own: who wrote the
+    /// annotation wants to adopt it.
+    pub(crate) fn is_adoption(&self, found: &LoadBalancer) -> bool {
+        let tags: Tags = found.tags.iter().cloned().collect();
+        let of_name = found.name == self.names.load_balancer();
+        let told = names::user_names(&tags).any(|name| name == self.names.load_balancer());
+        of_name && !told && !self.has_service_uid(&tags) && !self.is_described(found)
+    }
+
+    /// Whether a load balancer of another cluster has a user of this Service's name, so that nobody could tell the two
+    /// apart.
+    fn is_mistakable(&self, found: &LoadBalancer, tags: &Tags) -> bool {
+        let present = self.names.load_balancer();
+        !self.has_service_uid(tags) && (found.name == present || tags.contains(present))
+    }
+
+    /// Whether the Service brought the annotation `load-balancer-id` from another cluster: a controller wrote it for a
+    /// Service there, and nothing on the load balancer names this one.
+    fn is_copied(&self, found: &LoadBalancer, tags: &Tags) -> bool {
+        let is_user =
+            self.has_service_uid(tags) || names::user_names(tags).any(|name| self.is_own_name(name, tags));
+        let elsewhere = |name: &str| names::is_generated_elsewhere(name, &self.scope.cluster.name);
+        let mut users = names::user_names(tags).peekable();
+        let used_elsewhere = users.peek().is_some() && users.all(elsewhere);
+        self.was_served && !is_user && (elsewhere(&found.name) || used_elsewhere)
+    }
+
+    /// Judges for a Service that goes: nothing is refused, because nothing is taken over. On a load balancer of
+    /// somebody else the Service may still have listeners, which their tags tell.
+    ///
+    /// One that has outlived its Service counts as this one's only where that changes nothing about it: it goes with a
+    /// Service that has taken it over, and with no other.
+    pub(crate) fn judge_for_release(
+        &self,
+        found: &LoadBalancer,
+        by: FoundBy,
+        reclaim: Reclaim,
+    ) -> Option<Ownership> {
+        let unlimited = SharingRules { tags: true, most_users: u32::MAX };
+        let retained = names::is_retained(&found.description);
+        let as_a_whole = !retained || reclaim == Reclaim::Retain;
+        // Who never got to use it cannot take it along.
+        if by == FoundBy::Annotation && self.is_adoption(found) {
+            return Some(Ownership::Guest);
+        }
+        match self.judge(found, by, unlimited) {
+            Verdict::Usable(Ownership::Guest) if as_a_whole && self.is_last_user(found) => {
+                Some(Ownership::Sole)
+            }
+            Verdict::Usable(Ownership::Guest) => Some(Ownership::Guest),
+            Verdict::Usable(Ownership::Sole) => as_a_whole.then_some(Ownership::Sole),
+            Verdict::Usable(Ownership::Shared) => (!retained).then_some(Ownership::Shared),
+            // Who never became a guest on another cluster's has nothing there, although a tag may be the same as its own.
+            Verdict::Refused(_) if self.is_tagged(found) => Some(Ownership::Guest),
+            Verdict::Refused(_) if by == FoundBy::Annotation && !self.is_elsewhere(found) => {
+                Some(Ownership::Guest)
+            }
+            Verdict::Refused(_) | Verdict::Unrelated => None,
+        }
+    }
+
+    /// Whether the load balancer was made for another Service of this cluster, which is gone, and this one is its
+    /// last user: it goes with it.
+    fn is_last_user(&self, found: &LoadBalancer) -> bool {
+        let tags: Tags = found.tags.iter().cloned().collect();
+        let made_here = GeneratedName::parse(&found.name)
+            .is_some_and(|made_for| made_for.cluster == self.scope.cluster.name);
+        let mut users = names::user_names(&tags).peekable();
+        made_here && users.peek().is_some() && users.all(|name| self.is_own_name(name, &tags))
+    }
+
+    /// Whether the load balancer carries the tag that only this Service gives.
+    pub(crate) fn is_tagged(&self, found: &LoadBalancer) -> bool {
+        let tags: Tags = found.tags.iter().cloned().collect();
+        self.has_service_uid(&tags)
+    }
+
+    /// Whether tags assign the load balancer to another cluster.
+    fn is_elsewhere(&self, found: &LoadBalancer) -> bool {
+        self.is_foreign(&found.tags.iter().cloned().collect())
+    }
+
+    /// Whether the load balancer has only OCCM's tag of the Service, and nothing says that another cluster gave it.
+    pub(crate) fn is_unmarked_user(&self, found: &LoadBalancer) -> bool {
+        let tags: Tags = found.tags.iter().cloned().collect();
+        tags.contains(self.names.load_balancer())
+            && !self.has_service_uid(&tags)
+            && self.foreign_cluster(&tags).is_none()
+    }
+
+    /// Whether an earlier Service of this name had a load balancer of the generated name: it is of this cluster, in which
+    /// no two Services have one name at a time.
+    pub(crate) fn is_left_by_namesake(&self, found: &LoadBalancer) -> bool {
+        let tags: Tags = found.tags.iter().cloned().collect();
+        found.name == self.names.load_balancer()
+            && names::cluster_uids(&tags).any(|uid| uid == self.scope.cluster.uid)
+            && names::service_uids(&tags).next().is_some()
+    }
+
+    fn judge_guest(&self, found: &LoadBalancer, tags: &Tags, sharing: SharingRules) -> Verdict {
+        let users = names::user_names(tags).count();
+        let is_user = names::user_names(tags).any(|name| self.is_own_name(name, tags));
+        if !sharing.tags {
+            return Verdict::Refused(Failure::user_input(format!(
+                "load balancer {} ({}) was not made for this Service, and sharing one needs tags (Octavia API 2.5): \
+                 remove loadbalancer.openstack.org/load-balancer-id",
+                found.name, found.id
+            )));
+        }
+        let most = usize::try_from(sharing.most_users).unwrap_or(usize::MAX);
+        if !is_user && users >= most {
+            return Verdict::Refused(Failure::user_input(format!(
+                "load balancer {} ({}) serves {users} Services already, which is the limit: raise max-shared-lb in \
+                 cloud.conf, or choose another load balancer",
+                found.name, found.id
+            )));
+        }
+        Verdict::Usable(Ownership::Guest)
+    }
+
+    /// Whether the load balancer was made for this Service. It has the generated name, one of its older forms, or the
+    /// one under a previous name of this cluster; or our tag, which guests give too, and besides our description.
+    fn is_named_for_service(&self, found: &LoadBalancer, tags: &Tags) -> bool {
+        let name = found.name.as_str();
+        let cut = self.names.cut_load_balancer();
+        name == self.names.load_balancer()
+            || name == self.names.legacy_load_balancer()
+            || self.previous_name.as_deref() == Some(name)
+            || ((cut.as_deref() == Some(name) || self.has_service_uid(tags)) && self.is_described(found))
+    }
+
+    /// Whether the description is the one that the Service's load balancer gets, or the one with which it outlived an
+    /// earlier Service of this name.
+    fn is_described(&self, found: &LoadBalancer) -> bool {
+        let own = self.names.description();
+        found.description == own || found.description == names::retained_description(&own)
+    }
+
+    fn names_this_service(&self, name: &str) -> bool {
+        GeneratedName::parse(name).is_some_and(|parsed| parsed.service == *self.key)
+    }
+
+    /// Whether other Services use a load balancer that is this Service's.
+    fn sharing(&self, tags: &Tags) -> Ownership {
+        if names::user_names(tags).all(|name| self.is_own_name(name, tags)) {
+            Ownership::Sole
+        } else {
+            Ownership::Shared
+        }
+    }
+
+    /// Whether a generated name among the tags stands for this Service.
+    fn is_own_name(&self, name: &str, tags: &Tags) -> bool {
+        name == self.names.load_balancer()
+            || self.names.cut_load_balancer().as_deref() == Some(name)
+            || self.previous_name.as_deref() == Some(name)
+            || (self.has_service_uid(tags) && self.names_this_service(name))
+    }
+
+    fn has_service_uid(&self, tags: &Tags) -> bool {
+        names::service_uids(tags).any(|uid| uid == self.service_uid)
+    }
+
+    /// The cluster to which the tags assign an object, if that is another one.
+    fn foreign_cluster<'t>(&self, tags: &'t Tags) -> Option<&'t str> {
+        let ours = names::cluster_uids(tags).any(|uid| uid == self.scope.cluster.uid);
+        names::cluster_uids(tags).next().filter(|_| !ours)
+    }
+
+    /// The same, where the operator does not allow taking it over.
+    fn is_foreign(&self, tags: &Tags) -> bool {
+        !self.scope.adopts_foreign && self.foreign_cluster(tags).is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,84 @@
+//! The addresses under which clients reach a Service.
+
+use std::net::IpAddr;
+
+use openstack_ccm_core::service::IpFamily;
+
+use crate::load_balancer::model::observed::ObservedLoadBalancer;
+use crate::load_balancer::settings::node_address::family_of;
+
+/// All addresses, one for each VIP: `settled` stands for the IPv4 VIP that a floating IP leads to. Only addresses of
+/// the wanted families count; a load balancer that has none of these is reached by `settled` alone.
+pub(crate) fn addresses(
+    load_balancer: Option<&ObservedLoadBalancer>,
+    settled: IpAddr,
+    families: &[IpFamily],
+) -> Vec<IpAddr> {
+    let mut addresses: Vec<IpAddr> = Vec::new();
+    for vip in load_balancer.into_iter().flat_map(ObservedLoadBalancer::vip_addresses) {
+        let address = if vip.is_ipv4() == settled.is_ipv4() { settled } else { vip };
+        if families.contains(&family_of(address)) && !addresses.contains(&address) {
+            addresses.push(address);
+        }
+    }
+    let place = |address: &IpAddr| families.iter().position(|family| *family == family_of(*address));
+    addresses.sort_by_key(place);
+    if addresses.is_empty() { vec![settled] } else { addresses }
+}
+
+#[cfg(test)]
+mod tests {
+    use openstack_ccm_openstack_api::octavia::{OperatingStatus, ProvisioningStatus};
+    use rstest::rstest;
+
+    use super::*;
+    use crate::load_balancer::model::Tags;
+    use crate::load_balancer::model::observed::{MadeWith, Ownership};
+
+    const V4: IpFamily = IpFamily::V4;
+    const V6: IpFamily = IpFamily::V6;
+
+    fn load_balancer(vip: &str, additional: &[&str]) -> ObservedLoadBalancer {
+        ObservedLoadBalancer {
+            id: "lb".to_owned(),
+            name: "lb".to_owned(),
+            description: String::new(),
+            status: ProvisioningStatus::Active,
+            operating: OperatingStatus::Online,
+            vip_address: vip.parse().ok(),
+            additional_vips: additional
+                .iter()
+                .map(|address| ("subnet".to_owned(), address.parse().unwrap()))
+                .collect(),
+            vip_port_id: None,
+            vip_subnet_id: None,
+            made_with: MadeWith::default(),
+            tags: Tags::new(),
+            ownership: Ownership::Sole,
+            previous_name: None,
+            children: None,
+        }
+    }
+
+    #[rstest]
+    #[case::plain("10.0.0.1", &[], "10.0.0.1", &[V4], &["10.0.0.1"])]
+    #[case::floating("10.0.0.1", &[], "203.0.113.1", &[V4], &["203.0.113.1"])]
+    #[case::dual("10.0.0.1", &["2001:db8::1"], "203.0.113.1", &[V4, V6], &["203.0.113.1", "2001:db8::1"])]
+    #[case::ipv6_first("2001:db8::1", &["10.0.0.1"], "203.0.113.1", &[V6, V4], &["2001:db8::1", "203.0.113.1"])]
+    #[case::order_of_the_service("10.0.0.1", &["2001:db8::1"], "10.0.0.1", &[V6, V4], &["2001:db8::1", "10.0.0.1"])]
+    #[case::one_family_of_two("10.0.0.1", &["2001:db8::1"], "10.0.0.1", &[V4], &["10.0.0.1"])]
+    #[case::second_family_missing("10.0.0.1", &[], "10.0.0.1", &[V4, V6], &["10.0.0.1"])]
+    #[case::no_family_fits("10.0.0.1", &[], "203.0.113.1", &[V6], &["203.0.113.1"])]
+    #[case::old_service_without_families("10.0.0.1", &[], "203.0.113.1", &[], &["203.0.113.1"])]
+    fn each_vip_of_a_wanted_family_is_one_address(
+        #[case] vip: &str,
+        #[case] additional: &[&str],
+        #[case] settled: &str,
+        #[case] families: &[IpFamily],
+        #[case] expected: &[&str],
+    ) {
+        let found = addresses(Some(&load_balancer(vip, additional)), settled.parse().unwrap(), families);
+        let found: Vec<String> = found.iter().map(IpAddr::to_string).collect();
+        assert_eq!(found, expected);
+    }
+}

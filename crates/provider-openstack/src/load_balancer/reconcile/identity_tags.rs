@@ -1,0 +1,135 @@
+//! When load balancers and floating IPs that OCCM made get the tags that tell whose they are.
+//!
+//! Octavia locks and reloads a load balancer for each change of its tags. After a switch from OCCM that would be the
+//! first thing to happen to all of them at once, so each waits for its place in a queue, and only one is marked at a
+//! time. The queue is in memory: after a restart the tags themselves tell what is left.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use openstack_ccm_core::service::ServiceKey;
+use tokio::time::Instant;
+
+/// So long after it is seen nothing is marked: after a start there is other work.
+const CALM: Duration = Duration::from_secs(60);
+/// A marking that nobody saw the end of holds the others up no longer than this.
+const LONGEST: Duration = Duration::from_secs(120);
+
+/// The queue.
+#[derive(Debug)]
+pub(crate) struct IdentityTagQueue {
+    /// Pause between two; absent, nothing is marked.
+    pause: Option<Duration>,
+    queue: Mutex<Queue>,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    places: HashMap<ServiceKey, Instant>,
+    last: Option<Instant>,
+    /// When the last one began.
+    begun: Option<Instant>,
+    at_work: Option<(ServiceKey, Instant)>,
+}
+
+/// When a Service may mark its load balancer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Permission {
+    /// Now.
+    Now,
+    /// After this time, when it has to ask again.
+    In(Duration),
+    /// Not at all.
+    Never,
+}
+
+impl IdentityTagQueue {
+    /// So many a minute; 0 for none.
+    pub(crate) fn new(per_minute: u32) -> Self {
+        let pause = Duration::from_secs(60).checked_div(per_minute);
+        Self { pause, queue: Mutex::default() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks for a Service whose objects are to be marked. It keeps its place until it is done.
+    pub(crate) fn ask(&self, service: &ServiceKey) -> Permission {
+        let Some(pause) = self.pause else { return Permission::Never };
+        let (mut queue, now) = (self.lock(), Instant::now());
+        let Queue { places, last, begun, at_work } = &mut *queue;
+        let place = *places.entry(service.clone()).or_insert_with(|| {
+            let place = last.map_or(now + CALM, |last| (last + pause).max(now + CALM));
+            *last = Some(place);
+            place
+        });
+        if place > now {
+            return Permission::In(place - now);
+        }
+        match at_work {
+            Some((at_work, _)) if at_work == service => Permission::Now,
+            Some((_, since)) if since.elapsed() < LONGEST => Permission::In(pause),
+            // Those that were held up come close to each other.
+            Some(_) | None => match begun.map(|begun| pause.saturating_sub(begun.elapsed())) {
+                Some(rest) if !rest.is_zero() => Permission::In(rest),
+                Some(_) | None => Permission::Now,
+            },
+        }
+    }
+
+    /// The Service's objects are being marked.
+    pub(crate) fn begins(&self, service: &ServiceKey) {
+        let (mut queue, now) = (self.lock(), Instant::now());
+        queue.begun = Some(now);
+        queue.at_work = Some((service.clone(), now));
+    }
+
+    /// Nothing of the Service is to be marked, or it failed: then it goes to the end of the queue.
+    pub(crate) fn ends(&self, service: &ServiceKey) {
+        let mut queue = self.lock();
+        queue.places.remove(service);
+        queue.at_work.take_if(|(at_work, _)| at_work == service);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(name: &str) -> ServiceKey {
+        ServiceKey::new("default", name)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_is_marked_after_the_other() {
+        let markings = IdentityTagQueue::new(12);
+        let places = ["a", "b", "c"].map(|name| markings.ask(&key(name)));
+        assert_eq!(places, [60, 65, 70].map(|seconds| Permission::In(Duration::from_secs(seconds))));
+        tokio::time::advance(Duration::from_secs(66)).await;
+        assert_eq!(markings.ask(&key("a")), Permission::Now);
+        markings.begins(&key("a"));
+        assert_eq!(markings.ask(&key("a")), Permission::Now, "it may have to begin again");
+        assert_eq!(markings.ask(&key("b")), Permission::In(Duration::from_secs(5)), "not beside another");
+        markings.ends(&key("a"));
+        assert_eq!(markings.ask(&key("b")), Permission::In(Duration::from_secs(5)), "nor close to it");
+        tokio::time::advance(Duration::from_secs(5)).await;
+        assert_eq!(markings.ask(&key("b")), Permission::Now);
+        markings.begins(&key("b"));
+        tokio::time::advance(LONGEST).await;
+        assert_eq!(markings.ask(&key("c")), Permission::Now, "who vanished holds nobody up");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_failed_goes_to_the_end() {
+        let markings = IdentityTagQueue::new(1);
+        assert_eq!(markings.ask(&key("a")), Permission::In(CALM));
+        assert_eq!(markings.ask(&key("b")), Permission::In(CALM * 2));
+        tokio::time::advance(CALM).await;
+        markings.begins(&key("a"));
+        markings.ends(&key("a"));
+        assert_eq!(markings.ask(&key("a")), Permission::In(CALM * 2));
+        assert_eq!(IdentityTagQueue::new(0).ask(&key("a")), Permission::Never);
+    }
+}

@@ -1,0 +1,89 @@
+//! What a pass reports besides its result.
+
+use std::collections::BTreeMap;
+
+use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::notice::Notice;
+use openstack_ccm_core::provider::{Outcome, Pass};
+use openstack_ccm_core::service::Service;
+
+use crate::load_balancer::annotations::{
+    CONVERGED_DIGEST, LOAD_BALANCER_ADDRESS, LOAD_BALANCER_ID, OWNED_LOAD_BALANCER_ID,
+};
+use crate::load_balancer::model::observed::Ownership;
+use crate::load_balancer::outputs::{is_own_output, may_have_moved};
+
+/// Value of [`OWNED_LOAD_BALANCER_ID`] where the Service uses somebody else's.
+const NONE_OWNED: &str = "none";
+
+/// Collects notices and annotations while a pass goes on, so that they are there however it ends.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    notices: Vec<Notice>,
+    annotations: BTreeMap<String, Option<String>>,
+}
+
+impl Report {
+    /// Tells the user something, once.
+    pub(crate) fn notice(&mut self, notice: Notice) {
+        if !self.notices.contains(&notice) {
+            self.notices.push(notice);
+        }
+    }
+
+    /// Tells the user several things.
+    pub(crate) fn notices(&mut self, notices: impl IntoIterator<Item = Notice>) {
+        notices.into_iter().for_each(|notice| self.notice(notice));
+    }
+
+    /// Sets an annotation of the Service, unless it is so already.
+    pub(crate) fn annotate(&mut self, service: &Service, key: &str, value: impl Into<String>) {
+        let value = value.into();
+        if service.annotations.get(key) == Some(&value) {
+            self.annotations.remove(key);
+        } else {
+            self.annotations.insert(key.to_owned(), Some(value));
+        }
+    }
+
+    /// Removes an annotation of the Service, if it is there.
+    pub(crate) fn remove_annotation(&mut self, service: &Service, key: &str) {
+        self.annotations.remove(key);
+        if service.annotations.contains_key(key) {
+            self.annotations.insert(key.to_owned(), None);
+        }
+    }
+
+    /// Names the Service's load balancer in its annotations, and whether it was made for the Service. The latter has
+    /// to wait where it would hide that the Service used another one before.
+    pub(crate) fn load_balancer(&mut self, service: &Service, id: &str, ownership: Ownership) {
+        self.annotate(service, LOAD_BALANCER_ID.key, id);
+        if ownership == Ownership::Guest || !may_have_moved(service) {
+            self.ownership(service, id, ownership);
+        }
+    }
+
+    /// Notes whether the Service's load balancer was made for it.
+    pub(crate) fn ownership(&mut self, service: &Service, id: &str, ownership: Ownership) {
+        let owned = match ownership {
+            Ownership::Sole | Ownership::Shared => id,
+            Ownership::Guest => NONE_OWNED,
+        };
+        self.annotate(service, OWNED_LOAD_BALANCER_ID.key, owned);
+    }
+
+    /// Takes back what was written for a load balancer that is gone.
+    pub(crate) fn forget_load_balancer(&mut self, service: &Service) {
+        if is_own_output(service) {
+            self.remove_annotation(service, LOAD_BALANCER_ID.key);
+        }
+        self.remove_annotation(service, LOAD_BALANCER_ADDRESS.key);
+        self.remove_annotation(service, OWNED_LOAD_BALANCER_ID.key);
+        self.remove_annotation(service, CONVERGED_DIGEST.key);
+    }
+
+    /// The pass with its result.
+    pub(crate) fn end(self, result: Result<Outcome, Failure>) -> Pass {
+        Pass { result, notices: self.notices, annotations: self.annotations }
+    }
+}

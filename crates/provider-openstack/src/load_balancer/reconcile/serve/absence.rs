@@ -1,0 +1,78 @@
+//! A Service whose load balancer is not found by the id that it names.
+
+use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::notice::Notice;
+use openstack_ccm_openstack_api::neutron::{FloatingIpFilter, TagFilter};
+
+use crate::load_balancer::annotations::{LOAD_BALANCER_ADDRESS, OWNED_LOAD_BALANCER_ID};
+use crate::load_balancer::belief::store::PreviousVips;
+use crate::load_balancer::failure::{self, Missing};
+use crate::load_balancer::observe::missing::{self, Absence};
+use crate::load_balancer::reconcile::report::Report;
+use crate::load_balancer::reconcile::serve::Serving;
+
+/// The load balancer that the annotation names is gone, and it was made for the Service: there will be a new one.
+const LOAD_BALANCER_GONE: &str = "LoadBalancerGone";
+
+impl Serving<'_> {
+    /// Drops the id of a load balancer that is gone, so that another one is created, unless one of the name `is_found`.
+    ///
+    /// # Errors
+    /// Any failed call; the reason why none is created.
+    pub(super) async fn judge_absence(&self, is_found: bool, report: &mut Report) -> Result<(), Failure> {
+        let Some(id) = &self.settings.load_balancer_id else {
+            return if is_found || self.had_one() { Ok(()) } else { self.allow_first().await };
+        };
+        // One that was deleted here, because it was broken, is no news.
+        let deleted_here = self.provider.memory.previous_vips(&self.service.key) != PreviousVips::Unknown;
+        if !is_found && !deleted_here {
+            self.is_gone().await?;
+        }
+        if !deleted_here {
+            let message = format!("load balancer {id} is gone: the Service gets a new one");
+            report.notice(Notice::warning(LOAD_BALANCER_GONE, message));
+        }
+        report.forget_load_balancer(self.service);
+        Ok(())
+    }
+
+    /// Whether the Service had a load balancer whose id the user has removed from its annotations, which says that it is
+    /// gone.
+    fn had_one(&self) -> bool {
+        let written = [LOAD_BALANCER_ADDRESS, OWNED_LOAD_BALANCER_ID];
+        !self.service.published.is_empty()
+            || written.iter().any(|one| self.service.annotations.contains_key(one.key))
+    }
+
+    async fn allow_first(&self) -> Result<(), Failure> {
+        if self.provider.config.load_balancer.recreate_missing {
+            return Ok(());
+        }
+        self.provider.missing.allow_first().await
+    }
+
+    /// Makes sure that the load balancer is gone, and not only out of sight.
+    async fn is_gone(&self) -> Result<(), Failure> {
+        if self.provider.config.load_balancer.recreate_missing {
+            return Ok(());
+        }
+        let (absence, count) = self.provider.missing.absence(self.service).await?;
+        // Without its address it has never been published, so nobody can use it.
+        let was_ready = self.service.annotations.contains_key(LOAD_BALANCER_ADDRESS.key);
+        let gone = match absence {
+            Absence::Gone => true,
+            Absence::Most => false,
+            Absence::Unproven => !was_ready || self.has_floating_ip().await?,
+        };
+        if gone { Ok(()) } else { Err(missing::held(count)) }
+    }
+
+    /// Whether the project has a floating IP that was made for this Service: then it is the right one.
+    async fn has_floating_ip(&self) -> Result<bool, Failure> {
+        let tags = TagFilter::all(self.claim.names.identity_tags());
+        let filter = FloatingIpFilter { tags, ..FloatingIpFilter::default() };
+        let own = self.provider.openstack.neutron.list_floating_ips(&filter).await;
+        let own = own.map_err(|error| failure::of_call(&error, "looking for floating IPs", Missing::Race))?;
+        Ok(!own.is_empty())
+    }
+}

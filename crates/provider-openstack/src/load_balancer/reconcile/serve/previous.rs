@@ -1,0 +1,93 @@
+//! Load balancers that a Service has besides the one that serves it: it used them before its annotation
+//! `load-balancer-id` was changed by hand, or its creation was begun more than once, because a request to create one
+//! outlived the process that sent it.
+
+use std::collections::BTreeSet;
+
+use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::provider::Ready;
+
+use crate::load_balancer::annotations::CONVERGED_DIGEST;
+use crate::load_balancer::model::observed::Ownership;
+use crate::load_balancer::observe::read::Found;
+use crate::load_balancer::observe::read::find;
+use crate::load_balancer::outputs;
+use crate::load_balancer::reconcile::report::Report;
+use crate::load_balancer::reconcile::serve::Serving;
+use crate::load_balancer::settings::Aspect;
+
+impl Serving<'_> {
+    /// Takes off other load balancers what the Service has left there, now that it is served by the present one. One
+    /// that was made for it and serves nobody else goes; its floating IP stays in the project for the case that the
+    /// Service comes back, until the Service goes. What fails is part of the result.
+    pub(super) async fn leave_previous(&self, mut ready: Ready, report: &mut Report) -> Ready {
+        let Some((current, ownership)) = self.provider.memory.load_balancer(&self.service.key) else {
+            return ready;
+        };
+        let named = self.settings.load_balancer_id.as_ref();
+        if self.settings.is_unreadable(Aspect::LoadBalancer) || named.is_some_and(|named| *named != current) {
+            // Nobody can tell whether the Service has moved.
+            return ready;
+        }
+        if !outputs::may_have_moved(self.service) && !self.is_new() {
+            report.ownership(self.service, &current, ownership);
+            return ready;
+        }
+        match self.try_leave_previous(&current, ownership, report).await {
+            Ok(true) => report.ownership(self.service, &current, ownership),
+            Ok(false) => {
+                // The poller wakes the Service when Octavia is done.
+                ready.changed = true;
+                self.remains_new(report);
+            }
+            Err(failure) => {
+                ready.unfinished = ready.unfinished.or(Some(failure));
+                self.remains_new(report);
+            }
+        }
+        ready
+    }
+
+    /// Whether the Service's load balancer serves for the first time, as far as the Service tells: nobody has looked yet
+    /// whether there is another one. Without tags nobody could.
+    fn is_new(&self) -> bool {
+        self.features.tags && !self.service.annotations.contains_key(CONVERGED_DIGEST.key)
+    }
+
+    /// Has the next pass look again, also after a restart.
+    fn remains_new(&self, report: &mut Report) {
+        if self.is_new() {
+            report.remove_annotation(self.service, CONVERGED_DIGEST.key);
+            self.provider.memory.forget_known(&self.service.key);
+        }
+    }
+
+    /// Answers whether nothing is left.
+    async fn try_leave_previous(
+        &self,
+        current: &str,
+        ownership: Ownership,
+        report: &mut Report,
+    ) -> Result<bool, Failure> {
+        let octavia = &self.provider.openstack.octavia;
+        let mut left = true;
+        let (mut former, mut duplicates) = (BTreeSet::new(), BTreeSet::new());
+        let ids = |found: Vec<Found>| found.into_iter().map(|found| found.load_balancer.id);
+        if outputs::may_have_moved(self.service) {
+            former.extend(ids(find::previous(octavia, &self.claim, current).await?));
+        }
+        // A guest has created none.
+        if self.is_new() && ownership != Ownership::Guest {
+            duplicates.extend(ids(find::duplicates(octavia, &self.claim, current).await?));
+        }
+        duplicates.retain(|duplicate| !former.contains(duplicate));
+        let duplicates = duplicates.iter().map(|id| (id, true));
+        for (id, duplicate) in former.iter().map(|id| (id, false)).chain(duplicates) {
+            let _turn = self.provider.locks.take(id).await;
+            // What is known is about the present one only.
+            self.provider.memory.forget_known(&self.service.key);
+            left &= self.provider.leave(self.service, &self.claim, id, duplicate, report).await?;
+        }
+        Ok(left)
+    }
+}

@@ -1,0 +1,103 @@
+//! The security group of a Service that is served, around the change of its load balancer.
+
+use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::provider::Ready;
+use tracing::debug;
+
+use crate::load_balancer::model::facts::Facts;
+use crate::load_balancer::plan::{Plan, Then};
+use crate::load_balancer::reconcile::report::Report;
+use crate::load_balancer::reconcile::serve::Serving;
+use crate::load_balancer::security_group::desired::{self, GroupSources};
+use crate::load_balancer::security_group::model::DesiredGroup;
+
+/// Whether lists for all Services may show that the group is as wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lists {
+    /// They may: the load balancer did not change either.
+    MayDo,
+    /// The Service's own groups are read.
+    DoNot,
+}
+
+impl Serving<'_> {
+    /// Opens new node ports before the load balancer sends anything there. A failure is not reported here: the load
+    /// balancer goes on, and what is missing is tried again when it serves.
+    pub(super) async fn open_node_ports(&self, plan: &Plan, facts: &Facts, report: &mut Report) {
+        if !self.settings.manage_security_groups || plan.steps.is_empty() || plan.then != Then::Done {
+            return;
+        }
+        let opened = match self.wanted_group(facts, report).await {
+            Ok(Some(wanted)) => self.provider.security_groups.open(&self.claim, &wanted).await.map(drop),
+            Ok(None) => Ok(()),
+            Err(failure) => Err(failure),
+        };
+        if let Err(failure) = opened {
+            debug!(service = %self.service.key, %failure, "node ports are not open yet");
+        }
+    }
+
+    /// Makes the group of a load balancer that serves the wanted one, or removes it where groups are not managed any
+    /// more. What fails is part of the result: the load balancer is published all the same.
+    pub(crate) async fn converge_group(
+        &self,
+        facts: &Facts,
+        lists: Lists,
+        ready: &mut Ready,
+        report: &mut Report,
+    ) {
+        match self.try_converge_group(facts, lists, report).await {
+            Ok(changed) => ready.changed |= changed,
+            Err(failure) => {
+                // What is known of the nodes' ports may be the reason.
+                self.provider.resolver.forget_node_ports();
+                ready.unfinished.get_or_insert(failure);
+            }
+        }
+    }
+
+    async fn try_converge_group(
+        &self,
+        facts: &Facts,
+        lists: Lists,
+        report: &mut Report,
+    ) -> Result<bool, Failure> {
+        let groups = &self.provider.security_groups;
+        if !self.settings.manage_security_groups {
+            return groups.release_legacy(&self.claim).await.map(|()| false);
+        }
+        let Some(wanted) = self.wanted_group(facts, report).await? else {
+            return Err(Failure::user_input(
+                "the security group cannot be created: the subnet of the members is not known; set member-subnet-id in \
+                 cloud.conf or loadbalancer.openstack.org/member-subnet-id on the Service",
+            ));
+        };
+        let settled = lists == Lists::MayDo && groups.lists_agree(&self.claim, &wanted).await?;
+        Ok(!settled && groups.converge(&self.claim, &wanted).await?)
+    }
+
+    /// The group that is wanted; none while the subnet of a new load balancer is not known.
+    async fn wanted_group(
+        &self,
+        facts: &Facts,
+        report: &mut Report,
+    ) -> Result<Option<DesiredGroup>, Failure> {
+        let resolver = &self.provider.resolver;
+        let Some(member_networks) = resolver.member_networks(facts).await? else { return Ok(None) };
+        let mut notices = Vec::new();
+        let node_ports = resolver.node_ports(self.intent, self.settings, &mut notices).await;
+        let wanted = node_ports.map(|node_ports| {
+            let sources = GroupSources {
+                service: self.service,
+                settings: self.settings,
+                names: self.claim.names,
+                features: self.features,
+                member_networks: &member_networks,
+                node_ports: &node_ports,
+            };
+            desired::desired(sources, &mut notices)
+        });
+        report.notices(notices);
+        wanted.map(Some)
+    }
+}

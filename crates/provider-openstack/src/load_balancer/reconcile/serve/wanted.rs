@@ -1,0 +1,131 @@
+//! What a Service wants of what is there, and what is to be done for it, whatever is wrong with some of its wishes.
+//!
+//! What does not exist yet is refused with everything that is wrong at once. On a load balancer that exists each faulty
+//! aspect keeps what is there, and all others follow the Service.
+
+use openstack_ccm_core::failure::Failure;
+
+use crate::load_balancer::belief::cached::Cached;
+use crate::load_balancer::desired::{self, Sources};
+use crate::load_balancer::model::facts::Facts;
+use crate::load_balancer::model::observed::{Observed, ObservedLoadBalancer};
+use crate::load_balancer::model::tree::Desired;
+use crate::load_balancer::plan::{self, Plan};
+use crate::load_balancer::reconcile::report::Report;
+use crate::load_balancer::reconcile::serve::Serving;
+use crate::load_balancer::settings::{Fault, Faults, Settings};
+use crate::load_balancer::step::{LoadBalancerStep, Step};
+
+/// What a Service wants.
+pub(super) struct Wanted {
+    /// Its settings, with what is there in place of what cannot be read.
+    pub(super) settings: Settings,
+    /// Everything that is wrong with its wishes.
+    pub(super) faults: Faults,
+    /// What was looked up.
+    pub(super) facts: Facts,
+    /// The whole tree.
+    pub(super) desired: Desired,
+}
+
+/// What is to be done for it.
+pub(super) struct Planned {
+    /// What the Service wants.
+    pub(super) wanted: Wanted,
+    /// What is there.
+    pub(super) observed: Observed,
+    /// The difference.
+    pub(super) plan: Plan,
+}
+
+impl Serving<'_> {
+    /// The same pass with other settings.
+    pub(super) fn with<'a>(&'a self, settings: &'a Settings) -> Serving<'a> {
+        let Self { provider, intent, service, faults, features, .. } = *self;
+        Serving { provider, intent, service, settings, faults, features, claim: self.claim.clone() }
+    }
+
+    /// Plans from what is known; `None` where that is not enough to tell what stands in for something that cannot be
+    /// read.
+    ///
+    /// # Errors
+    /// Everything that is wrong, where a load balancer would have to be made; any failed call.
+    pub(super) async fn plan(&self, known: &Cached, report: &mut Report) -> Result<Option<Planned>, Failure> {
+        let mut found = Vec::new();
+        loop {
+            let mut wanted = self.want(&known.observed, &found, report).await?;
+            wanted.desired.recovery = self.recovery(&known.observed);
+            let faulty = wanted.faults.failure().is_some();
+            if faulty && (known.is_sealed() || self.is_due_for_drift(known)) {
+                return Ok(None);
+            }
+            let refused = self.provider.memory.refused_algorithms(&self.service.key);
+            let observed = known.unsealed_beside(&wanted.desired, &refused);
+            let plan = plan::serve(&wanted.desired, &observed);
+            if plan.steps.iter().any(Step::sends_certificate) {
+                let missing = self.provider.resolver.certificate_faults(&wanted.settings).await?;
+                if !missing.is_empty() {
+                    found.extend(missing);
+                    continue;
+                }
+            }
+            if let Some(failure) = wanted.faults.failure().filter(|_| makes_load_balancer(&plan)) {
+                return Err(failure);
+            }
+            return Ok(Some(Planned { wanted, observed, plan }));
+        }
+    }
+
+    /// Whether drift is to be looked for. The queue has that done for Services with which all is well, and goes on trying
+    /// where something is wrong.
+    fn is_due_for_drift(&self, known: &Cached) -> bool {
+        let interval = self.provider.config.load_balancer.drift_check_interval;
+        !interval.is_zero() && known.looked_at.elapsed() >= interval
+    }
+
+    /// What the Service wants of what is there; `found` is what showed to be wrong on the way.
+    async fn want(
+        &self,
+        observed: &Observed,
+        found: &[Fault],
+        report: &mut Report,
+    ) -> Result<Wanted, Failure> {
+        let mut faults = self.faults.clone();
+        faults.extend(found.iter().cloned());
+        let existing = observed.load_balancer.as_ref();
+        // What is retained serves nobody until a Service takes it over, which is no guess to make.
+        let serves_nobody = existing.is_none_or(ObservedLoadBalancer::is_retained);
+        if let Some(failure) = faults.failure().filter(|_| serves_nobody) {
+            return Err(failure);
+        }
+        let settings = self.keeping(&faults, observed);
+        let (facts, looked_up) = self.with(&settings).resolve(observed, true, report).await?;
+        let (intent, names) = (self.intent, self.claim.names);
+        faults.extend(looked_up);
+        faults.extend(desired::faults(
+            Sources { intent, settings: &settings, names, facts: &facts },
+            existing.is_some(),
+        ));
+        let settings = self.keeping(&faults, observed);
+        let sources = Sources { intent, settings: &settings, names, facts: &facts };
+        let desired = match existing {
+            Some(existing) => desired::of_existing(sources, existing)?,
+            None => desired::desired(sources)?,
+        };
+        Ok(Wanted { settings, faults, facts, desired })
+    }
+
+    fn keeping(&self, faults: &Faults, observed: &Observed) -> Settings {
+        let mut settings = self.settings.clone();
+        settings.unreadable.extend(faults.unreadable());
+        settings.keeping(self.service, observed)
+    }
+}
+
+/// Whether a load balancer is made, or one that broke is deleted to be made anew.
+fn makes_load_balancer(plan: &Plan) -> bool {
+    let makes = |step: &Step| {
+        matches!(step, Step::LoadBalancer(LoadBalancerStep::Create { .. } | LoadBalancerStep::Delete { .. }))
+    };
+    plan.steps.iter().any(makes)
+}

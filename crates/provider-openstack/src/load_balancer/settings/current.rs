@@ -1,0 +1,175 @@
+//! What is there in place of a wish that cannot be read. Pure.
+//!
+//! Here stands what the shape of listeners and pools follows from, and what is published. Plain attributes are kept where
+//! the tree is made ([`desired`](crate::load_balancer::desired)).
+
+use std::net::IpAddr;
+
+use openstack_ccm_core::service::{ExternalTrafficPolicy, Protocol, Service};
+use openstack_ccm_openstack_api::octavia::{HealthMonitorType, ListenerProtocol, PoolProtocol};
+
+use crate::load_balancer::annotations::LOAD_BALANCER_ADDRESS;
+use crate::load_balancer::model::listener::{ListenerKey, X_FORWARDED_FOR};
+use crate::load_balancer::model::monitor::HttpCheck;
+use crate::load_balancer::model::observed::{
+    Children, Observed, ObservedListener, ObservedLoadBalancer, ObservedMonitor, ObservedPool,
+};
+use crate::load_balancer::settings::{Aspect, Exposure, MonitorCheck, ProxyVersion, Settings, TlsContainer};
+
+/// What a TCP port keeps. What is absent follows the settings.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CurrentPort {
+    /// The version of the PROXY protocol; within it absent, none.
+    pub proxy: Option<Option<ProxyVersion>>,
+    /// Whether `X-Forwarded-For` is inserted.
+    pub x_forwarded_for: Option<bool>,
+    /// The certificate; within it absent, TLS does not end at the load balancer.
+    pub tls: Option<Option<TlsContainer>>,
+}
+
+impl Settings {
+    /// The settings for a load balancer that exists: what is there takes the place of what cannot be read. A port that is
+    /// not there yet follows its siblings, where they agree.
+    #[must_use]
+    pub fn keeping(&self, service: &Service, observed: &Observed) -> Self {
+        let mut settings = self.clone();
+        let Some(existing) = &observed.load_balancer else { return settings };
+        if settings.keeps(Aspect::Exposure) && is_internal(service, observed, existing) {
+            settings.exposure = Exposure::Internal;
+        }
+        if settings.is_unreadable(Aspect::FloatingIp)
+            && let Exposure::External(floating_ip) = &mut settings.exposure
+        {
+            floating_ip.address = None;
+        }
+        if settings.keeps(Aspect::ClusterSources) {
+            // Those that may connect by now are picked where the tree is made.
+            settings.allow_cluster_sources = true;
+        }
+        settings.preference.keep_published = settings.is_unreadable(Aspect::Publication);
+        if let Some(children) = &existing.children {
+            settings.keep_monitor(service, children);
+            settings.keep_ports(service, children);
+        }
+        settings
+    }
+
+    fn keep_monitor(&mut self, service: &Service, children: &Children) {
+        let own = || children.pools.iter().filter(|pool| pool.ours);
+        let mut monitors = own().filter_map(|pool| pool.monitor.as_ref().map(|monitor| (pool, monitor)));
+        let of_tcp = |(pool, _): &(&ObservedPool, &ObservedMonitor)| !is_of_packets(&pool.protocol);
+        if self.is_unreadable(Aspect::MonitorCheck)
+            && let Some((_, monitor)) = monitors.clone().find(of_tcp)
+        {
+            self.monitor_if_any.check = chosen_check(service, monitor);
+            if let Some(monitor) = &mut self.health_monitor {
+                monitor.check.clone_from(&self.monitor_if_any.check);
+            }
+        }
+        if self.keeps(Aspect::Monitor) && own().next().is_some() {
+            self.health_monitor = monitors.next().is_some().then(|| self.monitor_if_any.clone());
+        }
+    }
+
+    fn keep_ports(&mut self, service: &Service, children: &Children) {
+        let aspects = [Aspect::ProxyProtocol, Aspect::ForwardedFor, Aspect::Certificate];
+        if !aspects.iter().any(|aspect| self.keeps(*aspect)) {
+            return;
+        }
+        let seen: Vec<Seen> = children
+            .listeners
+            .iter()
+            .filter(|listener| listener.ours && listener.key().transport == Protocol::Tcp)
+            .map(|listener| Seen::of(listener, children))
+            .collect();
+        for port in service.ports.iter().filter(|port| port.protocol == Protocol::Tcp) {
+            let there = seen.iter().find(|seen| seen.key.port == port.port);
+            let proxy = match there.and_then(|seen| seen.proxy) {
+                Some(proxy) => Some(proxy),
+                None => unanimous(seen.iter().filter_map(|seen| seen.proxy)),
+            };
+            let x_forwarded_for = match there {
+                Some(seen) => Some(seen.x_forwarded_for),
+                None => unanimous(seen.iter().map(|seen| seen.x_forwarded_for)),
+            };
+            let kept = CurrentPort {
+                proxy: proxy.filter(|_| self.keeps(Aspect::ProxyProtocol)),
+                x_forwarded_for: x_forwarded_for.filter(|_| self.keeps(Aspect::ForwardedFor)),
+                // A port that is not there waits, with nothing to end TLS with.
+                tls: self.keeps(Aspect::Certificate).then(|| there.and_then(|seen| seen.tls.clone())),
+            };
+            self.current_ports.insert(port.port, kept);
+        }
+    }
+}
+
+/// What a TCP listener shows of the Service's wishes.
+struct Seen {
+    key: ListenerKey,
+    /// Absent where it has no pool.
+    proxy: Option<Option<ProxyVersion>>,
+    x_forwarded_for: bool,
+    tls: Option<TlsContainer>,
+}
+
+impl Seen {
+    fn of(listener: &ObservedListener, children: &Children) -> Self {
+        let attributes = &listener.attributes;
+        let ends_tls = listener.protocol == ListenerProtocol::TerminatedHttps;
+        let header = attributes.insert_headers.get(X_FORWARDED_FOR).is_some_and(|value| value == "true");
+        let reference = attributes.tls_container_ref.clone().filter(|_| ends_tls);
+        Self {
+            key: listener.key(),
+            proxy: children.default_pool(listener).map(|pool| version(&pool.protocol)),
+            x_forwarded_for: header || listener.protocol == ListenerProtocol::Http,
+            tls: reference.map(|reference| TlsContainer { reference, barbican: None }),
+        }
+    }
+}
+
+/// The value on which all agree.
+pub(crate) fn unanimous<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Option<T> {
+    let mut values = values.into_iter();
+    let first = values.next()?;
+    values.all(|value| value == first).then_some(first)
+}
+
+fn version(protocol: &PoolProtocol) -> Option<ProxyVersion> {
+    match protocol {
+        PoolProtocol::Proxy => Some(ProxyVersion::V1),
+        PoolProtocol::ProxyV2 => Some(ProxyVersion::V2),
+        PoolProtocol::Http
+        | PoolProtocol::Https
+        | PoolProtocol::Tcp
+        | PoolProtocol::Udp
+        | PoolProtocol::Sctp
+        | PoolProtocol::Other(_) => None,
+    }
+}
+
+fn is_of_packets(protocol: &PoolProtocol) -> bool {
+    matches!(protocol, PoolProtocol::Udp | PoolProtocol::Sctp)
+}
+
+/// The check that the user chose, as far as the monitor shows one; not that of the health check node port, which
+/// follows from the Service.
+fn chosen_check(service: &Service, monitor: &ObservedMonitor) -> Option<MonitorCheck> {
+    let http = monitor.attributes.http.clone();
+    let local = service.external_traffic_policy == ExternalTrafficPolicy::Local
+        && service.health_check_node_port.is_some();
+    let derived =
+        local && monitor.kind == HealthMonitorType::Http && http == Some(HttpCheck::health_check_node_port());
+    (!derived).then(|| MonitorCheck { kind: monitor.kind.clone(), http })
+}
+
+/// Whether the Service is internal so far: the address that it was given last is that of its VIP. One that has no address
+/// yet is neither.
+fn is_internal(service: &Service, observed: &Observed, existing: &ObservedLoadBalancer) -> bool {
+    let attached = |address: &Option<String>| address.is_some() && *address == existing.vip_port_id;
+    if observed.floating_ips.iter().any(|floating_ip| attached(&floating_ip.port_id)) {
+        return false;
+    }
+    let address = service.annotations.get(LOAD_BALANCER_ADDRESS.key);
+    let address = address.and_then(|address| address.parse::<IpAddr>().ok());
+    address.is_some_and(|address| existing.vip_addresses().any(|vip| vip == address))
+}
