@@ -17,6 +17,8 @@ FAULT_FIRST ?= 0
 FAULT_PORTION ?= 250
 CARGO_DENY_VERSION := 0.20.2
 CARGO_FUZZ_VERSION := 0.13.2
+PROMTOOL := target/alerts/promtool
+PROMTOOL_VERSION := v0.316.0
 # Seconds for each fuzz target.
 FUZZ_SECONDS ?= 60
 
@@ -76,6 +78,14 @@ check: setup ## Formatting, lints, documentation, dependencies
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc $(WORKSPACE) --no-deps
 	@command -v cargo-deny >/dev/null || $(CARGO) install --locked cargo-deny@$(CARGO_DENY_VERSION)
 	$(CARGO) deny --locked check licenses bans sources
+
+.PHONY: alerts
+alerts: ## Ask Prometheus' own rule engine what the chart's alerts say (Go; minutes for the first build)
+	@mkdir -p target/alerts
+	@test -x $(PROMTOOL) || GOBIN=$(CURDIR)/target/alerts go install -tags remove_all_sd,netgo,builtinassets \
+	  github.com/prometheus/prometheus/cmd/promtool@$(PROMTOOL_VERSION)
+	sed -e 's/$$selector/job="controllermanager"/g; s/$$cluster/cluster/g' charts/openstack-ccm/alerts.yaml > target/alerts/rules.yaml
+	$(PROMTOOL) test rules charts/tools/promtool/alerts.yaml
 
 .PHONY: fuzz
 fuzz: setup ## Feed whatever is read from outside with any input, FUZZ_SECONDS each (nightly Rust, a C++ compiler)

@@ -82,6 +82,16 @@ fn every_alert_has_an_entry_in_the_page_and_the_page_no_other() {
     }
 }
 
+/// `make alerts` asks Prometheus' own rule engine.
+#[test]
+fn every_alert_is_asked_of_the_rule_engine() {
+    let asked = read("charts/tools/promtool/alerts.yaml");
+    for rule in alerts(&written()) {
+        let name = rule["alert"].as_str().unwrap();
+        assert!(asked.contains(&format!("alertname: {name}\n")), "{name} is in no test of `make alerts`");
+    }
+}
+
 #[test]
 fn rendered_alerts_choose_the_series_of_their_pods_and_name_their_runbook() {
     let Some(objects) = Release::new().values("everything.yaml").objects() else { return };
