@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_watch_whose_server_vanished_is_made_anew_within_45_seconds() {
+    async fn a_watch_whose_server_vanished_is_recreated_within_45_seconds() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let master = format!("--master=http://{}", listener.local_addr().unwrap());
         let watches = Arc::new(AtomicUsize::new(0));

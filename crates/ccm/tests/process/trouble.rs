@@ -134,7 +134,7 @@ async fn x5_services_are_left_alone_when_load_balancers_are_switched_off() {
     assert!(stage.cloud.load_balancers().is_empty());
 }
 
-/// A call that the cloud does not answer within `request-timeout` fails, and the pass is tried again.
+/// A call that the cloud does not answer within `request-timeout` fails, and the reconciliation is retried.
 ///
 /// Contract: X10, same.
 #[tokio::test(flavor = "multi_thread")]

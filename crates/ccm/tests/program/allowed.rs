@@ -110,7 +110,7 @@ async fn addresses_are_allowed_by_network() {
     world.until_ingress("web", "198.19.0.200(VIP)").await;
 }
 
-/// The id that a pass itself wrote into the annotation is no wish of the user.
+/// The id that the program itself wrote into the annotation is no wish of the user.
 #[tokio::test(start_paused = true)]
 async fn a_service_may_always_use_its_own_load_balancer_and_those_on_the_list() {
     let mut listed = String::new();

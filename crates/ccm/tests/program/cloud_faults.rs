@@ -82,7 +82,7 @@ async fn a_cloud_that_fails_again_and_again_ends_in_the_same_state(#[case] fault
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_load_balancer_that_fails_to_be_made_is_made_anew() {
+async fn a_load_balancer_that_fails_to_be_made_is_recreated() {
     let world = World::started().await;
     world.cloud.faults().add_worker(WorkerFault::fail(OperationKind::LoadBalancerCreate).times(1));
     world.create(&service("web", json!({})));
@@ -195,7 +195,7 @@ async fn members_that_fail_inside_octavia_are_sent_again() {
 
 /// Defect: 5, better: an id that the program wrote itself does not bind it to what is gone.
 #[tokio::test(start_paused = true)]
-async fn a_load_balancer_that_somebody_deletes_is_made_anew() {
+async fn a_load_balancer_that_somebody_deletes_is_recreated() {
     let world = World::serving(&service("web", json!({"metadata": {"annotations": {PROXY: "v2"}}}))).await;
     let before = world.state();
     let id = world.cloud.load_balancer(&lb_name("web")).unwrap()["id"].as_str().unwrap().to_owned();
@@ -211,7 +211,7 @@ async fn a_load_balancer_that_somebody_deletes_is_made_anew() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn children_that_somebody_deletes_are_made_anew() {
+async fn children_that_somebody_deletes_are_recreated() {
     let world = World::serving(&service("web", json!({"metadata": {"annotations": {PROXY: "v2"}}}))).await;
     let before = world.state();
     let listener = world.cloud.listeners()[0]["id"].as_str().unwrap().to_owned();

@@ -9,7 +9,7 @@ use crate::contract::setup::{annotated, cluster_uid, load_balancer, make_for_nam
 use crate::support::{Stop, World, service};
 
 const OTHER_CLUSTER: &str = "5ec0ad00-0000-4000-8000-000000000002";
-/// Longer than a look, and the one that confirms what it saw.
+/// Longer than a check, and the one that confirms what it saw.
 const TWO_LOOKS: Duration = Duration::from_secs(2400);
 
 /// The metric.

@@ -191,7 +191,7 @@ async fn a_guest_on_another_clusters_load_balancer_needs_annotation_and_list() {
     assert_eq!(world.cloud_state(), before);
 }
 
-/// A backup in a cluster that was built anew: the operator says that the old one is gone.
+/// A backup in a cluster that was rebuilt: the operator says that the old one is gone.
 #[rstest]
 #[case::of_the_same_name("c1", "adopt-foreign-cluster = true\n")]
 #[case::of_another_name("c2", "adopt-foreign-cluster = true\nformer-cluster-names = c2\n")]
@@ -220,7 +220,7 @@ async fn the_operators_word_takes_load_balancer_and_floating_ip_over(
     assert!(world.cloud.load_balancers().is_empty() && world.cloud.floating_ips().is_empty());
 }
 
-/// The floating IP of a Service leads nowhere while its load balancer is made anew.
+/// The floating IP of a Service leads nowhere while its load balancer is recreated.
 #[tokio::test(start_paused = true)]
 async fn nobody_gets_the_floating_ip_of_another_service() {
     let world = World::serving(&service("web2", json!({}))).await;

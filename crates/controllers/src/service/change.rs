@@ -131,7 +131,7 @@ mod tests {
         )
     }
 
-    /// A change leads to a pass when a load balancer depends on it, in either direction, and only for Services of ours.
+    /// A change leads to a reconciliation when a load balancer depends on it, in either direction, and only for our Services.
     ///
     /// Framework: U1, same.
     /// Framework: U2, same.
@@ -222,7 +222,7 @@ mod tests {
         assert!(added(with_finalizer(set(base(), "spec/type", json!("ClusterIP")))));
     }
 
-    /// Defect: 31, better: what a pass wrote itself leads to no second pass.
+    /// Defect: 31, better: what the program wrote itself leads to no second reconciliation.
     #[rstest]
     #[case::our_write("lb2", "lb2", false)]
     #[case::another_value("lb3", "lb2", true)]

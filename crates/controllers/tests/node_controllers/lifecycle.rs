@@ -161,7 +161,7 @@ async fn framework_l15_a_conflict_is_tried_again() {
     assert_eq!(world.taints("n1"), [NOT_READY, SHUTDOWN]);
 }
 
-/// A node that was registered anew under the same name is not deleted for the one before.
+/// A node that was registered again under the same name is not deleted because of the previous one.
 ///
 /// Framework: L16, better: the deletion names the uid and the version that were judged.
 #[tokio::test(start_paused = true)]

@@ -165,7 +165,7 @@ async fn the_finalizer_stays_until_the_cloud_is_empty() {
     assert_eq!(world.wire.journal().iter().filter(|line| line.contains("releases")).count(), 3);
 }
 
-/// A program that starts anew writes nothing where the status is right already.
+/// A program that starts writes nothing where the status is already right.
 ///
 /// Framework: S20, same.
 #[tokio::test(start_paused = true)]

@@ -150,9 +150,9 @@ async fn nodes_replaced_and_gone_with_three_ports() {
     assert_eq!(calls(&cloud), ["3 GET pools/ID/members"], "one read for each pool tells of both changes");
 }
 
-/// However many ports a Service has, a look costs one list of listeners and one of pools.
+/// However many ports a Service has, reading it costs one list of listeners and one of pools.
 ///
-/// Defect: 23, better: lists are read once in a pass.
+/// Defect: 23, better: lists are read once in a reconciliation.
 #[tokio::test(start_paused = true)]
 async fn port_added() {
     let (cloud, mut cluster, mut service) = served().await;

@@ -357,7 +357,7 @@ async fn c23_a_quota_is_named_and_the_next_good_answer_heals() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c24_a_load_balancer_that_fails_in_the_making_is_made_anew_with_a_pause() {
+async fn c24_a_load_balancer_that_fails_in_the_making_is_recreated_with_a_pause() {
     let cloud = Cloud::new();
     cloud.fail(OperationKind::LoadBalancerCreate, 2);
     let mut cluster = Cluster::new(&cloud);

@@ -189,7 +189,7 @@ async fn h13_an_id_that_the_user_made_up_is_an_error_and_blocks_no_deletion() {
 #[case::same_process(false)]
 #[case::after_a_restart(true)]
 #[tokio::test(start_paused = true)]
-async fn h14_a_load_balancer_deleted_by_hand_is_made_anew(#[case] restart: bool) {
+async fn h14_a_load_balancer_deleted_by_hand_is_recreated(#[case] restart: bool) {
     let cloud = Cloud::new();
     let (mut cluster, mut service) = served(&cloud).await;
     let old = cloud.load_balancer_id(NAME);

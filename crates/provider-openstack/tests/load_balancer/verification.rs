@@ -133,7 +133,7 @@ async fn members_that_are_not_those_that_were_sent_are_put_right() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pool_that_is_gone_when_its_members_are_read_is_made_anew() {
+async fn a_pool_that_is_gone_when_its_members_are_read_is_recreated() {
     let (cloud, mut cluster, mut service) = served().await;
     change_nodes(&mut cluster, &mut service).await;
     let pool = cloud.pools()[0]["id"].as_str().expect("an id").to_owned();

@@ -223,7 +223,7 @@ async fn e13_the_limit_is_reset_and_the_header_kept() {
 
 /// A listener of an administrator on the Service's own load balancer stays.
 ///
-/// Contract: E14, better: OCCM deletes it at the next pass.
+/// Contract: E14, better: OCCM deletes it at the next reconciliation.
 #[tokio::test(start_paused = true)]
 async fn e14_a_listener_of_an_administrator_stays() {
     let world = served().await;
@@ -427,7 +427,7 @@ async fn e12_without_a_key_manager_a_certificate_in_barbican_is_refused() {
 
 /// An outage of Barbican holds up no change that is not about certificates, also after a restart.
 ///
-/// Defect: 72, better: a certificate is looked for before it is sent to Octavia, and not in every pass.
+/// Defect: 72, better: a certificate is looked up before it is sent to Octavia, and not in every reconciliation.
 #[tokio::test(start_paused = true)]
 async fn an_outage_of_barbican_holds_up_nothing_else() {
     let mut world = World::started().await;
@@ -449,7 +449,7 @@ async fn an_outage_of_barbican_holds_up_nothing_else() {
 
 /// Members that cannot be read are not replaced blindly: what an administrator set on them would be lost.
 ///
-/// Defect: 63, better: the pass fails, and is tried again.
+/// Defect: 63, better: the reconciliation fails and is retried.
 #[tokio::test(start_paused = true)]
 async fn members_that_cannot_be_read_are_not_written() {
     let world = served().await;

@@ -311,7 +311,7 @@ async fn c23_a_quota_is_named_and_more_room_heals() {
     world.until_published("web").await;
 }
 
-/// A load balancer that fails in the making is deleted and made anew, also when nobody waited for it at that moment.
+/// A load balancer whose creation fails is deleted and recreated, also when nobody waited for it at that moment.
 ///
 /// Contract: C24, same.
 /// Contract: C25, better: OCCM leaves it in ERROR for ever when its wait is over before.
@@ -319,7 +319,7 @@ async fn c23_a_quota_is_named_and_more_room_heals() {
 #[case::c24_while_it_is_waited_for(false)]
 #[case::c25_while_nobody_waits(true)]
 #[tokio::test(start_paused = true)]
-async fn c24_c25_one_that_fails_in_the_making_is_made_anew(#[case] restarted: bool) {
+async fn c24_c25_one_that_fails_in_the_making_is_recreated(#[case] restarted: bool) {
     let mut world = World::started().await;
     world.cloud.faults().add_worker(WorkerFault::fail(OperationKind::LoadBalancerCreate).times(1));
     world.create(&annotated(&[]));

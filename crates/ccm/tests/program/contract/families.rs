@@ -224,7 +224,7 @@ async fn c27_a_second_address_that_cannot_be_had_is_named(
 
 /// A load balancer that was made for one family cannot get a second address: it serves on, and an event says what helps.
 #[tokio::test(start_paused = true)]
-async fn c27_a_service_that_becomes_dual_stack_later_is_told_to_be_made_anew() {
+async fn c27_a_service_that_becomes_dual_stack_later_is_told_to_be_recreated() {
     let world = dual_stack("").await;
     world.serve(&of_families(&["IPv4"], json!({}))).await;
     world.patch(
@@ -259,13 +259,13 @@ async fn c27_a_udp_port_of_a_dual_stack_service_is_named() {
     assert_eq!(world.ingress("web").len(), 2);
 }
 
-/// A dual-stack load balancer that is made anew has both its addresses again: one that broke, and one that somebody deleted
+/// A dual-stack load balancer that is recreated has both its addresses again: one that broke, and one that somebody deleted
 /// while the program did not run. Of the latter only the VIP behind the floating IP is not known.
 #[rstest]
 #[case::broke(false)]
 #[case::deleted_while_nobody_looked(true)]
 #[tokio::test(start_paused = true)]
-async fn a_load_balancer_that_is_made_anew_has_both_addresses_again(#[case] away: bool) {
+async fn a_load_balancer_that_is_recreated_has_both_addresses_again(#[case] away: bool) {
     let mut world = dual_stack(REPLACE).await;
     let mut other = of_families(&["IPv4", "IPv6"], json!({}));
     other["metadata"]["name"] = json!("other");

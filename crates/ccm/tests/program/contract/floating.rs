@@ -425,9 +425,9 @@ async fn f20_f21_f22_the_operator_may_ask_for_hostnames(
     assert_eq!(world.ingress("web"), [expected]);
 }
 
-/// Passes over a Service that does not change write nothing, and say nothing.
+/// Reconciling a Service that does not change writes nothing and emits no Event.
 ///
-/// Contract: F23, better: OCCM announces every pass with two events.
+/// Contract: F23, better: OCCM announces every reconciliation with two Events.
 #[tokio::test(start_paused = true)]
 async fn f23_a_service_that_does_not_change_costs_no_write() {
     let mut world = World::serving(&service("web", json!({}))).await;

@@ -7,11 +7,11 @@ use tokio::time::Instant;
 
 use crate::support::{World, lb_name, service};
 
-/// A load balancer that is gone when the nodes change is made anew, with the nodes as they are then.
+/// A load balancer that is gone when the nodes change is recreated, with the nodes as they are then.
 ///
 /// Framework: P16, better: the framework says nothing and makes nothing, until somebody changes the Service.
 #[tokio::test(start_paused = true)]
-async fn framework_p16_a_load_balancer_that_is_gone_when_nodes_change_is_made_anew() {
+async fn framework_p16_a_load_balancer_that_is_gone_when_nodes_change_is_recreated() {
     let world = World::serving(&service("web", json!({}))).await;
     let id = world.cloud.load_balancer(&lb_name("web")).unwrap()["id"].as_str().unwrap().to_owned();
     world.cloud.user().delete("load-balancer", &format!("/v2.0/lbaas/loadbalancers/{id}?cascade=true"));

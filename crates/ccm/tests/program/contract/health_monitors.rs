@@ -185,7 +185,7 @@ async fn m8_the_check_follows_the_traffic_policy() {
     assert_eq!(monitor_ports(&world), [Value::Null, Value::Null]);
 }
 
-/// A monitor that somebody deleted is made again by the next pass over the Service.
+/// A monitor that somebody deleted is recreated when the Service is next reconciled.
 ///
 /// Contract: M10, better: one that vanishes between two reads is no error.
 #[tokio::test(start_paused = true)]

@@ -77,9 +77,9 @@ async fn u3_without_nodes_there_are_no_members() {
     assert!(world.warnings("web").iter().any(|event| event.contains("UnAvailableLoadBalancer")));
 }
 
-/// A listener or pool that somebody deleted is made again where a node change meets its absence.
+/// A listener or pool that somebody deleted is recreated when a node change finds it missing.
 ///
-/// Contract: U4, better: the same pass repairs it, without an error in between.
+/// Contract: U4, better: the same reconciliation repairs it, without an error in between.
 #[tokio::test(start_paused = true)]
 async fn u4_a_child_that_is_gone_is_repaired_by_the_same_pass() {
     let world = World::serving(&annotated(&[])).await;
@@ -97,7 +97,7 @@ async fn u4_a_child_that_is_gone_is_repaired_by_the_same_pass() {
 
 /// A load balancer that Octavia works on is waited for, whoever began.
 ///
-/// Contract: U5, better: no error and no back-off; the pass goes on when Octavia has finished.
+/// Contract: U5, better: no error and no back-off; the reconciliation continues when Octavia has finished.
 #[tokio::test(start_paused = true)]
 async fn u5_a_load_balancer_that_is_not_active_is_waited_for() {
     let world = World::serving(&annotated(&[])).await;
@@ -193,7 +193,7 @@ async fn a_member_that_somebody_added_goes_with_the_next_change() {
 
 /// A load balancer that fails while it is waited for is not waited for any longer.
 ///
-/// Contract: U8, better: it is made anew at once.
+/// Contract: U8, better: it is recreated at once.
 #[tokio::test(start_paused = true)]
 async fn u8_an_error_ends_the_wait() {
     let world = World::started().await;

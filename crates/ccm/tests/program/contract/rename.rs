@@ -40,7 +40,7 @@ fn names(objects: &[Value]) -> Vec<String> {
     objects.iter().map(|one| text(&one["name"]).to_owned()).collect()
 }
 
-/// Names and tags of everything are those of the cluster's new name; nothing was made anew.
+/// Names and tags of everything are those of the cluster's new name; nothing was recreated.
 fn assert_renamed(world: &World) {
     let load_balancers = world.cloud.load_balancers();
     assert_eq!(names(&load_balancers), [lb_name("web")]);

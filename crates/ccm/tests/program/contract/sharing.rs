@@ -294,7 +294,7 @@ async fn h11_a_load_balancer_made_by_hand_stays() {
     assert_eq!(ports(&world, &id), [9000]);
 }
 
-/// A Service that is made again while its load balancer lives on for others gets it back.
+/// A Service that is recreated while its load balancer still serves others gets it back.
 ///
 /// Contract: H12, same.
 #[tokio::test(start_paused = true)]
@@ -324,11 +324,11 @@ async fn h13_an_id_that_nothing_has_is_an_error_and_can_be_deleted() {
     world.until_gone("web").await;
 }
 
-/// A load balancer that was deleted by hand is made anew.
+/// A load balancer that was deleted by hand is recreated.
 ///
 /// Contract: H14, better: OCCM asks for the load balancer of its own annotation for ever.
 #[tokio::test(start_paused = true)]
-async fn h14_a_load_balancer_that_was_deleted_by_hand_is_made_anew() {
+async fn h14_a_load_balancer_that_was_deleted_by_hand_is_recreated() {
     let (mut world, id) = sharing("").await;
     let path = format!("/v2.0/lbaas/loadbalancers/{id}?cascade=true");
     world.cloud.user().delete(OCTAVIA, &path);

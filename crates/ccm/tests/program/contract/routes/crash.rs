@@ -28,7 +28,7 @@ impl Story {
             Self::NodeAdded => stage.add_node("node-3", &["10.244.3.0/24"]),
             Self::NodeRemoved => stage.remove_node("node-2"),
             Self::RangeMoved => {
-                // A node that is made anew under its name gets another range.
+                // A node that is recreated under its name gets another range.
                 let node = stage.world.kube.get("nodes", "", "node-2").unwrap();
                 stage.world.kube.delete("nodes", "", "node-2").unwrap();
                 let mut anew = node.clone();

@@ -57,7 +57,7 @@ async fn t2_without_the_atomic_extension_the_routes_of_others_stay_in_the_list()
     assert_eq!(stage.world.take_cloud_writes(), ["PUT routers/ID"]);
 }
 
-/// What is there is not written again, also not by a program that starts anew.
+/// What is there is not written again, also not after a restart.
 ///
 /// Contract: T3, same.
 #[tokio::test(start_paused = true)]

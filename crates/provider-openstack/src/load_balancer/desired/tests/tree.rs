@@ -107,7 +107,7 @@ fn an_external_service_asks_for_its_floating_ip() {
 }
 
 #[test]
-fn a_load_balancer_made_anew_asks_for_its_former_address() {
+fn a_load_balancer_recreated_asks_for_its_former_address() {
     let previous = Some([10, 0, 0, 77].into());
     let world = World::new().with(|world| world.facts.previous_vip_address = previous);
     assert_eq!(world.desired().unwrap().load_balancer.vip.address, previous);
