@@ -12,13 +12,13 @@ use prometheus_client::registry::Registry;
 /// One label.
 type Label = [(&'static str, &'static str); 1];
 
-/// Buckets of the duration of a pass of the provider, in seconds.
+/// Buckets of the duration of a reconciliation of the provider, in seconds.
 const RECONCILE_BUCKETS: [f64; 21] = [
     0.01, 0.05, 0.1, 0.5, 1.0, 2.5, 5.0, 7.5, 10.0, 12.5, 15.0, 17.5, 20.0, 22.5, 25.0, 27.5, 30.0, 50.0,
     75.0, 100.0, 1000.0,
 ];
 
-/// What one pass over a Service is about; the label `operation` of the metrics of passes.
+/// What one reconciliation of a Service is about; the label `operation` of the metrics of reconciliations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     /// The load balancer is to agree with the Service.
@@ -53,7 +53,7 @@ pub(crate) struct Metrics {
     reconcile_seconds: Family<Label, Histogram, fn() -> Histogram>,
     failures: Family<Label, Counter>,
     drift_repairs: Counter,
-    leftovers: Gauge,
+    orphans: Gauge,
     held: Family<Label, Gauge>,
 }
 
@@ -69,14 +69,14 @@ impl Default for Metrics {
             reconcile_seconds: Family::new_with_constructor(|| Histogram::new(RECONCILE_BUCKETS)),
             failures: Family::default(),
             drift_repairs: Counter::default(),
-            leftovers: Gauge::default(),
+            orphans: Gauge::default(),
             held: Family::default(),
         }
     }
 }
 
 impl Metrics {
-    /// Creates the metrics and makes them visible in `registry`; those that count passes of the provider have its prefix.
+    /// Creates the metrics and makes them visible in `registry`; those that count reconciliations of the provider have its prefix.
     pub(crate) fn registered(registry: &mut Registry, provider: &str) -> Self {
         let metrics = Self::default();
         metrics.register_known(registry);
@@ -149,7 +149,7 @@ impl Metrics {
         registry.register(
             "openstack_ccm_load_balancers_without_service",
             "Orphaned load balancers: created for Services of this cluster that are gone; the log names them",
-            self.leftovers.clone(),
+            self.orphans.clone(),
         );
         registry.register(
             "openstack_ccm_services_held",
@@ -158,7 +158,7 @@ impl Metrics {
         );
     }
 
-    /// A pass of the provider ended after `elapsed`.
+    /// A reconciliation of the provider ended after `elapsed`.
     pub(crate) fn reconciled(&self, operation: Operation, elapsed: Duration, failed: bool) {
         let label = [("operation", operation.as_str())];
         self.reconciles.get_or_create(&label).inc();
@@ -186,11 +186,11 @@ impl Metrics {
     }
 
     /// So many load balancers are there without their Service.
-    pub(crate) fn leftovers(&self, count: usize) {
-        self.leftovers.set(i64::try_from(count).unwrap_or(i64::MAX));
+    pub(crate) fn orphans(&self, count: usize) {
+        self.orphans.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
-    /// A pass failed, wherever.
+    /// A reconciliation failed, wherever.
     pub(crate) fn failed(&self, class: FailureClass) {
         self.failures.get_or_create(&[("class", class.as_str())]).inc();
     }

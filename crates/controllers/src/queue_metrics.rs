@@ -13,7 +13,7 @@ use prometheus_client::registry::Registry;
 
 use openstack_ccm_runtime::lock::lock;
 
-/// Reads, at scrape time, how many entries are ready and how long each running pass has run.
+/// Reads, at scrape time, how many entries are ready and how long each running reconciliation has run.
 pub(crate) type Source = Arc<dyn Fn() -> (usize, Vec<Duration>) + Send + Sync>;
 
 /// What a queue counts. Clones count together.
@@ -27,7 +27,7 @@ pub(crate) struct QueueMetrics {
 
 impl Default for QueueMetrics {
     fn default() -> Self {
-        // From 10 ns to 10 s, as the framework has them, and two more: one pass may take minutes.
+        // From 10 ns to 10 s, as the framework has them, and two more: one reconciliation may take minutes.
         let buckets = || Histogram::new(exponential_buckets(1e-8, 10.0, 12));
         Self { adds: Counter::default(), retries: Counter::default(), waited: buckets(), worked: buckets() }
     }
@@ -39,7 +39,7 @@ impl QueueMetrics {
         self.adds.inc();
     }
 
-    /// A failed pass will be repeated.
+    /// A failed reconciliation will be repeated.
     pub(crate) fn retried(&self) {
         self.retries.inc();
     }
@@ -49,7 +49,7 @@ impl QueueMetrics {
         self.waited.observe(waited.as_secs_f64());
     }
 
-    /// A pass ended after this time.
+    /// A reconciliation ended after this time.
     pub(crate) fn worked(&self, worked: Duration) {
         self.worked.observe(worked.as_secs_f64());
     }
@@ -92,7 +92,7 @@ impl fmt::Debug for Queue {
 }
 
 impl Queue {
-    /// Entries that are ready, and the seconds that the running passes have run: together, and the longest.
+    /// Entries that are ready, and the seconds that the running reconciliations have run: together, and the longest.
     fn now(&self) -> Now {
         let (depth, working) = (self.source)();
         let longest = working.iter().max().copied().unwrap_or_default();

@@ -22,12 +22,12 @@ impl<S> Layer<S> for AccountLayer {
     type Service = InTheNameOf<S>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        InTheNameOf { inner, token: Arc::clone(&self.token), next: Next::Unknown }
+        InTheNameOf { inner, token: Arc::clone(&self.token), next: NextToken::Unknown }
     }
 }
 
 /// The token of the next request.
-enum Next {
+enum NextToken {
     /// Nobody has asked.
     Unknown,
     /// It is on its way.
@@ -40,7 +40,7 @@ enum Next {
 pub(super) struct InTheNameOf<S> {
     inner: S,
     token: Arc<AccountToken>,
-    next: Next,
+    next: NextToken,
 }
 
 impl<S, Answer> Service<Request<Body>> for InTheNameOf<S>
@@ -57,25 +57,25 @@ where
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         loop {
             match &mut self.next {
-                Next::Unknown => {
+                NextToken::Unknown => {
                     let token = Arc::clone(&self.token);
-                    self.next = Next::Asked(Box::pin(async move { token.header().await }));
+                    self.next = NextToken::Asked(Box::pin(async move { token.header().await }));
                 }
-                Next::Asked(asked) => {
+                NextToken::Asked(asked) => {
                     let token = ready!(asked.as_mut().poll(context));
-                    self.next = Next::Known(token);
+                    self.next = NextToken::Known(token);
                 }
                 // A failure belongs to the one request; from here it would end the client.
-                Next::Known(_) => return self.inner.poll_ready(context).map_err(Into::into),
+                NextToken::Known(_) => return self.inner.poll_ready(context).map_err(Into::into),
             }
         }
     }
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
-        let sent = match std::mem::replace(&mut self.next, Next::Unknown) {
-            Next::Known(Ok(header)) => header,
-            Next::Known(Err(error)) => return Box::pin(async move { Err(error.into()) }),
-            Next::Unknown | Next::Asked(_) => {
+        let sent = match std::mem::replace(&mut self.next, NextToken::Unknown) {
+            NextToken::Known(Ok(header)) => header,
+            NextToken::Known(Err(error)) => return Box::pin(async move { Err(error.into()) }),
+            NextToken::Unknown | NextToken::Asked(_) => {
                 return Box::pin(async { Err("the request was made before the token was there".into()) });
             }
         };

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `queue` | which nodes deserve a look; all of them are looked at together |
 //! | `plan` | what a node gets, from what is known of its machine (pure) |
-//! | `sync` | one pass over the nodes that are due |
+//! | `sync` | the reconciliation of the nodes that are due |
 //! | `refresh` | the addresses of all nodes, now and then |
 
 mod metrics;
@@ -98,15 +98,15 @@ impl NodeController {
         self.sync.store.wait_listed()
     }
 
-    /// Works until `shutdown`. Every pass may be stopped at any call.
+    /// Works until `shutdown`. Every reconciliation may be stopped at any call.
     ///
     /// # Errors
     /// A part ended that runs for ever.
     pub async fn run(self, shutdown: CancellationToken) -> Result<(), ControllerError> {
         let Self { options, queue, sync, events } = self;
         let mut parts = JoinSet::new();
-        let passes = sync.clone().work(queue, options.concurrency.max(1), options.batch_delay);
-        parts.spawn(named("reconciliation of new nodes", passes));
+        let reconciling = sync.clone().work(queue, options.concurrency.max(1), options.batch_delay);
+        parts.spawn(named("reconciliation of new nodes", reconciling));
         let refresh =
             refresh::follow(sync, options.status_concurrency.max(1), options.status_update_frequency);
         parts.spawn(named("refresh of addresses", refresh));

@@ -14,7 +14,7 @@ use openstack_ccm_runtime::lock::lock;
 
 /// What happens with a node after a look.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Next {
+pub(super) enum Requeue {
     /// Nothing is left to do until it changes.
     Done,
     /// It failed: again after the failure's delay, which grows.
@@ -112,15 +112,15 @@ impl NodeQueue {
     }
 
     /// Gives a node back.
-    pub(super) fn finish(&self, name: &str, next: &Next) {
+    pub(super) fn finish(&self, name: &str, next: &Requeue) {
         let mut entries = self.entries();
         let Some(entry) = entries.get_mut(name) else { return };
         if let Some(since) = entry.working.take() {
             self.shared.metrics.worked(since.elapsed());
         }
         match next {
-            Next::Done => entry.failures = 0,
-            Next::Backoff(failure) => {
+            Requeue::Done => entry.failures = 0,
+            Requeue::Backoff(failure) => {
                 self.shared.metrics.retried();
                 // No random part: nodes that failed together are asked about together again.
                 let retry = Instant::now() + failure.delay(entry.failures);
@@ -171,7 +171,7 @@ mod tests {
         for seconds in [5, 10, 20] {
             let before = Instant::now();
             queue.take(Duration::ZERO).await;
-            queue.finish("n1", &Next::Backoff(Failure::new(FailureClass::Unavailable, "x")));
+            queue.finish("n1", &Requeue::Backoff(Failure::new(FailureClass::Unavailable, "x")));
             assert!(Instant::now() - before < Duration::from_secs(seconds));
         }
         assert_eq!(start.elapsed().as_secs(), 15);
@@ -186,9 +186,9 @@ mod tests {
         queue.add("n1");
         queue.take(Duration::ZERO).await;
         queue.add("n1");
-        queue.finish("n1", &Next::Done);
+        queue.finish("n1", &Requeue::Done);
         assert_eq!(queue.take(Duration::ZERO).await, ["n1"]);
-        queue.finish("n1", &Next::Done);
+        queue.finish("n1", &Requeue::Done);
         assert!(queue.entries().is_empty());
     }
 }

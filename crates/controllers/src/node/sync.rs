@@ -1,4 +1,4 @@
-//! One pass over the nodes that are due: one question to the cloud, then each node for itself.
+//! The reconciliation of the nodes that are due: one question to the cloud, then each node for itself.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use tracing::Instrument as _;
 
 use super::metrics::NodeMetrics;
 use super::plan;
-use super::queue::{Next, NodeQueue};
+use super::queue::{NodeQueue, Requeue};
 use crate::event_source::NODE_CONTROLLER;
 use crate::nodes::{NodeObject, NodeStore, NodeWriter, WriteEnd, until_accepted};
 use openstack_ccm_runtime::call::CallError;
@@ -23,7 +23,7 @@ const TRIES: u32 = 20;
 /// Pause after a conflict; a random part of up to as much is added.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What passes need.
+/// What reconciliations need.
 pub(super) struct NodeSync {
     pub(super) instances: Arc<dyn Instances>,
     pub(super) store: NodeStore,
@@ -39,17 +39,17 @@ impl NodeSync {
         loop {
             let names = queue.take(delay).await;
             let span = tracing::debug_span!("new nodes", nodes = names.len());
-            self.pass(&queue, &names, concurrency).instrument(span).await;
+            self.reconcile(&queue, &names, concurrency).instrument(span).await;
         }
     }
 
-    async fn pass(&self, queue: &NodeQueue, names: &[String], concurrency: usize) {
+    async fn reconcile(&self, queue: &NodeQueue, names: &[String], concurrency: usize) {
         let (mut new, mut known) = (Vec::new(), Vec::new());
         for name in names {
             match self.store.get(name) {
                 Some(node) if node.is_uninitialized() => new.push(node),
                 Some(node) => known.push(node),
-                None => queue.finish(name, &Next::Done),
+                None => queue.finish(name, &Requeue::Done),
             }
         }
         for node in known {
@@ -72,13 +72,13 @@ impl NodeSync {
                 tracing::warn!(nodes = new.len(), %failure, "new nodes could not be looked up in the cloud");
                 self.metrics.failed(failure.class);
                 for node in new {
-                    queue.finish(&node.name, &Next::Backoff(failure.clone()));
+                    queue.finish(&node.name, &Requeue::Backoff(failure.clone()));
                 }
             }
         }
     }
 
-    async fn initialise(&self, node: &Arc<NodeObject>, description: Description) -> Next {
+    async fn initialise(&self, node: &Arc<NodeObject>, description: Description) -> Requeue {
         let result = match description {
             Description::Found(instance) => self.write(node, &instance).await,
             Description::Foreign(reason) => {
@@ -87,18 +87,18 @@ impl NodeSync {
                     reason,
                     "the node belongs to another provider and is ignored"
                 );
-                return Next::Done;
+                return Requeue::Done;
             }
             Description::Unknown(failure) => Err(failure),
         };
         match result {
-            Ok(()) => Next::Done,
+            Ok(()) => Requeue::Done,
             Err(failure) => {
                 tracing::warn!(node = node.name, %failure, "the node could not be initialised");
                 let notice = Notice::warning("NodeInitializationFailed", failure.message.clone());
                 self.events.record(&node.reference(), NODE_CONTROLLER, notice);
                 self.metrics.failed(failure.class);
-                Next::Backoff(failure)
+                Requeue::Backoff(failure)
             }
         }
     }
@@ -156,19 +156,19 @@ impl NodeSync {
         self.events.record(&node.reference(), NODE_CONTROLLER, notice);
     }
 
-    async fn reconcile_labels(&self, node: &NodeObject) -> Next {
+    async fn reconcile_labels(&self, node: &NodeObject) -> Requeue {
         let labels = label::reconcile(&node.facts.labels);
         if labels.is_empty() {
-            return Next::Done;
+            return Requeue::Done;
         }
         match self.writer.patch(&node.name, &json!({"metadata": {"labels": labels}})).await {
-            Ok(_) => Next::Done,
-            Err(error) if error.is_not_found() => Next::Done,
+            Ok(_) => Requeue::Done,
+            Err(error) if error.is_not_found() => Requeue::Done,
             Err(error) => {
                 let failure = error.to_failure("failed to update the labels of the node");
                 tracing::warn!(node = node.name, %failure, "the labels of the node could not be updated");
                 self.metrics.failed(failure.class);
-                Next::Backoff(failure)
+                Requeue::Backoff(failure)
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The Services as the watch has them.
 //!
 //! A decoded object takes a multiple of its text, most of it for fields that are empty, and a cluster has thousands of
-//! them. So the text is kept, with the little that is asked for across all Services beside it, and a pass decodes the
+//! them. So the text is kept, with the little that is asked for across all Services beside it, and a reconciliation decodes the
 //! one object that it is about.
 
 use std::collections::{HashMap, HashSet};
@@ -20,7 +20,7 @@ use openstack_ccm_runtime::lock::lock;
 
 /// One state of a Service object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Kept {
+pub(crate) struct CachedService {
     /// `metadata.uid`
     uid: Box<str>,
     /// `metadata.resourceVersion`, where it is a number.
@@ -35,7 +35,7 @@ pub(crate) struct Kept {
     text: Box<[u8]>,
 }
 
-impl Kept {
+impl CachedService {
     /// A state as it is kept.
     pub(crate) fn of(service: &k8s::Service, ours: &Ours) -> Arc<Self> {
         let entries = entries(service);
@@ -84,34 +84,34 @@ fn proxied(entry: &IngressEntry) -> Option<IpAddr> {
 
 /// The newer of two states of one object: the cached one, unless the last answer to a write is of the same object and
 /// has a higher resourceVersion. Versions that are not numbers cannot be compared; the cache is right in the end.
-pub(crate) fn newer(cached: Arc<Kept>, answered: Option<Arc<Kept>>) -> Arc<Kept> {
+pub(crate) fn newer(cached: Arc<CachedService>, answered: Option<Arc<CachedService>>) -> Arc<CachedService> {
     answered
         .filter(|answered| versions(answered, &cached).is_some_and(|(answered, cached)| answered > cached))
         .unwrap_or(cached)
 }
 
 /// Whether a state from the watch is one that an answer to our own write has shown us already, or an older one.
-pub(crate) fn is_echo(seen: &Kept, answered: &Kept) -> bool {
+pub(crate) fn is_echo(seen: &CachedService, answered: &CachedService) -> bool {
     versions(answered, seen).is_some_and(|(answered, seen)| answered >= seen)
 }
 
 /// The resourceVersions of two states of one object.
-fn versions(one: &Kept, other: &Kept) -> Option<(u64, u64)> {
+fn versions(one: &CachedService, other: &CachedService) -> Option<(u64, u64)> {
     (one.uid == other.uid).then(|| one.version.zip(other.version)).flatten()
 }
 
 /// The newest state of each Service that the watch brought.
 #[derive(Debug, Default)]
-pub(crate) struct ServiceCache(Mutex<HashMap<ServiceKey, Arc<Kept>>>);
+pub(crate) struct ServiceCache(Mutex<HashMap<ServiceKey, Arc<CachedService>>>);
 
 impl ServiceCache {
     /// The Service.
-    pub(crate) fn get(&self, key: &ServiceKey) -> Option<Arc<Kept>> {
+    pub(crate) fn get(&self, key: &ServiceKey) -> Option<Arc<CachedService>> {
         lock(&self.0).get(key).cloned()
     }
 
     /// Puts a state in the place of another, which is answered.
-    pub(super) fn put(&self, key: ServiceKey, kept: Arc<Kept>) -> Option<Arc<Kept>> {
+    pub(super) fn put(&self, key: ServiceKey, kept: Arc<CachedService>) -> Option<Arc<CachedService>> {
         lock(&self.0).insert(key, kept)
     }
 
@@ -121,12 +121,15 @@ impl ServiceCache {
     }
 
     /// Puts a complete list in the place of what was there, which is answered.
-    pub(super) fn replace(&self, list: HashMap<ServiceKey, Arc<Kept>>) -> HashMap<ServiceKey, Arc<Kept>> {
+    pub(super) fn replace(
+        &self,
+        list: HashMap<ServiceKey, Arc<CachedService>>,
+    ) -> HashMap<ServiceKey, Arc<CachedService>> {
         std::mem::replace(&mut lock(&self.0), list)
     }
 
     /// Whether any Service is as asked for.
-    pub(crate) fn any(&self, asked: impl Fn(&ServiceKey, &Kept) -> bool) -> bool {
+    pub(crate) fn any(&self, asked: impl Fn(&ServiceKey, &CachedService) -> bool) -> bool {
         lock(&self.0).iter().any(|(key, kept)| asked(key, kept))
     }
 
@@ -143,7 +146,8 @@ impl ServiceCache {
 
 impl Neighbours for ServiceCache {
     fn served(&self) -> Vec<Service> {
-        let kept: Vec<Arc<Kept>> = lock(&self.0).values().filter(|kept| kept.served).cloned().collect();
+        let kept: Vec<Arc<CachedService>> =
+            lock(&self.0).values().filter(|kept| kept.served).cloned().collect();
         kept.iter().filter_map(|kept| kept.object().ok()).map(|object| facts(&object)).collect()
     }
 }
@@ -155,11 +159,11 @@ mod tests {
 
     use super::*;
 
-    fn keep(service: Value) -> Arc<Kept> {
-        Kept::of(&from_value(service).unwrap(), &Ours::WithoutClass)
+    fn keep(service: Value) -> Arc<CachedService> {
+        CachedService::of(&from_value(service).unwrap(), &Ours::WithoutClass)
     }
 
-    fn state(uid: &str, version: &str) -> Arc<Kept> {
+    fn state(uid: &str, version: &str) -> Arc<CachedService> {
         keep(json!({"metadata": {"name": "a", "uid": uid, "resourceVersion": version}}))
     }
 
@@ -184,7 +188,7 @@ mod tests {
             "status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.1", "ipMode": "Router"}]}},
         }))
         .unwrap();
-        assert_eq!(*Kept::of(&service, &Ours::WithoutClass).object().unwrap(), service);
+        assert_eq!(*CachedService::of(&service, &Ours::WithoutClass).object().unwrap(), service);
     }
 
     #[rstest]

@@ -1,4 +1,4 @@
-//! Which changes of a Service object deserve a pass. Pure.
+//! Which changes of a Service object deserve a reconciliation. Pure.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use openstack_ccm_advertise::status::entries;
 /// Annotations that this process wrote last; absent values were removed.
 pub(crate) type Written = BTreeMap<String, Option<String>>;
 
-/// Whether a new or changed Service deserves a pass. `written` are the annotations of our own last write: a change
+/// Whether a new or changed Service deserves a reconciliation. `written` are the annotations of our own last write: a change
 /// that only brings them is our own echo.
 pub(crate) fn needs_pass(
     ours: &Ours,

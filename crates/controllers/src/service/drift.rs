@@ -3,7 +3,7 @@
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::ServiceKey;
 
-use super::queue::{Cause, Causes};
+use super::cause::{Cause, Causes};
 use super::sync::ServiceSync;
 
 /// The cloud differed from what the Service asks for.
@@ -19,7 +19,7 @@ pub(crate) struct Drift {
 }
 
 impl ServiceSync {
-    /// A look for drift begins, or a pass for another reason, after which a change is no drift any more.
+    /// A look for drift begins, or a reconciliation for another reason, after which a change is no drift any more.
     pub(super) fn note_cause(&self, key: &ServiceKey, causes: Causes) {
         let looks = causes == Causes::only(Cause::Resync);
         let goes_on = !causes.asks_for_more_than(&[Cause::Woken, Cause::Retry]);

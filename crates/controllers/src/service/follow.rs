@@ -1,4 +1,4 @@
-//! The watch of Services: keeps the cache and queues what deserves a pass.
+//! The watch of Services: keeps the cache and queues what deserves a reconciliation.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,10 +12,11 @@ use openstack_ccm_core::service::ServiceKey;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::cache::{Kept, is_echo, newer};
+use super::cache::{CachedService, is_echo, newer};
+use super::cause::Cause;
 use super::change::{needs_pass, status_edited};
 use super::intent::key;
-use super::queue::{Cause, ServiceQueue};
+use super::queue::ServiceQueue;
 use super::sync::ServiceSync;
 use super::trim::trim;
 use openstack_ccm_runtime::watch::events;
@@ -46,7 +47,7 @@ struct Follower {
     queue: ServiceQueue,
     listed: watch::Sender<bool>,
     /// The list that is under way.
-    listing: HashMap<ServiceKey, Arc<Kept>>,
+    listing: HashMap<ServiceKey, Arc<CachedService>>,
 }
 
 impl Follower {
@@ -72,10 +73,10 @@ impl Follower {
     }
 
     /// What is kept of an object.
-    fn kept(&self, mut service: k8s::Service) -> (ServiceKey, Arc<Kept>) {
+    fn kept(&self, mut service: k8s::Service) -> (ServiceKey, Arc<CachedService>) {
         let key = key(&service);
         trim(&mut service, &self.sync.ours, self.sync.memory.serves(&key));
-        let kept = Kept::of(&service, &self.sync.ours);
+        let kept = CachedService::of(&service, &self.sync.ours);
         (key, kept)
     }
 
@@ -96,7 +97,7 @@ impl Follower {
         }
     }
 
-    fn changed(&self, key: &ServiceKey, old: Option<&Kept>, new: &Arc<Kept>, cause: Cause) {
+    fn changed(&self, key: &ServiceKey, old: Option<&CachedService>, new: &Arc<CachedService>, cause: Cause) {
         let known = self.sync.memory.with(key, |known| {
             // An echo tells nothing about others: what we are about to write now may differ from it.
             let echo = known.latest.as_ref().is_some_and(|answered| is_echo(new, answered));
@@ -106,7 +107,7 @@ impl Follower {
         });
         let (written, published) = known.unwrap_or_default();
         let ours = &self.sync.ours;
-        // The pass says what is wrong with an object that cannot be read.
+        // The reconciliation says what is wrong with an object that cannot be read.
         let Ok(object) = new.object() else { return self.queue.add(key, cause) };
         let old = old.and_then(|old| old.object().ok());
         if needs_pass(ours, old.as_deref(), &object, &written) {

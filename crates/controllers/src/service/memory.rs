@@ -1,6 +1,6 @@
 //! What this process remembers of the Services that it serves.
 //!
-//! Only a help: everything in here can be lost at any moment, and the next pass finds it again in the cluster and in
+//! Only a help: everything in here can be lost at any moment, and the next reconciliation finds it again in the cluster and in
 //! the cloud. It tells own writes from foreign ones, allows to publish again without asking the cloud, and releases a
 //! Service whose object vanished although it had our finalizer.
 
@@ -16,7 +16,7 @@ use openstack_ccm_core::service::ServiceKey;
 use tokio::time::Instant;
 
 use super::backends::Backends;
-use super::cache::Kept;
+use super::cache::CachedService;
 use super::change::Written;
 use super::drift::Drift;
 use openstack_ccm_runtime::lock::lock;
@@ -38,11 +38,11 @@ pub(crate) enum Activity {
 /// One served Service.
 #[derive(Debug)]
 pub(crate) struct Remembered {
-    /// The object of the last pass; what a release needs when it is gone.
-    pub(crate) object: Arc<Kept>,
+    /// The object of the last reconciliation; what a release needs when it is gone.
+    pub(crate) object: Arc<CachedService>,
     /// What the provider reported last.
     pub(crate) ready: Option<Ready>,
-    /// The backends of the last successful pass.
+    /// The backends of the last successful reconciliation.
     pub(crate) backends: Option<Backends>,
     /// Entries that were published last.
     pub(crate) published: Option<Vec<IngressEntry>>,
@@ -59,7 +59,7 @@ pub(crate) struct Remembered {
     /// How often the status was restored after an edit by others.
     pub(crate) restorations: Restorations,
     /// The object as the API server answered our last write, for as long as the watch has not caught up.
-    pub(crate) latest: Option<Arc<Kept>>,
+    pub(crate) latest: Option<Arc<CachedService>>,
 }
 
 /// Keeps two writers that disagree about a status from overtaking each other for ever.
@@ -70,7 +70,7 @@ pub(crate) struct Restorations {
 }
 
 impl Restorations {
-    /// Restorations that are made within [`Self::WINDOW`]; after that the edit stays until the next pass.
+    /// Restorations that are made within [`Self::WINDOW`]; after that the edit stays until the next reconciliation.
     const MOST: u32 = 10;
     const WINDOW: Duration = Duration::from_secs(600);
 
@@ -90,7 +90,7 @@ pub(crate) struct Memory(Mutex<HashMap<ServiceKey, Box<Remembered>>>);
 
 impl Memory {
     /// Remembers the object of a Service, and all that is known of it when it is the same one (by uid).
-    pub(crate) fn remember(&self, key: &ServiceKey, object: &Arc<Kept>) {
+    pub(crate) fn remember(&self, key: &ServiceKey, object: &Arc<CachedService>) {
         let mut services = lock(&self.0);
         match services.get_mut(key) {
             Some(known) if known.object.uid() == object.uid() => known.object = Arc::clone(object),
@@ -167,7 +167,7 @@ mod tests {
     fn a_new_object_of_the_same_name_starts_without_memories() {
         let object = |uid: &str| {
             let service = json!({"metadata": {"namespace": "n", "name": "a", "uid": uid}});
-            Kept::of(&from_value(service).unwrap(), &Ours::WithoutClass)
+            CachedService::of(&from_value(service).unwrap(), &Ours::WithoutClass)
         };
         let memory = Memory::default();
         let key = ServiceKey::new("n", "a");

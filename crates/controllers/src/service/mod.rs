@@ -2,42 +2,44 @@
 //!
 //! | module | step |
 //! | --- | --- |
-//! | `follow` | watch: keep the cache, queue what deserves a pass |
+//! | `follow` | watch: keep the cache, queue what deserves a reconciliation |
 //! | `cache` | what the watch brought, as small as it goes |
 //! | `trim` | what is kept of an object (pure) |
 //! | `change` | which changes deserve one (pure) |
-//! | `node_changes`, `backends` | the nodes as load balancers see them, and the passes after their changes |
+//! | `node_changes`, `backends` | the nodes as load balancers see them, and the reconciliations after their changes |
 //! | `queue` | who is next |
-//! | `sync` | one pass over one Service |
+//! | `cause` | why (pure) |
+//! | `sync` | the reconciliation of one Service |
 //! | `intent` | what the object asks for (pure) |
 //! | `finalizer` | hold the object before the cloud is touched, let it go after the cloud is empty |
 //! | `publish` | status and annotations, written only where they differ |
 //! | `shared_address` | Services on one address agree on its mode |
 //! | `drift` | the report of a repair |
 //! | `release` | the end of a load balancer |
-//! | `leftovers` | the report of load balancers whose Service is gone |
-//! | `policy` | what the user is told (pure) |
-//! | `memory` | what is known from earlier passes, and may be lost |
-//! | `waves` | how long a change of nodes takes to come to all |
+//! | `orphans` | the report of load balancers whose Service is gone |
+//! | `event_texts` | what the user is told (pure) |
+//! | `memory` | what is known from earlier reconciliations, and may be lost |
+//! | `node_rollout` | how long a change of nodes takes to come to all |
 
 mod backends;
 mod cache;
+mod cause;
 mod change;
 mod drift;
+mod event_texts;
 mod finalizer;
 mod follow;
 mod intent;
-mod leftovers;
 mod memory;
 mod node_changes;
-mod policy;
+mod node_rollout;
+mod orphans;
 mod publish;
 mod queue;
 mod release;
 mod shared_address;
 mod sync;
 mod trim;
-mod waves;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,15 +66,16 @@ use crate::nodes::NodeInformer;
 use crate::queue_metrics::WorkQueues;
 use backends::{NodeSelectors, NodeSnapshot};
 use cache::ServiceCache;
+use cause::Cause;
 use intent::Ours;
-use leftovers::look_for_leftovers;
 use memory::Memory;
 use node_changes::NodeChanges;
 use openstack_ccm_runtime::events::{self, EventWriter};
 use openstack_ccm_runtime::parts::{ControllerError, EventWriting, named, part_ended};
-use queue::Cause;
+use orphans::report_orphans;
+
+use node_rollout::NodeRollouts;
 use sync::ServiceSync;
-use waves::NodeWaves;
 
 /// Who the API server notes as the manager of what is written (`metadata.managedFields`).
 const FIELD_MANAGER: &str = "openstack-ccm";
@@ -89,15 +92,15 @@ pub struct ServiceControllerOptions {
     /// `--feature-gates=LoadBalancerIPMode=...`: the operator's word, which replaces the question to the cluster.
     pub ip_mode_gate: Option<bool>,
     /// Annotation of a Service that selects nodes by labels (a comma list of `key=value` or `key`). A changed label
-    /// of a node leads to a pass over the Services that select by it.
+    /// of a node leads to a reconciliation of the Services that select by it.
     pub node_selector_annotation: Option<String>,
     /// The selection for Services without that annotation, in the same form.
     pub node_selector: Option<String>,
-    /// Delay after a successful pass until the cloud is compared again, to find what was changed there by hand.
+    /// Delay after a successful reconciliation until the cloud is compared again, to find what was changed there by hand.
     /// Absent: never. A random part of up to a fifth is added. As often, load balancers are looked for whose Service is
     /// gone.
     pub resync: Option<Duration>,
-    /// Changes of nodes within this time lead to one pass over all Services.
+    /// Changes of nodes within this time lead to one reconciliation of all Services.
     pub node_change_delay: Duration,
     /// Longest wait for one call to the API server.
     pub call_timeout: Duration,
@@ -105,7 +108,7 @@ pub struct ServiceControllerOptions {
     pub probe_interval: Duration,
     /// Time between two looks at the version of the API server.
     pub version_interval: Duration,
-    /// Time that running passes have to end when the controller is stopped; then they are dropped, which is safe.
+    /// Time that running reconciliations have to end when the controller is stopped; then they are dropped, which is safe.
     pub shutdown_grace: Duration,
 }
 
@@ -209,7 +212,7 @@ impl ServiceController {
             events: recorder,
             metrics,
             advertise_metrics,
-            waves: NodeWaves::default(),
+            rollouts: NodeRollouts::default(),
             resync: options.resync,
             queue: queue.clone(),
         });
@@ -224,7 +227,7 @@ impl ServiceController {
         CachesSynced { services: self.listed.subscribe(), nodes: self.sync.nodes.clone() }
     }
 
-    /// Works until `shutdown`, then lets running passes end for [`ServiceControllerOptions::shutdown_grace`].
+    /// Works until `shutdown`, then lets running reconciliations end for [`ServiceControllerOptions::shutdown_grace`].
     ///
     /// Dropping the future stops everything at once. That is safe at any point, as a crash is.
     ///
@@ -265,14 +268,14 @@ impl ServiceController {
         }));
         let judging = Arc::clone(&node_changes).judge_again();
         parts.spawn(named("judgement of unreachable nodes", judging));
-        let node_passes = node_changes.queue_services(queue.clone(), options.node_change_delay);
-        parts.spawn(named("reconciliation after changes of nodes", node_passes));
+        let rollout = node_changes.queue_services(queue.clone(), options.node_change_delay);
+        parts.spawn(named("reconciliation after changes of nodes", rollout));
         parts.spawn(named("detection of ipMode", {
             let sync = Arc::clone(&sync);
             async move { sync.server.follow(|| sync.cache.served_keys()).await }
         }));
         if let Some(interval) = options.resync {
-            let looking = look_for_leftovers(Arc::clone(&sync), synced, interval);
+            let looking = report_orphans(Arc::clone(&sync), synced, interval);
             parts.spawn(named("check for orphaned load balancers", looking));
         }
         parts.spawn(named(
@@ -304,9 +307,9 @@ async fn keep_working(
 async fn work(queue: ServiceQueue, sync: Arc<ServiceSync>) {
     while let Some(taken) = queue.take().await {
         let span = tracing::debug_span!("reconcile", service = %taken.key, otel.status_code = Empty);
-        let next = sync.pass(&taken.key, taken.causes).instrument(span).await;
+        let next = sync.reconcile(&taken.key, taken.causes).instrument(span).await;
         if taken.causes.has(Cause::Nodes) {
-            for elapsed in sync.waves.reached(&taken.key) {
+            for elapsed in sync.rollouts.reached(&taken.key) {
                 sync.metrics.nodes_followed(elapsed);
             }
         }

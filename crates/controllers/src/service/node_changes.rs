@@ -1,4 +1,4 @@
-//! Passes after changes of nodes.
+//! Reconciliations after changes of nodes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,8 @@ use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use super::backends::{NodeSnapshot, matters};
-use super::queue::{Cause, ServiceQueue};
+use super::cause::Cause;
+use super::queue::ServiceQueue;
 use super::sync::ServiceSync;
 use crate::nodes::{NodeChange, NodeListener, NodeStore};
 
@@ -39,10 +40,10 @@ impl NodeChanges {
             self.changed.notified().await;
             let since = Instant::now();
             tokio::time::sleep(delay).await;
-            // Changes during the delay are in what the passes will see.
+            // Changes during the delay are in what the reconciliations will see.
             let _more = self.changed.notified().now_or_never();
             let services = self.sync.cache.served_keys();
-            self.sync.waves.begin(since, services.iter().cloned());
+            self.sync.rollouts.begin(since, services.iter().cloned());
             for key in services {
                 queue.add(&key, Cause::Nodes);
             }

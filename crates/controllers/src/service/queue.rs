@@ -1,7 +1,7 @@
 //! The work queue of Services.
 //!
 //! One entry per Service: bursts collapse, and no Service is in two hands at once. Why a Service is queued
-//! ([`Causes`]) is kept, because it decides what the pass has to do and who goes first. Delays are entries of the
+//! ([`Causes`]) is kept, because it decides what the reconciliation has to do and who goes first. Delays are entries of the
 //! queue, never a sleeping worker.
 
 use std::collections::{BTreeMap, HashMap};
@@ -16,70 +16,13 @@ use openstack_ccm_core::service::ServiceKey;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
+use super::cause::{Cause, Causes};
 use crate::queue_metrics::{QueueMetrics, Source, WorkQueues};
 use openstack_ccm_runtime::lock::lock;
 
-/// Why a Service is queued. The order is the order of service.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Cause {
-    /// The Service is new, changed, or to be removed.
-    Changed,
-    /// The provider has something to go on with.
-    Woken,
-    /// What is known of the cluster's support for `ipMode` changed, or somebody edited the status: publish again.
-    Readvertise,
-    /// The controller started, and the Service is published already.
-    Startup,
-    /// The backends changed.
-    Nodes,
-    /// An earlier pass failed, or waited long enough.
-    Retry,
-    /// An earlier pass took something for done, which is to be seen now.
-    Again,
-    /// Nothing happened for a long time: look for changes made in the cloud.
-    Resync,
-}
-
-/// A set of causes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Causes(u8);
-
-impl Causes {
-    /// The set with one cause.
-    pub(crate) fn only(cause: Cause) -> Self {
-        Self(1 << cause as u8)
-    }
-
-    /// The union.
-    pub(crate) fn and(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    /// Whether the cause is in the set.
-    pub(crate) fn has(self, cause: Cause) -> bool {
-        self.0 & Self::only(cause).0 != 0
-    }
-
-    /// Whether there is a cause beside these.
-    pub(crate) fn asks_for_more_than(self, these: &[Cause]) -> bool {
-        let these = these.iter().fold(Self::default(), |set, cause| set.and(Self::only(*cause)));
-        !Self(self.0 & !these.0).is_empty()
-    }
-
-    /// Whether nothing is in the set.
-    fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Rank in the queue: that of the most urgent cause, smaller is sooner.
-    fn rank(self) -> u32 {
-        self.0.trailing_zeros()
-    }
-}
-
-/// What happens with a Service after a pass.
+/// What happens with a Service after a reconciliation.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Next {
+pub(crate) enum Requeue {
     /// The goal is reached. Failures are forgotten; it is looked at again after the delay, if there is one.
     Done {
         /// Delay before the look for drift; a random part is added.
@@ -93,7 +36,7 @@ pub(crate) enum Next {
     Wait(Duration),
     /// It failed: again after the failure's delay, which grows.
     Backoff(Failure),
-    /// The pass learned nothing about the goal: whatever was planned stays planned.
+    /// The reconciliation learned nothing about the goal: whatever was planned stays planned.
     Unchanged,
 }
 
@@ -127,7 +70,7 @@ struct State {
 /// What is known of one Service. An entry without anything of note is removed.
 #[derive(Default)]
 struct Entry {
-    /// Causes that no pass has taken yet.
+    /// Causes that no reconciliation has taken yet.
     causes: Causes,
     /// Place in `ready`.
     place: Option<(u32, u64)>,
@@ -168,7 +111,7 @@ impl ServiceQueue {
         }
     }
 
-    /// What the provider calls when a Service deserves another pass. It works before the controller runs: the wish
+    /// What the provider calls when a Service deserves another reconciliation. It works before the controller runs: the wish
     /// waits in the queue. A key that is not a Service of ours costs nothing.
     pub fn waker(&self) -> Arc<dyn Wake> {
         Arc::new(self.clone())
@@ -251,7 +194,7 @@ impl Shared {
         })
     }
 
-    fn finish(&self, key: &ServiceKey, next: Next) {
+    fn finish(&self, key: &ServiceKey, next: Requeue) {
         let mut state = self.state();
         state.finish(key, next, &self.jitter, &self.metrics);
         drop(state);
@@ -309,7 +252,7 @@ impl State {
         Some((key, causes))
     }
 
-    fn finish(&mut self, key: &ServiceKey, next: Next, jitter: &RandomState, metrics: &QueueMetrics) {
+    fn finish(&mut self, key: &ServiceKey, next: Requeue, jitter: &RandomState, metrics: &QueueMetrics) {
         let now = Instant::now();
         let sequence = self.sequence + 1;
         self.sequence = sequence;
@@ -319,19 +262,19 @@ impl State {
         }
         let planned =
             match next {
-                Next::Unchanged => None,
-                Next::Done { resync } => {
+                Requeue::Unchanged => None,
+                Requeue::Done { resync } => {
                     entry.failures = 0;
                     Some(resync.map(|delay| {
                         (delay.saturating_add(spread(jitter, key, sequence, delay)), Cause::Resync)
                     }))
                 }
-                Next::Again(delay) => {
+                Requeue::Again(delay) => {
                     entry.failures = 0;
                     Some(Some((delay.saturating_add(spread(jitter, key, sequence, delay)), Cause::Again)))
                 }
-                Next::Wait(delay) => Some(Some((delay, Cause::Retry))),
-                Next::Backoff(failure) => {
+                Requeue::Wait(delay) => Some(Some((delay, Cause::Retry))),
+                Requeue::Backoff(failure) => {
                     metrics.retried();
                     let delay = failure.delay(entry.failures);
                     entry.failures = entry.failures.saturating_add(1);
@@ -373,7 +316,7 @@ fn after(now: Instant, delay: Duration) -> Instant {
 
 /// One Service in the hands of one worker.
 ///
-/// When it is dropped before [`Taken::finish`] is through, because the pass or the planning of the next one panicked or was
+/// When it is dropped before [`Taken::finish`] is through, because the reconciliation or the planning of the next one panicked or was
 /// cancelled, it returns to the queue as a failure.
 pub(crate) struct Taken {
     shared: Arc<Shared>,
@@ -386,7 +329,7 @@ pub(crate) struct Taken {
 
 impl Taken {
     /// Gives the Service back.
-    pub(crate) fn finish(mut self, next: Next) {
+    pub(crate) fn finish(mut self, next: Requeue) {
         self.shared.finish(&self.key, next);
         self.finished = true;
     }
@@ -396,7 +339,7 @@ impl Drop for Taken {
     fn drop(&mut self) {
         if !self.finished {
             let failure = Failure::new(FailureClass::Bug, "the reconciliation was interrupted");
-            self.shared.finish(&self.key, Next::Backoff(failure));
+            self.shared.finish(&self.key, Requeue::Backoff(failure));
         }
     }
 }

@@ -31,7 +31,7 @@ async fn bursts_collapse_into_one_pass() {
     queue.add(&key("a"), Cause::Nodes);
     let first = taken(&queue).await;
     assert!(first.causes.has(Cause::Changed) && first.causes.has(Cause::Nodes));
-    first.finish(Next::Done { resync: None });
+    first.finish(Requeue::Done { resync: None });
     assert!(nothing_within(&queue, Duration::from_secs(600)).await);
 }
 
@@ -42,7 +42,7 @@ async fn a_service_is_never_in_two_hands() {
     let first = taken(&queue).await;
     queue.add(&key("a"), Cause::Woken);
     assert!(nothing_within(&queue, Duration::from_secs(60)).await);
-    first.finish(Next::Done { resync: None });
+    first.finish(Requeue::Done { resync: None });
     assert_eq!(taken(&queue).await.causes, Causes::only(Cause::Woken));
 }
 
@@ -65,7 +65,7 @@ async fn changes_go_before_startup_before_nodes_before_retries() {
     for _ in 0..7 {
         let taken = taken(&queue).await;
         order.push(taken.key.name.clone());
-        taken.finish(Next::Done { resync: None });
+        taken.finish(Requeue::Done { resync: None });
     }
     assert_eq!(order, ["new", "upgraded", "woken", "startup", "nodes", "retry", "again"]);
 }
@@ -78,13 +78,13 @@ async fn framework_q1_success_forgets_the_failures() {
     let queue = ServiceQueue::new();
     queue.add(&key("a"), Cause::Changed);
     for _ in 0..3 {
-        taken(&queue).await.finish(Next::Backoff(failure(FailureClass::Bug)));
+        taken(&queue).await.finish(Requeue::Backoff(failure(FailureClass::Bug)));
     }
-    taken(&queue).await.finish(Next::Done { resync: None });
+    taken(&queue).await.finish(Requeue::Done { resync: None });
     assert!(queue.shared.state().entries.is_empty());
     queue.add(&key("a"), Cause::Changed);
     let start = Instant::now();
-    taken(&queue).await.finish(Next::Backoff(failure(FailureClass::Bug)));
+    taken(&queue).await.finish(Requeue::Backoff(failure(FailureClass::Bug)));
     let _again = taken(&queue).await;
     assert!(start.elapsed() < Duration::from_secs(7), "{:?}", start.elapsed());
 }
@@ -99,7 +99,7 @@ async fn framework_q2_failures_come_back_later_and_later() {
     let mut current = taken(&queue).await;
     for seconds in [5, 10, 20, 40, 80, 160, 300, 300] {
         let start = Instant::now();
-        current.finish(Next::Backoff(failure(FailureClass::Bug)));
+        current.finish(Requeue::Backoff(failure(FailureClass::Bug)));
         current = taken(&queue).await;
         let (waited, expected) = (start.elapsed(), Duration::from_secs(seconds));
         assert!(waited >= expected && waited <= expected * 6 / 5, "{waited:?} instead of {expected:?}");
@@ -114,7 +114,7 @@ async fn framework_q3_waiting_is_not_a_failure_and_keeps_its_delay() {
     let queue = ServiceQueue::new();
     queue.add(&key("a"), Cause::Changed);
     let start = Instant::now();
-    taken(&queue).await.finish(Next::Wait(Duration::from_secs(42)));
+    taken(&queue).await.finish(Requeue::Wait(Duration::from_secs(42)));
     let again = taken(&queue).await;
     assert_eq!(start.elapsed(), Duration::from_secs(42));
     assert_eq!(queue.shared.state().entries[&key("a")].failures, 0);
@@ -125,15 +125,15 @@ async fn framework_q3_waiting_is_not_a_failure_and_keeps_its_delay() {
 async fn a_second_pass_that_is_asked_for_comes_after_its_delay_and_is_no_retry() {
     let queue = ServiceQueue::new();
     queue.add(&key("a"), Cause::Changed);
-    taken(&queue).await.finish(Next::Backoff(failure(FailureClass::Bug)));
+    taken(&queue).await.finish(Requeue::Backoff(failure(FailureClass::Bug)));
     let start = Instant::now();
     queue.add(&key("a"), Cause::Changed);
-    taken(&queue).await.finish(Next::Again(Duration::from_secs(30)));
+    taken(&queue).await.finish(Requeue::Again(Duration::from_secs(30)));
     assert_eq!(queue.shared.state().entries[&key("a")].failures, 0);
     let again = taken(&queue).await;
     assert_eq!(again.causes, Causes::only(Cause::Again));
     assert!(start.elapsed() >= Duration::from_secs(30) && start.elapsed() <= Duration::from_secs(36));
-    again.finish(Next::Done { resync: None });
+    again.finish(Requeue::Done { resync: None });
     assert!(nothing_within(&queue, Duration::from_secs(3600)).await);
 }
 
@@ -141,12 +141,12 @@ async fn a_second_pass_that_is_asked_for_comes_after_its_delay_and_is_no_retry()
 async fn a_change_puts_off_a_second_pass_that_was_asked_for() {
     let queue = ServiceQueue::new();
     queue.add(&key("a"), Cause::Changed);
-    taken(&queue).await.finish(Next::Again(Duration::from_secs(30)));
+    taken(&queue).await.finish(Requeue::Again(Duration::from_secs(30)));
     tokio::time::advance(Duration::from_secs(20)).await;
     let start = Instant::now();
     queue.add(&key("a"), Cause::Nodes);
-    taken(&queue).await.finish(Next::Again(Duration::from_secs(30)));
-    taken(&queue).await.finish(Next::Done { resync: None });
+    taken(&queue).await.finish(Requeue::Again(Duration::from_secs(30)));
+    taken(&queue).await.finish(Requeue::Done { resync: None });
     assert!(start.elapsed() >= Duration::from_secs(30));
     assert!(nothing_within(&queue, Duration::from_secs(3600)).await);
 }
@@ -160,7 +160,7 @@ async fn framework_q4_a_delay_that_the_cloud_asked_for_is_honoured() {
     queue.add(&key("a"), Cause::Changed);
     let asked = Failure { retry_after: Some(Duration::from_secs(42)), ..failure(FailureClass::Unavailable) };
     let start = Instant::now();
-    taken(&queue).await.finish(Next::Backoff(asked));
+    taken(&queue).await.finish(Requeue::Backoff(asked));
     let _again = taken(&queue).await;
     assert!(start.elapsed() >= Duration::from_secs(42) && start.elapsed() < Duration::from_secs(51));
 }
@@ -175,17 +175,17 @@ async fn an_absurd_delay_of_the_cloud_is_cut_to_the_longest_of_its_class(#[case]
     queue.add(&key("a"), Cause::Changed);
     let asked = Failure { retry_after: Some(asked), ..failure(FailureClass::Unavailable) };
     let start = Instant::now();
-    taken(&queue).await.finish(Next::Backoff(asked));
+    taken(&queue).await.finish(Requeue::Backoff(asked));
     let _again = taken(&queue).await;
     assert!(start.elapsed() >= Duration::from_secs(120) && start.elapsed() <= Duration::from_secs(144));
 }
 
 #[rstest]
-#[case::waiting(Next::Wait(Duration::MAX))]
-#[case::again(Next::Again(Duration::MAX))]
-#[case::resync(Next::Done { resync: Some(Duration::MAX) })]
+#[case::waiting(Requeue::Wait(Duration::MAX))]
+#[case::again(Requeue::Again(Duration::MAX))]
+#[case::resync(Requeue::Done { resync: Some(Duration::MAX) })]
 #[tokio::test(start_paused = true)]
-async fn a_delay_beyond_the_clock_harms_neither_the_service_nor_the_queue(#[case] next: Next) {
+async fn a_delay_beyond_the_clock_harms_neither_the_service_nor_the_queue(#[case] next: Requeue) {
     let queue = ServiceQueue::new();
     queue.add(&key("a"), Cause::Changed);
     taken(&queue).await.finish(next);
@@ -199,12 +199,12 @@ async fn a_delay_beyond_the_clock_harms_neither_the_service_nor_the_queue(#[case
 async fn a_change_does_not_wait_for_the_backoff() {
     let queue = ServiceQueue::new();
     queue.add(&key("a"), Cause::Changed);
-    taken(&queue).await.finish(Next::Backoff(failure(FailureClass::UserInput)));
+    taken(&queue).await.finish(Requeue::Backoff(failure(FailureClass::UserInput)));
     let start = Instant::now();
     queue.add(&key("a"), Cause::Changed);
     let again = taken(&queue).await;
     assert_eq!(start.elapsed(), Duration::ZERO);
-    again.finish(Next::Done { resync: None });
+    again.finish(Requeue::Done { resync: None });
     // The planned retry is gone with the success.
     assert!(nothing_within(&queue, Duration::from_secs(3600)).await);
 }
@@ -213,11 +213,11 @@ async fn a_change_does_not_wait_for_the_backoff() {
 async fn a_wake_ends_the_waiting_and_its_timer() {
     let queue = ServiceQueue::new();
     queue.add(&key("a"), Cause::Changed);
-    taken(&queue).await.finish(Next::Wait(Duration::from_secs(60)));
+    taken(&queue).await.finish(Requeue::Wait(Duration::from_secs(60)));
     queue.waker().wake(&key("a"));
     let woken = taken(&queue).await;
     assert_eq!(woken.causes, Causes::only(Cause::Woken));
-    woken.finish(Next::Done { resync: None });
+    woken.finish(Requeue::Done { resync: None });
     assert!(nothing_within(&queue, Duration::from_secs(3600)).await);
 }
 
@@ -226,9 +226,9 @@ async fn publishing_again_leaves_a_planned_retry_alone() {
     let queue = ServiceQueue::new();
     queue.add(&key("a"), Cause::Changed);
     let start = Instant::now();
-    taken(&queue).await.finish(Next::Wait(Duration::from_secs(60)));
+    taken(&queue).await.finish(Requeue::Wait(Duration::from_secs(60)));
     queue.add(&key("a"), Cause::Readvertise);
-    taken(&queue).await.finish(Next::Unchanged);
+    taken(&queue).await.finish(Requeue::Unchanged);
     assert_eq!(taken(&queue).await.causes, Causes::only(Cause::Retry));
     assert_eq!(start.elapsed(), Duration::from_secs(60));
 }
@@ -261,7 +261,7 @@ async fn workers_share_the_work_and_end_with_the_queue(#[case] workers: usize) {
             let mut done = 0;
             while let Some(taken) = queue.take().await {
                 tokio::time::sleep(Duration::from_secs(1)).await;
-                taken.finish(Next::Done { resync: None });
+                taken.finish(Requeue::Done { resync: None });
                 done += 1;
             }
             done

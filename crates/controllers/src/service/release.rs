@@ -7,32 +7,32 @@ use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::provider::Outcome;
 use openstack_ccm_core::service::{Goal, Service, ServiceKey};
 
-use super::cache::Kept;
+use super::cache::CachedService;
 use super::change::Written;
+use super::event_texts;
 use super::finalizer::{self, Edited};
 use super::intent::{self, facts, uid};
 use super::memory::Activity;
-use super::policy;
 use super::publish::clearing;
-use super::queue::Next;
+use super::queue::Requeue;
 use super::sync::{CATCH_UP, ServiceSync};
 use crate::metrics::Operation;
 
 impl ServiceSync {
     /// Removes the load balancer of a Service that is there, then our finalizer.
-    pub(super) async fn release(&self, kept: &Arc<Kept>, service: Arc<k8s::Service>) -> Next {
+    pub(super) async fn release(&self, kept: &Arc<CachedService>, service: Arc<k8s::Service>) -> Requeue {
         let key = intent::key(&service);
         let facts = facts(&service);
         self.memory.remember(&key, kept);
         self.announce_deletion(&facts);
-        let pass = self.reconcile(&Goal::Release(facts), Operation::Release).await;
+        let pass = self.reconcile_cloud(&Goal::Release(facts), Operation::Release).await;
         let failed = |failure| self.failed(&key, uid(&service), Operation::Release, failure, &[]);
         match pass.result {
             Ok(Outcome::Released) => self.released(&key, Arc::clone(&service), &pass.annotations).await,
             Ok(Outcome::Waiting(waiting)) => {
                 tracing::debug!(service = %key, on = waiting.on, "waiting for removal");
                 match self.write_annotations(&service, &pass.annotations).await {
-                    Ok(()) => Next::Wait(waiting.at_most),
+                    Ok(()) => Requeue::Wait(waiting.at_most),
                     Err(error) => failed(error.to_failure("failed to update annotations of the service")),
                 }
             }
@@ -45,7 +45,7 @@ impl ServiceSync {
     }
 
     /// The cloud holds nothing of the Service any more: lets it go, with status and annotations cleared.
-    async fn released(&self, key: &ServiceKey, service: Arc<k8s::Service>, annotations: &Written) -> Next {
+    async fn released(&self, key: &ServiceKey, service: Arc<k8s::Service>, annotations: &Written) -> Requeue {
         let uid = uid(&service).to_owned();
         let before = self.memory.with(key, |known| {
             known.published = None;
@@ -58,12 +58,12 @@ impl ServiceSync {
             Ok(Edited::Done(_) | Edited::Gone) => {
                 self.forget(key);
                 tracing::info!(service = %key, "load balancer removed");
-                self.tell(key, &uid, policy::deleted());
-                Next::Done { resync: None }
+                self.tell(key, &uid, event_texts::deleted());
+                Requeue::Done { resync: None }
             }
             Ok(Edited::Stale) => {
                 self.forget(key);
-                Next::Wait(CATCH_UP)
+                Requeue::Wait(CATCH_UP)
             }
             Err(error) => {
                 let failure = error.to_failure("failed to remove load balancer cleanup finalizer");
@@ -74,7 +74,11 @@ impl ServiceSync {
 
     /// Removes the load balancer of a Service that we served and that is no longer there, or is there as another
     /// object of the same name. Nothing is answered when there is no such Service, or nothing is left of it.
-    pub(super) async fn release_predecessor(&self, key: &ServiceKey, cached: Option<&Kept>) -> Option<Next> {
+    pub(super) async fn release_predecessor(
+        &self,
+        key: &ServiceKey,
+        cached: Option<&CachedService>,
+    ) -> Option<Requeue> {
         let known = self.memory.with(key, |known| Arc::clone(&known.object))?;
         if cached.is_some_and(|cached| cached.uid() == known.uid()) {
             return None;
@@ -92,34 +96,34 @@ impl ServiceSync {
     }
 
     /// A cache that lacks a Service is not proof enough to remove a load balancer: asks the API server.
-    async fn still_there(&self, known: &Service) -> Option<Next> {
+    async fn still_there(&self, known: &Service) -> Option<Requeue> {
         match self.writer.get(&known.key).await {
-            Ok(Some(live)) if uid(&live) == known.uid => Some(Next::Wait(CATCH_UP)),
+            Ok(Some(live)) if uid(&live) == known.uid => Some(Requeue::Wait(CATCH_UP)),
             Ok(_) => None,
             Err(error) => {
                 let failure = error.to_failure("failed to check whether the service is gone");
-                self.tell(&known.key, &known.uid, policy::delete_failed(&failure));
+                self.tell(&known.key, &known.uid, event_texts::delete_failed(&failure));
                 Some(self.retry(&known.key, failure))
             }
         }
     }
 
-    async fn release_vanished(&self, known: Service) -> Option<Next> {
+    async fn release_vanished(&self, known: Service) -> Option<Requeue> {
         let (key, uid) = (known.key.clone(), known.uid.clone());
         tracing::warn!(service = %key, uid, "the service is gone although it was served; removing its load balancer");
         self.announce_deletion(&known);
-        let pass = self.reconcile(&Goal::Release(known), Operation::Release).await;
+        let pass = self.reconcile_cloud(&Goal::Release(known), Operation::Release).await;
         let failure = match pass.result {
             Ok(Outcome::Released) => {
                 self.forget(&key);
-                self.tell(&key, &uid, policy::deleted());
+                self.tell(&key, &uid, event_texts::deleted());
                 return None;
             }
-            Ok(Outcome::Waiting(waiting)) => return Some(Next::Wait(waiting.at_most)),
+            Ok(Outcome::Waiting(waiting)) => return Some(Requeue::Wait(waiting.at_most)),
             Ok(Outcome::Ready(_)) => not_released(),
             Err(failure) => failure,
         };
-        self.tell(&key, &uid, policy::delete_failed(&failure));
+        self.tell(&key, &uid, event_texts::delete_failed(&failure));
         Some(self.retry(&key, failure))
     }
 
@@ -129,7 +133,7 @@ impl ServiceSync {
             .memory
             .with(&service.key, |known| std::mem::replace(&mut known.activity, Activity::Deleting));
         if before != Some(Activity::Deleting) {
-            self.tell(&service.key, &service.uid, policy::deleting());
+            self.tell(&service.key, &service.uid, event_texts::deleting());
         }
     }
 

@@ -8,8 +8,8 @@ use openstack_ccm_core::advertise::Path;
 use openstack_ccm_core::provider::Ready;
 use openstack_ccm_core::service::ServiceKey;
 
+use super::cause::Cause;
 use super::publish::publication;
-use super::queue::Cause;
 use super::sync::ServiceSync;
 
 impl ServiceSync {
@@ -31,7 +31,7 @@ impl ServiceSync {
             || self.was_needed(own, addresses)
     }
 
-    /// After a restart: a Service that no pass has seen yet still says by its status what it needs.
+    /// After a restart: a Service that no reconciliation has seen yet still says by its status what it needs.
     fn was_needed(&self, own: &ServiceKey, addresses: &[IpAddr]) -> bool {
         self.cache.any(|key, other| other.needs_proxy(addresses) && key != own && !self.memory.is_ready(key))
     }

@@ -1,4 +1,4 @@
-//! One pass over one Service: the straight line from its object to the cloud and back.
+//! The reconciliation of one Service: the straight line from its object to the cloud and back.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,15 +15,16 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::backends::{Backends, NodeSelectors, NodeSnapshot, same_backends};
-use super::cache::{Kept, ServiceCache, newer};
+use super::cache::{CachedService, ServiceCache, newer};
+use super::cause::{Cause, Causes};
 use super::change::Written;
+use super::event_texts;
 use super::finalizer::{self, Edited};
 use super::intent::{self, Ours, Wanted, checked_facts, uid};
 use super::memory::{Activity, Memory};
-use super::policy;
+use super::node_rollout::NodeRollouts;
 use super::publish::Published;
-use super::queue::{Cause, Causes, Next, ServiceQueue};
-use super::waves::NodeWaves;
+use super::queue::{Requeue, ServiceQueue};
 use crate::event_source::SERVICE_CONTROLLER;
 use crate::metrics::{Metrics, Operation};
 use openstack_ccm_advertise::writer::StatusWriter;
@@ -32,7 +33,7 @@ use openstack_ccm_runtime::events::EventRecorder;
 /// After a decision turned out to be based on old data: the watch brings the new data sooner than this.
 pub(super) const CATCH_UP: Duration = Duration::from_secs(1);
 
-/// Everything that a pass needs.
+/// Everything that a reconciliation needs.
 pub(crate) struct ServiceSync {
     pub(super) provider: Arc<dyn LoadBalancers>,
     pub(super) ours: Ours,
@@ -47,38 +48,38 @@ pub(crate) struct ServiceSync {
     pub(super) events: EventRecorder,
     pub(super) metrics: Metrics,
     pub(super) advertise_metrics: AdvertiseMetrics,
-    pub(super) waves: NodeWaves,
+    pub(super) rollouts: NodeRollouts,
     /// Delay between two looks for drift.
     pub(super) resync: Option<Duration>,
-    /// For passes over other Services that follow from one over this.
+    /// For reconciliations of other Services that follow from one over this.
     pub(super) queue: ServiceQueue,
 }
 
 impl ServiceSync {
     /// Does what is to be done for one Service now, and tells what is to happen next.
-    pub(crate) async fn pass(&self, key: &ServiceKey, causes: Causes) -> Next {
+    pub(crate) async fn reconcile(&self, key: &ServiceKey, causes: Causes) -> Requeue {
         let cached = self.cache.get(key);
         if let Some(next) = self.release_predecessor(key, cached.as_deref()).await {
             return next;
         }
-        let Some(cached) = cached else { return Next::Done { resync: None } };
+        let Some(cached) = cached else { return Requeue::Done { resync: None } };
         let newest = newer(cached, self.memory.with(key, |known| known.latest.clone()).flatten());
         let service = match newest.object() {
             Ok(service) => service,
             Err(failure) => return self.retry(key, failure),
         };
         match self.ours.wanted(&service, self.memory.serves(key)) {
-            Wanted::Nothing => Next::Done { resync: None },
+            Wanted::Nothing => Requeue::Done { resync: None },
             // Neither nodes nor ipMode matter to what goes.
             Wanted::Release if !causes.asks_for_more_than(&[Cause::Nodes, Cause::Readvertise]) => {
-                Next::Unchanged
+                Requeue::Unchanged
             }
             Wanted::Release => self.release(&newest, service).await,
             Wanted::Serve => self.serve(&newest, service, causes).await,
         }
     }
 
-    async fn serve(&self, kept: &Arc<Kept>, service: Arc<k8s::Service>, causes: Causes) -> Next {
+    async fn serve(&self, kept: &Arc<CachedService>, service: Arc<k8s::Service>, causes: Causes) -> Requeue {
         let key = intent::key(&service);
         let backends = Arc::clone(&self.nodes.borrow().backends);
         let only_nodes = !causes.asks_for_more_than(&[Cause::Nodes, Cause::Readvertise]);
@@ -86,7 +87,7 @@ impl ServiceSync {
             return if causes.has(Cause::Readvertise) {
                 self.readvertise(service).await
             } else {
-                Next::Unchanged
+                Requeue::Unchanged
             };
         }
         let served = self.memory.with(&key, |known| known.backends.is_some()).unwrap_or(false);
@@ -110,24 +111,24 @@ impl ServiceSync {
         }
         let is_news = causes.asks_for_more_than(&[Cause::Again]);
         if backends.is_empty() && operation == Operation::Ensure && is_news {
-            self.tell(&key, &facts.uid, policy::no_nodes());
+            self.tell(&key, &facts.uid, event_texts::no_nodes());
         }
         self.note_cause(&key, causes);
         if causes.has(Cause::Resync) {
             self.provider.look_again(&key);
         }
         let intent = Intent { service: facts, nodes: Arc::clone(&backends) };
-        let pass = self.reconcile(&Goal::Serve(intent), operation).await;
+        let pass = self.reconcile_cloud(&Goal::Serve(intent), operation).await;
         self.conclude(&service, pass, operation, &backends).await
     }
 
     /// Notes the answer to a write, until the watch has it too.
     pub(super) fn answered(&self, key: &ServiceKey, answer: &k8s::Service) {
-        let answer = Kept::of(answer, &self.ours);
+        let answer = CachedService::of(answer, &self.ours);
         self.memory.with(key, |known| known.latest = Some(answer));
     }
 
-    /// Whether the last successful pass already had these backends, as far as this Service can tell.
+    /// Whether the last successful reconciliation already had these backends, as far as this Service can tell.
     fn settled(&self, key: &ServiceKey, service: &k8s::Service, backends: &Backends) -> bool {
         let empty = std::collections::BTreeMap::new();
         let annotations = service.metadata.annotations.as_ref().unwrap_or(&empty);
@@ -147,11 +148,11 @@ impl ServiceSync {
         service: Arc<k8s::Service>,
         operation: Operation,
         backends: &Backends,
-    ) -> Result<Arc<k8s::Service>, Next> {
+    ) -> Result<Arc<k8s::Service>, Requeue> {
         let (key, uid) = (intent::key(&service), uid(&service).to_owned());
         match finalizer::add(&self.writer, &self.ours, service).await {
             Ok(Edited::Done(service)) => Ok(service),
-            Ok(Edited::Gone | Edited::Stale) => Err(Next::Wait(CATCH_UP)),
+            Ok(Edited::Gone | Edited::Stale) => Err(Requeue::Wait(CATCH_UP)),
             Err(error) => {
                 let failure = error.to_failure("failed to add load balancer cleanup finalizer");
                 Err(self.failed(&key, &uid, operation, failure, backends))
@@ -160,16 +161,16 @@ impl ServiceSync {
     }
 
     /// Publishes again what the provider reported last, without asking the cloud.
-    async fn readvertise(&self, service: Arc<k8s::Service>) -> Next {
+    async fn readvertise(&self, service: Arc<k8s::Service>) -> Requeue {
         let key = intent::key(&service);
         let ready = self
             .memory
             .with(&key, |known| known.ready.clone().filter(|_| known.object.uid() == uid(&service)));
-        let Some(ready) = ready.flatten() else { return Next::Unchanged };
+        let Some(ready) = ready.flatten() else { return Requeue::Unchanged };
         let uid = uid(&service).to_owned();
         match self.publish(service, &ready, &Written::new()).await {
-            Ok(Published::Done) => Next::Unchanged,
-            Ok(Published::Stale) => Next::Wait(CATCH_UP),
+            Ok(Published::Done) => Requeue::Unchanged,
+            Ok(Published::Stale) => Requeue::Wait(CATCH_UP),
             Err(error) => {
                 let failure = error.to_failure("failed to update load balancer status");
                 self.failed(&key, &uid, Operation::Ensure, failure, &[])
@@ -178,7 +179,7 @@ impl ServiceSync {
     }
 
     /// Lets the provider work, and counts.
-    pub(super) async fn reconcile(&self, goal: &Goal, operation: Operation) -> Pass {
+    pub(super) async fn reconcile_cloud(&self, goal: &Goal, operation: Operation) -> Pass {
         let service = goal.service();
         let start = Instant::now();
         let pass = self.provider.reconcile(goal).await;
@@ -188,21 +189,21 @@ impl ServiceSync {
             Err(_) => false,
         };
         self.metrics.reconciled(operation, start.elapsed(), !finished);
-        let object = policy::object(&service.key, &service.uid);
+        let object = event_texts::object(&service.key, &service.uid);
         for notice in &pass.notices {
             self.events.record(&object, self.names.event_source, notice.clone());
         }
         pass
     }
 
-    /// Turns the result of a pass that serves into writes, events, and the next step.
+    /// Turns the result of a reconciliation that serves into writes, events, and the next step.
     async fn conclude(
         &self,
         service: &Arc<k8s::Service>,
         pass: Pass,
         operation: Operation,
         backends: &Backends,
-    ) -> Next {
+    ) -> Requeue {
         let key = intent::key(service);
         let failed = |failure| self.failed(&key, uid(service), operation, failure, backends);
         match pass.result {
@@ -218,7 +219,7 @@ impl ServiceSync {
                 self.note_step(&key, &waiting.on);
                 self.under_way(&key, uid(service), operation);
                 match self.write_annotations(service, &pass.annotations).await {
-                    Ok(()) => Next::Wait(waiting.at_most),
+                    Ok(()) => Requeue::Wait(waiting.at_most),
                     Err(error) => failed(error.to_failure("failed to update annotations of the service")),
                 }
             }
@@ -240,7 +241,7 @@ impl ServiceSync {
         annotations: &Written,
         operation: Operation,
         backends: &Backends,
-    ) -> Next {
+    ) -> Requeue {
         let key = intent::key(service);
         if ready.changed {
             self.under_way_silently(&key, operation);
@@ -254,7 +255,7 @@ impl ServiceSync {
         self.tell_neighbours(&key, before.as_ref(), Some(ready));
         match self.publish(Arc::clone(service), ready, annotations).await {
             Ok(Published::Done) => {}
-            Ok(Published::Stale) => return Next::Wait(CATCH_UP),
+            Ok(Published::Stale) => return Requeue::Wait(CATCH_UP),
             Err(error) => {
                 let failure = error.to_failure("failed to update load balancer status");
                 return self.failed(&key, uid(service), Operation::Ensure, failure, backends);
@@ -272,22 +273,22 @@ impl ServiceSync {
             known.backends = Some(Arc::clone(backends));
             std::mem::take(&mut known.activity)
         });
-        if let Some(notice) = policy::concluded(activity.unwrap_or_default(), backends.len()) {
+        if let Some(notice) = event_texts::concluded(activity.unwrap_or_default(), backends.len()) {
             tracing::info!(service = %key, reason = notice.reason, "load balancer is up to date");
             self.tell(&key, uid(service), notice);
         }
         self.report_drift(&key, uid(service), ready.changed);
         // The look for drift sees everything.
         match ready.again_after.filter(|again| self.resync.is_none_or(|resync| *again < resync)) {
-            Some(again) => Next::Again(again),
-            None => Next::Done { resync: self.resync },
+            Some(again) => Requeue::Again(again),
+            None => Requeue::Done { resync: self.resync },
         }
     }
 
     /// Something is happening in the cloud: says so once.
     fn under_way(&self, key: &ServiceKey, uid: &str, operation: Operation) {
         if self.under_way_silently(key, operation) && operation == Operation::Ensure {
-            self.tell(key, uid, policy::ensuring());
+            self.tell(key, uid, event_texts::ensuring());
         }
     }
 
@@ -309,7 +310,7 @@ impl ServiceSync {
             .unwrap_or(false)
     }
 
-    /// Writes annotations of a pass that failed: the pass' own failure is the one to report.
+    /// Writes annotations of a reconciliation that failed: its own failure is the one to report.
     pub(super) async fn write_annotations_anyway(&self, service: &Arc<k8s::Service>, annotations: &Written) {
         if let Err(error) = self.write_annotations(service, annotations).await {
             tracing::warn!(service = %intent::key(service), error = error.message(), "annotations could not be written");
@@ -324,16 +325,16 @@ impl ServiceSync {
         operation: Operation,
         failure: Failure,
         backends: &[Arc<openstack_ccm_core::node::Node>],
-    ) -> Next {
+    ) -> Requeue {
         tracing::Span::current().record("otel.status_code", "ERROR");
         if let FailureClass::Held(hold) = failure.class
             && !self.note_hold(key, Some(hold))
         {
             // Nothing changes until somebody acts, who was told.
             self.metrics.failed(failure.class);
-            return Next::Backoff(failure);
+            return Requeue::Backoff(failure);
         }
-        self.tell(key, uid, policy::failed(operation, &failure, backends));
+        self.tell(key, uid, event_texts::failed(operation, &failure, backends));
         self.retry(key, failure)
     }
 
@@ -346,14 +347,14 @@ impl ServiceSync {
     }
 
     /// Counts and logs a failure, and plans the next try.
-    pub(super) fn retry(&self, key: &ServiceKey, failure: Failure) -> Next {
+    pub(super) fn retry(&self, key: &ServiceKey, failure: Failure) -> Requeue {
         self.metrics.failed(failure.class);
         tracing::warn!(service = %key, class = %failure.class, error = %failure, "reconciliation failed");
-        Next::Backoff(failure)
+        Requeue::Backoff(failure)
     }
 
     /// Records an event of the controller itself.
     pub(super) fn tell(&self, key: &ServiceKey, uid: &str, notice: Notice) {
-        self.events.record(&policy::object(key, uid), SERVICE_CONTROLLER, notice);
+        self.events.record(&event_texts::object(key, uid), SERVICE_CONTROLLER, notice);
     }
 }

@@ -11,32 +11,35 @@ use openstack_ccm_runtime::lock::lock;
 
 /// Changes of nodes that did not come to every load balancer yet.
 #[derive(Debug, Default)]
-pub(crate) struct NodeWaves {
-    waves: Mutex<Vec<Wave>>,
+pub(crate) struct NodeRollouts {
+    rollouts: Mutex<Vec<Rollout>>,
 }
 
 #[derive(Debug)]
-struct Wave {
+struct Rollout {
     since: Instant,
     waiting: BTreeSet<ServiceKey>,
 }
 
-impl NodeWaves {
+impl NodeRollouts {
     /// Nodes changed at `since`, and these Services are about to be looked at.
     pub(crate) fn begin(&self, since: Instant, services: impl IntoIterator<Item = ServiceKey>) {
         let waiting: BTreeSet<ServiceKey> = services.into_iter().collect();
         if !waiting.is_empty() {
-            lock(&self.waves).push(Wave { since, waiting });
+            lock(&self.rollouts).push(Rollout { since, waiting });
         }
     }
 
     /// A Service was looked at because nodes changed; answers how long the changes took of which it was the last.
     pub(crate) fn reached(&self, service: &ServiceKey) -> Vec<Duration> {
-        let mut waves = lock(&self.waves);
-        for wave in waves.iter_mut() {
-            wave.waiting.remove(service);
+        let mut rollouts = lock(&self.rollouts);
+        for rollout in rollouts.iter_mut() {
+            rollout.waiting.remove(service);
         }
-        waves.extract_if(.., |wave| wave.waiting.is_empty()).map(|wave| wave.since.elapsed()).collect()
+        rollouts
+            .extract_if(.., |rollout| rollout.waiting.is_empty())
+            .map(|rollout| rollout.since.elapsed())
+            .collect()
     }
 }
 
@@ -50,20 +53,20 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_last_service_ends_the_change() {
-        let waves = NodeWaves::default();
-        waves.begin(Instant::now(), [key("a"), key("b")]);
+        let rollouts = NodeRollouts::default();
+        rollouts.begin(Instant::now(), [key("a"), key("b")]);
         tokio::time::sleep(Duration::from_secs(2)).await;
-        waves.begin(Instant::now(), [key("b")]);
-        assert!(waves.reached(&key("a")).is_empty());
+        rollouts.begin(Instant::now(), [key("b")]);
+        assert!(rollouts.reached(&key("a")).is_empty());
         tokio::time::sleep(Duration::from_secs(3)).await;
-        assert_eq!(waves.reached(&key("b")), [Duration::from_secs(5), Duration::from_secs(3)]);
-        assert!(waves.reached(&key("b")).is_empty());
+        assert_eq!(rollouts.reached(&key("b")), [Duration::from_secs(5), Duration::from_secs(3)]);
+        assert!(rollouts.reached(&key("b")).is_empty());
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_change_without_load_balancers_is_none() {
-        let waves = NodeWaves::default();
-        waves.begin(Instant::now(), []);
-        assert!(lock(&waves.waves).is_empty());
+        let rollouts = NodeRollouts::default();
+        rollouts.begin(Instant::now(), []);
+        assert!(lock(&rollouts.rollouts).is_empty());
     }
 }

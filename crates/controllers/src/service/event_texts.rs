@@ -1,4 +1,4 @@
-//! What follows from the end of a pass: the event that the user sees. Pure.
+//! What follows from the end of a reconciliation: the event that the user sees. Pure.
 //!
 //! Reasons and texts are those of the framework's service controller, which dashboards and people know. Unlike there
 //! an event is only made when something is changing, changed or failed.
@@ -62,7 +62,7 @@ pub(crate) fn concluded(activity: Activity, backends: usize) -> Option<Notice> {
     }
 }
 
-/// What is said when a pass failed.
+/// What is said when a reconciliation failed.
 pub(crate) fn failed(operation: Operation, failure: &Failure, backends: &[Arc<Node>]) -> Notice {
     match operation {
         Operation::Ensure | Operation::Release => {

@@ -1,8 +1,8 @@
-//! The look for load balancers whose Service is gone.
+//! The check for load balancers whose Service is gone.
 //!
 //! A request to create a load balancer can outlive the process that sent it, and the Service as well. What it makes then
 //! serves nobody and goes with nobody. It is reported and never deleted: a copy of the cluster's data, restored
-//! elsewhere, has the same identity, and what one of the two made looks like a leftover to the other.
+//! elsewhere, has the same identity, and what one of the two made looks like an orphan to the other.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,35 +15,35 @@ use super::CachesSynced;
 use super::intent::uid;
 use super::sync::ServiceSync;
 
-/// What is seen for the first time is looked at again after so long.
+/// What is seen for the first time is checked again after so long.
 const CONFIRM_AFTER: Duration = Duration::from_secs(300);
 /// A load balancer has the name of a Service that is there, and was made for an earlier one.
 const WITHOUT_SERVICE: &str = "LoadBalancerWithoutService";
 
-/// Looks every `interval` for ever, for the first time after one.
-pub(super) async fn look_for_leftovers(sync: Arc<ServiceSync>, mut synced: CachesSynced, interval: Duration) {
+/// Checks every `interval` for ever, for the first time after one.
+pub(super) async fn report_orphans(sync: Arc<ServiceSync>, mut synced: CachesSynced, interval: Duration) {
     synced.wait().await;
-    let mut leftovers = Leftovers::default();
+    let mut orphans = Orphans::default();
     let mut pause = interval;
     loop {
         tokio::time::sleep(pause).await;
-        let unconfirmed = leftovers.look(&sync).await;
+        let unconfirmed = orphans.check(&sync).await;
         pause = if unconfirmed { CONFIRM_AFTER.min(interval) } else { interval };
     }
 }
 
-/// What earlier looks saw.
+/// What earlier checks saw.
 #[derive(Debug, Default)]
-struct Leftovers {
-    /// Ids of those of the last look.
+struct Orphans {
+    /// Ids of those of the last check.
     seen: BTreeSet<String>,
     /// Ids of those that were reported and are still there.
     reported: BTreeSet<String>,
 }
 
-impl Leftovers {
-    /// One look. Answers whether something was seen that the next look has to confirm.
-    async fn look(&mut self, sync: &ServiceSync) -> bool {
+impl Orphans {
+    /// One check. Answers whether something was seen that the next check has to confirm.
+    async fn check(&mut self, sync: &ServiceSync) -> bool {
         // The cloud first: what is made afterwards is not listed, and the Service of what is listed is in the cache.
         let made = match sync.provider.made_for_services().await {
             Ok(made) => made,
@@ -62,7 +62,7 @@ impl Leftovers {
             }
         }
         let news = self.note(&without_service);
-        sync.metrics.leftovers(self.reported.len());
+        sync.metrics.orphans(self.reported.len());
         without_service.iter().filter(|made| news.contains(&made.id)).for_each(|made| report(sync, made));
         without_service.iter().any(|made| !self.reported.contains(&made.id))
     }
@@ -82,7 +82,7 @@ impl Leftovers {
         }
     }
 
-    /// Notes what a look saw, and answers which of it the look before saw too and is news.
+    /// Notes what a check saw, and answers which of it the check before saw too and is news.
     fn note(&mut self, now: &[MadeForServices]) -> BTreeSet<String> {
         let now: BTreeSet<String> = now.iter().map(|made| made.id.clone()).collect();
         let confirmed: BTreeSet<String> = now.intersection(&self.seen).cloned().collect();
@@ -129,19 +129,19 @@ mod tests {
     }
 
     #[test]
-    fn what_two_looks_saw_is_news_once_and_again_when_it_came_back() {
-        let mut leftovers = Leftovers::default();
-        let mut look = |now: &str| {
-            let news: Vec<String> = leftovers.note(&made(now)).into_iter().collect();
-            (news.join(" "), leftovers.reported.len())
+    fn what_two_checks_saw_is_news_once_and_again_when_it_came_back() {
+        let mut orphans = Orphans::default();
+        let mut check = |now: &str| {
+            let news: Vec<String> = orphans.note(&made(now)).into_iter().collect();
+            (news.join(" "), orphans.reported.len())
         };
-        assert_eq!(look("a"), (String::new(), 0), "it may be gone in a moment");
-        assert_eq!(look("a b"), ("a".to_owned(), 1));
-        assert_eq!(look("a b"), ("b".to_owned(), 2));
-        assert_eq!(look("a b"), (String::new(), 2));
-        assert_eq!(look("b"), (String::new(), 1));
-        assert_eq!(look(""), (String::new(), 0));
-        assert_eq!(look("a"), (String::new(), 0));
-        assert_eq!(look("a"), ("a".to_owned(), 1));
+        assert_eq!(check("a"), (String::new(), 0), "it may be gone in a moment");
+        assert_eq!(check("a b"), ("a".to_owned(), 1));
+        assert_eq!(check("a b"), ("b".to_owned(), 2));
+        assert_eq!(check("a b"), (String::new(), 2));
+        assert_eq!(check("b"), (String::new(), 1));
+        assert_eq!(check(""), (String::new(), 0));
+        assert_eq!(check("a"), (String::new(), 0));
+        assert_eq!(check("a"), ("a".to_owned(), 1));
     }
 }
