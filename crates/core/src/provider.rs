@@ -35,6 +35,12 @@ pub trait LoadBalancers: Send + Sync {
     /// nothing to do here.
     fn look_again(&self, service: &ServiceKey);
 
+    /// Whether an annotation of a Service with this key means something to the provider, or would have to: a change of any
+    /// other leads to no reconciliation. A provider that cannot tell says yes.
+    fn reads_annotation(&self, _key: &str) -> bool {
+        true
+    }
+
     /// Gets to know the other Services that the controller serves. Called once, before the first pass. A provider that
     /// judges each Service by itself has nothing to do here.
     fn meet(&self, _neighbours: Arc<dyn Neighbours>) {}

@@ -62,6 +62,8 @@ async fn the_budget_is_kept() {
 
     world.patch("web", &json!({"metadata": {"labels": {"a": "b"}}}));
     table.push(("no change that matters", cost(&mut world).await));
+    world.annotate("web", "deploy.example.com/revision", Some("2"));
+    table.push(("an annotation of somebody else", cost(&mut world).await));
 
     world.restart().await;
     table.push(("restart", cost(&mut world).await));
@@ -95,6 +97,7 @@ async fn the_budget_is_kept() {
         ("create another", 3, 14, 5),
         ("delete", 2, 13, 3),
         ("no change that matters", 0, 0, 0),
+        ("an annotation of somebody else", 0, 0, 0),
         ("restart", 0, 4, 0),
         ("node added, after a restart", 1, 10, 2),
         ("another node added", 1, 3, 1),

@@ -11,31 +11,38 @@ use openstack_ccm_advertise::status::entries;
 /// Annotations that this process wrote last; absent values were removed.
 pub(crate) type Written = BTreeMap<String, Option<String>>;
 
-/// Whether a new or changed Service deserves a reconciliation. `written` are the annotations of our own last write: a change
-/// that only brings them is our own echo.
-pub(crate) fn needs_pass(
+/// Which of the changed annotations count.
+pub(crate) struct Annotations<'a> {
+    /// Annotations of our own last write: a change that only brings them is our own echo.
+    pub(crate) written: &'a Written,
+    /// Whether a key means something to the provider. Others change for reasons of their own, some with every deployment.
+    pub(crate) means_something: &'a dyn Fn(&str) -> bool,
+}
+
+/// Whether a new or changed Service deserves a reconciliation.
+pub(crate) fn needs_reconciliation(
     ours: &Ours,
     old: Option<&k8s::Service>,
     new: &k8s::Service,
-    written: &Written,
+    annotations: &Annotations<'_>,
 ) -> bool {
     let Some(old) = old else { return ours.wants(new) || ours.needs_cleanup(new) };
     let cleanup = ours.needs_cleanup(new)
         && (!ours.needs_cleanup(old)
-            || annotations_changed(old, new, written)
+            || annotations.changed(old, new)
             || old.metadata.uid != new.metadata.uid);
-    cleanup || needs_update(ours, old, new, written)
+    cleanup || needs_update(ours, old, new, annotations)
 }
 
 /// The fields that the framework compares. Labels, selector, cluster addresses, status, finalizers and policies
 /// inside the cluster are left out on purpose: no load balancer depends on them.
-fn needs_update(ours: &Ours, old: &k8s::Service, new: &k8s::Service, written: &Written) -> bool {
+fn needs_update(ours: &Ours, old: &k8s::Service, new: &k8s::Service, annotations: &Annotations<'_>) -> bool {
     match (ours.wants(old), ours.wants(new)) {
         (false, false) => false,
         (true, true) => {
             old.metadata.uid != new.metadata.uid
                 || spec_changed(old, new)
-                || annotations_changed(old, new, written)
+                || annotations.changed(old, new)
                 // Deletion of a Service that lost our finalizer.
                 || old.metadata.deletion_timestamp.is_some() != new.metadata.deletion_timestamp.is_some()
         }
@@ -60,18 +67,20 @@ fn spec_changed(old: &k8s::Service, new: &k8s::Service) -> bool {
         || families(old) != families(new)
 }
 
-/// Whether annotations differ in another way than by our own last write.
-///
-/// It is the value that tells, not only the key: `load-balancer-id` is written by us, and is also how a user points
-/// a Service at another load balancer.
-fn annotations_changed(old: &k8s::Service, new: &k8s::Service, written: &Written) -> bool {
-    let empty = BTreeMap::new();
-    let old = old.metadata.annotations.as_ref().unwrap_or(&empty);
-    let new = new.metadata.annotations.as_ref().unwrap_or(&empty);
-    old.keys()
-        .chain(new.keys())
-        .filter(|key| old.get(*key) != new.get(*key))
-        .any(|key| written.get(key).map(Option::as_ref) != Some(new.get(key)))
+impl Annotations<'_> {
+    /// Whether annotations that count differ in another way than by our own last write.
+    ///
+    /// It is the value that tells, not only the key: `load-balancer-id` is written by us, and is also how a user points
+    /// a Service at another load balancer.
+    fn changed(&self, old: &k8s::Service, new: &k8s::Service) -> bool {
+        let empty = BTreeMap::new();
+        let old = old.metadata.annotations.as_ref().unwrap_or(&empty);
+        let new = new.metadata.annotations.as_ref().unwrap_or(&empty);
+        old.keys()
+            .chain(new.keys())
+            .filter(|key| old.get(*key) != new.get(*key) && (self.means_something)(key))
+            .any(|key| self.written.get(key).map(Option::as_ref) != Some(new.get(key)))
+    }
 }
 
 /// Whether somebody edited what we published: the status differs from our last write. A mode that the server dropped
@@ -123,12 +132,16 @@ mod tests {
     }
 
     fn update(old: Value, new: Value) -> bool {
-        needs_pass(
+        needs_reconciliation(
             &Ours::WithoutClass,
             Some(&from_value(old).unwrap()),
             &from_value(new).unwrap(),
-            &Written::new(),
+            &all(&Written::new()),
         )
+    }
+
+    fn all(written: &Written) -> Annotations<'_> {
+        Annotations { written, means_something: &|_| true }
     }
 
     /// A change leads to a reconciliation when a load balancer depends on it, in either direction, and only for our Services.
@@ -215,8 +228,10 @@ mod tests {
 
     #[test]
     fn added_services_are_looked_at_when_they_are_ours() {
-        let added =
-            |service| needs_pass(&Ours::WithoutClass, None, &from_value(service).unwrap(), &Written::new());
+        let written = Written::new();
+        let added = |service| {
+            needs_reconciliation(&Ours::WithoutClass, None, &from_value(service).unwrap(), &all(&written))
+        };
         assert!(added(base()));
         assert!(!added(set(base(), "spec/type", json!("ClusterIP"))));
         assert!(added(with_finalizer(set(base(), "spec/type", json!("ClusterIP")))));
@@ -234,20 +249,35 @@ mod tests {
         let new = set(base(), "metadata/annotations/load-balancer-id", json!(seen));
         let written = Written::from([("load-balancer-id".into(), Some(wrote.into()))]);
         let (old, new) = (from_value(base()).unwrap(), from_value(new).unwrap());
-        assert_eq!(needs_pass(&Ours::WithoutClass, Some(&old), &new, &written), expected);
+        assert_eq!(needs_reconciliation(&Ours::WithoutClass, Some(&old), &new, &all(&written)), expected);
     }
 
     #[test]
     fn an_annotation_that_we_removed_is_no_change() {
         let new = set(base(), "metadata/annotations", json!({"a": "1"}));
         let (old, new) = (from_value(base()).unwrap(), from_value(new).unwrap());
-        assert!(!needs_pass(
-            &Ours::WithoutClass,
-            Some(&old),
-            &new,
-            &Written::from([("load-balancer-id".into(), None)])
-        ));
-        assert!(needs_pass(&Ours::WithoutClass, Some(&old), &new, &Written::new()));
+        let needed =
+            |written: &Written| needs_reconciliation(&Ours::WithoutClass, Some(&old), &new, &all(written));
+        assert!(!needed(&Written::from([("load-balancer-id".into(), None)])));
+        assert!(needed(&Written::new()));
+    }
+
+    /// Deployment tools stamp their own annotations onto objects, often with every deployment.
+    #[rstest]
+    #[case::of_a_deployment_tool("deploy.example.com/revision", false)]
+    #[case::of_the_provider("provider.example.com/hostname", true)]
+    fn an_annotation_that_means_nothing_to_the_provider_is_no_change(
+        #[case] key: &str,
+        #[case] expected: bool,
+    ) {
+        let with =
+            |value: &str| from_value(set(base(), "metadata/annotations", json!({ key: value }))).unwrap();
+        let annotations = Annotations {
+            written: &Written::new(),
+            means_something: &|key| key.starts_with("provider.example.com/"),
+        };
+        let needed = needs_reconciliation(&Ours::WithoutClass, Some(&with("1")), &with("2"), &annotations);
+        assert_eq!(needed, expected);
     }
 
     #[rstest]

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use super::cache::{CachedService, is_echo, newer};
 use super::cause::Cause;
-use super::change::{needs_pass, status_edited};
+use super::change::{Annotations, needs_reconciliation, status_edited};
 use super::intent::key;
 use super::queue::ServiceQueue;
 use super::sync::ServiceSync;
@@ -110,7 +110,9 @@ impl Follower {
         // The reconciliation says what is wrong with an object that cannot be read.
         let Ok(object) = new.object() else { return self.queue.add(key, cause) };
         let old = old.and_then(|old| old.object().ok());
-        if needs_pass(ours, old.as_deref(), &object, &written) {
+        let means_something = |key: &str| self.sync.provider.reads_annotation(key);
+        let annotations = Annotations { written: &written, means_something: &means_something };
+        if needs_reconciliation(ours, old.as_deref(), &object, &annotations) {
             self.queue.add(key, cause);
         } else if let Some(published) = published {
             let compare_mode = self.sync.server.known() != ServerSupport::Drops;

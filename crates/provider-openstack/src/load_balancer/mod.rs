@@ -156,6 +156,10 @@ impl LoadBalancers for OpenStackLoadBalancers {
         self.missing.meet(neighbours);
     }
 
+    fn reads_annotation(&self, key: &str) -> bool {
+        annotations::is_known(key) || annotations::is_ours(key)
+    }
+
     async fn made_for_services(&self) -> Result<Vec<MadeForServices>, Failure> {
         self.list_made_for_services().await
     }
