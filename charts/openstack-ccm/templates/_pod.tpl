@@ -87,6 +87,9 @@ spec:
     {{- if ne (include "openstack-ccm.port" .) "10258" }}
     - --secure-port={{ include "openstack-ccm.port" . }}
     {{- end }}
+    {{- with include "openstack-ccm.canaryArguments" . | trim }}
+    {{- . | nindent 4 }}
+    {{- end }}
     {{- with include "openstack-ccm.extraArguments" . | trim }}
     {{- . | nindent 4 }}
     {{- end }}

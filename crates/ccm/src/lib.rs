@@ -13,6 +13,7 @@
 //! | [`leader_record`] | what a leader writes about itself on the lease |
 //! | [`kubernetes`] | clients of the Kubernetes API |
 //! | [`call_metrics`], [`process_metrics`] | metrics that no controller has |
+//! | [`canary`] | the roles in the pods of the canary, and the subcommand that looks once |
 //! | [`status`] | the subcommand that says who leads and how load balancers are published |
 //! | [`reference`] | generated pages of the documentation |
 //! | `manual` | the manual page and the completion of shells |
@@ -34,6 +35,7 @@ pub mod admin;
 pub mod args;
 pub mod backoff;
 pub mod call_metrics;
+pub mod canary;
 pub mod check_config;
 #[cfg(feature = "demo")]
 pub mod demo;
@@ -90,25 +92,37 @@ fn asks_for_json(arguments: &[OsString]) -> bool {
 pub fn start(command_line: CommandLine) -> ExitCode {
     // Two providers in one process would be ambiguous; this one is chosen before anybody asks.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let runtime = match Builder::new_multi_thread().worker_threads(THREADS).enable_all().build() {
+    let runtime = match runtime(command_line.command.as_ref()) {
         Ok(runtime) => runtime,
         Err(error) => {
             return failed(&anyhow::Error::new(error).context("the runtime cannot be started"), false);
         }
     };
     let as_json = command_line.run.logging.logging_format == "json";
+    let done = |()| ExitCode::SUCCESS;
     let result = match command_line.command {
-        Some(Command::CheckConfig(arguments)) => runtime.block_on(check_config::report(&arguments)),
-        Some(Command::Completion { shell }) => manual::completion(shell),
-        Some(Command::Man) => manual::page(),
-        Some(Command::Status(arguments)) => runtime.block_on(status::report(&arguments)),
+        Some(Command::Canary(arguments)) => runtime.block_on(canary::report(*arguments)),
+        Some(Command::CheckConfig(arguments)) => runtime.block_on(check_config::report(&arguments)).map(done),
+        Some(Command::Completion { shell }) => manual::completion(shell).map(done),
+        Some(Command::Man) => manual::page().map(done),
+        Some(Command::Status(arguments)) => runtime.block_on(status::report(&arguments)).map(done),
         #[cfg(feature = "demo")]
-        Some(Command::Demo(arguments)) => runtime.block_on(demo::run(arguments)),
-        None => run(&runtime, command_line.run),
+        Some(Command::Demo(arguments)) => runtime.block_on(demo::run(arguments)).map(done),
+        None => run(&runtime, command_line.run).map(done),
     };
     // Tasks that hang in a system call must not hold up the end of the process.
     runtime.shutdown_background();
-    result.map_or_else(|error| failed(&error, as_json), |()| ExitCode::SUCCESS)
+    result.unwrap_or_else(|error| failed(&error, as_json))
+}
+
+fn runtime(command: Option<&Command>) -> std::io::Result<Runtime> {
+    match command {
+        // One of these is on every node of a cluster.
+        Some(Command::Canary(arguments)) if arguments.is_in_a_pod() => {
+            Builder::new_current_thread().enable_all().build()
+        }
+        _ => Builder::new_multi_thread().worker_threads(THREADS).enable_all().build(),
+    }
 }
 
 #[cfg(feature = "otlp")]

@@ -183,7 +183,10 @@ pub(crate) async fn connect(login: &AuthOptions, settings: ClientSettings) -> an
 }
 
 /// A token that SIGTERM and SIGINT cancel.
-fn stop_on_signals() -> anyhow::Result<CancellationToken> {
+///
+/// # Errors
+/// The signals cannot be handled.
+pub(crate) fn stop_on_signals() -> anyhow::Result<CancellationToken> {
     let mut terminate = signal(SignalKind::terminate()).context("SIGTERM cannot be handled")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT cannot be handled")?;
     let stop = CancellationToken::new();

@@ -27,6 +27,7 @@ use accepted::AcceptedFlags;
 use controllers::ControllerSelection;
 use feature_gates::FeatureGates;
 
+pub use crate::canary::CanaryArgs;
 pub use crate::check_config::CheckConfigArgs;
 pub use crate::status::StatusArgs;
 pub use authentication::{AuthenticationArgs, AuthorizationArgs};
@@ -63,6 +64,8 @@ pub struct CommandLine {
 pub enum Command {
     /// Check cloud.conf, and with --online the cloud and with --services the Services of a cluster, and exit.
     CheckConfig(CheckConfigArgs),
+    /// Measure on each node of a cluster whether its service proxy honours ipMode Proxy: `canary --once`.
+    Canary(Box<CanaryArgs>),
     /// Print who leads, which version, its controllers, and how the cluster's load balancers are published.
     Status(StatusArgs),
     /// Print a script that completes commands and flags in a shell: `source <(openstack-ccm completion bash)`.

@@ -15,6 +15,7 @@ const INTRODUCTION: &str = "# Flags
 | Subcommand | Does |
 | --- | --- |
 | `check-config` | reports everything that is wrong with cloud.conf; `--online` looks every id up in the cloud, `--services` checks all Services of a cluster |
+| `canary --once` | measures on each node whether its service proxy honours `ipMode: Proxy`, and prints a table or JSON; `canary look` and `canary idle` are what the pods of the canary run |
 | `status` | says who leads, with version, controllers and pod, and how the Services are published |
 | `completion SHELL` | prints the completion for bash, zsh, fish, elvish or PowerShell |
 | `man` | prints the manual page |

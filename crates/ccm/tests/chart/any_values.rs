@@ -79,6 +79,9 @@ fn samples(path: &str) -> Option<Value> {
             json!([[], null, [{"ip": "192.0.2.1", "hostnames": ["a.b"]}, {"ip": "2001:db8::1", "hostnames": ["c"]}]])
         }
         "imagePullSecrets" => json!([[], null, [{"name": "a"}, {"name": "1"}]]),
+        "addresses" => {
+            json!([["203.0.113.1", "203.0.113.2"], ["192.0.2.1", "192.0.2.2", "2001:db8::1", "2001:db8::2"]])
+        }
         "tlsConfig" => json!([{}, null, {"serverName": "a"}]),
         _ => return None,
     })
@@ -288,7 +291,7 @@ async fn taken(client: &kube::Client, object: &Value) -> Result<(), String> {
         return Ok(());
     }
     let kind = ApiResource::from_gvk(&GroupVersionKind::try_from(&types).map_err(|error| error.to_string())?);
-    let api: Api<DynamicObject> = if types.kind.starts_with("Cluster") {
+    let api: Api<DynamicObject> = if types.kind.starts_with("Cluster") || types.kind == "Namespace" {
         Api::all_with(client.clone(), &kind)
     } else {
         // Other namespaces are not there; which one it is does not matter here.

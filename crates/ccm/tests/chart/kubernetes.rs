@@ -1,6 +1,8 @@
 //! What Kubernetes would say to an object, without an API server: its types, read strictly.
 
-use k8s_openapi::api::{apps::v1 as apps, core::v1 as core, policy::v1 as policy, rbac::v1 as rbac};
+use k8s_openapi::api::{
+    apps::v1 as apps, core::v1 as core, networking::v1 as networking, policy::v1 as policy, rbac::v1 as rbac,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -15,6 +17,8 @@ pub(crate) fn knows(object: &Value) -> Result<(), String> {
     let read = match object["kind"].as_str().unwrap_or_default() {
         "ConfigMap" => read_as::<core::ConfigMap>(object),
         "Secret" => read_as::<core::Secret>(object),
+        "Namespace" => read_as::<core::Namespace>(object),
+        "NetworkPolicy" => read_as::<networking::NetworkPolicy>(object),
         "Service" => read_as::<core::Service>(object),
         "ServiceAccount" => read_as::<core::ServiceAccount>(object),
         "DaemonSet" => read_as::<apps::DaemonSet>(object),

@@ -11,6 +11,7 @@
 mod alerts;
 mod any_values;
 mod arguments;
+mod canary;
 mod cluster;
 mod configuration;
 mod documented;

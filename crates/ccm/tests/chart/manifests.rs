@@ -18,7 +18,7 @@ const OF_HELM: [&str; 5] =
 
 fn manifests() -> Option<Vec<(&'static str, String)>> {
     let rendered = Release::without_image().set(NO_IMAGE).set("secret.create=false").text()?;
-    let documents: Vec<String> = rendered.split("---\n").map(without_helm).collect();
+    let documents: Vec<String> = rendered.split("---\n").map(of_helm_removed).collect();
     let file = |(name, kinds): (&'static str, &[&str])| {
         let kind_of =
             |document: &&String| kinds.iter().any(|kind| document.contains(&format!("\nkind: {kind}\n")));
@@ -29,7 +29,7 @@ fn manifests() -> Option<Vec<(&'static str, String)>> {
     Some(FILES.into_iter().map(file).collect())
 }
 
-fn without_helm(document: &str) -> String {
+pub(crate) fn of_helm_removed(document: &str) -> String {
     let keep = |line: &&str| {
         let line = line.trim();
         !OF_HELM.iter().any(|start| line.starts_with(start)) && !line.starts_with("checksum/config:")

@@ -10,7 +10,9 @@ use crate::helm::{Release, read, repository};
 /// Text literals of the sources that look like the name of a metric.
 fn names_in_sources() -> BTreeSet<String> {
     let mut names = BTreeSet::new();
-    for package in ["core", "controllers", "openstack-api", "provider-openstack", "ccm"] {
+    for package in
+        ["core", "runtime", "advertise", "controllers", "openstack-api", "provider-openstack", "ccm"]
+    {
         collect(&repository(&format!("crates/{package}/src")), &mut names);
     }
     names

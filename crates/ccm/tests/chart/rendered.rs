@@ -9,6 +9,7 @@ use crate::helm::{IMAGE, Release, repository, run, text};
 #[case::default("default", Release::new())]
 #[case::occm_documented("occm-documented", Release::new().values("occm-documented.yaml"))]
 #[case::everything("everything", Release::new().values("everything.yaml"))]
+#[case::canary("canary", Release::new().set("canary.enabled=true"))]
 fn the_chart_renders_the_same_as_before(#[case] name: &str, #[case] release: Release) {
     let Some(rendered) = release.text() else { return };
     // The dashboard is a file of its own, and not worth reading twice.
@@ -36,6 +37,8 @@ fn helm_finds_nothing_to_complain_about() {
 #[case::unknown_kind("kind=StatefulSet", "kind")]
 #[case::port("securePort=0", "securePort")]
 #[case::no_cluster_name("cluster.name=", "name")]
+#[case::canary_without_a_pair("canary.addresses={192.0.2.1,192.0.2.2,2001:db8::1}", "addresses")]
+#[case::canary_misspelt("canary.enable=true", "enable")]
 fn a_value_that_cannot_be_meant_is_refused_by_name(#[case] setting: &str, #[case] named: &str) {
     let Some(rendered) = Release::new().set(setting).try_text() else { return };
     let error = rendered.expect_err("it was accepted");
@@ -80,6 +83,7 @@ fn the_chart_has_the_version_of_the_program() {
 #[case::occm_defaults(Release::new().values("occm-defaults.yaml"))]
 #[case::occm_documented(Release::new().values("occm-documented.yaml"))]
 #[case::everything(Release::new().values("everything.yaml"))]
+#[case::canary(Release::new().set("canary.enabled=true"))]
 fn kubernetes_knows_every_field(#[case] release: Release) {
     let Some(objects) = release.objects() else { return };
     objects

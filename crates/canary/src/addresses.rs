@@ -1,0 +1,122 @@
+//! The addresses of the two Services. Nobody has them: they are reserved for documentation, so that a packet to them that
+//! no node catches ends at the first router.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
+
+/// The addresses of one family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pair {
+    /// Published with `ipMode: VIP`.
+    pub control: IpAddr,
+    /// Published with `ipMode: Proxy`.
+    pub subject: IpAddr,
+}
+
+/// The addresses of all families.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Addresses(Vec<Pair>);
+
+/// Why a text is no list of addresses.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AddressesError {
+    /// A part is no address.
+    #[error("{0:?} is not an IP address")]
+    NoAddress(String),
+    /// There is an odd number, or the two of a pair are of different families or equal.
+    #[error(
+        "write two different addresses of one family, first that of control and then that of subject, and after them perhaps \
+         two of the other family, for example 192.0.2.1,192.0.2.2,2001:db8::1,2001:db8::2"
+    )]
+    NoPairs,
+}
+
+impl Addresses {
+    /// Those of the canary that a cluster keeps: TEST-NET-1 of RFC 5737 and RFC 3849.
+    pub fn kept() -> Self {
+        Self::numbered(Ipv4Addr::new(192, 0, 2, 0), Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0))
+    }
+
+    /// Those of a canary that is there for one look, so that it may meet the other one: TEST-NET-2.
+    pub fn passing() -> Self {
+        Self::numbered(Ipv4Addr::new(198, 51, 100, 0), Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 0))
+    }
+
+    fn numbered(v4: Ipv4Addr, v6: Ipv6Addr) -> Self {
+        let pair = |control: IpAddr, subject: IpAddr| Pair { control, subject };
+        let (four, six) = (u32::from(v4), u128::from(v6));
+        Self(vec![
+            pair(Ipv4Addr::from(four + 1).into(), Ipv4Addr::from(four + 2).into()),
+            pair(Ipv6Addr::from(six + 1).into(), Ipv6Addr::from(six + 2).into()),
+        ])
+    }
+
+    /// The addresses of the family of an address, if there are any.
+    pub fn of_family(&self, of: IpAddr) -> Option<Pair> {
+        self.0.iter().find(|pair| pair.control.is_ipv4() == of.is_ipv4()).copied()
+    }
+
+    /// All pairs.
+    pub fn pairs(&self) -> &[Pair] {
+        &self.0
+    }
+}
+
+impl FromStr for Addresses {
+    type Err = AddressesError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let parse =
+            |word: &str| word.trim().parse().map_err(|_| AddressesError::NoAddress(word.trim().to_owned()));
+        let all: Vec<IpAddr> = text.split(',').map(parse).collect::<Result<_, _>>()?;
+        let (pairs, rest) = all.as_chunks::<2>();
+        let pairs: Vec<Pair> =
+            pairs.iter().map(|[control, subject]| Pair { control: *control, subject: *subject }).collect();
+        let alike =
+            |pair: &Pair| pair.control.is_ipv4() == pair.subject.is_ipv4() && pair.control != pair.subject;
+        let families = pairs.iter().filter(|pair| pair.control.is_ipv4()).count();
+        let distinct = families <= 1 && pairs.len() - families <= 1;
+        if rest.is_empty() && distinct && pairs.iter().all(alike) {
+            Ok(Self(pairs))
+        } else {
+            Err(AddressesError::NoPairs)
+        }
+    }
+}
+
+impl fmt::Display for Addresses {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words: Vec<String> =
+            self.0.iter().flat_map(|pair| [pair.control.to_string(), pair.subject.to_string()]).collect();
+        f.write_str(&words.join(","))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        for addresses in [Addresses::kept(), Addresses::passing()] {
+            assert_eq!(addresses.to_string().parse(), Ok(addresses));
+        }
+        assert_eq!(Addresses::kept().to_string(), "192.0.2.1,192.0.2.2,2001:db8::1,2001:db8::2");
+        assert_eq!(Addresses::passing().to_string(), "198.51.100.1,198.51.100.2,2001:db8:1::1,2001:db8:1::2");
+    }
+
+    #[rstest]
+    #[case::one_family("203.0.113.1, 203.0.113.2", true)]
+    #[case::odd("203.0.113.1", false)]
+    #[case::empty("", false)]
+    #[case::same("203.0.113.1,203.0.113.1", false)]
+    #[case::mixed("203.0.113.1,2001:db8::2", false)]
+    #[case::same_family_twice("203.0.113.1,203.0.113.2,203.0.113.3,203.0.113.4", false)]
+    #[case::name("control,subject", false)]
+    fn a_list_that_cannot_be_meant_is_refused(#[case] text: &str, #[case] accepted: bool) {
+        assert_eq!(text.parse::<Addresses>().is_ok(), accepted);
+    }
+}

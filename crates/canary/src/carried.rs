@@ -1,0 +1,130 @@
+//! The verdict as the status of a pod carries it: by the readiness of two containers. Pure.
+//!
+//! | `conclusive` | `fit` | `kubectl get pods` | the node |
+//! | --- | --- | --- | --- |
+//! | ready | ready | 2/2 | fit |
+//! | ready | not | 1/2 | unfit |
+//! | not | not | 0/2 | not known |
+//! | not | ready | 1/2 | contradiction: what answered cannot be a service proxy |
+//!
+//! The kubelet asks the two one after the other, so that one of them may be ahead for a moment: what counts is what stays
+//! ([`crate::ledger`]).
+
+use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
+
+use crate::look::{Finding, Verdict};
+use crate::{CONCLUSIVE, FIT};
+
+/// What a pod says of its node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Carried {
+    /// Its service proxy honours the mode, or short-circuits nothing.
+    Fit,
+    /// Its service proxy ignores the mode.
+    Unfit,
+    /// Something other than a service proxy answers.
+    Contradiction,
+}
+
+impl Carried {
+    /// What readiness is to say of a finding that is held: of the container `conclusive`, and of `fit`.
+    pub fn readiness(held: Option<Finding>) -> (bool, bool) {
+        match held {
+            Some(Finding::Contradiction) => (false, true),
+            held => match held.map(Finding::verdict) {
+                Some(Verdict::Fit) => (true, true),
+                Some(Verdict::Unfit) => (true, false),
+                Some(Verdict::Unknown) | None => (false, false),
+            },
+        }
+    }
+
+    /// What readiness says.
+    fn of_readiness(conclusive: bool, fit: bool) -> Option<Self> {
+        match (conclusive, fit) {
+            (true, true) => Some(Self::Fit),
+            (true, false) => Some(Self::Unfit),
+            (false, true) => Some(Self::Contradiction),
+            (false, false) => None,
+        }
+    }
+
+    /// What a pod says. Nothing, unless both containers run: one that ended has no readiness to speak of.
+    pub fn of_pod(pod: &Pod) -> Option<Self> {
+        if pod.metadata.deletion_timestamp.is_some() {
+            return None;
+        }
+        let statuses = pod.status.as_ref()?.container_statuses.as_ref()?;
+        let ready = |name: &str| {
+            let status = statuses.iter().find(|status| status.name == name)?;
+            runs(status).then_some(status.ready)
+        };
+        Self::of_readiness(ready(CONCLUSIVE)?, ready(FIT)?)
+    }
+
+    /// The verdict.
+    pub fn verdict(self) -> Verdict {
+        match self {
+            Self::Fit => Verdict::Fit,
+            Self::Unfit => Verdict::Unfit,
+            Self::Contradiction => Verdict::Unknown,
+        }
+    }
+
+    /// For people, where the finding itself is not at hand.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Fit => "its service proxy short-circuits no address with ipMode Proxy",
+            Self::Unfit => Finding::Ignores.text(),
+            Self::Contradiction => Finding::Contradiction.text(),
+        }
+    }
+}
+
+fn runs(status: &ContainerStatus) -> bool {
+    status.state.as_ref().is_some_and(|state| state.running.is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::{Value, from_value, json};
+
+    use super::*;
+
+    fn pod(conclusive: &Value, fit: &Value) -> Pod {
+        from_value(json!({
+            "metadata": {"name": "canary-x"},
+            "status": {"phase": "Running", "containerStatuses": [conclusive, fit]},
+        }))
+        .unwrap()
+    }
+
+    fn status(name: &str, ready: bool) -> Value {
+        json!({"name": name, "ready": ready, "restartCount": 0, "image": "", "imageID": "", "state": {"running": {}}})
+    }
+
+    #[rstest]
+    #[case(Some(Finding::Honours), Some(Carried::Fit))]
+    #[case(Some(Finding::NeverShortCircuits), Some(Carried::Fit))]
+    #[case(Some(Finding::Ignores), Some(Carried::Unfit))]
+    #[case(Some(Finding::Contradiction), Some(Carried::Contradiction))]
+    #[case(Some(Finding::Silence), None)]
+    #[case(None, None)]
+    fn what_a_pod_finds_arrives(#[case] held: Option<Finding>, #[case] expected: Option<Carried>) {
+        let (conclusive, fit) = Carried::readiness(held);
+        assert_eq!(Carried::of_pod(&pod(&status(CONCLUSIVE, conclusive), &status(FIT, fit))), expected);
+    }
+
+    #[test]
+    fn a_pod_that_ends_says_nothing() {
+        let mut deleted = pod(&status(CONCLUSIVE, true), &status(FIT, true));
+        assert_eq!(Carried::of_pod(&deleted), Some(Carried::Fit));
+        deleted.metadata.deletion_timestamp = from_value(json!("2026-01-01T00:00:00Z")).unwrap();
+        assert_eq!(Carried::of_pod(&deleted), None);
+        let mut ended = status(FIT, false);
+        ended["state"] = json!({"terminated": {"exitCode": 1}});
+        assert_eq!(Carried::of_pod(&pod(&status(CONCLUSIVE, true), &ended)), None);
+        assert_eq!(Carried::of_pod(&Pod::default()), None);
+    }
+}

@@ -1,0 +1,244 @@
+//! The verdicts of all nodes over time. Pure: the time is passed in.
+//!
+//! A verdict is not what a pod says at a moment, but what it has said for a while: the readiness of two containers does not
+//! change in one instant, pods are replaced, and a node whose verdict goes to and fro must not turn the publication of every
+//! Service with it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::carried::Carried;
+use crate::look::Verdict;
+
+/// How long a pod has to say the same before it counts: twice the period of the readiness probes.
+pub const SETTLE: Duration = Duration::from_secs(10);
+/// How long a verdict stands after its pod fell silent or went. Longer than a pod needs to be replaced.
+pub const LAPSE: Duration = Duration::from_secs(300);
+/// How long a node that was unfit twice within [`CALM`] has to be fit before it counts; it doubles with each relapse.
+const RELAPSE: Duration = Duration::from_secs(60);
+/// The longest of these times.
+const LONGEST: Duration = Duration::from_secs(960);
+/// After this time without another verdict earlier ones are forgotten.
+const CALM: Duration = Duration::from_secs(3600);
+
+/// The verdicts of nodes, by name.
+#[derive(Clone, Debug, Default)]
+pub struct Ledger {
+    nodes: BTreeMap<String, Entry>,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    /// What the pod says, and since when.
+    said: Option<Carried>,
+    since: Instant,
+    /// The verdict that counts, and until when it counts without being renewed.
+    held: Option<Carried>,
+    changed: Instant,
+    /// How often the node became unfit of late.
+    falls: u32,
+}
+
+impl Entry {
+    /// When what the pod says counts, or a verdict ends that it no longer says.
+    fn due(&self) -> Option<Instant> {
+        match self.said {
+            said if said == self.held => None,
+            None => Some(self.since + LAPSE),
+            Some(Carried::Fit) if self.held == Some(Carried::Unfit) => Some(self.since + self.patience()),
+            Some(_) => Some(self.since + SETTLE),
+        }
+    }
+
+    /// How long an unfit node has to say that it is fit. Its pod has waited before, so that the first time is short.
+    fn patience(&self) -> Duration {
+        match self.falls.checked_sub(2) {
+            None => SETTLE,
+            Some(relapses) => RELAPSE.saturating_mul(2_u32.saturating_pow(relapses.min(8))).min(LONGEST),
+        }
+    }
+
+    fn settle(&mut self, now: Instant) -> bool {
+        if self.due().is_none_or(|due| due > now) {
+            return false;
+        }
+        self.hold(now);
+        true
+    }
+
+    fn hold(&mut self, now: Instant) {
+        if self.said == Some(Carried::Unfit) {
+            let calm = now.saturating_duration_since(self.changed) > CALM;
+            self.falls = if calm { 1 } else { self.falls.saturating_add(1) };
+        }
+        self.held = self.said;
+        self.changed = now;
+    }
+}
+
+impl Ledger {
+    /// A pod of a node says something, or nothing any more. Answers whether a verdict changed.
+    pub fn said(&mut self, node: &str, said: Option<Carried>, now: Instant) -> bool {
+        let Some(entry) = self.nodes.get_mut(node) else {
+            if said.is_some() {
+                let entry = Entry { said, since: now, held: None, changed: now, falls: 0 };
+                self.nodes.insert(node.to_owned(), entry);
+            }
+            return false;
+        };
+        // What came due before counts, however late it is looked at.
+        let settled = entry.settle(now);
+        if entry.said != said {
+            entry.said = said;
+            entry.since = now;
+        }
+        settled
+    }
+
+    /// What all pods say when they are listed for the first time: there is nothing to compare it with, so it counts at
+    /// once. Nodes whose pods are not listed fall silent.
+    pub fn listed(&mut self, said: &BTreeMap<String, Carried>, now: Instant) -> bool {
+        let mut changed = false;
+        for (node, said) in said {
+            if !self.nodes.contains_key(node) {
+                let mut entry = Entry { said: Some(*said), since: now, held: None, changed: now, falls: 0 };
+                entry.hold(now);
+                self.nodes.insert(node.clone(), entry);
+                changed = true;
+            }
+        }
+        let known: Vec<String> = self.nodes.keys().cloned().collect();
+        for node in known {
+            changed |= self.said(&node, said.get(&node).copied(), now);
+        }
+        changed
+    }
+
+    /// Lets what is due count. Answers whether a verdict changed.
+    pub fn settle(&mut self, now: Instant) -> bool {
+        let settled =
+            self.nodes.values_mut().map(|entry| entry.settle(now)).filter(|settled| *settled).count();
+        self.nodes.retain(|_, entry| entry.said.is_some() || entry.held.is_some());
+        settled > 0
+    }
+
+    /// When something is due next.
+    pub fn next(&self) -> Option<Instant> {
+        self.nodes.values().filter_map(Entry::due).min()
+    }
+
+    /// A node is gone.
+    pub fn forget(&mut self, node: &str) {
+        self.nodes.remove(node);
+    }
+
+    /// The verdicts that count.
+    pub fn verdicts(&self) -> BTreeMap<String, Carried> {
+        self.nodes.iter().filter_map(|(node, entry)| Some((node.clone(), entry.held?))).collect()
+    }
+
+    /// How many nodes have a verdict, by verdict: fit, unfit.
+    pub fn counts(&self) -> (usize, usize) {
+        let of = |verdict| {
+            self.nodes
+                .values()
+                .filter(|entry| entry.held.is_some_and(|held| held.verdict() == verdict))
+                .count()
+        };
+        (of(Verdict::Fit), of(Verdict::Unfit))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Carried::{Contradiction, Fit, Unfit};
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn held(ledger: &Ledger) -> Option<Carried> {
+        ledger.verdicts().get("a").copied()
+    }
+
+    /// Says each word for so many seconds. Answers what counts at the end, and how often that changed on the way.
+    fn told(words: &[(Option<Carried>, u32)]) -> (Option<Carried>, u32) {
+        let mut ledger = Ledger::default();
+        let (mut now, mut changes) = (Instant::now(), 0);
+        for (word, seconds) in words {
+            changes += u32::from(ledger.said("a", *word, now));
+            for _ in 0..*seconds {
+                now += SECOND;
+                changes += u32::from(ledger.settle(now));
+            }
+        }
+        (held(&ledger), changes)
+    }
+
+    fn story(words: &[(Option<Carried>, u32)]) -> Option<Carried> {
+        told(words).0
+    }
+
+    #[test]
+    fn readiness_that_is_ahead_for_a_moment_counts_for_nothing() {
+        assert_eq!(story(&[(Some(Unfit), 5), (Some(Fit), 10)]), Some(Fit));
+        assert_eq!(story(&[(Some(Fit), 10), (Some(Contradiction), 5), (None, 5)]), Some(Fit));
+        assert_eq!(story(&[(Some(Fit), 10), (Some(Unfit), 9), (None, 60)]), Some(Fit));
+    }
+
+    #[test]
+    fn an_unfit_node_counts_at_once_and_a_fit_one_soon_the_first_time() {
+        assert_eq!(story(&[(Some(Fit), 10), (Some(Unfit), 10)]), Some(Unfit));
+        assert_eq!(story(&[(Some(Unfit), 10), (Some(Fit), 10)]), Some(Fit));
+    }
+
+    #[test]
+    fn a_pod_that_is_replaced_takes_its_verdict_along() {
+        assert_eq!(story(&[(Some(Fit), 10), (None, 299)]), Some(Fit));
+        assert_eq!(story(&[(Some(Fit), 10), (None, 300)]), None);
+        assert_eq!(story(&[(Some(Unfit), 10), (None, 200), (Some(Unfit), 1), (None, 299)]), Some(Unfit));
+    }
+
+    #[test]
+    fn a_node_that_goes_to_and_fro_is_unfit_for_longer_each_time() {
+        let mut words = vec![(Some(Unfit), 10)];
+        for _ in 0..50 {
+            words.extend([(Some(Fit), 12), (Some(Unfit), 12)]);
+        }
+        assert_eq!(told(&words), (Some(Unfit), 3), "unfit, fit, and unfit from then on");
+        words.push((Some(Fit), 61));
+        assert_eq!(story(&words), Some(Fit), "calm after the second fall");
+        words.extend([(Some(Unfit), 12), (Some(Fit), 61)]);
+        assert_eq!(story(&words), Some(Unfit), "not after the third");
+        words.push((Some(Fit), 60));
+        assert_eq!(story(&words), Some(Fit));
+    }
+
+    #[test]
+    fn the_first_list_counts_at_once_and_later_ones_do_not() {
+        let now = Instant::now();
+        let mut ledger = Ledger::default();
+        let list = |words: &[(&str, Carried)]| -> BTreeMap<String, Carried> {
+            words.iter().map(|(node, said)| ((*node).to_owned(), *said)).collect()
+        };
+        assert!(ledger.listed(&list(&[("a", Fit), ("b", Unfit)]), now));
+        assert_eq!(ledger.counts(), (1, 1));
+        assert!(!ledger.listed(&list(&[("a", Unfit)]), now));
+        assert_eq!(ledger.counts(), (1, 1));
+        assert_eq!(ledger.next(), Some(now + SETTLE));
+        assert!(ledger.settle(now + SETTLE));
+        assert_eq!(ledger.counts(), (0, 2));
+        assert!(ledger.settle(now + LAPSE));
+        assert_eq!(ledger.verdicts(), list(&[("a", Unfit)]), "the pod of b is gone");
+    }
+
+    #[test]
+    fn a_node_that_is_gone_is_forgotten() {
+        let now = Instant::now();
+        let mut ledger = Ledger::default();
+        ledger.listed(&BTreeMap::from([("a".to_owned(), Unfit)]), now);
+        ledger.forget("a");
+        assert!(ledger.verdicts().is_empty() && ledger.next().is_none());
+    }
+}

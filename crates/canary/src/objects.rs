@@ -1,0 +1,209 @@
+//! The objects that make a canary, as JSON: those of `openstack-ccm canary --once`. A test holds the chart's to them.
+
+use serde_json::{Value, json};
+
+use crate::addresses::Addresses;
+use crate::{CLASS, CONCLUSIVE, CONTROL, FIT, LABEL, PORT, READINESS_PORT, SUBJECT};
+
+/// What differs from one canary to the other.
+#[derive(Clone, Debug)]
+pub struct Canary {
+    /// Its namespace.
+    pub namespace: String,
+    /// The image of openstack-ccm.
+    pub image: String,
+    /// Addresses of the Services.
+    pub addresses: Addresses,
+}
+
+/// The user of the pods; the number means the same without `/etc/passwd`.
+const USER: u32 = 1001;
+
+impl Canary {
+    /// The namespace, in which the strictest level of pod security is enforced.
+    pub fn namespace(&self) -> Value {
+        let levels: serde_json::Map<String, Value> = ["enforce", "audit", "warn"]
+            .iter()
+            .map(|mode| (format!("pod-security.kubernetes.io/{mode}"), json!("restricted")))
+            .collect();
+        let mut object = self.object("v1", "Namespace", &self.namespace, &Value::Null);
+        object["metadata"] = json!({"name": self.namespace, "labels": levels});
+        object["metadata"]["labels"][LABEL.0] = json!(LABEL.1);
+        object
+    }
+
+    /// Both Services, without their status.
+    pub fn services(&self) -> [Value; 2] {
+        [CONTROL, SUBJECT].map(|name| {
+            let spec = json!({
+                "type": "LoadBalancer",
+                "loadBalancerClass": CLASS,
+                "allocateLoadBalancerNodePorts": false,
+                "ipFamilyPolicy": "PreferDualStack",
+                // The verdict is the readiness of the pods: it must not take the endpoints of the next look away.
+                "publishNotReadyAddresses": true,
+                "selector": selector(),
+                "ports": [{"name": "token", "port": PORT, "targetPort": PORT, "protocol": "TCP"}],
+            });
+            self.object("v1", "Service", name, &spec)
+        })
+    }
+
+    /// Lets in what the canary needs, and nothing else out.
+    pub fn network_policy(&self) -> Value {
+        let port = |port: u16, protocol: &str| json!({"port": port, "protocol": protocol});
+        let spec = json!({
+            "podSelector": {"matchLabels": selector()},
+            "policyTypes": ["Ingress", "Egress"],
+            "ingress": [{"ports": [port(PORT, "TCP"), port(READINESS_PORT, "TCP")]}],
+            "egress": [{"ports": [port(PORT, "TCP"), port(53, "UDP"), port(53, "TCP")]}],
+        });
+        self.object("networking.k8s.io/v1", "NetworkPolicy", LABEL.1, &spec)
+    }
+
+    /// A pod on one node, which no scheduler has to place. `token` is what all pods of this canary have in common.
+    pub fn pod(&self, node: &str, token: &str) -> Value {
+        let mut spec = self.pod_spec(&json!({"name": "TOKEN", "value": token}));
+        spec["nodeName"] = json!(node);
+        let mut object = self.object("v1", "Pod", "", &spec);
+        object["metadata"]["generateName"] = json!(format!("{}-", LABEL.1));
+        if let Some(metadata) = object["metadata"].as_object_mut() {
+            metadata.remove("name");
+        }
+        object
+    }
+
+    /// The pod template of a DaemonSet: its pods have the hash of the rollout in common.
+    pub fn template(&self) -> Value {
+        let hash = json!({"fieldRef": {"fieldPath": "metadata.labels['controller-revision-hash']"}});
+        json!({"metadata": {"labels": selector()}, "spec": self.pod_spec(&json!({"name": "TOKEN", "valueFrom": hash}))})
+    }
+
+    fn pod_spec(&self, token: &Value) -> Value {
+        let look = json!([
+            "/bin/openstack-ccm",
+            "canary",
+            "look",
+            "--token=$(TOKEN)",
+            "--pod-ips=$(POD_IPS)",
+            format!("--control={CONTROL}"),
+            format!("--addresses={}", self.addresses),
+        ]);
+        let mut conclusive = self.container(CONCLUSIVE, &look);
+        let pod_ips = json!({"name": "POD_IPS", "valueFrom": {"fieldRef": {"fieldPath": "status.podIPs"}}});
+        conclusive["env"] = json!([token, pod_ips]);
+        conclusive["ports"] = json!([{"name": "token", "containerPort": PORT, "protocol": "TCP"}]);
+        json!({
+            "automountServiceAccountToken": false,
+            "enableServiceLinks": false,
+            "terminationGracePeriodSeconds": 5,
+            "securityContext": {
+                "runAsNonRoot": true, "runAsUser": USER, "runAsGroup": USER,
+                "seccompProfile": {"type": "RuntimeDefault"},
+            },
+            "nodeSelector": {"kubernetes.io/os": "linux"},
+            // Nothing runs on these.
+            "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+                {"matchExpressions": [{"key": "type", "operator": "NotIn", "values": ["virtual-kubelet", "kwok"]}]},
+            ]}}},
+            "tolerations": [{"operator": "Exists"}],
+            "containers": [conclusive, self.container(FIT, &json!(["/bin/openstack-ccm", "canary", "idle"]))],
+        })
+    }
+
+    fn container(&self, name: &str, arguments: &Value) -> Value {
+        json!({
+            "name": name,
+            "image": self.image,
+            "imagePullPolicy": "IfNotPresent",
+            "args": arguments,
+            "readinessProbe": {
+                "httpGet": {"path": format!("/{name}"), "port": READINESS_PORT},
+                "periodSeconds": 5, "timeoutSeconds": 2, "failureThreshold": 2,
+            },
+            "resources": {"requests": {"cpu": "1m", "memory": "8Mi"}, "limits": {"memory": "32Mi"}},
+            "securityContext": {
+                "allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "capabilities": {"drop": ["ALL"]},
+            },
+        })
+    }
+
+    fn object(&self, version: &str, kind: &str, name: &str, spec: &Value) -> Value {
+        let mut object = json!({
+            "apiVersion": version, "kind": kind,
+            "metadata": {"name": name, "namespace": self.namespace, "labels": selector()},
+        });
+        if !spec.is_null() {
+            object["spec"] = spec.clone();
+        }
+        object
+    }
+}
+
+/// The labels that select the pods.
+fn selector() -> Value {
+    json!({LABEL.0: LABEL.1})
+}
+
+/// `status.loadBalancer.ingress` of a Service of the canary whose ClusterIPs are these: an address for each of their families.
+pub fn ingress(
+    service: &str,
+    cluster_ips: &[String],
+    addresses: &Addresses,
+) -> Vec<(std::net::IpAddr, &'static str)> {
+    let mode = if service == SUBJECT { "Proxy" } else { "VIP" };
+    let of = |ip: &String| addresses.of_family(ip.parse().ok()?);
+    cluster_ips
+        .iter()
+        .filter_map(of)
+        .map(|pair| (if service == SUBJECT { pair.subject } else { pair.control }, mode))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::{Namespace, Pod, PodTemplateSpec, Service};
+    use k8s_openapi::api::networking::v1::NetworkPolicy;
+    use serde_json::from_value;
+
+    use super::*;
+
+    fn canary() -> Canary {
+        Canary {
+            namespace: "n".into(),
+            image: "registry.example.org/openstack-ccm:1".into(),
+            addresses: Addresses::kept(),
+        }
+    }
+
+    /// What the types do not know would be lost on the way through them.
+    #[test]
+    fn the_objects_are_what_kubernetes_knows() {
+        let canary = canary();
+        let namespace: Namespace = from_value(canary.namespace()).unwrap();
+        assert_eq!(serde_json::to_value(namespace).unwrap(), canary.namespace());
+        for service in canary.services() {
+            let typed: Service = from_value(service.clone()).unwrap();
+            assert_eq!(serde_json::to_value(typed).unwrap(), service);
+        }
+        let policy: NetworkPolicy = from_value(canary.network_policy()).unwrap();
+        assert_eq!(serde_json::to_value(policy).unwrap(), canary.network_policy());
+        let pod: Pod = from_value(canary.pod("node1", "t")).unwrap();
+        assert_eq!(serde_json::to_value(pod).unwrap(), canary.pod("node1", "t"));
+        let template: PodTemplateSpec = from_value(canary.template()).unwrap();
+        assert_eq!(serde_json::to_value(template).unwrap(), canary.template());
+    }
+
+    #[test]
+    fn each_family_of_a_service_gets_its_address() {
+        let addresses = Addresses::kept();
+        let ips = ["10.96.0.7".to_owned(), "fd00::7".to_owned()];
+        let shown = |service| -> Vec<String> {
+            let entries = ingress(service, &ips, &addresses);
+            entries.iter().map(|(ip, mode)| format!("{ip} {mode}")).collect()
+        };
+        assert_eq!(shown(CONTROL), ["192.0.2.1 VIP", "2001:db8::1 VIP"]);
+        assert_eq!(shown(SUBJECT), ["192.0.2.2 Proxy", "2001:db8::2 Proxy"]);
+        assert!(ingress(CONTROL, &["None".to_owned()], &addresses).is_empty());
+    }
+}

@@ -1,0 +1,154 @@
+//! The program in the pods: answers with the token, looks, and says its verdict by readiness.
+
+mod dial;
+mod readiness;
+mod token;
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+use tokio::net::{TcpListener, lookup_host};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::addresses::{Addresses, Pair};
+use crate::look::{Finding, over_families};
+use crate::steady::{Patience, Steady};
+use crate::{PORT, READINESS_PORT};
+use dial::Dialler;
+
+/// Looks come so many times as often while nothing is settled.
+const HURRY: u32 = 10;
+/// Longest wait for the name of the control Service.
+const LOOKUP: Duration = Duration::from_secs(5);
+
+/// What a pod is told.
+#[derive(Clone, Debug)]
+pub struct PodOptions {
+    /// What all canary pods of a rollout answer with.
+    pub token: String,
+    /// The pod's own addresses: each family that it has is looked at.
+    pub pod_ips: Vec<IpAddr>,
+    /// The control Service, by name or by its ClusterIPs.
+    pub control: Vec<String>,
+    /// Addresses of the Services.
+    pub addresses: Addresses,
+    /// Time between two looks while nothing changes.
+    pub period: Duration,
+    /// Longest wait for an answer.
+    pub dial_timeout: Duration,
+    /// How patient the verdict is.
+    pub patience: Patience,
+}
+
+/// What a pod has to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Said {
+    /// The finding that is held.
+    pub held: Option<Finding>,
+    /// What the last look found.
+    pub last: Option<Finding>,
+}
+
+/// Runs until `stop`. `tell` is called with each change.
+///
+/// # Errors
+/// A port is taken.
+pub async fn run(options: PodOptions, stop: CancellationToken, tell: impl Fn(Said)) -> io::Result<()> {
+    let (door, readiness) = (listen(PORT).await?, listen(READINESS_PORT).await?);
+    let said = watch::Sender::new(Said::default());
+    let looks = async {
+        let mut looker = Looker::new(options.clone());
+        loop {
+            looker.look().await;
+            let now = looker.said();
+            if said.send_if_modified(|before| std::mem::replace(before, now) != now) {
+                tell(now);
+            }
+            sleep(looker.pause()).await;
+        }
+    };
+    tokio::select! {
+        () = stop.cancelled() => Ok(()),
+        () = token::answer(door, &options.token) => Ok(()),
+        result = readiness::serve(readiness, said.subscribe()) => result,
+        () = looks => Ok(()),
+    }
+}
+
+/// All addresses of both families, or of IPv4 where the kernel has no other.
+async fn listen(port: u16) -> io::Result<TcpListener> {
+    match TcpListener::bind((Ipv6Addr::UNSPECIFIED, port)).await {
+        Ok(listener) => Ok(listener),
+        Err(_) => TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).await,
+    }
+}
+
+/// Looks, again and again.
+struct Looker {
+    options: PodOptions,
+    dialler: Dialler,
+    cluster_ips: Vec<IpAddr>,
+    steady: Steady,
+    last: Option<Finding>,
+}
+
+impl Looker {
+    fn new(options: PodOptions) -> Self {
+        Self {
+            dialler: Dialler::new(&options.token, options.dial_timeout),
+            cluster_ips: Vec::new(),
+            steady: Steady::new(options.patience),
+            last: None,
+            options,
+        }
+    }
+
+    async fn look(&mut self) {
+        let pairs: Vec<Pair> =
+            self.options.pod_ips.iter().filter_map(|ip| self.options.addresses.of_family(*ip)).collect();
+        self.resolve(&pairs).await;
+        let mut findings = Vec::new();
+        for pair in pairs {
+            let cluster_ip = self.cluster_ips.iter().find(|ip| ip.is_ipv4() == pair.control.is_ipv4());
+            findings.push(self.dialler.look(cluster_ip.copied(), pair).await);
+        }
+        let finding = over_families(&findings);
+        tracing::debug!(?findings, ?finding, "looked");
+        self.last = Some(finding);
+        self.steady.look(finding, Instant::now());
+    }
+
+    /// The ClusterIPs never change while the Service lives, so that names are looked up until each family has one.
+    async fn resolve(&mut self, pairs: &[Pair]) {
+        let known = |pair: &Pair, ips: &[IpAddr]| ips.iter().any(|ip| ip.is_ipv4() == pair.control.is_ipv4());
+        if pairs.iter().all(|pair| known(pair, &self.cluster_ips)) && self.last != Some(Finding::Silence) {
+            return;
+        }
+        let mut found = Vec::new();
+        for name in &self.options.control {
+            match timeout(LOOKUP, lookup_host((name.as_str(), PORT))).await {
+                Ok(Ok(addresses)) => found.extend(addresses.map(|address| address.ip())),
+                Ok(Err(error)) => tracing::debug!(name, %error, "the name of the Service does not resolve"),
+                Err(_) => tracing::debug!(name, "the name of the Service was not resolved in time"),
+            }
+        }
+        if !found.is_empty() {
+            self.cluster_ips = found;
+        }
+    }
+
+    fn said(&mut self) -> Said {
+        Said { held: self.steady.held(Instant::now()), last: self.last }
+    }
+
+    fn pause(&self) -> Duration {
+        if self.steady.is_unsettled() { self.options.period / HURRY } else { self.options.period }
+    }
+}
+
+fn at(ip: IpAddr) -> SocketAddr {
+    SocketAddr::new(ip, PORT)
+}
