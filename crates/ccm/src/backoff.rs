@@ -2,15 +2,14 @@
 
 use std::time::Duration;
 
+use openstack_ccm_core::backoff::Backoff;
 use tokio_util::sync::CancellationToken;
 
 use crate::error_text::said_once;
 use crate::health::{Health, Kind};
 
-/// Delay after the first failure; it doubles up to [`LONGEST`].
-const FIRST: Duration = Duration::from_secs(1);
-/// Longest delay between tries.
-const LONGEST: Duration = Duration::from_secs(30);
+/// Delays between tries.
+const DELAYS: Backoff = Backoff::doubling(Duration::from_secs(1), Duration::from_secs(30));
 
 /// Repeats `attempt` until it works or `stop` is cancelled. While it fails, the check `name` is not ready and says why.
 pub async fn until_it_works<T, Attempt>(
@@ -23,8 +22,9 @@ where
     Attempt: Future<Output = anyhow::Result<T>>,
 {
     health.set(name, Kind::Readiness, Some("not tried yet".to_owned()));
-    let mut delay = FIRST;
+    let mut failures = 0;
     loop {
+        let delay = DELAYS.delay(failures);
         let result = tokio::select! {
             () = stop.cancelled() => return None,
             result = attempt() => result,
@@ -42,7 +42,7 @@ where
         }
         tokio::select! {
             () = stop.cancelled() => return None,
-            () = tokio::time::sleep(delay) => delay = (delay * 2).min(LONGEST),
+            () = tokio::time::sleep(delay) => failures += 1,
         }
     }
 }

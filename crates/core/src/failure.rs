@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::backoff::Backoff;
+
 /// What is left as it is until a person, or a change in the cloud, decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Hold {
@@ -70,8 +72,8 @@ impl FailureClass {
         }
     }
 
-    /// First and longest delay before the next try; it doubles in between.
-    pub fn backoff(self) -> (Duration, Duration) {
+    /// Delays before the next try.
+    pub fn backoff(self) -> Backoff {
         let (first, longest) = match self {
             // A change of the Service or of the nodes wakes it at once; the slow retry covers changes in the cloud.
             Self::UserInput => (30, 300),
@@ -83,7 +85,7 @@ impl FailureClass {
             Self::Held(_) => (60, 300),
             Self::Bug => (5, 300),
         };
-        (Duration::from_secs(first), Duration::from_secs(longest))
+        Backoff::doubling(Duration::from_secs(first), Duration::from_secs(longest))
     }
 }
 
@@ -126,15 +128,16 @@ impl Failure {
 
     /// The delay before try number `attempt` (0 for the first retry).
     pub fn delay(&self, attempt: u32) -> Duration {
-        let (first, longest) = self.class.backoff();
-        let backoff = first.saturating_mul(2_u32.saturating_pow(attempt.min(16))).min(longest);
-        backoff.max(self.asked().unwrap_or_default()).max(self.rests.unwrap_or_default())
+        self.class
+            .backoff()
+            .delay(attempt)
+            .max(self.asked().unwrap_or_default())
+            .max(self.rests.unwrap_or_default())
     }
 
     /// The delay that the cloud asked for, as far as it is followed: at most the longest delay of the class.
     pub fn asked(&self) -> Option<Duration> {
-        let (_, longest) = self.class.backoff();
-        self.retry_after.map(|asked| asked.min(longest))
+        self.retry_after.map(|asked| asked.min(self.class.backoff().longest))
     }
 }
 
@@ -163,8 +166,8 @@ mod tests {
             for asked in [86_400, u64::MAX] {
                 let mut failure = Failure::new(class, "x");
                 failure.retry_after = Some(Duration::from_secs(asked));
-                assert_eq!(failure.delay(0), class.backoff().1, "{class}");
-                assert_eq!(failure.asked(), Some(class.backoff().1), "{class}");
+                assert_eq!(failure.delay(0), class.backoff().longest, "{class}");
+                assert_eq!(failure.asked(), Some(class.backoff().longest), "{class}");
             }
         }
     }

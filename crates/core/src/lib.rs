@@ -11,11 +11,13 @@
 //! | [`instance`] | the machines behind nodes, and what follows for the Node objects |
 //! | [`provider`] | the traits of a provider, the goal that it is given and the pass that it reports |
 //! | [`failure`] | the classes of failure, which choose retry, event and metric |
+//! | [`backoff`] | delays that grow |
 //! | [`notice`] | what a user is told |
 //! | [`advertise`] | what the way to an application needs, and how its address shall be published |
 //! | [`route`] | routes to the pods of nodes |
 
 pub mod advertise;
+pub mod backoff;
 pub mod failure;
 pub mod instance;
 pub mod node;

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use openstack_ccm_core::backoff::Backoff;
 use tokio::time::Instant;
 
-/// First and longest time that a server is held to drop modes after an answer showed it.
-const HOLD: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(600));
+/// For how long a server is held to drop modes after an answer showed it.
+const HOLD: Backoff =
+    Backoff { first: Duration::from_secs(30), factor: 4, longest: Duration::from_secs(600) };
 
 /// What the answers so far lead to.
 #[derive(Debug, Default)]
@@ -29,13 +31,13 @@ impl State {
     /// Holds the server to drop modes for a while. After a contradiction longer each time, unless the last hold is long over.
     pub(super) fn hold(&mut self, contradicts: bool) {
         let now = Instant::now();
-        if self.held_until.is_none_or(|until| now.saturating_duration_since(until) > HOLD.1) {
+        if self.held_until.is_none_or(|until| now.saturating_duration_since(until) > HOLD.longest) {
             self.contradictions = 0;
         }
         if contradicts {
             self.contradictions = self.contradictions.saturating_add(1);
         }
-        let until = now + grown(HOLD, 4, self.contradictions.saturating_sub(1));
+        let until = now + HOLD.delay(self.contradictions.saturating_sub(1));
         self.held_until = self.held_until.max(Some(until));
         if self.contradictions > 0 {
             self.ask_again = self.held_until;
@@ -45,9 +47,4 @@ impl State {
     pub(super) fn held(&self) -> bool {
         self.held_until.is_some_and(|until| until > Instant::now())
     }
-}
-
-/// A delay that grows by `factor` each time, up to the longest.
-pub(super) fn grown((first, longest): (Duration, Duration), factor: u32, times: u32) -> Duration {
-    first.saturating_mul(factor.saturating_pow(times.min(16))).min(longest)
 }

@@ -17,6 +17,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use kube::Client;
+use openstack_ccm_core::backoff::Backoff;
 use openstack_ccm_core::service::ServiceKey;
 use openstack_ccm_runtime::call::call;
 use openstack_ccm_runtime::lock::lock;
@@ -27,15 +28,15 @@ use crate::cluster::ServerSupport;
 use crate::entry::IngressEntry;
 use crate::metrics::AdvertiseMetrics;
 use crate::writer::StatusWriter;
-use hold::{State, grown};
+use hold::State;
 use probe::{Answer, ask, evidence};
 
 /// Longest wait for `/version`.
 const VERSION_LIMIT: Duration = Duration::from_secs(10);
 /// Services with which a question is tried at most.
 const CANDIDATES: usize = 3;
-/// First and longest delay after a failed question.
-const RETRY: (Duration, Duration) = (Duration::from_secs(15), Duration::from_secs(300));
+/// Delays after a failed question.
+const RETRY: Backoff = Backoff::doubling(Duration::from_secs(15), Duration::from_secs(300));
 /// Interruptions of watches within this time are one.
 const SETTLE: Duration = Duration::from_secs(1);
 
@@ -201,7 +202,7 @@ impl ServerDetection {
                 Answer::OtherService => {}
                 Answer::Failed(error) => {
                     let mut state = lock(&self.state);
-                    let delay = grown(RETRY, 2, state.failures);
+                    let delay = RETRY.delay(state.failures);
                     state.failures = state.failures.saturating_add(1);
                     state.silent_until = Some(Instant::now() + delay);
                     drop(state);

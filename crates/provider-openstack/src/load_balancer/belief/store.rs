@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use openstack_ccm_core::backoff::Backoff;
 use openstack_ccm_core::service::{Service, ServiceKey};
 use openstack_ccm_openstack_api::octavia::LbAlgorithm;
 use tokio::time::Instant;
@@ -18,7 +19,7 @@ use crate::load_balancer::outputs;
 use crate::load_balancer::step::Touched;
 
 /// Pause after the first repair, and the longest one; it duplicates in between.
-const REPAIR_PAUSES: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(600));
+const REPAIR_PAUSES: Backoff = Backoff::doubling(Duration::from_secs(10), Duration::from_secs(600));
 
 /// Recollections by Service.
 #[derive(Debug, Default)]
@@ -166,9 +167,8 @@ impl Memory {
 
     /// Notes that something was sent again; the next time has to wait longer.
     pub(crate) fn repaired(&self, service: &ServiceKey) {
-        let (first, longest) = REPAIR_PAUSES;
         self.with(service, |recollection| {
-            let pause = first.saturating_mul(2_u32.saturating_pow(recollection.repairs.min(16))).min(longest);
+            let pause = REPAIR_PAUSES.delay(recollection.repairs);
             recollection.repairs = recollection.repairs.saturating_add(1);
             recollection.no_repair_before = Some(Instant::now() + pause);
         });
