@@ -1,23 +1,33 @@
-//! The load balancers that carry the identity of this cluster and of Services in it.
+//! The load balancers that carry the identity of this cluster and of Services in it: those whose Service is gone are
+//! orphans.
 
 use std::collections::BTreeSet;
 
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::provider::MadeForServices;
+use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::octavia::{LoadBalancer, LoadBalancerFilter, ProvisioningStatus};
 
-use crate::load_balancer::OpenStackLoadBalancers;
-use crate::load_balancer::failure::{self, Missing};
-use crate::load_balancer::model::Tags;
-use crate::load_balancer::names::{self, GeneratedName};
+use super::failure::{self, Missing};
+use super::names::{self, ClusterIdentity, GeneratedName, Tags};
 
-impl OpenStackLoadBalancers {
+/// Lists load balancers that may be orphans.
+pub(super) struct OrphanCandidates {
+    openstack: OpenStack,
+    cluster: ClusterIdentity,
+}
+
+impl OrphanCandidates {
+    pub(super) fn new(openstack: OpenStack, cluster: ClusterIdentity) -> Self {
+        Self { openstack, cluster }
+    }
+
     /// Lists them. The name of a cluster is not unique, so only tags count: where Octavia has none, nothing is known.
     ///
     /// # Errors
     /// Any failed call.
-    pub(crate) async fn list_made_for_services(&self) -> Result<Vec<MadeForServices>, Failure> {
+    pub(super) async fn list(&self) -> Result<Vec<MadeForServices>, Failure> {
         let octavia = &self.openstack.octavia;
         let failed = |error: &ApiError| failure::of_call(error, "listing the load balancers", Missing::Race);
         if !octavia.api_versions().await.map_err(|error| failed(&error))?.tags() {

@@ -1,12 +1,8 @@
 //! What earlier reconciliations wrote into the Service, and what it tells. Pure.
 
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-
 use openstack_ccm_core::service::Service;
 
-use super::annotations::{
-    Annotation, CONVERGED_DIGEST, LOAD_BALANCER_ADDRESS, LOAD_BALANCER_ID, OWNED_LOAD_BALANCER_ID,
-};
+use super::annotations::{Annotation, LOAD_BALANCER_ADDRESS, LOAD_BALANCER_ID, OWNED_LOAD_BALANCER_ID};
 
 /// Whether the id in the Service's annotation was written there by an earlier pass, for a load balancer that was made
 /// for the Service. Of OCCM's passes only the address tells: the user never writes it.
@@ -30,15 +26,4 @@ pub(crate) fn was_served(service: &Service) -> bool {
 pub(crate) fn may_have_moved(service: &Service) -> bool {
     let owned = service.annotations.get(OWNED_LOAD_BALANCER_ID.key);
     owned.is_some_and(|owned| service.annotations.get(LOAD_BALANCER_ID.key) != Some(owned))
-}
-
-/// Fingerprint of a Service without what passes write into it.
-pub(crate) fn fingerprint(service: &Service) -> u64 {
-    let mut input = Service { published: Vec::new(), ..service.clone() };
-    for annotation in [LOAD_BALANCER_ID, LOAD_BALANCER_ADDRESS, OWNED_LOAD_BALANCER_ID, CONVERGED_DIGEST] {
-        input.annotations.remove(annotation.key);
-    }
-    let mut hasher = DefaultHasher::new();
-    input.hash(&mut hasher);
-    hasher.finish()
 }

@@ -1,5 +1,28 @@
 //! What is believed of load balancers without asking the cloud, and when that ends.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | `state` | the belief about one load balancer, as one enum, and the pure transition: the one place where it ends |
+//! | `event` | what may happen to a belief |
+//! | `store` | the one map, by Service |
+//! | `cached` | what is known of a load balancer that was read |
+//! | `digest` | what stands for content that is compared and not kept |
+//! | `unconfirmed` | batches of members whose result nobody has read |
+//! | `attempts` | what was tried, and has to rest or need not be tried again |
 
-pub(crate) mod cached;
-pub(crate) mod store;
+mod attempts;
+mod cached;
+mod digest;
+mod event;
+mod state;
+mod store;
+#[cfg(test)]
+mod tests;
 mod unconfirmed;
+
+pub(crate) use attempts::PreviousVips;
+pub(crate) use cached::Cached;
+pub(crate) use digest::Digest;
+pub(crate) use event::{Event, LockEnd};
+pub(crate) use state::Belief;
+pub(crate) use store::Beliefs;

@@ -1,4 +1,4 @@
-//! Batches of members that are taken for done because the load balancer is ACTIVE again.
+//! Batches of members that count as made because the load balancer is ACTIVE again.
 //!
 //! That is no proof: Octavia reports a load balancer ACTIVE also when its worker could not change the members, and only
 //! they show it. They are read when no batch has been sent for a while. Nodes seldom change alone, and one read tells
@@ -14,9 +14,9 @@ const CALM: Duration = Duration::from_secs(30);
 /// Nodes that come and go without an end put the read off no longer than this after the first batch.
 const LONGEST_DELAY: Duration = Duration::from_secs(300);
 
-/// The batches to a load balancer whose result nobody has seen.
+/// The batches to a load balancer whose result nobody has read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct UnconfirmedBatches {
+pub(super) struct UnconfirmedBatches {
     /// Ids.
     pools: BTreeSet<String>,
     first: Instant,
@@ -24,9 +24,8 @@ pub(crate) struct UnconfirmedBatches {
 }
 
 impl UnconfirmedBatches {
-    /// A batch is sent now; `before` are those that nobody has seen the result of either.
-    pub(crate) fn sent(pool_id: String, before: Option<Self>) -> Self {
-        let now = Instant::now();
+    /// A batch was sent; `before` are those whose result nobody has read either.
+    pub(super) fn sent(pool_id: String, before: Option<Self>, now: Instant) -> Self {
         let mut all = before.unwrap_or(Self { pools: BTreeSet::new(), first: now, last: now });
         all.pools.insert(pool_id);
         all.last = now;
@@ -34,23 +33,23 @@ impl UnconfirmedBatches {
     }
 
     /// Octavia is done with the last one.
-    pub(crate) fn ended(&mut self) {
-        self.last = Instant::now();
+    pub(super) fn ended(&mut self, now: Instant) {
+        self.last = now;
     }
 
     /// Whether a batch to the pool is among them.
-    pub(crate) fn concerns(&self, pool_id: &str) -> bool {
+    pub(super) fn concern(&self, pool_id: &str) -> bool {
         self.pools.contains(pool_id)
     }
 
     /// The time until the members are to be read.
-    pub(crate) fn due_in(&self) -> Duration {
+    pub(super) fn due_in(&self) -> Duration {
         let due = (self.last + CALM).min(self.first + LONGEST_DELAY);
         due.saturating_duration_since(Instant::now())
     }
 
     /// The pools whose members are to be read.
-    pub(crate) fn into_pools(self) -> BTreeSet<String> {
+    pub(super) fn into_pools(self) -> BTreeSet<String> {
         self.pools
     }
 }
@@ -59,15 +58,19 @@ impl UnconfirmedBatches {
 mod tests {
     use super::*;
 
+    fn sent(pool: &str, before: Option<UnconfirmedBatches>) -> UnconfirmedBatches {
+        UnconfirmedBatches::sent(pool.to_owned(), before, Instant::now())
+    }
+
     #[tokio::test(start_paused = true)]
     async fn the_members_are_read_when_it_has_become_calm() {
-        let mut batches = UnconfirmedBatches::sent("one".to_owned(), None);
+        let mut batches = sent("one", None);
         tokio::time::advance(Duration::from_secs(2)).await;
-        batches.ended();
+        batches.ended(Instant::now());
         assert_eq!(batches.due_in(), CALM);
         tokio::time::advance(Duration::from_secs(20)).await;
         assert_eq!(batches.due_in(), Duration::from_secs(10));
-        batches = UnconfirmedBatches::sent("two".to_owned(), Some(batches));
+        batches = sent("two", Some(batches));
         assert_eq!(batches.due_in(), CALM);
         tokio::time::advance(Duration::from_secs(40)).await;
         assert_eq!(batches.due_in(), Duration::ZERO);
@@ -77,10 +80,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn batches_without_an_end_put_the_read_off_only_so_long() {
         let start = Instant::now();
-        let mut batches = UnconfirmedBatches::sent("one".to_owned(), None);
+        let mut batches = sent("one", None);
         while !batches.due_in().is_zero() {
             tokio::time::advance(Duration::from_secs(10)).await;
-            batches = UnconfirmedBatches::sent("one".to_owned(), Some(batches));
+            batches = sent("one", Some(batches));
         }
         assert_eq!(start.elapsed(), LONGEST_DELAY);
     }

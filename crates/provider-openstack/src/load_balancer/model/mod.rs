@@ -13,6 +13,7 @@
 //! | [`facts`] | what had to be looked up before the tree could be built |
 //! | [`observed`] | what is there |
 
+mod as_wanted;
 pub mod facts;
 pub mod floating_ip;
 pub mod listener;

@@ -1,98 +1,102 @@
-//! Sparing the look at the cloud: what earlier passes know, brought up to date with what they changed.
+//! What earlier reconciliations know, brought up to date with what they changed.
 
 use std::net::IpAddr;
 
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
+use tokio::time::Instant;
 
-use crate::load_balancer::belief::cached::Cached;
+use super::observation::Source;
+use super::read::{self, VipOwner};
+use super::{Observation, Observing};
+use crate::load_balancer::belief::{Belief, Cached, Event, LockEnd};
 use crate::load_balancer::model::observed::{Children, ObservedLoadBalancer, Ownership};
-use crate::load_balancer::observe::read::{self, VipOwner};
-use crate::load_balancer::reconcile::serve::{Basis, Serving};
 use crate::load_balancer::step::{Child, Touched};
 
-impl Serving<'_> {
-    /// What is known, where it may be all that a plan needs, and whether it was verified for that. `None` asks for a look
-    /// at the cloud.
+impl Observing<'_> {
+    /// What is believed, where that can be brought up to date. `None` asks for a reading.
     ///
     /// # Errors
     /// Any failed call.
-    pub(crate) async fn recall(&self) -> Result<Option<(Cached, Basis)>, Failure> {
-        let Some(mut known) = self.provider.memory.take_known(&self.service.key) else { return Ok(None) };
-        let Some(id) =
-            known.load_balancer().filter(|known| self.is_usable(known)).map(|known| known.id.clone())
-        else {
-            return Ok(None);
+    pub(super) async fn cached(&self, believed: Belief) -> Result<Option<Observation>, Failure> {
+        let (mut cached, converged) = match self.still_believed(believed) {
+            Belief::Changing(cached) => (cached, false),
+            Belief::Converged(cached) => (cached, true),
+            Belief::Unknown | Belief::DigestOnly | Belief::DriftDue(_) => return Ok(None),
         };
-        let touched = std::mem::take(&mut known.touched);
-        let changed = touched.iter().any(|touched| *touched != Touched::FloatingIps);
-        if changed && !self.is_released(&id, &mut known) {
-            return Ok(None);
-        }
-        if !changed && self.provider.watchlist.is_watched(&id) {
-            return Ok(None);
-        }
+        let touched = std::mem::take(&mut cached.touched);
         if touched.contains(&Touched::FloatingIps) {
-            self.read_floating_ips(&mut known).await?;
+            self.read_floating_ips(&mut cached).await?;
         }
         for child in children(&touched) {
-            if !known.presumes(child) {
-                self.refresh(&mut known, child).await?;
+            if !cached.counts_as_sent(child) {
+                self.refresh(&mut cached, child).await?;
             }
         }
-        let due = known.take_due();
-        let basis = if due.is_empty() { Basis::Memory } else { Basis::Verification };
+        let due = cached.take_due();
+        let source =
+            if converged { Source::Converged { confirmed: !due.is_empty() } } else { Source::Changing };
         for pool_id in due {
-            self.refresh(&mut known, &Child::Members(pool_id)).await?;
+            self.refresh(&mut cached, &Child::Members(pool_id)).await?;
         }
-        let pending = known.load_balancer().and_then(|known| known.children.as_ref()).is_none_or(has_pending);
-        Ok((!pending).then_some((known, basis)))
+        let below = cached.load_balancer().and_then(|there| there.children.as_ref());
+        // Somebody else has begun something.
+        let pending = below.is_none_or(has_pending);
+        Ok((!pending).then(|| Observation::new(source, cached)))
     }
 
-    fn is_usable(&self, known: &ObservedLoadBalancer) -> bool {
-        let meant = match &self.settings.load_balancer_id {
-            Some(id) => *id == known.id,
-            None => known.ownership != Ownership::Guest,
-        };
-        meant && known.status == ProvisioningStatus::Active && known.children.is_some()
-    }
-
-    /// Whether the poller saw that Octavia ended its work well; what it saw is noted.
-    fn is_released(&self, id: &str, known: &mut Cached) -> bool {
-        let Some(seen) = self.provider.watchlist.take_seen(id) else { return false };
-        known.ended(seen.updated_at.as_ref());
-        if let Some(known) = &mut known.observed.load_balancer {
-            known.previous_name = self.claim.previous_name_on(&seen);
-            known.name = seen.name;
-            known.description = seen.description;
-            known.tags = seen.tags.into_iter().collect();
+    /// What is left of a belief after what happened since the last reconciliation.
+    fn still_believed(&self, believed: Belief) -> Belief {
+        let now = Instant::now();
+        let Some(there) = believed.cached().and_then(Cached::load_balancer) else { return Belief::Unknown };
+        if !self.is_meant(there) {
+            return believed.after(&Event::Moved, now);
         }
-        seen.provisioning_status == ProvisioningStatus::Active
-    }
-
-    async fn read_floating_ips(&self, known: &mut Cached) -> Result<(), Failure> {
-        let Some(load_balancer) = known.load_balancer() else { return Ok(()) };
-        let vips: Vec<IpAddr> = load_balancer.vip_addresses().collect();
-        let question = self.floating_ip_question(Some(load_balancer.ownership), &vips);
-        let neutron = &self.provider.openstack.neutron;
-        let claim = self.claim.on(load_balancer.previous_name.clone(), &load_balancer.tags);
-        let vip = load_balancer.vip_port_id.clone().map(|port_id| VipOwner {
-            port_id,
-            load_balancer_name: load_balancer.name.clone(),
-            ownership: load_balancer.ownership,
+        let id = there.id.clone();
+        let touched = believed.cached().into_iter().flat_map(|cached| &cached.touched);
+        if touched.filter(|touched| **touched != Touched::FloatingIps).count() == 0 {
+            let watched = self.observer.watchlist.is_watched(&id);
+            return if watched { believed.after(&Event::ChangedByOthers, now) } else { believed };
+        }
+        let listed = self.observer.watchlist.take_seen(&id);
+        let end = listed.as_ref().map(|listed| {
+            let previous_name = self.claim.previous_name_on(listed);
+            LockEnd { listed, previous_name }
         });
-        known.observed.floating_ips =
-            read::read_floating_ips(neutron, &claim, &question, vip.as_ref()).await?;
+        believed.after(&Event::LockEnded(end), now)
+    }
+
+    /// Whether the Service still uses this load balancer, and could.
+    fn is_meant(&self, there: &ObservedLoadBalancer) -> bool {
+        let meant = match &self.settings.load_balancer_id {
+            Some(id) => *id == there.id,
+            None => there.ownership != Ownership::Guest,
+        };
+        meant && there.status == ProvisioningStatus::Active && there.children.is_some()
+    }
+
+    async fn read_floating_ips(&self, cached: &mut Cached) -> Result<(), Failure> {
+        let Some(there) = cached.load_balancer() else { return Ok(()) };
+        let vips: Vec<IpAddr> = there.vip_addresses().collect();
+        let question = self.floating_ip_question(Some(there.ownership), &vips);
+        let claim = self.claim.on(there.previous_name.clone(), &there.tags);
+        let vip = there.vip_port_id.clone().map(|port_id| VipOwner {
+            port_id,
+            load_balancer_name: there.name.clone(),
+            ownership: there.ownership,
+        });
+        let neutron = &self.observer.openstack.neutron;
+        cached.observed.floating_ips = read::floating_ips(neutron, &claim, &question, vip.as_ref()).await?;
         Ok(())
     }
 
-    async fn refresh(&self, known: &mut Cached, child: &Child) -> Result<(), Failure> {
+    async fn refresh(&self, cached: &mut Cached, child: &Child) -> Result<(), Failure> {
         if let Child::Members(pool_id) = child {
-            known.unseal(pool_id);
+            cached.drop_digest(pool_id);
         }
-        let load_balancer = known.observed.load_balancer.as_mut();
-        let Some(below) = load_balancer.and_then(|known| known.children.as_mut()) else { return Ok(()) };
-        read::refresh(&self.provider.openstack.octavia, below, child).await
+        let there = cached.observed.load_balancer.as_mut();
+        let Some(below) = there.and_then(|there| there.children.as_mut()) else { return Ok(()) };
+        read::refresh(&self.observer.openstack.octavia, below, child).await
     }
 }
 
@@ -103,7 +107,7 @@ fn children(touched: &[Touched]) -> impl Iterator<Item = &Child> {
     })
 }
 
-/// Whether Octavia is at work on a child after all: somebody else has begun something.
+/// Whether Octavia is at work on a child after all.
 fn has_pending(children: &Children) -> bool {
     children.listeners.iter().any(|listener| listener.status.is_pending())
         || children.pools.iter().any(|pool| {

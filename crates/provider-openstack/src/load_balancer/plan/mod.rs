@@ -19,7 +19,7 @@ mod retain;
 mod serial;
 mod serve;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -8,14 +8,17 @@ use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::provider::Waiting;
 use openstack_ccm_core::service::Service;
+use tokio::time::Instant;
 
-use crate::load_balancer::OpenStackLoadBalancers;
+use super::Reconciler;
 use crate::load_balancer::apply::{self, Applied, Locked};
+use crate::load_balancer::belief::{Belief, Event};
 use crate::load_balancer::model::observed::{ObservedLoadBalancer, Ownership};
+use crate::load_balancer::model::tree::Desired;
 use crate::load_balancer::plan::{Plan, Then, Wait};
-use crate::load_balancer::reconcile::report::Report;
+use crate::load_balancer::report::Report;
 
-/// A Service whose load balancer is PENDING is looked at so often even when nobody wakes it. An amphora takes at most
+/// A Service whose load balancer is PENDING is reconciled so often even when nobody wakes it. An amphora takes at most
 /// some minutes.
 const AT_MOST: Duration = Duration::from_secs(120);
 
@@ -24,12 +27,25 @@ const STUCK: Duration = Duration::from_secs(600);
 /// A load balancer stays PENDING.
 const LOAD_BALANCER_STUCK: &str = "LoadBalancerStuck";
 
+/// A plan and what it is for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Work<'a> {
+    pub(super) service: &'a Service,
+    pub(super) plan: &'a Plan,
+    /// What the plan leads to; absent where a load balancer is given up.
+    pub(super) desired: Option<&'a Desired>,
+    /// The load balancer, if there is one.
+    pub(super) load_balancer: Option<&'a ObservedLoadBalancer>,
+    /// Its owner.
+    pub(super) project_id: Option<&'a str>,
+}
+
 /// What comes after a plan.
 #[derive(Debug)]
-pub(crate) enum Progress {
+pub(super) enum Progress {
     /// Everything is as it shall be.
     Converged {
-        /// Whether this pass had to do something for it.
+        /// Whether this reconciliation had to do something for it.
         changed: bool,
         /// The address of the Service.
         address: Option<IpAddr>,
@@ -40,19 +56,18 @@ pub(crate) enum Progress {
     Waiting(Waiting),
 }
 
-impl OpenStackLoadBalancers {
-    /// Applies as much of a plan as can be done now.
+impl Reconciler {
+    /// Applies as much of a plan as can be done now, and notes what happened to `believed`.
     ///
     /// # Errors
     /// A step that failed; what blocks the plan; a repair that has to rest.
-    pub(crate) async fn carry_out(
+    pub(super) async fn carry_out(
         &self,
-        service: &Service,
-        plan: &Plan,
-        load_balancer: Option<&ObservedLoadBalancer>,
-        project_id: Option<&str>,
+        work: &Work<'_>,
+        believed: Option<Belief>,
         report: &mut Report,
     ) -> Result<Progress, Failure> {
+        let Work { service, plan, desired, .. } = *work;
         report.notices(plan.notices.iter().cloned());
         let resting = self.resting(service, plan);
         let steps = if resting.is_some() {
@@ -61,25 +76,28 @@ impl OpenStackLoadBalancers {
             Cow::Borrowed(plan.steps.as_slice())
         };
         let (applied, result) = apply::apply(&self.openstack, &steps).await;
-        if plan.heals && applied.changed && resting.is_none() {
-            self.memory.repaired(&service.key);
+        if let Some(believed) = believed {
+            self.beliefs.put_back(&service.key, believed);
         }
+        let served = desired.map(|desired| (plan, desired));
+        let repairs = plan.heals && resting.is_none();
+        self.beliefs.note(&service.key, &Event::Applied { applied: &applied, served, repairs });
         report.notices(applied.notices.iter().cloned());
-        self.memory.changed(&service.key, &applied);
         result?;
         if let Some(locked) = &applied.locked {
-            return Ok(self.wait_for_lock(service, locked, load_balancer, project_id, report));
+            return Ok(self.wait_for_lock(work, locked, report));
         }
         if let Some(rest) = resting {
             return Err(rest);
         }
-        self.conclude(service, plan, &applied, load_balancer, project_id, report)
+        self.conclude(work, &applied, report)
     }
 
     /// What failed inside Octavia may fail again: the first repair is made at once, the next ones wait. What is no
     /// repair does not wait with them: nodes that come and go become and cease to be members.
     fn resting(&self, service: &Service, plan: &Plan) -> Option<Failure> {
-        let pause = self.memory.repair_pause(&service.key).filter(|_| plan.heals)?;
+        let attempts = self.beliefs.attempts(&service.key);
+        let pause = attempts.repair_pause(Instant::now()).filter(|_| plan.heals)?;
         let message = "Octavia failed again over the last change, which is sent again after a pause: see the status \
                        of the load balancer and its children in Octavia for the cause";
         let mut failure = Failure::new(FailureClass::Unavailable, message);
@@ -87,14 +105,8 @@ impl OpenStackLoadBalancers {
         Some(failure)
     }
 
-    fn wait_for_lock(
-        &self,
-        service: &Service,
-        locked: &Locked,
-        load_balancer: Option<&ObservedLoadBalancer>,
-        project_id: Option<&str>,
-        report: &mut Report,
-    ) -> Progress {
+    fn wait_for_lock(&self, work: &Work<'_>, locked: &Locked, report: &mut Report) -> Progress {
+        let Work { service, load_balancer, project_id, .. } = *work;
         match (&locked.made, load_balancer) {
             (Some(made), _) => {
                 report.load_balancer(service, &made.id, Ownership::Sole);
@@ -103,35 +115,27 @@ impl OpenStackLoadBalancers {
             (None, Some(existing)) => self.watchlist.watch(&existing.id, project_id, &service.key),
             (None, None) => {}
         }
-        self.memory.begins_to_wait(&service.key);
         Progress::Waiting(Waiting { on: locked.on.clone(), at_most: AT_MOST })
     }
 
-    fn conclude(
-        &self,
-        service: &Service,
-        plan: &Plan,
-        applied: &Applied,
-        load_balancer: Option<&ObservedLoadBalancer>,
-        project_id: Option<&str>,
-        report: &mut Report,
-    ) -> Result<Progress, Failure> {
+    fn conclude(&self, work: &Work<'_>, applied: &Applied, report: &mut Report) -> Result<Progress, Failure> {
+        let Work { service, plan, load_balancer, project_id, .. } = *work;
+        let converged = |held: Option<Failure>| Progress::Converged {
+            changed: applied.changed,
+            address: applied.address.or(plan.address),
+            held,
+        };
         match &plan.then {
-            Then::Done => Ok(Progress::Converged {
-                changed: applied.changed,
-                address: applied.address.or(plan.address),
-                held: None,
-            }),
-            Then::Held(failure) => Ok(Progress::Converged {
-                changed: applied.changed,
-                address: applied.address.or(plan.address),
-                held: Some(failure.clone()),
-            }),
+            Then::Done => Ok(converged(None)),
+            Then::Held(failure) => Ok(converged(Some(failure.clone()))),
             Then::WaitFor(wait) => {
                 if let Some(existing) = load_balancer {
                     self.watchlist.watch(&existing.id, project_id, &service.key);
                 }
-                report.notices((self.memory.waits(&service.key) >= STUCK).then(|| stuck(wait)));
+                self.beliefs.note(&service.key, &Event::Waits);
+                let since = self.beliefs.attempts(&service.key).waiting_since;
+                let is_stuck = since.is_some_and(|since| since.elapsed() >= STUCK);
+                report.notices(is_stuck.then(|| stuck(wait)));
                 Ok(Progress::Waiting(Waiting { on: wait.to_string(), at_most: AT_MOST }))
             }
             Then::Blocked(failure) => Err(failure.clone()),

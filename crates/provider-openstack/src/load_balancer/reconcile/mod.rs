@@ -1,10 +1,121 @@
-//! One reconciliation: of a Service that is to be served, and of one that goes.
+//! One reconciliation, from what a Service wants to what was done in the cloud.
+//!
+//! ```text
+//! serve:   observe -> resolve -> desired -> plan -> apply -> note what happened
+//!             ^                             |
+//!             +-- by reading, where the plan needs more than the observation permits
+//! release: find -> read -> plan -> apply, for each load balancer that the Service has
+//! ```
+//!
+//! | module | does |
+//! | --- | --- |
+//! | `serve` | a Service that is to be served |
+//! | `release` | a Service that goes, and load balancers that a Service used before |
+//! | `retain` | lets a load balancer outlive its Service on purpose |
+//! | `carry_out` | applies a plan as far as can be done now, and says what comes next |
+//! | `addresses` | under which addresses clients reach a Service |
+//! | `identity_tags` | spaces out the tags that load balancers made by OCCM get |
+//! | `replacements` | lets one load balancer in ERROR be replaced at a time |
 
-pub(crate) mod addresses;
-pub(crate) mod carry_out;
-pub(crate) mod identity_tags;
+mod addresses;
+mod carry_out;
+mod identity_tags;
 mod release;
-pub(crate) mod replacements;
-pub(crate) mod report;
+mod replacements;
 mod retain;
-pub(crate) mod serve;
+mod serve;
+
+use std::sync::Arc;
+
+use openstack_ccm_core::provider::{Neighbours, Pass};
+use openstack_ccm_core::service::{Goal, ServiceKey};
+use openstack_ccm_openstack_api::OpenStack;
+
+use super::belief::{Beliefs, Event};
+use super::locks::LoadBalancerLocks;
+use super::names::ClusterIdentity;
+use super::observe::Observer;
+use super::ownership::Scope;
+use super::poller::Watchlist;
+use super::report::Report;
+use super::resolve::Resolver;
+use super::security_group::SecurityGroups;
+use crate::config::Config;
+use identity_tags::IdentityTagQueue;
+use replacements::Replacements;
+
+/// What all reconciliations share.
+pub(super) struct Reconciler {
+    openstack: OpenStack,
+    config: Arc<Config>,
+    cluster: ClusterIdentity,
+    observer: Observer,
+    beliefs: Beliefs,
+    locks: LoadBalancerLocks,
+    watchlist: Watchlist,
+    resolver: Resolver,
+    security_groups: SecurityGroups,
+    replacements: Replacements,
+    identity_tags: IdentityTagQueue,
+}
+
+impl Reconciler {
+    /// Reconciles Services of a cluster with a cloud; what Octavia is at work on is put on the watchlist.
+    pub(super) fn new(
+        openstack: OpenStack,
+        config: Arc<Config>,
+        cluster: ClusterIdentity,
+        watchlist: Watchlist,
+    ) -> Self {
+        let section = &config.load_balancer;
+        Self {
+            observer: Observer::new(
+                openstack.clone(),
+                cluster.clone(),
+                watchlist.clone(),
+                section.recreate_missing,
+            ),
+            beliefs: Beliefs::default(),
+            locks: LoadBalancerLocks::default(),
+            watchlist,
+            resolver: Resolver::new(openstack.clone()),
+            security_groups: SecurityGroups::new(openstack.neutron.clone()),
+            replacements: Replacements::new(),
+            identity_tags: IdentityTagQueue::new(section.identity_tags_per_minute),
+            openstack,
+            config,
+            cluster,
+        }
+    }
+
+    /// One reconciliation, with all that it has to say.
+    pub(super) async fn reconcile(&self, goal: &Goal) -> Pass {
+        let mut report = Report::default();
+        let result = match goal {
+            Goal::Serve(intent) => self.serve(intent, &mut report).await,
+            Goal::Release(service) => self.release(service, &mut report).await,
+        };
+        report.end(result)
+    }
+
+    /// It is time to look for changes that somebody made in the cloud.
+    pub(super) fn drift_due(&self, service: &ServiceKey) {
+        self.beliefs.note(service, &Event::DriftDue);
+    }
+
+    /// Notes who knows all Services.
+    pub(super) fn meet(&self, neighbours: Arc<dyn Neighbours>) {
+        self.observer.meet(neighbours);
+    }
+
+    /// What Services claim things by.
+    fn scope(&self) -> Scope<'_> {
+        let section = &self.config.load_balancer;
+        Scope {
+            cluster: &self.cluster,
+            former_cluster_names: &section.former_cluster_names,
+            adopts_foreign: section.adopt_foreign_cluster,
+            project_id: self.openstack.project_id.as_deref(),
+        }
+    }
+}

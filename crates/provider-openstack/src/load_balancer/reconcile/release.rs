@@ -1,10 +1,14 @@
-//! One pass for a Service that goes.
+//! One reconciliation of a Service that goes.
 
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::provider::Outcome;
 use openstack_ccm_core::service::Service;
 use tracing::debug;
 
+use super::Reconciler;
+use super::carry_out::{Progress, Work};
+use crate::load_balancer::belief::Event;
+use crate::load_balancer::desired;
 use crate::load_balancer::model::observed::Ownership;
 use crate::load_balancer::model::tree::{Reclaim, ReleaseTerms};
 use crate::load_balancer::names::Names;
@@ -13,22 +17,20 @@ use crate::load_balancer::observe::read::{self, Depth, FloatingIpQuestion, Found
 use crate::load_balancer::outputs;
 use crate::load_balancer::ownership::Claim;
 use crate::load_balancer::plan;
-use crate::load_balancer::reconcile::carry_out::Progress;
-use crate::load_balancer::reconcile::report::Report;
+use crate::load_balancer::report::Report;
 use crate::load_balancer::settings::ReleaseSettings;
-use crate::load_balancer::{OpenStackLoadBalancers, desired};
 
-/// A pass on its way: what does not change while it goes on.
-pub(crate) struct Releasing<'a> {
-    pub(crate) provider: &'a OpenStackLoadBalancers,
-    pub(crate) service: &'a Service,
-    pub(crate) terms: ReleaseTerms,
-    pub(crate) claim: Claim<'a>,
+/// A release under way.
+pub(super) struct Releasing<'a> {
+    pub(super) reconciler: &'a Reconciler,
+    pub(super) service: &'a Service,
+    pub(super) terms: ReleaseTerms,
+    pub(super) claim: Claim<'a>,
 }
 
-impl OpenStackLoadBalancers {
-    pub(crate) async fn release(&self, service: &Service, report: &mut Report) -> Result<Outcome, Failure> {
-        self.memory.forget_known(&service.key);
+impl Reconciler {
+    pub(super) async fn release(&self, service: &Service, report: &mut Report) -> Result<Outcome, Failure> {
+        self.beliefs.note(&service.key, &Event::Moved);
         self.identity_tags.ends(&service.key);
         let names = Names::new(&self.cluster, service);
         let (settings, notices) = ReleaseSettings::read(service, &self.config);
@@ -37,44 +39,44 @@ impl OpenStackLoadBalancers {
         let claim = Claim::new(service, &names, self.scope(), false);
         let id = settings.load_balancer_id.as_deref();
         let purpose = Purpose::Release(terms.reclaim);
-        let mut pass = Releasing { provider: self, service, terms, claim };
+        let mut releasing = Releasing { reconciler: self, service, terms, claim };
         let octavia = &self.openstack.octavia;
         let mut first = None;
         if let Some(id) = id {
-            let _turn = self.locks.take(id).await;
-            if let Some(found) = find::by_id(octavia, &pass.claim, purpose, id).await? {
+            let _lock = self.locks.take(id).await;
+            if let Some(found) = find::by_id(octavia, &releasing.claim, purpose, id).await? {
                 first = Some(found.load_balancer.id.clone());
-                if let Some(outcome) = pass.give_up(Some(found), report).await? {
+                if let Some(outcome) = releasing.give_up(Some(found), report).await? {
                     return Ok(outcome);
                 }
             }
         }
         // Also where the annotation named one: it may have been changed by hand.
-        if let Some(outcome) = pass.give_up_named(purpose, first.as_deref(), report).await? {
+        if let Some(outcome) = releasing.give_up_named(purpose, first.as_deref(), report).await? {
             return Ok(outcome);
         }
         if outputs::may_have_moved(service) {
-            for former in find::previous(octavia, &pass.claim, "").await? {
-                if let Some(outcome) = pass.give_up_previous(&former.load_balancer.id, report).await? {
+            for former in find::previous(octavia, &releasing.claim, "").await? {
+                if let Some(outcome) = releasing.give_up_previous(&former.load_balancer.id, report).await? {
                     return Ok(outcome);
                 }
             }
         }
-        if let Some(outcome) = pass.give_up(None, report).await? {
+        if let Some(outcome) = releasing.give_up(None, report).await? {
             return Ok(outcome);
         }
-        self.security_groups.release(&pass.claim).await?;
-        self.memory.forget(&service.key);
+        self.security_groups.release(&releasing.claim).await?;
+        self.beliefs.forget(&service.key);
         self.replacements.forget(&service.key);
         report.forget_load_balancer(service);
         Ok(Outcome::Released)
     }
 }
 
-impl OpenStackLoadBalancers {
+impl Reconciler {
     /// Takes off one load balancer what a Service has on it that is served by another one now. Answers whether
     /// nothing is left to do. `duplicate` says that it never served.
-    pub(crate) async fn leave(
+    pub(super) async fn leave(
         &self,
         service: &Service,
         claim: &Claim<'_>,
@@ -90,25 +92,25 @@ impl OpenStackLoadBalancers {
         let purpose = Purpose::Release(terms.reclaim);
         let found = find::by_id(&self.openstack.octavia, claim, purpose, load_balancer_id).await?;
         let Some(found) = found else { return Ok(true) };
-        let mut pass = Releasing { provider: self, service, terms, claim: claim.clone() };
-        Ok(pass.give_up(Some(found), report).await?.is_none())
+        let mut releasing = Releasing { reconciler: self, service, terms, claim: claim.clone() };
+        Ok(releasing.give_up(Some(found), report).await?.is_none())
     }
 }
 
 impl Releasing<'_> {
-    /// Gives up the load balancer that has the Service's name, unless it is `besides`. Which one it is shows before its
-    /// turn can be taken, in which its other users change it; it is read again in the turn.
+    /// Gives up the load balancer that has the Service's name, unless it is `besides`. Which one it is shows before its lock
+    /// can be taken, under which its other users change it; it is read again then.
     async fn give_up_named(
         &mut self,
         purpose: Purpose,
         besides: Option<&str>,
         report: &mut Report,
     ) -> Result<Option<Outcome>, Failure> {
-        let octavia = &self.provider.openstack.octavia;
+        let octavia = &self.reconciler.openstack.octavia;
         let mut expected: Option<String> = None;
         loop {
-            let turn = match &expected {
-                Some(id) => Some(self.provider.locks.take(id).await),
+            let lock = match &expected {
+                Some(id) => Some(self.reconciler.locks.take(id).await),
                 None => None,
             };
             let found = find::by_name(octavia, &self.claim, purpose).await?;
@@ -118,17 +120,17 @@ impl Releasing<'_> {
             if expected.as_ref() == Some(&found.load_balancer.id) {
                 return self.give_up(Some(found), report).await;
             }
-            drop(turn);
+            drop(lock);
             expected = Some(found.load_balancer.id);
         }
     }
 
-    /// Gives up what the Service has on a load balancer that it used before, in the turn of that one.
+    /// Gives up what the Service has on a load balancer that it used before, under its lock.
     async fn give_up_previous(&mut self, id: &str, report: &mut Report) -> Result<Option<Outcome>, Failure> {
-        let _turn = self.provider.locks.take(id).await;
+        let _lock = self.reconciler.locks.take(id).await;
         // What was left as a whole before is left alone.
         let purpose = Purpose::Release(Reclaim::Delete);
-        let found = find::by_id(&self.provider.openstack.octavia, &self.claim, purpose, id).await?;
+        let found = find::by_id(&self.reconciler.openstack.octavia, &self.claim, purpose, id).await?;
         let uses = |found: &Found| {
             self.claim.is_tagged(&found.load_balancer) || self.claim.is_unmarked_user(&found.load_balancer)
         };
@@ -139,7 +141,7 @@ impl Releasing<'_> {
     }
 
     /// Takes one load balancer away, or what the Service has on it, or leaves it as a whole; `None` stands for what is
-    /// left when there is none. Says where the pass ends, unless nothing is left of it.
+    /// left when there is none. Says where the reconciliation ends, unless nothing is left of it.
     async fn give_up(
         &mut self,
         found: Option<Found>,
@@ -154,15 +156,18 @@ impl Releasing<'_> {
         let depth = if self.terms.cascade { Depth::Outline } else { Depth::Whole };
         let floating_ips = FloatingIpQuestion::ToRelease;
         let project_id = found.as_ref().and_then(|found| found.load_balancer.project_id.clone());
-        let openstack = &self.provider.openstack;
-        let observed = read::observe(openstack, &self.claim, found, depth, &floating_ips).await?;
+        let openstack = &self.reconciler.openstack;
+        let observed = read::tree(openstack, &self.claim, found, depth, &floating_ips).await?;
         let plan = plan::release(&self.terms, &observed);
         debug!(service = %self.service.key, %plan, "planned");
-        let load_balancer = observed.load_balancer.as_ref();
-        let next = self
-            .provider
-            .carry_out(self.service, &plan, load_balancer, project_id.as_deref(), report)
-            .await?;
+        let work = Work {
+            service: self.service,
+            plan: &plan,
+            desired: None,
+            load_balancer: observed.load_balancer.as_ref(),
+            project_id: project_id.as_deref(),
+        };
+        let next = self.reconciler.carry_out(&work, None, report).await?;
         match next {
             Progress::Waiting(waiting) => Ok(Some(Outcome::Waiting(waiting))),
             Progress::Converged { .. } => Ok(None),

@@ -4,15 +4,15 @@ use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::provider::Outcome;
 use tracing::debug;
 
+use super::carry_out::{Progress, Work};
+use super::release::Releasing;
 use crate::load_balancer::observe::read::{self, Found};
 use crate::load_balancer::plan;
-use crate::load_balancer::reconcile::carry_out::Progress;
-use crate::load_balancer::reconcile::release::Releasing;
-use crate::load_balancer::reconcile::report::Report;
+use crate::load_balancer::report::Report;
 
 impl Releasing<'_> {
     /// Leaves a load balancer of the Service alone as it is, with all that belongs to it, and marks it, so that no later
-    /// Service of the name takes it along that did not take it over. Says where the pass ends, unless it is marked.
+    /// Service of the name takes it along that did not take it over. Says where the reconciliation ends, unless it is marked.
     pub(crate) async fn retain(
         &mut self,
         found: Found,
@@ -23,8 +23,14 @@ impl Releasing<'_> {
         self.terms.retained_vip_ports.extend(observed.vip_port_id.clone());
         let plan = plan::retain(&observed);
         debug!(service = %self.service.key, %plan, "planned");
-        let project_id = project_id.as_deref();
-        let next = self.provider.carry_out(self.service, &plan, Some(&observed), project_id, report).await?;
+        let work = Work {
+            service: self.service,
+            plan: &plan,
+            desired: None,
+            load_balancer: Some(&observed),
+            project_id: project_id.as_deref(),
+        };
+        let next = self.reconciler.carry_out(&work, None, report).await?;
         match next {
             Progress::Waiting(waiting) => Ok(Some(Outcome::Waiting(waiting))),
             Progress::Converged { .. } => Ok(None),

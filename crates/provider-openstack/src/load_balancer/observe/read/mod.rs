@@ -20,7 +20,7 @@ use openstack_ccm_openstack_api::octavia::{
 
 pub(crate) use floating_ip::FloatingIpQuestion;
 pub(crate) use floating_ip::VipOwner;
-pub(crate) use floating_ip::read as read_floating_ips;
+pub(crate) use floating_ip::read as floating_ips;
 pub(crate) use refresh::refresh;
 
 use crate::load_balancer::failure::{self, Missing};
@@ -65,7 +65,7 @@ pub(crate) enum Depth {
 ///
 /// # Errors
 /// Any failed call.
-pub(crate) async fn observe(
+pub(crate) async fn tree(
     openstack: &OpenStack,
     claim: &Claim<'_>,
     found: Option<Found>,

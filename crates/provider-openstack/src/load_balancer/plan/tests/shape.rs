@@ -22,17 +22,17 @@ use crate::load_balancer::model::tree::{
 };
 
 /// What the Service's objects carry.
-pub(super) fn tags() -> Tags {
+pub(crate) fn tags() -> Tags {
     [GENERATED_NAME, SERVICE_TAG, CLUSTER_TAG].map(str::to_owned).into()
 }
 
-pub(super) const GENERATED_NAME: &str = "kube_service_c1_default_web";
-pub(super) const SERVICE_TAG: &str = "openstack-ccm-service=s1";
-pub(super) const CLUSTER_TAG: &str = "openstack-ccm-cluster=c1";
+pub(crate) const GENERATED_NAME: &str = "kube_service_c1_default_web";
+pub(crate) const SERVICE_TAG: &str = "openstack-ccm-service=s1";
+pub(crate) const CLUSTER_TAG: &str = "openstack-ccm-cluster=c1";
 
 /// What listener and pool of a port speak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Plain,
     Proxy,
     ProxyV2,
@@ -43,35 +43,35 @@ pub(super) enum Kind {
 
 /// A port of a Service.
 #[derive(Clone, Debug)]
-pub(super) struct Port {
-    pub(super) key: ListenerKey,
-    pub(super) kind: Kind,
-    pub(super) node_port: u16,
+pub(crate) struct Port {
+    pub(crate) key: ListenerKey,
+    pub(crate) kind: Kind,
+    pub(crate) node_port: u16,
     /// Port of an HTTP check; a plain check without.
-    pub(super) health_check_port: Option<u16>,
+    pub(crate) health_check_port: Option<u16>,
 }
 
 /// A Service.
 #[derive(Clone, Debug)]
-pub(super) struct Shape {
-    pub(super) ports: Vec<Port>,
-    pub(super) nodes: BTreeSet<u8>,
-    pub(super) monitor_delay: Option<u32>,
-    pub(super) least_connections: bool,
-    pub(super) sticky: bool,
-    pub(super) connection_limit: i64,
-    pub(super) client_timeout: u32,
-    pub(super) cidrs: Vec<&'static str>,
-    pub(super) floating_ip: FloatingIpGoal,
+pub(crate) struct Shape {
+    pub(crate) ports: Vec<Port>,
+    pub(crate) nodes: BTreeSet<u8>,
+    pub(crate) monitor_delay: Option<u32>,
+    pub(crate) least_connections: bool,
+    pub(crate) sticky: bool,
+    pub(crate) connection_limit: i64,
+    pub(crate) client_timeout: u32,
+    pub(crate) cidrs: Vec<&'static str>,
+    pub(crate) floating_ip: FloatingIpGoal,
 }
 
-pub(super) fn tcp(port: u16, node_port: u16) -> Port {
+pub(crate) fn tcp(port: u16, node_port: u16) -> Port {
     Port { key: ListenerKey::new(Protocol::Tcp, port), kind: Kind::Plain, node_port, health_check_port: None }
 }
 
 impl Shape {
     /// One TCP port on two nodes, through a floating IP.
-    pub(super) fn web() -> Self {
+    pub(crate) fn web() -> Self {
         Self {
             ports: vec![tcp(80, 30080)],
             nodes: [1, 2].into(),
@@ -95,12 +95,12 @@ impl Shape {
     }
 
     /// The same with a change.
-    pub(super) fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+    pub(crate) fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
         change(&mut self);
         self
     }
 
-    pub(super) fn desired(&self) -> Desired {
+    pub(crate) fn desired(&self) -> Desired {
         let listeners =
             self.ports.iter().enumerate().map(|(index, port)| (port.key, self.listener(index, port)));
         Desired {
@@ -121,7 +121,7 @@ impl Shape {
         }
     }
 
-    pub(super) fn release_terms() -> ReleaseTerms {
+    pub(crate) fn release_terms() -> ReleaseTerms {
         ReleaseTerms {
             tags: [GENERATED_NAME, SERVICE_TAG].map(str::to_owned).into(),
             common_tags: [CLUSTER_TAG.to_owned()].into(),

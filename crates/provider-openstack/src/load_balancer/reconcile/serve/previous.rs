@@ -7,13 +7,14 @@ use std::collections::BTreeSet;
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::provider::Ready;
 
+use super::Serving;
 use crate::load_balancer::annotations::CONVERGED_DIGEST;
+use crate::load_balancer::belief::Event;
 use crate::load_balancer::model::observed::Ownership;
 use crate::load_balancer::observe::read::Found;
 use crate::load_balancer::observe::read::find;
 use crate::load_balancer::outputs;
-use crate::load_balancer::reconcile::report::Report;
-use crate::load_balancer::reconcile::serve::Serving;
+use crate::load_balancer::report::Report;
 use crate::load_balancer::settings::Aspect;
 
 impl Serving<'_> {
@@ -21,7 +22,7 @@ impl Serving<'_> {
     /// that was made for it and serves nobody else goes; its floating IP stays in the project for the case that the
     /// Service comes back, until the Service goes. What fails is part of the result.
     pub(super) async fn leave_previous(&self, mut ready: Ready, report: &mut Report) -> Ready {
-        let Some((current, ownership)) = self.provider.memory.load_balancer(&self.service.key) else {
+        let Some((current, ownership)) = self.reconciler.beliefs.load_balancer(&self.service.key) else {
             return ready;
         };
         let named = self.settings.load_balancer_id.as_ref();
@@ -54,11 +55,11 @@ impl Serving<'_> {
         self.features.tags && !self.service.annotations.contains_key(CONVERGED_DIGEST.key)
     }
 
-    /// Has the next pass look again, also after a restart.
+    /// Has the next reconciliation look again, also after a restart.
     fn remains_new(&self, report: &mut Report) {
         if self.is_new() {
             report.remove_annotation(self.service, CONVERGED_DIGEST.key);
-            self.provider.memory.forget_known(&self.service.key);
+            self.reconciler.beliefs.note(&self.service.key, &Event::Moved);
         }
     }
 
@@ -69,7 +70,7 @@ impl Serving<'_> {
         ownership: Ownership,
         report: &mut Report,
     ) -> Result<bool, Failure> {
-        let octavia = &self.provider.openstack.octavia;
+        let octavia = &self.reconciler.openstack.octavia;
         let mut left = true;
         let (mut former, mut duplicates) = (BTreeSet::new(), BTreeSet::new());
         let ids = |found: Vec<Found>| found.into_iter().map(|found| found.load_balancer.id);
@@ -83,10 +84,10 @@ impl Serving<'_> {
         duplicates.retain(|duplicate| !former.contains(duplicate));
         let duplicates = duplicates.iter().map(|id| (id, true));
         for (id, duplicate) in former.iter().map(|id| (id, false)).chain(duplicates) {
-            let _turn = self.provider.locks.take(id).await;
+            let _lock = self.reconciler.locks.take(id).await;
             // What is known is about the present one only.
-            self.provider.memory.forget_known(&self.service.key);
-            left &= self.provider.leave(self.service, &self.claim, id, duplicate, report).await?;
+            self.reconciler.beliefs.note(&self.service.key, &Event::Moved);
+            left &= self.reconciler.leave(self.service, &self.claim, id, duplicate, report).await?;
         }
         Ok(left)
     }

@@ -3,6 +3,8 @@
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
+use super::Serving;
+use super::apply::replaces;
 use crate::config::ErrorRecovery;
 use crate::load_balancer::annotations::{CONVERGED_DIGEST, LOAD_BALANCER_ADDRESS, LOAD_BALANCER_ID};
 use crate::load_balancer::model::observed::{Observed, ObservedLoadBalancer};
@@ -10,7 +12,6 @@ use crate::load_balancer::model::recovery::Recovery;
 use crate::load_balancer::plan::Plan;
 use crate::load_balancer::plan::recovery::was_never_built;
 use crate::load_balancer::reconcile::carry_out::Progress;
-use crate::load_balancer::reconcile::serve::Serving;
 use crate::load_balancer::settings::ReleaseSettings;
 use crate::load_balancer::step::{LoadBalancerStep, Step};
 
@@ -22,23 +23,23 @@ impl Serving<'_> {
         let Some(broken) = broken.filter(|broken| broken.status == ProvisioningStatus::Error) else {
             return Recovery::default();
         };
-        let (provider, key) = (self.provider, &self.service.key);
-        let (release, _) = ReleaseSettings::read(self.service, &provider.config);
-        let choice = provider.config.load_balancer.error_recovery;
+        let (reconciler, key) = (self.reconciler, &self.service.key);
+        let (release, _) = ReleaseSettings::read(self.service, &reconciler.config);
+        let choice = reconciler.config.load_balancer.error_recovery;
         let recovery = Recovery {
             choice,
             retained: release.retain,
             was_ready: self.was_ready(&broken.id),
             was_published: !self.service.published.is_empty(),
-            failover: provider.memory.failover(key, &broken.id),
+            failover: reconciler.beliefs.attempts(key).failover(&broken.id),
             no_replacement: None,
         };
         if was_never_built(&recovery, broken) {
-            provider.replacements.creation_failed(key);
+            reconciler.replacements.creation_failed(key);
             return recovery;
         }
         let no_replacement = match choice {
-            ErrorRecovery::Replace => provider.replacements.begin(key).err(),
+            ErrorRecovery::Replace => reconciler.replacements.begin(key).err(),
             ErrorRecovery::Report | ErrorRecovery::Failover => None,
         };
         Recovery { no_replacement, ..recovery }
@@ -48,7 +49,7 @@ impl Serving<'_> {
     pub(super) fn give_back(&self, observed: &Observed) {
         let status = observed.load_balancer.as_ref().map(|broken| &broken.status);
         if status == Some(&ProvisioningStatus::Error) {
-            self.provider.replacements.give_back(&self.service.key);
+            self.reconciler.replacements.give_back(&self.service.key);
         }
     }
 
@@ -69,7 +70,7 @@ impl Serving<'_> {
         load_balancer: Option<&ObservedLoadBalancer>,
         next: &Result<Progress, Failure>,
     ) {
-        let (replacements, key) = (&self.provider.replacements, &self.service.key);
+        let (replacements, key) = (&self.reconciler.replacements, &self.service.key);
         let creates = |step: &Step| matches!(step, Step::LoadBalancer(LoadBalancerStep::Create { .. }));
         if load_balancer.is_none() && plan.steps.iter().any(creates) {
             match next {
@@ -81,9 +82,7 @@ impl Serving<'_> {
         }
         match load_balancer.map(|load_balancer| &load_balancer.status) {
             Some(ProvisioningStatus::Active) => replacements.is_active(key),
-            Some(ProvisioningStatus::Error) if !crate::load_balancer::reconcile::serve::replaces(plan) => {
-                replacements.give_back(key);
-            }
+            Some(ProvisioningStatus::Error) if !replaces(plan) => replacements.give_back(key),
             _ => {}
         }
     }

@@ -4,21 +4,12 @@ use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::provider::Ready;
 use tracing::debug;
 
+use super::Serving;
 use crate::load_balancer::model::facts::Facts;
 use crate::load_balancer::plan::{Plan, Then};
-use crate::load_balancer::reconcile::report::Report;
-use crate::load_balancer::reconcile::serve::Serving;
+use crate::load_balancer::report::Report;
 use crate::load_balancer::security_group::desired::{self, GroupSources};
 use crate::load_balancer::security_group::model::DesiredGroup;
-
-/// Whether lists for all Services may show that the group is as wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Lists {
-    /// They may: the load balancer did not change either.
-    MayDo,
-    /// The Service's own groups are read.
-    DoNot,
-}
 
 impl Serving<'_> {
     /// Opens new node ports before the load balancer sends anything there. A failure is not reported here: the load
@@ -28,7 +19,7 @@ impl Serving<'_> {
             return;
         }
         let opened = match self.wanted_group(facts, report).await {
-            Ok(Some(wanted)) => self.provider.security_groups.open(&self.claim, &wanted).await.map(drop),
+            Ok(Some(wanted)) => self.reconciler.security_groups.open(&self.claim, &wanted).await.map(drop),
             Ok(None) => Ok(()),
             Err(failure) => Err(failure),
         };
@@ -38,19 +29,20 @@ impl Serving<'_> {
     }
 
     /// Makes the group of a load balancer that serves the wanted one, or removes it where groups are not managed any
-    /// more. What fails is part of the result: the load balancer is published all the same.
-    pub(crate) async fn converge_group(
+    /// more. Where `lists_may_show` that it is, its own groups are not read. What fails is part of the result: the load
+    /// balancer is published all the same.
+    pub(super) async fn converge_group(
         &self,
         facts: &Facts,
-        lists: Lists,
+        lists_may_show: bool,
         ready: &mut Ready,
         report: &mut Report,
     ) {
-        match self.try_converge_group(facts, lists, report).await {
+        match self.try_converge_group(facts, lists_may_show, report).await {
             Ok(changed) => ready.changed |= changed,
             Err(failure) => {
                 // What is known of the nodes' ports may be the reason.
-                self.provider.resolver.forget_node_ports();
+                self.reconciler.resolver.forget_node_ports();
                 ready.unfinished.get_or_insert(failure);
             }
         }
@@ -59,10 +51,10 @@ impl Serving<'_> {
     async fn try_converge_group(
         &self,
         facts: &Facts,
-        lists: Lists,
+        lists_may_show: bool,
         report: &mut Report,
     ) -> Result<bool, Failure> {
-        let groups = &self.provider.security_groups;
+        let groups = &self.reconciler.security_groups;
         if !self.settings.manage_security_groups {
             return groups.release_legacy(&self.claim).await.map(|()| false);
         }
@@ -72,8 +64,8 @@ impl Serving<'_> {
                  cloud.conf or loadbalancer.openstack.org/member-subnet-id on the Service",
             ));
         };
-        let settled = lists == Lists::MayDo && groups.lists_agree(&self.claim, &wanted).await?;
-        Ok(!settled && groups.converge(&self.claim, &wanted).await?)
+        let converged = lists_may_show && groups.lists_agree(&self.claim, &wanted).await?;
+        Ok(!converged && groups.converge(&self.claim, &wanted).await?)
     }
 
     /// The group that is wanted; none while the subnet of a new load balancer is not known.
@@ -82,7 +74,7 @@ impl Serving<'_> {
         facts: &Facts,
         report: &mut Report,
     ) -> Result<Option<DesiredGroup>, Failure> {
-        let resolver = &self.provider.resolver;
+        let resolver = &self.reconciler.resolver;
         let Some(member_networks) = resolver.member_networks(facts).await? else { return Ok(None) };
         let mut notices = Vec::new();
         let node_ports = resolver.node_ports(self.intent, self.settings, &mut notices).await;

@@ -5,14 +5,14 @@
 
 use openstack_ccm_core::failure::Failure;
 
-use crate::load_balancer::belief::cached::Cached;
+use super::Serving;
 use crate::load_balancer::desired::{self, Sources};
 use crate::load_balancer::model::facts::Facts;
 use crate::load_balancer::model::observed::{Observed, ObservedLoadBalancer};
 use crate::load_balancer::model::tree::Desired;
+use crate::load_balancer::observe::Observation;
 use crate::load_balancer::plan::{self, Plan};
-use crate::load_balancer::reconcile::report::Report;
-use crate::load_balancer::reconcile::serve::Serving;
+use crate::load_balancer::report::Report;
 use crate::load_balancer::settings::{Fault, Faults, Settings};
 use crate::load_balancer::step::{LoadBalancerStep, Step};
 
@@ -39,31 +39,30 @@ pub(super) struct Planned {
 }
 
 impl Serving<'_> {
-    /// The same pass with other settings.
-    pub(super) fn with<'a>(&'a self, settings: &'a Settings) -> Serving<'a> {
-        let Self { provider, intent, service, faults, features, .. } = *self;
-        Serving { provider, intent, service, settings, faults, features, claim: self.claim.clone() }
-    }
-
-    /// Plans from what is known; `None` where that is not enough to tell what stands in for something that cannot be
-    /// read.
+    /// Plans from what was observed; `None` where that does not tell enough.
     ///
     /// # Errors
     /// Everything that is wrong, where a load balancer would have to be made; any failed call.
-    pub(super) async fn plan(&self, known: &Cached, report: &mut Report) -> Result<Option<Planned>, Failure> {
-        let mut found = Vec::new();
+    pub(super) async fn plan(
+        &self,
+        observation: &Observation,
+        report: &mut Report,
+    ) -> Result<Option<Planned>, Failure> {
+        let reconciler = self.reconciler;
+        let drift_check_interval = reconciler.config.load_balancer.drift_check_interval;
+        let mut found = observation.faults().to_vec();
         loop {
-            let mut wanted = self.want(&known.observed, &found, report).await?;
-            wanted.desired.recovery = self.recovery(&known.observed);
+            let mut wanted = self.want(observation, &found, report).await?;
+            wanted.desired.recovery = self.recovery(observation.seen());
             let faulty = wanted.faults.failure().is_some();
-            if faulty && (known.is_sealed() || self.is_due_for_drift(known)) {
+            if faulty && !observation.tells_current_values(drift_check_interval) {
                 return Ok(None);
             }
-            let refused = self.provider.memory.refused_algorithms(&self.service.key);
-            let observed = known.unsealed_beside(&wanted.desired, &refused);
+            let refused = reconciler.beliefs.attempts(&self.service.key).refused_algorithms;
+            let Some(observed) = observation.beside(&wanted.desired, &refused) else { return Ok(None) };
             let plan = plan::serve(&wanted.desired, &observed);
             if plan.steps.iter().any(Step::sends_certificate) {
-                let missing = self.provider.resolver.certificate_faults(&wanted.settings).await?;
+                let missing = reconciler.resolver.certificate_faults(&wanted.settings).await?;
                 if !missing.is_empty() {
                     found.extend(missing);
                     continue;
@@ -76,20 +75,14 @@ impl Serving<'_> {
         }
     }
 
-    /// Whether drift is to be looked for. The queue has that done for Services with which all is well, and goes on trying
-    /// where something is wrong.
-    fn is_due_for_drift(&self, known: &Cached) -> bool {
-        let interval = self.provider.config.load_balancer.drift_check_interval;
-        !interval.is_zero() && known.looked_at.elapsed() >= interval
-    }
-
     /// What the Service wants of what is there; `found` is what showed to be wrong on the way.
     async fn want(
         &self,
-        observed: &Observed,
+        observation: &Observation,
         found: &[Fault],
         report: &mut Report,
     ) -> Result<Wanted, Failure> {
+        let observed = observation.seen();
         let mut faults = self.faults.clone();
         faults.extend(found.iter().cloned());
         let existing = observed.load_balancer.as_ref();
@@ -99,7 +92,8 @@ impl Serving<'_> {
             return Err(failure);
         }
         let settings = self.keeping(&faults, observed);
-        let (facts, looked_up) = self.with(&settings).resolve(observed, true, report).await?;
+        let (facts, looked_up) =
+            self.with(&settings).resolve(observed, observation.verifies_names(), report).await?;
         let (intent, names) = (self.intent, self.claim.names);
         faults.extend(looked_up);
         faults.extend(desired::faults(

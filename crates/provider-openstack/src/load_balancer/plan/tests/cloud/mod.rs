@@ -27,34 +27,34 @@ const BOUND: usize = 200;
 
 /// The state of the cloud, as one Service sees it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Cloud {
-    pub(super) observed: Observed,
+pub(crate) struct Cloud {
+    pub(crate) observed: Observed,
     made: u32,
 }
 
 impl Cloud {
     /// A cloud in which a Service is served.
-    pub(super) fn serving(desired: &Desired) -> Self {
+    pub(crate) fn serving(desired: &Desired) -> Self {
         let mut cloud = Self::default();
         cloud.converge(desired, |_| {});
         cloud
     }
 
-    pub(super) fn load_balancer(&mut self) -> &mut ObservedLoadBalancer {
+    pub(crate) fn load_balancer(&mut self) -> &mut ObservedLoadBalancer {
         self.observed.load_balancer.as_mut().expect("there is a load balancer")
     }
 
-    pub(super) fn children(&mut self) -> &mut Children {
+    pub(crate) fn children(&mut self) -> &mut Children {
         self.load_balancer().children.as_mut().expect("the children are known")
     }
 
     /// Passes until the plan is settled. `look` sees the state after every single step.
-    pub(super) fn converge(&mut self, desired: &Desired, mut look: impl FnMut(&Observed)) -> Plan {
+    pub(crate) fn converge(&mut self, desired: &Desired, mut look: impl FnMut(&Observed)) -> Plan {
         self.run(|observed| plan::serve(desired, observed), &mut look)
     }
 
     /// Passes until nothing of the Service is left.
-    pub(super) fn release(&mut self, terms: &ReleaseTerms) -> Plan {
+    pub(crate) fn release(&mut self, terms: &ReleaseTerms) -> Plan {
         self.run(|observed| plan::release(terms, observed), &mut |_| {})
     }
 
@@ -76,7 +76,7 @@ impl Cloud {
     }
 
     /// Octavia finishes what it is doing.
-    pub(super) fn finish_pending(&mut self) {
+    pub(crate) fn finish_pending(&mut self) {
         let Some(load_balancer) = &mut self.observed.load_balancer else { return };
         match load_balancer.status {
             ProvisioningStatus::PendingDelete => {
@@ -108,7 +108,7 @@ impl Cloud {
     }
 
     /// Does what one call does.
-    pub(super) fn apply(&mut self, step: &Step) {
+    pub(crate) fn apply(&mut self, step: &Step) {
         assert!(step.is_applicable(), "the step needs an object that does not exist yet: {step}");
         match step {
             Step::LoadBalancer(LoadBalancerStep::Create { load_balancer, listeners }) => {
@@ -234,7 +234,7 @@ impl Cloud {
         load_balancer.status = ProvisioningStatus::PendingDelete;
     }
 
-    pub(super) fn create_listener(&mut self, spec: &ListenerSpec, pool: Option<&Handle>) -> String {
+    pub(crate) fn create_listener(&mut self, spec: &ListenerSpec, pool: Option<&Handle>) -> String {
         let id = self.id("listener");
         let taken = self.children().listeners.iter().any(|listener| listener.key() == spec.key());
         assert!(!taken, "409: another listener is already using {}", spec.key());
@@ -255,7 +255,7 @@ impl Cloud {
         id
     }
 
-    pub(super) fn create_pool(&mut self, spec: &PoolSpec) -> String {
+    pub(crate) fn create_pool(&mut self, spec: &PoolSpec) -> String {
         let id = self.id("pool");
         self.children().pools.push(ObservedPool {
             id: id.clone(),
@@ -273,7 +273,7 @@ impl Cloud {
     }
 
     /// Gives a listener another default pool.
-    pub(super) fn swap(&mut self, listener_id: &str, pool_id: &str) {
+    pub(crate) fn swap(&mut self, listener_id: &str, pool_id: &str) {
         let protocol = self.own_pool(pool_id).protocol.clone();
         let listener = self.own_listener(listener_id);
         assert!(
@@ -300,7 +300,7 @@ impl Cloud {
         self.children().pools.retain(|pool| pool.id != *id);
     }
 
-    pub(super) fn replace_members(&mut self, pool_id: &str, members: &[Member]) {
+    pub(crate) fn replace_members(&mut self, pool_id: &str, members: &[Member]) {
         let keys: BTreeSet<MemberKey> = members.iter().map(Member::key).collect();
         assert_eq!(keys.len(), members.len(), "400: member must be updated only once in the same request");
         let before = self.own_pool(pool_id).members.clone();

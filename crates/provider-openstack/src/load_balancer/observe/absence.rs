@@ -4,17 +4,17 @@ use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_openstack_api::neutron::{FloatingIpFilter, TagFilter};
 
+use super::Observing;
+use super::missing::{self, Absence};
 use crate::load_balancer::annotations::{LOAD_BALANCER_ADDRESS, OWNED_LOAD_BALANCER_ID};
-use crate::load_balancer::belief::store::PreviousVips;
+use crate::load_balancer::belief::PreviousVips;
 use crate::load_balancer::failure::{self, Missing};
-use crate::load_balancer::observe::missing::{self, Absence};
-use crate::load_balancer::reconcile::report::Report;
-use crate::load_balancer::reconcile::serve::Serving;
+use crate::load_balancer::report::Report;
 
 /// The load balancer that the annotation names is gone, and it was made for the Service: there will be a new one.
 const LOAD_BALANCER_GONE: &str = "LoadBalancerGone";
 
-impl Serving<'_> {
+impl Observing<'_> {
     /// Drops the id of a load balancer that is gone, so that another one is created, unless one of the name `is_found`.
     ///
     /// # Errors
@@ -24,7 +24,7 @@ impl Serving<'_> {
             return if is_found || self.had_one() { Ok(()) } else { self.allow_first().await };
         };
         // One that was deleted here, because it was broken, is no news.
-        let deleted_here = self.provider.memory.previous_vips(&self.service.key) != PreviousVips::Unknown;
+        let deleted_here = self.beliefs.attempts(&self.service.key).previous_vips != PreviousVips::Unknown;
         if !is_found && !deleted_here {
             self.is_gone().await?;
         }
@@ -45,18 +45,18 @@ impl Serving<'_> {
     }
 
     async fn allow_first(&self) -> Result<(), Failure> {
-        if self.provider.config.load_balancer.recreate_missing {
+        if self.observer.recreate_missing {
             return Ok(());
         }
-        self.provider.missing.allow_first().await
+        self.observer.missing.allow_first().await
     }
 
     /// Makes sure that the load balancer is gone, and not only out of sight.
     async fn is_gone(&self) -> Result<(), Failure> {
-        if self.provider.config.load_balancer.recreate_missing {
+        if self.observer.recreate_missing {
             return Ok(());
         }
-        let (absence, count) = self.provider.missing.absence(self.service).await?;
+        let (absence, count) = self.observer.missing.absence(self.service).await?;
         // Without its address it has never been published, so nobody can use it.
         let was_ready = self.service.annotations.contains_key(LOAD_BALANCER_ADDRESS.key);
         let gone = match absence {
@@ -71,7 +71,7 @@ impl Serving<'_> {
     async fn has_floating_ip(&self) -> Result<bool, Failure> {
         let tags = TagFilter::all(self.claim.names.identity_tags());
         let filter = FloatingIpFilter { tags, ..FloatingIpFilter::default() };
-        let own = self.provider.openstack.neutron.list_floating_ips(&filter).await;
+        let own = self.observer.openstack.neutron.list_floating_ips(&filter).await;
         let own = own.map_err(|error| failure::of_call(&error, "looking for floating IPs", Missing::Race))?;
         Ok(!own.is_empty())
     }

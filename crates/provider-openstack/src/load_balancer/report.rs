@@ -1,4 +1,4 @@
-//! What a pass reports besides its result.
+//! What a reconciliation tells besides its result.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,14 @@ use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::provider::{Outcome, Pass};
 use openstack_ccm_core::service::Service;
 
-use crate::load_balancer::annotations::{
-    CONVERGED_DIGEST, LOAD_BALANCER_ADDRESS, LOAD_BALANCER_ID, OWNED_LOAD_BALANCER_ID,
-};
-use crate::load_balancer::model::observed::Ownership;
-use crate::load_balancer::outputs::{is_own_output, may_have_moved};
+use super::annotations::{CONVERGED_DIGEST, LOAD_BALANCER_ADDRESS, LOAD_BALANCER_ID, OWNED_LOAD_BALANCER_ID};
+use super::model::observed::Ownership;
+use super::outputs::{is_own_output, may_have_moved};
 
 /// Value of [`OWNED_LOAD_BALANCER_ID`] where the Service uses somebody else's.
 const NONE_OWNED: &str = "none";
 
-/// Collects notices and annotations while a pass goes on, so that they are there however it ends.
+/// Collects notices and annotations while a reconciliation goes on, so that they are there however it ends.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     notices: Vec<Notice>,
@@ -82,7 +80,7 @@ impl Report {
         self.remove_annotation(service, CONVERGED_DIGEST.key);
     }
 
-    /// The pass with its result.
+    /// The result, with all that.
     pub(crate) fn end(self, result: Result<Outcome, Failure>) -> Pass {
         Pass { result, notices: self.notices, annotations: self.annotations }
     }

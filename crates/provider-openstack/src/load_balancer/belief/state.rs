@@ -1,0 +1,96 @@
+//! What is believed of one load balancer, and what becomes of that when something happens. Pure.
+
+use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
+use tokio::time::Instant;
+
+use super::cached::Cached;
+use super::event::Event;
+use crate::load_balancer::step::Touched;
+
+/// What is believed of the load balancer of one Service without asking the cloud.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Belief {
+    /// Nothing: it is read.
+    #[default]
+    Unknown,
+    /// Nothing by this process. Bulk lists may show that the digest on the Service still holds.
+    DigestOnly,
+    /// What was read when the chain of changes began that is under way: good for every plan.
+    Changing(Box<Cached>),
+    /// What agreed with the Service when it was read last: good to see which members pools lack, and nothing else. A batch
+    /// names all members, so it is right whatever is there.
+    Converged(Box<Cached>),
+    /// The same, but drift is to be looked for. Bulk lists may show that the digest on the Service still holds.
+    DriftDue(Box<Cached>),
+}
+
+impl Belief {
+    /// What is believed after an event. Every end of a belief is an arm of this function; the decision record 0034 has it
+    /// as a table.
+    #[must_use]
+    pub(crate) fn after(self, event: &Event<'_>, now: Instant) -> Self {
+        match event {
+            Event::FirstSeen => Self::DigestOnly,
+            Event::ServiceChanged
+            | Event::Failed
+            | Event::Held
+            | Event::ChangedByOthers
+            | Event::Moved
+            | Event::Replaced(_) => Self::Unknown,
+            Event::DriftDue => match self {
+                // What was only sent is read.
+                Self::Converged(cached) | Self::DriftDue(cached) if cached.has_unconfirmed() => Self::Unknown,
+                Self::Converged(cached) | Self::DriftDue(cached) => Self::DriftDue(cached),
+                Self::Unknown | Self::DigestOnly | Self::Changing(_) => Self::DigestOnly,
+            },
+            Event::ListsAgree => match self {
+                Self::DriftDue(cached) => Self::Converged(cached),
+                // The lists do not show what hangs on the load balancer.
+                Self::Unknown | Self::DigestOnly => Self::Unknown,
+                believed @ (Self::Changing(_) | Self::Converged(_)) => believed,
+            },
+            Event::LockEnded(end) => match end {
+                Some(end) if end.listed.provisioning_status == ProvisioningStatus::Active => {
+                    self.map(|cached| cached.lock_ended(end, now))
+                }
+                Some(_) | None => Self::Unknown,
+            },
+            Event::Applied { applied, .. } if applied.touched.contains(&Touched::Everything) => Self::Unknown,
+            Event::Applied { applied, served, .. } => {
+                match (self.map(|cached| cached.applied(applied)), served) {
+                    (Self::Converged(cached), Some((plan, desired))) if applied.changed => {
+                        Self::Converged(cached.batch_sent(plan, desired, now))
+                    }
+                    (believed, _) => believed,
+                }
+            }
+            Event::Converged { desired, digests } => match self {
+                Self::Changing(cached) | Self::Converged(cached) if *digests => {
+                    Self::Converged(cached.with_digests(desired))
+                }
+                Self::Changing(cached) => Self::Converged(cached),
+                believed @ (Self::Unknown | Self::DigestOnly | Self::Converged(_) | Self::DriftDue(_)) => {
+                    believed
+                }
+            },
+            Event::Waits => self,
+        }
+    }
+
+    fn map(self, change: impl FnOnce(Box<Cached>) -> Box<Cached>) -> Self {
+        match self {
+            Self::Unknown | Self::DigestOnly => self,
+            Self::Changing(cached) => Self::Changing(change(cached)),
+            Self::Converged(cached) => Self::Converged(change(cached)),
+            Self::DriftDue(cached) => Self::DriftDue(change(cached)),
+        }
+    }
+
+    /// What is known of the load balancer.
+    pub(crate) fn cached(&self) -> Option<&Cached> {
+        match self {
+            Self::Unknown | Self::DigestOnly => None,
+            Self::Changing(cached) | Self::Converged(cached) | Self::DriftDue(cached) => Some(cached),
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! The transition, as a table. The decision record 0034 explains it.
+
+use openstack_ccm_openstack_api::octavia::LoadBalancer;
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::attempts::PreviousVips;
+use super::cached::Cached;
+use super::event::{Event, LockEnd};
+use super::state::Belief;
+use crate::load_balancer::apply::Applied;
+use crate::load_balancer::model::tree::Desired;
+use crate::load_balancer::plan::tests::cloud::Cloud;
+use crate::load_balancer::plan::tests::shape::Shape;
+use crate::load_balancer::plan::{self, Plan};
+use crate::load_balancer::step::{Child, Touched};
+
+/// The columns: `Sent` is `Converged` with a batch of members that nobody has read.
+const BELIEFS: [&str; 6] = ["Unknown", "DigestOnly", "Changing", "Converged", "Sent", "DriftDue"];
+
+/// What is believed after each event, by what was believed before.
+const TABLE: [(&str, [&str; 6]); 18] = [
+    ("first seen", ["DigestOnly"; 6]),
+    ("service changed", ["Unknown"; 6]),
+    ("drift due", ["DigestOnly", "DigestOnly", "DigestOnly", "DriftDue", "Unknown", "DriftDue"]),
+    ("lists agree", ["Unknown", "Unknown", "Changing", "Converged", "Sent", "Converged"]),
+    ("lock ended, ACTIVE", ["Unknown", "DigestOnly", "Changing", "Converged", "Sent", "DriftDue"]),
+    ("lock ended, ERROR", ["Unknown"; 6]),
+    ("lock ended, unseen", ["Unknown"; 6]),
+    ("applied: nothing", ["Unknown", "DigestOnly", "Changing", "Converged", "Sent", "DriftDue"]),
+    ("applied: members", ["Unknown", "DigestOnly", "Changing", "Sent", "Sent", "DriftDue"]),
+    ("applied: everything", ["Unknown"; 6]),
+    ("waits", ["Unknown", "DigestOnly", "Changing", "Converged", "Sent", "DriftDue"]),
+    ("converged", ["Unknown", "DigestOnly", "Converged", "Converged", "Sent", "DriftDue"]),
+    ("converged, no digests", ["Unknown", "DigestOnly", "Converged", "Converged", "Sent", "DriftDue"]),
+    ("failed", ["Unknown"; 6]),
+    ("held", ["Unknown"; 6]),
+    ("changed by others", ["Unknown"; 6]),
+    ("moved", ["Unknown"; 6]),
+    ("replaced", ["Unknown"; 6]),
+];
+
+/// A Service that has got a third node since its load balancer agreed with it, and the plan for that.
+struct Grown {
+    before: Desired,
+    after: Desired,
+    plan: Plan,
+}
+
+impl Grown {
+    fn new() -> Self {
+        let before = Shape::web().desired();
+        let after = Shape::web().with(|shape| shape.nodes = [1, 2, 3].into()).desired();
+        let plan = plan::serve(&after, &Cloud::serving(&before).observed);
+        Self { before, after, plan }
+    }
+
+    fn read(&self) -> Box<Cached> {
+        let observed = Cloud::serving(&self.before).observed;
+        Box::new(Cached::new(observed, None, Some("2026-01-01T00:00:00".to_owned())))
+    }
+
+    fn belief(&self, name: &str) -> Belief {
+        match name {
+            "Unknown" => Belief::Unknown,
+            "DigestOnly" => Belief::DigestOnly,
+            "Changing" => Belief::Changing(self.read()),
+            "Converged" => Belief::Converged(self.read()),
+            "Sent" => self.after("applied: members", Belief::Converged(self.read())),
+            "DriftDue" => Belief::DriftDue(self.read()),
+            other => panic!("there is no belief {other}"),
+        }
+    }
+
+    fn after(&self, event: &str, belief: Belief) -> Belief {
+        let pool = belief.cached().and_then(Cached::load_balancer).and_then(|there| there.children.as_ref());
+        let pool = pool.map(|children| children.pools[0].id.clone()).unwrap_or_default();
+        let touched =
+            |touched: Touched| Applied { changed: true, touched: vec![touched], ..Applied::default() };
+        let nothing = Applied::default();
+        let members = touched(Touched::Child(Child::Members(pool)));
+        let everything = touched(Touched::Everything);
+        let served = Some((&self.plan, &self.after));
+        let (active, broken) = (listed("ACTIVE"), listed("ERROR"));
+        let event = match event {
+            "first seen" => Event::FirstSeen,
+            "service changed" => Event::ServiceChanged,
+            "drift due" => Event::DriftDue,
+            "lists agree" => Event::ListsAgree,
+            "lock ended, ACTIVE" => Event::LockEnded(Some(ended(&active))),
+            "lock ended, ERROR" => Event::LockEnded(Some(ended(&broken))),
+            "lock ended, unseen" => Event::LockEnded(None),
+            "applied: nothing" => Event::Applied { applied: &nothing, served, repairs: false },
+            "applied: members" => Event::Applied { applied: &members, served, repairs: false },
+            "applied: everything" => Event::Applied { applied: &everything, served, repairs: false },
+            "waits" => Event::Waits,
+            "converged" => Event::Converged { desired: &self.after, digests: true },
+            "converged, no digests" => Event::Converged { desired: &self.after, digests: false },
+            "failed" => Event::Failed,
+            "held" => Event::Held,
+            "changed by others" => Event::ChangedByOthers,
+            "moved" => Event::Moved,
+            "replaced" => Event::Replaced(PreviousVips::Lost),
+            other => panic!("there is no event {other}"),
+        };
+        belief.after(&event, Instant::now())
+    }
+}
+
+fn listed(status: &str) -> LoadBalancer {
+    let listed =
+        json!({"id": "lb-1", "name": "web", "provisioning_status": status, "operating_status": "ONLINE"});
+    serde_json::from_value(listed).expect("a load balancer")
+}
+
+fn ended(listed: &LoadBalancer) -> LockEnd<'_> {
+    LockEnd { listed, previous_name: None }
+}
+
+fn name(belief: &Belief) -> &'static str {
+    match belief {
+        Belief::Unknown => "Unknown",
+        Belief::DigestOnly => "DigestOnly",
+        Belief::Changing(_) => "Changing",
+        Belief::Converged(cached) if cached.has_unconfirmed() => "Sent",
+        Belief::Converged(_) => "Converged",
+        Belief::DriftDue(_) => "DriftDue",
+    }
+}
+
+#[test]
+fn each_event_ends_exactly_the_beliefs_of_the_table() {
+    let service = Grown::new();
+    for (event, expected) in TABLE {
+        let after = BELIEFS.map(|before| name(&service.after(event, service.belief(before))));
+        assert_eq!(after, expected, "after {event:?}");
+    }
+}
+
+#[test]
+fn members_that_agree_are_not_kept_and_a_digest_tells_when_others_are_wanted() {
+    let service = Grown::new();
+    let event = Event::Converged { desired: &service.before, digests: true };
+    let belief = Belief::Changing(service.read()).after(&event, Instant::now());
+    let cached = belief.cached().expect("it is believed");
+    assert!(cached.has_digests());
+    assert!(plan::serve(&service.before, &cached.seen_beside(&service.before, &[])).is_converged());
+    let plan = plan::serve(&service.after, &cached.seen_beside(&service.after, &[]));
+    assert_eq!(plan.steps, service.plan.steps, "the batch is the one that a reading would lead to");
+}

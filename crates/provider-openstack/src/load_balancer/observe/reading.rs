@@ -1,0 +1,178 @@
+//! Finds the load balancer of a Service, and reads all that the Service has in the cloud.
+
+use std::net::IpAddr;
+
+use openstack_ccm_core::failure::{Failure, FailureClass};
+use openstack_ccm_core::service::IpFamily;
+use openstack_ccm_openstack_api::octavia::LoadBalancer;
+
+use super::observation::Source;
+use super::read::find::{self, Purpose};
+use super::read::{self, Depth, FloatingIpQuestion, Found};
+use super::{Observation, Observing, allowed};
+use crate::load_balancer::annotations::LOAD_BALANCER_ID;
+use crate::load_balancer::belief::Cached;
+use crate::load_balancer::locks::LoadBalancerLock;
+use crate::load_balancer::model::observed::Ownership;
+use crate::load_balancer::outputs;
+use crate::load_balancer::ownership::SharingRules;
+use crate::load_balancer::report::Report;
+use crate::load_balancer::settings::node_address::family_of;
+use crate::load_balancer::settings::{Aspect, Exposure, Fault};
+
+impl Observing<'_> {
+    /// Reads everything. Where the annotation names a load balancer that the Service must not, or cannot, use, the one that
+    /// was made for the Service goes on serving, and the observation tells what is wrong.
+    ///
+    /// # Errors
+    /// Any failed call; a load balancer that the Service must not use.
+    pub(crate) async fn read(
+        &self,
+        lock: &mut LoadBalancerLock<'_>,
+        report: &mut Report,
+    ) -> Result<Observation, Failure> {
+        let mut faults = Vec::new();
+        let found = match self.find_locked(lock, report).await {
+            Err(failure)
+                if failure.class == FailureClass::UserInput && self.settings.load_balancer_id.is_some() =>
+            {
+                faults.push(Fault::new([Aspect::LoadBalancer], &failure.message));
+                Some(self.find_beside_wrong_id(lock, report).await.ok_or(failure)?)
+            }
+            found => found?,
+        };
+        let listed = found.as_ref().map(|found| &found.load_balancer);
+        let project_id = listed.and_then(|listed| listed.project_id.clone());
+        let updated_at = listed.and_then(|listed| listed.updated_at.clone());
+        let vips: Vec<IpAddr> = listed.into_iter().flat_map(vip_addresses).collect();
+        let question = self.floating_ip_question(found.as_ref().map(|found| found.ownership), &vips);
+        let openstack = &self.observer.openstack;
+        let observed = read::tree(openstack, self.claim, found, Depth::Whole, &question).await?;
+        let seen = Box::new(Cached::new(observed, project_id, updated_at));
+        Ok(Observation::new(Source::Read, seen).with_faults(faults))
+    }
+
+    /// The load balancer that was made for the Service, whatever its annotation names.
+    async fn find_beside_wrong_id(
+        &self,
+        lock: &mut LoadBalancerLock<'_>,
+        report: &mut Report,
+    ) -> Option<Found> {
+        let mut settings = self.settings.clone();
+        settings.load_balancer_id = None;
+        settings.unreadable.insert(Aspect::LoadBalancer);
+        let beside = Observing { settings: &settings, ..*self };
+        lock.move_to(self.claim.names.load_balancer()).await;
+        let found = beside.find_locked(lock, report).await.ok().flatten();
+        found.filter(|own| own.ownership != Ownership::Guest)
+    }
+
+    /// The Service's load balancer. One that is found by its name is read again under the lock of its id, under which its
+    /// other users change it.
+    async fn find_locked(
+        &self,
+        lock: &mut LoadBalancerLock<'_>,
+        report: &mut Report,
+    ) -> Result<Option<Found>, Failure> {
+        let found = self.find(report).await?;
+        let id = found.as_ref().map(|found| &found.load_balancer.id);
+        match id.filter(|id| self.settings.load_balancer_id.as_ref() != Some(*id)) {
+            None => Ok(found),
+            Some(id) => {
+                lock.move_to(id).await;
+                self.find(report).await
+            }
+        }
+    }
+
+    /// The load balancer that the annotation names, else one that has the Service's name.
+    async fn find(&self, report: &mut Report) -> Result<Option<Found>, Failure> {
+        let octavia = &self.observer.openstack.octavia;
+        let (claim, purpose) = (self.claim, self.purpose());
+        let mut found = None;
+        if let Some(id) = &self.settings.load_balancer_id {
+            found = match self.observer.watchlist.take_seen(id) {
+                Some(seen) => find::seen(claim, purpose, seen)?,
+                None => {
+                    let found = find::by_id(octavia, claim, purpose, id).await;
+                    found.map_err(|failure| self.explain_denial(id, failure))?
+                }
+            };
+            if found.is_none() && !outputs::is_own_output(self.service) {
+                return Err(not_there(id));
+            }
+        }
+        if found.is_none() {
+            found = find::by_name(octavia, claim, purpose).await?;
+            self.judge_absence(found.is_some(), report).await?;
+        } else if outputs::is_own_output(self.service) {
+            self.observer.missing.found();
+        }
+        if let Some(found) = &found {
+            allowed::may_use(self.settings, found)?;
+        }
+        // What the user wrote stays, so that it can be corrected.
+        let named_wrongly = self.settings.is_unreadable(Aspect::LoadBalancer);
+        if let Some(found) = found.as_ref().filter(|_| !named_wrongly) {
+            report.load_balancer(self.service, &found.load_balancer.id, found.ownership);
+        }
+        Ok(found)
+    }
+
+    /// A load balancer of another project cannot be seen: that is the mistake of the user who named it, not of the
+    /// operator.
+    fn explain_denial(&self, id: &str, failure: Failure) -> Failure {
+        if failure.class != FailureClass::Auth || outputs::is_own_output(self.service) {
+            return failure;
+        }
+        Failure::user_input(format!(
+            "annotation {}: the user of cloud.conf may not see load balancer {id}, which belongs to another project; name one \
+             of this project, or remove the annotation",
+            LOAD_BALANCER_ID.key
+        ))
+    }
+
+    pub(super) fn purpose(&self) -> Purpose {
+        let most_users = self.settings.max_shared_load_balancer;
+        Purpose::Serve(SharingRules { tags: self.features.tags, most_users })
+    }
+
+    pub(super) fn floating_ip_question(
+        &self,
+        ownership: Option<Ownership>,
+        vips: &[IpAddr],
+    ) -> FloatingIpQuestion {
+        let owner = ownership.is_some_and(|ownership| ownership != Ownership::Guest);
+        match &self.settings.exposure {
+            Exposure::Internal if owner => FloatingIpQuestion::OnVip,
+            Exposure::Internal => FloatingIpQuestion::Nothing,
+            Exposure::External(_) if self.needs_no_floating_ip(vips) => FloatingIpQuestion::Nothing,
+            Exposure::External(wanted) => FloatingIpQuestion::ForVip { asked: wanted.address },
+        }
+    }
+
+    /// Whether all VIPs are, or as far as one can tell will be, IPv6 addresses, which need no translation.
+    fn needs_no_floating_ip(&self, vips: &[IpAddr]) -> bool {
+        if vips.is_empty() {
+            let asked = self.settings.vip.address.map(family_of).or(self.settings.family);
+            let dual = self.settings.families.contains(&IpFamily::V4);
+            return asked == Some(IpFamily::V6) && !dual;
+        }
+        vips.iter().all(IpAddr::is_ipv6)
+    }
+}
+
+/// All VIP addresses that Octavia shows.
+fn vip_addresses(load_balancer: &LoadBalancer) -> impl Iterator<Item = IpAddr> + '_ {
+    let additional = load_balancer.additional_vips.iter().filter_map(|vip| vip.ip_address.as_deref());
+    let all = load_balancer.vip_address.as_deref().into_iter().chain(additional);
+    all.filter_map(|text| text.parse().ok())
+}
+
+/// The user wrote the id of a load balancer that is not there.
+fn not_there(id: &str) -> Failure {
+    Failure::user_input(format!(
+        "load balancer {id} does not exist, or the user of cloud.conf cannot see it: correct or remove {}",
+        LOAD_BALANCER_ID.key
+    ))
+}

@@ -1,0 +1,128 @@
+//! Carries out the plan of a Service that is to be served, and says how it serves then.
+
+use std::net::IpAddr;
+
+use openstack_ccm_core::failure::{Failure, FailureClass};
+use openstack_ccm_core::provider::{Outcome, Ready};
+
+use super::Serving;
+use super::wanted::Planned;
+use crate::load_balancer::annotations::{CONVERGED_DIGEST, LOAD_BALANCER_ADDRESS};
+use crate::load_balancer::belief::{Event, PreviousVips};
+use crate::load_balancer::model::facts::Facts;
+use crate::load_balancer::model::observed::ObservedLoadBalancer;
+use crate::load_balancer::observe::Observation;
+use crate::load_balancer::plan::Plan;
+use crate::load_balancer::reconcile::addresses::addresses;
+use crate::load_balancer::reconcile::carry_out::{Progress, Work};
+use crate::load_balancer::report::Report;
+use crate::load_balancer::step::{LoadBalancerStep, Step};
+
+impl Serving<'_> {
+    /// Opens the node ports, applies the plan, and answers where the Service is then.
+    ///
+    /// # Errors
+    /// As [`Reconciler::carry_out`](crate::load_balancer::reconcile::Reconciler::carry_out), with all that is wrong with the
+    /// Service's wishes.
+    pub(super) async fn apply(
+        &self,
+        observation: Observation,
+        planned: &Planned,
+        report: &mut Report,
+    ) -> Result<Outcome, Failure> {
+        let Planned { plan, wanted, .. } = planned;
+        let (queue, key) = (&self.reconciler.identity_tags, &self.service.key);
+        self.open_node_ports(plan, &wanted.facts, report).await;
+        let tags = plan.only_marks();
+        if tags {
+            queue.begins(key);
+        }
+        let outcome = self.carry_out(observation, planned, report).await;
+        if tags && outcome.is_err() {
+            queue.ends(key);
+        }
+        outcome.map_err(|failure| wanted.faults.beside(failure))
+    }
+
+    async fn carry_out(
+        &self,
+        observation: Observation,
+        planned: &Planned,
+        report: &mut Report,
+    ) -> Result<Outcome, Failure> {
+        let Planned { plan, wanted, observed } = planned;
+        let (beliefs, key) = (&self.reconciler.beliefs, &self.service.key);
+        let load_balancer = observed.load_balancer.as_ref();
+        let project_id = observation.project_id().map(str::to_owned);
+        let work = Work {
+            service: self.service,
+            plan,
+            desired: Some(&wanted.desired),
+            load_balancer,
+            project_id: project_id.as_deref(),
+        };
+        let next = self.reconciler.carry_out(&work, Some(observation.into_belief()), report).await;
+        self.note_replacement(plan, load_balancer, &next);
+        if next.is_ok() && replaces(plan) {
+            let vips = load_balancer.into_iter().flat_map(ObservedLoadBalancer::vip_addresses);
+            beliefs.note(key, &Event::Replaced(PreviousVips::Addresses(vips.collect())));
+            // It was deleted here: should the program end now, the next one need not doubt that it is gone.
+            report.remove_annotation(self.service, LOAD_BALANCER_ADDRESS.key);
+            report.remove_annotation(self.service, CONVERGED_DIGEST.key);
+        }
+        match next {
+            Ok(Progress::Waiting(waiting)) => Ok(Outcome::Waiting(waiting)),
+            Ok(Progress::Converged { address: None, held: Some(failure), .. }) => Err(failure),
+            Ok(Progress::Converged { changed, address, held }) => {
+                let ready = self.ready(changed, address, load_balancer, &wanted.facts, report)?;
+                Ok(Outcome::Ready(Ready { unfinished: held, ..ready }))
+            }
+            // An address that the Service had is not to be had again: better another one than none.
+            Err(refusal)
+                if load_balancer.is_none() && wanted.facts.asks_for_previous() && refuses(&refusal) =>
+            {
+                beliefs.note(key, &Event::Replaced(PreviousVips::Lost));
+                Err(Failure::new(FailureClass::Busy, refusal.message))
+            }
+            Err(failure) if load_balancer.is_none() => {
+                Err(self.reconciler.resolver.explain_refusal(failure).await)
+            }
+            Err(failure) => Err(failure),
+        }
+    }
+
+    fn ready(
+        &self,
+        changed: bool,
+        address: Option<IpAddr>,
+        load_balancer: Option<&ObservedLoadBalancer>,
+        facts: &Facts,
+        report: &mut Report,
+    ) -> Result<Ready, Failure> {
+        let address = address.ok_or_else(|| {
+            Failure::new(FailureClass::Bug, "the load balancer has no address in Octavia's answer")
+        })?;
+        let addresses = addresses(load_balancer, address, &self.settings.families);
+        let first = addresses.first().copied().unwrap_or(address);
+        report.annotate(self.service, LOAD_BALANCER_ADDRESS.key, first.to_string());
+        Ok(Ready {
+            addresses,
+            path: self.settings.path(&self.service.ports),
+            preference: self.settings.preference.clone(),
+            cluster_access: facts.cluster_access.clone(),
+            changed,
+            unfinished: None,
+            again_after: None,
+        })
+    }
+}
+
+/// Whether the cloud said no to what was asked, not just not now.
+fn refuses(failure: &Failure) -> bool {
+    failure.class == FailureClass::UserInput
+}
+
+/// Whether a load balancer that broke is deleted to be recreated.
+pub(super) fn replaces(plan: &Plan) -> bool {
+    plan.steps.iter().any(|step| matches!(step, Step::LoadBalancer(LoadBalancerStep::Delete { .. })))
+}

@@ -1,0 +1,75 @@
+//! What has to be looked up for a Service.
+
+use std::net::IpAddr;
+
+use openstack_ccm_core::failure::Failure;
+
+use super::Serving;
+use crate::load_balancer::annotations::LOAD_BALANCER_ADDRESS;
+use crate::load_balancer::belief::PreviousVips;
+use crate::load_balancer::desired::recreation;
+use crate::load_balancer::model::facts::Facts;
+use crate::load_balancer::model::observed::{Observed, ObservedFloatingIp, Ownership};
+use crate::load_balancer::names;
+use crate::load_balancer::report::Report;
+use crate::load_balancer::resolve::Question;
+use crate::load_balancer::settings::{Exposure, Fault};
+
+impl Serving<'_> {
+    /// Looks up what the tree needs to know; `verifies` as in [`Question::verifies`].
+    pub(super) async fn resolve(
+        &self,
+        observed: &Observed,
+        verifies: bool,
+        report: &mut Report,
+    ) -> Result<(Facts, Vec<Fault>), Failure> {
+        let resolver = &self.reconciler.resolver;
+        let existing = observed.load_balancer.as_ref();
+        let guest = existing.is_some_and(|existing| existing.ownership == Ownership::Guest);
+        let ipv4 = existing.is_none_or(|existing| existing.vip_addresses().any(|vip| vip.is_ipv4()));
+        // A load balancer keeps its provider, whatever cloud.conf says by now.
+        let provider = existing.and_then(|existing| existing.made_with.provider.as_deref());
+        let features = match provider {
+            Some(provider) => resolver.features(Some(provider)).await?,
+            None => self.features,
+        };
+        let previous_vip_addresses = match existing {
+            Some(_) => Vec::new(),
+            None => self.previous_vips(&observed.floating_ips),
+        };
+        let question = Question {
+            intent: self.intent,
+            settings: self.settings,
+            features,
+            verifies,
+            existing,
+            wants_floating_ip: !guest && ipv4 && observed.floating_ips.is_empty(),
+            previous_vip_addresses,
+        };
+        let late =
+            existing.and_then(|existing| recreation::notice(self.service, self.settings, features, existing));
+        let mut notices = Vec::from_iter(late);
+        let facts = resolver.facts(&question, &mut notices).await;
+        report.notices(notices);
+        facts
+    }
+
+    /// The VIPs of the load balancer that the Service had, where there is none now. What this process knows is best; after a
+    /// restart the annotation and the status still have them, and the floating IP of one that broke tells which it led
+    /// to.
+    fn previous_vips(&self, floating_ips: &[ObservedFloatingIp]) -> Vec<IpAddr> {
+        match self.reconciler.beliefs.attempts(&self.service.key).previous_vips {
+            PreviousVips::Addresses(addresses) => addresses,
+            PreviousVips::Lost => Vec::new(),
+            PreviousVips::Unknown => {
+                let internal = self.settings.exposure == Exposure::Internal;
+                let annotated = self.service.annotations.get(LOAD_BALANCER_ADDRESS.key);
+                let annotated = annotated.and_then(|address| address.parse().ok());
+                let published = self.service.published.iter().copied();
+                let shown = annotated.into_iter().chain(published).filter(|one| internal || one.is_ipv6());
+                let own = floating_ips.iter().filter(|floating_ip| floating_ip.ours);
+                own.flat_map(|floating_ip| names::previous_vips(&floating_ip.tags)).chain(shown).collect()
+            }
+        }
+    }
+}
