@@ -29,24 +29,24 @@
 pub mod annotations;
 mod apply;
 mod belief;
-pub mod desired;
+mod desired;
 pub(crate) mod failure;
 pub mod floating_subnet;
 mod locks;
-pub mod model;
+mod model;
 pub mod names;
 mod observe;
 mod orphans;
 mod outputs;
 mod ownership;
-pub mod plan;
+mod plan;
 pub mod poller;
 mod reconcile;
 mod report;
 mod resolve;
 mod security_group;
 pub mod settings;
-pub mod step;
+mod step;
 
 use std::fmt;
 use std::sync::Arc;

@@ -10,7 +10,7 @@ use crate::load_balancer::settings::{Aspect, Fault};
 
 /// Everything that Octavia would refuse, and keep port and address of the tree. `exists` says that the load balancer is
 /// there: what matters only when one is created does not count then.
-pub fn faults(sources: Sources<'_>, exists: bool) -> Vec<Fault> {
+pub(crate) fn faults(sources: Sources<'_>, exists: bool) -> Vec<Fault> {
     let ports = &sources.intent.service.ports;
     let mut faults: Vec<Fault> = ports.iter().filter_map(|port| port_fault(sources, port)).collect();
     faults.extend(algorithm_fault(sources));

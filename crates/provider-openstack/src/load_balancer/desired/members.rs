@@ -20,7 +20,6 @@ const WITHOUT_NODE_PORTS: &str = "LoadBalancerWithoutNodePorts";
 pub(super) struct Backend {
     name: String,
     address: IpAddr,
-    subnet_id: Option<String>,
 }
 
 /// What is said about ports that no node answers on.
@@ -58,8 +57,7 @@ pub(super) fn backends(sources: Sources<'_>, notices: &mut Vec<Notice>) -> Vec<B
             skip(name, format!("node {} has the same address {address}", other.name));
             continue;
         }
-        let subnet_id = sources.facts.member_subnets.of(name).map(str::to_owned);
-        backends.insert(address, Backend { name: name.clone(), address, subnet_id });
+        backends.insert(address, Backend { name: name.clone(), address });
     }
     backends.into_values().collect()
 }
@@ -80,7 +78,7 @@ pub(super) fn of_pool(
         name: name(backend),
         address: backend.address,
         port,
-        subnet_id: backend.subnet_id.clone(),
+        subnet_id: sources.facts.member_subnet_id.clone(),
         monitor_port,
         monitor_address: None,
         weight: 1,

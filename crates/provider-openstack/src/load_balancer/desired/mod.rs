@@ -25,8 +25,8 @@ use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::{Intent, IpFamily};
 
-pub use capability::faults;
-pub use release::release_terms;
+pub(crate) use capability::faults;
+pub(crate) use release::release_terms;
 
 use super::model::Tags;
 use super::model::facts::{self, Facts};
@@ -45,15 +45,15 @@ const FLAVOR_IGNORED: &str = "LoadBalancerFlavorIgnored";
 
 /// What a tree is built from.
 #[derive(Clone, Copy, Debug)]
-pub struct Sources<'a> {
+pub(crate) struct Sources<'a> {
     /// The Service and its nodes.
-    pub intent: &'a Intent,
+    pub(crate) intent: &'a Intent,
     /// What the Service asks for.
-    pub settings: &'a Settings,
+    pub(crate) settings: &'a Settings,
     /// Its names.
-    pub names: &'a Names,
+    pub(crate) names: &'a Names,
     /// What was looked up.
-    pub facts: &'a Facts,
+    pub(crate) facts: &'a Facts,
 }
 
 impl Sources<'_> {
@@ -68,7 +68,7 @@ impl Sources<'_> {
 /// # Errors
 /// [`FailureClass::UserInput`](openstack_ccm_core::failure::FailureClass::UserInput) where the Service asks for
 /// something that this cloud cannot do, or that contradicts itself: all of it at once.
-pub fn desired(sources: Sources<'_>) -> Result<Desired, Failure> {
+pub(crate) fn desired(sources: Sources<'_>) -> Result<Desired, Failure> {
     let mut faults = Faults::default();
     faults.extend(self::faults(sources, false));
     if let Some(failure) = faults.failure() {
@@ -82,7 +82,7 @@ pub fn desired(sources: Sources<'_>) -> Result<Desired, Failure> {
 ///
 /// # Errors
 /// `spec.ports` is empty, or has a port twice; a defect of this program.
-pub fn of_existing(sources: Sources<'_>, existing: &ObservedLoadBalancer) -> Result<Desired, Failure> {
+pub(crate) fn of_existing(sources: Sources<'_>, existing: &ObservedLoadBalancer) -> Result<Desired, Failure> {
     let mut desired = build(sources)?;
     current::apply(&mut desired, sources, existing);
     checked(desired, sources)

@@ -11,7 +11,7 @@ use crate::load_balancer::names::Names;
 use crate::load_balancer::settings::ReleaseSettings;
 
 /// The terms of a release. Wrong annotations do not get in its way.
-pub fn release_terms(service: &Service, names: &Names, settings: &ReleaseSettings) -> ReleaseTerms {
+pub(crate) fn release_terms(service: &Service, names: &Names, settings: &ReleaseSettings) -> ReleaseTerms {
     let service_tag = names.service_tag();
     let common_tags: Tags = names.identity_tags().into_iter().filter(|tag| *tag != service_tag).collect();
     ReleaseTerms {

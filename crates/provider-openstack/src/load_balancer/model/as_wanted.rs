@@ -12,7 +12,7 @@ impl Children {
     /// Children for which nothing is to be done. Nobody has read their ids, so each has that of its port: no step may name
     /// them.
     #[must_use]
-    pub fn as_wanted(desired: &Desired) -> Self {
+    pub(crate) fn as_wanted(desired: &Desired) -> Self {
         let Desired { listeners, .. } = desired;
         Self {
             listeners: listeners.iter().map(|(key, wanted)| listener(*key, wanted)).collect(),
@@ -24,7 +24,7 @@ impl Children {
 impl ObservedMember {
     /// A member that is as wanted.
     #[must_use]
-    pub fn as_wanted(member: &Member) -> Self {
+    pub(crate) fn as_wanted(member: &Member) -> Self {
         Self { id: String::new(), status: ProvisioningStatus::Active, member: member.clone() }
     }
 }

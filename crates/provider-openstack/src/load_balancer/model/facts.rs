@@ -1,6 +1,6 @@
 //! What had to be looked up before the tree could be built.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
@@ -12,121 +12,102 @@ use super::floating_ip::SubnetChoice;
 
 /// Looked-up facts about one Service.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Facts {
+pub(crate) struct Facts {
     /// What the cloud can do.
-    pub features: Features,
+    pub(crate) features: Features,
     /// Subnet of the VIP, configured or found; absent where only the network is known.
-    pub vip_subnet_id: Option<String>,
+    pub(crate) vip_subnet_id: Option<String>,
     /// Network of the VIP.
-    pub vip_network_id: Option<String>,
+    pub(crate) vip_network_id: Option<String>,
     /// Family of the primary VIP.
-    pub vip_family: IpFamily,
+    pub(crate) vip_family: IpFamily,
     /// The other VIPs: those to ask for, or those that the load balancer has.
-    pub additional_vips: Vec<AdditionalVip>,
+    pub(crate) additional_vips: Vec<AdditionalVip>,
     /// VIP address of the Service's previous load balancer, which broke and was deleted: it is asked for again.
-    pub previous_vip_address: Option<IpAddr>,
-    /// Subnets of the members.
-    pub member_subnets: MemberSubnets,
+    pub(crate) previous_vip_address: Option<IpAddr>,
+    /// Subnet through which the load balancer reaches the members; absent, Octavia uses that of the VIP. Octavia accepts an
+    /// unknown one and then fails, so this one exists.
+    pub(crate) member_subnet_id: Option<String>,
     /// Networks from which the cluster itself connects, where it may in any case. Empty where nobody asks for that.
-    pub cluster_sources: BTreeSet<IpNet>,
+    pub(crate) cluster_sources: BTreeSet<IpNet>,
     /// Whether the source ranges let the cluster itself in. Looked up only where the Service's clients in the cluster may
     /// have to go through the load balancer.
-    pub cluster_access: ClusterAccess,
+    pub(crate) cluster_access: ClusterAccess,
     /// External network for a new floating IP, configured or found.
-    pub floating_network_id: Option<String>,
+    pub(crate) floating_network_id: Option<String>,
     /// Subnet for a new floating IP, configured or found by pattern and tags.
-    pub floating_subnet: SubnetChoice,
+    pub(crate) floating_subnet: SubnetChoice,
 }
 
 impl Facts {
     /// Whether an address of the previous load balancer is asked for.
-    pub fn asks_for_previous(&self) -> bool {
+    pub(crate) fn asks_for_previous(&self) -> bool {
         self.previous_vip_address.is_some()
             || self.additional_vips.iter().any(|vip| vip.previous_address.is_some())
     }
 
     /// Families of all VIPs, that of the primary one first.
-    pub fn vip_families(&self) -> impl Iterator<Item = IpFamily> + '_ {
+    pub(crate) fn vip_families(&self) -> impl Iterator<Item = IpFamily> + '_ {
         std::iter::once(self.vip_family).chain(self.additional_vips.iter().map(|vip| vip.family))
     }
 }
 
 /// A VIP beside the primary one. Octavia cannot add one later, nor take one away.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AdditionalVip {
+pub(crate) struct AdditionalVip {
     /// Its subnet, on the network of the primary VIP.
-    pub subnet_id: String,
+    pub(crate) subnet_id: String,
     /// Its family.
-    pub family: IpFamily,
+    pub(crate) family: IpFamily,
     /// Its address on the Service's previous load balancer, which broke and was deleted: it is asked for again.
-    pub previous_address: Option<IpAddr>,
-}
-
-/// Subnets through which the load balancer reaches the members. Octavia accepts an unknown one and then fails, so
-/// these exist.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum MemberSubnets {
-    /// The same for all; absent, Octavia uses that of the VIP.
-    Common(Option<String>),
-    /// By name of the node. Nodes that are missing here have none.
-    PerNode(BTreeMap<String, String>),
-}
-
-impl MemberSubnets {
-    /// The subnet of a node.
-    pub fn of(&self, node: &str) -> Option<&str> {
-        match self {
-            Self::Common(subnet) => subnet.as_deref(),
-            Self::PerNode(subnets) => subnets.get(node).map(String::as_str),
-        }
-    }
+    pub(crate) previous_address: Option<IpAddr>,
 }
 
 /// What Octavia can do for this provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Features {
+pub(crate) struct Features {
     /// Timeouts of listeners.
-    pub timeouts: bool,
+    pub(crate) timeouts: bool,
     /// Tags.
-    pub tags: bool,
+    pub(crate) tags: bool,
     /// Flavors.
-    pub flavors: bool,
+    pub(crate) flavors: bool,
     /// `allowed_cidrs` of listeners.
-    pub allowed_cidrs: bool,
+    pub(crate) allowed_cidrs: bool,
     /// Availability zones.
-    pub availability_zones: bool,
+    pub(crate) availability_zones: bool,
     /// HTTP health monitors.
-    pub http_monitor: bool,
+    pub(crate) http_monitor: bool,
     /// HTTP health monitors on UDP pools.
-    pub http_monitor_on_udp: bool,
+    pub(crate) http_monitor_on_udp: bool,
     /// Everything above the transport: HTTP, TLS termination, PROXY protocol, a choice of algorithms.
-    pub layer_7: bool,
+    pub(crate) layer_7: bool,
     /// PROXY protocol version 2.
-    pub proxy_v2: bool,
+    pub(crate) proxy_v2: bool,
     /// SCTP.
-    pub sctp: bool,
+    pub(crate) sctp: bool,
     /// Versions of TLS.
-    pub tls_versions: bool,
+    pub(crate) tls_versions: bool,
     /// Ciphers of TLS.
-    pub tls_ciphers: bool,
+    pub(crate) tls_ciphers: bool,
     /// Protocols of ALPN.
-    pub alpn_protocols: bool,
+    pub(crate) alpn_protocols: bool,
     /// More than one VIP.
-    pub additional_vips: bool,
+    pub(crate) additional_vips: bool,
 }
 
 /// The provider driver that forwards packets and terminates nothing.
-pub const OVN: &str = "ovn";
+pub(crate) const OVN: &str = "ovn";
 
 impl Features {
     /// Whether members see the clients' addresses as senders, because the load balancer only forwards packets.
-    pub fn keeps_client_addresses(self) -> bool {
+    pub(crate) fn keeps_client_addresses(self) -> bool {
         !self.layer_7
     }
 
     /// Features of an API version with a provider, by its name: Octavia has no question for what a provider can do.
     /// Providers other than ovn are taken to do what amphora does.
-    pub fn of(api: OctaviaFeatures, provider: Option<&str>) -> Self {
+    pub(crate) fn of(api: OctaviaFeatures, provider: Option<&str>) -> Self {
         let proxies = provider != Some(OVN);
         Self {
             timeouts: api.timeouts() && proxies,

@@ -6,7 +6,7 @@ use super::Tags;
 
 /// How clients outside the network reach the VIP.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum FloatingIpGoal {
+pub(crate) enum FloatingIpGoal {
     /// Not at all: the Service is internal. A floating IP on the VIP is taken off.
     Internal {
         /// `keep-floatingip`: take it off, but do not delete it.
@@ -20,26 +20,26 @@ pub enum FloatingIpGoal {
 
 /// The floating IP of an external Service.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct FloatingIpSpec {
+pub(crate) struct FloatingIpSpec {
     /// External network; absent where none is configured and none was found.
-    pub network_id: Option<String>,
+    pub(crate) network_id: Option<String>,
     /// From which of the network's subnets the address is taken.
-    pub subnet: SubnetChoice,
+    pub(crate) subnet: SubnetChoice,
     /// The address that the user asked for (`spec.loadBalancerIP`).
-    pub address: Option<IpAddr>,
+    pub(crate) address: Option<IpAddr>,
     /// Description of one that is made here. It identifies it, so it is exact.
-    pub description: String,
+    pub(crate) description: String,
     /// Tags of one that is made here.
-    pub tags: Tags,
+    pub(crate) tags: Tags,
     /// `keep-floatingip`: never delete it.
-    pub keep: bool,
+    pub(crate) keep: bool,
     /// Where a new one would come from cannot be read: one that is attached stays, and none is made or attached.
-    pub unreadable: bool,
+    pub(crate) unreadable: bool,
 }
 
 /// Subnet of a new floating IP.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum SubnetChoice {
+pub(crate) enum SubnetChoice {
     /// Neutron chooses.
     Any,
     /// This one.

@@ -12,22 +12,22 @@ use super::Tags;
 /// What makes a listener unique on its load balancer: Octavia allows one for each transport protocol and port, so
 /// HTTP beside TCP on one port is a conflict, UDP beside TCP is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ListenerKey {
+pub(crate) struct ListenerKey {
     /// Transport protocol.
-    pub transport: Protocol,
+    pub(crate) transport: Protocol,
     /// Port.
-    pub port: u16,
+    pub(crate) port: u16,
 }
 
 impl ListenerKey {
     /// The key of a Service port.
-    pub fn new(transport: Protocol, port: u16) -> Self {
+    pub(crate) fn new(transport: Protocol, port: u16) -> Self {
         Self { transport, port }
     }
 
     /// The key that a listener takes. A protocol that is not known here counts as TCP: every protocol that Octavia
     /// ever added runs over it, and a conflict that is not there does less harm than one that is overlooked.
-    pub fn of(protocol: &ListenerProtocol, port: u16) -> Self {
+    pub(crate) fn of(protocol: &ListenerProtocol, port: u16) -> Self {
         let transport = match protocol {
             ListenerProtocol::Udp => Protocol::Udp,
             ListenerProtocol::Sctp => Protocol::Sctp,
@@ -50,22 +50,22 @@ impl fmt::Display for ListenerKey {
 
 /// A listener as it is created. Its default pool is named by the step that creates it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct ListenerSpec {
+pub(crate) struct ListenerSpec {
     /// Name. Not compared: children keep the name, and with it the index, that they were made with.
-    pub name: String,
+    pub(crate) name: String,
     /// Protocol. Cannot be changed.
-    pub protocol: ListenerProtocol,
+    pub(crate) protocol: ListenerProtocol,
     /// Port. Cannot be changed.
-    pub port: u16,
+    pub(crate) port: u16,
     /// What can be changed.
-    pub attributes: ListenerAttributes,
+    pub(crate) attributes: ListenerAttributes,
     /// Tags that it carries at least. Empty where Octavia has no tags.
-    pub tags: Tags,
+    pub(crate) tags: Tags,
 }
 
 impl ListenerSpec {
     /// The key that it takes.
-    pub fn key(&self) -> ListenerKey {
+    pub(crate) fn key(&self) -> ListenerKey {
         ListenerKey::of(&self.protocol, self.port)
     }
 }
@@ -75,41 +75,41 @@ impl ListenerSpec {
 /// In what is wanted, an absent value means that the attribute is not managed (the cloud lacks the feature); in what
 /// is seen, that Octavia shows none.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct ListenerAttributes {
+pub(crate) struct ListenerAttributes {
     /// Most connections at once; -1 is no limit.
-    pub connection_limit: i64,
+    pub(crate) connection_limit: i64,
     /// Timeouts.
-    pub timeouts: Option<Timeouts>,
+    pub(crate) timeouts: Option<Timeouts>,
     /// Headers that the listener inserts, with Octavia's texts `true` and `false` as values. Only the headers in
     /// [`MANAGED_HEADERS`] are compared; others are an administrator's and stay.
-    pub insert_headers: BTreeMap<String, String>,
+    pub(crate) insert_headers: BTreeMap<String, String>,
     /// Networks that may connect. Octavia shows "everybody" as null and as an empty list alike.
-    pub allowed_cidrs: Option<BTreeSet<IpNet>>,
+    pub(crate) allowed_cidrs: Option<BTreeSet<IpNet>>,
     /// Barbican reference of the certificate.
-    pub tls_container_ref: Option<String>,
+    pub(crate) tls_container_ref: Option<String>,
     /// What TLS looks like beyond its certificate.
-    pub tls: TlsAttributes,
+    pub(crate) tls: TlsAttributes,
 }
 
 /// What TLS looks like beyond its certificate. What is absent in what is wanted is left alone, unless a tag tells that it
 /// was set here before ([`super::tls`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct TlsAttributes {
+pub(crate) struct TlsAttributes {
     /// References to further certificates.
-    pub sni_container_refs: Option<BTreeSet<String>>,
+    pub(crate) sni_container_refs: Option<BTreeSet<String>>,
     /// Versions.
-    pub versions: Option<BTreeSet<String>>,
+    pub(crate) versions: Option<BTreeSet<String>>,
     /// Ciphers, as OpenSSL writes them.
-    pub ciphers: Option<String>,
+    pub(crate) ciphers: Option<String>,
     /// Protocols of ALPN, in the order of preference.
-    pub alpn_protocols: Option<Vec<String>>,
+    pub(crate) alpn_protocols: Option<Vec<String>>,
 }
 
 /// The header that `x-forwarded-for` stands for.
-pub const X_FORWARDED_FOR: &str = "X-Forwarded-For";
+pub(crate) const X_FORWARDED_FOR: &str = "X-Forwarded-For";
 
 /// The headers that belong to this program.
-pub const MANAGED_HEADERS: [&str; 1] = [X_FORWARDED_FOR];
+pub(crate) const MANAGED_HEADERS: [&str; 1] = [X_FORWARDED_FOR];
 
 /// Timeouts of a listener, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

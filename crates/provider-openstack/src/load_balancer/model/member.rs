@@ -5,11 +5,11 @@ use std::net::{IpAddr, SocketAddr};
 
 /// What makes a member unique in its pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct MemberKey {
+pub(crate) struct MemberKey {
     /// Address.
-    pub address: IpAddr,
+    pub(crate) address: IpAddr,
     /// Port.
-    pub port: u16,
+    pub(crate) port: u16,
 }
 
 impl fmt::Display for MemberKey {
@@ -23,30 +23,30 @@ impl fmt::Display for MemberKey {
 /// Compared are key, name and `monitor_port`. Subnet, `monitor_address`, weight, `backup` and `admin_state_up` of a
 /// member that is there already are an administrator's, and kept.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Member {
+pub(crate) struct Member {
     /// Name: that of the node.
-    pub name: String,
+    pub(crate) name: String,
     /// Address.
-    pub address: IpAddr,
+    pub(crate) address: IpAddr,
     /// Port.
-    pub port: u16,
+    pub(crate) port: u16,
     /// Subnet through which the load balancer reaches it; fixed at creation.
-    pub subnet_id: Option<String>,
+    pub(crate) subnet_id: Option<String>,
     /// Port to check, if not `port`.
-    pub monitor_port: Option<u16>,
+    pub(crate) monitor_port: Option<u16>,
     /// Address to check, if not `address`.
-    pub monitor_address: Option<IpAddr>,
+    pub(crate) monitor_address: Option<IpAddr>,
     /// Share of the connections; 0 takes no new ones.
-    pub weight: u16,
+    pub(crate) weight: u16,
     /// Whether it is used only when all others fail.
-    pub backup: bool,
+    pub(crate) backup: bool,
     /// Whether it is used at all.
-    pub admin_state_up: bool,
+    pub(crate) admin_state_up: bool,
 }
 
 impl Member {
     /// What makes it unique in its pool.
-    pub fn key(&self) -> MemberKey {
+    pub(crate) fn key(&self) -> MemberKey {
         MemberKey { address: self.address, port: self.port }
     }
 }

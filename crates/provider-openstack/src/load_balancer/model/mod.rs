@@ -14,15 +14,15 @@
 //! | [`observed`] | what is there |
 
 mod as_wanted;
-pub mod facts;
-pub mod floating_ip;
-pub mod listener;
-pub mod member;
-pub mod monitor;
-pub mod observed;
-pub mod pool;
-pub mod recovery;
-pub mod tls;
-pub mod tree;
+pub(crate) mod facts;
+pub(crate) mod floating_ip;
+pub(crate) mod listener;
+pub(crate) mod member;
+pub(crate) mod monitor;
+pub(crate) mod observed;
+pub(crate) mod pool;
+pub(crate) mod recovery;
+pub(crate) mod tls;
+pub(crate) mod tree;
 
-pub use super::names::Tags;
+pub(crate) use super::names::Tags;

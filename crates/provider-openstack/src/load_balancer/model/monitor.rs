@@ -6,30 +6,30 @@ use super::Tags;
 
 /// A health monitor as it is created.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct MonitorSpec {
+pub(crate) struct MonitorSpec {
     /// Name. Not compared: children keep the name, and with it the index, that they were made with.
-    pub name: String,
+    pub(crate) name: String,
     /// How members are checked. Cannot be changed.
-    pub kind: HealthMonitorType,
+    pub(crate) kind: HealthMonitorType,
     /// What can be changed.
-    pub attributes: MonitorAttributes,
+    pub(crate) attributes: MonitorAttributes,
     /// Tags that it carries at least. Empty where Octavia has no tags.
-    pub tags: Tags,
+    pub(crate) tags: Tags,
 }
 
 /// The attributes of a health monitor that are compared.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct MonitorAttributes {
+pub(crate) struct MonitorAttributes {
     /// Time between checks, in seconds.
-    pub delay: u32,
+    pub(crate) delay: u32,
     /// Longest time for one check, in seconds; not above `delay`.
-    pub timeout: u32,
+    pub(crate) timeout: u32,
     /// Good checks until a member is up, 1 to 10.
-    pub max_retries: u32,
+    pub(crate) max_retries: u32,
     /// Bad checks until a member is down, 1 to 10.
-    pub max_retries_down: u32,
+    pub(crate) max_retries_down: u32,
     /// The request, where the type is HTTP.
-    pub http: Option<HttpCheck>,
+    pub(crate) http: Option<HttpCheck>,
 }
 
 /// The request of an HTTP health monitor.
@@ -45,7 +45,7 @@ pub struct HttpCheck {
 
 impl HttpCheck {
     /// The check of `spec.healthCheckNodePort`: the service proxy answers 200 where the node has a ready endpoint.
-    pub fn health_check_node_port() -> Self {
+    pub(crate) fn health_check_node_port() -> Self {
         Self { path: "/healthz".to_owned(), method: "GET".to_owned(), codes: "200".to_owned() }
     }
 }

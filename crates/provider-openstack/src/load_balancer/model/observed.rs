@@ -16,75 +16,75 @@ use crate::load_balancer::names;
 
 /// What was read in one pass.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Observed {
+pub(crate) struct Observed {
     /// The Service's load balancer. One in PENDING_DELETE counts as there, one in DELETED as gone.
-    pub load_balancer: Option<ObservedLoadBalancer>,
+    pub(crate) load_balancer: Option<ObservedLoadBalancer>,
     /// The floating IPs that matter: on the VIP port, of the wanted address, and this Service's own. Each once.
-    pub floating_ips: Vec<ObservedFloatingIp>,
+    pub(crate) floating_ips: Vec<ObservedFloatingIp>,
 }
 
 /// A load balancer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ObservedLoadBalancer {
+pub(crate) struct ObservedLoadBalancer {
     /// Id.
-    pub id: String,
+    pub(crate) id: String,
     /// Name.
-    pub name: String,
+    pub(crate) name: String,
     /// Description.
-    pub description: String,
+    pub(crate) description: String,
     /// Whether Octavia is at work on it.
-    pub status: ProvisioningStatus,
+    pub(crate) status: ProvisioningStatus,
     /// Whether it forwards, as far as Octavia hears from it.
-    pub operating: OperatingStatus,
+    pub(crate) operating: OperatingStatus,
     /// Primary VIP address.
-    pub vip_address: Option<IpAddr>,
+    pub(crate) vip_address: Option<IpAddr>,
     /// Addresses of the VIPs beside the primary one, each with its subnet.
-    pub additional_vips: Vec<(String, IpAddr)>,
+    pub(crate) additional_vips: Vec<(String, IpAddr)>,
     /// Port of the VIP.
-    pub vip_port_id: Option<String>,
+    pub(crate) vip_port_id: Option<String>,
     /// Subnet of the VIP.
-    pub vip_subnet_id: Option<String>,
+    pub(crate) vip_subnet_id: Option<String>,
     /// What it was made with.
-    pub made_with: MadeWith,
+    pub(crate) made_with: MadeWith,
     /// Tags.
-    pub tags: Tags,
+    pub(crate) tags: Tags,
     /// To whom it belongs.
-    pub ownership: Ownership,
+    pub(crate) ownership: Ownership,
     /// The Service's generated name before the cluster was renamed, where the load balancer still tells it: in its
     /// name, or in a tag where it is somebody else's.
-    pub previous_name: Option<String>,
+    pub(crate) previous_name: Option<String>,
     /// What hangs on it. Absent where it was not read, which is right only while the load balancer is PENDING.
-    pub children: Option<Children>,
+    pub(crate) children: Option<Children>,
 }
 
 /// What a load balancer was made with and cannot be changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct MadeWith {
+pub(crate) struct MadeWith {
     /// Provider driver.
-    pub provider: Option<String>,
+    pub(crate) provider: Option<String>,
     /// Flavor.
-    pub flavor_id: Option<String>,
+    pub(crate) flavor_id: Option<String>,
     /// Availability zone.
-    pub availability_zone: Option<String>,
+    pub(crate) availability_zone: Option<String>,
     /// Network of the VIP.
-    pub vip_network_id: Option<String>,
+    pub(crate) vip_network_id: Option<String>,
 }
 
 impl ObservedLoadBalancer {
     /// Whether it has outlived its Service, and nobody has taken it over yet.
-    pub fn is_retained(&self) -> bool {
+    pub(crate) fn is_retained(&self) -> bool {
         names::is_retained(&self.description)
     }
 
     /// All VIP addresses, the primary one first.
-    pub fn vip_addresses(&self) -> impl Iterator<Item = IpAddr> + '_ {
+    pub(crate) fn vip_addresses(&self) -> impl Iterator<Item = IpAddr> + '_ {
         self.vip_address.into_iter().chain(self.additional_vips.iter().map(|(_, address)| *address))
     }
 }
 
 /// To whom a load balancer belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ownership {
+pub(crate) enum Ownership {
     /// Made for this Service, or adopted, and no other Service uses it: it goes with the Service.
     Sole,
     /// Made for this Service, or adopted; other Services use it too, so it stays when this one goes.
@@ -95,23 +95,23 @@ pub enum Ownership {
 
 /// What hangs on a load balancer, complete.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Children {
+pub(crate) struct Children {
     /// Listeners.
-    pub listeners: Vec<ObservedListener>,
+    pub(crate) listeners: Vec<ObservedListener>,
     /// Pools, whether on a listener or not.
-    pub pools: Vec<ObservedPool>,
+    pub(crate) pools: Vec<ObservedPool>,
 }
 
 impl Children {
     /// The default pool of a listener.
-    pub fn default_pool(&self, listener: &ObservedListener) -> Option<&ObservedPool> {
+    pub(crate) fn default_pool(&self, listener: &ObservedListener) -> Option<&ObservedPool> {
         let id = listener.default_pool_id.as_ref()?;
         self.pools.iter().find(|pool| pool.id == *id)
     }
 
     /// Whether Octavia has built none of them: each still waits for its first build, or, where `failed` counts too, is in
     /// ERROR.
-    pub fn none_was_built(&self, failed: bool) -> bool {
+    pub(crate) fn none_was_built(&self, failed: bool) -> bool {
         let waits = |status: &ProvisioningStatus| match status {
             ProvisioningStatus::PendingCreate => true,
             ProvisioningStatus::Error => failed,
@@ -132,107 +132,107 @@ impl Children {
 
 /// A listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ObservedListener {
+pub(crate) struct ObservedListener {
     /// Id.
-    pub id: String,
+    pub(crate) id: String,
     /// Name.
-    pub name: String,
+    pub(crate) name: String,
     /// Whether it was made for this Service.
-    pub ours: bool,
+    pub(crate) ours: bool,
     /// Whether the last change succeeded.
-    pub status: ProvisioningStatus,
+    pub(crate) status: ProvisioningStatus,
     /// Protocol.
-    pub protocol: ListenerProtocol,
+    pub(crate) protocol: ListenerProtocol,
     /// Port.
-    pub port: u16,
+    pub(crate) port: u16,
     /// Id of the default pool.
-    pub default_pool_id: Option<String>,
+    pub(crate) default_pool_id: Option<String>,
     /// What can be changed.
-    pub attributes: ListenerAttributes,
+    pub(crate) attributes: ListenerAttributes,
     /// Tags.
-    pub tags: Tags,
+    pub(crate) tags: Tags,
 }
 
 impl ObservedListener {
     /// The key that it takes.
-    pub fn key(&self) -> ListenerKey {
+    pub(crate) fn key(&self) -> ListenerKey {
         ListenerKey::of(&self.protocol, self.port)
     }
 }
 
 /// A pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ObservedPool {
+pub(crate) struct ObservedPool {
     /// Id.
-    pub id: String,
+    pub(crate) id: String,
     /// Name.
-    pub name: String,
+    pub(crate) name: String,
     /// Whether it was made for this Service.
-    pub ours: bool,
+    pub(crate) ours: bool,
     /// Whether the last change succeeded. That of the members shows on themselves.
-    pub status: ProvisioningStatus,
+    pub(crate) status: ProvisioningStatus,
     /// Protocol.
-    pub protocol: PoolProtocol,
+    pub(crate) protocol: PoolProtocol,
     /// What can be changed.
-    pub attributes: PoolAttributes,
+    pub(crate) attributes: PoolAttributes,
     /// Tags.
-    pub tags: Tags,
+    pub(crate) tags: Tags,
     /// Ids of the listeners that use it, as default pool or in a policy.
-    pub used_by: BTreeSet<String>,
+    pub(crate) used_by: BTreeSet<String>,
     /// Members. Not read, and empty, where the pool is not this Service's.
-    pub members: Vec<ObservedMember>,
+    pub(crate) members: Vec<ObservedMember>,
     /// Health monitor. Not read, and absent, where the pool is not this Service's.
-    pub monitor: Option<ObservedMonitor>,
+    pub(crate) monitor: Option<ObservedMonitor>,
 }
 
 /// A member.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ObservedMember {
+pub(crate) struct ObservedMember {
     /// Id.
-    pub id: String,
+    pub(crate) id: String,
     /// Whether the last change succeeded.
-    pub status: ProvisioningStatus,
+    pub(crate) status: ProvisioningStatus,
     /// Its attributes.
-    pub member: Member,
+    pub(crate) member: Member,
 }
 
 impl ObservedMember {
     /// What makes it unique in its pool.
-    pub fn key(&self) -> MemberKey {
+    pub(crate) fn key(&self) -> MemberKey {
         self.member.key()
     }
 }
 
 /// A health monitor.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ObservedMonitor {
+pub(crate) struct ObservedMonitor {
     /// Id.
-    pub id: String,
+    pub(crate) id: String,
     /// Name.
-    pub name: String,
+    pub(crate) name: String,
     /// Whether the last change succeeded.
-    pub status: ProvisioningStatus,
+    pub(crate) status: ProvisioningStatus,
     /// How members are checked.
-    pub kind: HealthMonitorType,
+    pub(crate) kind: HealthMonitorType,
     /// What can be changed.
-    pub attributes: MonitorAttributes,
+    pub(crate) attributes: MonitorAttributes,
     /// Tags.
-    pub tags: Tags,
+    pub(crate) tags: Tags,
 }
 
 /// A floating IP.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ObservedFloatingIp {
+pub(crate) struct ObservedFloatingIp {
     /// Id.
-    pub id: String,
+    pub(crate) id: String,
     /// The address.
-    pub address: IpAddr,
+    pub(crate) address: IpAddr,
     /// Port that it leads to.
-    pub port_id: Option<String>,
+    pub(crate) port_id: Option<String>,
     /// Whether it was made for this Service: its description is exactly the Service's, and no tag says otherwise.
-    pub ours: bool,
+    pub(crate) ours: bool,
     /// The tag that says that it was made for another Service, or for another cluster.
-    pub claimed_by: Option<String>,
+    pub(crate) claimed_by: Option<String>,
     /// Tags.
-    pub tags: Tags,
+    pub(crate) tags: Tags,
 }

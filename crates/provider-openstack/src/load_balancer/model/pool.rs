@@ -9,34 +9,34 @@ use super::Tags;
 /// A pool as it is created, without members and monitor: Octavia accepts those only in the tree of a new load
 /// balancer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct PoolSpec {
+pub(crate) struct PoolSpec {
     /// Name. Not compared, except to find a pool again that hangs on no listener yet.
-    pub name: String,
+    pub(crate) name: String,
     /// Protocol. Cannot be changed.
-    pub protocol: PoolProtocol,
+    pub(crate) protocol: PoolProtocol,
     /// What can be changed.
-    pub attributes: PoolAttributes,
+    pub(crate) attributes: PoolAttributes,
     /// Tags that it carries at least. Empty where Octavia has no tags.
-    pub tags: Tags,
+    pub(crate) tags: Tags,
 }
 
 /// The attributes of a pool that are compared.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct PoolAttributes {
+pub(crate) struct PoolAttributes {
     /// How it chooses a member.
-    pub lb_algorithm: LbAlgorithm,
+    pub(crate) lb_algorithm: LbAlgorithm,
     /// What ties a client to a member.
-    pub session_persistence: Option<Persistence>,
+    pub(crate) session_persistence: Option<Persistence>,
 }
 
 /// What ties a client to a member. Cookie names and masks of addresses are not managed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Persistence {
+pub(crate) struct Persistence {
     /// What the load balancer goes by.
-    pub kind: SessionPersistenceType,
+    pub(crate) kind: SessionPersistenceType,
     /// Longest silence of a client, in seconds. Octavia takes one for datagrams only. In what is wanted, absent means
     /// that it is not managed.
-    pub timeout: Option<u32>,
+    pub(crate) timeout: Option<u32>,
 }
 
 /// Tag of a pool whose session persistence the Service asked for. Octavia shows what somebody set by hand alike: without
@@ -45,20 +45,20 @@ const PERSISTENCE_SET_HERE: &str = "openstack-ccm-sets=session-persistence";
 
 impl PoolAttributes {
     /// The tags that tell which of these attributes were set here, and so may be taken back here.
-    pub fn set_here(&self) -> Tags {
+    pub(crate) fn set_here(&self) -> Tags {
         self.session_persistence.iter().map(|_| PERSISTENCE_SET_HERE.to_owned()).collect()
     }
 }
 
 /// The tags of a pool that say that something was set here which is not wanted any more.
-pub fn stale(observed: &Tags, wanted: &Tags) -> Tags {
+pub(crate) fn stale(observed: &Tags, wanted: &Tags) -> Tags {
     let is_stale = |tag: &&String| *tag == PERSISTENCE_SET_HERE && !wanted.contains(*tag);
     observed.iter().filter(is_stale).cloned().collect()
 }
 
 impl Persistence {
     /// Whether what is there is what is wanted.
-    pub fn satisfies(&self, wanted: &Self) -> bool {
+    pub(crate) fn satisfies(&self, wanted: &Self) -> bool {
         self.kind == wanted.kind && (wanted.timeout.is_none() || self.timeout == wanted.timeout)
     }
 }

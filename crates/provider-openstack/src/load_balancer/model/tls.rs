@@ -14,7 +14,7 @@ const ALL: [&str; 4] = [SNI, VERSIONS, CIPHERS, ALPN];
 const REVISION: &str = "openstack-ccm-tls-revision=";
 
 /// The tags of a listener with these wanted attributes.
-pub fn tags(wanted: &TlsAttributes) -> Tags {
+pub(crate) fn tags(wanted: &TlsAttributes) -> Tags {
     let set = [
         (SNI, wanted.sni_container_refs.is_some()),
         (VERSIONS, wanted.versions.is_some()),
@@ -25,24 +25,24 @@ pub fn tags(wanted: &TlsAttributes) -> Tags {
 }
 
 /// The tag of a revision.
-pub fn revision_tag(revision: &str) -> String {
+pub(crate) fn revision_tag(revision: &str) -> String {
     format!("{REVISION}{revision}")
 }
 
 /// Whether the references to certificates are to be sent again: the last time was for another revision.
-pub fn is_renewed(observed: &Tags, wanted: &Tags) -> bool {
+pub(crate) fn is_renewed(observed: &Tags, wanted: &Tags) -> bool {
     wanted.iter().any(|tag| tag.starts_with(REVISION) && !observed.contains(tag))
 }
 
 /// The tags that say that something was set which is not wanted any more.
-pub fn stale(observed: &Tags, wanted: &Tags) -> Tags {
+pub(crate) fn stale(observed: &Tags, wanted: &Tags) -> Tags {
     let about_tls = |tag: &str| ALL.contains(&tag) || tag.starts_with(REVISION);
     observed.iter().filter(|tag| about_tls(tag) && !wanted.contains(*tag)).cloned().collect()
 }
 
 /// The wanted tags of a listener whose attributes were replaced by those that it has: they tell of these. With `kept`, the
 /// tags that the listener has, the revision is as it is there.
-pub fn with_kept(wanted: &Tags, attributes: &TlsAttributes, kept: Option<&Tags>) -> Tags {
+pub(crate) fn with_kept(wanted: &Tags, attributes: &TlsAttributes, kept: Option<&Tags>) -> Tags {
     let is_revision = |tag: &&String| tag.starts_with(REVISION);
     let revision: Tags = kept.unwrap_or(wanted).iter().filter(is_revision).cloned().collect();
     let others = wanted.iter().filter(|tag| !ALL.contains(&tag.as_str()) && !is_revision(tag)).cloned();
@@ -51,20 +51,20 @@ pub fn with_kept(wanted: &Tags, attributes: &TlsAttributes, kept: Option<&Tags>)
 
 /// What these tags say was set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SetHere {
+pub(crate) struct SetHere {
     /// References to further certificates.
-    pub sni_container_refs: bool,
+    pub(crate) sni_container_refs: bool,
     /// Versions.
-    pub versions: bool,
+    pub(crate) versions: bool,
     /// Ciphers.
-    pub ciphers: bool,
+    pub(crate) ciphers: bool,
     /// Protocols of ALPN.
-    pub alpn_protocols: bool,
+    pub(crate) alpn_protocols: bool,
 }
 
 impl SetHere {
     /// Reads the tags.
-    pub fn of(tags: &Tags) -> Self {
+    pub(crate) fn of(tags: &Tags) -> Self {
         Self {
             sni_container_refs: tags.contains(SNI),
             versions: tags.contains(VERSIONS),

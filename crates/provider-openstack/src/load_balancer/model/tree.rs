@@ -16,63 +16,63 @@ use super::recovery::Recovery;
 
 /// Everything that a Service wants in the cloud. Valid: Octavia has no reason to refuse it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Desired {
+pub(crate) struct Desired {
     /// The load balancer itself.
-    pub load_balancer: LoadBalancerSpec,
+    pub(crate) load_balancer: LoadBalancerSpec,
     /// One listener for each port of the Service.
-    pub listeners: BTreeMap<ListenerKey, DesiredListener>,
+    pub(crate) listeners: BTreeMap<ListenerKey, DesiredListener>,
     /// The floating IP.
-    pub floating_ip: FloatingIpGoal,
+    pub(crate) floating_ip: FloatingIpGoal,
     /// Whether Octavia's provider takes neither whole trees nor batches of members: everything is made one by one.
-    pub serial: bool,
+    pub(crate) serial: bool,
     /// What is known for the case that the load balancer is in ERROR.
-    pub recovery: Recovery,
+    pub(crate) recovery: Recovery,
     /// What the user should know about how this came out.
-    pub notices: Vec<Notice>,
+    pub(crate) notices: Vec<Notice>,
 }
 
 /// A load balancer as it is created. Of these only the tags are compared later: the others cannot be changed, or
 /// belong to whoever made it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct LoadBalancerSpec {
+pub(crate) struct LoadBalancerSpec {
     /// Name.
-    pub name: String,
+    pub(crate) name: String,
     /// Description.
-    pub description: String,
+    pub(crate) description: String,
     /// Provider driver; absent, Octavia chooses.
-    pub provider: Option<String>,
+    pub(crate) provider: Option<String>,
     /// Where the VIP is.
-    pub vip: Vip,
+    pub(crate) vip: Vip,
     /// Flavor.
-    pub flavor_id: Option<String>,
+    pub(crate) flavor_id: Option<String>,
     /// Availability zone.
-    pub availability_zone: Option<String>,
+    pub(crate) availability_zone: Option<String>,
     /// Tags that it carries at least. Empty where Octavia has no tags.
-    pub tags: Tags,
+    pub(crate) tags: Tags,
 }
 
 /// Where the VIP of a new load balancer is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Vip {
+pub(crate) struct Vip {
     /// An existing port; excludes subnet and network.
-    pub port_id: Option<String>,
+    pub(crate) port_id: Option<String>,
     /// Subnet.
-    pub subnet_id: Option<String>,
+    pub(crate) subnet_id: Option<String>,
     /// Network.
-    pub network_id: Option<String>,
+    pub(crate) network_id: Option<String>,
     /// Address.
-    pub address: Option<IpAddr>,
+    pub(crate) address: Option<IpAddr>,
     /// The VIPs beside this one.
-    pub additional: Vec<AdditionalVip>,
+    pub(crate) additional: Vec<AdditionalVip>,
 }
 
 /// A VIP beside the primary one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct AdditionalVip {
+pub(crate) struct AdditionalVip {
     /// Subnet.
-    pub subnet_id: String,
+    pub(crate) subnet_id: String,
     /// Address; absent, Neutron chooses.
-    pub address: Option<IpAddr>,
+    pub(crate) address: Option<IpAddr>,
 }
 
 impl fmt::Display for AdditionalVip {
@@ -84,27 +84,27 @@ impl fmt::Display for AdditionalVip {
 
 /// A listener with what hangs on it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct DesiredListener {
+pub(crate) struct DesiredListener {
     /// The listener.
-    pub listener: ListenerSpec,
+    pub(crate) listener: ListenerSpec,
     /// Its default pool.
-    pub pool: DesiredPool,
+    pub(crate) pool: DesiredPool,
 }
 
 /// A pool with what hangs on it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct DesiredPool {
+pub(crate) struct DesiredPool {
     /// The pool.
-    pub pool: PoolSpec,
+    pub(crate) pool: PoolSpec,
     /// Its members, sorted by key, each key once.
-    pub members: Vec<Member>,
+    pub(crate) members: Vec<Member>,
     /// Its health monitor.
-    pub monitor: Option<MonitorSpec>,
+    pub(crate) monitor: Option<MonitorSpec>,
 }
 
 /// What becomes of a load balancer that is a Service's alone, when the Service goes (`reclaim-policy`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Reclaim {
+pub(crate) enum Reclaim {
     /// It goes too.
     Delete,
     /// It stays with its floating IP, for whoever takes it over.
@@ -113,21 +113,21 @@ pub enum Reclaim {
 
 /// What a Service leaves behind, and how, when it goes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct ReleaseTerms {
+pub(crate) struct ReleaseTerms {
     /// The tags of this Service alone, to be taken off a load balancer that stays.
-    pub tags: Tags,
+    pub(crate) tags: Tags,
     /// The tags that all Services of the cluster have in common: they go with the last user.
-    pub common_tags: Tags,
+    pub(crate) common_tags: Tags,
     /// Tags of the Service's floating IP: by them it is found again when the load balancer is gone.
-    pub floating_ip_tags: Tags,
+    pub(crate) floating_ip_tags: Tags,
     /// Whether the load balancer goes too.
-    pub reclaim: Reclaim,
+    pub(crate) reclaim: Reclaim,
     /// `keep-floatingip`: leave the floating IP.
-    pub keep_floating_ip: bool,
+    pub(crate) keep_floating_ip: bool,
     /// The user's own VIP port (`port-id`). It outlives the load balancer, with the floating IP on it.
-    pub vip_port_id: Option<String>,
+    pub(crate) vip_port_id: Option<String>,
     /// VIP ports of load balancers that stay as a whole: their floating IPs stay too.
-    pub retained_vip_ports: BTreeSet<String>,
+    pub(crate) retained_vip_ports: BTreeSet<String>,
     /// Whether the load balancer is deleted with its children in one call, or child by child before.
-    pub cascade: bool,
+    pub(crate) cascade: bool,
 }

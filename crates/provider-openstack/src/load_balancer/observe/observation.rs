@@ -118,7 +118,7 @@ impl Observation {
                 let replaces = |step: &Step| matches!(step, Step::Member(MemberStep::ReplaceAll { .. }));
                 plan.steps.iter().all(replaces) && !plan.heals
             }
-            Source::Listed { .. } => plan.steps.is_empty() && plan.address.is_some(),
+            Source::Listed { .. } => plan.is_converged() && plan.address.is_some(),
         };
         may && plan.then == Then::Done
     }

@@ -33,35 +33,35 @@ use super::model::observed::ObservedLoadBalancer;
 use super::step::Step;
 
 pub(super) use draft::tags_of_own;
-pub use release::release;
-pub use retain::retain;
-pub use serve::{converged_address, is_unmarked, serve};
+pub(crate) use release::release;
+pub(crate) use retain::retain;
+pub(crate) use serve::serve;
 
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub(crate) struct Plan {
     /// All steps, in order. Only those are applied for which [`Step::is_applicable`] holds, and none after the first
-    /// for which [`Step::locks`] holds.
-    pub steps: Vec<Step>,
+    /// that locks the load balancer.
+    pub(crate) steps: Vec<Step>,
     /// What comes after the steps.
-    pub then: Then,
+    pub(crate) then: Then,
     /// What the user should know.
-    pub notices: Vec<Notice>,
+    pub(crate) notices: Vec<Notice>,
     /// Whether a step sends something again because it failed inside Octavia before. Such a plan is worth a
     /// back-off: what failed once may fail for ever.
-    pub heals: bool,
+    pub(crate) heals: bool,
     /// The places in `steps` of those that do nothing else.
-    pub repairs: BTreeSet<usize>,
+    pub(crate) repairs: BTreeSet<usize>,
     /// The places in `steps` of those that do nothing but tell whose an object is, which its name and description tell as
     /// well: they can wait, for days if need be.
-    pub markings: BTreeSet<usize>,
+    pub(crate) markings: BTreeSet<usize>,
     /// The address that clients use when the plan is done, as far as it is known already.
-    pub address: Option<IpAddr>,
+    pub(crate) address: Option<IpAddr>,
 }
 
 /// What comes after the steps of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Then {
+pub(crate) enum Then {
     /// Nothing: what is wanted is there. With no steps, this is the end.
     Done,
     /// Octavia has to finish first; nothing more can be said before.
@@ -75,13 +75,13 @@ pub enum Then {
 
 /// What Octavia has to finish.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wait {
+pub(crate) struct Wait {
     /// Kind of object, for example `load balancer`.
-    pub kind: &'static str,
+    pub(crate) kind: &'static str,
     /// Its id.
-    pub id: String,
+    pub(crate) id: String,
     /// What it is in.
-    pub status: ProvisioningStatus,
+    pub(crate) status: ProvisioningStatus,
 }
 
 impl Wait {
@@ -93,19 +93,19 @@ impl Wait {
 impl Plan {
     /// The steps that need not wait until what failed inside Octavia may be sent again. None where a repair is all that
     /// can be done.
-    pub fn steps_without_repairs(&self) -> Vec<Step> {
+    pub(crate) fn steps_without_repairs(&self) -> Vec<Step> {
         let steps = self.steps.iter().enumerate();
         steps.filter(|(place, _)| !self.repairs.contains(place)).map(|(_, step)| step.clone()).collect()
     }
 
     /// Whether nothing is left to do but to tell whose the objects are.
-    pub fn only_marks(&self) -> bool {
+    pub(crate) fn only_marks(&self) -> bool {
         !self.markings.is_empty() && self.steps.len() == self.markings.len() && self.then == Then::Done
     }
 
     /// The plan without the steps that only tell whose an object is.
     #[must_use]
-    pub fn without_markings(self) -> Self {
+    pub(crate) fn without_markings(self) -> Self {
         let Self { steps, repairs, markings, .. } = self;
         let mut plan =
             Self { steps: Vec::new(), repairs: BTreeSet::new(), markings: BTreeSet::new(), ..self };
@@ -119,7 +119,7 @@ impl Plan {
     }
 
     /// Whether nothing is to be done: the state of the cloud is the wanted one.
-    pub fn is_converged(&self) -> bool {
+    pub(crate) fn is_converged(&self) -> bool {
         self.steps.is_empty() && self.then == Then::Done
     }
 }

@@ -19,7 +19,7 @@ const LOAD_BALANCER_LEFT: &str = "LoadBalancerLeft";
 ///
 /// The load balancer goes first and the floating IP last: it is found again by its tags, and an address is not given
 /// up before it is sure that the load balancer goes.
-pub fn release(terms: &ReleaseTerms, observed: &Observed) -> Plan {
+pub(crate) fn release(terms: &ReleaseTerms, observed: &Observed) -> Plan {
     let mut draft = Draft::default();
     let there = observed.load_balancer.as_ref();
     let Some(load_balancer) = there.filter(|there| there.status != ProvisioningStatus::Deleted) else {

@@ -15,7 +15,7 @@ const RETAINED: &str = "LoadBalancerRetained";
 
 /// What is to be done so that the load balancer stays as it is, with all that belongs to it, whatever becomes of later
 /// Services of the name: its description says so until one of them takes it over.
-pub fn retain(load_balancer: &ObservedLoadBalancer) -> Plan {
+pub(crate) fn retain(load_balancer: &ObservedLoadBalancer) -> Plan {
     let ObservedLoadBalancer { id, name, status, .. } = load_balancer;
     let mut draft = Draft::default();
     if !load_balancer.is_retained() {

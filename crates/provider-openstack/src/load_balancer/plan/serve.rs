@@ -22,7 +22,7 @@ use crate::load_balancer::step::{Handle, LoadBalancerChanges, LoadBalancerStep, 
 const SHARED_INTERNALLY: &str = "LoadBalancerSharedInternally";
 
 /// What is to be done so that the cloud is as wanted.
-pub fn serve(desired: &Desired, observed: &Observed) -> Plan {
+pub(crate) fn serve(desired: &Desired, observed: &Observed) -> Plan {
     let mut draft = Draft { serial: desired.serial, ..Draft::new(&desired.notices) };
     let Some(load_balancer) = &observed.load_balancer else { return create(draft, desired, observed) };
     match &load_balancer.status {
@@ -48,19 +48,9 @@ pub fn serve(desired: &Desired, observed: &Observed) -> Plan {
     }
 }
 
-/// The address that clients use, where nothing has to be done for it.
-pub fn converged_address(desired: &Desired, observed: &Observed) -> Option<IpAddr> {
-    let load_balancer = observed.load_balancer.as_ref()?;
-    let mut draft = Draft::default();
-    let vip_port = vip_port(load_balancer);
-    draft.unmarked = is_unmarked(desired, load_balancer);
-    floating_ip::serve(&mut draft, &desired.floating_ip, &observed.floating_ips, &vip_port);
-    draft.address.filter(|_| draft.steps.len() == draft.markings.len() && draft.blocked.is_none())
-}
-
 /// Whether the Service's load balancer is as OCCM leaves it: it tells by its name or by the tag of OCCM that the Service
 /// uses it, and only the uids are missing. One that carries a wrong uid is corrected at once.
-pub fn is_unmarked(desired: &Desired, load_balancer: &ObservedLoadBalancer) -> bool {
+fn is_unmarked(desired: &Desired, load_balancer: &ObservedLoadBalancer) -> bool {
     let wanted = &desired.load_balancer.tags;
     let missing: Tags = wanted - &load_balancer.tags;
     let right = match load_balancer.ownership {

@@ -1,8 +1,12 @@
-//! Answers of the cloud that change slowly, each kept for a while.
+//! Answers of the cloud to questions that many Services ask, each kept for a while.
 //!
-//! After a start all workers want to know the same: a question that is on its way already is not asked once more, who
-//! asks later waits for the answer of who asked first. All of them share a failure too, so that an outage costs them the
-//! time of one call and not of one after another; the next one asks again.
+//! One rule for all of them: an answer is believed for the lifetime of its kind ([`Lifetime`]), an error never. After a
+//! start all workers want to know the same: a question that is under way is not asked once more, and whoever asks it
+//! meanwhile gets the same answer. They share a failure too, so that an outage costs all of them the time of one call; the
+//! next one asks again.
+//!
+//! These are facts about the place (networks, subnets, providers), and nothing is believed of a load balancer here.
+//! Not a crate, because those with a lifetime and shared questions go by a clock of their own, which tests cannot pause.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,18 +16,39 @@ use openstack_ccm_openstack_api::error::ApiError;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// Answers by the key of their question. An error is never kept.
+/// For how long answers are believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lifetime {
+    /// Only those who ask at the same time share them: they are kept elsewhere, one by one.
+    WhileAsked,
+    /// Networks, subnets, routers, providers and certificates are taken to be as they were for 10 minutes.
+    Place,
+    /// Subnet and port of a node's address are taken to be as they were for an hour.
+    Node,
+}
+
+impl Lifetime {
+    fn duration(self) -> Duration {
+        match self {
+            Self::WhileAsked => Duration::ZERO,
+            Self::Place => Duration::from_secs(600),
+            Self::Node => Duration::from_secs(3600),
+        }
+    }
+}
+
+/// Answers of one kind by the key of their question.
 #[derive(Debug)]
 pub(super) struct Cache<T, E = ApiError> {
-    keep: Duration,
+    lifetime: Lifetime,
     shared: Mutex<Shared<T, E>>,
 }
 
 #[derive(Debug)]
 struct Shared<T, E> {
     answers: HashMap<String, Answer<T>>,
-    /// Questions on their way. Who asks holds the sender: without it the question was given up.
-    asked: HashMap<String, watch::Receiver<Told<T, E>>>,
+    /// Questions under way. Whoever asks holds the sender: without it the question was given up.
+    asked: HashMap<String, watch::Receiver<Pending<T, E>>>,
 }
 
 #[derive(Debug)]
@@ -32,24 +57,24 @@ struct Answer<T> {
     value: T,
 }
 
-/// What who waits is told; absent until there is an answer.
-type Told<T, E> = Option<Result<T, Arc<E>>>;
+/// The answer that those who wait get; absent while it is under way.
+type Pending<T, E> = Option<Result<T, Arc<E>>>;
 
-/// What comes next for who wants to know something.
+/// Where the answer to a question is to be had.
 enum Lookup<T, E> {
     Found(T),
-    /// Somebody asks already.
-    Wait(watch::Receiver<Told<T, E>>),
-    Ask(watch::Sender<Told<T, E>>),
+    /// Somebody asks already: it is waited for.
+    Wait(watch::Receiver<Pending<T, E>>),
+    Ask(watch::Sender<Pending<T, E>>),
 }
 
 impl<T: Clone, E> Cache<T, E> {
-    /// Keeps each answer for `keep`; with zero only those share it who ask at the same time.
-    pub(super) fn new(keep: Duration) -> Self {
-        Self { keep, shared: Mutex::new(Shared { answers: HashMap::new(), asked: HashMap::new() }) }
+    /// An empty one.
+    pub(super) fn new(lifetime: Lifetime) -> Self {
+        Self { lifetime, shared: Mutex::new(Shared { answers: HashMap::new(), asked: HashMap::new() }) }
     }
 
-    /// The answer that is still good, or the one that `ask` brings, or that who asks already gets.
+    /// The answer that is still good, else the one to the question that is under way, else the one that `ask` brings.
     pub(super) async fn get_or_ask(
         &self,
         key: &str,
@@ -60,7 +85,7 @@ impl<T: Clone, E> Cache<T, E> {
                 Lookup::Found(value) => return Ok(value),
                 Lookup::Ask(sender) => break sender,
                 Lookup::Wait(mut told) => {
-                    // An error means that who asked was dropped on the way.
+                    // An error means that the one who asked was dropped on the way.
                     if let Ok(told) = told.wait_for(Option::is_some).await
                         && let Some(answer) = told.clone()
                     {
@@ -89,7 +114,7 @@ impl<T: Clone, E> Cache<T, E> {
 
     /// Keeps an answer.
     pub(super) fn put(&self, key: &str, value: T) {
-        self.lock().put(key, value, self.keep);
+        self.lock().put(key, value, self.lifetime);
     }
 
     fn lock(&self) -> MutexGuard<'_, Shared<T, E>> {
@@ -111,13 +136,13 @@ impl<T: Clone, E> Cache<T, E> {
         Lookup::Ask(sender)
     }
 
-    fn answered(&self, key: &str, sender: &watch::Sender<Told<T, E>>, answer: &Result<T, Arc<E>>) {
+    fn answered(&self, key: &str, sender: &watch::Sender<Pending<T, E>>, answer: &Result<T, Arc<E>>) {
         let mut shared = self.lock();
         // Not where everything was forgotten in between.
         if shared.asked.get(key).is_some_and(|told| told.same_channel(&sender.subscribe())) {
             shared.asked.remove(key);
             if let Ok(value) = answer {
-                shared.put(key, value.clone(), self.keep);
+                shared.put(key, value.clone(), self.lifetime);
             }
         }
     }
@@ -131,13 +156,13 @@ impl<T: Clone, E> Shared<T, E> {
             .map(|answer| answer.value.clone())
     }
 
-    fn put(&mut self, key: &str, value: T, keep: Duration) {
-        if keep.is_zero() {
+    fn put(&mut self, key: &str, value: T, lifetime: Lifetime) {
+        if lifetime == Lifetime::WhileAsked {
             return;
         }
         let now = Instant::now();
         self.answers.retain(|_, answer| answer.until > now);
-        self.answers.insert(key.to_owned(), Answer { until: now + keep, value });
+        self.answers.insert(key.to_owned(), Answer { until: now + lifetime.duration(), value });
     }
 }
 
@@ -150,21 +175,20 @@ mod tests {
 
     use super::*;
 
-    const MINUTE: Duration = Duration::from_secs(60);
     const CALL: Duration = Duration::from_secs(1);
 
-    async fn ask(remembered: &Cache<u8, &str>, answer: u8) -> u8 {
-        remembered.get_or_ask("key", async move { Ok(answer) }).await.unwrap_or_default()
+    async fn ask(cache: &Cache<u8, &str>, answer: u8) -> u8 {
+        cache.get_or_ask("key", async move { Ok(answer) }).await.unwrap_or_default()
     }
 
     /// Ten ask at the same time. What they were told, and how many calls they made.
     async fn ten_ask(
-        remembered: &Cache<u8, &'static str>,
+        cache: &Cache<u8, &'static str>,
         answer: Result<u8, &'static str>,
     ) -> (Vec<Result<u8, &'static str>>, u32) {
         let calls = Cell::new(0);
         let ten = (0..10).map(|_| {
-            remembered.get_or_ask("key", async {
+            cache.get_or_ask("key", async {
                 calls.set(calls.get() + 1);
                 tokio::time::sleep(CALL).await;
                 answer
@@ -176,65 +200,65 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_answer_is_asked_for_again_only_after_its_time() {
-        let remembered = Cache::new(MINUTE);
-        assert_eq!(ask(&remembered, 1).await, 1);
-        tokio::time::advance(Duration::from_secs(59)).await;
-        assert_eq!(ask(&remembered, 2).await, 1);
+        let cache = Cache::new(Lifetime::Place);
+        assert_eq!(ask(&cache, 1).await, 1);
+        tokio::time::advance(Duration::from_secs(599)).await;
+        assert_eq!(ask(&cache, 2).await, 1);
         tokio::time::advance(Duration::from_secs(1)).await;
-        assert_eq!(ask(&remembered, 3).await, 3);
+        assert_eq!(ask(&cache, 3).await, 3);
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_error_is_not_kept() {
-        let remembered = Cache::new(MINUTE);
-        let failed = remembered.get_or_ask("key", async { Err("down") }).await;
+        let cache = Cache::new(Lifetime::Place);
+        let failed = cache.get_or_ask("key", async { Err("down") }).await;
         assert_eq!(failed, Err(Arc::new("down")));
-        assert_eq!(ask(&remembered, 4).await, 4);
+        assert_eq!(ask(&cache, 4).await, 4);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_asks_at_the_same_time_shares_one_call() {
-        let remembered = Cache::new(MINUTE);
-        assert_eq!(ten_ask(&remembered, Ok(1)).await, (vec![Ok(1); 10], 1));
-        assert_eq!(ask(&remembered, 2).await, 1);
+    async fn those_who_ask_at_the_same_time_share_one_call() {
+        let cache = Cache::new(Lifetime::Place);
+        assert_eq!(ten_ask(&cache, Ok(1)).await, (vec![Ok(1); 10], 1));
+        assert_eq!(ask(&cache, 2).await, 1);
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_is_shared_need_not_be_kept() {
-        let remembered = Cache::new(Duration::ZERO);
-        assert_eq!(ten_ask(&remembered, Ok(1)).await, (vec![Ok(1); 10], 1));
-        assert_eq!(ask(&remembered, 2).await, 2);
+        let cache = Cache::new(Lifetime::WhileAsked);
+        assert_eq!(ten_ask(&cache, Ok(1)).await, (vec![Ok(1); 10], 1));
+        assert_eq!(ask(&cache, 2).await, 2);
     }
 
     #[tokio::test(start_paused = true)]
     async fn in_an_outage_nobody_waits_for_more_than_one_call() {
-        let remembered = Cache::new(MINUTE);
+        let cache = Cache::new(Lifetime::Place);
         let start = Instant::now();
-        assert_eq!(ten_ask(&remembered, Err("down")).await, (vec![Err("down"); 10], 1));
+        assert_eq!(ten_ask(&cache, Err("down")).await, (vec![Err("down"); 10], 1));
         assert_eq!(start.elapsed(), CALL);
-        assert_eq!(ask(&remembered, 2).await, 2);
+        assert_eq!(ask(&cache, 2).await, 2);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_waits_asks_by_itself_when_the_first_was_dropped_on_the_way() {
-        let remembered = Cache::<u8, &str>::new(MINUTE);
-        let mut first = Box::pin(remembered.get_or_ask("key", std::future::pending()));
+    async fn whoever_waits_asks_when_the_first_was_dropped_on_the_way() {
+        let cache = Cache::<u8, &str>::new(Lifetime::Place);
+        let mut first = Box::pin(cache.get_or_ask("key", std::future::pending()));
         assert!(first.as_mut().now_or_never().is_none());
-        let mut second = Box::pin(ask(&remembered, 2));
+        let mut second = Box::pin(ask(&cache, 2));
         assert!(second.as_mut().now_or_never().is_none());
         drop(first);
         assert_eq!(second.await, 2);
-        assert_eq!(ask(&remembered, 3).await, 2);
+        assert_eq!(ask(&cache, 3).await, 2);
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_answer_to_a_question_from_before_everything_was_forgotten_is_not_kept() {
-        let remembered = Cache::<u8, &str>::new(MINUTE);
-        let late = remembered.get_or_ask("key", async {
-            remembered.clear();
+        let cache = Cache::<u8, &str>::new(Lifetime::Place);
+        let late = cache.get_or_ask("key", async {
+            cache.clear();
             Ok(1)
         });
         assert_eq!(late.await, Ok(1));
-        assert_eq!(ask(&remembered, 2).await, 2);
+        assert_eq!(ask(&cache, 2).await, 2);
     }
 }

@@ -19,7 +19,6 @@ use openstack_ccm_openstack_api::neutron::{FloatingIpFilter, Port, PortFilter};
 use super::subnets::Places;
 use super::{Question, Resolver};
 use crate::load_balancer::failure::{self, Missing};
-use crate::load_balancer::model::facts::MemberSubnets;
 use crate::load_balancer::model::observed::Ownership;
 use crate::load_balancer::settings::Exposure;
 use crate::load_balancer::settings::node_address::family_of;
@@ -109,10 +108,7 @@ impl Resolver {
         question: &Question<'_>,
         places: &Places,
     ) -> Result<Option<String>, Failure> {
-        let member_subnet = match &places.member_subnets {
-            MemberSubnets::Common(subnet) => subnet.as_deref(),
-            MemberSubnets::PerNode(subnets) => subnets.values().next().map(String::as_str),
-        };
+        let member_subnet = places.member_subnet_id.as_deref();
         if let Some(subnet) = member_subnet.or(places.vip_subnet_id.as_deref()) {
             return Ok(Some(self.subnet(subnet, "member-subnet-id").await?.network_id));
         }

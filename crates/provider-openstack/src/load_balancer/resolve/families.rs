@@ -12,7 +12,7 @@ use openstack_ccm_openstack_api::neutron::{Subnet, SubnetFilter};
 use super::subnets::Places;
 use super::{Question, Resolver, family_of_subnet};
 use crate::load_balancer::failure::{self, Missing};
-use crate::load_balancer::model::facts::{AdditionalVip, MemberSubnets};
+use crate::load_balancer::model::facts::AdditionalVip;
 use crate::load_balancer::model::observed::{ObservedLoadBalancer, Ownership};
 use crate::load_balancer::settings::node_address::{self, family_of};
 
@@ -90,14 +90,14 @@ impl Resolver {
         places: &mut Places,
     ) -> Result<(), Failure> {
         let [first, _] = question.settings.families.as_slice() else { return Ok(()) };
-        let MemberSubnets::Common(Some(id)) = &places.member_subnets else { return Ok(()) };
+        let Some(id) = &places.member_subnet_id else { return Ok(()) };
         let subnet = self.subnet(id, "member-subnet-id").await?;
         if family_of_subnet(&subnet) == *first {
             return Ok(());
         }
         let siblings = self.subnets_of(&subnet.network_id).await?;
         if let Some(fitting) = choose(None, &siblings, *first, &question.intent.nodes) {
-            places.member_subnets = MemberSubnets::Common(Some(fitting.id));
+            places.member_subnet_id = Some(fitting.id);
         }
         Ok(())
     }

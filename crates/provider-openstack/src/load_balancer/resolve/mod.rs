@@ -1,6 +1,6 @@
 //! Looks up what the tree needs to know and nobody has written down: subnets, networks, what Octavia can do.
 //!
-//! Reads only. What changes slowly is remembered, and what only a new load balancer or floating IP needs is looked
+//! Reads only. What changes slowly is cached, and what only a new load balancer or floating IP needs is looked
 //! up only then, so that a Service that does not change costs nothing here.
 
 mod cache;
@@ -16,7 +16,6 @@ mod provider;
 mod subnets;
 
 use std::net::IpAddr;
-use std::time::Duration;
 
 use ipnet::IpNet;
 use openstack_ccm_core::failure::{Failure, FailureClass};
@@ -31,18 +30,11 @@ use super::model::facts::{Facts, Features};
 use super::model::observed::ObservedLoadBalancer;
 use super::settings::node_address::family_of;
 use super::settings::{Aspect, Fault, Faults, Settings};
-use cache::Cache;
+use cache::{Cache, Lifetime};
 use floating::FloatingIpSource;
 use node_ports::NodePort;
 
 pub(super) use node_ports::NodePorts;
-
-/// For how long networks and subnets are taken to be as they were.
-const KEEP_NETWORKS: Duration = Duration::from_secs(600);
-/// For how long subnet and port of a node's address are taken to be as they were.
-const KEEP_NODES: Duration = Duration::from_secs(3600);
-/// For how long a certificate is taken to be there.
-const KEEP_CERTIFICATES: Duration = Duration::from_secs(600);
 
 /// Answers questions about the cloud.
 pub(super) struct Resolver {
@@ -96,19 +88,19 @@ impl Resolver {
     pub(super) fn new(openstack: OpenStack) -> Self {
         Self {
             openstack,
-            subnets: Cache::new(KEEP_NETWORKS),
-            listed_subnets: Cache::new(Duration::ZERO),
-            networks: Cache::new(KEEP_NETWORKS),
-            subnets_of_network: Cache::new(KEEP_NETWORKS),
-            external_network: Cache::new(KEEP_NETWORKS),
-            node_subnets: Cache::new(KEEP_NODES),
-            node_ports: Cache::new(KEEP_NODES),
-            ports_of_servers: Cache::new(Duration::ZERO),
-            certificates: Cache::new(KEEP_CERTIFICATES),
-            cluster_sources: Cache::new(KEEP_NETWORKS),
-            routers: Cache::new(KEEP_NETWORKS),
-            providers: Cache::new(KEEP_NETWORKS),
-            flavors_of_provider: Cache::new(KEEP_NETWORKS),
+            subnets: Cache::new(Lifetime::Place),
+            listed_subnets: Cache::new(Lifetime::WhileAsked),
+            networks: Cache::new(Lifetime::Place),
+            subnets_of_network: Cache::new(Lifetime::Place),
+            external_network: Cache::new(Lifetime::Place),
+            node_subnets: Cache::new(Lifetime::Node),
+            node_ports: Cache::new(Lifetime::Node),
+            ports_of_servers: Cache::new(Lifetime::WhileAsked),
+            certificates: Cache::new(Lifetime::Place),
+            cluster_sources: Cache::new(Lifetime::Place),
+            routers: Cache::new(Lifetime::Place),
+            providers: Cache::new(Lifetime::Place),
+            flavors_of_provider: Cache::new(Lifetime::Place),
         }
     }
 
@@ -159,7 +151,7 @@ impl Resolver {
             vip_family: places.vip_family,
             additional_vips: places.additional_vips,
             previous_vip_address,
-            member_subnets: places.member_subnets,
+            member_subnet_id: places.member_subnet_id,
             cluster_sources,
             cluster_access,
             floating_network_id: floating.network_id,

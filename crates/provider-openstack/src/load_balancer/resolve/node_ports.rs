@@ -16,7 +16,7 @@ use super::Resolver;
 use super::node_subnet::server_id;
 use super::subnets::skipped;
 use crate::load_balancer::failure::{self, Missing};
-use crate::load_balancer::model::facts::{Facts, MemberSubnets};
+use crate::load_balancer::model::facts::Facts;
 use crate::load_balancer::settings::{Settings, node_address};
 
 /// So many servers are named in one question: their ids make up a query of 2 KB.
@@ -95,7 +95,7 @@ impl Resolver {
             let port = known.get(&place.key()).or_else(|| {
                 let port = ports.iter().find(|port| carries(port, place))?;
                 let port = NodePort { id: port.id.clone(), filters: port.port_security_enabled };
-                // A node may get its port later: that there is none is not remembered.
+                // A node may get its port later: that there is none is not kept.
                 known.put(&place.key(), port.clone());
                 Some(port)
             });
@@ -122,13 +122,8 @@ impl Resolver {
     /// The networks from which the load balancer reaches its members. Absent while the subnet of a new load balancer
     /// is not known.
     pub(crate) async fn member_networks(&self, facts: &Facts) -> Result<Option<BTreeSet<IpNet>>, Failure> {
-        let ids: BTreeSet<&str> = match &facts.member_subnets {
-            MemberSubnets::Common(common) => {
-                common.as_deref().or(facts.vip_subnet_id.as_deref()).into_iter().collect()
-            }
-            MemberSubnets::PerNode(subnets) => subnets.values().map(String::as_str).collect(),
-        };
-        let subnets = self.subnets(&ids, "member-subnet-id").await?;
+        let subnet = facts.member_subnet_id.as_deref().or(facts.vip_subnet_id.as_deref());
+        let subnets = self.subnets(&subnet.into_iter().collect(), "member-subnet-id").await?;
         let networks = subnets.iter().filter_map(|subnet| subnet.cidr.parse::<IpNet>().ok());
         let networks: BTreeSet<IpNet> = networks.map(|network| network.trunc()).collect();
         Ok((!networks.is_empty()).then_some(networks))

@@ -61,7 +61,7 @@ async fn subnet_of(
     }
     let ports = neutron.list_ports(&PortFilter::device(server)).await?;
     let subnet = subnet_with_address(&ports, node.address);
-    // A node may get its port later: that there is none is not remembered.
+    // A node may get its port later: that there is none is not kept.
     if let Some(subnet) = &subnet {
         known.put(&key, subnet.clone());
     }

@@ -11,7 +11,7 @@ use super::node_subnet::{self, Candidate};
 use super::{Question, Resolver, family_of_subnet, family_without_subnet};
 use crate::load_balancer::annotations::PORT_ID;
 use crate::load_balancer::failure::{self, Missing};
-use crate::load_balancer::model::facts::{AdditionalVip, MemberSubnets};
+use crate::load_balancer::model::facts::AdditionalVip;
 use crate::load_balancer::model::observed::ObservedLoadBalancer;
 use crate::load_balancer::settings::node_address::{self, family_of};
 use crate::load_balancer::settings::{Aspect, Fault, unanimous};
@@ -26,7 +26,7 @@ pub(super) struct Places {
     pub(super) vip_subnet_id: Option<String>,
     pub(super) vip_network_id: Option<String>,
     pub(super) vip_family: IpFamily,
-    pub(super) member_subnets: MemberSubnets,
+    pub(super) member_subnet_id: Option<String>,
     /// The addresses of the VIP's subnet, where it was looked up.
     pub(super) vip_addresses: Option<IpNet>,
     pub(super) additional_vips: Vec<AdditionalVip>,
@@ -65,7 +65,7 @@ impl Resolver {
             vip_subnet_id: existing.vip_subnet_id.clone(),
             vip_network_id: settings.vip.network_id.clone(),
             vip_family: existing.vip_address.map_or_else(|| family_without_subnet(settings), family_of),
-            member_subnets: MemberSubnets::Common(member_subnet),
+            member_subnet_id: member_subnet,
             vip_addresses: None,
             additional_vips: additional_vips(existing),
             notices,
@@ -102,7 +102,7 @@ impl Resolver {
             vip_subnet_id: vip.subnet_id.clone(),
             vip_network_id: vip.network_id.clone(),
             vip_family: family_without_subnet(settings),
-            member_subnets: MemberSubnets::Common(settings.member_subnet_id.clone()),
+            member_subnet_id: settings.member_subnet_id.clone(),
             vip_addresses: None,
             additional_vips: Vec::new(),
             notices: Vec::new(),
@@ -141,7 +141,7 @@ impl Resolver {
             places.vip_subnet_id = Some(found.subnet_id.clone());
         }
         if settings.member_subnet_id.is_none() {
-            places.member_subnets = MemberSubnets::Common(Some(found.subnet_id));
+            places.member_subnet_id = Some(found.subnet_id);
         }
         places.notices.extend(found.notice);
         Ok(())

@@ -31,7 +31,7 @@ impl Settings {
     /// The settings for a load balancer that exists: what is there takes the place of what cannot be read. A port that is
     /// not there yet follows its siblings, where they agree.
     #[must_use]
-    pub fn keeping(&self, service: &Service, observed: &Observed) -> Self {
+    pub(crate) fn keeping(&self, service: &Service, observed: &Observed) -> Self {
         let mut settings = self.clone();
         let Some(existing) = &observed.load_balancer else { return settings };
         if settings.keeps(Aspect::Exposure) && is_internal(service, observed, existing) {

@@ -34,8 +34,8 @@ use super::annotations::{
     LOAD_BALANCER_ID, RECLAIM_POLICY,
 };
 use super::floating_subnet::SubnetMatch;
-use super::model::listener::Timeouts;
-use super::model::monitor::HttpCheck;
+pub use super::model::listener::Timeouts;
+pub use super::model::monitor::HttpCheck;
 use crate::config::Config;
 
 mod allowed;

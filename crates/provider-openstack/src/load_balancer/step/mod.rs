@@ -6,17 +6,17 @@ mod neutron;
 mod octavia;
 mod touched;
 
-pub use changes::{ListenerChanges, LoadBalancerChanges, MonitorChanges, PoolChanges, TlsChanges};
-pub use neutron::FloatingIpStep;
-pub use octavia::{ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep};
-pub use touched::{Child, Touched};
+pub(crate) use changes::{ListenerChanges, LoadBalancerChanges, MonitorChanges, PoolChanges, TlsChanges};
+pub(crate) use neutron::FloatingIpStep;
+pub(crate) use octavia::{ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep};
+pub(crate) use touched::{Child, Touched};
 
 /// The id of an object that a step names.
 ///
 /// A plan holds all that is to be done, also what only becomes possible after an earlier step. Steps on an object that
 /// does not exist yet are there to be shown and counted; they are applied in a later pass, which finds the object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Handle {
+pub(crate) enum Handle {
     /// The object exists and has this id.
     Id(String),
     /// An earlier step of this plan makes the object, with this name.
@@ -25,7 +25,7 @@ pub enum Handle {
 
 impl Handle {
     /// The id, where the object exists.
-    pub fn id(&self) -> Option<&str> {
+    pub(crate) fn id(&self) -> Option<&str> {
         match self {
             Self::Id(id) => Some(id),
             Self::New(_) => None,
@@ -35,7 +35,7 @@ impl Handle {
 
 /// One call to the cloud, by kind of object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub(crate) enum Step {
     /// On the load balancer itself.
     LoadBalancer(LoadBalancerStep),
     /// On a listener.
@@ -51,20 +51,8 @@ pub enum Step {
 }
 
 impl Step {
-    /// Whether the step makes the load balancer PENDING, so that Octavia refuses every further write for a while.
-    pub fn locks(&self) -> bool {
-        match self {
-            Self::LoadBalancer(_)
-            | Self::Listener(_)
-            | Self::Pool(_)
-            | Self::Member(_)
-            | Self::Monitor(_) => true,
-            Self::FloatingIp(_) => false,
-        }
-    }
-
     /// Whether the step changes nothing but what hangs on the load balancer for one Service.
-    pub fn concerns_own_children(&self) -> bool {
+    pub(crate) fn concerns_own_children(&self) -> bool {
         match self {
             Self::Listener(_) | Self::Pool(_) | Self::Member(_) | Self::Monitor(_) => true,
             Self::LoadBalancer(_) | Self::FloatingIp(_) => false,
@@ -72,7 +60,7 @@ impl Step {
     }
 
     /// Whether Octavia gets a reference to a certificate that it did not have.
-    pub fn sends_certificate(&self) -> bool {
+    pub(crate) fn sends_certificate(&self) -> bool {
         match self {
             Self::LoadBalancer(LoadBalancerStep::Create { listeners, .. }) => {
                 listeners.iter().any(|desired| desired.listener.attributes.tls_container_ref.is_some())
@@ -97,7 +85,7 @@ impl Step {
     }
 
     /// Whether every object that the step names exists already.
-    pub fn is_applicable(&self) -> bool {
+    pub(crate) fn is_applicable(&self) -> bool {
         self.handle().is_none_or(|handle| handle.id().is_some())
     }
 

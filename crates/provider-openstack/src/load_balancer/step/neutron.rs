@@ -8,7 +8,7 @@ use crate::load_balancer::model::floating_ip::SubnetChoice;
 
 /// A step on a floating IP.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FloatingIpStep {
+pub(crate) enum FloatingIpStep {
     /// Makes a floating IP that leads to a port.
     Create {
         /// External network.

@@ -9,7 +9,7 @@ use crate::load_balancer::model::tree::{DesiredListener, LoadBalancerSpec};
 
 /// A step on the load balancer itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LoadBalancerStep {
+pub(crate) enum LoadBalancerStep {
     /// Makes the load balancer with everything below it.
     Create {
         /// The load balancer.
@@ -40,7 +40,7 @@ pub enum LoadBalancerStep {
 
 /// A step on a listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ListenerStep {
+pub(crate) enum ListenerStep {
     /// Makes a listener.
     Create {
         /// Id of the load balancer.
@@ -79,7 +79,7 @@ pub enum ListenerStep {
 
 /// A step on a pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PoolStep {
+pub(crate) enum PoolStep {
     /// Makes a pool that hangs on no listener yet, without members and monitor.
     Create {
         /// Id of the load balancer.
@@ -105,7 +105,7 @@ pub enum PoolStep {
 
 /// A step on the members of a pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum MemberStep {
+pub(crate) enum MemberStep {
     /// Makes the members of a pool exactly these, in one batch.
     ReplaceAll {
         /// The pool.
@@ -133,7 +133,7 @@ pub enum MemberStep {
 
 /// A step on a health monitor.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum MonitorStep {
+pub(crate) enum MonitorStep {
     /// Makes a health monitor.
     Create {
         /// The pool.

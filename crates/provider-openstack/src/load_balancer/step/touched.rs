@@ -4,7 +4,7 @@ use super::{Handle, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, Poo
 
 /// What has to be read again after a step, to see whether it was done.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Touched {
+pub(crate) enum Touched {
     /// One child of the load balancer.
     Child(Child),
     /// The load balancer itself.
@@ -17,7 +17,7 @@ pub enum Touched {
 
 /// One child of a load balancer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Child {
+pub(crate) enum Child {
     /// A listener.
     Listener(String),
     /// A pool, without what is in it.
@@ -35,7 +35,7 @@ pub enum Child {
 
 impl Step {
     /// What the step touches. `made` is the id of the child that it made.
-    pub fn touches(&self, made: Option<String>) -> Touched {
+    pub(crate) fn touches(&self, made: Option<String>) -> Touched {
         let child = match self {
             Self::LoadBalancer(LoadBalancerStep::Update { .. }) => return Touched::LoadBalancer,
             Self::LoadBalancer(

@@ -22,7 +22,7 @@ use rstest::rstest;
 
 use super::{Sources, desired, validate};
 use crate::config::Config;
-use crate::load_balancer::model::facts::{Facts, Features, MemberSubnets};
+use crate::load_balancer::model::facts::{Facts, Features};
 use crate::load_balancer::model::floating_ip::{FloatingIpGoal, SubnetChoice};
 use crate::load_balancer::model::listener::ListenerKey;
 use crate::load_balancer::model::observed::Observed;
@@ -75,7 +75,7 @@ impl World {
                 vip_family: IpFamily::V4,
                 additional_vips: Vec::new(),
                 previous_vip_address: None,
-                member_subnets: MemberSubnets::Common(Some("SUB1".to_owned())),
+                member_subnet_id: Some("SUB1".to_owned()),
                 cluster_sources: std::collections::BTreeSet::new(),
                 cluster_access: ClusterAccess::Open,
                 floating_network_id: Some("EXT1".to_owned()),

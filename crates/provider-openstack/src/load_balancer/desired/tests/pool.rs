@@ -115,13 +115,11 @@ fn the_node_selector_chooses_members() {
 }
 
 #[test]
-fn members_have_the_subnet_of_their_node() {
-    let world = World::new().with(|world| {
-        world.facts.member_subnets = MemberSubnets::PerNode([("n2".to_owned(), "SUB2".to_owned())].into());
-    });
-    let subnets = world.listener(Protocol::Tcp, 80).pool.members;
-    let subnets: Vec<Option<&str>> = subnets.iter().map(|member| member.subnet_id.as_deref()).collect();
-    assert_eq!(subnets, [None, Some("SUB2")]);
+fn members_are_on_the_member_subnet() {
+    let world = World::new().with(|world| world.facts.member_subnet_id = Some("SUB2".to_owned()));
+    let members = world.listener(Protocol::Tcp, 80).pool.members;
+    let subnets: Vec<Option<&str>> = members.iter().map(|member| member.subnet_id.as_deref()).collect();
+    assert_eq!(subnets, [Some("SUB2"), Some("SUB2")]);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use proptest::sample::subsequence;
 
 use crate::config::Config;
 use crate::load_balancer::desired::{self, Sources};
-use crate::load_balancer::model::facts::{Facts, Features, MemberSubnets};
+use crate::load_balancer::model::facts::{Facts, Features};
 use crate::load_balancer::model::floating_ip::SubnetChoice;
 use crate::load_balancer::model::observed::Children;
 use crate::load_balancer::model::tree::Desired;
@@ -104,7 +104,7 @@ fn wanted(service: &Service, nodes: &BTreeSet<u8>, cloud: &Cloud) -> Desired {
         vip_family: IpFamily::V4,
         additional_vips: Vec::new(),
         previous_vip_address: None,
-        member_subnets: MemberSubnets::Common(Some("SUB1".to_owned())),
+        member_subnet_id: Some("SUB1".to_owned()),
         cluster_sources: BTreeSet::new(),
         cluster_access: ClusterAccess::Open,
         floating_network_id: Some("EXT1".to_owned()),
