@@ -196,7 +196,7 @@ fn logged<T>(work: impl FnOnce() -> T) -> (T, String) {
 #[case::kubernetes_overloaded(Trouble::KubernetesOverloaded, &["watch of nodes interrupted", "unable to handle"])]
 #[case::kubernetes_token_expired(Trouble::KubernetesTokenExpired, &["watch of nodes interrupted", "Unauthorized"])]
 #[case::kubernetes_rights_taken(Trouble::KubernetesRightsTaken, &["watch of nodes interrupted", "is forbidden"])]
-#[case::cloud_gone(Trouble::CloudGone, &["routes could not be listed", "nodes that are not ready; they stay"])]
+#[case::cloud_gone(Trouble::CloudGone, &["routes could not be listed", "nodes that are not ready could not be checked"])]
 #[case::cloud_in_maintenance(Trouble::CloudInMaintenance, &["routes could not be listed", "503"])]
 #[case::cloud_password_changed(Trouble::CloudPasswordChanged, &["routes could not be listed", "401"])]
 #[case::clock_ahead(Trouble::ClockAhead, &[])]

@@ -12,6 +12,7 @@ use super::{Observation, Observing, allowed};
 use crate::load_balancer::annotations::CONVERGED_DIGEST;
 use crate::load_balancer::belief::{Belief, Cached};
 use crate::load_balancer::failure::{self, Missing};
+use crate::load_balancer::model::observed::ObservedLoadBalancer;
 use crate::load_balancer::outputs;
 use crate::load_balancer::report::Report;
 
@@ -54,7 +55,8 @@ impl Observing<'_> {
         let (ownership, project_id) = (found.ownership, found.load_balancer.project_id.clone());
         let updated_at = found.load_balancer.updated_at.clone();
         let observed = read::outline(self.claim, found, floating_ips)?;
-        let vips: Vec<_> = observed.load_balancer.iter().flat_map(|there| there.vip_addresses()).collect();
+        let vips: Vec<_> =
+            observed.load_balancer.iter().flat_map(ObservedLoadBalancer::vip_addresses).collect();
         let question = self.floating_ip_question(Some(ownership), &vips);
         if matches!(question, FloatingIpQuestion::ForVip { .. }) && observed.floating_ips.is_empty() {
             return Ok(None);
