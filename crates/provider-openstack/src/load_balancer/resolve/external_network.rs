@@ -11,7 +11,7 @@ pub(super) enum ExternalNetwork {
     Found(String),
     /// No external network that can give IPv4 addresses.
     None,
-    /// GroupChoice, and none of them is the cloud's default alone. Name and id of each, sorted.
+    /// Several, and none of them is the cloud's default alone. Name and id of each, sorted.
     Ambiguous(Vec<(String, String)>),
 }
 

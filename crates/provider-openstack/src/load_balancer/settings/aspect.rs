@@ -74,7 +74,7 @@ pub enum Aspect {
     Release,
 }
 
-/// GroupChoice aspects.
+/// Several aspects.
 pub type Aspects = BTreeSet<Aspect>;
 
 impl Aspect {

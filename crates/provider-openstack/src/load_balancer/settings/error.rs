@@ -97,7 +97,7 @@ impl fmt::Display for SettingsErrors {
     }
 }
 
-/// GroupChoice messages as one; a single one as it is.
+/// Several messages as one; a single one as it is.
 fn numbered<T: fmt::Display>(f: &mut fmt::Formatter<'_>, messages: &[T]) -> fmt::Result {
     if let [only] = messages {
         return only.fmt(f);

@@ -193,7 +193,7 @@ fn judge(
 }
 
 /// Names are not unique. Among several only our tags tell which one is meant; who goes takes them one after the
-/// other. GroupChoice with our tags are those of one Service that was created more than once: a request can outlive the
+/// other. Several with our tags are those of one Service that was created more than once: a request can outlive the
 /// process that sent it, and its load balancer shows after the next process has looked, or even after the Service was
 /// replaced by one of the same name. One of them serves, the others are given up as soon as it does.
 fn only_one(claim: &Claim<'_>, mut found: Vec<Found>) -> Result<Option<Found>, Failure> {
