@@ -54,6 +54,21 @@ impl StatusWriter {
         call(self.limit, api.patch_status(&key.name, &parameters, &Patch::Merge(patch))).await.map(stripped)
     }
 
+    /// Applies a JSON patch to the status sub-resource and answers the new state. One whose test fails is refused as
+    /// invalid ([`CallError::is_invalid`]).
+    ///
+    /// # Errors
+    /// The call failed.
+    pub async fn json_patch_status(
+        &self,
+        key: &ServiceKey,
+        patch: json_patch::Patch,
+    ) -> Result<Service, CallError> {
+        let parameters = self.parameters(false);
+        let api = self.api(key);
+        call(self.limit, api.patch_status(&key.name, &parameters, &Patch::<()>::Json(patch))).await
+    }
+
     /// Asks what a merge patch of the status sub-resource would lead to, without storing it. Waits at most `limit`.
     pub(crate) async fn dry_run_status(
         &self,

@@ -15,6 +15,7 @@
 //! | [`call_metrics`], [`process_metrics`] | metrics that no controller has |
 //! | [`canary`] | the roles in the pods of the canary, and the subcommand that looks once |
 //! | [`status`] | the subcommand that says who leads and how load balancers are published |
+//! | [`overlay`] | the program `ip-mode-overlay`, for clusters of other clouds |
 //! | [`reference`] | generated pages of the documentation |
 //! | `manual` | the manual page and the completion of shells |
 //! | [`logging`] | records to standard error |
@@ -47,6 +48,7 @@ pub mod leader_record;
 pub mod leadership;
 pub mod logging;
 mod manual;
+pub mod overlay;
 pub mod process_metrics;
 pub mod program;
 pub mod reference;
@@ -63,10 +65,32 @@ const THREADS: usize = 2;
 
 /// Does what the arguments say, the first of which is the name of the program.
 pub fn main(arguments: &[OsString]) -> ExitCode {
+    if overlay::is_called(arguments) {
+        return match overlay::parse(arguments) {
+            Ok(command) => in_runtime(runtime(None), |runtime| runtime.block_on(overlay::start(command))),
+            Err(error) => refused(&error, arguments),
+        };
+    }
     match CommandLine::try_parse_from(arguments) {
         Ok(command_line) => start(command_line),
         Err(error) => refused(&error, arguments),
     }
+}
+
+/// Runs something on a runtime.
+fn in_runtime(runtime: std::io::Result<Runtime>, work: impl FnOnce(&Runtime) -> ExitCode) -> ExitCode {
+    // Two providers in one process would be ambiguous; this one is chosen before anybody asks.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            return failed(&anyhow::Error::new(error).context("the runtime cannot be started"), false);
+        }
+    };
+    let code = work(&runtime);
+    // Tasks that hang in a system call must not hold up the end of the process.
+    runtime.shutdown_background();
+    code
 }
 
 /// Tells what is wrong with the command line, or the help or version that it asks for.
@@ -90,29 +114,24 @@ fn asks_for_json(arguments: &[OsString]) -> bool {
 
 /// Does what the command line says.
 pub fn start(command_line: CommandLine) -> ExitCode {
-    // Two providers in one process would be ambiguous; this one is chosen before anybody asks.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let runtime = match runtime(command_line.command.as_ref()) {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            return failed(&anyhow::Error::new(error).context("the runtime cannot be started"), false);
-        }
-    };
     let as_json = command_line.run.logging.logging_format == "json";
-    let done = |()| ExitCode::SUCCESS;
-    let result = match command_line.command {
-        Some(Command::Canary(arguments)) => runtime.block_on(canary::report(*arguments)),
-        Some(Command::CheckConfig(arguments)) => runtime.block_on(check_config::report(&arguments)).map(done),
-        Some(Command::Completion { shell }) => manual::completion(shell).map(done),
-        Some(Command::Man) => manual::page().map(done),
-        Some(Command::Status(arguments)) => runtime.block_on(status::report(&arguments)).map(done),
-        #[cfg(feature = "demo")]
-        Some(Command::Demo(arguments)) => runtime.block_on(demo::run(arguments)).map(done),
-        None => run(&runtime, command_line.run).map(done),
-    };
-    // Tasks that hang in a system call must not hold up the end of the process.
-    runtime.shutdown_background();
-    result.unwrap_or_else(|error| failed(&error, as_json))
+    in_runtime(runtime(command_line.command.as_ref()), |runtime| {
+        let done = |()| ExitCode::SUCCESS;
+        let result = match command_line.command {
+            Some(Command::Canary(arguments)) => runtime.block_on(canary::report(*arguments)),
+            Some(Command::CheckConfig(arguments)) => {
+                runtime.block_on(check_config::report(&arguments)).map(done)
+            }
+            Some(Command::Completion { shell }) => manual::completion(shell).map(done),
+            Some(Command::Man) => manual::page().map(done),
+            Some(Command::Status(arguments)) => runtime.block_on(status::report(&arguments)).map(done),
+            Some(Command::Overlay(command)) => Ok(runtime.block_on(overlay::start(command))),
+            #[cfg(feature = "demo")]
+            Some(Command::Demo(arguments)) => runtime.block_on(demo::run(arguments)).map(done),
+            None => run(runtime, command_line.run).map(done),
+        };
+        result.unwrap_or_else(|error| failed(&error, as_json))
+    })
 }
 
 fn runtime(command: Option<&Command>) -> std::io::Result<Runtime> {

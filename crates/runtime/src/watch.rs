@@ -36,9 +36,15 @@ pub fn events<K>(api: Api<K>) -> impl Stream<Item = watcher::Result<watcher::Eve
 where
     K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
 {
-    watcher(api, watcher::Config::default().page_size(PAGE).timeout(WATCH_SECONDS))
-        .default_backoff()
-        .map_ok(|event| event.modify(strip))
+    whole(api).map_ok(|event| event.modify(strip))
+}
+
+/// The same, with whole objects.
+pub fn whole<K>(api: Api<K>) -> impl Stream<Item = watcher::Result<watcher::Event<K>>> + Send
+where
+    K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
+{
+    watcher(api, watcher::Config::default().page_size(PAGE).timeout(WATCH_SECONDS)).default_backoff()
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use prometheus_client::registry::Registry;
 
 /// A text format of metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Format {
+pub(crate) enum Format {
     /// <https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format>
     Prometheus,
     /// <https://prometheus.io/docs/specs/om/open_metrics_spec/>
@@ -17,7 +17,7 @@ pub(super) enum Format {
 
 impl Format {
     /// The format that a request prefers; of two that it likes as much OpenMetrics, as Prometheus' own libraries choose.
-    pub(super) fn preferred(headers: &HeaderMap) -> Self {
+    pub(crate) fn preferred(headers: &HeaderMap) -> Self {
         let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
         let ranges: Vec<MediaRange> =
             accepted.flat_map(|value| value.split(',')).map(MediaRange::parse).collect();
@@ -33,7 +33,7 @@ impl Format {
     }
 
     /// The value of `Content-Type`.
-    pub(super) const fn content_type(self) -> &'static str {
+    pub(crate) const fn content_type(self) -> &'static str {
         match self {
             Self::Prometheus => "text/plain; version=0.0.4; charset=utf-8",
             Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
@@ -44,7 +44,7 @@ impl Format {
     ///
     /// # Errors
     /// A metric that cannot be encoded.
-    pub(super) fn page(self, registry: &Registry) -> Result<String, fmt::Error> {
+    pub(crate) fn page(self, registry: &Registry) -> Result<String, fmt::Error> {
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, registry)?;
         Ok(match self {

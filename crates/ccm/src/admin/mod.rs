@@ -22,7 +22,7 @@ mod cipher_suites;
 mod client_certificate;
 mod configz;
 mod curves;
-mod exposition;
+pub(crate) mod exposition;
 mod gate;
 mod request_header;
 mod review;

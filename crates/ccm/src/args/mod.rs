@@ -75,6 +75,9 @@ pub enum Command {
     },
     /// Print the manual page in roff: `openstack-ccm man | man -l -`.
     Man,
+    /// Set ipMode: Proxy beside the controller of another cloud; also a program of its own, ip-mode-overlay.
+    #[command(subcommand)]
+    Overlay(crate::overlay::args::OverlayCommand),
     /// Show what the program does, on embedded simulators of OpenStack and Kubernetes.
     #[cfg(feature = "demo")]
     Demo(crate::demo::DemoArgs),

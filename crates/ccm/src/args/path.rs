@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// Reads a path, which may be empty.
-pub(super) fn parse(text: &str) -> Result<PathBuf, std::convert::Infallible> {
+pub(crate) fn parse(text: &str) -> Result<PathBuf, std::convert::Infallible> {
     Ok(PathBuf::from(text))
 }
 

@@ -17,6 +17,7 @@ const INTRODUCTION: &str = "# Flags
 | `check-config` | reports everything that is wrong with cloud.conf; `--online` looks every id up in the cloud, `--services` checks all Services of a cluster |
 | `canary --once` | measures on each node whether its service proxy honours `ipMode: Proxy`, and prints a table or JSON; `canary look` and `canary idle` are what the pods of the canary run |
 | `status` | says who leads, with version, controllers and pod, and how the Services are published |
+| `overlay` | sets `ipMode: Proxy` beside the controller of another cloud; also the program [`ip-mode-overlay`](../overlay/README.md) |
 | `completion SHELL` | prints the completion for bash, zsh, fish, elvish or PowerShell |
 | `man` | prints the manual page |
 

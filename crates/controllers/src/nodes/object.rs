@@ -1,10 +1,9 @@
 //! A Node, reduced to what the controllers decide by.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Node, NodeAddress, ObjectReference, Taint};
-use openstack_ccm_advertise::node::{NodeVerdict, Shown, guess};
+use openstack_ccm_advertise::node::{NodeVerdict, guess_of, unreachable_since};
 use openstack_ccm_core::instance::NodeIdentity;
 use openstack_ccm_core::instance::address::PROVIDED_NODE_IP;
 use openstack_ccm_core::instance::lifecycle::Readiness;
@@ -39,7 +38,7 @@ pub(crate) struct NodeObject {
 impl From<Node> for NodeObject {
     fn from(node: Node) -> Self {
         let facts = Arc::new(facts(&node));
-        let service_proxy = service_proxy(&node);
+        let (service_proxy, unreachable_since) = (guess_of(&node), unreachable_since(&node));
         let Node { metadata, spec, status } = node;
         let (spec, status) = (spec.unwrap_or_default(), status.unwrap_or_default());
         let conditions = status.conditions.unwrap_or_default();
@@ -53,10 +52,7 @@ impl From<Node> for NodeObject {
             taints: spec.taints.unwrap_or_default(),
             addresses: status.addresses.unwrap_or_default(),
             readiness: Readiness::of_condition(condition("Ready").map(|ready| ready.status.as_str())),
-            unreachable_since: condition("Ready")
-                .filter(|ready| ready.status == "Unknown")
-                .and_then(|ready| ready.last_transition_time.as_ref())
-                .map(|time| time.0),
+            unreachable_since,
             pod_cidrs: spec.pod_cidrs.unwrap_or_default(),
             network: condition(NETWORK_UNAVAILABLE)
                 .map(|network| (network.status.clone(), network.reason.clone().unwrap_or_default())),
@@ -137,27 +133,4 @@ fn addresses(node: &Node) -> Vec<node::NodeAddress> {
             address: address.address.clone(),
         })
         .collect()
-}
-
-/// What a node's images, annotations and kubelet tell of its service proxy.
-fn service_proxy(node: &Node) -> NodeVerdict {
-    let status = node.status.as_ref();
-    let info = status.and_then(|status| status.node_info.as_ref());
-    let images = status.and_then(|status| status.images.as_deref()).unwrap_or_default();
-    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default();
-    let labels = node.metadata.labels.iter().flatten();
-    let annotations = node.metadata.annotations.iter().flat_map(BTreeMap::keys);
-    guess(&Shown {
-        kubelet_version: info.map_or("", |info| &info.kubelet_version),
-        operating_system: info.map_or("", |info| &info.operating_system),
-        labels: labels.map(|(key, value)| (key.as_str(), value.as_str())).collect(),
-        annotation_keys: annotations.map(String::as_str).collect(),
-        taint_keys: taints.iter().map(|taint| taint.key.as_str()).collect(),
-        image_names: images
-            .iter()
-            .flat_map(|image| image.names.iter().flatten())
-            .map(String::as_str)
-            .collect(),
-        image_count: images.len(),
-    })
 }

@@ -3,15 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use openstack_ccm_advertise::node::{Fitness, judge};
+use openstack_ccm_advertise::node::{Fitness, is_unreachable_for_long, judge};
 use openstack_ccm_core::node::Node;
 
 use crate::nodes::NodeObject;
-
-/// For how long a node must have been unreachable to count no longer. Kubernetes evicts its pods after 5 minutes
-/// (`tolerationSeconds` of the taint `node.kubernetes.io/unreachable`); with as much again for those that tolerate it a
-/// little longer, no client is left there.
-const UNREACHABLE_FOR_LONG: jiff::SignedDuration = jiff::SignedDuration::from_mins(10);
 
 /// The nodes that can take traffic, sorted by name.
 pub(super) type Backends = Arc<[Arc<Node>]>;
@@ -36,17 +31,13 @@ impl Default for NodeSnapshot {
 impl NodeSnapshot {
     /// What these nodes, which are all of the cluster, mean to load balancers now.
     pub(super) fn of(nodes: &[Arc<NodeObject>], now: jiff::Timestamp) -> Self {
-        let alive = nodes.iter().filter(|node| !is_unreachable_for_long(node, now));
+        let alive = nodes.iter().filter(|node| !is_unreachable_for_long(node.unreachable_since, now));
         Self {
             listed: true,
             backends: nodes.iter().map(|node| &node.facts).filter(|node| node.backend).cloned().collect(),
             fitness: judge(alive.map(|node| (node.name.as_str(), &node.service_proxy))),
         }
     }
-}
-
-fn is_unreachable_for_long(node: &NodeObject, now: jiff::Timestamp) -> bool {
-    node.unreachable_since.is_some_and(|since| now.duration_since(since) >= UNREACHABLE_FOR_LONG)
 }
 
 /// Which labels of nodes a Service's choice of backends depends on.

@@ -67,6 +67,13 @@ pub fn for_address(address: IpAddr, suffix: &str) -> String {
     }
 }
 
+/// The address of which [`for_address`] made this hostname, if it did.
+pub fn address_in(hostname: &str, suffix: &str) -> Option<IpAddr> {
+    let name = hostname.strip_suffix(suffix.trim_start_matches('.'))?.strip_suffix('.')?;
+    let address = name.parse().or_else(|_| name.replace('-', ":").parse()).ok()?;
+    (for_address(address, suffix) == hostname).then_some(address)
+}
+
 #[cfg(test)]
 mod tests {
     use rstest::rstest;
@@ -100,6 +107,16 @@ mod tests {
         let hostname = for_address(address.parse().unwrap(), "nip.io");
         assert_eq!(hostname, expected);
         assert_eq!(validate(&hostname), Ok(()));
+        assert_eq!(address_in(&hostname, "nip.io"), address.parse().ok());
+    }
+
+    #[rstest]
+    #[case("a.nip.io")]
+    #[case("192.0.2.1.example.org")]
+    #[case("nip.io")]
+    #[case("192.0.2.1nip.io")]
+    fn a_name_that_was_not_made_of_an_address_has_none(#[case] hostname: &str) {
+        assert_eq!(address_in(hostname, "nip.io"), None);
     }
 
     #[test]

@@ -1,0 +1,140 @@
+//! The program `ip-mode-overlay`: `ipMode: Proxy` beside the controller that a cluster already has. It is the same file
+//! as `openstack-ccm`, under another name or as its subcommand `overlay`, and has flags, help and texts of its own: whoever
+//! uses it runs another cloud.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | `args` | the command line |
+//! | `run` | start, leader election, stop |
+//! | `endpoints` | probes and metrics |
+
+pub mod args;
+mod endpoints;
+mod run;
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use openstack_ccm_overlay::check::check;
+use openstack_ccm_overlay::cleanup::cleanup;
+use openstack_ccm_overlay::names::PROGRAM;
+use openstack_ccm_overlay::policy;
+
+use crate::error_text::said_once;
+use args::{CheckArgs, CleanupArgs, OverlayCommand, OverlayCommandLine, PolicyArgs};
+
+/// Could not look, as `check` says it.
+const COULD_NOT_LOOK: u8 = 2;
+
+/// Whether the file is called by the name of the overlay.
+pub(crate) fn is_called(arguments: &[OsString]) -> bool {
+    let name = arguments.first().and_then(|path| Path::new(path).file_name());
+    name.is_some_and(|name| name == PROGRAM)
+}
+
+/// The command line of the overlay.
+///
+/// # Errors
+/// What is wrong with it, or the help or version that it asks for.
+pub(crate) fn parse(arguments: &[OsString]) -> Result<OverlayCommand, clap::Error> {
+    OverlayCommandLine::try_parse_from(arguments).map(|line| line.command)
+}
+
+/// Does what the command line says.
+pub(crate) async fn start(command: OverlayCommand) -> ExitCode {
+    let result = match command {
+        OverlayCommand::Policy(arguments) => print_policy(&arguments),
+        OverlayCommand::Run(arguments) => run::run(arguments).await.map(|()| ExitCode::SUCCESS),
+        OverlayCommand::Check(arguments) => return looked(report(&arguments).await),
+        OverlayCommand::Cleanup(arguments) => give_back(&arguments).await,
+    };
+    result.unwrap_or_else(|error| failed(&error, ExitCode::FAILURE))
+}
+
+fn failed(error: &anyhow::Error, code: ExitCode) -> ExitCode {
+    // Standard error may be closed; the exit code remains.
+    let _ = writeln!(std::io::stderr(), "{PROGRAM}: {}", said_once(error));
+    code
+}
+
+fn looked(result: anyhow::Result<ExitCode>) -> ExitCode {
+    result.unwrap_or_else(|error| failed(&error, ExitCode::from(COULD_NOT_LOOK)))
+}
+
+fn print(text: &str) -> anyhow::Result<()> {
+    use anyhow::Context as _;
+    std::io::stdout().lock().write_all(text.as_bytes()).context("standard output is closed")
+}
+
+fn print_policy(arguments: &PolicyArgs) -> anyhow::Result<ExitCode> {
+    let version = arguments.api.into();
+    print(&policy::yaml(&arguments.rules.rules()?, version))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn report(arguments: &CheckArgs) -> anyhow::Result<ExitCode> {
+    let client = arguments.person.client().await?;
+    let chosen = &arguments.rules;
+    let gate = chosen.gate();
+    let report = check(&client, &chosen.rules()?, gate, chosen.hostname_suffix.as_deref()).await;
+    let report =
+        report.map_err(|error| anyhow::anyhow!("the cluster cannot be looked at: {}", error.message()))?;
+    print(&report.to_string())?;
+    Ok(if report.is_green() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+async fn give_back(arguments: &CleanupArgs) -> anyhow::Result<ExitCode> {
+    let client = arguments.person.client().await?;
+    let done = cleanup(&client, arguments.hostname_suffix.as_deref()).await;
+    let done = done.map_err(|error| anyhow::anyhow!("the services cannot be listed: {}", error.message()))?;
+    for service in &done.given_back {
+        print(&format!("{service}: ipMode VIP, as before\n"))?;
+    }
+    print(&format!(
+        "{} of {} given back\n",
+        done.given_back.len(),
+        done.given_back.len() + done.failed.len()
+    ))?;
+    for (service, cause) in &done.failed {
+        let error = anyhow::anyhow!("{service}: {cause}");
+        let _ = failed(&error, ExitCode::FAILURE);
+    }
+    Ok(if done.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    fn words(words: &[&str]) -> Vec<OsString> {
+        words.iter().map(OsString::from).collect()
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        OverlayCommandLine::command().debug_assert();
+    }
+
+    #[test]
+    fn the_name_of_the_file_chooses_the_program() {
+        assert!(is_called(&words(&["/bin/ip-mode-overlay", "run"])));
+        assert!(!is_called(&words(&["/bin/openstack-ccm", "overlay", "run"])));
+        assert!(parse(&words(&["ip-mode-overlay", "policy", "--cloud=linode,vultr"])).is_ok());
+    }
+
+    /// Who uses it runs another cloud.
+    #[test]
+    fn no_help_speaks_of_openstack() {
+        let mut command = OverlayCommandLine::command();
+        let mut texts = vec![command.render_long_help().to_string()];
+        texts.extend(command.get_subcommands_mut().map(|command| command.render_long_help().to_string()));
+        for text in texts {
+            assert!(!text.to_lowercase().contains("openstack"), "{text}");
+        }
+    }
+}

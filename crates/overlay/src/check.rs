@@ -1,0 +1,150 @@
+//! Says for each Service what is published, what is wanted, and why. Reads only, apart from a dry-run write that asks the API
+//! server whether it keeps the mode.
+
+use std::fmt;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{LoadBalancerIngress, Node, Service};
+use kube::api::ListParams;
+use kube::{Api, Client};
+use openstack_ccm_advertise::Mode;
+use openstack_ccm_advertise::cluster::{Cluster, ServerSupport};
+use openstack_ccm_advertise::metrics::AdvertiseMetrics;
+use openstack_ccm_advertise::server::{Intervals, ServerDetection};
+use openstack_ccm_advertise::writer::StatusWriter;
+use openstack_ccm_core::service::ServiceKey;
+use openstack_ccm_runtime::call::{CallError, call};
+
+use crate::cleanup::services;
+use crate::names::PROGRAM;
+use crate::nodes::Nodes;
+use crate::plan::{Plan, State, View, plan};
+use crate::rules::Rules;
+use crate::service::{ingress, is_load_balancer, key};
+
+/// Longest wait for one call.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// How it stands with a cluster.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// What the cluster honours.
+    pub cluster: Cluster,
+    /// All Services of type LoadBalancer, by name.
+    pub services: Vec<Row>,
+}
+
+/// How it stands with one Service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The Service.
+    pub service: ServiceKey,
+    /// What is published.
+    pub published: String,
+    /// What is wanted.
+    pub wanted: String,
+    /// Why.
+    pub why: String,
+    /// Whether nodes still short-circuit it although it was chosen.
+    pub is_short_circuited: bool,
+}
+
+impl Report {
+    /// Whether every Service that was chosen, and may be touched, is reached through its load balancer.
+    pub fn is_green(&self) -> bool {
+        !self.services.iter().any(|row| row.is_short_circuited)
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let server = match self.cluster.server {
+            ServerSupport::Keeps => "keeps ipMode",
+            ServerSupport::Drops => "drops ipMode (older than 1.29, or its feature gate is off)",
+            ServerSupport::Unknown => "could not be asked whether it keeps ipMode",
+        };
+        writeln!(f, "API server: {server}")?;
+        match self.cluster.obstacle() {
+            None => writeln!(f, "Nodes: all honour ipMode")?,
+            Some(obstacle) => writeln!(f, "Obstacle: {obstacle}")?,
+        }
+        let width = |column: fn(&Row) -> &str, title: &str| {
+            self.services
+                .iter()
+                .map(|row| column(row).chars().count())
+                .chain([title.len()])
+                .max()
+                .unwrap_or(0)
+        };
+        let names: Vec<String> = self.services.iter().map(|row| row.service.to_string()).collect();
+        let name = names.iter().map(String::len).chain([7]).max().unwrap_or(7);
+        let (published, wanted) =
+            (width(|row| &row.published, "PUBLISHED"), width(|row| &row.wanted, "WANTED"));
+        writeln!(f, "\n{:name$}  {:published$}  {:wanted$}  WHY", "SERVICE", "PUBLISHED", "WANTED")?;
+        for (service, row) in names.iter().zip(&self.services) {
+            writeln!(
+                f,
+                "{service:name$}  {:published$}  {:wanted$}  {}",
+                row.published, row.wanted, row.why
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// Looks at a cluster.
+///
+/// # Errors
+/// Services or nodes could not be listed.
+pub async fn check(
+    client: &Client,
+    rules: &Rules,
+    gate: Option<bool>,
+    hostname_suffix: Option<&str>,
+) -> Result<Report, CallError> {
+    let mut services = services(client).await?;
+    services.retain(is_load_balancer);
+    services.sort_by_key(key);
+    let nodes = call(LIMIT, Api::<Node>::all(client.clone()).list(&ListParams::default())).await?;
+    let nodes = Nodes::of(&nodes.items, Timestamp::now());
+    let writer = StatusWriter::new(client.clone(), LIMIT, PROGRAM);
+    let intervals = Intervals { probe: LIMIT, version: LIMIT };
+    let detection =
+        ServerDetection::new(client.clone(), writer, gate, intervals, AdvertiseMetrics::default());
+    let server = match services.first() {
+        Some(candidate) => detection.server(&key(candidate)).await,
+        None => ServerSupport::Unknown,
+    };
+    let cluster = Cluster { gate, server, data_plane: nodes.fitness };
+    let view = View { rules, cluster: &cluster, node_addresses: &nodes.addresses, hostname_suffix };
+    let services = services.iter().map(|service| row(service, plan(service, &view))).collect();
+    Ok(Report { cluster, services })
+}
+
+fn row(service: &Service, plan: Plan) -> Row {
+    let published = entries(ingress(service));
+    let wanted = plan.write.as_deref().map_or_else(|| published.clone(), entries);
+    let (why, is_short_circuited) = match plan.state {
+        State::NotChosen => ("no rule chooses it".to_owned(), false),
+        State::Vip => ("its annotation asks for vip".to_owned(), false),
+        State::Unreadable => ("its annotation is not understood".to_owned(), false),
+        State::Waiting(chosen) => (format!("{chosen}; no address is published yet"), false),
+        State::Refused(chosen, refusal) => (format!("{chosen}; left alone: {refusal}"), false),
+        State::ServerUnknown(chosen) => (format!("{chosen}; the API server could not be asked"), true),
+        State::Decided(chosen, decided) => {
+            let why = decided.warning.unwrap_or_else(|| decided.reason.to_string());
+            (format!("{chosen}: {why}"), plan.write.is_some() || decided.mode == Mode::Vip)
+        }
+    };
+    Row { service: key(service), published, wanted, why, is_short_circuited }
+}
+
+/// `203.0.113.1 Proxy, lb.example.org`
+fn entries(entries: &[LoadBalancerIngress]) -> String {
+    let one = |entry: &LoadBalancerIngress| {
+        let parts = [entry.hostname.as_deref(), entry.ip.as_deref(), entry.ip_mode.as_deref()];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    };
+    if entries.is_empty() { "-".to_owned() } else { entries.iter().map(one).collect::<Vec<_>>().join(", ") }
+}

@@ -1,0 +1,239 @@
+//! One pass over one Service.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{LoadBalancerIngress, ObjectReference, Service};
+use openstack_ccm_advertise::announce::News;
+use openstack_ccm_advertise::cluster::Cluster;
+use openstack_ccm_advertise::metrics::AdvertiseMetrics;
+use openstack_ccm_advertise::server::ServerDetection;
+use openstack_ccm_advertise::status::entries;
+use openstack_ccm_advertise::writer::StatusWriter;
+use openstack_ccm_advertise::{Advertisement, Mode};
+use openstack_ccm_core::failure::{Failure, FailureClass};
+use openstack_ccm_core::notice::Notice;
+use openstack_ccm_core::service::ServiceKey;
+use openstack_ccm_runtime::call::CallError;
+use openstack_ccm_runtime::events::EventRecorder;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::memory::Memory;
+use crate::metrics::Metrics;
+use crate::names::PROGRAM;
+use crate::nodes::Nodes;
+use crate::plan::{Plan, State, View, patch, plan};
+use crate::rewrites::WINDOW;
+use crate::rules::Rules;
+use crate::service::{is_load_balancer, key};
+
+/// After a patch was refused because the list was another one by then: the watch brings it sooner than this.
+const CATCH_UP: Duration = Duration::from_secs(5);
+
+/// Everything that a pass needs.
+pub(super) struct Passes {
+    pub(super) rules: Rules,
+    pub(super) hostname_suffix: Option<String>,
+    pub(super) writer: StatusWriter,
+    pub(super) server: ServerDetection,
+    pub(super) nodes: watch::Receiver<Option<Arc<Nodes>>>,
+    pub(super) memory: Memory,
+    pub(super) events: EventRecorder,
+    pub(super) metrics: Metrics,
+    pub(super) advertise_metrics: AdvertiseMetrics,
+}
+
+/// When the next pass is due though nothing happens; absent: not at all.
+pub(super) type Again = Option<Duration>;
+
+impl Passes {
+    /// Does what is to be done for one Service now.
+    ///
+    /// # Errors
+    /// A call failed.
+    pub(super) async fn pass(&self, service: &Service) -> Result<Again, Failure> {
+        let key = key(service);
+        if !is_load_balancer(service) {
+            self.forget(&key);
+            return Ok(None);
+        }
+        let cluster = self.cluster(&key).await;
+        let Some((cluster, nodes)) = cluster else { return Ok(None) };
+        let view = View {
+            rules: &self.rules,
+            cluster: &cluster,
+            node_addresses: &nodes.addresses,
+            hostname_suffix: self.hostname_suffix.as_deref(),
+        };
+        let plan = plan(service, &view);
+        if plan.state == State::NotChosen && plan.write.is_none() {
+            self.forget(&key);
+            return Ok(None);
+        }
+        self.report(&key, service, &plan);
+        let Some(wanted) = &plan.write else {
+            self.uncontested(&key, service);
+            return Ok(None);
+        };
+        if let Some(wait) = self.with(&key, service, |known| known.rewrites.wait(Instant::now())) {
+            self.contested(&key, service);
+            return Ok(Some(wait));
+        }
+        self.write(&key, service, wanted, &plan.state).await
+    }
+
+    /// What is known of the cluster; absent while its nodes are not known.
+    async fn cluster(&self, candidate: &ServiceKey) -> Option<(Cluster, Arc<Nodes>)> {
+        let mut nodes = self.nodes.clone();
+        let nodes = nodes.wait_for(Option::is_some).await.ok()?.clone()?;
+        let server = self.server.server(candidate).await;
+        let data_plane = nodes.fitness.clone();
+        Some((Cluster { gate: self.server.gate(), server, data_plane }, nodes))
+    }
+
+    async fn write(
+        &self,
+        key: &ServiceKey,
+        service: &Service,
+        wanted: &[LoadBalancerIngress],
+        state: &State,
+    ) -> Result<Again, Failure> {
+        let patch = serde_json::from_value(patch(service, wanted)).map_err(|error| {
+            Failure::new(FailureClass::Bug, format!("the patch of the status cannot be made: {error}"))
+        })?;
+        let answer = match self.writer.json_patch_status(key, patch).await {
+            Ok(answer) => answer,
+            // Gone, or another list by now: what is there is looked at when the watch brings it.
+            Err(error) if error.is_not_found() => return Ok(None),
+            Err(error) if error.is_invalid() || error.is_conflict() => return Ok(Some(CATCH_UP)),
+            Err(error) => return Err(failure(&error)),
+        };
+        self.with(key, service, |known| known.rewrites.count(Instant::now()));
+        if let State::Decided(_, decided) = state {
+            self.advertise_metrics.wrote_status((decided.mode.as_str(), decided.reason.as_str()));
+        }
+        let sent = Service { status: with_list(service, wanted), ..Service::default() };
+        let (sent, answered) = (entries(&sent), entries(&answer));
+        let learned = self.server.answered(&sent, &answered);
+        if !learned && sent != answered {
+            tracing::warn!(service = %key, "the API server stored other ingress entries than were sent");
+        }
+        tracing::info!(service = %key, entries = wanted.len(), "status written");
+        Ok(None)
+    }
+
+    /// Tells log, metrics and user how it stands, where that is news.
+    fn report(&self, key: &ServiceKey, service: &Service, plan: &Plan) {
+        let decided = match &plan.state {
+            State::Decided(_, decided) => Some(decided),
+            _ => None,
+        };
+        let refused = match &plan.state {
+            State::Refused(_, refusal) => Some(refusal.as_str()),
+            _ => None,
+        };
+        let found = Mode::of(&entries(service));
+        let (news, before, mut notices) = self.with(key, service, |known| {
+            let news = decided.map(|decided| known.announced.take_in(decided, found));
+            let said = std::mem::replace(&mut known.told, plan.notices.clone());
+            let fresh: Vec<Notice> =
+                plan.notices.iter().filter(|notice| !said.contains(notice)).cloned().collect();
+            (news, std::mem::replace(&mut known.refused, refused), fresh)
+        });
+        self.metrics.refusal_changed(before, refused);
+        if let (Some(news), Some(decided)) = (news, decided) {
+            self.announce(key, news, decided, &mut notices);
+        }
+        for notice in notices {
+            self.tell(key, service, notice);
+        }
+    }
+
+    fn announce(&self, key: &ServiceKey, news: News, decided: &Advertisement, notices: &mut Vec<Notice>) {
+        let News { changed, notices: announced } = news;
+        if let Some((before, now)) = changed {
+            self.advertise_metrics.publication_changed(before, Some(now));
+            tracing::info!(service = %key, mode = now.0, reason = now.1, because = %decided.reason, "publication decided");
+        }
+        notices.extend(announced);
+    }
+
+    fn contested(&self, key: &ServiceKey, service: &Service) {
+        let before = self.with(key, service, |known| std::mem::replace(&mut known.contested, true));
+        self.metrics.contest_changed(before, true);
+        if !before {
+            tracing::warn!(service = %key, "another manager keeps rewriting the status; it is left alone for a while");
+            let message = format!(
+                "another manager keeps rewriting the status without ipMode; after six corrections it is left as it is for up to \
+                 {} minutes. metadata.managedFields names who writes it",
+                WINDOW.as_secs() / 60
+            );
+            self.tell(key, service, Notice::warning("IPModeContested", message));
+        }
+    }
+
+    /// The status is as it should be.
+    fn uncontested(&self, key: &ServiceKey, service: &Service) {
+        let before = self.with(key, service, |known| {
+            known.failures = 0;
+            std::mem::take(&mut known.contested)
+        });
+        self.metrics.contest_changed(before, false);
+    }
+
+    /// Counts a failed pass, and answers the delay before the next.
+    pub(super) fn failed(&self, service: &Service, failure: &Failure) -> Duration {
+        let key = key(service);
+        self.metrics.failed(failure.class);
+        tracing::warn!(service = %key, class = %failure.class, error = %failure, "the status could not be written");
+        let attempt = self.with(&key, service, |known| {
+            known.failures = known.failures.saturating_add(1);
+            known.failures - 1
+        });
+        failure.delay(attempt)
+    }
+
+    /// Forgets a Service that is gone or means nothing any more.
+    pub(super) fn forget(&self, key: &ServiceKey) {
+        if let Some(known) = self.memory.knows(key).then(|| self.memory.forget(key)).flatten() {
+            self.advertise_metrics.publication_changed(known.announced.published(), None);
+            self.metrics.refusal_changed(known.refused, None);
+            self.metrics.contest_changed(known.contested, false);
+        }
+    }
+
+    fn with<R>(
+        &self,
+        key: &ServiceKey,
+        service: &Service,
+        change: impl FnOnce(&mut super::memory::Remembered) -> R,
+    ) -> R {
+        self.memory.with(key, service.metadata.uid.as_ref(), change)
+    }
+
+    fn tell(&self, key: &ServiceKey, service: &Service, notice: Notice) {
+        let object = ObjectReference {
+            api_version: Some("v1".into()),
+            kind: Some("Service".into()),
+            namespace: Some(key.namespace.clone()),
+            name: Some(key.name.clone()),
+            uid: service.metadata.uid.clone(),
+            ..ObjectReference::default()
+        };
+        self.events.record(&object, PROGRAM, notice);
+    }
+}
+
+fn with_list(
+    service: &Service,
+    wanted: &[LoadBalancerIngress],
+) -> Option<k8s_openapi::api::core::v1::ServiceStatus> {
+    let mut status = service.status.clone().unwrap_or_default();
+    status.load_balancer.get_or_insert_default().ingress = Some(wanted.to_vec());
+    Some(status)
+}
+
+fn failure(error: &CallError) -> Failure {
+    error.to_failure("failed to update the status of the service")
+}

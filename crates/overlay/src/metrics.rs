@@ -1,0 +1,63 @@
+//! What this program counts, beside what is published and what the cluster honours.
+
+use openstack_ccm_core::failure::FailureClass;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+type Label = [(&'static str, &'static str); 1];
+
+/// The metrics of one controller. Clones count together.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Metrics {
+    refused: Family<Label, Gauge>,
+    contested: Gauge,
+    failures: Family<Label, Counter>,
+}
+
+impl Metrics {
+    /// Creates the metrics and makes them visible in `registry`, which prefixes their names.
+    pub(crate) fn registered(registry: &mut Registry) -> Self {
+        let metrics = Self::default();
+        registry.register(
+            "services_refused",
+            "Services that a rule chooses and whose address is left alone, by reason",
+            metrics.refused.clone(),
+        );
+        registry.register(
+            "services_contested",
+            "Services whose status another manager keeps rewriting, so that it is left alone for a while",
+            metrics.contested.clone(),
+        );
+        registry.register(
+            "service_failures",
+            "Failed passes over Services, by class of failure",
+            metrics.failures.clone(),
+        );
+        for class in FailureClass::ALL {
+            drop(metrics.failures.get_or_create(&[("class", class.as_str())]));
+        }
+        metrics
+    }
+
+    /// A Service is left alone for another reason than before; absent: it is not left alone.
+    pub(crate) fn refusal_changed(&self, before: Option<&'static str>, now: Option<&'static str>) {
+        if let Some(before) = before {
+            self.refused.get_or_create(&[("reason", before)]).dec();
+        }
+        if let Some(now) = now {
+            self.refused.get_or_create(&[("reason", now)]).inc();
+        }
+    }
+
+    /// Another manager keeps rewriting a status, or has ceased to.
+    pub(crate) fn contest_changed(&self, before: bool, now: bool) {
+        self.contested.inc_by(i64::from(now) - i64::from(before));
+    }
+
+    /// A pass failed.
+    pub(crate) fn failed(&self, class: FailureClass) {
+        self.failures.get_or_create(&[("class", class.as_str())]).inc();
+    }
+}

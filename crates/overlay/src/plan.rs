@@ -1,0 +1,201 @@
+//! What one status should say, and the patch that gets it there. Pure.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use k8s_openapi::api::core::v1::{LoadBalancerIngress, Service};
+use openstack_ccm_advertise::cluster::{Cluster, ServerSupport};
+use openstack_ccm_advertise::{Advertisement, Mode, Publication, decide, status};
+use openstack_ccm_core::advertise::{ClusterAccess, IpModeChoice, Needs, Path, Preference, hostname};
+use openstack_ccm_core::notice::Notice;
+use serde_json::{Value, json};
+
+use crate::names::{MODE_ANNOTATION, SETTINGS};
+use crate::refusal::{Refusal, refusal};
+use crate::rules::{Choice, Chosen, Rules};
+use crate::service::{ingress, is_load_balancer, is_ours};
+
+/// What is known of the cluster, and what the operator chose.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    /// Which Services are meant.
+    pub rules: &'a Rules,
+    /// What the cluster honours.
+    pub cluster: &'a Cluster,
+    /// All addresses of nodes.
+    pub node_addresses: &'a BTreeSet<IpAddr>,
+    /// The suffix under which names of addresses resolve, if the operator has one.
+    pub hostname_suffix: Option<&'a str>,
+}
+
+/// What there is to do for one Service.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// How it stands.
+    pub state: State,
+    /// The list to write, where another one is there.
+    pub write: Option<Vec<LoadBalancerIngress>>,
+    /// What the user should know.
+    pub notices: Vec<Notice>,
+}
+
+/// How it stands with a Service.
+#[derive(Clone, Debug, PartialEq)]
+pub enum State {
+    /// Not chosen; what was set earlier is given back.
+    NotChosen,
+    /// Its own annotation asks for the short circuit.
+    Vip,
+    /// Its own annotation cannot be read; what is published stays.
+    Unreadable,
+    /// Chosen, and its owner has not published an address yet.
+    Waiting(Chosen),
+    /// Chosen, and never touched.
+    Refused(Chosen, Refusal),
+    /// Chosen, and whether the API server keeps the mode is not known; what is published stays.
+    ServerUnknown(Chosen),
+    /// Chosen and decided.
+    Decided(Chosen, Advertisement),
+}
+
+/// Decides about one Service.
+pub fn plan(service: &Service, view: &View<'_>) -> Plan {
+    if !is_load_balancer(service) {
+        return Plan { state: State::NotChosen, write: None, notices: Vec::new() };
+    }
+    match view.rules.choose(service) {
+        Choice::None => give_back_of(service, view, State::NotChosen),
+        Choice::Vip => Plan { state: State::Vip, write: give_back(service, view), notices: Vec::new() },
+        Choice::Unreadable(value) => {
+            let message = format!(
+                "the annotation {MODE_ANNOTATION}: {value:?} is neither proxy nor vip nor auto, so what is published stays; \
+                 correct or remove it"
+            );
+            let notices = vec![Notice::warning("IPModeNotUnderstood", message)];
+            Plan { state: State::Unreadable, write: None, notices }
+        }
+        Choice::Proxy(chosen) => chosen_one(service, chosen, view),
+    }
+}
+
+/// Gives back what is this program's, and nothing else.
+fn give_back_of(service: &Service, view: &View<'_>, state: State) -> Plan {
+    let write = is_ours(service).then(|| give_back(service, view)).flatten();
+    Plan { state, write, notices: Vec::new() }
+}
+
+fn chosen_one(service: &Service, chosen: Chosen, view: &View<'_>) -> Plan {
+    let published = ingress(service);
+    if published.is_empty() {
+        return Plan { state: State::Waiting(chosen), write: None, notices: Vec::new() };
+    }
+    let names_are_ours = is_ours(service);
+    let addressed = with_addresses(published, view.hostname_suffix.filter(|_| names_are_ours));
+    let refused = refusal(&with_list(service, &addressed), view.node_addresses);
+    if let Some(refusal) = refused {
+        let told = !matches!(refusal, Refusal::HostnamesOnly);
+        let notice = Notice::warning("IPModeRefused", format!("the status stays as it is: {refusal}"));
+        let notices = told.then_some(notice).into_iter().collect();
+        return Plan { notices, ..give_back_of(service, view, State::Refused(chosen, refusal)) };
+    }
+    if view.cluster.gate.is_none() && view.cluster.server == ServerSupport::Unknown {
+        return Plan { state: State::ServerUnknown(chosen), write: None, notices: Vec::new() };
+    }
+    let decided = decided(&addressed, &chosen, view);
+    let wanted = match decided.mode {
+        Mode::Proxy => in_mode(&addressed, "Proxy"),
+        Mode::Hostname => status::ingress(&decided.entries),
+        // The server drops the mode, and there is no name: nothing that is written would help.
+        Mode::Vip => published.to_vec(),
+    };
+    let write = (wanted != published).then_some(wanted);
+    let notices = source_ranges(service, decided.mode);
+    Plan { state: State::Decided(chosen, decided), write, notices }
+}
+
+fn decided(addressed: &[LoadBalancerIngress], chosen: &Chosen, view: &View<'_>) -> Advertisement {
+    let addresses: Vec<IpAddr> =
+        addressed.iter().filter_map(|entry| entry.ip.as_deref()?.parse().ok()).collect();
+    // A name in the place of an address can be taken back only where nothing else stood beside the address.
+    let plain = |entry: &LoadBalancerIngress| entry.hostname.is_none() && entry.ports.is_none();
+    let suffix = view.hostname_suffix.filter(|_| addressed.iter().all(plain));
+    let preference = Preference {
+        service_mode: (*chosen == Chosen::Own).then_some(IpModeChoice::Proxy),
+        hostname_suffix: suffix.map(str::to_owned),
+        ..Preference::default()
+    };
+    let publication = Publication {
+        addresses: &addresses,
+        path: Path::ThroughLoadBalancer(Needs::ProxyProtocol),
+        preference: &preference,
+        access: &ClusterAccess::Open,
+        published: &[],
+        settings: &SETTINGS,
+    };
+    decide(&publication, view.cluster)
+}
+
+/// The list as its owner would have it: by address and `VIP`. Nothing where it is so.
+pub fn give_back(service: &Service, view: &View<'_>) -> Option<Vec<LoadBalancerIngress>> {
+    given_back(service, view.hostname_suffix)
+}
+
+/// The same, where only the suffix is known.
+pub(crate) fn given_back(service: &Service, suffix: Option<&str>) -> Option<Vec<LoadBalancerIngress>> {
+    let published = ingress(service);
+    let addressed = with_addresses(published, suffix.filter(|_| is_ours(service)));
+    let touched = |(one, other): (&LoadBalancerIngress, &LoadBalancerIngress)| {
+        one.ip_mode.as_deref() == Some("Proxy") || one.hostname != other.hostname
+    };
+    published.iter().zip(&addressed).any(touched).then(|| in_mode(&addressed, "VIP"))
+}
+
+/// The entries, with addresses in the place of the names that were made of them.
+fn with_addresses(published: &[LoadBalancerIngress], suffix: Option<&str>) -> Vec<LoadBalancerIngress> {
+    let address = |entry: &LoadBalancerIngress| hostname::address_in(entry.hostname.as_deref()?, suffix?);
+    let with_address = |entry: &LoadBalancerIngress| match address(entry).filter(|_| entry.ip.is_none()) {
+        Some(ip) => LoadBalancerIngress { ip: Some(ip.to_string()), ..LoadBalancerIngress::default() },
+        None => entry.clone(),
+    };
+    published.iter().map(with_address).collect()
+}
+
+/// The entries with this mode wherever there is an address.
+fn in_mode(entries: &[LoadBalancerIngress], mode: &str) -> Vec<LoadBalancerIngress> {
+    let with_mode = |entry: &LoadBalancerIngress| LoadBalancerIngress {
+        ip_mode: entry.ip.is_some().then(|| mode.to_owned()),
+        ..entry.clone()
+    };
+    entries.iter().map(with_mode).collect()
+}
+
+fn with_list(service: &Service, entries: &[LoadBalancerIngress]) -> Service {
+    let mut service = service.clone();
+    let status = service.status.get_or_insert_default();
+    status.load_balancer.get_or_insert_default().ingress = Some(entries.to_vec());
+    service
+}
+
+/// Nodes held pods to the source ranges as long as they short-circuited.
+fn source_ranges(service: &Service, mode: Mode) -> Vec<Notice> {
+    let ranges = service.spec.as_ref().and_then(|spec| spec.load_balancer_source_ranges.as_ref());
+    if mode == Mode::Vip || ranges.is_none_or(Vec::is_empty) {
+        return Vec::new();
+    }
+    vec![Notice::warning(
+        "IPModeSourceRanges",
+        "pods come through the load balancer now, so that only its cloud holds them to spec.loadBalancerSourceRanges, and they \
+         arrive from the address by which they leave the cluster. Make sure that the ranges have that address, and that your \
+         cloud enforces them",
+    )]
+}
+
+/// A JSON patch that replaces the list of the Service with this uid, if it is still the one that was read.
+pub fn patch(service: &Service, wanted: &[LoadBalancerIngress]) -> Value {
+    const LIST: &str = "/status/loadBalancer/ingress";
+    json!([
+        {"op": "test", "path": "/metadata/uid", "value": service.metadata.uid},
+        {"op": "test", "path": LIST, "value": ingress(service)},
+        {"op": "replace", "path": LIST, "value": wanted},
+    ])
+}

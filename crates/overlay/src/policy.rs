@@ -1,0 +1,167 @@
+//! The rules as a MutatingAdmissionPolicy: the API server itself sets the mode in every write of a status.
+//!
+//! The list of entries is atomic, so that the policy patches it (JSONPatch) and does not apply. It fails open: a policy
+//! that cannot be evaluated must not keep an owner from publishing an address. What it does not know are the nodes: whether
+//! their service proxies honour the mode, and their addresses.
+
+use std::fmt::Write as _;
+
+use crate::cloud::{AnnotationRule, Cloud, Key, Value};
+use crate::names::{MODE_ANNOTATION, PROGRAM};
+use crate::refusal::{LB_IPAM_CONDITION, VIP_ANNOTATIONS, VIP_CLASSES};
+use crate::rules::{Pair, Rules};
+
+/// The version of the API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ApiVersion {
+    /// Kubernetes 1.36 and newer.
+    V1,
+    /// Kubernetes 1.34 and 1.35 with the feature gate and the API switched on.
+    V1Beta1,
+}
+
+impl ApiVersion {
+    /// The version as the API spells it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::V1 => "v1",
+            Self::V1Beta1 => "v1beta1",
+        }
+    }
+}
+
+/// Entries of one status that the policy looks at; a load balancer has one or two.
+const ENTRIES: usize = 8;
+
+/// The policy with its binding, as YAML. Labels are no part of it: it knows annotations.
+pub fn yaml(rules: &Rules, version: ApiVersion) -> String {
+    let version = version.as_str();
+    let (wanted, left_alone) = (wanted(rules), left_alone());
+    let indexes = (0..ENTRIES).map(|index| index.to_string()).collect::<Vec<_>>().join(", ");
+    format!(
+        r#"# Sets ipMode: Proxy in every write of the status of the Services below, so that pods reach them through their load balancer.
+# It needs an API server that serves {version} of this API, and service proxies that honour the field on every node (kube-proxy 1.30).
+apiVersion: admissionregistration.k8s.io/{version}
+kind: MutatingAdmissionPolicy
+metadata:
+  name: {PROGRAM}
+spec:
+  # A policy that cannot be evaluated keeps nobody from publishing an address.
+  failurePolicy: Ignore
+  reinvocationPolicy: Never
+  matchConstraints:
+    resourceRules:
+      - apiGroups: [""]
+        apiVersions: [v1]
+        operations: [UPDATE]
+        resources: [services/status]
+  matchConditions:
+    - name: load-balancer
+      expression: object.spec.type == 'LoadBalancer'
+    - name: chosen
+      expression: >-
+        {wanted}
+    - name: not-announced-by-nodes
+      expression: >-
+        {left_alone}
+    - name: has-addresses
+      expression: object.?status.loadBalancer.ingress.orValue([]).exists(entry, has(entry.ip))
+  mutations:
+    - patchType: JSONPatch
+      jsonPatch:
+        expression: >-
+          [{indexes}].filter(i, i < size(object.status.loadBalancer.ingress)
+          && has(object.status.loadBalancer.ingress[i].ip))
+          .map(i, JSONPatch{{op: "add", path: "/status/loadBalancer/ingress/" + string(i) + "/ipMode", value: "Proxy"}})
+---
+apiVersion: admissionregistration.k8s.io/{version}
+kind: MutatingAdmissionPolicyBinding
+metadata:
+  name: {PROGRAM}
+spec:
+  policyName: {PROGRAM}
+"#
+    )
+}
+
+/// `a || b`, each on a line of its own.
+fn any(terms: impl IntoIterator<Item = String>) -> String {
+    terms.into_iter().collect::<Vec<_>>().join("\n        || ")
+}
+
+fn wanted(rules: &Rules) -> String {
+    let mode = format!("{}.lowerAscii()", annotation(MODE_ANNOTATION));
+    let of_clouds = rules.clouds.iter().copied().flat_map(|cloud: &Cloud| cloud.annotations).map(of_rule);
+    let of_operator = rules.annotations.iter().map(of_pair);
+    let terms: Vec<String> = of_clouds.chain(of_operator).collect();
+    let own = format!("{mode} == 'proxy'");
+    if terms.is_empty() {
+        return own;
+    }
+    format!("{own} || {mode} in ['', 'auto'] && (\n        {})", any(terms))
+}
+
+/// The value of an annotation, empty where it is missing.
+fn annotation(key: &str) -> String {
+    format!("object.metadata.?annotations[?{}].orValue('')", quoted(key))
+}
+
+fn of_rule(rule: &AnnotationRule) -> String {
+    match (rule.key, rule.value) {
+        (Key::Exactly(key), value) => of_value(&annotation(key), value),
+        (Key::Prefix(prefix), value) => {
+            let value = of_value("object.metadata.annotations[key]", value);
+            format!(
+                "object.metadata.?annotations.orValue({{}}).exists(key, key.startsWith({}) && {value})",
+                quoted(prefix)
+            )
+        }
+    }
+}
+
+fn of_value(found: &str, value: Value) -> String {
+    match value {
+        Value::OneOf(values) => format!("{found} in [{}]", list(values)),
+        Value::NoneOf(values) => format!("!({found} in [{}])", list(values)),
+        Value::Contains(parts) => {
+            let mut text = String::from("(");
+            for (index, part) in parts.iter().enumerate() {
+                let or = if index == 0 { "" } else { " || " };
+                // Writing to a String cannot fail.
+                let _ = write!(text, "{or}{found}.replace(' ', '').contains({})", quoted(part));
+            }
+            text + ")"
+        }
+    }
+}
+
+fn of_pair(pair: &Pair) -> String {
+    let found = annotation(&pair.key);
+    match &pair.value {
+        Some(value) => format!("{found} == {}", quoted(value)),
+        None => format!("{found} != ''"),
+    }
+}
+
+fn list(values: &[&str]) -> String {
+    values.iter().map(|value| quoted(value)).collect::<Vec<_>>().join(", ")
+}
+
+/// A string of CEL.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
+}
+
+/// Nodes announce these addresses: the short circuit is the way they are meant.
+fn left_alone() -> String {
+    let classes: Vec<&str> = VIP_CLASSES.iter().map(|(class, _)| *class).collect();
+    let annotations: Vec<&str> = VIP_ANNOTATIONS.iter().map(|(key, _)| *key).collect();
+    format!(
+        "!(object.spec.?loadBalancerClass.orValue('') in [{}])\n        \
+         && ![{}].exists(key, key in object.metadata.?annotations.orValue({{}}))\n        \
+         && !object.?status.conditions.orValue([]).exists(condition, condition.type == {})",
+        list(&classes),
+        list(&annotations),
+        quoted(LB_IPAM_CONDITION)
+    )
+}

@@ -1,0 +1,51 @@
+//! The limit that keeps two writers that disagree about a status from overtaking each other for ever. Pure.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// Writes of one status within [`WINDOW`]: the first, and six after another manager wrote.
+pub const MOST: usize = 7;
+/// The time in which they are counted.
+pub const WINDOW: Duration = Duration::from_secs(3600);
+
+/// When one status was written.
+#[derive(Clone, Debug, Default)]
+pub struct Rewrites(VecDeque<Instant>);
+
+impl Rewrites {
+    /// How long to wait until the next write may be made; absent: it may be made now.
+    pub fn wait(&mut self, now: Instant) -> Option<Duration> {
+        while self.0.front().is_some_and(|first| now.saturating_duration_since(*first) >= WINDOW) {
+            self.0.pop_front();
+        }
+        let first = self.0.front().filter(|_| self.0.len() >= MOST)?;
+        Some((*first + WINDOW).saturating_duration_since(now))
+    }
+
+    /// Counts a write.
+    pub fn count(&mut self, now: Instant) {
+        self.0.push_back(now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn six_rewrites_an_hour_and_then_patience() {
+        let mut rewrites = Rewrites::default();
+        for _ in 0..MOST {
+            assert_eq!(rewrites.wait(Instant::now()), None);
+            rewrites.count(Instant::now());
+            tokio::time::advance(Duration::from_secs(60)).await;
+        }
+        assert_eq!(rewrites.wait(Instant::now()), Some(Duration::from_secs(3600 - 7 * 60)));
+        tokio::time::advance(Duration::from_secs(3600 - 7 * 60)).await;
+        assert_eq!(rewrites.wait(Instant::now()), None);
+        rewrites.count(Instant::now());
+        assert!(rewrites.wait(Instant::now()).is_some(), "a write of an hour ago makes room for one");
+    }
+}

@@ -1,0 +1,99 @@
+//! What this program reads of a Service object. Pure.
+
+use k8s_openapi::api::core::v1::{LoadBalancerIngress, Service, ServiceSpec};
+use kube::api::ObjectMeta;
+use openstack_ccm_core::service::ServiceKey;
+use serde_json::Value;
+
+use crate::names::PROGRAM;
+
+/// The published entries, as they are.
+pub(crate) fn ingress(service: &Service) -> &[LoadBalancerIngress] {
+    let status = service.status.as_ref().and_then(|status| status.load_balancer.as_ref());
+    status.and_then(|status| status.ingress.as_deref()).unwrap_or_default()
+}
+
+/// Namespace and name.
+pub(crate) fn key(service: &Service) -> ServiceKey {
+    let part = |part: &Option<String>| part.clone().unwrap_or_default();
+    ServiceKey::new(part(&service.metadata.namespace), part(&service.metadata.name))
+}
+
+/// Whether it is of type LoadBalancer, and stays.
+pub(crate) fn is_load_balancer(service: &Service) -> bool {
+    service.spec.as_ref().and_then(|spec| spec.type_.as_deref()) == Some("LoadBalancer")
+        && service.metadata.deletion_timestamp.is_none()
+}
+
+/// Whether the published entries are as this program wrote them: the list is atomic, so that whoever wrote it last is
+/// noted as its manager.
+pub(crate) fn is_ours(service: &Service) -> bool {
+    let owns = |fields: &Value| fields.pointer("/f:status/f:loadBalancer/f:ingress").is_some();
+    service.metadata.managed_fields.iter().flatten().any(|entry| {
+        entry.manager.as_deref() == Some(PROGRAM)
+            && entry.fields_v1.as_ref().is_some_and(|fields| owns(&fields.0))
+    })
+}
+
+/// Takes out what is never read: it is most of the size of an object, and a cluster has more Services than load balancers.
+pub(crate) fn trim(service: &mut Service) {
+    let metadata = std::mem::take(&mut service.metadata);
+    let spec = service.spec.take().unwrap_or_default();
+    let is_load_balancer = spec.type_.as_deref() == Some("LoadBalancer");
+    let ours = |entry: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry| {
+        entry.manager.as_deref() == Some(PROGRAM)
+    };
+    service.metadata = ObjectMeta {
+        name: metadata.name,
+        namespace: metadata.namespace,
+        uid: metadata.uid,
+        resource_version: metadata.resource_version,
+        deletion_timestamp: metadata.deletion_timestamp,
+        ..ObjectMeta::default()
+    };
+    service.spec = Some(ServiceSpec {
+        type_: spec.type_,
+        load_balancer_class: spec.load_balancer_class,
+        load_balancer_source_ranges: spec.load_balancer_source_ranges,
+        ..ServiceSpec::default()
+    });
+    if !is_load_balancer {
+        service.status = None;
+        return;
+    }
+    service.metadata.labels = metadata.labels;
+    service.metadata.annotations = metadata.annotations.map(|mut annotations| {
+        annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
+        annotations
+    });
+    service.metadata.managed_fields =
+        metadata.managed_fields.map(|entries| entries.into_iter().filter(ours).collect());
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::{from_value, json};
+
+    use super::*;
+
+    #[rstest]
+    #[case::ours(PROGRAM, json!({"f:status": {"f:loadBalancer": {"f:ingress": {}}}}), true)]
+    #[case::anothers("cloud-controller-manager", json!({"f:status": {"f:loadBalancer": {"f:ingress": {}}}}), false)]
+    #[case::another_field(PROGRAM, json!({"f:status": {"f:conditions": {}}}), false)]
+    fn a_list_is_ours_when_the_server_notes_us_as_its_writer(
+        #[case] manager: &str,
+        #[case] fields: Value,
+        #[case] expected: bool,
+    ) {
+        let entry =
+            json!({"manager": manager, "operation": "Update", "subresource": "status", "fieldsV1": fields});
+        let mut service: Service = from_value(json!({
+            "metadata": {"name": "a", "managedFields": [entry]}, "spec": {"type": "LoadBalancer"},
+        }))
+        .unwrap();
+        assert_eq!(is_ours(&service), expected);
+        trim(&mut service);
+        assert_eq!(is_ours(&service), expected, "trimming takes nothing of it away");
+    }
+}
