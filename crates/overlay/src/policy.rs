@@ -4,9 +4,10 @@
 //! that cannot be evaluated must not keep an owner from publishing an address. What it does not know are the nodes: whether
 //! their service proxies honour the mode, and their addresses.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::cloud::{AnnotationRule, Cloud, Key, Value};
+use crate::cloud::{AnnotationRule, CLOUDS, Cloud, Key, Value};
 use crate::names::{MODE_ANNOTATION, PROGRAM};
 use crate::refusal::{LB_IPAM_CONDITION, VIP_ANNOTATIONS, VIP_CLASSES};
 use crate::rules::{Pair, Rules};
@@ -33,18 +34,13 @@ impl ApiVersion {
 /// Entries of one status that the policy looks at; a load balancer has one or two.
 const ENTRIES: usize = 8;
 
-/// The policy with its binding, as YAML. Labels are no part of it: it knows annotations.
-pub fn yaml(rules: &Rules, version: ApiVersion) -> String {
-    let version = version.as_str();
-    let (wanted, left_alone) = (wanted(rules), left_alone());
-    let indexes = (0..ENTRIES).map(|index| index.to_string()).collect::<Vec<_>>().join(", ");
-    format!(
-        r#"# Sets ipMode: Proxy in every write of the status of the Services below, so that pods reach them through their load balancer.
-# It needs an API server that serves {version} of this API, and service proxies that honour the field on every node (kube-proxy 1.30).
-apiVersion: admissionregistration.k8s.io/{version}
+/// The policy with its binding, but for what depends on the rules and on the version of the API.
+const TEMPLATE: &str = r#"# Sets ipMode: Proxy in every write of the status of the Services below, so that pods reach them through their load balancer.
+# It needs an API server that serves @VERSION@ of this API, and service proxies that honour the field on every node (kube-proxy 1.30).
+apiVersion: admissionregistration.k8s.io/@VERSION@
 kind: MutatingAdmissionPolicy
 metadata:
-  name: {PROGRAM}
+  name: @PROGRAM@
 spec:
   # A policy that cannot be evaluated keeps nobody from publishing an address.
   failurePolicy: Ignore
@@ -60,45 +56,74 @@ spec:
       expression: object.spec.type == 'LoadBalancer'
     - name: chosen
       expression: >-
-        {wanted}
+        @CHOSEN@
     - name: not-announced-by-nodes
       expression: >-
-        {left_alone}
+        @LEFT_ALONE@
     - name: has-addresses
       expression: object.?status.loadBalancer.ingress.orValue([]).exists(entry, has(entry.ip))
   mutations:
     - patchType: JSONPatch
       jsonPatch:
         expression: >-
-          [{indexes}].filter(i, i < size(object.status.loadBalancer.ingress)
+          [@INDEXES@].filter(i, i < size(object.status.loadBalancer.ingress)
           && has(object.status.loadBalancer.ingress[i].ip))
-          .map(i, JSONPatch{{op: "add", path: "/status/loadBalancer/ingress/" + string(i) + "/ipMode", value: "Proxy"}})
+          .map(i, JSONPatch{op: "add", path: "/status/loadBalancer/ingress/" + string(i) + "/ipMode", value: "Proxy"})
 ---
-apiVersion: admissionregistration.k8s.io/{version}
+apiVersion: admissionregistration.k8s.io/@VERSION@
 kind: MutatingAdmissionPolicyBinding
 metadata:
-  name: {PROGRAM}
+  name: @PROGRAM@
 spec:
-  policyName: {PROGRAM}
-"#
-    )
+  policyName: @PROGRAM@
+"#;
+
+/// The policy with its binding, as YAML. Labels are no part of it: it knows annotations.
+pub fn yaml(rules: &Rules, version: ApiVersion) -> String {
+    template().replace("@VERSION@", version.as_str()).replace("@CHOSEN@", &chosen(rules))
 }
 
-/// `a || b`, each on a line of its own.
-fn any(terms: impl IntoIterator<Item = String>) -> String {
-    terms.into_iter().collect::<Vec<_>>().join("\n        || ")
+/// What the chart makes the same policy of, as JSON: the template with `@VERSION@` and `@CHOSEN@` in it, the condition of a
+/// Service's own annotation, what it says otherwise, and the conditions of each cloud.
+pub fn chart_parts() -> String {
+    let conditions = |cloud: &Cloud| cloud.annotations.iter().map(of_rule).collect::<Vec<_>>();
+    let clouds: BTreeMap<&str, Vec<String>> =
+        CLOUDS.iter().map(|cloud| (cloud.name, conditions(cloud))).collect();
+    let parts = serde_json::json!({
+        "template": template(), "own": own(), "undecided": undecided(), "or": OR, "clouds": clouds,
+    });
+    // Strings and lists can always be written.
+    serde_json::to_string_pretty(&parts).unwrap_or_default() + "\n"
 }
 
-fn wanted(rules: &Rules) -> String {
-    let mode = format!("{}.lowerAscii()", annotation(MODE_ANNOTATION));
+fn template() -> String {
+    let indexes = (0..ENTRIES).map(|index| index.to_string()).collect::<Vec<_>>().join(", ");
+    TEMPLATE
+        .replace("@PROGRAM@", PROGRAM)
+        .replace("@LEFT_ALONE@", &left_alone())
+        .replace("@INDEXES@", &indexes)
+}
+
+/// Between two conditions, each of which has a line of its own.
+const OR: &str = "\n        || ";
+
+fn chosen(rules: &Rules) -> String {
     let of_clouds = rules.clouds.iter().copied().flat_map(|cloud: &Cloud| cloud.annotations).map(of_rule);
-    let of_operator = rules.annotations.iter().map(of_pair);
-    let terms: Vec<String> = of_clouds.chain(of_operator).collect();
-    let own = format!("{mode} == 'proxy'");
+    let terms: Vec<String> = of_clouds.chain(rules.annotations.iter().map(of_pair)).collect();
     if terms.is_empty() {
-        return own;
+        return own();
     }
-    format!("{own} || {mode} in ['', 'auto'] && (\n        {})", any(terms))
+    format!("{}{OR}{} && (\n        {})", own(), undecided(), terms.join(OR))
+}
+
+/// The Service asks for the mode by its own annotation.
+fn own() -> String {
+    format!("{}.lowerAscii() == 'proxy'", annotation(MODE_ANNOTATION))
+}
+
+/// The Service leaves it to the rules.
+fn undecided() -> String {
+    format!("{}.lowerAscii() in ['', 'auto']", annotation(MODE_ANNOTATION))
 }
 
 /// The value of an annotation, empty where it is missing.

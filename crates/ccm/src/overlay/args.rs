@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use openstack_ccm_core::advertise::hostname;
@@ -9,7 +10,7 @@ use openstack_ccm_overlay::policy::ApiVersion;
 use openstack_ccm_overlay::rules::{Pair, Rules, clouds};
 
 use crate::args::feature_gates::FeatureGates;
-use crate::args::{LoggingArgs, PersonArgs, path};
+use crate::args::{LoggingArgs, PersonArgs, duration, path};
 
 /// Sets ipMode: Proxy beside the load balancer controller that a cluster already has.
 #[derive(Debug, Parser)]
@@ -171,6 +172,9 @@ pub struct CheckArgs {
 /// Flags of `cleanup`.
 #[derive(Clone, Debug, Args)]
 pub struct CleanupArgs {
+    /// Look again until nothing was left to give back for so long: a controller that is being removed may still work.
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = duration::parse)]
+    pub settle: Duration,
     /// The suffix of the controller, so that hostnames become addresses again.
     #[arg(long, value_name = "SUFFIX", value_parser = suffix)]
     pub hostname_suffix: Option<String>,

@@ -16,16 +16,20 @@ use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser as _;
 use openstack_ccm_overlay::check::check;
 use openstack_ccm_overlay::cleanup::cleanup;
 use openstack_ccm_overlay::names::PROGRAM;
 use openstack_ccm_overlay::policy;
+use tokio::time::Instant;
 
 use crate::error_text::said_once;
 use args::{CheckArgs, CleanupArgs, OverlayCommand, OverlayCommandLine, PolicyArgs};
 
+/// Between two looks for what is left to give back.
+const LOOK_AGAIN: Duration = Duration::from_secs(3);
 /// Could not look, as `check` says it.
 const COULD_NOT_LOOK: u8 = 2;
 
@@ -88,21 +92,25 @@ async fn report(arguments: &CheckArgs) -> anyhow::Result<ExitCode> {
 
 async fn give_back(arguments: &CleanupArgs) -> anyhow::Result<ExitCode> {
     let client = arguments.person.client().await?;
-    let done = cleanup(&client, arguments.hostname_suffix.as_deref()).await;
-    let done = done.map_err(|error| anyhow::anyhow!("the services cannot be listed: {}", error.message()))?;
-    for service in &done.given_back {
-        print(&format!("{service}: ipMode VIP, as before\n"))?;
+    let mut quiet_since = Instant::now();
+    loop {
+        let done = cleanup(&client, arguments.hostname_suffix.as_deref()).await;
+        let done =
+            done.map_err(|error| anyhow::anyhow!("the services cannot be listed: {}", error.message()))?;
+        for service in &done.given_back {
+            print(&format!("{service}: ipMode VIP again\n"))?;
+        }
+        if !done.given_back.is_empty() {
+            quiet_since = Instant::now();
+        }
+        if quiet_since.elapsed() >= arguments.settle {
+            for (service, cause) in &done.failed {
+                let _ = failed(&anyhow::anyhow!("{service}: {cause}"), ExitCode::FAILURE);
+            }
+            return Ok(if done.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        }
+        tokio::time::sleep(LOOK_AGAIN.min(arguments.settle)).await;
     }
-    print(&format!(
-        "{} of {} given back\n",
-        done.given_back.len(),
-        done.given_back.len() + done.failed.len()
-    ))?;
-    for (service, cause) in &done.failed {
-        let error = anyhow::anyhow!("{service}: {cause}");
-        let _ = failed(&error, ExitCode::FAILURE);
-    }
-    Ok(if done.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 #[cfg(test)]

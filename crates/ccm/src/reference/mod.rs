@@ -1,5 +1,6 @@
 //! The generated pages of the reference. Tests compare them with what is stored, `make docs` writes them anew.
 
+pub mod clouds;
 pub mod events;
 pub mod flags;
 pub mod metrics;

@@ -22,6 +22,7 @@ mod kubernetes;
 mod manifests;
 mod metrics;
 mod occm;
+mod overlay;
 #[path = "../documentation/pages.rs"]
 #[expect(dead_code, reason = "the tests of the documentation use the rest")]
 mod pages;

@@ -10,7 +10,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use openstack_ccm::reference::{events, flags};
+use openstack_ccm::reference::{clouds, events, flags};
 
 fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
@@ -24,6 +24,16 @@ fn compare(name: &str, page: &str) {
     }
     let stored = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(stored == page, "docs/reference/{name} is out of date; write it anew with `make docs`");
+}
+
+#[test]
+fn the_page_of_clouds_is_up_to_date() {
+    compare("../overlay/clouds.md", &clouds::markdown());
+}
+
+#[test]
+fn the_policy_of_the_chart_is_up_to_date() {
+    compare("../../charts/ip-mode-overlay/files/policy.json", &openstack_ccm_overlay::policy::chart_parts());
 }
 
 #[test]
