@@ -1,7 +1,6 @@
 //! The annotations that OCCM does not have. Without them everything is as OCCM does it.
 
-use super::table::USUAL;
-use super::{Annotation, Change, Form, Since};
+use super::kind::{Annotation, Change, Form, Since, USUAL};
 
 const SINCE: Since = Since::Version("0.1.0");
 

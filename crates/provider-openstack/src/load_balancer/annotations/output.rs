@@ -1,7 +1,6 @@
 //! Annotations that this program writes for itself.
 
-use super::table::USUAL;
-use super::{Annotation, Form, Since};
+use super::kind::{Annotation, Form, Since, USUAL};
 
 /// Whether the load balancer was made for the Service.
 pub const OWNED_LOAD_BALANCER_ID: Annotation = Annotation {

@@ -1,13 +1,12 @@
 //! What is remembered of attempts to change a load balancer. All of it may be lost: a restart only tries sooner again.
 
-use std::net::IpAddr;
 use std::time::Duration;
 
 use openstack_ccm_core::backoff::Backoff;
 use openstack_ccm_openstack_api::octavia::LbAlgorithm;
 use tokio::time::Instant;
 
-use super::event::Event;
+use super::event::{Event, PreviousVips};
 use crate::load_balancer::apply::Applied;
 use crate::load_balancer::model::recovery::Failover;
 
@@ -27,18 +26,6 @@ pub(crate) struct Attempts {
     pub(crate) refused_algorithms: Vec<(String, LbAlgorithm)>,
     /// What became of the last request to fail a load balancer over, with its id.
     failover: Option<(String, Failover)>,
-}
-
-/// The VIPs of a load balancer that broke and was deleted.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) enum PreviousVips {
-    /// Nothing is known.
-    #[default]
-    Unknown,
-    /// They were these, the primary one first.
-    Addresses(Vec<IpAddr>),
-    /// They could not be had again.
-    Lost,
 }
 
 impl Attempts {

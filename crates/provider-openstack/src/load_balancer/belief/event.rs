@@ -1,12 +1,12 @@
 //! What may happen to a belief.
 
+use std::net::IpAddr;
+
 use openstack_ccm_openstack_api::octavia::LoadBalancer;
 
 use crate::load_balancer::apply::Applied;
 use crate::load_balancer::model::tree::Desired;
 use crate::load_balancer::plan::Plan;
-
-use super::attempts::PreviousVips;
 
 /// What happened to a Service, to its load balancer, or to a reconciliation of the two. What each does to a belief is
 /// the table in the transition ([`super::Belief::after`]).
@@ -59,4 +59,16 @@ pub(crate) struct LockEnd<'a> {
     pub(crate) listed: &'a LoadBalancer,
     /// See [`ObservedLoadBalancer::previous_name`](crate::load_balancer::model::observed::ObservedLoadBalancer).
     pub(crate) previous_name: Option<String>,
+}
+
+/// The VIPs of a load balancer that broke and was deleted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum PreviousVips {
+    /// Nothing is known.
+    #[default]
+    Unknown,
+    /// They were these, the primary one first.
+    Addresses(Vec<IpAddr>),
+    /// They could not be had again.
+    Lost,
 }

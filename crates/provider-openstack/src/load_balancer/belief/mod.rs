@@ -20,9 +20,8 @@ mod store;
 mod tests;
 mod unconfirmed;
 
-pub(crate) use attempts::PreviousVips;
 pub(crate) use cached::Cached;
 pub(crate) use digest::Digest;
-pub(crate) use event::{Event, LockEnd};
+pub(crate) use event::{Event, LockEnd, PreviousVips};
 pub(crate) use state::Belief;
 pub(crate) use store::Beliefs;

@@ -4,9 +4,8 @@ use openstack_ccm_openstack_api::octavia::LoadBalancer;
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::attempts::PreviousVips;
 use super::cached::Cached;
-use super::event::{Event, LockEnd};
+use super::event::{Event, LockEnd, PreviousVips};
 use super::state::Belief;
 use crate::load_balancer::apply::Applied;
 use crate::load_balancer::model::tree::Desired;

@@ -6,6 +6,7 @@
 //! owner does so by the operator's word in cloud.conf (`former-cluster-names`, `adopt-foreign-cluster`).
 
 mod children;
+mod judge;
 mod refusal;
 
 use std::collections::BTreeSet;
@@ -16,7 +17,6 @@ use openstack_ccm_openstack_api::octavia::LoadBalancer;
 
 use super::model::Tags;
 use super::model::observed::Ownership;
-use super::model::tree::Reclaim;
 use super::names::{self, ClusterIdentity, GeneratedName, Names};
 use crate::load_balancer::outputs;
 
@@ -137,35 +137,6 @@ impl<'a> Claim<'a> {
         })
     }
 
-    /// Judges a load balancer that was found for this Service.
-    pub(crate) fn judge(&self, found: &LoadBalancer, by: FoundBy, sharing: SharingRules) -> Verdict {
-        let tags: Tags = found.tags.iter().cloned().collect();
-        self.on(self.previous_name_on(found), &tags).judge_known(found, &tags, by, sharing)
-    }
-
-    fn judge_known(&self, found: &LoadBalancer, tags: &Tags, by: FoundBy, sharing: SharingRules) -> Verdict {
-        if self.elsewhere {
-            let shares = by == FoundBy::Annotation && self.shares_foreign && !self.is_mistakable(found, tags);
-            return if shares {
-                self.judge_guest(found, tags, sharing)
-            } else {
-                Verdict::Refused(refusal::foreign_cluster(found, tags, by))
-            };
-        }
-        let owned = match by {
-            FoundBy::Annotation => self.is_named_for_service(found, tags),
-            FoundBy::LegacyName => true,
-            FoundBy::Name | FoundBy::CutName => self.has_service_uid(tags) || self.is_described(found),
-        };
-        match by {
-            _ if owned => Verdict::Usable(self.sharing(tags)),
-            FoundBy::Annotation if self.is_copied(found, tags) => Verdict::Refused(refusal::copied(found)),
-            FoundBy::Annotation => self.judge_guest(found, tags, sharing),
-            FoundBy::CutName => Verdict::Unrelated,
-            FoundBy::Name | FoundBy::LegacyName => Verdict::Refused(refusal::not_described(found)),
-        }
-    }
-
     /// Whether nothing but the Service's annotation says that a load balancer of its name is its own: who wrote the
     /// annotation wants to adopt it.
     pub(crate) fn is_adoption(&self, found: &LoadBalancer) -> bool {
@@ -173,68 +144,6 @@ impl<'a> Claim<'a> {
         let of_name = found.name == self.names.load_balancer();
         let told = names::user_names(&tags).any(|name| name == self.names.load_balancer());
         of_name && !told && !self.has_service_uid(&tags) && !self.is_described(found)
-    }
-
-    /// Whether a load balancer of another cluster has a user of this Service's name, so that nobody could tell the two
-    /// apart.
-    fn is_mistakable(&self, found: &LoadBalancer, tags: &Tags) -> bool {
-        let present = self.names.load_balancer();
-        !self.has_service_uid(tags) && (found.name == present || tags.contains(present))
-    }
-
-    /// Whether the Service brought the annotation `load-balancer-id` from another cluster: a controller wrote it for a
-    /// Service there, and nothing on the load balancer names this one.
-    fn is_copied(&self, found: &LoadBalancer, tags: &Tags) -> bool {
-        let is_user =
-            self.has_service_uid(tags) || names::user_names(tags).any(|name| self.is_own_name(name, tags));
-        let elsewhere = |name: &str| names::is_generated_elsewhere(name, &self.scope.cluster.name);
-        let mut users = names::user_names(tags).peekable();
-        let used_elsewhere = users.peek().is_some() && users.all(elsewhere);
-        self.was_served && !is_user && (elsewhere(&found.name) || used_elsewhere)
-    }
-
-    /// Judges for a Service that goes: nothing is refused, because nothing is taken over. On a load balancer of
-    /// somebody else the Service may still have listeners, which their tags tell.
-    ///
-    /// One that has outlived its Service counts as this one's only where that changes nothing about it: it goes with a
-    /// Service that has taken it over, and with no other.
-    pub(crate) fn judge_for_release(
-        &self,
-        found: &LoadBalancer,
-        by: FoundBy,
-        reclaim: Reclaim,
-    ) -> Option<Ownership> {
-        let unlimited = SharingRules { tags: true, most_users: u32::MAX };
-        let retained = names::is_retained(&found.description);
-        let as_a_whole = !retained || reclaim == Reclaim::Retain;
-        // Who never got to use it cannot take it along.
-        if by == FoundBy::Annotation && self.is_adoption(found) {
-            return Some(Ownership::Guest);
-        }
-        match self.judge(found, by, unlimited) {
-            Verdict::Usable(Ownership::Guest) if as_a_whole && self.is_last_user(found) => {
-                Some(Ownership::Sole)
-            }
-            Verdict::Usable(Ownership::Guest) => Some(Ownership::Guest),
-            Verdict::Usable(Ownership::Sole) => as_a_whole.then_some(Ownership::Sole),
-            Verdict::Usable(Ownership::Shared) => (!retained).then_some(Ownership::Shared),
-            // Who never became a guest on another cluster's has nothing there, although a tag may be the same as its own.
-            Verdict::Refused(_) if self.is_tagged(found) => Some(Ownership::Guest),
-            Verdict::Refused(_) if by == FoundBy::Annotation && !self.is_elsewhere(found) => {
-                Some(Ownership::Guest)
-            }
-            Verdict::Refused(_) | Verdict::Unrelated => None,
-        }
-    }
-
-    /// Whether the load balancer was made for another Service of this cluster, which is gone, and this one is its
-    /// last user: it goes with it.
-    fn is_last_user(&self, found: &LoadBalancer) -> bool {
-        let tags: Tags = found.tags.iter().cloned().collect();
-        let made_here = GeneratedName::parse(&found.name)
-            .is_some_and(|made_for| made_for.cluster == self.scope.cluster.name);
-        let mut users = names::user_names(&tags).peekable();
-        made_here && users.peek().is_some() && users.all(|name| self.is_own_name(name, &tags))
     }
 
     /// Whether the load balancer carries the tag that only this Service gives.
@@ -263,27 +172,6 @@ impl<'a> Claim<'a> {
         found.name == self.names.load_balancer()
             && names::cluster_uids(&tags).any(|uid| uid == self.scope.cluster.uid)
             && names::service_uids(&tags).next().is_some()
-    }
-
-    fn judge_guest(&self, found: &LoadBalancer, tags: &Tags, sharing: SharingRules) -> Verdict {
-        let users = names::user_names(tags).count();
-        let is_user = names::user_names(tags).any(|name| self.is_own_name(name, tags));
-        if !sharing.tags {
-            return Verdict::Refused(Failure::user_input(format!(
-                "load balancer {} ({}) was not made for this Service, and sharing one needs tags (Octavia API 2.5): \
-                 remove loadbalancer.openstack.org/load-balancer-id",
-                found.name, found.id
-            )));
-        }
-        let most = usize::try_from(sharing.most_users).unwrap_or(usize::MAX);
-        if !is_user && users >= most {
-            return Verdict::Refused(Failure::user_input(format!(
-                "load balancer {} ({}) serves {users} Services already, which is the limit: raise max-shared-lb in \
-                 cloud.conf, or choose another load balancer",
-                found.name, found.id
-            )));
-        }
-        Verdict::Usable(Ownership::Guest)
     }
 
     /// Whether the load balancer was made for this Service. It has the generated name, one of its older forms, or the

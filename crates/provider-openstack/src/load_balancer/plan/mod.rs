@@ -5,6 +5,7 @@
 //! first one that locks, and the next pass plans afresh from a new observation.
 
 mod children;
+mod converge;
 mod draft;
 mod floating_ip;
 mod listener;

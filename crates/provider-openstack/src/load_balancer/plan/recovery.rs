@@ -10,8 +10,8 @@ use openstack_ccm_core::failure::{Failure, Hold};
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_openstack_api::octavia::OperatingStatus;
 
+use super::converge::{converge, create_tree, vip_port};
 use super::draft::Draft;
-use super::serve::{converge, create_tree, vip_port};
 use super::{Plan, Then, children, floating_ip};
 use crate::config::ErrorRecovery;
 use crate::load_balancer::model::Tags;

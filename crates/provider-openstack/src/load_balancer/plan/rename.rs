@@ -6,7 +6,6 @@
 
 use openstack_ccm_core::notice::Notice;
 
-use super::draft::Draft;
 use crate::load_balancer::model::Tags;
 use crate::load_balancer::model::observed::{
     ObservedListener, ObservedLoadBalancer, ObservedPool, Ownership,
@@ -25,14 +24,17 @@ pub(super) struct Rename {
 }
 
 impl Rename {
-    /// The rename that a load balancer still needs; tells the user.
-    pub(super) fn of(draft: &mut Draft, load_balancer: &ObservedLoadBalancer, present: &str) -> Option<Self> {
+    /// The rename that a load balancer still needs.
+    pub(super) fn of(load_balancer: &ObservedLoadBalancer, present: &str) -> Option<Self> {
         let previous = load_balancer.previous_name.clone()?;
-        draft.notices.push(Notice::warning(
-            RENAMED,
-            format!("the cluster has been renamed: objects of {previous} are renamed to {present}"),
-        ));
         Some(Self { previous, present: present.to_owned() })
+    }
+
+    /// What the user is told.
+    pub(super) fn notice(&self) -> Notice {
+        let Self { previous, present } = self;
+        let message = format!("the cluster has been renamed: objects of {previous} are renamed to {present}");
+        Notice::warning(RENAMED, message)
     }
 
     /// The new name of the load balancer itself.

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::error::Origin;
+use super::origin::Origin;
 use super::reader::{Reader, Sourced, sourced};
 use crate::config::{ANY_NAMESPACE, Config, LoadBalancerNamespace};
 use crate::load_balancer::annotations::{

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::error::Origin;
+use super::origin::Origin;
 
 /// One part of what is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -7,15 +7,32 @@ use openstack_ccm_core::service::{IpFamily, Protocol};
 use openstack_ccm_openstack_api::barbican::Reference;
 
 use super::aspect::Aspect;
-use super::error::Origin;
+use super::origin::Origin;
 use super::proxy_protocol::ProxyProtocol;
 use super::reader::{Reader, Sourced};
-use super::{SourceRanges, TlsContainer};
 use crate::load_balancer::annotations::{
     Annotation, CONNECTION_LIMIT, DEFAULT_TLS_CONTAINER_REF, PROXY_PROTOCOL, SOURCE_RANGES,
     TIMEOUT_CLIENT_DATA, TIMEOUT_MEMBER_CONNECT, TIMEOUT_MEMBER_DATA, TIMEOUT_TCP_INSPECT, X_FORWARDED_FOR,
 };
 use crate::load_balancer::model::listener::Timeouts;
+
+/// The certificate of a listener.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsContainer {
+    /// The reference as Octavia gets it.
+    pub reference: String,
+    /// Where to look whether it exists; absent where `container-store` is not Barbican.
+    pub barbican: Option<Reference>,
+}
+
+/// Who may connect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceRanges {
+    /// Networks, normalised. Never empty.
+    pub networks: BTreeSet<IpNet>,
+    /// Whether the user asked for them; else this is everybody, of the Service's first family.
+    pub requested: bool,
+}
 
 /// Whether the header is inserted.
 pub(super) fn x_forwarded_for(reader: &mut Reader<'_>, proxy_protocol: &ProxyProtocol) -> bool {

@@ -20,20 +20,16 @@
 //! | [`node_selector`], [`node_address`] | which nodes become members, and by which address |
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
 
-use ipnet::IpNet;
 use openstack_ccm_core::advertise::Preference;
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::{IpFamily, Service};
-use openstack_ccm_openstack_api::barbican::Reference;
-use openstack_ccm_openstack_api::octavia::{HealthMonitorType, LbAlgorithm};
+use openstack_ccm_openstack_api::octavia::LbAlgorithm;
 
 use super::annotations::{
     ALLOW_CLUSTER_SOURCES, ALLOW_FOREIGN_CLUSTER, AVAILABILITY_ZONE, FLAVOR_ID, KEEP_FLOATING_IP,
     LOAD_BALANCER_ID, RECLAIM_POLICY,
 };
-use super::floating_subnet::SubnetMatch;
 pub use super::model::listener::Timeouts;
 pub use super::model::monitor::HttpCheck;
 use crate::config::Config;
@@ -47,11 +43,13 @@ mod monitor_check;
 mod network;
 pub mod node_address;
 pub mod node_selector;
+mod origin;
 mod pool;
 mod ports;
 mod proxy_protocol;
 mod publication;
 mod reader;
+mod reading;
 mod release;
 mod tls;
 mod unknown;
@@ -59,11 +57,19 @@ mod unknown;
 pub use aspect::{Aspect, Aspects};
 pub use current::CurrentPort;
 pub(super) use current::unanimous;
-pub use error::{Fault, Faults, Origin, SettingsError, SettingsErrors};
+pub use error::{Fault, Faults, SettingsError, SettingsErrors};
+pub use listener::{SourceRanges, TlsContainer};
+pub use monitor_check::MonitorCheck;
+pub use network::{Exposure, FloatingIpSettings, FloatingSubnet, VipSettings};
 pub use node_selector::NodeSelector;
+pub use origin::Origin;
+pub use pool::HealthMonitorSettings;
 pub(super) use ports::WITHOUT_EFFECT;
+pub use proxy_protocol::ProxyVersion;
 use reader::Reader;
+pub use reading::Reading;
 pub use release::ReleaseSettings;
+pub use tls::TlsOptions;
 
 /// What one Service wants of its load balancer. Every value in here is valid by itself; whether the objects behind
 /// the ids exist is not known yet.
@@ -142,40 +148,6 @@ pub struct Settings {
     pub monitor_if_any: HealthMonitorSettings,
 }
 
-/// What was read of one Service.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Reading {
-    /// What it wants. Where something is wrong, these may only be used for a load balancer that exists, by
-    /// [`Settings::keeping`].
-    pub settings: Settings,
-    /// Everything that is wrong; absent, nothing is.
-    pub errors: Option<SettingsErrors>,
-    /// What the user should be told besides.
-    pub notices: Vec<Notice>,
-}
-
-impl Reading {
-    /// Reads everything that a Service and cloud.conf say.
-    pub fn of(service: &Service, config: &Config) -> Self {
-        let mut reader = Reader::new(service, config);
-        reader.class = network::choose_class(&mut reader, config);
-        let mut settings = Settings::assemble(&mut reader);
-        settings.allowed_load_balancers = allowed::check(&mut reader, config);
-        let Reader { errors, mut notices, odd, .. } = reader;
-        notices.extend(unknown::notices(service));
-        settings.odd = odd;
-        settings.unreadable = errors.iter().flat_map(|error| &error.aspects).copied().collect();
-        let errors = SettingsErrors::of(errors);
-        if errors.is_some() {
-            // What does nothing is no matter beside what is wrong.
-            notices.retain(|notice| notice.reason != WITHOUT_EFFECT);
-        } else {
-            notices.extend(settings.port_notices(&service.ports));
-        }
-        Self { settings, errors, notices }
-    }
-}
-
 impl Settings {
     /// Reads everything that a Service and cloud.conf say, with what the user should be told besides.
     ///
@@ -250,116 +222,4 @@ impl Settings {
 fn keep_floating_ip(reader: &mut Reader<'_>) -> bool {
     let keeps = reader.bool(&KEEP_FLOATING_IP, false);
     keeps || reader.odd.contains(&Aspect::Release)
-}
-
-/// Where the VIP of a new load balancer is. Matters at creation only: a VIP never moves.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct VipSettings {
-    /// `port-id`: an existing port. Subnet and network are then not sent.
-    pub port_id: Option<String>,
-    /// Subnet. For an external Service the class wins over the annotation, for an internal one the reverse; then
-    /// cloud.conf.
-    pub subnet_id: Option<String>,
-    /// Network, found like the subnet; both are sent where both are there.
-    pub network_id: Option<String>,
-    /// Address: `spec.loadBalancerIP` of an internal Service, or where it is an IPv6 address.
-    pub address: Option<IpAddr>,
-}
-
-/// Whether clients outside the network reach the load balancer.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Exposure {
-    /// They do not: there is no floating IP.
-    Internal,
-    /// They do: through a floating IP, unless the VIP is IPv6.
-    External(FloatingIpSettings),
-}
-
-/// The floating IP of an external Service. Matters only where one has to be found or made.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct FloatingIpSettings {
-    /// `spec.loadBalancerIP` of an external Service, where it is an IPv4 address.
-    pub address: Option<IpAddr>,
-    /// Its network: class, else annotation, else cloud.conf. Absent, the external network is looked up.
-    pub network_id: Option<String>,
-    /// Its subnet, from the first of class, annotations and cloud.conf that says anything about it.
-    pub subnet: FloatingSubnet,
-}
-
-/// Subnet of a new floating IP.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub enum FloatingSubnet {
-    /// Neutron chooses.
-    #[default]
-    Any,
-    /// This one. It must belong to the floating network.
-    Id(String),
-    /// The first one that matches and has a free address.
-    Matching(SubnetMatch),
-}
-
-/// Version of the PROXY protocol that members get.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ProxyVersion {
-    /// The text form.
-    V1,
-    /// The binary form; needs Octavia 2.22.
-    V2,
-}
-
-/// The certificate of a listener.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TlsContainer {
-    /// The reference as Octavia gets it.
-    pub reference: String,
-    /// Where to look whether it exists; absent where `container-store` is not Barbican.
-    pub barbican: Option<Reference>,
-}
-
-/// What TLS looks like beyond its certificate. What is absent is left to Octavia.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TlsOptions {
-    /// `sni-container-refs`, sorted.
-    pub sni: Option<Vec<TlsContainer>>,
-    /// `tls-versions`
-    pub versions: Option<BTreeSet<String>>,
-    /// `tls-ciphers`
-    pub ciphers: Option<String>,
-    /// `alpn-protocols`, in the order of preference.
-    pub alpn_protocols: Option<Vec<String>>,
-    /// `tls-revision`
-    pub revision: Option<String>,
-}
-
-/// How members of TCP ports are checked, where the user chooses that.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MonitorCheck {
-    /// `health-monitor-type`
-    pub kind: HealthMonitorType,
-    /// The request, with HTTP and HTTPS.
-    pub http: Option<HttpCheck>,
-}
-
-/// A health monitor's settings.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HealthMonitorSettings {
-    /// Time between checks, in seconds, from 1.
-    pub delay: u32,
-    /// Longest time for one check, in seconds, from 1.
-    pub timeout: u32,
-    /// Good checks until a member is up, 1 to 10.
-    pub max_retries: u32,
-    /// Bad checks until a member is down, 1 to 10.
-    pub max_retries_down: u32,
-    /// How members of TCP ports are checked. Absent, the type follows from the port and the Service.
-    pub check: Option<MonitorCheck>,
-}
-
-/// Who may connect.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SourceRanges {
-    /// Networks, normalised. Never empty.
-    pub networks: BTreeSet<IpNet>,
-    /// Whether the user asked for them; else this is everybody, of the Service's first family.
-    pub requested: bool,
 }

@@ -3,13 +3,21 @@
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_openstack_api::octavia::HealthMonitorType;
 
-use super::MonitorCheck;
 use super::ports::WITHOUT_EFFECT;
 use super::reader::Reader;
 use crate::load_balancer::annotations::{
     HEALTH_MONITOR_EXPECTED_CODES, HEALTH_MONITOR_METHOD, HEALTH_MONITOR_PATH, HEALTH_MONITOR_TYPE,
 };
 use crate::load_balancer::model::monitor::HttpCheck;
+
+/// How members of TCP ports are checked, where the user chooses that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MonitorCheck {
+    /// `health-monitor-type`
+    pub kind: HealthMonitorType,
+    /// The request, with HTTP and HTTPS.
+    pub http: Option<HttpCheck>,
+}
 
 /// Longest path that Octavia takes, in characters.
 const LONGEST_PATH: usize = 255;

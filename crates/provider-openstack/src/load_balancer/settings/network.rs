@@ -4,16 +4,61 @@ use std::net::IpAddr;
 
 use openstack_ccm_core::service::IpFamily;
 
-use super::error::Origin;
 use super::node_address::family_of;
+use super::origin::Origin;
 use super::reader::{Class, Reader, Sourced, sourced};
-use super::{Exposure, FloatingIpSettings, FloatingSubnet, VipSettings};
 use crate::config::Config;
 use crate::load_balancer::annotations::{
     CLASS, FLOATING_NETWORK_ID, FLOATING_SUBNET, FLOATING_SUBNET_ID, FLOATING_SUBNET_TAGS, INTERNAL,
     MEMBER_SUBNET_ID, NETWORK_ID, PORT_ID, SUBNET_ID,
 };
 use crate::load_balancer::floating_subnet::{NamePattern, SubnetMatch, TagCondition};
+
+/// Where the VIP of a new load balancer is. Matters at creation only: a VIP never moves.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct VipSettings {
+    /// `port-id`: an existing port. Subnet and network are then not sent.
+    pub port_id: Option<String>,
+    /// Subnet. For an external Service the class wins over the annotation, for an internal one the reverse; then
+    /// cloud.conf.
+    pub subnet_id: Option<String>,
+    /// Network, found like the subnet; both are sent where both are there.
+    pub network_id: Option<String>,
+    /// Address: `spec.loadBalancerIP` of an internal Service, or where it is an IPv6 address.
+    pub address: Option<IpAddr>,
+}
+
+/// Whether clients outside the network reach the load balancer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Exposure {
+    /// They do not: there is no floating IP.
+    Internal,
+    /// They do: through a floating IP, unless the VIP is IPv6.
+    External(FloatingIpSettings),
+}
+
+/// The floating IP of an external Service. Matters only where one has to be found or made.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FloatingIpSettings {
+    /// `spec.loadBalancerIP` of an external Service, where it is an IPv4 address.
+    pub address: Option<IpAddr>,
+    /// Its network: class, else annotation, else cloud.conf. Absent, the external network is looked up.
+    pub network_id: Option<String>,
+    /// Its subnet, from the first of class, annotations and cloud.conf that says anything about it.
+    pub subnet: FloatingSubnet,
+}
+
+/// Subnet of a new floating IP.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum FloatingSubnet {
+    /// Neutron chooses.
+    #[default]
+    Any,
+    /// This one. It must belong to the floating network.
+    Id(String),
+    /// The first one that matches and has a free address.
+    Matching(SubnetMatch),
+}
 
 /// Where the load balancer is.
 pub(super) struct Placement {

@@ -2,14 +2,30 @@
 
 use openstack_ccm_openstack_api::octavia::LbAlgorithm;
 
-use super::error::Origin;
+use super::monitor_check::MonitorCheck;
+use super::origin::Origin;
 use super::reader::{Reader, Sourced};
-use super::{HealthMonitorSettings, NodeSelector, monitor_check};
+use super::{NodeSelector, monitor_check};
 use crate::load_balancer::annotations::{
     Annotation, ENABLE_HEALTH_MONITOR, Form, HEALTH_MONITOR_DELAY, HEALTH_MONITOR_MAX_RETRIES,
     HEALTH_MONITOR_MAX_RETRIES_DOWN, HEALTH_MONITOR_TIMEOUT, LB_METHOD, NODE_SELECTOR,
 };
 use crate::load_balancer::model::facts::OVN;
+
+/// A health monitor's settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HealthMonitorSettings {
+    /// Time between checks, in seconds, from 1.
+    pub delay: u32,
+    /// Longest time for one check, in seconds, from 1.
+    pub timeout: u32,
+    /// Good checks until a member is up, 1 to 10.
+    pub max_retries: u32,
+    /// Bad checks until a member is down, 1 to 10.
+    pub max_retries_down: u32,
+    /// How members of TCP ports are checked. Absent, the type follows from the port and the Service.
+    pub check: Option<MonitorCheck>,
+}
 
 /// A check may last longer than the time between two.
 const CHECKS_OVERLAP: &str = "LoadBalancerChecksOverlap";

@@ -6,7 +6,9 @@ use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::{Protocol, ServicePort};
 use openstack_ccm_openstack_api::octavia::{ListenerProtocol, PoolProtocol};
 
-use super::{CurrentPort, ProxyVersion, Settings, TlsContainer};
+use super::listener::TlsContainer;
+use super::proxy_protocol::ProxyVersion;
+use super::{CurrentPort, Settings};
 use crate::load_balancer::annotations::{DEFAULT_TLS_CONTAINER_REF, PROXY_PROTOCOL, X_FORWARDED_FOR};
 
 impl Settings {

@@ -4,9 +4,17 @@ use std::collections::BTreeMap;
 
 use openstack_ccm_core::service::Protocol;
 
-use super::ProxyVersion;
 use super::reader::{Reader, Sourced};
 use crate::load_balancer::annotations::PROXY_PROTOCOL;
+
+/// Version of the PROXY protocol that members get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProxyVersion {
+    /// The text form.
+    V1,
+    /// The binary form; needs Octavia 2.22.
+    V2,
+}
 
 const WORDS: [&str; 4] = ["true", "v1", "v2", "false"];
 

@@ -5,7 +5,8 @@ use openstack_ccm_core::service::Service;
 use uuid::Uuid;
 
 use super::aspect::{Aspect, Aspects};
-use super::error::{Origin, SettingsError, shown};
+use super::error::{SettingsError, shown};
+use super::origin::Origin;
 use crate::config::{Config, LoadBalancer, LoadBalancerClass};
 use crate::load_balancer::annotations::{Annotation, Form};
 

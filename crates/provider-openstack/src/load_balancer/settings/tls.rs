@@ -4,13 +4,27 @@ use std::collections::BTreeSet;
 
 use openstack_ccm_core::notice::Notice;
 
-use super::listener;
+use super::listener::{self, TlsContainer};
 use super::ports::WITHOUT_EFFECT;
 use super::reader::{Reader, Sourced};
-use super::{TlsContainer, TlsOptions};
 use crate::load_balancer::annotations::{
     ALPN_PROTOCOLS, Annotation, SNI_CONTAINER_REFS, TLS_CIPHERS, TLS_REVISION, TLS_VERSIONS,
 };
+
+/// What TLS looks like beyond its certificate. What is absent is left to Octavia.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TlsOptions {
+    /// `sni-container-refs`, sorted.
+    pub sni: Option<Vec<TlsContainer>>,
+    /// `tls-versions`
+    pub versions: Option<BTreeSet<String>>,
+    /// `tls-ciphers`
+    pub ciphers: Option<String>,
+    /// `alpn-protocols`, in the order of preference.
+    pub alpn_protocols: Option<Vec<String>>,
+    /// `tls-revision`
+    pub revision: Option<String>,
+}
 
 const VERSIONS: [&str; 5] = ["SSLv3", "TLSv1", "TLSv1.1", "TLSv1.2", "TLSv1.3"];
 const ALPN: [&str; 3] = ["h2", "http/1.1", "http/1.0"];

@@ -1,0 +1,89 @@
+//! What is said about an annotation.
+
+/// One annotation. The texts are Markdown of one line, for the reference page.
+#[derive(Clone, Copy, Debug)]
+pub struct Annotation {
+    /// The whole key.
+    pub key: &'static str,
+    /// Form of the value.
+    pub form: Form,
+    /// What applies without the annotation: a value in code marks, or a key of cloud.conf.
+    pub default: &'static str,
+    /// What it does.
+    pub effect: &'static str,
+    /// What a change does to a load balancer that exists.
+    pub change: Change,
+    /// What the empty text means.
+    pub empty: Empty,
+    /// Where it comes from.
+    pub since: Since,
+}
+
+/// Form of a value. A value of another form is an error that the user sees, or for a bool counts as absent, which the user
+/// is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Exactly `true` or `false`.
+    Bool,
+    /// A decimal whole number with an optional sign, without blanks and unit.
+    Integer {
+        /// Smallest.
+        min: i64,
+        /// Largest.
+        max: i64,
+        /// Unit, for messages; empty for counts.
+        unit: &'static str,
+    },
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// A UUID: of what, with its article.
+    Uuid(&'static str),
+    /// A form of its own, described.
+    Text(&'static str),
+    /// Written by this program and never read: what.
+    Output(&'static str),
+}
+
+/// What a change of an annotation does to a load balancer that exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It is made at once, without an interruption.
+    Live,
+    /// It is made at once, in the way that is described.
+    How(&'static str),
+    /// Nothing: it matters when the load balancer is created.
+    Creation,
+    /// Nothing, as long as the load balancer has a floating IP.
+    FloatingIpCreation,
+}
+
+/// What the empty text means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Empty {
+    /// The same as no annotation.
+    Absent,
+    /// Something of its own, described: it hides what cloud.conf says.
+    Means(&'static str),
+}
+
+/// Where an annotation comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Since {
+    /// The Go openstack-cloud-controller-manager has it with this meaning.
+    Occm,
+    /// Kubernetes defines it.
+    Kubernetes,
+    /// This program has it since the given version.
+    Version(&'static str),
+}
+
+/// What most annotations have in common; each names only what is its own.
+pub(super) const USUAL: Annotation = Annotation {
+    key: "",
+    form: Form::Bool,
+    default: "",
+    effect: "",
+    change: Change::Live,
+    empty: Empty::Absent,
+    since: Since::Occm,
+};

@@ -1,0 +1,326 @@
+//! Annotations that the Go openstack-cloud-controller-manager has too, and those of Kubernetes.
+
+use super::kind::{Annotation, Change, Empty, Form, Since, USUAL};
+
+/// 24 days, in milliseconds: the timers of HAProxy, and the column in which Octavia keeps a timeout, end there.
+pub const LONGEST_TIMEOUT: i64 = 24 * 24 * 60 * 60 * 1000;
+
+/// The largest number that Octavia can store.
+const LARGEST: i64 = i32::MAX as i64;
+
+const TIMEOUT: Form = Form::Integer { min: 0, max: LONGEST_TIMEOUT, unit: "milliseconds" };
+const SECONDS: Form = Form::Integer { min: 1, max: LARGEST, unit: "seconds" };
+const TRIES: Form = Form::Integer { min: 1, max: 10, unit: "" };
+
+/// Whether the load balancer is internal.
+pub const INTERNAL: Annotation = Annotation {
+    key: "service.beta.kubernetes.io/openstack-internal-load-balancer",
+    default: "`false`. `internal-lb = true` wins over the annotation.",
+    effect: "No floating IP: the address is that of the VIP, and `spec.loadBalancerIP` asks for the VIP's address.",
+    change: Change::How(
+        "The address changes. To internal: the floating IP is taken off, and deleted if it was made for the Service and `keep-floatingip` is not set. To external: as for a new Service.",
+    ),
+    ..USUAL
+};
+
+/// Class of the load balancer.
+pub const CLASS: Annotation = Annotation {
+    key: "loadbalancer.openstack.org/class",
+    form: Form::Text("name of a `[LoadBalancerClass \"name\"]`, case sensitive"),
+    effect: "Networks and subnets from that section of cloud.conf. For the floating IP it wins over annotations; for VIP network and subnet it does so for external Services only.",
+    change: Change::How("As the annotations that it stands for."),
+    ..USUAL
+};
+
+/// The load balancer to use.
+pub const LOAD_BALANCER_ID: Annotation = Annotation {
+    key: "loadbalancer.openstack.org/load-balancer-id",
+    form: Form::Uuid("a load balancer"),
+    effect: "Uses that load balancer, which may serve other Services too. Without it the id of the load balancer that was found or made is written here.",
+    change: Change::How("The Service moves to the other load balancer."),
+    ..USUAL
+};
+
+/// Octavia flavor.
+pub const FLAVOR_ID: Annotation = Annotation {
+    key: "loadbalancer.openstack.org/flavor-id",
+    form: Form::Uuid("an Octavia flavor"),
+    default: "`flavor-id`",
+    effect: "Flavor of the load balancer. Not with the provider `ovn`.",
+    change: Change::Creation,
+    empty: Empty::Means("No flavor."),
+    ..USUAL
+};
+
+/// Octavia availability zone.
+pub const AVAILABILITY_ZONE: Annotation = Annotation {
+    key: "loadbalancer.openstack.org/availability-zone",
+    form: Form::Text("name of an Octavia availability zone"),
+    default: "`availability-zone`",
+    effect: "Availability zone of the load balancer. Not with the provider `ovn`.",
+    change: Change::Creation,
+    empty: Empty::Means("No zone."),
+    ..USUAL
+};
+
+/// Port of the VIP.
+pub const PORT_ID: Annotation = Annotation {
+    key: "loadbalancer.openstack.org/port-id",
+    form: Form::Uuid("a Neutron port"),
+    effect: "The VIP is on this port. VIP network and subnet are then not used for it.",
+    change: Change::Creation,
+    ..USUAL
+};
+
+/// Subnet of the VIP.
+pub const SUBNET_ID: Annotation = Annotation {
+    key: "loadbalancer.openstack.org/subnet-id",
+    form: Form::Uuid("a subnet"),
+    default: "the class, then `subnet-id`, then the subnet of the nodes",
+    effect: "Subnet of the VIP, and of the members where nothing else names theirs.",
+    change: Change::Creation,
+    ..USUAL
+};
+
+/// Network of the VIP.
+pub const NETWORK_ID: Annotation = Annotation {
+    key: "loadbalancer.openstack.org/network-id",
+    form: Form::Uuid("a network"),
+    default: "the class, then `network-id`",
+    effect: "Network of the VIP.",
+    change: Change::Creation,
+    ..USUAL
+};
+
+/// Network of the floating IP.
+pub const FLOATING_NETWORK_ID: Annotation = Annotation {
+    key: "loadbalancer.openstack.org/floating-network-id",
+    form: Form::Uuid("an external network"),
+    default: "`floating-network-id`, then the cloud's external network. The class wins over the annotation.",
+    effect: "Network of a new floating IP.",
+    change: Change::FloatingIpCreation,
+    empty: Empty::Means("The cloud's external network is looked up."),
+    ..USUAL
+};
+
+/// Subnet of the floating IP.
+pub const FLOATING_SUBNET_ID: Annotation = Annotation {
+    key: "loadbalancer.openstack.org/floating-subnet-id",
+    form: Form::Uuid("a subnet of the floating network"),
+    default: "`floating-subnet-id`, unless another `floating-subnet` annotation is there. A class with any of its three keys wins over annotations.",
+    effect: "Subnet of a new floating IP. Hides the next two.",
+    change: Change::FloatingIpCreation,
+    ..USUAL
+};
+
+/// Pattern for the name of the floating IP's subnet.
+pub const FLOATING_SUBNET: Annotation = Annotation {
+    key: "loadbalancer.openstack.org/floating-subnet",
+    form: Form::Text("name, glob, or `~` and a regular expression; `!` in front negates"),
+    default: "`floating-subnet`, as above",
+    effect: "A new floating IP comes from the first subnet whose whole name matches and that has a free address.",
+    change: Change::FloatingIpCreation,
+    ..USUAL
+};
+
+/// Tags of the floating IP's subnet.
+pub const FLOATING_SUBNET_TAGS: Annotation = Annotation {
+    key: "loadbalancer.openstack.org/floating-subnet-tags",
+    form: Form::Text(
+        "tags, separated by commas or blanks: `a,b` one of them, `&a,b` all, `!a,b` none, `!&a,b` not all",
+    ),
+    default: "`floating-subnet-tags`, as above",
+    effect: "Like `floating-subnet`, by tags. With both, both must match.",
+    change: Change::FloatingIpCreation,
+    ..USUAL
+};
+
+/// Whether the floating IP stays.
+pub const KEEP_FLOATING_IP: Annotation = Annotation {
+    key: "loadbalancer.openstack.org/keep-floatingip",
+    default: "`false`",
+    effect: "The floating IP outlives the Service, and a change to internal.",
+    ..USUAL
+};
+
+/// PROXY protocol.
+pub const PROXY_PROTOCOL: Annotation = Annotation {
+    key: "loadbalancer.openstack.org/proxy-protocol",
+    form: Form::Text(
+        "`true`, `v1`, `v2` or `false` for all TCP ports; or version and port of single ones, such as `v2:443,v1:80`",
+    ),
+    default: "`false`",
+    effect: "Members get the PROXY protocol header: version 1 with `true` and `v1`, version 2 with `v2`. TCP ports only; UDP and SCTP ports stay plain, as do TCP ports that a list does not name. Not on one port with `x-forwarded-for`. Clients inside the cluster are led through the load balancer, see `ip-mode`.",
+    change: Change::How("Without interruption: a new pool takes the place of the old one."),
+    ..USUAL
+};
+
+/// X-Forwarded-For.
+pub const X_FORWARDED_FOR: Annotation = Annotation {
+    key: "loadbalancer.openstack.org/x-forwarded-for",
+    default: "`false`",
+    effect: "Listeners speak HTTP and insert the header `X-Forwarded-For`. TCP ports only. Beside a list of ports in `proxy-protocol`: the other ports.",
+    change: Change::How("Listeners are replaced, with a short interruption; with TLS they are changed."),
+    ..USUAL
+};
+
+/// Certificate.
+pub const DEFAULT_TLS_CONTAINER_REF: Annotation = Annotation {
+    key: "loadbalancer.openstack.org/default-tls-container-ref",
+    form: Form::Text(
+        "Barbican URL, `.../v1/containers/<id>` or `.../v1/secrets/<id>`; any text where `container-store` is not `barbican`",
+    ),
+    default: "`default-tls-container-ref`",
+    effect: "TLS ends at the load balancer, with this certificate. TCP ports only.",
+    change: Change::How(
+        "Another certificate: live. On and off: listeners are replaced, with a short interruption.",
+    ),
+    empty: Empty::Means("TLS does not end at the load balancer."),
+    ..USUAL
+};
+
+/// Most connections of a listener.
+pub const CONNECTION_LIMIT: Annotation = Annotation {
+    key: "loadbalancer.openstack.org/connection-limit",
+    form: Form::Integer { min: -1, max: LARGEST, unit: "" },
+    default: "`-1`",
+    effect: "Most connections at once of each listener; -1 is no limit.",
+    ..USUAL
+};
+
+/// Silence of clients.
+pub const TIMEOUT_CLIENT_DATA: Annotation = Annotation {
+    key: "loadbalancer.openstack.org/timeout-client-data",
+    form: TIMEOUT,
+    default: "`50000`",
+    effect: "Longest silence of a client. Not with the provider `ovn`.",
+    ..USUAL
+};
+
+/// Connecting to members.
+pub const TIMEOUT_MEMBER_CONNECT: Annotation = Annotation {
+    key: "loadbalancer.openstack.org/timeout-member-connect",
+    form: TIMEOUT,
+    default: "`5000`",
+    effect: "Longest time to connect to a member. Not with the provider `ovn`.",
+    ..USUAL
+};
+
+/// Silence of members.
+pub const TIMEOUT_MEMBER_DATA: Annotation = Annotation {
+    key: "loadbalancer.openstack.org/timeout-member-data",
+    form: TIMEOUT,
+    default: "`50000`",
+    effect: "Longest silence of a member. Not with the provider `ovn`.",
+    ..USUAL
+};
+
+/// Waiting for data to inspect.
+pub const TIMEOUT_TCP_INSPECT: Annotation = Annotation {
+    key: "loadbalancer.openstack.org/timeout-tcp-inspect",
+    form: TIMEOUT,
+    default: "`0`",
+    effect: "Longest time to wait for data to inspect. Not with the provider `ovn`.",
+    ..USUAL
+};
+
+/// Who may connect.
+pub const SOURCE_RANGES: Annotation = Annotation {
+    key: "service.beta.kubernetes.io/load-balancer-source-ranges",
+    form: Form::Text("CIDRs, separated by commas or blanks"),
+    default: "everybody. `spec.loadBalancerSourceRanges` wins over the annotation.",
+    effect: "Networks that may connect.",
+    since: Since::Kubernetes,
+    ..USUAL
+};
+
+/// Algorithm of pools.
+pub const LB_METHOD: Annotation = Annotation {
+    key: "loadbalancer.openstack.org/lb-method",
+    form: Form::Word(&["ROUND_ROBIN", "LEAST_CONNECTIONS", "SOURCE_IP", "SOURCE_IP_PORT"]),
+    default: "`lb-method`. With the provider `ovn`, which knows nothing else, `SOURCE_IP_PORT` takes the place of `ROUND_ROBIN`.",
+    effect: "How pools choose a member.",
+    ..USUAL
+};
+
+/// Subnet of the members.
+pub const MEMBER_SUBNET_ID: Annotation = Annotation {
+    key: "loadbalancer.openstack.org/member-subnet-id",
+    form: Form::Uuid("a subnet"),
+    default: "the class, then `member-subnet-id`, then `subnet-id`, then the subnet of the VIP",
+    effect: "Subnet through which the load balancer reaches the nodes.",
+    change: Change::How("Members that are there already keep theirs."),
+    ..USUAL
+};
+
+/// Nodes that become members.
+pub const NODE_SELECTOR: Annotation = Annotation {
+    key: "loadbalancer.openstack.org/node-selector",
+    form: Form::Text(
+        "`key=value` or `key`, separated by commas; of several with one key the last one counts",
+    ),
+    default: "`node-selector`",
+    effect: "Only nodes with all these labels become members.",
+    empty: Empty::Means("All nodes."),
+    ..USUAL
+};
+
+/// Health monitor on or off.
+pub const ENABLE_HEALTH_MONITOR: Annotation = Annotation {
+    key: "loadbalancer.openstack.org/enable-health-monitor",
+    default: "`create-monitor`",
+    effect: "Each pool gets a health monitor. With `externalTrafficPolicy: Local` it asks the health check node port.",
+    ..USUAL
+};
+
+/// Time between checks.
+pub const HEALTH_MONITOR_DELAY: Annotation = Annotation {
+    key: "loadbalancer.openstack.org/health-monitor-delay",
+    form: SECONDS,
+    default: "`monitor-delay`",
+    effect: "Time between two checks.",
+    ..USUAL
+};
+
+/// Time for one check.
+pub const HEALTH_MONITOR_TIMEOUT: Annotation = Annotation {
+    key: "loadbalancer.openstack.org/health-monitor-timeout",
+    form: SECONDS,
+    default: "`monitor-timeout`",
+    effect: "Time for one check. One that is longer than `health-monitor-delay` lets checks overlap, which a Warning says.",
+    ..USUAL
+};
+
+/// Good checks.
+pub const HEALTH_MONITOR_MAX_RETRIES: Annotation = Annotation {
+    key: "loadbalancer.openstack.org/health-monitor-max-retries",
+    form: TRIES,
+    default: "`monitor-max-retries`",
+    effect: "Successful checks until a member is up.",
+    ..USUAL
+};
+
+/// Bad checks.
+pub const HEALTH_MONITOR_MAX_RETRIES_DOWN: Annotation = Annotation {
+    key: "loadbalancer.openstack.org/health-monitor-max-retries-down",
+    form: TRIES,
+    default: "`monitor-max-retries-down`",
+    effect: "Failed checks until a member is down.",
+    ..USUAL
+};
+
+/// Hostname to publish.
+pub const HOSTNAME: Annotation = Annotation {
+    key: "loadbalancer.openstack.org/hostname",
+    form: Form::Text("DNS name in lower case"),
+    effect: "Published in place of the address; with `ip-mode` only where the mode cannot have its effect.",
+    ..USUAL
+};
+
+/// The real address.
+pub const LOAD_BALANCER_ADDRESS: Annotation = Annotation {
+    key: "loadbalancer.openstack.org/load-balancer-address",
+    form: Form::Output("IP address"),
+    effect: "The address of the load balancer, whatever is published: that of the floating IP, or of the VIP.",
+    ..USUAL
+};

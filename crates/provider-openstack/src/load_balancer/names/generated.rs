@@ -1,0 +1,118 @@
+//! Generated names and descriptions, and how to read them.
+
+use openstack_ccm_core::service::ServiceKey;
+use uuid::Uuid;
+
+/// Longest name and longest description, in bytes. Octavia and Neutron count characters, which is never more.
+pub(super) const LONGEST: usize = 255;
+
+/// Every name that OCCM generates for a load balancer starts so.
+const SERVICE_PREFIX: &str = "kube_service_";
+
+/// Every description that OCCM generates for a floating IP starts so.
+const FLOATING_IP_DESCRIPTION: &str = "Floating IP for Kubernetes external service ";
+
+/// Every name that OCCM generates for a security group starts so.
+pub(super) const SECURITY_GROUP_PREFIX: &str = "lb-sg-";
+
+/// What the description of a load balancer begins with that outlives its Service.
+const RETAINED: &str = "Retained: ";
+
+/// A text that fits as it is; of one that does not, the beginning and a mark that tells it from every other. The `~`
+/// occurs in no name of Kubernetes.
+pub(super) fn fit(text: &str) -> String {
+    if text.len() <= LONGEST {
+        return text.to_owned();
+    }
+    let digest = Uuid::new_v5(&Uuid::NAMESPACE_OID, text.as_bytes()).simple().to_string();
+    let mark = format!("~{}", &digest[..16]);
+    format!("{}{mark}", cut(text, LONGEST - mark.len()))
+}
+
+/// The beginning of a text, up to so many bytes, and never half a character.
+pub(super) fn cut(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes)]
+}
+
+pub(super) fn generated_name(cluster: &str, service: &ServiceKey) -> String {
+    format!("{SERVICE_PREFIX}{cluster}_{}_{}", service.namespace, service.name)
+}
+
+pub(super) fn floating_ip_description(service: &ServiceKey, cluster: &str) -> String {
+    fit(&format!("{FLOATING_IP_DESCRIPTION}{service} from cluster {cluster}"))
+}
+
+/// Whether a description is one that OCCM or this program generated for a floating IP.
+pub fn describes_floating_ip(description: &str) -> bool {
+    description.starts_with(FLOATING_IP_DESCRIPTION)
+}
+
+/// The name of a child when that of its load balancer has changed from `previous` to `present`; absent for names that
+/// are not `<kind>_<index>_<previous>`. Built anew from its parts, so that no name of a cluster can spoil it.
+pub fn renamed_child(name: &str, kind: &str, previous: &str, present: &str) -> Option<String> {
+    let (index, parent) = name.strip_prefix(kind)?.strip_prefix('_')?.split_once('_')?;
+    let is_index = !index.is_empty() && index.bytes().all(|byte| byte.is_ascii_digit());
+    (is_index && parent == previous).then(|| fit(&format!("{kind}_{index}_{present}")))
+}
+
+/// What a generated load balancer name says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GeneratedName {
+    /// The cluster's name.
+    pub cluster: String,
+    /// The Service.
+    pub service: ServiceKey,
+}
+
+impl GeneratedName {
+    /// Reads `kube_service_<cluster>_<namespace>_<service>`. `None` for any other text, and for generated names that
+    /// had to be shortened.
+    pub fn parse(name: &str) -> Option<Self> {
+        // Only the cluster's name may hold a `_`.
+        let mut parts = name.strip_prefix(SERVICE_PREFIX)?.rsplitn(3, '_');
+        let (service, namespace, cluster) = (parts.next()?, parts.next()?, parts.next()?);
+        let valid = |part: &str| !part.is_empty() && part.bytes().all(is_name_byte);
+        (valid(service) && valid(namespace))
+            .then(|| Self { cluster: cluster.to_owned(), service: ServiceKey::new(namespace, service) })
+    }
+}
+
+impl GeneratedName {
+    /// Description of the floating IP of such a load balancer.
+    pub fn floating_ip_description(&self) -> String {
+        floating_ip_description(&self.service, &self.cluster)
+    }
+}
+
+fn is_name_byte(byte: u8) -> bool {
+    byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-' || byte == b'.'
+}
+
+/// The description of a load balancer that has outlived its Service (`reclaim-policy: retain`), made of the one that it
+/// had. Every Octavia has descriptions, and whoever looks at the load balancer reads why it is there.
+pub fn retained_description(description: &str) -> String {
+    if is_retained(description) { description.to_owned() } else { fit(&format!("{RETAINED}{description}")) }
+}
+
+/// Whether a description says that the load balancer has outlived its Service, and nobody has taken it over yet.
+pub fn is_retained(description: &str) -> bool {
+    description.starts_with(RETAINED)
+}
+
+/// Whether a name is one that OCCM or this program generated for a security group.
+pub fn is_generated_security_group(name: &str) -> bool {
+    name.starts_with(SECURITY_GROUP_PREFIX)
+}
+
+/// Whether a name was generated for a cluster of another name. Of one that had to be shortened only its begin is left.
+pub fn is_generated_elsewhere(name: &str, cluster: &str) -> bool {
+    match GeneratedName::parse(name) {
+        Some(parsed) => parsed.cluster != cluster,
+        None => is_generated(name) && !name.starts_with(&format!("{SERVICE_PREFIX}{cluster}_")),
+    }
+}
+
+/// Whether a name is one that OCCM or this program generated, for any cluster.
+pub fn is_generated(name: &str) -> bool {
+    name.starts_with(SERVICE_PREFIX)
+}

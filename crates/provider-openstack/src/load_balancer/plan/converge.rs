@@ -1,0 +1,170 @@
+//! Brings a load balancer that is there in line with what is wanted.
+
+use std::net::IpAddr;
+
+use openstack_ccm_core::failure::{Failure, FailureClass};
+use openstack_ccm_core::notice::Notice;
+
+use super::draft::{Draft, lacks_owner_only, tags_of_own, tags_of_shared};
+use super::floating_ip::{self, VipPort};
+use super::rename::Rename;
+use super::{Plan, children, port};
+use crate::load_balancer::model::Tags;
+use crate::load_balancer::model::floating_ip::FloatingIpGoal;
+use crate::load_balancer::model::listener::ListenerKey;
+use crate::load_balancer::model::observed::{Children, Observed, ObservedLoadBalancer, Ownership};
+use crate::load_balancer::model::tree::{Desired, LoadBalancerSpec};
+use crate::load_balancer::names;
+use crate::load_balancer::step::{Handle, LoadBalancerChanges, LoadBalancerStep, Step};
+
+/// An internal Service joins a load balancer of others.
+const SHARED_INTERNALLY: &str = "LoadBalancerSharedInternally";
+
+/// Creates the load balancer with everything below it.
+pub(super) fn create_tree(draft: &mut Draft, desired: &Desired, load_balancer: LoadBalancerSpec) {
+    // One by one, the children are made when the load balancer is there.
+    let listeners = if desired.serial { Vec::new() } else { desired.listeners.values().cloned().collect() };
+    draft.step(Step::LoadBalancer(LoadBalancerStep::Create {
+        load_balancer: Box::new(load_balancer),
+        listeners,
+    }));
+}
+
+/// Brings an ACTIVE load balancer in line.
+pub(super) fn converge(
+    mut draft: Draft,
+    desired: &Desired,
+    observed: &Observed,
+    load_balancer: &ObservedLoadBalancer,
+) -> Plan {
+    let Some(below) = &load_balancer.children else {
+        draft.block(Failure::new(
+            FailureClass::Bug,
+            format!("load balancer {} is ACTIVE, but what hangs on it was not read", load_balancer.id),
+        ));
+        return draft.finish();
+    };
+    draft.unmarked = is_unmarked(desired, load_balancer);
+    floating_ip::serve(&mut draft, &desired.floating_ip, &observed.floating_ips, &vip_port(load_balancer));
+    let conflicts = conflicts(&mut draft, desired, load_balancer, below);
+    if draft.blocked.is_some() && !children::any_own(below) {
+        // Nothing of this Service is there yet, so nothing has to be kept up: leave no trace.
+        draft.steps.clear();
+        draft.markings.clear();
+        return draft.finish();
+    }
+    if let Some(wait) = children::pending(below) {
+        return draft.wait(wait);
+    }
+    draft.rename = Rename::of(load_balancer, &desired.load_balancer.name);
+    draft.notices.extend(draft.rename.as_ref().map(Rename::notice));
+    let marking = mark(&draft, desired, load_balancer);
+    // While it is not renamed, the previous name tells which children are to be renamed.
+    let (first, last) = if draft.rename.is_some() { (None, marking) } else { (marking, None) };
+    if joins_internally(desired, load_balancer) {
+        draft.notices.push(Notice::normal(
+            SHARED_INTERNALLY,
+            format!(
+                "the internal Service joins load balancer {} ({}) and is published by its VIP; OCCM refuses that",
+                load_balancer.name, load_balancer.id
+            ),
+        ));
+    }
+    first.into_iter().for_each(|step| draft.mark(step));
+    for (key, wanted) in desired.listeners.iter().filter(|(key, _)| !conflicts.contains(key)) {
+        port::converge(&mut draft, &load_balancer.id, below, *key, wanted);
+    }
+    if draft.blocked.is_none() {
+        children::remove_unwanted(&mut draft, below, |key| desired.listeners.contains_key(&key));
+    }
+    last.into_iter().for_each(|step| draft.mark(step));
+    draft.finish()
+}
+
+/// Whether an internal Service is about to use the load balancer of another one for the first time.
+fn joins_internally(desired: &Desired, load_balancer: &ObservedLoadBalancer) -> bool {
+    let internal = matches!(desired.floating_ip, FloatingIpGoal::Internal { .. });
+    let mut users = names::user_names(&load_balancer.tags).peekable();
+    let joins = users.peek().is_some() && !load_balancer.tags.contains(&desired.load_balancer.name);
+    internal && joins && load_balancer.ownership == Ownership::Guest && load_balancer.previous_name.is_none()
+}
+
+/// What tells that the load balancer is used by this Service: its tags, its name where the cluster was renamed, and its
+/// description where it has outlived another Service.
+fn mark(draft: &Draft, desired: &Desired, load_balancer: &ObservedLoadBalancer) -> Option<Step> {
+    let wanted = &desired.load_balancer.tags;
+    let tags = match load_balancer.ownership {
+        Ownership::Sole => tags_of_own(&load_balancer.tags, wanted),
+        Ownership::Shared | Ownership::Guest => tags_of_shared(&load_balancer.tags, wanted),
+    };
+    let (name, tags) = match &draft.rename {
+        None => (None, tags),
+        Some(rename) => (rename.load_balancer(load_balancer), rename.tags(&load_balancer.tags, tags)),
+    };
+    let outlived_its_service = load_balancer.ownership != Ownership::Guest && load_balancer.is_retained();
+    let description = outlived_its_service.then(|| desired.load_balancer.description.clone());
+    let changes = LoadBalancerChanges { name, description, tags };
+    (!changes.is_empty())
+        .then(|| Step::LoadBalancer(LoadBalancerStep::Update { id: load_balancer.id.clone(), changes }))
+}
+
+/// The wanted ports that listeners of others have taken.
+fn conflicts(
+    draft: &mut Draft,
+    desired: &Desired,
+    load_balancer: &ObservedLoadBalancer,
+    below: &Children,
+) -> Vec<ListenerKey> {
+    let foreign = below.listeners.iter().filter(|listener| !listener.ours);
+    let taken: Vec<_> = foreign.filter(|listener| desired.listeners.contains_key(&listener.key())).collect();
+    if !taken.is_empty() {
+        let names: Vec<String> = taken
+            .iter()
+            .map(|listener| {
+                format!(
+                    "port {} by the listener {} ({}, {})",
+                    listener.key(),
+                    listener.name,
+                    listener.id,
+                    listener.protocol
+                )
+            })
+            .collect();
+        draft.block(Failure::user_input(format!(
+            "load balancer {} ({}) has listeners of somebody else where the Service wants its own: {}; choose other \
+             ports, or another load balancer",
+            load_balancer.name,
+            load_balancer.id,
+            names.join(", ")
+        )));
+    }
+    taken.iter().map(|listener| listener.key()).collect()
+}
+
+/// Whether the Service's load balancer is as OCCM leaves it: it tells by its name or by the tag of OCCM that the Service
+/// uses it, and only the uids are missing. One that carries a wrong uid is corrected at once.
+fn is_unmarked(desired: &Desired, load_balancer: &ObservedLoadBalancer) -> bool {
+    let wanted = &desired.load_balancer.tags;
+    let missing: Tags = wanted - &load_balancer.tags;
+    let right = match load_balancer.ownership {
+        Ownership::Sole => lacks_owner_only(&load_balancer.tags, wanted),
+        Ownership::Shared | Ownership::Guest => true,
+    };
+    right
+        && !missing.is_empty()
+        && missing.iter().all(|tag| names::is_own_tag(tag))
+        && load_balancer.previous_name.is_none()
+        && (load_balancer.ownership == Ownership::Guest || !load_balancer.is_retained())
+}
+
+pub(super) fn vip_port(load_balancer: &ObservedLoadBalancer) -> VipPort {
+    let port =
+        load_balancer.vip_port_id.clone().map_or_else(|| new_vip_port(&load_balancer.name), Handle::Id);
+    // A floating IP translates to an IPv4 address only.
+    let ipv4 = load_balancer.vip_addresses().find(IpAddr::is_ipv4);
+    VipPort { port, address: ipv4.or(load_balancer.vip_address), ownership: load_balancer.ownership }
+}
+
+pub(super) fn new_vip_port(load_balancer_name: &str) -> Handle {
+    Handle::New(format!("VIP of {load_balancer_name}"))
+}

@@ -1,0 +1,32 @@
+//! Where a value stands.
+
+use std::fmt;
+
+/// Where a value stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// An annotation, by key.
+    Annotation(&'static str),
+    /// A field of the Service, for example `spec.loadBalancerIP`.
+    Field(&'static str),
+    /// A key of `[LoadBalancer]` in cloud.conf.
+    Config(&'static str),
+    /// A key of a class in cloud.conf.
+    Class {
+        /// Name of the class.
+        class: String,
+        /// The key.
+        key: &'static str,
+    },
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Annotation(key) => write!(f, "annotation {key}"),
+            Self::Field(field) => f.write_str(field),
+            Self::Config(key) => write!(f, "{key} in [LoadBalancer] of cloud.conf"),
+            Self::Class { class, key } => write!(f, "{key} in [LoadBalancerClass {class:?}] of cloud.conf"),
+        }
+    }
+}
