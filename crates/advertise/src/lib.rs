@@ -12,6 +12,9 @@
 //! | [`advertisement`] | the decision: mode, reason, warnings (pure) |
 //! | [`cluster`] | what the cluster honours, and what stands in the way (pure) |
 //! | [`node`] | what is held of the service proxy of each node (pure) |
+//! | [`measured`] | what was measured of them, which stands above what they show (pure) |
+//! | [`canary`] | the canary that a cluster keeps: writes the status of its Services, reads its pods |
+//! | [`kube_proxy`] | kube-proxy's own word, where it can be reached |
 //! | [`entry`] | entries of a status, and when two lists say the same (pure) |
 //! | [`shared`] | Services on one address agree on its mode (pure) |
 //! | [`compare`] | whether the status already says what is wanted (pure) |
@@ -26,10 +29,13 @@
 
 pub mod advertisement;
 pub mod announce;
+pub mod canary;
 pub mod cluster;
 pub mod compare;
 pub mod decision;
 pub mod entry;
+pub mod kube_proxy;
+pub mod measured;
 pub mod metrics;
 pub mod node;
 mod remedy;

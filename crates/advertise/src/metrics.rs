@@ -1,5 +1,9 @@
 //! What the cluster honours and what is published, as metrics.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+
+use openstack_ccm_runtime::lock::lock;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -7,12 +11,18 @@ use prometheus_client::registry::Registry;
 
 use crate::announce::Labels;
 use crate::cluster::ServerSupport;
-use crate::node::Fitness;
+use crate::node::{Fitness, NodeVerdict, Verdict};
 
 /// One label.
 type Label = [(&'static str, &'static str); 1];
 /// Mode and reason of a publication.
 type Publication = [(&'static str, &'static str); 2];
+
+/// Name of a node, empty for a sum; verdict; source.
+type OfNode = [(&'static str, String); 3];
+
+/// Nodes that have a series each. In a larger cluster they are counted by verdict and source.
+const MOST_NODES: usize = 100;
 
 /// The metrics of one program that publishes addresses. Clones count together.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +32,9 @@ pub struct AdvertiseMetrics {
     server_support: Family<Label, Gauge>,
     unfit_nodes: Gauge,
     data_plane_fit: Gauge,
+    nodes: Family<OfNode, Gauge>,
+    /// The series of nodes that are shown.
+    shown: Arc<Mutex<BTreeSet<OfNode>>>,
 }
 
 impl AdvertiseMetrics {
@@ -52,6 +65,12 @@ impl AdvertiseMetrics {
             "ip_mode_data_plane_fit",
             "Whether the service proxies of all nodes honour ipMode",
             metrics.data_plane_fit.clone(),
+        );
+        registry.register(
+            "node_ip_mode",
+            "Nodes by verdict on their service proxy and its source: 1 for each node, or without a name the number of nodes \
+             in clusters of more than 100",
+            metrics.nodes.clone(),
         );
         metrics.server(ServerSupport::Unknown);
         metrics
@@ -92,11 +111,70 @@ impl AdvertiseMetrics {
         self.unfit_nodes.set(unfit);
         self.data_plane_fit.set(i64::from(unfit == 0));
     }
+
+    /// What is held of each node.
+    pub fn nodes(&self, verdicts: &BTreeMap<String, NodeVerdict>) {
+        let one_each = verdicts.len() <= MOST_NODES;
+        let mut counts = BTreeMap::<OfNode, i64>::new();
+        for (node, held) in verdicts {
+            let name = if one_each { node.clone() } else { String::new() };
+            let verdict = match held.verdict {
+                Verdict::Fit => "fit",
+                Verdict::Unfit => "unfit",
+            };
+            let series = [
+                ("node", name),
+                ("verdict", verdict.to_owned()),
+                ("source", held.source.as_str().to_owned()),
+            ];
+            *counts.entry(series).or_default() += 1;
+        }
+        let mut shown = lock(&self.shown);
+        for gone in shown.iter().filter(|series| !counts.contains_key(*series)) {
+            self.nodes.remove(gone);
+        }
+        for (series, count) in &counts {
+            self.nodes.get_or_create(series).set(*count);
+        }
+        *shown = counts.into_keys().collect();
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::node::{Cause, Source};
+
+    fn page(registry: &Registry) -> String {
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, registry).unwrap();
+        text
+    }
+
+    #[test]
+    fn nodes_have_a_series_each_and_many_nodes_are_counted() {
+        let mut registry = Registry::default();
+        let metrics = AdvertiseMetrics::registered(registry.sub_registry_with_prefix("program"));
+        let fit = NodeVerdict::fit(Source::Canary, Cause::SeenToHonour);
+        let unfit = NodeVerdict::unfit(Source::Version, Cause::Windows);
+        metrics.nodes(&BTreeMap::from([("a".to_owned(), unfit.clone()), ("b".to_owned(), fit.clone())]));
+        metrics.nodes(&BTreeMap::from([("a".to_owned(), fit.clone())]));
+        let text = page(&registry);
+        assert!(
+            text.contains("program_node_ip_mode{node=\"a\",verdict=\"fit\",source=\"canary\"} 1"),
+            "{text}"
+        );
+        assert_eq!(text.matches("program_node_ip_mode{").count(), 1, "{text}");
+        let many = (0..1000)
+            .map(|number| (format!("n{number}"), if number < 3 { unfit.clone() } else { fit.clone() }));
+        metrics.nodes(&many.collect());
+        let text = page(&registry);
+        assert!(
+            text.contains("program_node_ip_mode{node=\"\",verdict=\"unfit\",source=\"version\"} 3"),
+            "{text}"
+        );
+        assert_eq!(text.matches("program_node_ip_mode{").count(), 2, "{text}");
+    }
 
     #[test]
     fn a_service_is_counted_in_one_mode_at_a_time() {

@@ -35,6 +35,21 @@ impl StatusWriter {
         Api::namespaced(self.client.clone(), &key.namespace)
     }
 
+    /// Who is noted as the manager of what is written.
+    pub(crate) fn manager(&self) -> &'static str {
+        self.manager
+    }
+
+    /// Who wrote the status of a Service last, as `read` finds it in the whole object.
+    pub(crate) async fn last_status_writer(
+        &self,
+        key: &ServiceKey,
+        read: fn(&Service) -> Option<String>,
+    ) -> Result<Option<String>, CallError> {
+        let found = call(self.limit, self.api(key).get_opt(&key.name)).await?;
+        Ok(found.as_ref().and_then(read))
+    }
+
     /// The Service as the API server has it now, not as a cache has it; absent when it is not there.
     ///
     /// # Errors

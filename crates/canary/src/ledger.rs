@@ -10,7 +10,6 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::carried::Carried;
-use crate::look::Verdict;
 
 /// How long a pod has to say the same before it counts: twice the period of the readiness probes.
 pub const SETTLE: Duration = Duration::from_secs(10);
@@ -97,11 +96,10 @@ impl Ledger {
         settled
     }
 
-    /// What all pods say when they are listed for the first time: there is nothing to compare it with, so it counts at
-    /// once. Nodes whose pods are not listed fall silent.
-    pub fn listed(&mut self, said: &BTreeMap<String, Carried>, now: Instant) -> bool {
+    /// What all pods say for the first time: there is nothing to compare it with, so it counts at once.
+    pub fn first_say(&mut self, words: &BTreeMap<String, Carried>, now: Instant) -> bool {
         let mut changed = false;
-        for (node, said) in said {
+        for (node, said) in words {
             if !self.nodes.contains_key(node) {
                 let mut entry = Entry { said: Some(*said), since: now, held: None, changed: now, falls: 0 };
                 entry.hold(now);
@@ -109,11 +107,16 @@ impl Ledger {
                 changed = true;
             }
         }
-        let known: Vec<String> = self.nodes.keys().cloned().collect();
-        for node in known {
-            changed |= self.said(&node, said.get(&node).copied(), now);
-        }
-        changed
+        self.all_say(words, now) || changed
+    }
+
+    /// What all pods say. Nodes without a word fall silent.
+    pub fn all_say(&mut self, words: &BTreeMap<String, Carried>, now: Instant) -> bool {
+        let silent = self.nodes.keys().filter(|node| !words.contains_key(*node));
+        let silent: Vec<(String, Option<Carried>)> = silent.map(|node| (node.clone(), None)).collect();
+        let all = words.iter().map(|(node, said)| (node.clone(), Some(*said))).chain(silent);
+        let changes = all.map(|(node, said)| self.said(&node, said, now)).filter(|changed| *changed).count();
+        changes > 0
     }
 
     /// Lets what is due count. Answers whether a verdict changed.
@@ -129,25 +132,9 @@ impl Ledger {
         self.nodes.values().filter_map(Entry::due).min()
     }
 
-    /// A node is gone.
-    pub fn forget(&mut self, node: &str) {
-        self.nodes.remove(node);
-    }
-
     /// The verdicts that count.
     pub fn verdicts(&self) -> BTreeMap<String, Carried> {
         self.nodes.iter().filter_map(|(node, entry)| Some((node.clone(), entry.held?))).collect()
-    }
-
-    /// How many nodes have a verdict, by verdict: fit, unfit.
-    pub fn counts(&self) -> (usize, usize) {
-        let of = |verdict| {
-            self.nodes
-                .values()
-                .filter(|entry| entry.held.is_some_and(|held| held.verdict() == verdict))
-                .count()
-        };
-        (of(Verdict::Fit), of(Verdict::Unfit))
     }
 }
 
@@ -216,29 +203,20 @@ mod tests {
     }
 
     #[test]
-    fn the_first_list_counts_at_once_and_later_ones_do_not() {
+    fn the_first_words_count_at_once_and_later_ones_do_not() {
         let now = Instant::now();
         let mut ledger = Ledger::default();
-        let list = |words: &[(&str, Carried)]| -> BTreeMap<String, Carried> {
+        let words = |words: &[(&str, Carried)]| -> BTreeMap<String, Carried> {
             words.iter().map(|(node, said)| ((*node).to_owned(), *said)).collect()
         };
-        assert!(ledger.listed(&list(&[("a", Fit), ("b", Unfit)]), now));
-        assert_eq!(ledger.counts(), (1, 1));
-        assert!(!ledger.listed(&list(&[("a", Unfit)]), now));
-        assert_eq!(ledger.counts(), (1, 1));
+        assert!(ledger.first_say(&words(&[("a", Fit), ("b", Unfit)]), now));
+        assert_eq!(ledger.verdicts(), words(&[("a", Fit), ("b", Unfit)]));
+        assert!(!ledger.all_say(&words(&[("a", Unfit), ("c", Unfit)]), now));
+        assert_eq!(ledger.verdicts(), words(&[("a", Fit), ("b", Unfit)]));
         assert_eq!(ledger.next(), Some(now + SETTLE));
         assert!(ledger.settle(now + SETTLE));
-        assert_eq!(ledger.counts(), (0, 2));
+        assert_eq!(ledger.verdicts(), words(&[("a", Unfit), ("b", Unfit), ("c", Unfit)]));
         assert!(ledger.settle(now + LAPSE));
-        assert_eq!(ledger.verdicts(), list(&[("a", Unfit)]), "the pod of b is gone");
-    }
-
-    #[test]
-    fn a_node_that_is_gone_is_forgotten() {
-        let now = Instant::now();
-        let mut ledger = Ledger::default();
-        ledger.listed(&BTreeMap::from([("a".to_owned(), Unfit)]), now);
-        ledger.forget("a");
-        assert!(ledger.verdicts().is_empty() && ledger.next().is_none());
+        assert_eq!(ledger.verdicts(), words(&[("a", Unfit), ("c", Unfit)]), "the pod of b is gone");
     }
 }

@@ -21,6 +21,10 @@ pub enum Source {
     Version,
     /// The programs that the node shows: its images, and the annotations of network plugins.
     Image,
+    /// kube-proxy itself, asked for its feature gates.
+    KubeProxy,
+    /// The canary, which saw what the service proxy does.
+    Canary,
 }
 
 impl Source {
@@ -29,6 +33,8 @@ impl Source {
         match self {
             Self::Version => "version",
             Self::Image => "image",
+            Self::KubeProxy => "kube_proxy",
+            Self::Canary => "canary",
         }
     }
 }
@@ -80,6 +86,16 @@ pub enum Cause {
     Replacement(Replacement),
     /// A program that does not evaluate it where it replaces kube-proxy; whether it does cannot be seen on this node.
     PossibleReplacement(Replacement),
+    /// The canary saw that addresses with `ipMode: Proxy` are not short-circuited.
+    SeenToHonour,
+    /// The canary saw that they are.
+    SeenToIgnore,
+    /// kube-proxy says that its gate is on.
+    GateOn,
+    /// kube-proxy says that its gate is off.
+    GateOff,
+    /// kube-proxy has no such gate, because of its version: older than 1.29, or 1.36 or newer.
+    KubeProxyVersion(String),
 }
 
 impl Cause {
@@ -94,6 +110,11 @@ impl Cause {
             Self::Windows => "windows",
             Self::Replacement(_) => "service_proxy_replacement",
             Self::PossibleReplacement(_) => "possible_service_proxy_replacement",
+            Self::SeenToHonour => "seen_to_honour",
+            Self::SeenToIgnore => "seen_to_ignore",
+            Self::GateOn => "kube_proxy_gate_on",
+            Self::GateOff => "kube_proxy_gate_off",
+            Self::KubeProxyVersion(_) => "kube_proxy_version",
         }
     }
 }
@@ -107,6 +128,15 @@ impl fmt::Display for Cause {
             Self::OldKubelet(version) => write!(f, "kubelet {version} is older than 1.30"),
             Self::UnknownVersion(version) => write!(f, "its kubelet version {version:?} is not understood"),
             Self::Windows => f.write_str("kube-proxy on Windows ignores ipMode"),
+            Self::SeenToHonour => f.write_str(
+                "the canary found that its service proxy leaves addresses with ipMode Proxy alone",
+            ),
+            Self::SeenToIgnore => f.write_str(
+                "the canary found that its service proxy short-circuits addresses with ipMode Proxy",
+            ),
+            Self::GateOn => f.write_str("its kube-proxy has the feature gate LoadBalancerIPMode on"),
+            Self::GateOff => f.write_str("its kube-proxy has the feature gate LoadBalancerIPMode off"),
+            Self::KubeProxyVersion(version) => write!(f, "its kube-proxy is {version}"),
             Self::Replacement(replacement) => write!(f, "{replacement} ignores ipMode"),
             Self::PossibleReplacement(replacement) => {
                 write!(

@@ -21,6 +21,7 @@ mod node;
 pub mod path;
 mod person;
 mod route;
+mod service_proxies;
 mod serving;
 
 use accepted::AcceptedFlags;
@@ -39,6 +40,7 @@ pub use named_certificate::{NamedCertificate, NamedCertificateError};
 pub use node::NodeArgs;
 pub use person::PersonArgs;
 pub use route::{ClusterCidrError, RouteArgs};
+pub use service_proxies::ServiceProxyArgs;
 pub use serving::{ServingArgs, TlsVersion};
 
 /// Kubernetes cloud-controller-manager for OpenStack.
@@ -123,6 +125,9 @@ pub struct RunArgs {
     /// Feature gates as name=true|false; `LoadBalancerIPMode` replaces the detection of the cluster's support.
     #[arg(long, value_name = "GATES")]
     pub feature_gates: Vec<FeatureGates>,
+    /// What is known of the service proxies on nodes.
+    #[command(flatten)]
+    pub service_proxies: ServiceProxyArgs,
     /// The client of the Kubernetes API.
     #[command(flatten)]
     pub kubernetes: KubernetesArgs,

@@ -55,6 +55,9 @@ fn service(arguments: &RunArgs) -> ServiceControllerOptions {
         concurrency: arguments.concurrent_service_syncs.into(),
         load_balancer_class: arguments.load_balancer_class.clone(),
         ip_mode_gate: FeatureGates::merged(&arguments.feature_gates).load_balancer_ip_mode,
+        canary: arguments.service_proxies.canary(),
+        kube_proxy_metrics_port: Some(arguments.service_proxies.kube_proxy_metrics_port)
+            .filter(|port| *port != 0),
         shutdown_grace: PASS_GRACE,
         ..ServiceControllerOptions::default()
     }

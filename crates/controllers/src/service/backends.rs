@@ -3,10 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use openstack_ccm_advertise::node::{Fitness, is_unreachable_for_long, judge};
+use openstack_ccm_advertise::measured::Measurements;
+use openstack_ccm_advertise::node::{Fitness, NodeVerdict, is_unreachable_for_long, judge};
 use openstack_ccm_core::node::Node;
 
 use crate::nodes::NodeObject;
+
+/// For how long a node must have been unreachable until what was measured there counts no longer.
+const UNMEASURED: jiff::SignedDuration = jiff::SignedDuration::from_mins(5);
 
 /// The nodes that can take traffic, sorted by name.
 pub(super) type Backends = Arc<[Arc<Node>]>;
@@ -20,22 +24,43 @@ pub(super) struct NodeSnapshot {
     pub(super) backends: Backends,
     /// Whether the service proxy of every node that counts honours `ipMode`.
     pub(super) fitness: Fitness,
+    /// What is held of the service proxy of each of them.
+    pub(super) verdicts: Arc<BTreeMap<String, NodeVerdict>>,
+    /// What was measured of them.
+    pub(super) measured: Arc<Measurements>,
 }
 
 impl Default for NodeSnapshot {
     fn default() -> Self {
-        Self { listed: false, backends: Arc::from([]), fitness: Fitness::Fit }
+        Self {
+            listed: false,
+            backends: Arc::from([]),
+            fitness: Fitness::Fit,
+            verdicts: Arc::default(),
+            measured: Arc::default(),
+        }
     }
 }
 
 impl NodeSnapshot {
     /// What these nodes, which are all of the cluster, mean to load balancers now.
-    pub(super) fn of(nodes: &[Arc<NodeObject>], now: jiff::Timestamp) -> Self {
+    pub(super) fn of(nodes: &[Arc<NodeObject>], measured: &Arc<Measurements>, now: jiff::Timestamp) -> Self {
         let alive = nodes.iter().filter(|node| !is_unreachable_for_long(node.unreachable_since, now));
+        let standing = |node: &NodeObject| {
+            let silent = |since| now.duration_since(since) >= UNMEASURED;
+            if node.unreachable_since.is_some_and(silent) {
+                return node.service_proxy.clone();
+            }
+            measured.standing(&node.name, &node.service_proxy)
+        };
+        let verdicts: BTreeMap<String, NodeVerdict> =
+            alive.map(|node| (node.name.clone(), standing(node))).collect();
         Self {
             listed: true,
             backends: nodes.iter().map(|node| &node.facts).filter(|node| node.backend).cloned().collect(),
-            fitness: judge(alive.map(|node| (node.name.as_str(), &node.service_proxy))),
+            fitness: judge(verdicts.iter().map(|(name, held)| (name.as_str(), held))),
+            verdicts: Arc::new(verdicts),
+            measured: Arc::clone(measured),
         }
     }
 }
@@ -131,7 +156,8 @@ mod tests {
         }
 
         fn snapshot_at(&self, now: &str) -> NodeSnapshot {
-            NodeSnapshot::of(&self.0.values().cloned().collect::<Vec<_>>(), now.parse().unwrap())
+            let nodes = self.0.values().cloned().collect::<Vec<_>>();
+            NodeSnapshot::of(&nodes, &Arc::default(), now.parse().unwrap())
         }
 
         /// Sets a node; answers whether that matters.

@@ -12,6 +12,7 @@
 //! | `sync` | the reconciliation of one Service |
 //! | `intent` | what the object asks for (pure) |
 //! | `finalizer` | hold the object before the cloud is touched, let it go after the cloud is empty |
+//! | `kube_proxies`, `node_verdicts` | the word of kube-proxies, and what is told of nodes that were measured |
 //! | `publish` | status and annotations, written only where they differ |
 //! | `shared_address` | Services on one address agree on its mode |
 //! | `drift` | the report of a repair |
@@ -30,9 +31,11 @@ mod event_texts;
 mod finalizer;
 mod follow;
 mod intent;
+mod kube_proxies;
 mod memory;
 mod node_changes;
 mod node_rollout;
+mod node_verdicts;
 mod orphans;
 mod publish;
 mod queue;
@@ -45,7 +48,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
+use openstack_ccm_advertise::canary::{Canary, CanaryOptions};
 use openstack_ccm_advertise::cluster::ServerSupport;
+use openstack_ccm_advertise::kube_proxy::KubeProxies;
+use openstack_ccm_advertise::measured::Measured;
 use openstack_ccm_advertise::metrics::AdvertiseMetrics;
 use openstack_ccm_advertise::node::Fitness;
 use openstack_ccm_advertise::server::{Intervals, ServerDetection};
@@ -61,6 +67,7 @@ use tracing::field::Empty;
 pub use intent::{FINALIZER, checked_facts};
 pub use queue::ServiceQueue;
 
+use crate::event_source::SERVICE_CONTROLLER;
 use crate::metrics::Metrics;
 use crate::nodes::NodeInformer;
 use crate::queue_metrics::WorkQueues;
@@ -68,6 +75,7 @@ use backends::{NodeSelectors, NodeSnapshot};
 use cache::ServiceCache;
 use cause::Cause;
 use intent::Ours;
+use kube_proxies::ask_kube_proxies;
 use memory::Memory;
 use node_changes::NodeChanges;
 use openstack_ccm_runtime::events::{self, EventWriter};
@@ -91,6 +99,10 @@ pub struct ServiceControllerOptions {
     pub load_balancer_class: Option<String>,
     /// `--feature-gates=LoadBalancerIPMode=...`: the operator's word, which replaces the question to the cluster.
     pub ip_mode_gate: Option<bool>,
+    /// Where the canary is, whose verdicts on nodes stand above guesses; absent where there is none.
+    pub canary: Option<CanaryOptions>,
+    /// Port at which kube-proxies are asked for their own word at the addresses of nodes; absent: nobody is asked.
+    pub kube_proxy_metrics_port: Option<u16>,
     /// Annotation of a Service that selects nodes by labels (a comma list of `key=value` or `key`). A changed label
     /// of a node leads to a reconciliation of the Services that select by it.
     pub node_selector_annotation: Option<String>,
@@ -118,6 +130,8 @@ impl Default for ServiceControllerOptions {
             concurrency: 10,
             load_balancer_class: None,
             ip_mode_gate: None,
+            canary: None,
+            kube_proxy_metrics_port: None,
             node_selector_annotation: None,
             node_selector: None,
             resync: Some(Duration::from_secs(1800)),
@@ -135,12 +149,14 @@ impl Default for ServiceControllerOptions {
 pub struct CachesSynced {
     services: watch::Receiver<bool>,
     nodes: watch::Receiver<Arc<NodeSnapshot>>,
+    /// Whether verdicts of the canary from before the start are known, or nobody can tell them.
+    measured: watch::Receiver<bool>,
 }
 
 impl CachesSynced {
     /// Whether it is so now.
     pub fn is_synced(&self) -> bool {
-        *self.services.borrow() && self.nodes.borrow().listed
+        *self.services.borrow() && self.nodes.borrow().listed && *self.measured.borrow()
     }
 
     /// Waits until it is so.
@@ -148,7 +164,8 @@ impl CachesSynced {
         // An error means that the watch ended, which is noticed where the watch is joined.
         let services = self.services.wait_for(|listed| *listed).await.is_ok();
         let nodes = self.nodes.wait_for(|nodes| nodes.listed).await.is_ok();
-        if !(services && nodes) {
+        let measured = self.measured.wait_for(|settled| *settled).await.is_ok();
+        if !(services && nodes && measured) {
             std::future::pending::<()>().await;
         }
     }
@@ -163,6 +180,7 @@ pub struct ServiceController {
     events: EventWriter,
     node_changes: Arc<NodeChanges>,
     listed: watch::Sender<bool>,
+    canary: Option<Canary>,
 }
 
 impl ServiceController {
@@ -193,6 +211,11 @@ impl ServiceController {
             advertise_metrics.clone(),
         ));
         let (recorder, events) = events::channel(client.clone());
+        let measured = if options.canary.is_some() { Measured::default() } else { Measured::by_nobody() };
+        let canary = options.canary.clone().map(|canary| {
+            let (client, writer) = (client.clone(), writer.clone());
+            Canary::new(client, writer, canary, measured.clone(), recorder.clone(), SERVICE_CONTROLLER)
+        });
         let cache: Arc<ServiceCache> = Arc::default();
         provider.meet(Arc::clone(&cache) as Arc<dyn Neighbours>);
         let snapshots = watch::Sender::new(Arc::new(NodeSnapshot::default()));
@@ -209,6 +232,7 @@ impl ServiceController {
                 default: options.node_selector.clone(),
             },
             server,
+            measured,
             events: recorder,
             metrics,
             advertise_metrics,
@@ -219,12 +243,16 @@ impl ServiceController {
         let node_changes = Arc::new(NodeChanges::new(Arc::clone(&sync), nodes.store(), snapshots));
         nodes.listen(node_changes.clone());
         let listed = watch::Sender::new(false);
-        Self { client, options, queue, sync, events, node_changes, listed }
+        Self { client, options, queue, sync, events, node_changes, listed, canary }
     }
 
     /// Tells whether the controller knows the cluster yet, for readiness.
     pub fn caches_synced(&self) -> CachesSynced {
-        CachesSynced { services: self.listed.subscribe(), nodes: self.sync.nodes.clone() }
+        CachesSynced {
+            services: self.listed.subscribe(),
+            nodes: self.sync.nodes.clone(),
+            measured: self.sync.measured.settled(),
+        }
     }
 
     /// Works until `shutdown`, then lets running reconciliations end for [`ServiceControllerOptions::shutdown_grace`].
@@ -262,7 +290,8 @@ impl ServiceController {
 
     fn spawn_parts(self, parts: &mut JoinSet<&'static str>) -> EventWriting {
         let synced = self.caches_synced();
-        let Self { client, options, queue, sync, events, node_changes, listed } = self;
+        let Self { client, options, queue, sync, events, node_changes, listed, canary } = self;
+        spawn_measuring(parts, &options, &sync, &node_changes, canary);
         parts.spawn(named("watch of services", {
             follow::follow(client, Arc::clone(&sync), queue.clone(), listed)
         }));
@@ -283,6 +312,27 @@ impl ServiceController {
             readvertise_after_changes(sync, queue),
         ));
         EventWriting::start(events)
+    }
+}
+
+/// What measures the service proxies of nodes.
+fn spawn_measuring(
+    parts: &mut JoinSet<&'static str>,
+    options: &ServiceControllerOptions,
+    sync: &Arc<ServiceSync>,
+    node_changes: &NodeChanges,
+    canary: Option<Canary>,
+) {
+    if let Some(canary) = canary {
+        parts.spawn(named("watch of the canary", canary.keep()));
+    }
+    let Some(port) = options.kube_proxy_metrics_port else { return };
+    match KubeProxies::new(port) {
+        Ok(proxies) => {
+            let asking = ask_kube_proxies(proxies, node_changes.nodes(), sync.measured.clone());
+            parts.spawn(named("questions to kube-proxies", asking));
+        }
+        Err(error) => tracing::error!(%error, "kube-proxies cannot be asked"),
     }
 }
 
@@ -325,6 +375,7 @@ async fn readvertise_after_changes(sync: Arc<ServiceSync>, queue: ServiceQueue) 
     loop {
         let fitness = nodes.borrow_and_update().fitness.clone();
         sync.advertise_metrics.data_plane(&fitness);
+        sync.advertise_metrics.nodes(&nodes.borrow().verdicts);
         let now = (*verdicts.borrow_and_update(), fitness_kind(&fitness));
         if known.replace(now).is_some_and(|known| known != now) {
             tracing::info!(server = ?now.0, data_plane = now.1, "the cluster's support for ipMode changed");

@@ -9,8 +9,10 @@ use tokio::time::Instant;
 
 use super::backends::{NodeSnapshot, matters};
 use super::cause::Cause;
+use super::node_verdicts::news;
 use super::queue::ServiceQueue;
 use super::sync::ServiceSync;
+use crate::event_source::SERVICE_CONTROLLER;
 use crate::nodes::{NodeChange, NodeListener, NodeStore};
 
 /// Between two looks whether a node has been unreachable for long by now.
@@ -52,22 +54,51 @@ impl NodeChanges {
 }
 
 impl NodeChanges {
-    /// Judges the nodes again for ever: one that is unreachable ceases to count without any event.
+    /// Judges the nodes again for ever: after something was measured, and because one that is unreachable ceases to count
+    /// without any event.
     pub(super) async fn judge_again(self: Arc<Self>) {
+        let mut measured = self.sync.measured.changes();
         loop {
-            tokio::time::sleep(JUDGE_AGAIN).await;
-            let nodes = self.store.all();
-            if !nodes.iter().any(|node| node.unreachable_since.is_some()) {
-                continue;
+            tokio::select! {
+                changed = measured.changed() => if changed.is_err() { return },
+                () = tokio::time::sleep(JUDGE_AGAIN) => {
+                    if !self.store.all().iter().any(|node| node.unreachable_since.is_some()) {
+                        continue;
+                    }
+                }
             }
-            let new = NodeSnapshot::of(&nodes, jiff::Timestamp::now());
+            let new = self.snapshot();
+            let mut old = None;
             self.snapshots.send_if_modified(|known| {
-                let changed = known.listed && known.fitness != new.fitness;
+                let changed =
+                    known.listed && (known.verdicts != new.verdicts || known.measured != new.measured);
                 if changed {
-                    *known = Arc::new(NodeSnapshot { backends: Arc::clone(&known.backends), ..new });
+                    let backends = Arc::clone(&known.backends);
+                    old = Some(std::mem::replace(known, Arc::new(NodeSnapshot { backends, ..new.clone() })));
                 }
                 changed
             });
+            if let Some(old) = old {
+                self.tell(&old, &new);
+            }
+        }
+    }
+
+    /// The nodes that are watched.
+    pub(super) fn nodes(&self) -> NodeStore {
+        self.store.clone()
+    }
+
+    fn snapshot(&self) -> NodeSnapshot {
+        NodeSnapshot::of(&self.store.all(), &self.sync.measured.now(), jiff::Timestamp::now())
+    }
+
+    fn tell(&self, old: &NodeSnapshot, new: &NodeSnapshot) {
+        for (node, notice) in news(old, new) {
+            tracing::info!(node, reason = notice.reason, "{}", notice.message);
+            if let Some(node) = self.store.get(&node) {
+                self.sync.events.record(&node.reference(), SERVICE_CONTROLLER, notice);
+            }
         }
     }
 }
@@ -80,8 +111,9 @@ impl NodeListener for NodeChanges {
         if self.snapshots.borrow().listed && !changes.iter().any(matters_here) {
             return;
         }
-        let new = Arc::new(NodeSnapshot::of(&self.store.all(), jiff::Timestamp::now()));
+        let new = Arc::new(self.snapshot());
         let old = self.snapshots.send_replace(Arc::clone(&new));
+        self.tell(&old, &new);
         if old.listed && matters(&old.backends, &new.backends) {
             self.changed.notify_one();
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1 as k8s;
+use openstack_ccm_advertise::measured::Measured;
 use openstack_ccm_advertise::metrics::AdvertiseMetrics;
 use openstack_ccm_advertise::server::ServerDetection;
 use openstack_ccm_advertise::status::entries;
@@ -45,6 +46,8 @@ pub(crate) struct ServiceSync {
     pub(super) nodes: watch::Receiver<Arc<NodeSnapshot>>,
     pub(super) selectors: NodeSelectors,
     pub(super) server: Arc<ServerDetection>,
+    /// What was measured of the service proxies on nodes.
+    pub(super) measured: Measured,
     pub(super) events: EventRecorder,
     pub(super) metrics: Metrics,
     pub(super) advertise_metrics: AdvertiseMetrics,

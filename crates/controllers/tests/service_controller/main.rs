@@ -11,6 +11,7 @@
 )]
 
 mod another_provider;
+mod canary;
 mod cloud;
 mod crash;
 mod faults;

@@ -1,0 +1,271 @@
+//! The canary that a cluster keeps: the status of its Services is written, and its pods are read.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | `status` | what the status is to say, and what it says (pure) |
+//! | `state` | when what the pods say counts (pure) |
+
+mod state;
+mod status;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use futures::{StreamExt as _, pin_mut};
+use k8s_openapi::api::core::v1::{ObjectReference, Pod, Service};
+use kube::runtime::watcher::Event;
+use kube::{Api, Client};
+use openstack_ccm_canary::addresses::Addresses;
+use openstack_ccm_canary::{CLASS, CONTROL, SUBJECT};
+use openstack_ccm_core::notice::Notice;
+use openstack_ccm_core::service::ServiceKey;
+use openstack_ccm_runtime::events::EventRecorder;
+use openstack_ccm_runtime::watch::events;
+use serde_json::json;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use crate::entry::IngressEntry;
+use crate::measured::Measured;
+use crate::status::ingress;
+use crate::writer::StatusWriter;
+use state::State;
+use status::{Seen, last_writer, seen, wanted};
+
+/// Longest wait for the first list of pods and Services. Then the cluster is served by what nodes show.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Longest pause while nothing is due.
+const IDLE: Duration = Duration::from_secs(3600);
+
+/// Where the canary is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CanaryOptions {
+    /// Its namespace.
+    pub namespace: String,
+    /// Addresses of its Services.
+    pub addresses: Addresses,
+}
+
+/// Keeps a canary.
+pub struct Canary {
+    client: Client,
+    writer: StatusWriter,
+    options: CanaryOptions,
+    measured: Measured,
+    events: EventRecorder,
+    /// Who says its Events.
+    component: &'static str,
+    state: State,
+    /// Services whose status somebody else was told to write.
+    left_alone: BTreeSet<String>,
+    /// Services whose status was written by us and read back as something else: once is enough.
+    rewritten: BTreeSet<String>,
+    /// Services of the list that is under way.
+    arriving: BTreeSet<String>,
+}
+
+impl Canary {
+    /// Nothing happens before [`Canary::keep`]. `component` is who says its Events.
+    pub fn new(
+        client: Client,
+        writer: StatusWriter,
+        options: CanaryOptions,
+        measured: Measured,
+        events: EventRecorder,
+        component: &'static str,
+    ) -> Self {
+        Self {
+            client,
+            writer,
+            options,
+            measured,
+            events,
+            component,
+            state: State::default(),
+            left_alone: BTreeSet::new(),
+            rewritten: BTreeSet::new(),
+            arriving: BTreeSet::new(),
+        }
+    }
+
+    /// Keeps it for ever.
+    pub async fn keep(mut self) {
+        let namespace = self.options.namespace.clone();
+        let pods = events::<Pod>(Api::namespaced(self.client.clone(), &namespace));
+        let services = events::<Service>(Api::namespaced(self.client.clone(), &namespace));
+        pin_mut!(pods, services);
+        let patience = sleep(PATIENCE);
+        pin_mut!(patience);
+        let (mut arriving, mut listed) = (Vec::new(), (false, false));
+        loop {
+            let now = Instant::now();
+            let next = self.state.next(now).unwrap_or(now + IDLE);
+            tokio::select! {
+                event = pods.next() => match event {
+                    Some(Ok(event)) => listed.0 |= self.pod(event, &mut arriving),
+                    Some(Err(error)) => self.interrupted("pods", &error),
+                    None => return,
+                },
+                event = services.next() => match event {
+                    Some(Ok(event)) => listed.1 |= self.service(event).await,
+                    Some(Err(error)) => self.interrupted("services", &error),
+                    None => return,
+                },
+                () = sleep_until(next) => {}
+                () = &mut patience, if !*self.measured.settled().borrow() => self.measured.settle(),
+            }
+            self.state.settle(Instant::now());
+            self.measured.by_canary(self.state.verdicts());
+            if listed == (true, true) {
+                self.measured.settle();
+            }
+        }
+    }
+
+    /// Nobody who waits for verdicts is to wait for a namespace that is not there, or a right that is missing.
+    fn interrupted(&self, what: &str, error: &kube::runtime::watcher::Error) {
+        let namespace = &self.options.namespace;
+        tracing::warn!(%error, namespace, "watch of {what} of the canary interrupted");
+        self.measured.settle();
+    }
+
+    /// Answers whether this was the end of a list.
+    fn pod(&mut self, event: Event<Pod>, arriving: &mut Vec<Pod>) -> bool {
+        let now = Instant::now();
+        match event {
+            Event::Init => arriving.clear(),
+            Event::InitApply(pod) => arriving.push(pod),
+            Event::InitDone => {
+                self.state.listed(&std::mem::take(arriving), now);
+                return true;
+            }
+            Event::Apply(pod) => self.state.pod(&pod, now),
+            Event::Delete(pod) => self.state.no_pod(&pod, now),
+        }
+        false
+    }
+
+    /// Answers whether this was the end of a list.
+    async fn service(&mut self, event: Event<Service>) -> bool {
+        match event {
+            Event::Init => self.arriving.clear(),
+            Event::InitApply(service) => {
+                self.arriving.insert(service.metadata.name.clone().unwrap_or_default());
+                self.look_at(&service).await;
+            }
+            Event::Apply(service) => self.look_at(&service).await,
+            Event::Delete(service) => self.gone(&service.metadata.name.unwrap_or_default()),
+            Event::InitDone => {
+                for name in [CONTROL, SUBJECT] {
+                    if !self.arriving.contains(name) {
+                        self.gone(name);
+                    }
+                }
+                return true;
+            }
+        }
+        false
+    }
+
+    fn gone(&mut self, name: &str) {
+        self.state.wrong(name, Instant::now());
+        self.left_alone.remove(name);
+        self.rewritten.remove(name);
+    }
+
+    /// Makes the status of a Service right, unless somebody else wants another one.
+    async fn look_at(&mut self, service: &Service) {
+        let name = service.metadata.name.clone().unwrap_or_default();
+        let of_canary =
+            service.spec.as_ref().and_then(|spec| spec.load_balancer_class.as_deref()) == Some(CLASS);
+        if !of_canary || ![CONTROL, SUBJECT].contains(&name.as_str()) {
+            return;
+        }
+        let entries = wanted(service, &self.options.addresses);
+        match seen(service, &entries) {
+            Seen::Right => {
+                self.state.right(&name, true, Instant::now());
+                self.left_alone.remove(&name);
+                return;
+            }
+            Seen::WithoutModes => {
+                self.state.wrong(&name, Instant::now());
+                self.rewritten.remove(&name);
+                return;
+            }
+            Seen::Empty if entries.is_empty() => return,
+            Seen::Empty => {}
+            Seen::Other => {
+                self.state.wrong(&name, Instant::now());
+                if !self.is_ours(service, &name).await {
+                    return;
+                }
+            }
+        }
+        self.write(service, &name, &entries).await;
+    }
+
+    /// Whether the status that is there is one that we wrote, for other addresses. If not, its writer is told once.
+    async fn is_ours(&mut self, service: &Service, name: &str) -> bool {
+        let writer = match self.writer.last_status_writer(&self.key(name), last_writer).await {
+            Ok(writer) => writer,
+            Err(error) => {
+                tracing::warn!(
+                    service = name,
+                    error = error.message(),
+                    "who wrote the status of the canary's Service cannot be read"
+                );
+                return false;
+            }
+        };
+        let ours = writer.as_deref() == Some(self.writer.manager());
+        if ours && self.rewritten.insert(name.to_owned()) {
+            return true;
+        }
+        if self.left_alone.insert(name.to_owned()) {
+            let writer = writer.unwrap_or_else(|| "another controller".to_owned());
+            let message = format!(
+                "{writer} writes the status of this Service, which belongs to the canary; the status is left alone and nodes are \
+                 judged by versions and images. Have {writer} ignore Services of the loadBalancerClass {CLASS}"
+            );
+            tracing::warn!(service = name, "{message}");
+            self.events.record(
+                &object(service),
+                self.component,
+                Notice::warning("CanaryStatusOverwritten", message),
+            );
+        }
+        false
+    }
+
+    async fn write(&mut self, service: &Service, name: &str, entries: &[IngressEntry]) {
+        let uid = service.metadata.uid.as_deref().unwrap_or_default();
+        let patch = json!({
+            "metadata": {"uid": uid}, "status": {"loadBalancer": {"ingress": ingress(entries)}},
+        });
+        match self.writer.patch_status(&self.key(name), &patch).await {
+            Ok(answer) if seen(&answer, entries) == Seen::Right => {
+                self.state.right(name, false, Instant::now());
+            }
+            Ok(_) => self.state.wrong(name, Instant::now()),
+            Err(error) => {
+                let error = error.message();
+                tracing::warn!(service = name, error, "the status of the canary's Service cannot be written");
+            }
+        }
+    }
+
+    fn key(&self, name: &str) -> ServiceKey {
+        ServiceKey::new(self.options.namespace.clone(), name.to_owned())
+    }
+}
+
+fn object(service: &Service) -> ObjectReference {
+    ObjectReference {
+        api_version: Some("v1".to_owned()),
+        kind: Some("Service".to_owned()),
+        namespace: service.metadata.namespace.clone(),
+        name: service.metadata.name.clone(),
+        uid: service.metadata.uid.clone(),
+        ..ObjectReference::default()
+    }
+}

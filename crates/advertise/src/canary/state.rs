@@ -1,0 +1,127 @@
+//! What is known of the canary: its Services, its pods, and when what they say counts. Pure: the time is passed in.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Pod;
+use openstack_ccm_canary::carried::Carried;
+use openstack_ccm_canary::ledger::Ledger;
+use openstack_ccm_canary::{CONTROL, SUBJECT};
+use tokio::time::Instant;
+
+/// After a status was written: longer than all pods need to look at it.
+const LOOK: Duration = Duration::from_secs(90);
+
+/// What the canary is in.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    ledger: Ledger,
+    /// Node and word of each pod, by name.
+    pods: BTreeMap<String, (String, Option<Carried>)>,
+    pods_listed: bool,
+    /// Since when the status of a Service is right, by name; absent while it is not.
+    right: BTreeMap<String, Instant>,
+    /// Whether words count now.
+    trusting: bool,
+    /// Whether words have counted before.
+    counted: bool,
+}
+
+impl State {
+    /// The status of a Service is right; `found` if nobody had to write it.
+    pub(super) fn right(&mut self, service: &str, found: bool, now: Instant) {
+        // What was found to be right has been looked at.
+        let counts_from = if found { now } else { now + LOOK };
+        self.right.entry(service.to_owned()).or_insert(counts_from);
+        self.everybody(now);
+    }
+
+    /// The status of a Service is not right, or there is no such Service.
+    pub(super) fn wrong(&mut self, service: &str, now: Instant) {
+        self.right.remove(service);
+        self.everybody(now);
+    }
+
+    /// A pod as it is now.
+    pub(super) fn pod(&mut self, pod: &Pod, now: Instant) {
+        let Some((name, node)) = names(pod) else { return };
+        self.pods.insert(name, (node.clone(), Carried::of_pod(pod)));
+        self.node(&node, now);
+    }
+
+    /// A pod that is gone.
+    pub(super) fn no_pod(&mut self, pod: &Pod, now: Instant) {
+        let Some((name, node)) = names(pod) else { return };
+        self.pods.remove(&name);
+        self.node(&node, now);
+    }
+
+    /// All pods.
+    pub(super) fn listed(&mut self, pods: &[Pod], now: Instant) {
+        let word = |pod: &Pod| names(pod).map(|(name, node)| (name, (node, Carried::of_pod(pod))));
+        self.pods = pods.iter().filter_map(word).collect();
+        self.pods_listed = true;
+        self.everybody(now);
+    }
+
+    /// Whether what pods say counts.
+    fn trusted(&self, now: Instant) -> bool {
+        let since = [CONTROL, SUBJECT].map(|service| self.right.get(service));
+        self.pods_listed && since.into_iter().all(|since| since.is_some_and(|since| *since <= now))
+    }
+
+    fn words(&self) -> BTreeMap<String, Carried> {
+        let mut words = BTreeMap::new();
+        for (node, word) in self.pods.values() {
+            if let Some(word) = word {
+                // While a pod is replaced there are two: the one that warns counts.
+                let kept = words.entry(node.clone()).or_insert(*word);
+                *kept = (*kept).max(*word);
+            }
+        }
+        words
+    }
+
+    fn node(&mut self, node: &str, now: Instant) {
+        if self.trusting {
+            let word = self.pods.values().filter(|(of, _)| of == node).filter_map(|(_, word)| *word).max();
+            self.ledger.said(node, word, now);
+        }
+    }
+
+    fn everybody(&mut self, now: Instant) {
+        self.trusting = self.trusted(now);
+        if !self.trusting {
+            // Nobody is asked, so that verdicts lapse.
+            self.ledger.all_say(&BTreeMap::new(), now);
+        } else if self.counted {
+            self.ledger.all_say(&self.words(), now);
+        } else {
+            self.ledger.first_say(&self.words(), now);
+            self.counted = true;
+        }
+    }
+
+    /// Lets what is due count.
+    pub(super) fn settle(&mut self, now: Instant) {
+        if self.trusted(now) && !self.trusting {
+            self.everybody(now);
+        }
+        self.ledger.settle(now);
+    }
+
+    /// When something is due next.
+    pub(super) fn next(&self, now: Instant) -> Option<Instant> {
+        let trusted = self.right.values().copied().filter(|from| *from > now).max();
+        self.ledger.next().into_iter().chain(trusted).min()
+    }
+
+    /// What counts.
+    pub(super) fn verdicts(&self) -> BTreeMap<String, Carried> {
+        self.ledger.verdicts()
+    }
+}
+
+fn names(pod: &Pod) -> Option<(String, String)> {
+    Some((pod.metadata.name.clone()?, pod.spec.as_ref()?.node_name.clone()?))
+}

@@ -1,0 +1,94 @@
+//! The status of the canary's Services: what it is to say, and what it says. Pure.
+
+use k8s_openapi::api::core::v1 as k8s;
+use openstack_ccm_canary::addresses::Addresses;
+use openstack_ccm_canary::objects::ingress;
+
+use crate::entry::{IngressEntry, IpMode, same_entries};
+use crate::status::entries;
+
+/// What the status of a Service of the canary says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Seen {
+    /// What it is to say.
+    Right,
+    /// Nothing.
+    Empty,
+    /// The right addresses without modes: the API server drops the field.
+    WithoutModes,
+    /// Something else.
+    Other,
+}
+
+/// What the status of a Service is to say: an address for each family that it has.
+pub(super) fn wanted(service: &k8s::Service, addresses: &Addresses) -> Vec<IngressEntry> {
+    let spec = service.spec.as_ref();
+    let ips = spec.and_then(|spec| spec.cluster_ips.clone().or_else(|| Some(vec![spec.cluster_ip.clone()?])));
+    let name = service.metadata.name.as_deref().unwrap_or_default();
+    let entries = ingress(name, &ips.unwrap_or_default(), addresses);
+    entries.into_iter().map(|(ip, mode)| IngressEntry::address(ip, Some(IpMode::from(mode)))).collect()
+}
+
+/// Compares.
+pub(super) fn seen(service: &k8s::Service, wanted: &[IngressEntry]) -> Seen {
+    let published = entries(service);
+    if wanted.is_empty() || published.is_empty() {
+        Seen::Empty
+    } else if published.iter().all(|entry| entry.ip_mode.is_none()) && same_entries(&published, wanted, false)
+    {
+        Seen::WithoutModes
+    } else if same_entries(&published, wanted, true) {
+        Seen::Right
+    } else {
+        Seen::Other
+    }
+}
+
+/// Who wrote the status last.
+pub(super) fn last_writer(service: &k8s::Service) -> Option<String> {
+    let entries = service.metadata.managed_fields.as_deref().unwrap_or_default();
+    let of_status = entries.iter().filter(|entry| entry.subresource.as_deref() == Some("status"));
+    of_status
+        .max_by_key(|entry| entry.time.as_ref().map(|time| time.0))
+        .and_then(|entry| entry.manager.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::{Value, from_value, json};
+
+    use super::*;
+
+    fn service(name: &str, ingress: &Value) -> k8s::Service {
+        from_value(json!({
+            "metadata": {"name": name, "managedFields": [
+                {"manager": "openstack-ccm", "operation": "Update", "subresource": "status", "time": "2026-01-01T00:00:00Z"},
+                {"manager": "other", "operation": "Update", "subresource": "status", "time": "2026-01-02T00:00:00Z"},
+                {"manager": "helm", "operation": "Update", "time": "2026-01-03T00:00:00Z"},
+            ]},
+            "spec": {"clusterIP": "10.96.0.7", "clusterIPs": ["10.96.0.7"]},
+            "status": {"loadBalancer": {"ingress": ingress}},
+        }))
+        .unwrap()
+    }
+
+    #[rstest]
+    #[case::right("subject", json!([{"ip": "192.0.2.2", "ipMode": "Proxy"}]), Seen::Right)]
+    #[case::right_control("control", json!([{"ip": "192.0.2.1", "ipMode": "VIP"}]), Seen::Right)]
+    #[case::empty("subject", json!([]), Seen::Empty)]
+    #[case::dropped("subject", json!([{"ip": "192.0.2.2"}]), Seen::WithoutModes)]
+    #[case::other_mode("subject", json!([{"ip": "192.0.2.2", "ipMode": "VIP"}]), Seen::Other)]
+    #[case::other_address("subject", json!([{"ip": "203.0.113.9", "ipMode": "Proxy"}]), Seen::Other)]
+    #[case::one_more("subject", json!([{"ip": "192.0.2.2", "ipMode": "Proxy"}, {"hostname": "a.example"}]), Seen::Other)]
+    fn what_others_write_is_noticed(#[case] name: &str, #[case] ingress: Value, #[case] expected: Seen) {
+        let service = service(name, &ingress);
+        assert_eq!(seen(&service, &wanted(&service, &Addresses::kept())), expected);
+    }
+
+    #[test]
+    fn the_last_writer_of_the_status_is_named() {
+        assert_eq!(last_writer(&service("control", &json!([]))).as_deref(), Some("other"));
+        assert_eq!(last_writer(&k8s::Service::default()), None);
+    }
+}

@@ -1,0 +1,143 @@
+//! What was measured of the service proxies of nodes, beside what the nodes show.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use openstack_ccm_canary::carried::Carried;
+use openstack_ccm_canary::look::Verdict as Measurement;
+use tokio::sync::watch;
+
+use crate::node::{Cause, NodeVerdict, Source, prevailing};
+
+/// What was measured at one moment, by name of the node.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Measurements {
+    canary: BTreeMap<String, Carried>,
+    kube_proxy: BTreeMap<String, NodeVerdict>,
+}
+
+impl Measurements {
+    /// What stands of a node of which `guess` is held by what it shows.
+    pub fn standing(&self, node: &str, guess: &NodeVerdict) -> NodeVerdict {
+        let canary = self.canary.get(node).and_then(|carried| of_canary(*carried));
+        let all = [Some(guess), self.kube_proxy.get(node), canary.as_ref()];
+        prevailing(all.into_iter().flatten()).unwrap_or(guess).clone()
+    }
+
+    /// Nodes on which what answers the canary cannot be a service proxy.
+    pub fn contradictions(&self) -> impl Iterator<Item = &str> {
+        let odd = self.canary.iter().filter(|(_, carried)| **carried == Carried::Contradiction);
+        odd.map(|(node, _)| node.as_str())
+    }
+}
+
+/// A contradiction is no verdict: the guess stands.
+fn of_canary(carried: Carried) -> Option<NodeVerdict> {
+    match carried.verdict() {
+        Measurement::Fit => Some(NodeVerdict::fit(Source::Canary, Cause::SeenToHonour)),
+        Measurement::Unfit => Some(NodeVerdict::unfit(Source::Canary, Cause::SeenToIgnore)),
+        Measurement::Unknown => None,
+    }
+}
+
+/// What was measured, kept up to date by whoever measures. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct Measured {
+    now: watch::Sender<Arc<Measurements>>,
+    settled: watch::Sender<bool>,
+}
+
+impl Measured {
+    /// Where nobody measures there is nothing to wait for.
+    pub fn by_nobody() -> Self {
+        let measured = Self::default();
+        measured.settled.send_replace(true);
+        measured
+    }
+
+    /// What was measured up to now.
+    pub fn now(&self) -> Arc<Measurements> {
+        Arc::clone(&self.now.borrow())
+    }
+
+    /// Tells changes.
+    pub fn changes(&self) -> watch::Receiver<Arc<Measurements>> {
+        self.now.subscribe()
+    }
+
+    /// Becomes true when verdicts from before the start are known, or nobody can tell them.
+    pub fn settled(&self) -> watch::Receiver<bool> {
+        self.settled.subscribe()
+    }
+
+    pub(crate) fn settle(&self) {
+        self.settled.send_if_modified(|settled| !std::mem::replace(settled, true));
+    }
+
+    pub(crate) fn by_canary(&self, verdicts: BTreeMap<String, Carried>) {
+        self.set(|now| now.canary = verdicts);
+    }
+
+    /// The word of kube-proxies, by node: all of them, in place of what was known before.
+    pub fn by_kube_proxies(&self, verdicts: BTreeMap<String, NodeVerdict>) {
+        self.set(|now| now.kube_proxy = verdicts);
+    }
+
+    fn set(&self, change: impl FnOnce(&mut Measurements)) {
+        self.now.send_if_modified(|now| {
+            let mut new = Measurements::clone(now);
+            change(&mut new);
+            let changed = new != **now;
+            *now = Arc::new(new);
+            changed
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+    use crate::node::{Verdict, guess_by_kubelet};
+
+    #[rstest]
+    #[case::guess("v1.29.3", None, None, Verdict::Unfit, Source::Version)]
+    #[case::canary_above_the_version("v1.29.3", None, Some(Carried::Fit), Verdict::Fit, Source::Canary)]
+    #[case::canary_above_the_version_both_ways(
+        "v1.36.3",
+        None,
+        Some(Carried::Unfit),
+        Verdict::Unfit,
+        Source::Canary
+    )]
+    #[case::kube_proxy_above_the_version("v1.29.3", Some(true), None, Verdict::Fit, Source::KubeProxy)]
+    #[case::canary_above_kube_proxy(
+        "v1.36.3",
+        Some(true),
+        Some(Carried::Unfit),
+        Verdict::Unfit,
+        Source::Canary
+    )]
+    #[case::contradiction_is_no_verdict(
+        "v1.36.3",
+        Some(false),
+        Some(Carried::Contradiction),
+        Verdict::Unfit,
+        Source::KubeProxy
+    )]
+    fn what_was_measured_stands_above_what_is_guessed(
+        #[case] kubelet: &str,
+        #[case] gate: Option<bool>,
+        #[case] canary: Option<Carried>,
+        #[case] verdict: Verdict,
+        #[case] source: Source,
+    ) {
+        let measured = Measured::by_nobody();
+        let said = gate.map(|gate| ("a".to_owned(), crate::kube_proxy::by_gate(gate)));
+        measured.by_kube_proxies(said.into_iter().collect());
+        measured.by_canary(canary.map(|said| ("a".to_owned(), said)).into_iter().collect());
+        let standing = measured.now().standing("a", &guess_by_kubelet(kubelet));
+        assert_eq!((standing.verdict, standing.source), (verdict, source));
+    }
+}

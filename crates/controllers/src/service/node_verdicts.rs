@@ -1,0 +1,88 @@
+//! What there is to tell of a node whose service proxy was measured. Pure.
+
+use std::collections::BTreeSet;
+
+use openstack_ccm_advertise::measured::Measurements;
+use openstack_ccm_advertise::node::{NodeVerdict, Source, Verdict};
+use openstack_ccm_core::notice::Notice;
+
+use super::backends::NodeSnapshot;
+
+/// Nodes that get an Event by one change: where more change at once the log and the metrics tell.
+const MOST: usize = 20;
+
+/// Events for nodes. A guess is no news: it was there all along.
+pub(super) fn news(old: &NodeSnapshot, new: &NodeSnapshot) -> Vec<(String, Notice)> {
+    let measured_unfit =
+        |held: &&NodeVerdict| held.source >= Source::KubeProxy && held.verdict == Verdict::Unfit;
+    let changed = new.verdicts.iter().filter_map(|(node, held)| {
+        let before = old.verdicts.get(node).filter(measured_unfit);
+        let notice = match (before, Some(held).filter(measured_unfit)) {
+            (None, Some(held)) => Notice::warning(
+                "ServiceProxyIgnoresIPMode",
+                format!(
+                    "Pods on this node bypass load balancers that they have to pass through: {}. Upgrade or replace its \
+                     service proxy, or publish Services by hostname",
+                    held.cause
+                ),
+            ),
+            (Some(_), None) if held.verdict == Verdict::Fit => Notice::normal(
+                "ServiceProxyHonoursIPMode",
+                format!("Pods on this node pass through load balancers that they have to pass through: {}", held.cause),
+            ),
+            _ => return None,
+        };
+        Some((node.clone(), notice))
+    });
+    changed.chain(contradictions(&old.measured, &new.measured)).take(MOST).collect()
+}
+
+fn contradictions(old: &Measurements, new: &Measurements) -> Vec<(String, Notice)> {
+    let before: BTreeSet<&str> = old.contradictions().collect();
+    let text = "The canary's address with ipMode Proxy was answered on this node and the one with ipMode VIP was not, which no \
+                service proxy does: the node is judged by versions and images. Look for routes or proxies that take the \
+                canary's addresses";
+    let odd = new.contradictions().filter(|node| !before.contains(node));
+    odd.map(|node| (node.to_owned(), Notice::warning("CanaryContradiction", text))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use openstack_ccm_advertise::node::{Cause, guess_by_kubelet};
+
+    use super::*;
+
+    fn snapshot(verdicts: &[(&str, NodeVerdict)]) -> NodeSnapshot {
+        let verdicts = verdicts.iter().map(|(node, held)| ((*node).to_owned(), held.clone())).collect();
+        NodeSnapshot { verdicts: Arc::new(verdicts), ..NodeSnapshot::default() }
+    }
+
+    fn told(old: &NodeVerdict, new: &NodeVerdict) -> Vec<&'static str> {
+        let (old, new) = (snapshot(&[("a", old.clone())]), snapshot(&[("a", new.clone())]));
+        news(&old, &new).into_iter().map(|(_, notice)| notice.reason).collect()
+    }
+
+    #[test]
+    fn a_measured_change_is_told_and_a_guess_is_not() {
+        let ignores = NodeVerdict::unfit(Source::Canary, Cause::SeenToIgnore);
+        let honours = NodeVerdict::fit(Source::Canary, Cause::SeenToHonour);
+        let (old, new) = (guess_by_kubelet("v1.28.0"), guess_by_kubelet("v1.36.0"));
+        assert_eq!(told(&new, &ignores), ["ServiceProxyIgnoresIPMode"]);
+        assert_eq!(told(&ignores, &honours), ["ServiceProxyHonoursIPMode"]);
+        assert!(told(&ignores, &ignores).is_empty());
+        assert!(told(&new, &honours).is_empty());
+        assert!(told(&new, &old).is_empty());
+        assert!(told(&ignores, &old).is_empty(), "nothing is known to be better");
+    }
+
+    #[test]
+    fn a_thousand_nodes_at_once_are_no_thousand_events() {
+        let ignores = NodeVerdict::unfit(Source::Canary, Cause::SeenToIgnore);
+        let names: Vec<String> = (0..1000).map(|number| format!("n{number}")).collect();
+        let all: Vec<(&str, NodeVerdict)> =
+            names.iter().map(|name| (name.as_str(), ignores.clone())).collect();
+        assert_eq!(news(&NodeSnapshot::default(), &snapshot(&all)).len(), MOST);
+    }
+}

@@ -1,0 +1,255 @@
+//! The canary and what follows from its verdicts. Kubelets and pods are played.
+
+use std::time::Duration;
+
+use openstack_ccm_advertise::canary::CanaryOptions;
+use openstack_ccm_canary::addresses::Addresses;
+use openstack_ccm_canary::objects::Canary;
+use openstack_ccm_canary::{NAMESPACE, SUBJECT};
+use openstack_ccm_core::advertise::{Needs, Path, Preference};
+use openstack_ccm_kube_sim::ApiVersion;
+use serde_json::{Value, json};
+
+use crate::world::{World, settle, until};
+
+const BY_PROXY: &str = "203.0.113.10(Proxy)";
+const BY_HOSTNAME: &str = "203.0.113.10.example.org";
+const FIT: Option<(bool, bool)> = Some((true, true));
+const UNFIT: Option<(bool, bool)> = Some((true, false));
+
+fn canary() -> Canary {
+    Canary { namespace: NAMESPACE.into(), image: "a/b:1".into(), addresses: Addresses::kept() }
+}
+
+/// A controller that keeps a canary, and the namespace with its Services.
+async fn world(version: ApiVersion, kubelets: &str) -> World {
+    let mut world = World::new(version).await;
+    for node in ["n1", "n2"] {
+        world.patch_node_status(node, json!({"status": {"nodeInfo": {"kubeletVersion": kubelets}}})).await;
+    }
+    let options = CanaryOptions { namespace: NAMESPACE.into(), addresses: Addresses::kept() };
+    world.options.canary = Some(options);
+    let suffix = Preference { hostname_suffix: Some("example.org".into()), ..Preference::default() };
+    world.cloud.publish_by(Path::ThroughLoadBalancer(Needs::ProxyProtocol), suffix);
+    make(&world);
+    world
+}
+
+fn make(world: &World) {
+    world.kube.create(&canary().namespace()).unwrap();
+    for service in canary().services() {
+        world.kube.create(&service).unwrap();
+    }
+}
+
+/// The pod of a node says something: readiness of `conclusive` and of `fit`, or that it does not run.
+fn say(world: &World, node: &str, word: Option<(bool, bool)>) {
+    let name = format!("canary-{node}");
+    if world.kube.get("pods", NAMESPACE, &name).is_err() {
+        let mut pod = canary().pod(node, "t");
+        pod["metadata"]["name"] = json!(name);
+        world.kube.create(&pod).unwrap();
+    }
+    let container = |name: &str, ready: bool| {
+        let state =
+            if word.is_some() { json!({"running": {}}) } else { json!({"terminated": {"exitCode": 1}}) };
+        json!({"name": name, "ready": ready, "restartCount": 0, "image": "", "imageID": "", "state": state})
+    };
+    let (conclusive, fit) = word.unwrap_or_default();
+    let statuses = [container("conclusive", conclusive), container("fit", fit)];
+    let status = json!({"status": {"phase": "Running", "containerStatuses": statuses}});
+    world.kube.patch_status("pods", NAMESPACE, &name, &status).unwrap();
+}
+
+fn subject(world: &World) -> Value {
+    world.kube.get("services", NAMESPACE, SUBJECT).unwrap()["status"]["loadBalancer"]["ingress"].clone()
+}
+
+/// The leader has written the status, and the pods had time to look.
+async fn looked_at(world: &World) {
+    until("the status is written", async || subject(world)[0]["ipMode"] == "Proxy").await;
+    tokio::time::sleep(Duration::from_secs(120)).await;
+}
+
+fn reasons(world: &World, namespace: &str, object: &str) -> Vec<String> {
+    let events = world.kube.list("events", namespace).unwrap_or_default();
+    let about = events.iter().filter(|event| event["involvedObject"]["name"] == object);
+    about.map(|event| event["reason"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+/// kube-proxy 1.29 with its gate on: the version says no, the canary says yes, and no flag is needed.
+#[tokio::test(start_paused = true)]
+async fn a_node_that_is_seen_to_honour_the_mode_is_fit_whatever_its_version() {
+    let mut world = world(ApiVersion::V1_29_GATE_ON, "v1.29.3").await;
+    world.start().await;
+    world.create("app").await;
+    world.until_ingress("app", BY_HOSTNAME).await;
+    ["n1", "n2"].iter().for_each(|node| say(&world, node, FIT));
+    world.until_ingress("app", BY_PROXY).await;
+    settle().await;
+    let of_node = "openstack_ccm_node_ip_mode{node=\"n1\",verdict=\"fit\",source=\"canary\"}";
+    assert_eq!(world.metric(of_node), "1");
+}
+
+/// A kubelet of 1.36 beside an old kube-proxy: the version lies, and the node is told.
+#[tokio::test(start_paused = true)]
+async fn a_node_whose_version_lies_turns_the_publication_until_it_is_fit() {
+    let mut world = world(ApiVersion::V1_36, "v1.36.3").await;
+    world.start().await;
+    ["n1", "n2"].iter().for_each(|node| say(&world, node, FIT));
+    looked_at(&world).await;
+    world.create("app").await;
+    world.until_ingress("app", BY_PROXY).await;
+    say(&world, "n2", UNFIT);
+    world.until_ingress("app", BY_HOSTNAME).await;
+    settle().await;
+    let warned = world.events("app").await.join("\n");
+    assert!(warned.contains("node n2 does not honour ipMode: the canary found"), "{warned}");
+    assert_eq!(reasons(&world, "default", "n2"), ["ServiceProxyIgnoresIPMode"]);
+    say(&world, "n2", FIT);
+    world.until_ingress("app", BY_PROXY).await;
+    settle().await;
+    assert_eq!(reasons(&world, "default", "n2"), ["ServiceProxyIgnoresIPMode", "ServiceProxyHonoursIPMode"]);
+}
+
+/// What was known before the leader changed is known at its start: nothing turns over.
+#[tokio::test(start_paused = true)]
+async fn a_new_leader_knows_the_verdicts_before_it_publishes() {
+    let mut world = world(ApiVersion::V1_29_GATE_ON, "v1.29.3").await;
+    world.start().await;
+    ["n1", "n2"].iter().for_each(|node| say(&world, node, FIT));
+    looked_at(&world).await;
+    world.create("app").await;
+    world.until_ingress("app", BY_PROXY).await;
+    world.kill().await;
+    world.wire.journal();
+    world.start().await;
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    assert_eq!(world.ingress("app").await, [BY_PROXY]);
+    let journal = world.wire.journal();
+    assert!(!journal.iter().any(|line| line.contains("ingress")), "{journal:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn verdicts_outlive_their_pods_for_a_while_and_then_versions_count_again() {
+    let mut world = world(ApiVersion::V1_29_GATE_ON, "v1.29.3").await;
+    world.start().await;
+    ["n1", "n2"].iter().for_each(|node| say(&world, node, FIT));
+    looked_at(&world).await;
+    world.create("app").await;
+    world.until_ingress("app", BY_PROXY).await;
+    // A rollout replaces them.
+    for node in ["n1", "n2"] {
+        world.kube.delete("pods", NAMESPACE, &format!("canary-{node}")).unwrap();
+    }
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    assert_eq!(world.ingress("app").await, [BY_PROXY]);
+    ["n1", "n2"].iter().for_each(|node| say(&world, node, FIT));
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    assert_eq!(world.ingress("app").await, [BY_PROXY]);
+    // They do not come back.
+    ["n1", "n2"].iter().for_each(|node| say(&world, node, None));
+    tokio::time::sleep(Duration::from_secs(310)).await;
+    assert_eq!(world.ingress("app").await, [BY_HOSTNAME]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_foreign_writer_is_noticed_and_told_and_not_fought() {
+    let mut world = world(ApiVersion::V1_29_GATE_ON, "v1.29.3").await;
+    world.start().await;
+    ["n1", "n2"].iter().for_each(|node| say(&world, node, FIT));
+    looked_at(&world).await;
+    world.create("app").await;
+    world.until_ingress("app", BY_PROXY).await;
+    let foreign = json!([{"ip": "203.0.113.99", "ipMode": "VIP"}]);
+    let status = json!({"status": {"loadBalancer": {"ingress": foreign}}});
+    world.kube.patch_status("services", NAMESPACE, SUBJECT, &status).unwrap();
+    // Its address makes every node look unfit, which counts for nothing.
+    ["n1", "n2"].iter().for_each(|node| say(&world, node, UNFIT));
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    assert_eq!(world.ingress("app").await, [BY_PROXY]);
+    assert_eq!(subject(&world), foreign);
+    assert_eq!(reasons(&world, NAMESPACE, SUBJECT), ["CanaryStatusOverwritten"]);
+    tokio::time::sleep(Duration::from_secs(300)).await;
+    assert_eq!(world.ingress("app").await, [BY_HOSTNAME], "versions count");
+    // It gives up.
+    ["n1", "n2"].iter().for_each(|node| say(&world, node, FIT));
+    world
+        .kube
+        .patch_status("services", NAMESPACE, SUBJECT, &json!({"status": {"loadBalancer": null}}))
+        .unwrap();
+    world.until_ingress("app", BY_PROXY).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_namespace_that_is_deleted_under_way_leaves_the_versions_and_may_come_back() {
+    let mut world = world(ApiVersion::V1_29_GATE_ON, "v1.29.3").await;
+    world.start().await;
+    ["n1", "n2"].iter().for_each(|node| say(&world, node, FIT));
+    looked_at(&world).await;
+    world.create("app").await;
+    world.until_ingress("app", BY_PROXY).await;
+    for (resource, names) in [("pods", ["canary-n1", "canary-n2"]), ("services", ["control", "subject"])] {
+        names.iter().for_each(|name| drop(world.kube.delete(resource, NAMESPACE, name).unwrap()));
+    }
+    world.kube.delete("namespaces", "", NAMESPACE).unwrap();
+    tokio::time::sleep(Duration::from_secs(400)).await;
+    assert_eq!(world.ingress("app").await, [BY_HOSTNAME]);
+    make(&world);
+    ["n1", "n2"].iter().for_each(|node| say(&world, node, FIT));
+    world.until_ingress("app", BY_PROXY).await;
+}
+
+/// A server that drops the mode makes every node look unfit: that is no news of the nodes, and nobody is told.
+#[tokio::test(start_paused = true)]
+async fn where_the_server_drops_the_mode_nodes_are_not_blamed() {
+    let mut world = world(ApiVersion::V1_29, "v1.36.3").await;
+    world.start().await;
+    ["n1", "n2"].iter().for_each(|node| say(&world, node, UNFIT));
+    world.create("app").await;
+    world.until_ingress("app", BY_HOSTNAME).await;
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    assert_eq!(world.metric("openstack_ccm_ip_mode_unfit_nodes"), "0");
+    assert!(reasons(&world, "default", "n1").is_empty());
+}
+
+/// Nobody waits for a canary that is not there.
+#[tokio::test(start_paused = true)]
+async fn without_its_namespace_the_controller_works() {
+    let mut world = world(ApiVersion::V1_36, "v1.36.3").await;
+    world.options.canary = Some(CanaryOptions { namespace: "nowhere".into(), addresses: Addresses::kept() });
+    world.start().await;
+    world.create("app").await;
+    world.until_ingress("app", BY_PROXY).await;
+}
+
+/// On a large cluster verdicts that go to and fro turn the publication a few times and not each time, and cost the API
+/// server nothing.
+#[tokio::test(start_paused = true)]
+async fn a_thousand_nodes_with_verdicts_that_flap_do_not_turn_the_publication_each_time() {
+    let mut world = world(ApiVersion::V1_36, "v1.36.3").await;
+    let nodes: Vec<String> = (0..1000).map(|number| format!("w{number}")).collect();
+    for node in &nodes {
+        world.create_node(node, "v1.36.3").await;
+        say(&world, node, FIT);
+    }
+    ["n1", "n2"].iter().for_each(|node| say(&world, node, FIT));
+    world.start().await;
+    looked_at(&world).await;
+    world.create("app").await;
+    world.until_ingress("app", BY_PROXY).await;
+    let counted = "openstack_ccm_node_ip_mode{node=\"\",verdict=\"fit\",source=\"canary\"}";
+    assert_eq!(world.metric(counted), "1002");
+    world.wire.journal();
+    // For an hour, a handful of them at a time.
+    for minute in 0..60 {
+        for node in nodes.iter().skip(minute % 5).step_by(200) {
+            say(&world, node, if minute % 2 == 0 { UNFIT } else { FIT });
+        }
+        tokio::time::sleep(Duration::from_secs(60)).await;
+    }
+    let journal = world.wire.journal();
+    let turns = journal.iter().filter(|line| line.contains("ingress")).count();
+    assert!((1..=4).contains(&turns), "{turns} {journal:#?}");
+    assert!(journal.len() < 500, "{} requests", journal.len());
+}
