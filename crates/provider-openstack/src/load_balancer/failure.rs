@@ -1,4 +1,4 @@
-//! Errors of OpenStack calls as failures of a pass: the class that chooses what happens next, and a message that
+//! Errors of OpenStack calls as failures of a reconciliation: the class that chooses what happens next, and a message that
 //! tells the user what to do.
 
 use std::error::Error;
@@ -12,11 +12,11 @@ use openstack_ccm_openstack_api::error::{ApiError, ConflictCause, ErrorKind};
 pub(crate) enum Missing {
     /// The user named an object that is not there.
     Input,
-    /// The object was there when the pass looked; somebody was faster. The next pass looks again.
+    /// The object was there when it was read, and somebody was faster. The next reconciliation reads again.
     Race,
 }
 
-/// The failure of a pass whose call failed while `doing` something, for example `creating the floating IP`.
+/// The failure of a reconciliation whose call failed while `doing` something, for example `creating the floating IP`.
 pub(crate) fn of_call(error: &ApiError, doing: impl Display, missing: Missing) -> Failure {
     let kind = error.kind();
     let mut message = format!("{doing}: {}", chain(error));

@@ -4,8 +4,8 @@ use openstack_ccm_core::service::Service;
 
 use super::annotations::{Annotation, LOAD_BALANCER_ADDRESS, LOAD_BALANCER_ID, OWNED_LOAD_BALANCER_ID};
 
-/// Whether the id in the Service's annotation was written there by an earlier pass, for a load balancer that was made
-/// for the Service. Of OCCM's passes only the address tells: the user never writes it.
+/// Whether the id in the Service's annotation was written there by an earlier reconciliation, for a load balancer that
+/// was made for the Service. OCCM writes only the address, which the user never writes.
 pub(crate) fn is_own_output(service: &Service) -> bool {
     let value = |annotation: &Annotation| service.annotations.get(annotation.key);
     match value(&OWNED_LOAD_BALANCER_ID) {

@@ -15,7 +15,7 @@ pub const OWNED_LOAD_BALANCER_ID: Annotation = Annotation {
 pub const CONVERGED_DIGEST: Annotation = Annotation {
     key: "loadbalancer.openstack.org/settled",
     form: Form::Output("16 hexadecimal digits"),
-    effect: "A fingerprint of what the Service wanted when its load balancer last agreed with it, and of the load balancer's `updated_at` then. While both stand, a start of the controller reads nothing of the load balancer but its entry in the list. Removing it costs a few reads.",
+    effect: "A digest of what the Service wanted when its load balancer last agreed with it, and of the load balancer's `updated_at` then. While both stand, a start of the controller reads nothing of the load balancer but its entry in the list. Removing it costs a few reads.",
     since: Since::Version("0.1.0"),
     ..USUAL
 };

@@ -1,7 +1,7 @@
 //! Carries out a plan: one call for each step, without comparing or looking up anything.
 //!
-//! Octavia locks a load balancer with each change, so applying stops after the first step that locks. The next pass
-//! looks again; a process that dies anywhere in here loses nothing.
+//! Octavia locks a load balancer with each change, so applying stops after the first step that locks. The next
+//! reconciliation observes again; a process that dies anywhere in here loses nothing.
 
 mod neutron;
 mod octavia;
@@ -88,7 +88,7 @@ struct Applier<'a> {
 impl Applier<'_> {
     async fn apply(&mut self, steps: &[Step]) -> Result<(), Failure> {
         for step in steps {
-            // Only what an earlier step makes can be missing, and such a step locks: the next pass finds the object.
+            // Only what an earlier step makes can be missing, and such a step locks: the next reconciliation finds the object.
             if !step.is_applicable() {
                 return Ok(());
             }
@@ -99,7 +99,7 @@ impl Applier<'_> {
             let ended = match ended {
                 Ok(ended) => ended,
                 Err(error) if self.is_dispensable(step, &error) => continue,
-                // What is to be known of it is noted, and the next pass reports it.
+                // The answer is noted, and the next reconciliation reports it.
                 Err(_) if matches!(self.applied.failover, Some((_, Failover::Refused(_)))) => return Ok(()),
                 Err(error) if is_locked(&error) => {
                     // By somebody else, whose change may be anything.
@@ -184,7 +184,7 @@ fn answer_to_failover(answer: &Result<Ended, ApiError>) -> Option<Failover> {
     }
 }
 
-/// What shall be gone may be gone already.
+/// What is to be deleted may be gone already.
 fn gone(result: Result<(), ApiError>) -> Result<(), ApiError> {
     match result {
         Err(error) if error.is_not_found() => Ok(()),

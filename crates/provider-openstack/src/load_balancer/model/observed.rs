@@ -14,7 +14,7 @@ use super::monitor::MonitorAttributes;
 use super::pool::PoolAttributes;
 use crate::load_balancer::names;
 
-/// What was read in one pass.
+/// What is there for one Service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Observed {
     /// The Service's load balancer. One in PENDING_DELETE counts as there, one in DELETED as gone.

@@ -10,7 +10,7 @@
 //! | `openstack-ccm-cluster=<uid>` | everything | uid of the cluster's namespace `kube-system` |
 //! | `openstack-ccm-service=<uid>` | everything | uid of the Service |
 //! | `kube_cluster_id_<uid>` | load balancer, floating IP | proposed for OCCM: uid of the namespace `kube-system`. Read, never written. |
-//! | `openstack-ccm-former-vip=<address>` | floating IP | where it led, while its load balancer is made anew |
+//! | `openstack-ccm-former-vip=<address>` | floating IP | where it led, while its load balancer is recreated |
 //!
 //! With a uid of 36 characters ours have 58 at most; Neutron takes 60, Octavia 255.
 //!

@@ -44,7 +44,7 @@ pub fn is_own_tag(tag: &str) -> bool {
     [CLUSTER_TAG, SERVICE_TAG, PREVIOUS_VIP_TAG].iter().any(|prefix| tag.starts_with(prefix))
 }
 
-/// The tag of a floating IP whose load balancer is deleted to be made anew: the VIP that it led to. Nothing else tells
+/// The tag of a floating IP whose load balancer is deleted to be recreated: the VIP that it led to. Nothing else tells
 /// it by then to a program that was started in between.
 pub fn previous_vip_tag(vip: IpAddr) -> String {
     format!("{PREVIOUS_VIP_TAG}{vip}")

@@ -70,7 +70,7 @@ impl Claim<'_> {
         let unlimited = SharingRules { tags: true, most_users: u32::MAX };
         let retained = names::is_retained(&found.description);
         let as_a_whole = !retained || reclaim == Reclaim::Retain;
-        // Who never got to use it cannot take it along.
+        // A Service that never got to use it cannot take it along.
         if by == FoundBy::Annotation && self.is_adoption(found) {
             return Some(Ownership::Guest);
         }
@@ -81,7 +81,7 @@ impl Claim<'_> {
             Verdict::Usable(Ownership::Guest) => Some(Ownership::Guest),
             Verdict::Usable(Ownership::Sole) => as_a_whole.then_some(Ownership::Sole),
             Verdict::Usable(Ownership::Shared) => (!retained).then_some(Ownership::Shared),
-            // Who never became a guest on another cluster's has nothing there, although a tag may be the same as its own.
+            // A Service that never became a guest on another cluster's load balancer has nothing there, although a tag may be the same as its own.
             Verdict::Refused(_) if self.is_tagged(found) => Some(Ownership::Guest),
             Verdict::Refused(_) if by == FoundBy::Annotation && !self.is_elsewhere(found) => {
                 Some(Ownership::Guest)

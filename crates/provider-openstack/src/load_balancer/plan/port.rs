@@ -65,7 +65,7 @@ fn update(draft: &mut Draft, observed: &ObservedListener, key: ListenerKey, want
 }
 
 /// The existing pool that is to be the default pool: the one that is, if its protocol is right and no other port has
-/// it, or one that an interrupted pass made for this port.
+/// it, or one that an interrupted reconciliation made for this port.
 fn find_pool<'a>(
     draft: &Draft,
     children: &'a Children,

@@ -1,8 +1,8 @@
 //! One task that watches all load balancers that Octavia is working on.
 //!
-//! A pass that meets a PENDING load balancer, or makes one PENDING, registers it and ends. Each round of the poller
+//! A reconciliation that meets a PENDING load balancer, or makes one PENDING, registers it and ends. Each round of the poller
 //! is one list call for all of them in a project; a load balancer that is no longer PENDING, or gone, wakes the Services that wait
-//! for it. What it became is for their next pass to see: nothing is decided here.
+//! for it. What became of it is for their next reconciliation to see: nothing is decided here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -40,10 +40,10 @@ impl Default for PollInterval {
     }
 }
 
-/// For how long what a round saw stands for the present: until the pass that it woke has begun.
+/// For how long what a round saw stands for the present: until the reconciliation that it woke has begun.
 const GOOD_FOR: Duration = Duration::from_secs(10);
 
-/// Where passes register what they wait for. Clones share the register.
+/// Where reconciliations register what they wait for. Clones share the register.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Watchlist {
     shared: Arc<Register>,

@@ -7,23 +7,23 @@ use openstack_ccm_core::service::IpFamily;
 use crate::load_balancer::model::observed::ObservedLoadBalancer;
 use crate::load_balancer::settings::node_address::family_of;
 
-/// All addresses, one for each VIP: `settled` stands for the IPv4 VIP that a floating IP leads to. Only addresses of
-/// the wanted families count; a load balancer that has none of these is reached by `settled` alone.
+/// All addresses, one for each VIP: `outside` stands for the IPv4 VIP that a floating IP leads to. Only addresses of
+/// the wanted families count; a load balancer that has none of these is reached by `outside` alone.
 pub(crate) fn addresses(
     load_balancer: Option<&ObservedLoadBalancer>,
-    settled: IpAddr,
+    outside: IpAddr,
     families: &[IpFamily],
 ) -> Vec<IpAddr> {
     let mut addresses: Vec<IpAddr> = Vec::new();
     for vip in load_balancer.into_iter().flat_map(ObservedLoadBalancer::vip_addresses) {
-        let address = if vip.is_ipv4() == settled.is_ipv4() { settled } else { vip };
+        let address = if vip.is_ipv4() == outside.is_ipv4() { outside } else { vip };
         if families.contains(&family_of(address)) && !addresses.contains(&address) {
             addresses.push(address);
         }
     }
     let place = |address: &IpAddr| families.iter().position(|family| *family == family_of(*address));
     addresses.sort_by_key(place);
-    if addresses.is_empty() { vec![settled] } else { addresses }
+    if addresses.is_empty() { vec![outside] } else { addresses }
 }
 
 #[cfg(test)]
@@ -73,11 +73,11 @@ mod tests {
     fn each_vip_of_a_wanted_family_is_one_address(
         #[case] vip: &str,
         #[case] additional: &[&str],
-        #[case] settled: &str,
+        #[case] outside: &str,
         #[case] families: &[IpFamily],
         #[case] expected: &[&str],
     ) {
-        let found = addresses(Some(&load_balancer(vip, additional)), settled.parse().unwrap(), families);
+        let found = addresses(Some(&load_balancer(vip, additional)), outside.parse().unwrap(), families);
         let found: Vec<String> = found.iter().map(IpAddr::to_string).collect();
         assert_eq!(found, expected);
     }

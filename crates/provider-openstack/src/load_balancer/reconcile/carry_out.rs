@@ -43,7 +43,7 @@ pub(super) struct Work<'a> {
 /// What comes after a plan.
 #[derive(Debug)]
 pub(super) enum Progress {
-    /// Everything is as it shall be.
+    /// Everything is as the Service asks for.
     Converged {
         /// Whether this reconciliation had to do something for it.
         changed: bool,

@@ -11,15 +11,15 @@ use std::time::Duration;
 use openstack_ccm_core::service::ServiceKey;
 use tokio::time::Instant;
 
-/// So long after it is seen nothing is marked: after a start there is other work.
+/// For so long after it is seen first a load balancer is not tagged: after a start there is other work.
 const CALM: Duration = Duration::from_secs(60);
-/// A marking that nobody saw the end of holds the others up no longer than this.
+/// A change of tags whose end nobody saw holds the others up no longer than this.
 const LONGEST: Duration = Duration::from_secs(120);
 
 /// The queue.
 #[derive(Debug)]
 pub(crate) struct IdentityTagQueue {
-    /// Pause between two; absent, nothing is marked.
+    /// Pause between two; absent, nothing is tagged.
     pause: Option<Duration>,
     queue: Mutex<Queue>,
 }
@@ -33,7 +33,7 @@ struct Queue {
     at_work: Option<(ServiceKey, Instant)>,
 }
 
-/// When a Service may mark its load balancer.
+/// When the load balancer of a Service may get its tags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Permission {
     /// Now.

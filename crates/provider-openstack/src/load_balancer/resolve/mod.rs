@@ -57,7 +57,7 @@ pub(super) struct Resolver {
     flavors_of_provider: Cache<bool>,
 }
 
-/// What a pass has to know.
+/// What has to be looked up for.
 pub(super) struct Question<'a> {
     /// The Service and its nodes.
     pub(super) intent: &'a Intent,

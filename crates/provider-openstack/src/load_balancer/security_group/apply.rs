@@ -141,7 +141,7 @@ fn exists_already(error: &ApiError) -> bool {
     error.fault().and_then(|fault| fault.name.as_deref()) == Some("SecurityGroupRuleExists")
 }
 
-/// What shall be gone may be gone already.
+/// What is to be deleted may be gone already.
 fn gone(result: Result<(), ApiError>) -> Result<(), ApiError> {
     match result {
         Err(error) if error.is_not_found() => Ok(()),

@@ -1,6 +1,6 @@
 //! The security group of a Service: it lets the load balancer reach the node ports (`manage-security-groups`).
 //!
-//! A straight line of its own beside that of the load balancer, because neither shall wait for the other: a group
+//! A straight line of its own beside that of the load balancer, because neither has to wait for the other: a group
 //! that cannot be made does not hide a load balancer that serves, and is reported and tried again.
 //!
 //! | step | module | does |

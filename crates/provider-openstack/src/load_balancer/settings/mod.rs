@@ -75,7 +75,7 @@ pub use tls::TlsOptions;
 /// the ids exist is not known yet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// The load balancer that the annotation `load-balancer-id` names: the user's choice, or what an earlier pass
+    /// The load balancer that the annotation `load-balancer-id` names: the user's choice, or what an earlier reconciliation
     /// wrote there. Which of the two shows only on the load balancer.
     pub load_balancer_id: Option<String>,
     /// `allow-foreign-cluster`: the Service may be a guest on a load balancer with another cluster's identity.

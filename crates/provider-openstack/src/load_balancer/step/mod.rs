@@ -14,7 +14,7 @@ pub(crate) use touched::{Child, Touched};
 /// The id of an object that a step names.
 ///
 /// A plan holds all that is to be done, also what only becomes possible after an earlier step. Steps on an object that
-/// does not exist yet are there to be shown and counted; they are applied in a later pass, which finds the object.
+/// does not exist yet are there to be shown and counted; they are applied in a later reconciliation, which finds the object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Handle {
     /// The object exists and has this id.

@@ -163,7 +163,8 @@ fn in_project(claim: &Claim<'_>, filter: LoadBalancerFilter) -> LoadBalancerFilt
     LoadBalancerFilter { project_id: claim.scope.project_id.map(str::to_owned), ..filter }
 }
 
-/// Who is served gets a new load balancer while the old one goes; who goes waits until it is gone.
+/// A Service that is served gets a new load balancer while the old one is being deleted; one that is released waits until it is
+/// gone.
 fn counts(hit: &LoadBalancer, purpose: Purpose) -> bool {
     match (&hit.provisioning_status, purpose) {
         (ProvisioningStatus::Deleted, _) | (ProvisioningStatus::PendingDelete, Purpose::Serve(_)) => false,
@@ -192,7 +193,7 @@ fn judge(
     }))
 }
 
-/// Names are not unique. Among several only our tags tell which one is meant; who goes takes them one after the
+/// Names are not unique. Among several only our tags tell which one is meant; a release takes them one after the
 /// other. Several with our tags are those of one Service that was created more than once: a request can outlive the
 /// process that sent it, and its load balancer shows after the next process has looked, or even after the Service was
 /// replaced by one of the same name. One of them serves, the others are given up as soon as it does.
@@ -216,7 +217,7 @@ fn only_one(claim: &Claim<'_>, mut found: Vec<Found>) -> Result<Option<Found>, F
 }
 
 /// Orders load balancers of one Service, the one to keep first: whom others use, what was made for this very Service,
-/// what serves, what will serve, what is older. The id decides between equals, so that each pass decides alike.
+/// what serves, what will serve, what is older. The id decides between equals, so that each reconciliation decides alike.
 fn rank<'a>(claim: &Claim<'_>, found: &'a Found) -> (bool, bool, u8, Option<&'a str>, &'a str) {
     let Found { load_balancer, ownership, .. } = found;
     let status = &load_balancer.provisioning_status;

@@ -16,7 +16,7 @@ use crate::load_balancer::settings::ReleaseSettings;
 use crate::load_balancer::step::{LoadBalancerStep, Step};
 
 impl Serving<'_> {
-    /// What decides about a load balancer in ERROR. One that may be replaced has its turn from here on, until
+    /// What decides about a load balancer in ERROR. No other one is replaced from here on, until
     /// [`Serving::note_replacement`].
     pub(super) fn recovery(&self, observed: &Observed) -> Recovery {
         let broken = observed.load_balancer.as_ref();
@@ -45,7 +45,7 @@ impl Serving<'_> {
         Recovery { no_replacement, ..recovery }
     }
 
-    /// Lets others have the turn of one that is not replaced after all.
+    /// Lets others be replaced: this one is not after all.
     pub(super) fn give_back(&self, observed: &Observed) {
         let status = observed.load_balancer.as_ref().map(|broken| &broken.status);
         if status == Some(&ProvisioningStatus::Error) {

@@ -116,7 +116,7 @@ impl Serving<'_> {
     }
 }
 
-/// Whether a load balancer is made, or one that broke is deleted to be made anew.
+/// Whether a load balancer is made, or one that broke is deleted to be recreated.
 fn makes_load_balancer(plan: &Plan) -> bool {
     let makes = |step: &Step| {
         matches!(step, Step::LoadBalancer(LoadBalancerStep::Create { .. } | LoadBalancerStep::Delete { .. }))

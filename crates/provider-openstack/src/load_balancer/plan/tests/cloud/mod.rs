@@ -22,7 +22,7 @@ use crate::load_balancer::step::{
 };
 use attributes::{fits, update_listener, update_load_balancer, update_monitor, update_pool};
 
-/// More passes than any change of the test states takes.
+/// More reconciliations than any change of the test states takes.
 const BOUND: usize = 200;
 
 /// The state of the cloud, as one Service sees it.
@@ -48,12 +48,12 @@ impl Cloud {
         self.load_balancer().children.as_mut().expect("the children are known")
     }
 
-    /// Passes until the plan is settled. `look` sees the state after every single step.
+    /// Reconciles until the plan is empty. `look` sees the state after every single step.
     pub(crate) fn converge(&mut self, desired: &Desired, mut look: impl FnMut(&Observed)) -> Plan {
         self.run(|observed| plan::serve(desired, observed), &mut look)
     }
 
-    /// Passes until nothing of the Service is left.
+    /// Reconciles until nothing of the Service is left.
     pub(crate) fn release(&mut self, terms: &ReleaseTerms) -> Plan {
         self.run(|observed| plan::release(terms, observed), &mut |_| {})
     }
@@ -72,7 +72,7 @@ impl Cloud {
             self.finish_pending();
             look(&self.observed);
         }
-        panic!("no end after {BOUND} passes; still planned:\n{}", plan(&self.observed));
+        panic!("no end after {BOUND} reconciliations; still planned:\n{}", plan(&self.observed));
     }
 
     /// Octavia finishes what it is doing.
