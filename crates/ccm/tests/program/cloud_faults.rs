@@ -247,3 +247,20 @@ async fn waiting_for_many_load_balancers_costs_one_list_for_each_round() {
     assert!(lists.iter().all(|name| *name == "GET loadbalancers"), "{lists:?}");
     assert!((8..=20).contains(&lists.len()), "{}", lists.len());
 }
+
+/// The id is what tells a Service's load balancer in the wrong project or region, so it must not get lost.
+#[rstest]
+#[tokio::test(start_paused = true)]
+async fn an_id_that_could_not_be_written_is_written_later(
+    #[values(0, 1, 2, 3)] first: usize,
+    #[values(1, 2, 3, 4)] count: usize,
+) {
+    let world = World::started().await;
+    let refused = openstack_ccm_kube_sim::Fault::on("PATCH", "").after(first).times(count).refuse();
+    world.kube.inject(refused);
+    world.serve(&service("web", json!({"metadata": {"annotations": {PROXY: "v2"}}}))).await;
+    world.quiet().await;
+    let id = id(&load_balancer(&world));
+    assert_eq!(world.annotation("web", "loadbalancer.openstack.org/load-balancer-id"), Some(id.clone()));
+    assert_eq!(world.annotation("web", "loadbalancer.openstack.org/owned-load-balancer-id"), Some(id));
+}

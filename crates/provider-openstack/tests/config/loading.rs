@@ -189,6 +189,7 @@ fn what_cannot_work_is_refused() {
         "[LoadBalancer]\nlb-method=\n",
         "[LoadBalancer]\nnode-selector==v\n",
         "[LoadBalancer]\nnode-selector=pool=edge,=v\n",
+        "[LoadBalancer]\nnode-selector={}\n",
         "[LoadBalancer]\ncreate-monitor\nmonitor-timeout=500ms\n",
         "[LoadBalancer]\ncreate-monitor\nmonitor-max-retries=11\n",
         "[LoadBalancer]\nmonitor-delay=5\n",

@@ -22,6 +22,14 @@ pub(super) fn describe(world: &World) -> Vec<String> {
     lines
 }
 
+/// Whether a line tells something about how a run ended. What matters at the creation only depends on when that was. What another
+/// controller left is tagged with the next change that it needs, and which one that is depends on when it came.
+pub(super) fn tells(line: &str, inherited: bool) -> bool {
+    const TAGS: [&str; 5] =
+        ["\"tags\": [", "\"tags\": []", "]", "\"openstack-ccm-cluster=", "\"openstack-ccm-service="];
+    !line.starts_with("\"flavor_id\"") && !(inherited && TAGS.iter().any(|tag| line.starts_with(tag)))
+}
+
 /// The uids of Services that are gone: what is kept of them on purpose has them still.
 fn without_gone(cloud: &str) -> String {
     const TAG: &str = "openstack-ccm-service=";

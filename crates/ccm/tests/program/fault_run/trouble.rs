@@ -134,7 +134,11 @@ impl Trouble {
 fn bears_wrong_project(world: &World, step: &Step) -> bool {
     let goes = |edit: &Edit| matches!(edit, Edit::Delete { .. } | Edit::Retype { .. });
     let services = world.kube.list("services", "default").unwrap();
-    let going = services.iter().any(|service| !service["metadata"]["deletionTimestamp"].is_null());
+    let going = services.iter().any(|service| {
+        let held = service["metadata"]["finalizers"].as_array().is_some_and(|all| !all.is_empty());
+        !service["metadata"]["deletionTimestamp"].is_null()
+            || held && service["spec"]["type"] != "LoadBalancer"
+    });
     let named = services
         .iter()
         .filter(|service| service["spec"]["type"] == "LoadBalancer")

@@ -88,9 +88,12 @@ impl Wish {
         }
     }
 
-    /// What decides which address is published.
+    /// What decides which address is published. A hostname is published where the address has no mode of its own, which is a
+    /// matter of PROXY protocol, headers and TLS.
     pub(super) fn published_by(&self) -> impl PartialEq {
+        let path = (self.proxy.clone(), self.x_forwarded_for, self.tls.clone());
         (
+            self.hostname.is_some().then_some(path),
             self.internal,
             self.address.clone(),
             self.load_balancer_id.clone(),
@@ -178,7 +181,7 @@ fn selector(text: &str) -> Option<BTreeMap<String, Option<String>>> {
 
 fn is_hostname(text: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
-    text.bytes().all(fits) && text.contains('.') && !text.starts_with(['.', '-'])
+    text.bytes().all(fits) && !text.starts_with(['.', '-']) && !text.ends_with(['.', '-'])
 }
 
 /// A node, as far as it may be a member.

@@ -11,6 +11,8 @@ use super::read::{self, VipOwner};
 use super::{Observation, Observing};
 use crate::load_balancer::belief::{Belief, Cached, Event, LockEnd};
 use crate::load_balancer::model::observed::{Children, ObservedLoadBalancer, Ownership};
+use crate::load_balancer::report::Report;
+use crate::load_balancer::settings::Aspect;
 use crate::load_balancer::step::{Child, Touched};
 
 impl Observing<'_> {
@@ -18,7 +20,11 @@ impl Observing<'_> {
     ///
     /// # Errors
     /// Any failed call.
-    pub(super) async fn cached(&self, believed: Belief) -> Result<Option<Observation>, Failure> {
+    pub(super) async fn cached(
+        &self,
+        believed: Belief,
+        report: &mut Report,
+    ) -> Result<Option<Observation>, Failure> {
         let (mut cached, converged) = match self.still_believed(believed) {
             Belief::Changing(cached) => (cached, false),
             Belief::Converged(cached) => (cached, true),
@@ -41,8 +47,20 @@ impl Observing<'_> {
         }
         let below = cached.load_balancer().and_then(|there| there.children.as_ref());
         // Somebody else has begun something.
-        let pending = below.is_none_or(has_pending);
-        Ok((!pending).then(|| Observation::new(source, cached)))
+        if below.is_none_or(has_pending) {
+            return Ok(None);
+        }
+        self.name_again(&cached, report);
+        Ok(Some(Observation::new(source, cached)))
+    }
+
+    /// Names the load balancer in the annotations of the Service: an earlier write of its id may have failed. What the user
+    /// wrote wrongly stays, so that it can be corrected.
+    fn name_again(&self, cached: &Cached, report: &mut Report) {
+        let named_wrongly = self.settings.is_unreadable(Aspect::LoadBalancer);
+        if let Some(there) = cached.load_balancer().filter(|_| !named_wrongly) {
+            report.load_balancer(self.service, &there.id, there.ownership);
+        }
     }
 
     /// What is left of a belief after what happened since the last reconciliation.

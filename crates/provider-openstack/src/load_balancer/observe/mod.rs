@@ -101,7 +101,7 @@ impl Observing<'_> {
         let spared = match self.beliefs.take(&self.service.key) {
             Belief::Unknown => None,
             believed @ (Belief::DigestOnly | Belief::DriftDue(_)) => self.listed(believed, report).await?,
-            believed @ (Belief::Changing(_) | Belief::Converged(_)) => self.cached(believed).await?,
+            believed @ (Belief::Changing(_) | Belief::Converged(_)) => self.cached(believed, report).await?,
         };
         match spared {
             Some(observation) => Ok(observation),

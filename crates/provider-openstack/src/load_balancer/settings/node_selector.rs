@@ -11,10 +11,10 @@ pub struct NodeSelector {
     requirements: BTreeMap<String, Option<String>>,
 }
 
-/// A pair without a label key, which no node could match.
+/// A pair that no node could match, because no label is like that.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{pair:?} has no label key")]
-pub struct MissingLabelKey {
+#[error("{pair:?} is no label of Kubernetes, such as pool=edge or example.org/pool=edge")]
+pub struct NoLabel {
     /// The pair as written.
     pub pair: String,
 }
@@ -25,8 +25,8 @@ impl NodeSelector {
     /// key the last one counts. What is empty selects every node.
     ///
     /// # Errors
-    /// A pair with a value and no key.
-    pub fn parse(text: &str) -> Result<Self, MissingLabelKey> {
+    /// A pair whose key or value is none of a label.
+    pub fn parse(text: &str) -> Result<Self, NoLabel> {
         let pairs = text.split(',').map(str::trim).filter(|pair| !pair.is_empty());
         let requirements = pairs.map(requirement);
         Ok(Self { requirements: requirements.collect::<Result<_, _>>()? })
@@ -45,11 +45,28 @@ impl NodeSelector {
     }
 }
 
-fn requirement(pair: &str) -> Result<(String, Option<String>), MissingLabelKey> {
+fn requirement(pair: &str) -> Result<(String, Option<String>), NoLabel> {
     let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-    if key.is_empty() {
-        return Err(MissingLabelKey { pair: pair.to_owned() });
+    let (prefix, name) = key.rsplit_once('/').unwrap_or(("a", key));
+    if !is_prefix(prefix) || !is_label_part(name) || !(value.is_empty() || is_label_part(value)) {
+        return Err(NoLabel { pair: pair.to_owned() });
     }
     let value = Some(value).filter(|value| !value.is_empty());
     Ok((key.to_owned(), value.map(str::to_owned)))
+}
+
+/// Whether a text can be the name in a label's key, or its value
+/// (<https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#syntax-and-character-set>).
+fn is_label_part(text: &str) -> bool {
+    let inside = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    let at_an_end = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric());
+    text.len() <= 63
+        && text.bytes().all(inside)
+        && at_an_end(text.bytes().next())
+        && at_an_end(text.bytes().last())
+}
+
+/// Whether a text can be the DNS subdomain before the `/` of a label's key.
+fn is_prefix(text: &str) -> bool {
+    text.len() <= 253 && text.split('.').all(|part| !part.contains('_') && is_label_part(part))
 }
