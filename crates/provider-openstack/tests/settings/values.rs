@@ -104,7 +104,9 @@ fn wrong(key: &str, form: Form) -> Vec<String> {
             "floating-subnet" => &["[abc", "~(", "~[", "!~(", "{a", "[z-a]"],
             "floating-subnet-tags" => &["!", "&", "!&", " , ,"],
             "default-tls-container-ref" => &["c1", "https://barbican/v1/orders/c1", "https://barbican/c1"],
-            "node-selector" => &["=edge", "a=b,=c", "=", "{}", "pool=a b", "-a", "a/b/c", "a_b/c"],
+            "node-selector" => {
+                &["=edge", "a=b,=c", "=", "{}", "pool=a b", "-a", "a/b/c", "a_b/c", "pool = edge", "pool=a=b"]
+            }
             "hostname" => &["192.0.2.1", "UPPER.example.org", "under_score", "a..b"],
             "load-balancer-source-ranges" => &["192.0.2.1", "192.0.2.0/33", "everybody"],
             "availability-zone" => return vec!["z".repeat(256)],

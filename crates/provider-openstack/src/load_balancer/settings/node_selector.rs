@@ -11,16 +11,16 @@ pub struct NodeSelector {
     requirements: BTreeMap<String, Option<String>>,
 }
 
-/// A pair that no node could match, because no label is like that.
+/// A pair that no node could match, because no label is written so.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{pair:?} is no label of Kubernetes, such as pool=edge or example.org/pool=edge")]
+#[error("{pair:?} is not a label, such as pool=edge or example.org/pool")]
 pub struct NoLabel {
     /// The pair as written.
     pub pair: String,
 }
 
 impl NodeSelector {
-    /// Reads `key=value` pairs separated by commas, as OCCM does. Blanks around a pair do not matter, those around `=` do.
+    /// Reads `key=value` pairs separated by commas, as OCCM does. Blanks around a pair do not matter.
     /// A pair without `=` or without a value asks for the label only. Empty pairs are dropped; of several pairs with one
     /// key the last one counts. What is empty selects every node.
     ///
