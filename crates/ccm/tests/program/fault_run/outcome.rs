@@ -27,7 +27,9 @@ pub(super) fn describe(world: &World) -> Vec<String> {
 pub(super) fn tells(line: &str, inherited: bool) -> bool {
     const TAGS: [&str; 5] =
         ["\"tags\": [", "\"tags\": []", "]", "\"openstack-ccm-cluster=", "\"openstack-ccm-service="];
-    !line.starts_with("\"flavor_id\"") && !(inherited && TAGS.iter().any(|tag| line.starts_with(tag)))
+    let of_creation = line.starts_with("\"flavor_id\"");
+    let of_another = inherited && TAGS.iter().any(|tag| line.starts_with(tag));
+    !of_creation && !of_another
 }
 
 /// The uids of Services that are gone: what is kept of them on purpose has them still.
