@@ -168,7 +168,7 @@ fn vip(settings: &Settings, facts: &Facts) -> Vip {
     }
 }
 
-fn additional_vip(vip: &facts::AdditionalVip) -> AdditionalVip {
+fn additional_vip(vip: &facts::ResolvedVip) -> AdditionalVip {
     AdditionalVip { subnet_id: vip.subnet_id.clone(), address: vip.previous_address }
 }
 

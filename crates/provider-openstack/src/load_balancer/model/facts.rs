@@ -22,7 +22,7 @@ pub(crate) struct Facts {
     /// Family of the primary VIP.
     pub(crate) vip_family: IpFamily,
     /// The other VIPs: those to ask for, or those that the load balancer has.
-    pub(crate) additional_vips: Vec<AdditionalVip>,
+    pub(crate) additional_vips: Vec<ResolvedVip>,
     /// VIP address of the Service's previous load balancer, which broke and was deleted: it is asked for again.
     pub(crate) previous_vip_address: Option<IpAddr>,
     /// Subnet through which the load balancer reaches the members; absent, Octavia uses that of the VIP. Octavia accepts an
@@ -54,7 +54,7 @@ impl Facts {
 
 /// A VIP beside the primary one. Octavia cannot add one later, nor take one away.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct AdditionalVip {
+pub(crate) struct ResolvedVip {
     /// Its subnet, on the network of the primary VIP.
     pub(crate) subnet_id: String,
     /// Its family.

@@ -17,10 +17,10 @@ const GOOD_FOR: Duration = Duration::from_secs(60);
 /// The lists.
 pub(crate) struct BulkLists {
     openstack: OpenStack,
-    lists: Mutex<Option<Lists>>,
+    lists: Mutex<Option<Listing>>,
 }
 
-struct Lists {
+struct Listing {
     asked: Instant,
     /// By id; each on its own, because a table has room for up to twice as many as it holds.
     load_balancers: HashMap<String, Box<LoadBalancer>>,
@@ -66,7 +66,7 @@ impl BulkLists {
     /// is not listed, and looked at by its id.
     ///
     /// One list after the other: two answers of megabytes at the same time are what most memory would be needed for.
-    async fn list(&self) -> Result<Lists, ApiError> {
+    async fn list(&self) -> Result<Listing, ApiError> {
         let asked = Instant::now();
         let filter =
             LoadBalancerFilter { project_id: self.openstack.project_id.clone(), ..Default::default() };
@@ -81,6 +81,6 @@ impl BulkLists {
                 floating_ips.entry(port).or_insert_with(|| Vec::with_capacity(1)).push(one);
             }
         }
-        Ok(Lists { asked, load_balancers, floating_ips })
+        Ok(Listing { asked, load_balancers, floating_ips })
     }
 }

@@ -158,7 +158,7 @@ impl<'a> Claim<'a> {
     }
 
     /// Whether the load balancer has only OCCM's tag of the Service, and nothing says that another cluster gave it.
-    pub(crate) fn is_unmarked_user(&self, found: &LoadBalancer) -> bool {
+    pub(crate) fn is_untagged_user(&self, found: &LoadBalancer) -> bool {
         let tags: Tags = found.tags.iter().cloned().collect();
         tags.contains(self.names.load_balancer())
             && !self.has_service_uid(&tags)

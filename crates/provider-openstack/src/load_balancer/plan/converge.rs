@@ -44,13 +44,13 @@ pub(super) fn converge(
         ));
         return draft.finish();
     };
-    draft.unmarked = is_unmarked(desired, load_balancer);
+    draft.untagged = is_untagged(desired, load_balancer);
     floating_ip::serve(&mut draft, &desired.floating_ip, &observed.floating_ips, &vip_port(load_balancer));
     let conflicts = conflicts(&mut draft, desired, load_balancer, below);
     if draft.blocked.is_some() && !children::any_own(below) {
         // Nothing of this Service is there yet, so nothing has to be kept up: leave no trace.
         draft.steps.clear();
-        draft.markings.clear();
+        draft.identity_tags.clear();
         return draft.finish();
     }
     if let Some(wait) = children::pending(below) {
@@ -58,9 +58,9 @@ pub(super) fn converge(
     }
     draft.rename = Rename::of(load_balancer, &desired.load_balancer.name);
     draft.notices.extend(draft.rename.as_ref().map(Rename::notice));
-    let marking = mark(&draft, desired, load_balancer);
+    let identity = identify(&draft, desired, load_balancer);
     // While it is not renamed, the previous name tells which children are to be renamed.
-    let (first, last) = if draft.rename.is_some() { (None, marking) } else { (marking, None) };
+    let (first, last) = if draft.rename.is_some() { (None, identity) } else { (identity, None) };
     if joins_internally(desired, load_balancer) {
         draft.notices.push(Notice::normal(
             SHARED_INTERNALLY,
@@ -70,14 +70,14 @@ pub(super) fn converge(
             ),
         ));
     }
-    first.into_iter().for_each(|step| draft.mark(step));
+    first.into_iter().for_each(|step| draft.identify(step));
     for (key, wanted) in desired.listeners.iter().filter(|(key, _)| !conflicts.contains(key)) {
         port::converge(&mut draft, &load_balancer.id, below, *key, wanted);
     }
     if draft.blocked.is_none() {
         children::remove_unwanted(&mut draft, below, |key| desired.listeners.contains_key(&key));
     }
-    last.into_iter().for_each(|step| draft.mark(step));
+    last.into_iter().for_each(|step| draft.identify(step));
     draft.finish()
 }
 
@@ -91,7 +91,7 @@ fn joins_internally(desired: &Desired, load_balancer: &ObservedLoadBalancer) -> 
 
 /// What tells that the load balancer is used by this Service: its tags, its name where the cluster was renamed, and its
 /// description where it has outlived another Service.
-fn mark(draft: &Draft, desired: &Desired, load_balancer: &ObservedLoadBalancer) -> Option<Step> {
+fn identify(draft: &Draft, desired: &Desired, load_balancer: &ObservedLoadBalancer) -> Option<Step> {
     let wanted = &desired.load_balancer.tags;
     let tags = match load_balancer.ownership {
         Ownership::Sole => tags_of_own(&load_balancer.tags, wanted),
@@ -143,7 +143,7 @@ fn conflicts(
 
 /// Whether the Service's load balancer is as OCCM leaves it: it tells by its name or by the tag of OCCM that the Service
 /// uses it, and only the uids are missing. One that carries a wrong uid is corrected at once.
-fn is_unmarked(desired: &Desired, load_balancer: &ObservedLoadBalancer) -> bool {
+fn is_untagged(desired: &Desired, load_balancer: &ObservedLoadBalancer) -> bool {
     let wanted = &desired.load_balancer.tags;
     let missing: Tags = wanted - &load_balancer.tags;
     let right = match load_balancer.ownership {

@@ -29,10 +29,10 @@ pub(super) struct Draft {
     pub(super) heals: bool,
     /// See [`Plan::repairs`].
     pub(super) repairs: BTreeSet<usize>,
-    /// See [`Plan::markings`].
-    pub(super) markings: BTreeSet<usize>,
+    /// See [`Plan::identity_tags`].
+    pub(super) identity_tags: BTreeSet<usize>,
     /// Whether the load balancer is as OCCM leaves it: what only tells whose it is can wait.
-    pub(super) unmarked: bool,
+    pub(super) untagged: bool,
     /// See [`Plan::address`].
     pub(super) address: Option<IpAddr>,
     /// Whether everything is made one by one.
@@ -62,9 +62,9 @@ impl Draft {
     }
 
     /// Adds a step that does nothing but tell whose an object is.
-    pub(super) fn mark(&mut self, step: Step) {
-        if self.unmarked {
-            self.markings.insert(self.steps.len());
+    pub(super) fn identify(&mut self, step: Step) {
+        if self.untagged {
+            self.identity_tags.insert(self.steps.len());
         }
         self.step(step);
     }
@@ -116,15 +116,15 @@ impl Draft {
             notices,
             heals,
             repairs,
-            markings,
-            unmarked: _,
+            identity_tags,
+            untagged: _,
             address,
             blocked: _,
             claimed_pools: _,
             rename: _,
             serial: _,
         } = self;
-        Plan { steps, then, notices, heals, repairs, markings, address }
+        Plan { steps, then, notices, heals, repairs, identity_tags, address }
     }
 }
 

@@ -176,7 +176,7 @@ fn create(draft: &mut Draft, spec: &FloatingIpSpec, network_id: &str, vip: &VipP
 /// Tags a floating IP that is ours; others are never marked as ours.
 fn tag(draft: &mut Draft, floating_ip: &ObservedFloatingIp, wanted: &Tags) {
     if let Some(tags) = tags_of_own(&floating_ip.tags, wanted).filter(|_| floating_ip.ours) {
-        draft.mark(Step::FloatingIp(FloatingIpStep::Tag { id: floating_ip.id.clone(), tags }));
+        draft.identify(Step::FloatingIp(FloatingIpStep::Tag { id: floating_ip.id.clone(), tags }));
     }
 }
 

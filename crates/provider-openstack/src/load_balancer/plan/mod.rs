@@ -55,7 +55,7 @@ pub(crate) struct Plan {
     pub(crate) repairs: BTreeSet<usize>,
     /// The places in `steps` of those that do nothing but tell whose an object is, which its name and description tell as
     /// well: they can wait, for days if need be.
-    pub(crate) markings: BTreeSet<usize>,
+    pub(crate) identity_tags: BTreeSet<usize>,
     /// The address that clients use when the plan is done, as far as it is known already.
     pub(crate) address: Option<IpAddr>,
 }
@@ -100,17 +100,20 @@ impl Plan {
     }
 
     /// Whether nothing is left to do but to tell whose the objects are.
-    pub(crate) fn only_marks(&self) -> bool {
-        !self.markings.is_empty() && self.steps.len() == self.markings.len() && self.then == Then::Done
+    pub(crate) fn only_identity_tags(&self) -> bool {
+        !self.identity_tags.is_empty()
+            && self.steps.len() == self.identity_tags.len()
+            && self.then == Then::Done
     }
 
     /// The plan without the steps that only tell whose an object is.
     #[must_use]
-    pub(crate) fn without_markings(self) -> Self {
-        let Self { steps, repairs, markings, .. } = self;
+    pub(crate) fn without_identity_tags(self) -> Self {
+        let Self { steps, repairs, identity_tags, .. } = self;
         let mut plan =
-            Self { steps: Vec::new(), repairs: BTreeSet::new(), markings: BTreeSet::new(), ..self };
-        for (place, step) in steps.into_iter().enumerate().filter(|(place, _)| !markings.contains(place)) {
+            Self { steps: Vec::new(), repairs: BTreeSet::new(), identity_tags: BTreeSet::new(), ..self };
+        for (place, step) in steps.into_iter().enumerate().filter(|(place, _)| !identity_tags.contains(place))
+        {
             if repairs.contains(&place) {
                 plan.repairs.insert(plan.steps.len());
             }

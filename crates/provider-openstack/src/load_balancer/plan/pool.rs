@@ -51,10 +51,10 @@ pub(super) fn converge(draft: &mut Draft, observed: &ObservedPool, wanted: &Desi
     }
     let updates = [attributes, algorithm];
     for changes in updates.into_iter().filter(|changes| !changes.is_empty()) {
-        let marks = draft.unmarked && changes.only_tags().is_some();
+        let identifies = draft.untagged && changes.only_tags().is_some();
         let step = Step::Pool(PoolStep::Update { id: observed.id.clone(), changes });
-        // What OCCM set because the Service asks for it is noted when the load balancer is marked.
-        if marks { draft.mark(step) } else { draft.change(whole, step) }
+        // What OCCM set because the Service asks for it is noted when the load balancer gets its identity tags.
+        if identifies { draft.identify(step) } else { draft.change(whole, step) }
     }
     let handle = Handle::Id(observed.id.clone());
     let kept = monitor::remove_unfit(draft, observed.monitor.as_ref(), wanted.monitor.as_ref());

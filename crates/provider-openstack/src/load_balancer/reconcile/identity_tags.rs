@@ -1,7 +1,7 @@
 //! When load balancers and floating IPs that OCCM made get the tags that tell whose they are.
 //!
 //! Octavia locks and reloads a load balancer for each change of its tags. After a switch from OCCM that would be the
-//! first thing to happen to all of them at once, so each waits for its place in a queue, and only one is marked at a
+//! first thing to happen to all of them at once, so each waits for its place in a queue, and only one gets them at a
 //! time. The queue is in memory: after a restart the tags themselves tell what is left.
 
 use std::collections::HashMap;
@@ -55,7 +55,7 @@ impl IdentityTagQueue {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks for a Service whose objects are to be marked. It keeps its place until it is done.
+    /// Asks for a Service whose objects lack identity tags. It keeps its place until it is done.
     pub(crate) fn ask(&self, service: &ServiceKey) -> Permission {
         let Some(pause) = self.pause else { return Permission::Never };
         let (mut queue, now) = (self.lock(), Instant::now());
@@ -79,14 +79,14 @@ impl IdentityTagQueue {
         }
     }
 
-    /// The Service's objects are being marked.
+    /// The Service's objects are getting their tags.
     pub(crate) fn begins(&self, service: &ServiceKey) {
         let (mut queue, now) = (self.lock(), Instant::now());
         queue.begun = Some(now);
         queue.at_work = Some((service.clone(), now));
     }
 
-    /// Nothing of the Service is to be marked, or it failed: then it goes to the end of the queue.
+    /// Nothing of the Service lacks them, or it failed: then it goes to the end of the queue.
     pub(crate) fn ends(&self, service: &ServiceKey) {
         let mut queue = self.lock();
         queue.places.remove(service);
@@ -103,33 +103,33 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn one_is_marked_after_the_other() {
-        let markings = IdentityTagQueue::new(12);
-        let places = ["a", "b", "c"].map(|name| markings.ask(&key(name)));
+    async fn one_is_tagged_after_the_other() {
+        let queue = IdentityTagQueue::new(12);
+        let places = ["a", "b", "c"].map(|name| queue.ask(&key(name)));
         assert_eq!(places, [60, 65, 70].map(|seconds| Permission::In(Duration::from_secs(seconds))));
         tokio::time::advance(Duration::from_secs(66)).await;
-        assert_eq!(markings.ask(&key("a")), Permission::Now);
-        markings.begins(&key("a"));
-        assert_eq!(markings.ask(&key("a")), Permission::Now, "it may have to begin again");
-        assert_eq!(markings.ask(&key("b")), Permission::In(Duration::from_secs(5)), "not beside another");
-        markings.ends(&key("a"));
-        assert_eq!(markings.ask(&key("b")), Permission::In(Duration::from_secs(5)), "nor close to it");
+        assert_eq!(queue.ask(&key("a")), Permission::Now);
+        queue.begins(&key("a"));
+        assert_eq!(queue.ask(&key("a")), Permission::Now, "it may have to begin again");
+        assert_eq!(queue.ask(&key("b")), Permission::In(Duration::from_secs(5)), "not beside another");
+        queue.ends(&key("a"));
+        assert_eq!(queue.ask(&key("b")), Permission::In(Duration::from_secs(5)), "nor close to it");
         tokio::time::advance(Duration::from_secs(5)).await;
-        assert_eq!(markings.ask(&key("b")), Permission::Now);
-        markings.begins(&key("b"));
+        assert_eq!(queue.ask(&key("b")), Permission::Now);
+        queue.begins(&key("b"));
         tokio::time::advance(LONGEST).await;
-        assert_eq!(markings.ask(&key("c")), Permission::Now, "who vanished holds nobody up");
+        assert_eq!(queue.ask(&key("c")), Permission::Now, "one that vanished holds nobody up");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_failed_goes_to_the_end() {
-        let markings = IdentityTagQueue::new(1);
-        assert_eq!(markings.ask(&key("a")), Permission::In(CALM));
-        assert_eq!(markings.ask(&key("b")), Permission::In(CALM * 2));
+    async fn one_that_failed_goes_to_the_end() {
+        let queue = IdentityTagQueue::new(1);
+        assert_eq!(queue.ask(&key("a")), Permission::In(CALM));
+        assert_eq!(queue.ask(&key("b")), Permission::In(CALM * 2));
         tokio::time::advance(CALM).await;
-        markings.begins(&key("a"));
-        markings.ends(&key("a"));
-        assert_eq!(markings.ask(&key("a")), Permission::In(CALM * 2));
+        queue.begins(&key("a"));
+        queue.ends(&key("a"));
+        assert_eq!(queue.ask(&key("a")), Permission::In(CALM * 2));
         assert_eq!(IdentityTagQueue::new(0).ask(&key("a")), Permission::Never);
     }
 }

@@ -132,7 +132,7 @@ impl Releasing<'_> {
         let purpose = Purpose::Release(Reclaim::Delete);
         let found = find::by_id(&self.reconciler.openstack.octavia, &self.claim, purpose, id).await?;
         let uses = |found: &Found| {
-            self.claim.is_tagged(&found.load_balancer) || self.claim.is_unmarked_user(&found.load_balancer)
+            self.claim.is_tagged(&found.load_balancer) || self.claim.is_untagged_user(&found.load_balancer)
         };
         match found.filter(uses) {
             Some(found) => self.give_up(Some(found), report).await,

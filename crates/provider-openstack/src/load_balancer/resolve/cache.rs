@@ -48,7 +48,7 @@ pub(super) struct Cache<T, E = ApiError> {
 struct Shared<T, E> {
     answers: HashMap<String, Answer<T>>,
     /// Questions under way. Whoever asks holds the sender: without it the question was given up.
-    asked: HashMap<String, watch::Receiver<Pending<T, E>>>,
+    asked: HashMap<String, watch::Receiver<UnderWay<T, E>>>,
 }
 
 #[derive(Debug)]
@@ -58,14 +58,14 @@ struct Answer<T> {
 }
 
 /// The answer that those who wait get; absent while it is under way.
-type Pending<T, E> = Option<Result<T, Arc<E>>>;
+type UnderWay<T, E> = Option<Result<T, Arc<E>>>;
 
 /// Where the answer to a question is to be had.
 enum Lookup<T, E> {
     Found(T),
     /// Somebody asks already: it is waited for.
-    Wait(watch::Receiver<Pending<T, E>>),
-    Ask(watch::Sender<Pending<T, E>>),
+    Wait(watch::Receiver<UnderWay<T, E>>),
+    Ask(watch::Sender<UnderWay<T, E>>),
 }
 
 impl<T: Clone, E> Cache<T, E> {
@@ -136,7 +136,7 @@ impl<T: Clone, E> Cache<T, E> {
         Lookup::Ask(sender)
     }
 
-    fn answered(&self, key: &str, sender: &watch::Sender<Pending<T, E>>, answer: &Result<T, Arc<E>>) {
+    fn answered(&self, key: &str, sender: &watch::Sender<UnderWay<T, E>>, answer: &Result<T, Arc<E>>) {
         let mut shared = self.lock();
         // Not where everything was forgotten in between.
         if shared.asked.get(key).is_some_and(|told| told.same_channel(&sender.subscribe())) {

@@ -12,7 +12,7 @@ use openstack_ccm_openstack_api::neutron::{Subnet, SubnetFilter};
 use super::subnets::Places;
 use super::{Question, Resolver, family_of_subnet};
 use crate::load_balancer::failure::{self, Missing};
-use crate::load_balancer::model::facts::AdditionalVip;
+use crate::load_balancer::model::facts::ResolvedVip;
 use crate::load_balancer::model::observed::{ObservedLoadBalancer, Ownership};
 use crate::load_balancer::settings::node_address::{self, family_of};
 
@@ -51,7 +51,7 @@ impl Resolver {
                 places.vip_subnet_id = Some(primary.id);
                 match other {
                     Some(other) => {
-                        places.additional_vips = vec![AdditionalVip {
+                        places.additional_vips = vec![ResolvedVip {
                             previous_address: question.previous_address_in(&other),
                             subnet_id: other.id,
                             family: *second,

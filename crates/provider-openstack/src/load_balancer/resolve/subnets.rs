@@ -11,7 +11,7 @@ use super::node_subnet::{self, Candidate};
 use super::{Question, Resolver, family_of_subnet, family_without_subnet};
 use crate::load_balancer::annotations::PORT_ID;
 use crate::load_balancer::failure::{self, Missing};
-use crate::load_balancer::model::facts::AdditionalVip;
+use crate::load_balancer::model::facts::ResolvedVip;
 use crate::load_balancer::model::observed::ObservedLoadBalancer;
 use crate::load_balancer::settings::node_address::{self, family_of};
 use crate::load_balancer::settings::{Aspect, Fault, unanimous};
@@ -29,7 +29,7 @@ pub(super) struct Places {
     pub(super) member_subnet_id: Option<String>,
     /// The addresses of the VIP's subnet, where it was looked up.
     pub(super) vip_addresses: Option<IpNet>,
-    pub(super) additional_vips: Vec<AdditionalVip>,
+    pub(super) additional_vips: Vec<ResolvedVip>,
     pub(super) notices: Vec<Notice>,
     /// What is wrong on a load balancer that exists.
     pub(super) faults: Vec<Fault>,
@@ -229,9 +229,9 @@ struct Detected {
     notice: Option<Notice>,
 }
 
-fn additional_vips(existing: &ObservedLoadBalancer) -> Vec<AdditionalVip> {
+fn additional_vips(existing: &ObservedLoadBalancer) -> Vec<ResolvedVip> {
     let vips = existing.additional_vips.iter();
-    vips.map(|(subnet_id, address)| AdditionalVip {
+    vips.map(|(subnet_id, address)| ResolvedVip {
         subnet_id: subnet_id.clone(),
         family: family_of(*address),
         previous_address: None,

@@ -24,7 +24,7 @@ const MOST_ATTEMPTS: u32 = 5;
 /// The first call that fails, with what was being done. A group that is still in use is
 /// [`FailureClass::Busy`]: Neutron takes a moment to see that the last port has lost it.
 pub(super) async fn apply(neutron: &Neutron, steps: &[GroupStep]) -> Result<bool, Failure> {
-    let mut applier = Applier { neutron, made: None };
+    let mut applier = GroupApplier { neutron, made: None };
     for step in steps {
         applier.step(step).await.map_err(|error| explain(step, &error))?;
         info!(%step, "changed the cloud");
@@ -40,13 +40,13 @@ fn explain(step: &GroupStep, error: &ApiError) -> Failure {
     failure
 }
 
-struct Applier<'a> {
+struct GroupApplier<'a> {
     neutron: &'a Neutron,
     /// Id of the group that an earlier step made.
     made: Option<String>,
 }
 
-impl Applier<'_> {
+impl GroupApplier<'_> {
     async fn step(&mut self, step: &GroupStep) -> Result<(), ApiError> {
         let neutron = self.neutron;
         match step {

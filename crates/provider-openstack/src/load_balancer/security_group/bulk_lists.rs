@@ -20,11 +20,11 @@ const GOOD_FOR: Duration = Duration::from_secs(60);
 /// The lists.
 #[derive(Debug, Default)]
 pub(super) struct GroupLists {
-    lists: Mutex<Option<Lists>>,
+    lists: Mutex<Option<GroupListing>>,
 }
 
 #[derive(Debug)]
-struct Lists {
+struct GroupListing {
     asked: Instant,
     /// By name.
     groups: HashMap<String, Vec<SecurityGroup>>,
@@ -59,7 +59,7 @@ impl GroupLists {
     }
 }
 
-async fn list(neutron: &Neutron) -> Result<Lists, ApiError> {
+async fn list(neutron: &Neutron) -> Result<GroupListing, ApiError> {
     let asked = Instant::now();
     let mut groups: HashMap<String, Vec<SecurityGroup>> = HashMap::new();
     for group in neutron.list_security_groups(&SecurityGroupFilter::default()).await? {
@@ -81,5 +81,5 @@ async fn list(neutron: &Neutron) -> Result<Lists, ApiError> {
             }
         }
     }
-    Ok(Lists { asked, groups, ports })
+    Ok(GroupListing { asked, groups, ports })
 }

@@ -76,11 +76,11 @@ impl Settings {
         if !aspects.iter().any(|aspect| self.keeps(*aspect)) {
             return;
         }
-        let seen: Vec<Seen> = children
+        let seen: Vec<CurrentListener> = children
             .listeners
             .iter()
             .filter(|listener| listener.ours && listener.key().transport == Protocol::Tcp)
-            .map(|listener| Seen::of(listener, children))
+            .map(|listener| CurrentListener::of(listener, children))
             .collect();
         for port in service.ports.iter().filter(|port| port.protocol == Protocol::Tcp) {
             let there = seen.iter().find(|seen| seen.key.port == port.port);
@@ -104,7 +104,7 @@ impl Settings {
 }
 
 /// What a TCP listener shows of the Service's wishes.
-struct Seen {
+struct CurrentListener {
     key: ListenerKey,
     /// Absent where it has no pool.
     proxy: Option<Option<ProxyVersion>>,
@@ -112,7 +112,7 @@ struct Seen {
     tls: Option<TlsContainer>,
 }
 
-impl Seen {
+impl CurrentListener {
     fn of(listener: &ObservedListener, children: &Children) -> Self {
         let attributes = &listener.attributes;
         let ends_tls = listener.protocol == ListenerProtocol::TerminatedHttps;

@@ -94,11 +94,11 @@ pub(crate) async fn previous(
     // A uid is found in every project: an id in an annotation may have named a load balancer of another one.
     let by_uid = tagged(claim.names.service_tag());
     let by_name = in_project(claim, tagged(claim.names.load_balancer().to_owned()));
-    let (mut previous, unmarked) = tokio::try_join!(
+    let (mut previous, untagged) = tokio::try_join!(
         besides(octavia, claim, current, &by_uid, |one| claim.is_tagged(one)),
-        besides(octavia, claim, current, &by_name, |one| claim.is_unmarked_user(one)),
+        besides(octavia, claim, current, &by_name, |one| claim.is_untagged_user(one)),
     )?;
-    previous.extend(unmarked);
+    previous.extend(untagged);
     Ok(previous)
 }
 

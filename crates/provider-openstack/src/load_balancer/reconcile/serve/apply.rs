@@ -33,7 +33,7 @@ impl Serving<'_> {
         let Planned { plan, wanted, .. } = planned;
         let (queue, key) = (&self.reconciler.identity_tags, &self.service.key);
         self.open_node_ports(plan, &wanted.facts, report).await;
-        let tags = plan.only_marks();
+        let tags = plan.only_identity_tags();
         if tags {
             queue.begins(key);
         }

@@ -155,7 +155,7 @@ impl Serving<'_> {
     /// Answers after which time to ask again.
     fn pace(&self, plan: Plan) -> (Plan, Option<Duration>) {
         let (queue, key) = (&self.reconciler.identity_tags, &self.service.key);
-        if plan.markings.is_empty() {
+        if plan.identity_tags.is_empty() {
             // What Octavia is at work on may be the tags.
             if plan.then == Then::Done {
                 queue.ends(key);
@@ -163,9 +163,9 @@ impl Serving<'_> {
             return (plan, None);
         }
         match queue.ask(key) {
-            Permission::Now if plan.only_marks() => (plan, None),
-            Permission::Now | Permission::Never => (plan.without_markings(), None),
-            Permission::In(time) => (plan.without_markings(), Some(time)),
+            Permission::Now if plan.only_identity_tags() => (plan, None),
+            Permission::Now | Permission::Never => (plan.without_identity_tags(), None),
+            Permission::In(time) => (plan.without_identity_tags(), Some(time)),
         }
     }
 }
