@@ -14,7 +14,7 @@ use crate::args::{LoggingArgs, PersonArgs, duration, path};
 
 /// Sets ipMode: Proxy beside the load balancer controller that a cluster already has.
 #[derive(Debug, Parser)]
-#[command(name = "ip-mode-overlay", version = crate::version::version(), about)]
+#[command(name = "ip-mode-overlay", version = crate::version::version())]
 pub struct OverlayCommandLine {
     /// What to do.
     #[command(subcommand)]
