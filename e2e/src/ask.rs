@@ -120,6 +120,19 @@ pub(crate) fn from_namespace_by_tls(
     told(command.args(["ask", host, &port.to_string(), "--authority"]).arg(authority))
 }
 
+/// The status of `http://host:port/path`, asked from a namespace; absent where there is no answer.
+///
+/// # Errors
+/// The request could not even be started.
+pub(crate) fn status(namespace: &str, host: &str, port: u16, path: &str) -> Result<Option<u16>> {
+    let this = std::env::current_exe()?;
+    let mut command = in_namespace(namespace, this);
+    Ok(match told(command.args(["ask", host, &port.to_string(), "--path", path]))? {
+        Outcome::Answered { status, .. } => Some(status),
+        Outcome::Refused | Outcome::Closed | Outcome::TimedOut | Outcome::Unreachable(_) => None,
+    })
+}
+
 /// What the request of a process in a namespace came to.
 ///
 /// # Errors
@@ -143,23 +156,23 @@ pub(crate) fn told(command: &mut Command) -> Result<Outcome> {
 }
 
 /// The other end of [`from_namespace`]: asks, and describes the outcome as JSON.
-pub(crate) fn account(host: &str, port: u16, authority: Option<&Path>) -> Value {
+pub(crate) fn account(host: &str, port: u16, path: &str, authority: Option<&Path>) -> Value {
     let outcome = match authority {
         Some(authority) => ask_by_tls(host, port, authority)
             .unwrap_or_else(|error| Outcome::Unreachable(format!("{error:#}"))),
-        None => ask(host, port),
+        None => ask(host, port, path),
     };
     outcome.account()
 }
 
 /// Asks from where this process is.
-pub(crate) fn ask(host: &str, port: u16) -> Outcome {
+pub(crate) fn ask(host: &str, port: u16, path: &str) -> Outcome {
     let address = match (host, port).to_socket_addrs().map(|mut addresses| addresses.next()) {
         Ok(Some(address)) => address,
         Ok(None) => return Outcome::Unreachable("the name has no address".into()),
         Err(error) => return Outcome::Unreachable(error.to_string()),
     };
-    exchange(host, &address).unwrap_or_else(|error| Outcome::of_failure(&error))
+    exchange(host, path, &address).unwrap_or_else(|error| Outcome::of_failure(&error))
 }
 
 fn ask_by_tls(host: &str, port: u16, authority: &Path) -> Result<Outcome> {
@@ -174,11 +187,12 @@ fn ask_by_tls(host: &str, port: u16, authority: &Path) -> Result<Outcome> {
     Ok(Outcome::Answered { status, body: response.text()?.trim_end().to_owned() })
 }
 
-fn exchange(host: &str, address: &std::net::SocketAddr) -> std::io::Result<Outcome> {
+fn exchange(host: &str, path: &str, address: &std::net::SocketAddr) -> std::io::Result<Outcome> {
     let mut stream = TcpStream::connect_timeout(address, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     let name = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
-    stream.write_all(format!("GET / HTTP/1.1\r\nHost: {name}\r\nConnection: close\r\n\r\n").as_bytes())?;
+    stream
+        .write_all(format!("GET {path} HTTP/1.1\r\nHost: {name}\r\nConnection: close\r\n\r\n").as_bytes())?;
     let mut bytes = Vec::new();
     let end = stream.read_to_end(&mut bytes);
     if bytes.is_empty() {

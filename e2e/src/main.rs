@@ -67,6 +67,9 @@ enum Command {
         /// Ask by TLS, and trust this authority.
         #[arg(long)]
         authority: Option<PathBuf>,
+        /// What is asked for, without TLS.
+        #[arg(long, default_value = "/")]
+        path: String,
     },
     /// Send one datagram and describe what happened.
     #[command(hide = true)]
@@ -106,8 +109,8 @@ fn main() -> ExitCode {
     let result = match CommandLine::parse().command {
         Command::Run(options) => run::run(&options),
         Command::Inside { run, folder } => inside::run(&run, &folder).map(|()| true),
-        Command::Ask { host, port, authority } => {
-            say(&ask::account(&host, port, authority.as_deref()).to_string());
+        Command::Ask { host, port, authority, path } => {
+            say(&ask::account(&host, port, &path, authority.as_deref()).to_string());
             Ok(true)
         }
         Command::AskByDatagram { host, port } => {

@@ -186,6 +186,18 @@ impl Stage {
         Ok(())
     }
 
+    /// Ends the kube-proxy of a node as a crash does: its rules stay.
+    ///
+    /// # Errors
+    /// It cannot be ended.
+    pub(crate) fn kill_proxy(&mut self, place: NodePlace) -> Result<()> {
+        let proxies = &mut self.cluster()?.proxies;
+        if let Some(index) = proxies.iter().position(|(known, _)| *known == place) {
+            proxies.remove(index).1.die()?;
+        }
+        Ok(())
+    }
+
     /// Replaces all kube-proxies.
     ///
     /// # Errors

@@ -81,7 +81,7 @@ pub(crate) fn run(host: &str, tally: &Path, stop: &Path) -> Result<()> {
         for _ in 0..LANES {
             scope.spawn(|| {
                 while !ended.load(Ordering::Relaxed) {
-                    let outcome = ask(host, 80);
+                    let outcome = ask(host, 80, "/");
                     let good = matches!(outcome, Outcome::Answered { status: 200, .. });
                     if !good {
                         crate::report::say(&format!("{outcome}"));

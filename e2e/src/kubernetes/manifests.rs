@@ -23,6 +23,23 @@ pub(crate) fn all() -> Result<Vec<Value>> {
     Ok(objects)
 }
 
+/// Those of the canary.
+///
+/// # Errors
+/// The file cannot be read or is not YAML.
+pub(crate) fn canary() -> Result<Vec<Value>> {
+    documents("canary/canary.yaml")
+}
+
+/// The text of a file.
+///
+/// # Errors
+/// It cannot be read.
+pub(crate) fn text(file: &str) -> Result<String> {
+    let path = source(FOLDER).join(file);
+    std::fs::read_to_string(&path).with_context(|| format!("{} cannot be read", path.display()))
+}
+
 /// The only object of a kind.
 ///
 /// # Errors
@@ -47,16 +64,16 @@ fn collection(object: &Value) -> Result<String> {
     let root = if version.contains('/') { "/apis" } else { "/api" };
     let namespace = object["metadata"]["namespace"].as_str();
     let scope = namespace.map_or(String::new(), |namespace| format!("/namespaces/{namespace}"));
-    Ok(format!("{root}/{version}{scope}/{}s", text("kind")?.to_lowercase()))
+    let kind = text("kind")?.to_lowercase();
+    let plural = kind.strip_suffix('y').map_or_else(|| format!("{kind}s"), |stem| format!("{stem}ies"));
+    Ok(format!("{root}/{version}{scope}/{plural}"))
 }
 
 fn documents(file: &str) -> Result<Vec<Value>> {
-    let path = source(FOLDER).join(file);
-    let text =
-        std::fs::read_to_string(&path).with_context(|| format!("{} cannot be read", path.display()))?;
-    text.split("\n---\n")
+    text(file)?
+        .split("\n---\n")
         .map(|document| {
-            serde_saphyr::from_str(document).with_context(|| format!("{} is not YAML", path.display()))
+            serde_saphyr::from_str(document).with_context(|| format!("{FOLDER}/{file} is not YAML"))
         })
         .collect()
 }

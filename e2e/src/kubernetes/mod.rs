@@ -4,6 +4,7 @@
 pub(crate) mod api;
 pub(crate) mod audit;
 pub(crate) mod authorization;
+pub(crate) mod canary;
 pub(crate) mod kubelet;
 pub(crate) mod manager;
 pub(crate) mod manifests;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 
 use super::server::ServerKind;
-use crate::artifacts::Artifacts;
+use crate::artifacts::{Artifacts, Minor};
 use crate::network::NodePlace;
 use crate::process::{Daemon, run};
 use crate::wait::until;
@@ -62,7 +62,7 @@ impl Proxy {
         // These settings of the kernel belong to the first network namespace: 0 leaves them alone.
         command.args(["--conntrack-max-per-core=0", "--conntrack-min=0"]);
         command.args(["--conntrack-tcp-timeout-established=0", "--conntrack-tcp-timeout-close-wait=0"]);
-        command.args(["--iptables-min-sync-period=0s", "--v=2"]).args(kind.gate_flag());
+        command.args(["--iptables-min-sync-period=0s", "--v=2"]).args(gates(kind, mode));
         let mut daemon =
             Daemon::start(&format!("kube-proxy-{}", place.name()), plane.folder(), &mut command)?;
         until(&format!("kube-proxy on {} is healthy", place.name()), Duration::from_secs(60), || {
@@ -74,6 +74,14 @@ impl Proxy {
         Ok(Self { place, program, daemon })
     }
 
+    /// Ends it and leaves its rules.
+    ///
+    /// # Errors
+    /// It cannot be waited for.
+    pub(crate) fn die(self) -> Result<()> {
+        self.daemon.kill()
+    }
+
     /// Ends it and removes the rules that it leaves behind.
     ///
     /// # Errors
@@ -82,8 +90,24 @@ impl Proxy {
         self.daemon.stop()?;
         // The clean-up tells by its exit code that it met rules of other modes, which is no failure.
         run(in_namespace(&self.place.name(), &self.program).arg("--cleanup")).ok();
+        for family in ["ip", "ip6"] {
+            // That of 1.29 leaves the rules of nftables; elsewhere there is no such table any more.
+            run(in_namespace(&self.place.name(), "nft").args(["delete", "table", family, "kube-proxy"])).ok();
+        }
         Ok(())
     }
+}
+
+/// The feature gates: before 1.31 nftables has one of its own.
+fn gates(kind: ServerKind, mode: Mode) -> Option<String> {
+    let gates = kind.gate_flag();
+    if mode == Mode::Nftables && kind.minor == Minor::V1_29 {
+        let more = "NFTablesProxyMode=true";
+        return Some(
+            gates.map_or_else(|| format!("--feature-gates={more}"), |gates| format!("{gates},{more}")),
+        );
+    }
+    gates
 }
 
 /// Rules of a node that catch traffic to an address, one for each line.

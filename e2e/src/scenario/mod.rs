@@ -1,6 +1,7 @@
 //! What is looked at. A group is a sequence of scenarios on one cluster, because clusters are what costs time.
 
 pub(crate) mod address;
+pub(crate) mod canary;
 pub(crate) mod choice;
 pub(crate) mod cluster;
 pub(crate) mod datagrams;
@@ -72,6 +73,12 @@ pub(crate) const GROUPS: &[Group] = &[
     Group { name: "truth", needs: &[Minor::V1_36], programs: SERVED, run: truth },
     Group { name: "machines", needs: &[Minor::V1_36], programs: SERVED, run: machines },
     Group { name: "nodes", needs: &[Minor::V1_36, Minor::V1_29], programs: SERVED, run: nodes },
+    Group {
+        name: "canary",
+        needs: &[Minor::V1_36, Minor::V1_29, Minor::V1_28],
+        programs: SERVED,
+        run: canary,
+    },
     Group { name: "old", needs: &[Minor::V1_28], programs: SERVED, run: old },
 ];
 
@@ -123,6 +130,18 @@ fn nodes(stage: &mut Stage) -> Result<()> {
     stage.start_cluster("nodes", CURRENT, Mode::Iptables)?;
     choice::run(stage)?;
     skew::run(stage)
+}
+
+fn canary(stage: &mut Stage) -> Result<()> {
+    stage.start_cluster("canary", CURRENT, Mode::Iptables)?;
+    canary::run(stage)?;
+    let networks = stage.cloud.networks.clone();
+    let second = SecondSubnet::add(&stage.cloud.user, &networks)?;
+    let looked = stage.start_cluster("canary in both families", DUAL_STACK, Mode::Iptables);
+    let looked = looked.and_then(|()| canary::in_both_families(stage));
+    stage.end_cluster()?;
+    second.remove(&stage.cloud.user)?;
+    looked
 }
 
 fn life(stage: &mut Stage) -> Result<()> {

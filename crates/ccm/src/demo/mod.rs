@@ -12,6 +12,7 @@ use openstack_ccm_kube_sim::ApiVersion;
 use serde_json::{Value, json};
 
 mod backend;
+mod canary;
 mod client;
 mod kube_proxy;
 mod report;
@@ -60,6 +61,7 @@ async fn story(arguments: &DemoArgs, files: &Path) -> anyhow::Result<()> {
     let style = Style::new(arguments.verbose);
     style.begin()?;
     let mut wrong = modern_cluster(files, style).await?;
+    wrong += lying_node(files, style).await?;
     wrong += old_cluster(files, style).await?;
     anyhow::ensure!(wrong == 0, "{wrong} result(s) are not as expected");
     say("\nCut off: nodes send their pods' traffic past the load balancer, so the PROXY\n\
@@ -109,6 +111,25 @@ async fn modern_cluster(files: &Path, style: Style) -> anyhow::Result<usize> {
     Ok(wrong)
 }
 
+/// A node whose kubelet says 1.36 and whose kube-proxy is 1.29: the canary sees it, and the Service gets a hostname.
+async fn lying_node(files: &Path, style: Style) -> anyhow::Result<usize> {
+    let world = World::with_lying_node(&files.join("lying")).await?;
+    world.create_service(json!({"loadbalancer.openstack.org/proxy-protocol": "v2"})).await?;
+    let (address, entry) =
+        world.wait_for_entry("a hostname is published", |entry| entry["hostname"].is_string()).await?;
+    let mut chapter = Chapter::new(Heading {
+        name: "Canary",
+        cluster: "1.36, one kube-proxy 1.29",
+        published: "hostname",
+        title: "3. The canary: every kubelet says 1.36, and the kube-proxy of node-2 is 1.29",
+        explanation: "The version of node-2 lies. The canary's pod there saw that ipMode is ignored, so a hostname is published.",
+    });
+    for who in [POD_ON_NODE_1, POD_ON_NODE_2, OUTSIDE] {
+        measure(&world, &mut chapter, "node-2 is unfit", &entry, who, address, Outcome::Works).await?;
+    }
+    chapter.print(style)
+}
+
 /// Kubernetes 1.28, its upgrade while everything runs, and the end of the Service.
 async fn old_cluster(files: &Path, style: Style) -> anyhow::Result<usize> {
     let mut world = World::start(&files.join("old"), ApiVersion::V1_28, "v1.28.15").await?;
@@ -119,7 +140,7 @@ async fn old_cluster(files: &Path, style: Style) -> anyhow::Result<usize> {
         name: "Fallback",
         cluster: "1.28, which lacks ipMode",
         published: "hostname",
-        title: "3. The fallback: Kubernetes 1.28, which does not know ipMode",
+        title: "4. The fallback: Kubernetes 1.28, which does not know ipMode",
         explanation: "The operator configured ingress-hostname-suffix; no node has a rule for a hostname. PROXY protocol v2 here.",
     });
     for who in [POD_ON_NODE_1, POD_ON_NODE_2, OUTSIDE] {
@@ -137,7 +158,7 @@ async fn upgrade(world: &mut World, style: Style) -> anyhow::Result<usize> {
         name: "Upgrade",
         cluster: "1.28 to 1.36, node by node",
         published: "hostname, then Proxy",
-        title: "4. The upgrade, while everything runs",
+        title: "5. The upgrade, while everything runs",
         explanation: "A new API server alone is not enough: old nodes would ignore the mode. With the last node it turns by itself.",
     });
     world.upgrade_api_server(ApiVersion::V1_36).await?;
@@ -165,7 +186,7 @@ async fn clean_up(world: &World, style: Style) -> anyhow::Result<usize> {
         name: "Clean-up",
         cluster: "the Service is deleted",
         published: "nothing left behind",
-        title: "5. The end: the Service is deleted",
+        title: "6. The end: the Service is deleted",
         explanation: "Its finalizer holds it until the cloud is empty; nothing is left behind.",
     });
     let left = world.left_behind();

@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::backend::Backend;
+use super::canary;
 use super::client::{Answer, FetchError, fetch};
 use super::kube_proxy::short_circuits;
 use crate::args::CommandLine;
@@ -76,6 +77,8 @@ pub(super) struct World {
     client: kube::Client,
     files: PathBuf,
     kubernetes_server: Option<Server>,
+    /// The kube-proxy of node-2, where it is not of its kubelet's version.
+    old_proxy: Option<Version>,
     _openstack_server: openstack_ccm_openstack_sim::Server,
     _controller: AbortOnDropHandle<()>,
 }
@@ -83,6 +86,20 @@ pub(super) struct World {
 impl World {
     /// Starts a world whose API server is of `version` and whose nodes run `kubelet`.
     pub(super) async fn start(files: &Path, version: ApiVersion, kubelet: &str) -> anyhow::Result<Self> {
+        Self::start_with(files, version, kubelet, None).await
+    }
+
+    /// A world of 1.36 in which the kube-proxy of node-2 is 1.29 although its kubelet says 1.36, with a canary.
+    pub(super) async fn with_lying_node(files: &Path) -> anyhow::Result<Self> {
+        Self::start_with(files, ApiVersion::V1_36, "v1.36.3", Some(Version(1, 29, 0))).await
+    }
+
+    async fn start_with(
+        files: &Path,
+        version: ApiVersion,
+        kubelet: &str,
+        old_proxy: Option<Version>,
+    ) -> anyhow::Result<Self> {
         let backend = Backend::start().await?;
         let openstack = OpenStack::builder().nodes(NODES.len()).build();
         let pod = backend.address;
@@ -102,7 +119,12 @@ impl World {
         for server in openstack.nodes() {
             kubernetes.create(&node_object(&server, kubelet)).context("a node could not be made")?;
         }
-        let controller = tokio::spawn(controller(files.to_path_buf()));
+        let mut flags = Vec::new();
+        if let (Some(old), Some(new)) = (old_proxy, Version::parse(kubelet)) {
+            canary::make(&kubernetes, &[(node_name(0), new), (node_name(1), old)])?;
+            flags.push(format!("--canary-namespace={}", openstack_ccm_canary::NAMESPACE));
+        }
+        let controller = tokio::spawn(controller(files.to_path_buf(), flags));
         Ok(Self {
             openstack,
             kubernetes,
@@ -110,6 +132,7 @@ impl World {
             client,
             files: files.to_path_buf(),
             kubernetes_server: Some(kubernetes_server),
+            old_proxy,
             _openstack_server: openstack_server,
             _controller: AbortOnDropHandle::new(controller),
         })
@@ -266,8 +289,11 @@ impl World {
         Ok(fetch(Some(who.loopback), destination, host).await)
     }
 
-    /// The version of kube-proxy on a node, which is that of its kubelet.
+    /// The version of kube-proxy on a node, which is that of its kubelet unless the node lies.
     async fn node_version(&self, index: usize) -> anyhow::Result<Version> {
+        if let Some(old) = self.old_proxy.filter(|_| index == 1) {
+            return Ok(old);
+        }
         let node = Api::<Node>::all(self.client.clone()).get(&node_name(index)).await?;
         let info = node.status.and_then(|status| status.node_info).context("the node has no versions")?;
         Version::parse(&info.kubelet_version).context("the node's version is not a version")
@@ -275,7 +301,7 @@ impl World {
 }
 
 /// The program itself, with the arguments of its chart.
-async fn controller(files: PathBuf) {
+async fn controller(files: PathBuf, flags: Vec<String>) {
     let file = |name: &str| files.join(name).display().to_string();
     let arguments = [
         "openstack-ccm".to_owned(),
@@ -285,6 +311,7 @@ async fn controller(files: PathBuf) {
         "--cluster-name=demo".to_owned(),
         "--secure-port=0".to_owned(),
     ];
+    let arguments = arguments.into_iter().chain(flags);
     let result = match CommandLine::try_parse_from(arguments) {
         Ok(command_line) => crate::run::run(command_line.run).await,
         Err(error) => Err(error.into()),

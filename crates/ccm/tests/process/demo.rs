@@ -19,6 +19,7 @@ async fn it_fits_on_one_screen_with_a_line_for_each_chapter() {
     for (chapter, words) in [
         ("Break", vec!["1.36", "VIP", "CUT OFF", "ok"]),
         ("Cure", vec!["1.36", "ipMode: Proxy", "ok", "ok"]),
+        ("Canary", vec!["one kube-proxy 1.29", "hostname", "ok", "ok"]),
         ("Fallback", vec!["1.28", "hostname", "ok", "ok"]),
         ("Upgrade", vec!["1.28 to 1.36", "hostname, then Proxy", "ok", "ok"]),
         ("Clean-up", vec!["nothing left behind", "ok"]),
@@ -42,7 +43,7 @@ async fn every_connection_is_shown_when_asked_for() {
     for text in ["connection closed", "198.18.0.51", "client=203.0.113.7", "node-2 1.36, too"] {
         assert!(output.contains(text), "{text} in {output}");
     }
-    assert_eq!(output.matches("as expected").count(), 15, "{output}");
+    assert_eq!(output.matches("as expected").count(), 18, "{output}");
     assert!(!output.contains("as stated"), "{output}");
 }
 
