@@ -16,7 +16,7 @@
 //! | [`canary`] | the roles in the pods of the canary, and the subcommand that looks once |
 //! | [`status`] | the subcommand that says who leads and how load balancers are published |
 //! | [`overlay`] | the program `ip-mode-overlay`, for clusters of other clouds |
-//! | [`reference`] | generated pages of the documentation |
+//! | [`mod@reference`] | generated pages of the documentation |
 //! | `manual` | the manual page and the completion of shells |
 //! | [`logging`] | records to standard error |
 //! | `traces` | spans to a collector (cargo feature `otlp`) |

@@ -52,7 +52,7 @@ impl EventWriting {
         Self { writer, closing }
     }
 
-    /// Writes what is left, for [`LAST_EVENTS`] at most.
+    /// Writes what is left, for `LAST_EVENTS` at most.
     pub async fn finish(mut self) {
         self.closing.cancel();
         let last_events = async { while self.writer.join_next().await.is_some() {} };

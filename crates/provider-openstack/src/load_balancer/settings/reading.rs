@@ -13,7 +13,7 @@ use crate::config::Config;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
     /// What it wants. Where something is wrong, these may only be used for a load balancer that exists, by
-    /// [`Settings::keeping`].
+    /// `Settings::keeping`.
     pub settings: Settings,
     /// Everything that is wrong; absent, nothing is.
     pub errors: Option<SettingsErrors>,
