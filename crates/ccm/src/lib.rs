@@ -14,6 +14,8 @@
 //! | [`kubernetes`] | clients of the Kubernetes API |
 //! | [`call_metrics`], [`process_metrics`] | metrics that no controller has |
 //! | [`canary`] | the roles in the pods of the canary, and the subcommand that looks once |
+//! | [`plan`] | the subcommands that say what would be done |
+//! | [`orphans`] | the subcommand that names what is left of Services that are gone |
 //! | [`status`] | the subcommand that says who leads and how load balancers are published |
 //! | [`overlay`] | the program `ip-mode-overlay`, for clusters of other clouds |
 //! | [`mod@reference`] | generated pages of the documentation |
@@ -48,7 +50,9 @@ pub mod leader_record;
 pub mod leadership;
 pub mod logging;
 mod manual;
+pub mod orphans;
 pub mod overlay;
+pub mod plan;
 pub mod process_metrics;
 pub mod program;
 pub mod reference;
@@ -122,6 +126,9 @@ pub fn start(command_line: CommandLine) -> ExitCode {
             Some(Command::CheckConfig(arguments)) => {
                 runtime.block_on(check_config::report(&arguments)).map(done)
             }
+            Some(Command::Plan(arguments)) => runtime.block_on(plan::plan(&arguments)),
+            Some(Command::Adopt(arguments)) => runtime.block_on(plan::adopt(&arguments)),
+            Some(Command::Orphans(arguments)) => runtime.block_on(orphans::report(&arguments)),
             Some(Command::Completion { shell }) => manual::completion(shell).map(done),
             Some(Command::Man) => manual::page().map(done),
             Some(Command::Status(arguments)) => runtime.block_on(status::report(&arguments)).map(done),

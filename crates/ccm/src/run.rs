@@ -6,6 +6,7 @@ use anyhow::Context as _;
 use openstack_ccm_controllers::WorkQueues;
 use openstack_ccm_openstack_api::client::ClientSettings;
 use openstack_ccm_openstack_api::identity::AuthOptions;
+use openstack_ccm_openstack_api::transport::Transport;
 use openstack_ccm_openstack_api::{ErrorKind, OpenStack};
 use openstack_ccm_provider_openstack::config::Config;
 use openstack_ccm_runtime::election::ElectionMetrics;
@@ -166,8 +167,20 @@ fn migration(arguments: &RunArgs) -> anyhow::Result<Option<Migration>> {
 /// # Errors
 /// It does not work; the message has the whole cause.
 pub(crate) async fn connect(login: &AuthOptions, settings: ClientSettings) -> anyhow::Result<OpenStack> {
+    connect_through(login, settings, |transport, _| transport).await
+}
+
+/// The same, with something between the calls and the cloud.
+///
+/// # Errors
+/// As for [`connect`].
+pub(crate) async fn connect_through(
+    login: &AuthOptions,
+    settings: ClientSettings,
+    between: impl FnOnce(Arc<dyn Transport>, Option<&str>) -> Arc<dyn Transport>,
+) -> anyhow::Result<OpenStack> {
     // The error is shared between all who wait for one log-in, so its chain is written out here.
-    openstack_ccm_openstack_api::connect(login, settings).await.map_err(|error| {
+    openstack_ccm_openstack_api::connect_through(login, settings, between).await.map_err(|error| {
         let mut message = error.to_string();
         let mut source = std::error::Error::source(&*error);
         while let Some(cause) = source {
@@ -215,6 +228,6 @@ fn warn_of_flags_without_effect(arguments: &RunArgs) {
     }
 }
 
-fn one_line_each(errors: &[ArgumentError]) -> String {
+pub(crate) fn one_line_each(errors: &[ArgumentError]) -> String {
     errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }

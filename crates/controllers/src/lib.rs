@@ -14,6 +14,7 @@
 //! | [`node`] | the node controller: new nodes get provider id, labels and addresses |
 //! | [`node_lifecycle`] | the node lifecycle controller: taints nodes that are shut down, deletes those that are gone |
 //! | [`nodes`] | the nodes of the cluster: one watch and one store for all controllers, and writing them |
+//! | [`dry_run`] | what the controllers would do, for `plan` |
 //! | [`route`] | the route controller: routes to the pods of nodes |
 //!
 //! How an address is published is decided in [`openstack_ccm_advertise`]; watches, Events and leader election come from
@@ -22,6 +23,7 @@
 //! The client that is passed in must not repeat requests by itself (`kube::Config::default_retry = false`): every
 //! retry is decided here, by class of failure, and no repeated request may outlive the decision that sent it.
 
+pub mod dry_run;
 mod event_source;
 mod metrics;
 pub mod node;

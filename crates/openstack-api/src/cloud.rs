@@ -9,7 +9,7 @@ use crate::neutron::Neutron;
 use crate::nova::Nova;
 use crate::octavia::Octavia;
 use crate::session_transport::SessionTransport;
-use crate::transport::Service;
+use crate::transport::{Service, Transport};
 
 /// The services of one cloud. Clones share everything.
 #[derive(Clone, Debug)]
@@ -70,6 +70,19 @@ impl OpenStack {
 /// # Errors
 /// When the options cannot be used or Keystone does not give a token.
 pub async fn connect(options: &AuthOptions, settings: ClientSettings) -> Result<OpenStack, Arc<AuthError>> {
+    connect_through(options, settings, |transport, _| transport).await
+}
+
+/// The same, with something between the calls and the cloud: `between` gets the way to the cloud and the project that the
+/// log-in is for, and answers what calls go through.
+///
+/// # Errors
+/// As for [`connect`].
+pub async fn connect_through(
+    options: &AuthOptions,
+    settings: ClientSettings,
+    between: impl FnOnce(Arc<dyn Transport>, Option<&str>) -> Arc<dyn Transport>,
+) -> Result<OpenStack, Arc<AuthError>> {
     let transport = SessionTransport::connect(options).await?;
     let token = transport.keystone().token().await?;
     let listed = |service: &Service| {
@@ -78,5 +91,6 @@ pub async fn connect(options: &AuthOptions, settings: ClientSettings) -> Result<
     let services = Service::ALL.into_iter().filter(listed).collect();
     let project_id = token.project_id.clone();
     let regions = token.catalog.regions();
-    Ok(OpenStack::with_services(Client::new(Arc::new(transport), settings), services, project_id, regions))
+    let transport = between(Arc::new(transport), project_id.as_deref());
+    Ok(OpenStack::with_services(Client::new(transport, settings), services, project_id, regions))
 }

@@ -5,6 +5,7 @@
 //! | [`identity`] | credentials and Keystone |
 //! | [`transport`] | the seam under which tests replace HTTP |
 //! | [`client`] | retries, metrics, logging |
+//! | [`dry_run`] | a cloud to plan on: reads are real, writes are recorded |
 //! | [`octavia`], [`neutron`], [`nova`], [`barbican`] | the calls |
 //! | [`error`] | what a failed call means |
 //!
@@ -29,6 +30,7 @@ pub mod change;
 pub mod client;
 mod cloud;
 mod decode;
+pub mod dry_run;
 mod endpoint;
 pub mod error;
 pub mod identity;
@@ -40,6 +42,6 @@ mod session_transport;
 pub mod transport;
 
 pub use change::Change;
-pub use cloud::{OpenStack, connect};
+pub use cloud::{OpenStack, connect, connect_through};
 pub use error::{ApiError, ConflictCause, ErrorKind, Fault};
 pub use session_transport::SessionTransport;

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use futures::{Stream, TryStreamExt};
 use kube::Api;
-use kube::api::Resource;
+use kube::api::{ListParams, Resource};
 use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher;
 use serde::de::DeserializeOwned;
@@ -45,6 +45,26 @@ where
     K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
 {
     watcher(api, watcher::Config::default().page_size(PAGE).timeout(WATCH_SECONDS)).default_backoff()
+}
+
+/// Lists once, in pages.
+///
+/// # Errors
+/// Any page that cannot be read.
+pub async fn list_all<K>(api: Api<K>) -> kube::Result<Vec<K>>
+where
+    K: Resource + Clone + DeserializeOwned + Debug,
+{
+    let (mut all, mut next) = (Vec::new(), ListParams::default().limit(PAGE));
+    loop {
+        let mut page = api.list(&next).await?;
+        page.items.iter_mut().for_each(strip);
+        all.append(&mut page.items);
+        match page.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => next = ListParams::default().limit(PAGE).continue_token(&token),
+            None => return Ok(all),
+        }
+    }
 }
 
 #[cfg(test)]

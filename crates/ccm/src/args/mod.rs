@@ -30,6 +30,8 @@ use feature_gates::FeatureGates;
 
 pub use crate::canary::CanaryArgs;
 pub use crate::check_config::CheckConfigArgs;
+pub use crate::orphans::OrphansArgs;
+pub use crate::plan::{AdoptArgs, PlanArgs};
 pub use crate::status::StatusArgs;
 pub use authentication::{AuthenticationArgs, AuthorizationArgs};
 pub use error::ArgumentError;
@@ -70,6 +72,12 @@ pub enum Command {
     Canary(Box<CanaryArgs>),
     /// Print who leads, which version, its controllers, and how the cluster's load balancers are published.
     Status(StatusArgs),
+    /// Show what the controllers would do to Services and their load balancers, without doing it.
+    Plan(PlanArgs),
+    /// Show what the controllers would do to a cluster that OCCM serves now, without doing it.
+    Adopt(AdoptArgs),
+    /// List what is in the cloud for Services that are gone, and delete it by id.
+    Orphans(OrphansArgs),
     /// Print a script that completes commands and flags in a shell: `source <(openstack-ccm completion bash)`.
     Completion {
         /// The shell.

@@ -37,10 +37,15 @@ pub(crate) fn options(
 }
 
 /// Puts the controller together.
-pub(crate) fn controller(ground: &mut Ground<'_>, options: &RouteControllerOptions) -> Controller {
+pub(crate) fn build(ground: &mut Ground<'_>, options: &RouteControllerOptions) -> RouteController {
     let provider = Arc::new(OpenStackRoutes::new(&ground.openstack, &ground.config));
     let (client, options) = (ground.clients.of(ControllerName::NodeRoute), options.clone());
-    let controller = RouteController::new(client, provider, options, ground.nodes, ground.registry);
+    RouteController::new(client, provider, options, ground.nodes, ground.registry)
+}
+
+/// The controller at work.
+pub(crate) fn controller(ground: &mut Ground<'_>, options: &RouteControllerOptions) -> Controller {
+    let controller = build(ground, options);
     Controller {
         name: "node-route-controller",
         listed: Box::pin(controller.listed()),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use openstack_ccm_controllers::service::{ServiceController, ServiceControllerOptions, ServiceQueue};
 use openstack_ccm_provider_openstack::load_balancer::names::ClusterIdentity;
+use openstack_ccm_provider_openstack::load_balancer::poller::Poller;
 use openstack_ccm_provider_openstack::load_balancer::{OpenStackLoadBalancers, annotations};
 use tokio_util::sync::CancellationToken;
 
@@ -11,8 +12,11 @@ use super::Controller;
 use crate::args::controllers::ControllerName;
 use crate::program::Ground;
 
-/// Puts the controller together.
-pub(crate) fn controller(ground: &mut Ground<'_>, options: &ServiceControllerOptions) -> Controller {
+/// Puts the controller together; beside it runs the poller.
+pub(crate) fn build(
+    ground: &mut Ground<'_>,
+    options: &ServiceControllerOptions,
+) -> (ServiceController, Poller) {
     let config = Arc::clone(&ground.config);
     let queue = ServiceQueue::new();
     let cluster = ClusterIdentity { name: ground.cluster_name.clone(), uid: ground.cluster_uid.clone() };
@@ -34,6 +38,12 @@ pub(crate) fn controller(ground: &mut Ground<'_>, options: &ServiceControllerOpt
         ground.registry,
         ground.work_queues,
     );
+    (controller, poller)
+}
+
+/// The controller at work.
+pub(crate) fn controller(ground: &mut Ground<'_>, options: &ServiceControllerOptions) -> Controller {
+    let (controller, poller) = build(ground, options);
     let mut synced = controller.caches_synced();
     Controller {
         name: "service-lb-controller",

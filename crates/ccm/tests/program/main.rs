@@ -29,6 +29,7 @@ mod metrics_page;
 mod missing;
 mod nodes;
 mod owners;
+mod plan;
 mod retained;
 mod shared_address;
 mod support;

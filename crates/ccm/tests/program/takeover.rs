@@ -142,10 +142,10 @@ async fn what_is_not_marked_yet_goes_with_its_services() {
 async fn a_guest_that_moves_before_it_was_marked_leaves_nothing_behind() {
     let mut world = left_by_occm().await;
     world.start().await;
-    world.quiet().await;
+    world.quiet_unplanned().await;
     let other = id(&world.cloud.load_balancer(&lb_name("blog")).unwrap());
     world.annotate("shop-api", LB_ID, Some(&other));
-    world.quiet().await;
+    world.quiet_unplanned().await;
     let shop = world.cloud.load_balancer(&lb_name("shop")).unwrap();
     let of_shop = |one: &&Value| one["loadbalancers"][0]["id"] == shop["id"];
     assert_eq!(world.cloud.listeners().iter().filter(of_shop).count(), 2);

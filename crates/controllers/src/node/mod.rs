@@ -7,6 +7,7 @@
 //! | `sync` | the reconciliation of the nodes that are due |
 //! | `refresh` | the addresses of all nodes, now and then |
 
+mod dry_run;
 mod metrics;
 mod plan;
 mod queue;
@@ -25,6 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::nodes::{NodeChange, NodeInformer, NodeListener, NodeObject, NodeWriter};
 use crate::queue_metrics::WorkQueues;
+pub use dry_run::NodeDryRun;
 use metrics::NodeMetrics;
 use openstack_ccm_runtime::events::{self, EventWriter};
 use openstack_ccm_runtime::parts::{ControllerError, named, run_parts};

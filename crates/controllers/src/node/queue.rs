@@ -94,7 +94,7 @@ impl NodeQueue {
         }
     }
 
-    fn take_due(&self) -> Vec<String> {
+    pub(super) fn take_due(&self) -> Vec<String> {
         let now = Instant::now();
         let mut entries = self.entries();
         let mut taken: Vec<String> = entries

@@ -37,7 +37,7 @@ pub(super) async fn follow(sync: Arc<NodeSync>, concurrency: usize, period: Dura
     }
 }
 
-async fn round(sync: &NodeSync, concurrency: usize) -> Result<(), Failure> {
+pub(super) async fn round(sync: &NodeSync, concurrency: usize) -> Result<(), Failure> {
     let mut nodes = sync.store.all();
     nodes.retain(|node| !node.is_uninitialized());
     if nodes.is_empty() {

@@ -43,7 +43,7 @@ impl NodeSync {
         }
     }
 
-    async fn reconcile(&self, queue: &NodeQueue, names: &[String], concurrency: usize) {
+    pub(super) async fn reconcile(&self, queue: &NodeQueue, names: &[String], concurrency: usize) {
         let (mut new, mut known) = (Vec::new(), Vec::new());
         for name in names {
             match self.store.get(name) {

@@ -5,6 +5,7 @@
 //! ([`openstack_ccm_core::instance::census`]); and a last question about this one machine says that it is gone.
 
 mod absence;
+mod dry_run;
 mod metrics;
 mod round;
 mod taint;
@@ -19,6 +20,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::nodes::{NodeInformer, NodeStore, NodeWriter};
+pub use dry_run::NodeLifecycleDryRun;
 use metrics::LifecycleMetrics;
 use openstack_ccm_runtime::events::{self, EventWriter};
 use openstack_ccm_runtime::parts::{ControllerError, named, run_parts};

@@ -31,8 +31,8 @@ pub(super) struct Lifecycle {
     absences: Absences,
     /// Whether the last round held deletions back.
     holds: bool,
-    /// The message of the last failure, so that an outage is not logged in every round.
-    last_failure: Option<String>,
+    /// The last failure, so that an outage is not logged in every round.
+    last_failure: Option<Failure>,
     /// When the cloud wants to be asked again.
     not_before: Option<Instant>,
 }
@@ -68,7 +68,12 @@ impl Lifecycle {
         }
     }
 
-    async fn round(&mut self) {
+    /// Why the last round could not look, if it could not.
+    pub(super) fn last_failure(&self) -> Option<&Failure> {
+        self.last_failure.as_ref()
+    }
+
+    pub(super) async fn round(&mut self) {
         let nodes = self.store.all();
         for node in nodes.iter().filter(|node| node.readiness == Readiness::Ready) {
             if care_of_ready(node.has_shutdown_taint()) == Care::Lift {
@@ -146,9 +151,9 @@ impl Lifecycle {
     fn failed(&mut self, failure: &Failure) {
         self.metrics.failed(failure.class);
         self.not_before = failure.asked().map(|delay| Instant::now() + delay);
-        if self.last_failure.as_ref() != Some(&failure.message) {
+        if self.last_failure.as_ref().map(|last| &last.message) != Some(&failure.message) {
             tracing::warn!(%failure, "nodes that are not ready could not be checked in the cloud; they are left as they are");
-            self.last_failure = Some(failure.message.clone());
+            self.last_failure = Some(failure.clone());
         }
     }
 

@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 use super::NodeObject;
 use openstack_ccm_runtime::lock::lock;
 use openstack_ccm_runtime::parts::{ControllerError, named, part_ended};
-use openstack_ccm_runtime::watch::events;
+use openstack_ccm_runtime::watch::{events, list_all};
 
 /// The known nodes. Clones share them.
 #[derive(Clone)]
@@ -166,6 +166,21 @@ impl NodeInformer {
         let mut parts = JoinSet::new();
         parts.spawn(named("watch of nodes", self.follow()));
         part_ended(parts.join_next().await)
+    }
+
+    /// Lists the nodes once in place of following them, for a dry run.
+    ///
+    /// # Errors
+    /// The nodes cannot be listed.
+    pub async fn list(&self) -> kube::Result<()> {
+        let mut arriving = BTreeMap::new();
+        for node in list_all::<Node>(Api::all(self.client.clone())).await? {
+            let _more = self.store.apply(Event::InitApply(node), &mut arriving);
+        }
+        let changes = self.store.apply(Event::InitDone, &mut arriving).unwrap_or_default();
+        self.listeners.iter().for_each(|listener| listener.changed(&changes));
+        self.store.listed.send_replace(true);
+        Ok(())
     }
 
     async fn follow(self) {

@@ -10,6 +10,7 @@
 //! failure the period grows.
 
 mod condition;
+mod dry_run;
 mod metrics;
 mod round;
 
@@ -27,6 +28,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use crate::nodes::{NodeChange, NodeInformer, NodeListener, NodeStore};
+pub use dry_run::RouteDryRun;
+
 use condition::ConditionWriter;
 use metrics::Metrics;
 use openstack_ccm_runtime::events::{self, EventWriter};

@@ -21,12 +21,15 @@
 //! | `event_texts` | what the user is told (pure) |
 //! | `memory` | what is known from earlier reconciliations, and may be lost |
 //! | `node_rollout` | how long a change of nodes takes to come to all |
+//! | `write` | the calls |
+//! | `dry_run` | reconciliations that write nothing |
 
 mod backends;
 mod cache;
 mod cause;
 mod change;
 mod drift;
+mod dry_run;
 mod event_texts;
 mod finalizer;
 mod follow;
@@ -64,6 +67,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 use tracing::field::Empty;
 
+pub use dry_run::ServiceDryRun;
 pub use intent::{FINALIZER, checked_facts};
 pub use queue::ServiceQueue;
 

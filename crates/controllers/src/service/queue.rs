@@ -160,6 +160,17 @@ impl ServiceQueue {
         }
     }
 
+    /// Takes everything out that is ready, in order.
+    pub(super) fn drain(&self) -> Vec<ServiceKey> {
+        let mut state = self.shared.state();
+        let mut keys = Vec::new();
+        while let Some((key, _)) = state.pop(&self.shared.metrics) {
+            state.entries.remove(&key);
+            keys.push(key);
+        }
+        keys
+    }
+
     /// Ends the queue: workers get nothing more.
     pub(crate) fn close(&self) {
         self.shared.state().closed = true;

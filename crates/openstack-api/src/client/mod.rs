@@ -24,6 +24,7 @@ pub use rate_limit::RateLimit;
 pub use retry::RetryPolicy;
 
 pub(crate) use call::Call;
+pub(crate) use paging::next_page;
 
 use crate::error::{ApiError, DecodeError, Fault};
 use crate::transport::{Request, Response, Transport};

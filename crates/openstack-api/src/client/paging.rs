@@ -37,6 +37,11 @@ impl Client {
 
 type Query = Vec<(String, String)>;
 
+/// The query of the next page of a list that was asked for with `asked`; absent after the last one.
+pub(crate) fn next_page(links: &Value, asked: &[(String, String)]) -> Option<Query> {
+    next_query(links, &Value::Null).map(|next| with_filters(next, asked))
+}
+
 /// Puts back what was asked for and the link has lost. Octavia's links keep limit, sort order and marker only: followed as they are,
 /// the second page of a project's or of a name's load balancers would be a page of everybody's.
 fn with_filters(mut link: Query, asked: &[(String, String)]) -> Query {

@@ -32,6 +32,8 @@ pub struct FloatingIp {
     pub tags: Vec<String>,
     /// Owner.
     pub project_id: Option<String>,
+    /// Time of creation, as Neutron writes it.
+    pub created_at: Option<String>,
 }
 
 /// Which floating IPs to list. Every part that is set must match.

@@ -66,6 +66,8 @@ pub struct Port {
     pub revision_number: Option<u64>,
     /// Owner.
     pub project_id: Option<String>,
+    /// Time of creation, as Neutron writes it.
+    pub created_at: Option<String>,
 }
 
 const fn enabled() -> bool {

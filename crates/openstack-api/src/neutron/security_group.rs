@@ -46,6 +46,8 @@ pub struct SecurityGroup {
     pub tags: Vec<String>,
     /// Owner.
     pub project_id: Option<String>,
+    /// Time of creation, as Neutron writes it.
+    pub created_at: Option<String>,
 }
 
 /// A rule as Neutron shows it. What is null matches everything.

@@ -79,6 +79,12 @@ pub async fn write_one(client: Client, object: ObjectReference, component: &'sta
 }
 
 impl EventWriter {
+    /// Takes out what waits to be written, each with the object that it is about: for a dry run, which writes nothing.
+    pub fn take_unwritten(&mut self) -> Vec<(ObjectReference, Notice)> {
+        let waiting = std::iter::from_fn(|| self.receiver.try_recv().ok());
+        waiting.map(|occurrence| (occurrence.object, occurrence.notice)).collect()
+    }
+
     /// Writes until `closing`, and then what is still waiting.
     pub async fn run(mut self, closing: CancellationToken) {
         loop {

@@ -478,16 +478,16 @@ async fn a_method_that_octavia_refuses_is_sent_once() {
     let refused = world.cloud.faults().add(refused.answer(400, body));
     world.annotate("web", METHOD, Some("SOURCE_IP"));
     world.until_warned("web", "LoadBalancerLbMethodUnknown").await;
-    world.quiet().await;
+    world.quiet_unplanned().await;
     world.take_calls();
     world.add_node("node-3", "v1.36.0");
-    world.quiet().await;
+    world.quiet_unplanned().await;
     tokio::time::sleep(Duration::from_secs(7200)).await;
     assert_eq!(world.take_cloud_writes(), ["PUT pools/ID/members"]);
     assert_eq!(world.warnings("web").len(), 1, "{:?}", world.warnings("web"));
     world.cloud.faults().remove(refused);
     world.annotate("web", METHOD, Some("LEAST_CONNECTIONS"));
-    world.quiet().await;
+    world.quiet_unplanned().await;
     assert_eq!(only_pool(&world)["lb_algorithm"], "LEAST_CONNECTIONS");
 }
 
@@ -571,7 +571,7 @@ async fn a_batch_that_fails_inside_octavia_is_sent_again() {
     let fault = openstack_ccm_openstack_sim::WorkerFault::fail(OperationKind::MemberBatch).times(1);
     world.cloud.faults().add_worker(fault);
     world.add_node("node-3", "v1.36.0");
-    world.quiet().await;
+    world.quiet_unplanned().await;
     assert_eq!(world.take_cloud_writes(), ["PUT pools/ID/members"; 2]);
     let pool = id(&only_pool(&world));
     assert!(world.cloud.members(&pool).iter().all(|member| member["provisioning_status"] == "ACTIVE"));

@@ -16,7 +16,7 @@ pub(super) enum Fit {
 
 /// An annotation with a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Setting {
+pub(crate) struct Setting {
     pub(super) key: &'static str,
     pub(super) value: String,
 }

@@ -18,8 +18,8 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
-use stage::Stage;
-use story::Story;
+pub(crate) use stage::Stage;
+pub(crate) use story::{Edit, Story};
 use trouble::Trouble;
 
 /// Runs without `FAULT_RUNS`, from the seed `FAULT_FIRST` on.

@@ -25,8 +25,8 @@ const MAX_SHARED: &str = "max-shared-lb = 50\n";
 pub(super) const NEIGHBOURS: usize = 2;
 
 /// All controllers, some nodes, and things of somebody else.
-pub(super) struct Stage {
-    pub(super) world: World,
+pub(crate) struct Stage {
+    pub(crate) world: World,
     pub(super) watch: Watch,
     /// Another cluster in the same project, whose program runs as well.
     neighbour: Option<World>,
@@ -48,7 +48,12 @@ impl Stage {
     }
 
     /// The stage on which a story is told.
-    pub(super) async fn of(story: &Story) -> Self {
+    pub(crate) async fn of(story: &Story) -> Self {
+        Self::with(story, "").await
+    }
+
+    /// The same with more lines in `[LoadBalancer]` of cloud.conf.
+    pub(crate) async fn with(story: &Story, more: &str) -> Self {
         let mut world = World::without_nodes();
         world.cloud.set_delays(Duration::from_secs(2));
         // The program reads it until it can; a test that starts it does not.
@@ -56,7 +61,7 @@ impl Stage {
         // What a fault kept from being written comes with the next look at the cloud.
         let router = &world.cloud.seed().router_id;
         world.settings.cloud_conf =
-            format!("{MAX_SHARED}drift-check-interval = 5m\n[Route]\nrouter-id = {router}\n");
+            format!("{MAX_SHARED}{more}drift-check-interval = 5m\n[Route]\nrouter-id = {router}\n");
         let ranges = ClusterRanges::new(vec!["10.244.0.0/16".parse().unwrap()]);
         world.settings.route = Some(RouteControllerOptions {
             period: Duration::from_secs(60),
@@ -138,7 +143,7 @@ impl Stage {
         self.neighbour = Some(neighbour);
     }
 
-    pub(super) fn apply(&mut self, edit: &Edit) {
+    pub(crate) fn apply(&mut self, edit: &Edit) {
         match edit {
             Edit::Create { service: number, proxy, settings } => self.create(*number, *proxy, settings),
             Edit::Share { service: number } => {
@@ -294,7 +299,7 @@ impl Stage {
         }
     }
 
-    pub(super) async fn end(mut self) {
+    pub(crate) async fn end(mut self) {
         self.world.stop().await;
         if let Some(mut neighbour) = self.neighbour {
             neighbour.stop().await;

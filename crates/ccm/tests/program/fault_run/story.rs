@@ -43,7 +43,7 @@ impl Kind {
 
 /// One change from outside. Names are used once, so that an edit never depends on how far the program is.
 #[derive(Clone, Debug)]
-pub(super) enum Edit {
+pub(crate) enum Edit {
     Create {
         service: usize,
         proxy: bool,
@@ -112,18 +112,18 @@ pub(super) enum Edit {
 
 /// Edits that are made at once, and the time until the next ones.
 #[derive(Clone, Debug)]
-pub(super) struct Step {
-    pub(super) edits: Vec<Edit>,
+pub(crate) struct Step {
+    pub(crate) edits: Vec<Edit>,
     pub(super) pause: Duration,
 }
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Story {
+pub(crate) struct Story {
     /// What OCCM served before.
     pub(super) inherited: Vec<Inherited>,
     /// Whether another cluster runs in the same project.
     pub(super) neighbour: bool,
-    pub(super) steps: Vec<Step>,
+    pub(crate) steps: Vec<Step>,
 }
 
 /// What is there at a point of a story.
@@ -141,7 +141,7 @@ struct Draft {
 }
 
 impl Story {
-    pub(super) fn of(random: &mut Rng) -> Self {
+    pub(crate) fn of(random: &mut Rng) -> Self {
         let inherited = Inherited::some(random);
         let neighbour = random.u8(0..3) == 0;
         let mut draft = Draft {

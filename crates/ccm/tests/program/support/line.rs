@@ -4,14 +4,15 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use http::{Method, Request, Response};
+use http::{Method, Request, Response, StatusCode};
 use kube::client::Body;
 use openstack_ccm_kube_sim::Sim as Kubernetes;
 use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_openstack_api::client::Client;
 use openstack_ccm_openstack_api::transport::{self, FnTransport, TransportError};
 use openstack_ccm_openstack_sim::Sim as Cloud;
-use tokio::sync::Notify;
+use serde_json::Value;
+use tokio::sync::{Notify, RwLock, RwLockWriteGuard};
 use tokio::time::Instant;
 use tower::service_fn;
 
@@ -32,6 +33,16 @@ pub(crate) struct Call {
     pub(crate) write: bool,
     /// When, on the paused clock.
     pub(crate) at: Instant,
+    /// The whole request, of a write.
+    pub(crate) request: Option<Asked>,
+}
+
+/// A request for a change.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Asked {
+    pub(crate) method: Method,
+    pub(crate) path: String,
+    pub(crate) body: Value,
 }
 
 /// Where the program dies.
@@ -58,6 +69,10 @@ pub(crate) struct Line {
     stop: Mutex<Option<Stop>>,
     is_cut: AtomicBool,
     cut: Notify,
+    /// Held while nothing may be sent.
+    gate: RwLock<()>,
+    /// Answers so far that were no success.
+    refusals: AtomicUsize,
     /// Time that each call to OpenStack takes.
     latency: Duration,
     /// `User-Agent` of calls to OpenStack: the name of the program's cluster.
@@ -80,6 +95,8 @@ impl Line {
             stop: Mutex::new(stop),
             is_cut: AtomicBool::new(false),
             cut: Notify::new(),
+            gate: RwLock::new(()),
+            refusals: AtomicUsize::new(0),
             latency,
             client: client.to_owned(),
             translation,
@@ -105,6 +122,20 @@ impl Line {
         }
     }
 
+    /// Nothing is sent as long as this is held.
+    pub(crate) async fn hold(&self) -> RwLockWriteGuard<'_, ()> {
+        self.gate.write().await
+    }
+
+    /// Answers so far that were no success.
+    pub(crate) fn refusals(&self) -> usize {
+        self.refusals.load(Ordering::SeqCst)
+    }
+
+    fn answered(&self, success: bool) {
+        self.refusals.fetch_add(usize::from(!success), Ordering::SeqCst);
+    }
+
     async fn boundary(&self, here: Stop) {
         if *self.stop.lock().unwrap() == Some(here) {
             self.cut();
@@ -119,11 +150,13 @@ impl Line {
         side: Side,
         name: String,
         write: bool,
+        request: Option<Asked>,
         call: impl Future<Output = T> + Send + 'static,
     ) -> T {
+        let _open = self.gate.read().await;
         let number = self.number.fetch_add(1, Ordering::SeqCst);
         self.boundary(Stop::Before(number)).await;
-        self.journal.lock().unwrap().push(Call { side, name, write, at: Instant::now() });
+        self.journal.lock().unwrap().push(Call { side, name, write, at: Instant::now(), request });
         if *self.stop.lock().unwrap() == Some(Stop::OnItsWay(number)) {
             tokio::spawn(async move {
                 tokio::time::sleep(LATE).await;
@@ -146,11 +179,14 @@ impl Line {
                 let (name, write) = super::describe::kubernetes(&request);
                 let translated =
                     line.translation.filter(|_| name.starts_with("LIST ") || name.starts_with("GET "));
+                let (asked, request) = noted(request, write).await?;
+                let watcher = Arc::clone(&line);
                 let call = async move {
                     let answer = server.send(request).await?;
+                    watcher.answered(!write || answer.status().is_success());
                     translate(answer, translated).await
                 };
-                line.send(Side::Kubernetes, name, write, call).await
+                line.send(Side::Kubernetes, name, write, asked, call).await
             }
         });
         kube::Client::new(service, "default")
@@ -166,14 +202,52 @@ impl Line {
                 request.headers.insert("user-agent", line.client.parse().unwrap());
                 let name = super::describe::openstack(&request);
                 let write = request.method != Method::GET;
-                let call = answer(cloud, token, request, line.latency);
-                line.send(Side::OpenStack, name, write, call).await
+                let body = request.body.as_deref().map(|body| serde_json::from_slice(body).unwrap());
+                let asked = write.then(|| Asked {
+                    method: request.method.clone(),
+                    path: request.path_and_query(),
+                    body: body.unwrap_or_default(),
+                });
+                let (call, watcher) = (answer(cloud, token, request, line.latency), Arc::clone(&line));
+                let call = async move {
+                    let answer = call.await;
+                    let success = answer.as_ref().is_ok_and(|answer| is_expected(write, answer.status));
+                    watcher.answered(success);
+                    answer
+                };
+                line.send(Side::OpenStack, name, write, asked, call).await
             }
         });
         let mut openstack = OpenStack::new(Client::over(transport));
         openstack.project_id = Some(sim.seed().project_id.clone());
         openstack
     }
+}
+
+/// Success, or news that something is not there, which is asked for all the time.
+fn is_expected(write: bool, status: StatusCode) -> bool {
+    status.is_success() || (!write && matches!(status, StatusCode::NOT_FOUND | StatusCode::MULTIPLE_CHOICES))
+}
+
+/// A request and, where it is a write, what it asks for.
+async fn noted(request: Request<Body>, write: bool) -> Result<(Option<Asked>, Request<Body>), kube::Error> {
+    if !write {
+        return Ok((None, request));
+    }
+    let (parts, body) = request.into_parts();
+    let body = body.collect_bytes().await?.to_vec();
+    let asked = Asked {
+        method: parts.method.clone(),
+        path: parts.uri.path().to_owned(),
+        body: serde_json::from_slice(&body).unwrap_or_default(),
+    };
+    Ok((Some(asked), Request::from_parts(parts, Body::from(body))))
+}
+
+/// The way to a cloud for somebody who is no program of the world: nothing is written down, and nothing takes time.
+pub(crate) fn cloud(sim: &Cloud, user: &str) -> FnTransport {
+    let (cloud, token) = (sim.clone(), sim.token_of(user));
+    FnTransport::new(move |request| answer(cloud.clone(), token.clone(), request, Duration::ZERO))
 }
 
 async fn answer(

@@ -1,6 +1,7 @@
 //! The world, and what a test does in it.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -90,6 +91,10 @@ pub(crate) struct World {
     pub(crate) health: Health,
     pub(crate) registry: Arc<Mutex<Registry>>,
     journal: Journal,
+    /// How many calls were taken out of the journal.
+    taken: AtomicUsize,
+    /// Whether the last thing that happened is that nothing happened any more.
+    is_settled: AtomicBool,
     running: Option<Running>,
 }
 
@@ -110,6 +115,8 @@ impl World {
             health: Health::default(),
             registry: Arc::default(),
             journal: Journal::default(),
+            taken: AtomicUsize::new(0),
+            is_settled: AtomicBool::new(false),
             running: None,
         };
         for server in world.cloud.nodes() {
@@ -148,14 +155,7 @@ impl World {
         };
         self.registry = Arc::default();
         let queues = WorkQueues::registered(&mut self.registry.lock().unwrap());
-        let options = ProgramOptions {
-            cluster_name: self.settings.cluster_name.clone(),
-            service: Some(self.settings.service.clone()),
-            route: self.settings.route.clone(),
-            node: self.settings.node.clone(),
-            node_lifecycle: self.settings.node_lifecycle.clone(),
-            regional_provider_ids: self.settings.regional_provider_ids,
-        };
+        let options = self.options();
         let mut openstack = line.openstack(&self.cloud, self.settings.user);
         openstack.barbican = openstack.barbican.filter(|_| self.settings.key_manager);
         let program = Program::new(
@@ -171,6 +171,18 @@ impl World {
         let leading = stop.clone();
         let task = tokio::spawn(async move { program.run(&health, leading).await });
         self.running = Some(Running { line, stop, task });
+    }
+
+    /// What the program runs.
+    pub(crate) fn options(&self) -> ProgramOptions {
+        ProgramOptions {
+            cluster_name: self.settings.cluster_name.clone(),
+            service: Some(self.settings.service.clone()),
+            route: self.settings.route.clone(),
+            node: self.settings.node.clone(),
+            node_lifecycle: self.settings.node_lifecycle.clone(),
+            regional_provider_ids: self.settings.regional_provider_ids,
+        }
     }
 
     /// The configuration, read as the program reads it.
@@ -240,8 +252,13 @@ impl World {
     pub(crate) async fn serve(&self, service: &Value) {
         self.create(service);
         let name = service["metadata"]["name"].as_str().unwrap();
+        let prediction = self.predict().await;
         self.until_published(name).await;
-        self.quiet().await;
+        self.quiet_unplanned().await;
+        if let Some(surprise) = self.surprise(&prediction) {
+            panic!("other than planned: {surprise}");
+        }
+        self.is_settled.store(true, Ordering::SeqCst);
         self.take_calls();
     }
 
@@ -327,6 +344,7 @@ impl World {
 
     /// Waits, on the paused clock, until a condition holds.
     pub(crate) async fn until(&self, what: &str, condition: impl Fn(&Self) -> bool) {
+        self.is_settled.store(false, Ordering::SeqCst);
         let start = Instant::now();
         while !condition(self) {
             let patient = start.elapsed() < PATIENCE;
@@ -353,8 +371,23 @@ impl World {
         self.until(&format!("a warning about {name} with {text:?}"), warned).await;
     }
 
-    /// Waits until nothing happens any more.
+    /// Waits until nothing happens any more, which has to be what a plan of it says.
     pub(crate) async fn quiet(&self) {
+        let comparable = !self.is_stopped() && self.settings.translation.is_none();
+        let prediction = if self.is_settled.swap(false, Ordering::SeqCst) && comparable {
+            Some(self.predict().await)
+        } else {
+            None
+        };
+        self.quiet_unplanned().await;
+        if let Some(surprise) = prediction.and_then(|prediction| self.surprise(&prediction)) {
+            panic!("other than planned: {surprise}");
+        }
+        self.is_settled.store(true, Ordering::SeqCst);
+    }
+
+    /// Waits until nothing happens any more.
+    pub(crate) async fn quiet_unplanned(&self) {
         let start = Instant::now();
         loop {
             let before = self.work();
@@ -379,7 +412,34 @@ impl World {
 
     /// Calls since the last time.
     pub(crate) fn take_calls(&self) -> Vec<Call> {
-        std::mem::take(&mut self.journal.lock().unwrap())
+        let calls = std::mem::take(&mut *self.journal.lock().unwrap());
+        self.taken.fetch_add(calls.len(), Ordering::SeqCst);
+        calls
+    }
+
+    /// How many calls there were of all time.
+    pub(crate) fn call_count(&self) -> usize {
+        self.taken.load(Ordering::SeqCst) + self.journal.lock().unwrap().len()
+    }
+
+    /// The calls from a place on, as far as nobody took them.
+    pub(crate) fn calls_from(&self, place: usize) -> Vec<Call> {
+        let journal = self.journal.lock().unwrap();
+        journal.iter().skip(place.saturating_sub(self.taken.load(Ordering::SeqCst))).cloned().collect()
+    }
+
+    /// The line of the running program.
+    pub(crate) fn line(&self) -> Option<&Line> {
+        self.running.as_ref().map(|running| running.line.as_ref())
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.running.is_none()
+    }
+
+    /// Answers to the program so far that were no success.
+    pub(crate) fn refusals(&self) -> usize {
+        self.line().map_or(0, Line::refusals)
     }
 
     /// All metrics as the program shows them.

@@ -1,0 +1,284 @@
+//! What of a project is orphaned, why, and what speaks against deleting it. Pure.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use openstack_ccm_core::service::ServiceKey;
+use openstack_ccm_openstack_api::neutron::{FloatingIp, Port, SecurityGroup};
+use openstack_ccm_openstack_api::octavia::{LoadBalancer, ProvisioningStatus};
+use openstack_ccm_provider_openstack::load_balancer::names::{self, ClusterIdentity, GeneratedName};
+use serde::Serialize;
+
+use super::cloud::Inventory;
+use super::services::Owners;
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// The cluster.
+    pub cluster: ClusterIdentity,
+    /// Whether names that OCCM gives count as well. They are those of a cluster's name, which is not unique.
+    pub occm_names: bool,
+    /// What is younger is left out.
+    pub older_than: Duration,
+    /// The present.
+    pub now: Timestamp,
+}
+
+/// Kinds of what may be orphaned, in the order in which it is deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// A floating IP.
+    FloatingIp,
+    /// A load balancer with all that hangs on it.
+    LoadBalancer,
+    /// A port that Octavia made for a load balancer that is not there.
+    VipPort,
+    /// A security group, which is taken off the ports that carry it.
+    SecurityGroup,
+}
+
+impl Kind {
+    /// As people call it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::FloatingIp => "floating IP",
+            Self::LoadBalancer => "load balancer",
+            Self::VipPort => "VIP port",
+            Self::SecurityGroup => "security group",
+        }
+    }
+}
+
+/// Something without an owner.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Orphan {
+    /// Its kind.
+    pub kind: Kind,
+    /// Its id.
+    pub id: String,
+    /// Its name, or address.
+    pub name: String,
+    /// When it was made, as far as that is known.
+    pub created: Option<Timestamp>,
+    /// The Service that it was made for, where something tells.
+    pub service: Option<String>,
+    /// Why it is listed.
+    pub why: String,
+    /// Why it must not be deleted by this program, if it must not.
+    pub refused: Option<String>,
+}
+
+/// What of the project is orphaned.
+pub fn orphans(inventory: &Inventory, owners: &Owners, question: &Question) -> Vec<Orphan> {
+    let judge = Judge { inventory, owners, question };
+    let mut found: Vec<Orphan> =
+        inventory.load_balancers.iter().filter_map(|one| judge.load_balancer(one)).collect();
+    let gone: BTreeSet<String> = found.iter().map(|one| one.id.clone()).collect();
+    found.extend(inventory.floating_ips.iter().filter_map(|one| judge.floating_ip(one, &gone)));
+    found.extend(inventory.vip_ports.iter().filter_map(|one| judge.vip_port(one)));
+    found.extend(inventory.security_groups.iter().filter_map(|one| judge.security_group(one)));
+    found.retain(|one| judge.is_old_enough(one));
+    found.sort_by(|one, other| (one.kind, &one.name, &one.id).cmp(&(other.kind, &other.name, &other.id)));
+    found
+}
+
+struct Judge<'a> {
+    inventory: &'a Inventory,
+    owners: &'a Owners,
+    question: &'a Question,
+}
+
+/// To whom something belongs.
+struct Claim {
+    why: String,
+    service: Option<ServiceKey>,
+}
+
+impl Judge<'_> {
+    /// Whose the tags say it is: absent where they do not name this cluster, or name a Service that is there.
+    fn by_tags(&self, tags: &[String], service: Option<ServiceKey>) -> Option<Claim> {
+        let tags = tags.iter().cloned().collect();
+        if !names::cluster_uids(&tags).any(|uid| uid == self.question.cluster.uid) {
+            return None;
+        }
+        let uids: BTreeSet<&str> = names::service_uids(&tags).collect();
+        if uids.is_empty() || self.owners.has_one_of(&uids) {
+            return None;
+        }
+        let uids = uids.into_iter().collect::<Vec<_>>().join(", ");
+        Some(Claim {
+            why: format!("its tags name this cluster and the Service with uid {uids}, which is gone"),
+            service,
+        })
+    }
+
+    /// Whose a generated name says it is.
+    fn by_name(&self, cluster: &str, service: &ServiceKey) -> Option<Claim> {
+        let counts = self.question.occm_names
+            && cluster == self.question.cluster.name
+            && !self.owners.has_named(service);
+        counts.then(|| Claim {
+            why: format!("it is named as OCCM names what it makes for {service}, which is gone"),
+            service: Some(service.clone()),
+        })
+    }
+
+    fn load_balancer(&self, one: &LoadBalancer) -> Option<Orphan> {
+        if matches!(one.provisioning_status, ProvisioningStatus::PendingDelete | ProvisioningStatus::Deleted)
+        {
+            return None;
+        }
+        let parsed = GeneratedName::parse(&one.name);
+        let service = parsed.as_ref().map(|parsed| parsed.service.clone());
+        let tags = one.tags.iter().cloned().collect();
+        let is_tagged = names::cluster_uids(&tags).next().is_some();
+        let claim = self.by_tags(&one.tags, service.clone()).or_else(|| {
+            let parsed = parsed.filter(|_| !is_tagged)?;
+            self.by_name(&parsed.cluster, &parsed.service)
+        })?;
+        let others = |uid: &&str| *uid != self.question.cluster.uid;
+        let other_cluster = names::cluster_uids(&tags).find(others).map(str::to_owned);
+        let guests: Vec<&str> = names::user_names(&tags).filter(|name| *name != one.name).collect();
+        let refused = if names::is_retained(&one.description) {
+            Some("it is kept on purpose (reclaim-policy: retain)".to_owned())
+        } else if let Some(uid) = other_cluster {
+            Some(format!("it is shared with the cluster {uid}"))
+        } else if let Some(guest) = guests.iter().find(|guest| self.is_used(guest)) {
+            Some(format!("it is shared: {guest} uses it"))
+        } else if one.provisioning_status.is_pending() {
+            Some(format!("Octavia is at work on it ({})", one.provisioning_status.as_str()))
+        } else {
+            self.namesake(service.as_ref())
+        };
+        Some(orphan(Kind::LoadBalancer, &one.id, &one.name, one.created_at.as_deref(), claim, refused))
+    }
+
+    /// Whether a user of a load balancer, by its tag, may be there: one whose name cannot be read, one of another cluster's
+    /// name, or a Service that is there.
+    fn is_used(&self, tag: &str) -> bool {
+        GeneratedName::parse(tag).is_none_or(|parsed| {
+            parsed.cluster != self.question.cluster.name || self.owners.has_named(&parsed.service)
+        })
+    }
+
+    fn namesake(&self, service: Option<&ServiceKey>) -> Option<String> {
+        let service = service.filter(|service| self.owners.has_named(service))?;
+        Some(format!("there is a Service {service}, which may take it over"))
+    }
+
+    fn floating_ip(&self, one: &FloatingIp, gone: &BTreeSet<String>) -> Option<Orphan> {
+        let port = one.port_id.as_deref().filter(|port| !port.is_empty());
+        let user = self
+            .inventory
+            .load_balancers
+            .iter()
+            .find(|lb| port.is_some() && lb.vip_port_id.as_deref() == port);
+        let described = described_floating_ip(&one.description);
+        let service = described.as_ref().map(|(_, service)| service.clone());
+        let is_tagged = names::cluster_uids(&one.tags.iter().cloned().collect()).next().is_some();
+        let of_orphan =
+            user.filter(|user| gone.contains(&user.id)).filter(|_| !is_tagged && described.is_some());
+        let claim = self.by_tags(&one.tags, service.clone()).or_else(|| {
+            of_orphan.map(|user| Claim {
+                why: format!("it leads to the load balancer {}, which is orphaned", user.name),
+                service: service.clone(),
+            })
+        });
+        let claim = claim.or_else(|| {
+            let (cluster, service) = described.filter(|_| !is_tagged && port.is_none())?;
+            self.by_name(&cluster, &service)
+        })?;
+        let refused = match (port, user) {
+            (None, _) => self.namesake(claim.service.as_ref()),
+            (Some(_), Some(user)) if gone.contains(&user.id) => self.namesake(claim.service.as_ref()),
+            (Some(_), Some(user)) => Some(format!("it leads to the load balancer {}", user.name)),
+            (Some(port), None) => Some(format!("it leads to the port {port}")),
+        };
+        let address = &one.floating_ip_address;
+        Some(orphan(Kind::FloatingIp, &one.id, address, one.created_at.as_deref(), claim, refused))
+    }
+
+    /// Octavia leaves the port of a load balancer that it refused to make. It says of whom nothing but the project.
+    fn vip_port(&self, one: &Port) -> Option<Orphan> {
+        let in_use = self.inventory.load_balancers.iter().any(|lb| {
+            lb.vip_port_id.as_deref() == Some(one.id.as_str())
+                || one.name.ends_with(&lb.id)
+                || one.device_id.ends_with(&lb.id)
+        });
+        if in_use {
+            return None;
+        }
+        let why = "Octavia made it for a load balancer that does not exist; which cluster asked for that cannot be seen";
+        let claim = Claim { why: why.to_owned(), service: None };
+        Some(orphan(Kind::VipPort, &one.id, &one.name, one.created_at.as_deref(), claim, None))
+    }
+
+    fn security_group(&self, one: &SecurityGroup) -> Option<Orphan> {
+        let described = described_security_group(&one.description);
+        let service = described.as_ref().map(|(_, service)| service.clone());
+        let is_tagged = names::cluster_uids(&one.tags.iter().cloned().collect()).next().is_some();
+        let claim = self.by_tags(&one.tags, service.clone()).or_else(|| {
+            let generated = names::is_generated_security_group(&one.name) && !is_tagged;
+            let (cluster, service) = described.filter(|_| generated)?;
+            self.by_name(&cluster, &service)
+        })?;
+        let refused = self.namesake(claim.service.as_ref());
+        Some(orphan(Kind::SecurityGroup, &one.id, &one.name, one.created_at.as_deref(), claim, refused))
+    }
+
+    /// What nobody knows the age of may be as old as any.
+    fn is_old_enough(&self, one: &Orphan) -> bool {
+        let Some(created) = one.created else { return true };
+        let age = self.question.now.duration_since(created);
+        Duration::try_from(age).is_ok_and(|age| age >= self.question.older_than)
+            || self.question.older_than.is_zero()
+    }
+}
+
+fn orphan(
+    kind: Kind,
+    id: &str,
+    name: &str,
+    created: Option<&str>,
+    claim: Claim,
+    refused: Option<String>,
+) -> Orphan {
+    Orphan {
+        kind,
+        id: id.to_owned(),
+        name: name.to_owned(),
+        created: created.and_then(time),
+        service: claim.service.map(|service| service.to_string()),
+        why: claim.why,
+        refused,
+    }
+}
+
+/// A time as Octavia writes it (UTC, without saying so) or Neutron.
+fn time(text: &str) -> Option<Timestamp> {
+    text.parse().or_else(|_| format!("{text}Z").parse()).ok()
+}
+
+/// Cluster and Service in the description of a floating IP: `… service NAMESPACE/NAME from cluster CLUSTER`.
+fn described_floating_ip(description: &str) -> Option<(String, ServiceKey)> {
+    if !names::describes_floating_ip(description) {
+        return None;
+    }
+    let (before, cluster) = description.split_once(" from cluster ")?;
+    let (namespace, name) = before.rsplit(' ').next()?.split_once('/')?;
+    Some((cluster.to_owned(), ServiceKey::new(namespace, name)))
+}
+
+/// The same in that of a security group: `Security Group for NAMESPACE/NAME Service LoadBalancer in cluster CLUSTER`.
+fn described_security_group(description: &str) -> Option<(String, ServiceKey)> {
+    let rest = description.strip_prefix("Security Group for ")?;
+    let (service, cluster) = rest.split_once(" Service LoadBalancer in cluster ")?;
+    let (namespace, name) = service.split_once('/')?;
+    Some((cluster.to_owned(), ServiceKey::new(namespace, name)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,66 @@
+//! `--as-if`: annotations that the planned Services are taken to have.
+
+use openstack_ccm_core::service::ServiceKey;
+use serde_json::{Map, Value, json};
+
+/// The annotations, and of which Services.
+#[derive(Clone, Debug, Default)]
+pub struct AsIf {
+    /// The Services; all of them where none is named.
+    pub services: Vec<ServiceKey>,
+    /// Keys with values; one without a value is taken to be removed.
+    pub annotations: Vec<(String, Option<String>)>,
+}
+
+impl AsIf {
+    /// Reads `KEY=VALUE`, or `KEY-` for an annotation that is taken away, as `kubectl annotate` has it.
+    ///
+    /// # Errors
+    /// Anything else.
+    pub fn parse(text: &str) -> Result<(String, Option<String>), String> {
+        match (text.split_once('='), text.strip_suffix('-')) {
+            (Some((key, value)), _) if !key.is_empty() => Ok((key.to_owned(), Some(value.to_owned()))),
+            (None, Some(key)) if !key.is_empty() => Ok((key.to_owned(), None)),
+            _ => Err("write KEY=VALUE, or KEY- for an annotation that is taken away".to_owned()),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.annotations.is_empty()
+    }
+
+    /// Gives the annotations to a Service that is meant. Objects in a list do not say of which kind they are: what has
+    /// ports is a Service.
+    pub(super) fn apply(&self, object: &mut Value) {
+        let text = |key: &str| object["metadata"][key].as_str().unwrap_or_default();
+        let key = ServiceKey::new(text("namespace"), text("name"));
+        let meant = self.services.is_empty() || self.services.contains(&key);
+        if !meant || object["spec"]["ports"].is_null() {
+            return;
+        }
+        let annotations: Map<String, Value> =
+            self.annotations.iter().map(|(key, value)| (key.clone(), json!(value))).collect();
+        json_patch::merge(object, &json!({"metadata": {"annotations": annotations}}));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn annotations_are_given_to_the_services_that_are_meant() {
+        let annotations = ["a=1=2", "b-"].map(|text| AsIf::parse(text).unwrap()).to_vec();
+        assert_eq!(annotations[0], ("a".to_owned(), Some("1=2".to_owned())));
+        assert!(AsIf::parse("a").is_err() && AsIf::parse("=x").is_err());
+        let as_if = AsIf { services: vec![ServiceKey::new("shop", "web")], annotations };
+        let service = |name: &str| {
+            let mut service = json!({"metadata": {"namespace": "shop", "name": name, "annotations": {"b": "x"}},
+                "spec": {"ports": [{"port": 80}]}});
+            as_if.apply(&mut service);
+            service["metadata"]["annotations"].clone()
+        };
+        assert_eq!(service("web"), json!({"a": "1=2"}));
+        assert_eq!(service("other"), json!({"b": "x"}));
+    }
+}

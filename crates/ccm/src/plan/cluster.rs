@@ -1,0 +1,204 @@
+//! A Kubernetes API to plan on: reads go to the real one, writes are recorded and answered from a picture in memory.
+//!
+//! The one exception is the question whether the API server keeps `ipMode`: it is a patch with `dryRun=All`, which the
+//! server answers without storing anything. Who may not patch is told no, and the plan says that it does not know.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use http::{Method, Request, Response, StatusCode, header};
+use kube::Client;
+use kube::client::Body;
+use serde_json::{Value, json};
+use tower::service_fn;
+
+use super::as_if::AsIf;
+use super::journal::{Call, ClusterWrite, Journal};
+
+/// A client that writes nothing.
+pub fn client(real: Client, journal: Arc<Journal>, as_if: AsIf) -> Client {
+    let cluster = Arc::new(Cluster { real, journal, as_if, picture: Mutex::default() });
+    let service = service_fn(move |request: Request<Body>| {
+        let cluster = Arc::clone(&cluster);
+        async move { cluster.answer(request).await }
+    });
+    Client::new(service, "default")
+}
+
+struct Cluster {
+    real: Client,
+    journal: Arc<Journal>,
+    as_if: AsIf,
+    /// Objects as they would be, by path; null where they would be gone.
+    picture: Mutex<HashMap<String, Value>>,
+}
+
+impl Cluster {
+    fn picture(&self) -> MutexGuard<'_, HashMap<String, Value>> {
+        self.picture.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn answer(&self, request: Request<Body>) -> Result<Response<Body>, kube::Error> {
+        let path = request.uri().path().to_owned();
+        match *request.method() {
+            Method::GET => match self.known(&path) {
+                Some(known) => Ok(shown(&known)),
+                None => self.read(request).await,
+            },
+            Method::PATCH if is_question(&request) => self.real.send(request).await,
+            Method::PATCH => self.patch(&path, request).await,
+            Method::DELETE => self.delete(&path).await,
+            _ => {
+                self.journal
+                    .trouble(format!("a dry run cannot tell what {} {path} changes", request.method()));
+                Ok(status(StatusCode::METHOD_NOT_ALLOWED, "nothing may be written here"))
+            }
+        }
+    }
+
+    fn known(&self, path: &str) -> Option<Value> {
+        self.picture().get(object_path(path)).cloned()
+    }
+
+    /// What the API server has, with the annotations that the plan is to go by, and with what would be other by now.
+    async fn read(&self, request: Request<Body>) -> Result<Response<Body>, kube::Error> {
+        let path = request.uri().path().to_owned();
+        let answer = self.real.send(request).await?;
+        if (self.as_if.is_empty() && self.picture().is_empty()) || !answer.status().is_success() {
+            return Ok(answer);
+        }
+        let mut object = body(answer).await?;
+        match object["items"].as_array_mut() {
+            Some(items) => {
+                for item in items.iter_mut() {
+                    match self.known(&path_in_list(&path, item)) {
+                        Some(known) => *item = known,
+                        None => self.as_if.apply(item),
+                    }
+                }
+                items.retain(|item| !item.is_null());
+            }
+            None => self.as_if.apply(&mut object),
+        }
+        Ok(shown(&object))
+    }
+
+    /// The object at a path; the answer to pass on where there is none.
+    async fn object(&self, path: &str) -> Result<Result<Value, Response<Body>>, kube::Error> {
+        let path = object_path(path);
+        if let Some(known) = self.known(path) {
+            return Ok(if known.is_null() { Err(shown(&known)) } else { Ok(known) });
+        }
+        let request = Request::get(path).body(Body::empty()).map_err(kube::Error::HttpError)?;
+        let answer = self.read(request).await?;
+        if !answer.status().is_success() {
+            return Ok(Err(answer));
+        }
+        body(answer).await.map(Ok)
+    }
+
+    async fn patch(&self, path: &str, request: Request<Body>) -> Result<Response<Body>, kube::Error> {
+        let is_strategic = is_strategic_patch(&request);
+        let patch = request.into_body().collect_bytes().await?;
+        let patch: Value = serde_json::from_slice(&patch).map_err(kube::Error::SerdeError)?;
+        let before = match self.object(path).await? {
+            Ok(before) => before,
+            Err(answer) => return Ok(answer),
+        };
+        let mut after = before.clone();
+        json_patch::merge(&mut after, &patch);
+        if is_strategic {
+            merge_conditions(&before, &mut after);
+        }
+        after["metadata"]["resourceVersion"] = json!(next_version(&before));
+        self.picture().insert(object_path(path).to_owned(), after.clone());
+        let answer = shown(&after);
+        let write = ClusterWrite { method: Method::PATCH, path: path.to_owned(), body: patch, before, after };
+        self.journal.note(Call::Cluster(write));
+        Ok(answer)
+    }
+
+    async fn delete(&self, path: &str) -> Result<Response<Body>, kube::Error> {
+        let before = match self.object(path).await? {
+            Ok(before) => before,
+            Err(answer) => return Ok(answer),
+        };
+        self.picture().insert(path.to_owned(), Value::Null);
+        let write = ClusterWrite {
+            method: Method::DELETE,
+            path: path.to_owned(),
+            body: Value::Null,
+            before,
+            after: Value::Null,
+        };
+        self.journal.note(Call::Cluster(write));
+        Ok(json_answer(StatusCode::OK, &json!({"kind": "Status", "apiVersion": "v1", "status": "Success"})))
+    }
+}
+
+/// Whether the API server is asked what it would do.
+fn is_question(request: &Request<Body>) -> bool {
+    request.uri().query().is_some_and(|query| query.split('&').any(|pair| pair == "dryRun=All"))
+}
+
+fn is_strategic_patch(request: &Request<Body>) -> bool {
+    let kind = request.headers().get(header::CONTENT_TYPE);
+    kind.is_some_and(|kind| kind == "application/strategic-merge-patch+json")
+}
+
+/// Puts back the conditions that a strategic merge patch does not name: such a patch replaces those of the same type. No
+/// other list is patched in this way here.
+fn merge_conditions(before: &Value, after: &mut Value) {
+    let named = after["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    let others = before["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    let others = others.into_iter().filter(|one| named.iter().all(|new| new["type"] != one["type"]));
+    after["status"]["conditions"] = others.chain(named.iter().cloned()).collect();
+}
+
+/// The path without a sub-resource.
+fn object_path(path: &str) -> &str {
+    path.strip_suffix("/status").unwrap_or(path)
+}
+
+/// The path of an object in the list at `list`, which is one of all namespaces.
+fn path_in_list(list: &str, object: &Value) -> String {
+    let text = |key: &str| object["metadata"][key].as_str();
+    let name = text("name").unwrap_or_default();
+    match (list.rsplit_once('/'), text("namespace")) {
+        (Some((group, plural)), Some(namespace)) => format!("{group}/namespaces/{namespace}/{plural}/{name}"),
+        _ => format!("{list}/{name}"),
+    }
+}
+
+/// The version of an object that would be written once more: what is newer is seen by it.
+fn next_version(object: &Value) -> String {
+    let version = object["metadata"]["resourceVersion"].as_str().unwrap_or_default();
+    version.parse::<u64>().map_or_else(|_| version.to_owned(), |number| (number + 1).to_string())
+}
+
+async fn body(answer: Response<Body>) -> Result<Value, kube::Error> {
+    let bytes = answer.into_body().collect_bytes().await?;
+    serde_json::from_slice(&bytes).map_err(kube::Error::SerdeError)
+}
+
+/// An object as the answer to a read; null stands for one that is gone.
+fn shown(object: &Value) -> Response<Body> {
+    if object.is_null() {
+        return status(StatusCode::NOT_FOUND, "the object would be gone");
+    }
+    json_answer(StatusCode::OK, object)
+}
+
+fn status(code: StatusCode, message: &str) -> Response<Body> {
+    let reason = if code == StatusCode::NOT_FOUND { "NotFound" } else { "MethodNotAllowed" };
+    let body = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        "message": message, "reason": reason, "code": code.as_u16()});
+    json_answer(code, &body)
+}
+
+fn json_answer(code: StatusCode, body: &Value) -> Response<Body> {
+    let mut answer = Response::new(Body::from(body.to_string().into_bytes()));
+    *answer.status_mut() = code;
+    answer.headers_mut().insert(header::CONTENT_TYPE, http::HeaderValue::from_static("application/json"));
+    answer
+}

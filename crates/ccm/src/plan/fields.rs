@@ -1,0 +1,210 @@
+//! What of an object a reader is shown: its name among its kind, and the attributes that would be other.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use openstack_ccm_openstack_api::dry_run::{Kind, is_placeholder, is_placeholder_address};
+use serde::Serialize;
+use serde_json::Value;
+
+/// Attributes that the cloud keeps for itself, or that follow from other objects.
+const NOT_SHOWN: [&str; 21] = [
+    "id",
+    "provisioning_status",
+    "operating_status",
+    "created_at",
+    "updated_at",
+    "revision_number",
+    "listeners",
+    "pools",
+    "members",
+    "loadbalancers",
+    "healthmonitor_id",
+    "security_group_rules",
+    "fixed_ip_address",
+    "router_id",
+    "status",
+    "port_details",
+    "l7policies",
+    "tenant_id",
+    "project_id",
+    "load_balancer_id",
+    "security_group_id",
+];
+
+/// One attribute before and after.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Field {
+    /// Name of the attribute; empty where the line itself is about it.
+    pub name: String,
+    /// As it is; absent where there is nothing.
+    pub before: Option<String>,
+    /// As it would be; absent where there would be nothing.
+    pub after: Option<String>,
+    /// What a list would lose.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub removed: Vec<String>,
+    /// What a list would gain.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub added: Vec<String>,
+}
+
+impl Field {
+    /// A single value.
+    pub fn value(name: &str, before: Option<String>, after: Option<String>) -> Self {
+        Self { name: name.to_owned(), before, after, removed: Vec::new(), added: Vec::new() }
+    }
+
+    /// A list, of which what it would lose and gain is shown.
+    pub fn list(name: &str, removed: Vec<String>, added: Vec<String>) -> Self {
+        Self { name: name.to_owned(), before: None, after: None, removed, added }
+    }
+
+    /// The same field of one of several objects.
+    pub(super) fn of(mut self, object: &str) -> Self {
+        self.name = format!("{object} {}", self.name);
+        self
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.before == self.after && self.removed.is_empty() && self.added.is_empty()
+    }
+}
+
+impl fmt::Display for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts: Vec<String> = Vec::new();
+        if !self.name.is_empty() {
+            parts.push(self.name.clone());
+        }
+        parts.extend(self.removed.iter().map(|one| format!("- {one}")));
+        parts.extend(self.added.iter().map(|one| format!("+ {one}")));
+        match (&self.before, &self.after) {
+            (Some(before), Some(after)) if before != after => parts.push(format!("{before} -> {after}")),
+            (Some(before), None) => parts.push(format!("{before} -> (nothing)")),
+            (None, Some(after)) => parts.push(after.clone()),
+            (Some(_), Some(_)) | (None, None) => {}
+        }
+        f.write_str(&parts.join(" "))
+    }
+}
+
+/// What tells an object from others of its kind.
+pub(super) fn name(kind: Kind, object: &Value) -> String {
+    let text = |key: &str| object[key].as_str().unwrap_or_default().to_owned();
+    match kind {
+        Kind::LoadBalancer | Kind::Pool | Kind::HealthMonitor | Kind::SecurityGroup | Kind::Router => {
+            text("name")
+        }
+        Kind::Listener => {
+            let transport = match object["protocol"].as_str() {
+                Some(protocol @ ("UDP" | "SCTP")) => protocol,
+                _ => "TCP",
+            };
+            format!("{}/{transport}", object["protocol_port"])
+        }
+        Kind::Member => format!("{}:{}", text("address"), object["protocol_port"]),
+        Kind::FloatingIp => shown(&object["floating_ip_address"]).unwrap_or_default(),
+        Kind::SecurityGroupRule => {
+            let (port, from) = (&object["port_range_min"], shown(&object["remote_ip_prefix"]));
+            format!(
+                "{}/{} from {}",
+                port,
+                text("protocol").to_uppercase(),
+                from.unwrap_or_else(|| "anywhere".into())
+            )
+        }
+        Kind::Port => {
+            let address = shown(&object["fixed_ips"][0]["ip_address"]);
+            address.unwrap_or_else(|| text("id"))
+        }
+    }
+}
+
+/// The attributes of a new object that a reader asks for first.
+pub(super) fn essential(kind: Kind, object: &Value) -> Vec<Field> {
+    let keys: &[&str] = match kind {
+        Kind::LoadBalancer => {
+            &["provider", "flavor_id", "availability_zone", "vip_subnet_id", "vip_network_id"]
+        }
+        Kind::Listener => &["protocol", "allowed_cidrs", "default_tls_container_ref"],
+        Kind::Pool => &["protocol", "lb_algorithm", "session_persistence"],
+        Kind::HealthMonitor => &["type", "delay", "url_path"],
+        Kind::FloatingIp => &["floating_network_id"],
+        Kind::Member | Kind::SecurityGroup | Kind::SecurityGroupRule | Kind::Port | Kind::Router => &[],
+    };
+    keys.iter().filter_map(|key| Some(Field::value(key, None, Some(shown(&object[*key])?)))).collect()
+}
+
+/// The attributes that would be other.
+pub(super) fn changed(kind: Kind, before: &Value, after: &Value) -> Vec<Field> {
+    let (Some(old), Some(new)) = (before.as_object(), after.as_object()) else { return Vec::new() };
+    let keys: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    let mut fields = Vec::new();
+    for key in keys.into_iter().filter(|key| !NOT_SHOWN.contains(&key.as_str())) {
+        let (before, after) = (&before[key.as_str()], &after[key.as_str()]);
+        if before == after || (is_nothing(before) && is_nothing(after)) {
+            continue;
+        }
+        // Which pool a listener uses is told by the line of the pool.
+        if kind == Kind::Listener && key == "default_pool_id" {
+            fields.push(Field::value("default_pool", None, Some("another".to_owned())));
+            continue;
+        }
+        fields.push(match (list(before), list(after)) {
+            (Some(before), Some(after)) => Field::list(
+                key,
+                before.difference(&after).cloned().collect(),
+                after.difference(&before).cloned().collect(),
+            ),
+            _ => Field::value(key, shown(before), shown(after)),
+        });
+    }
+    fields.retain(|field| !field.is_empty());
+    fields
+}
+
+/// Octavia and Neutron write nothing in several ways.
+fn is_nothing(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(list) => list.is_empty(),
+        Value::Object(object) => object.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+fn list(value: &Value) -> Option<BTreeSet<String>> {
+    match value {
+        Value::Null => Some(BTreeSet::new()),
+        Value::Array(list) => Some(list.iter().filter_map(shown).collect()),
+        _ => None,
+    }
+}
+
+/// A value as text; absent where it is nothing.
+pub(super) fn shown(value: &Value) -> Option<String> {
+    if is_nothing(value) {
+        return None;
+    }
+    match value {
+        Value::String(text) => Some(known(text)),
+        Value::Object(object) => {
+            let parts = object.iter().filter_map(|(key, value)| Some(format!("{key} {}", shown(value)?)));
+            Some(parts.collect::<Vec<_>>().join(" "))
+        }
+        other => Some(other.to_string()),
+    }
+}
+
+/// A text, with what is not known yet said to be so.
+pub(super) fn known(text: &str) -> String {
+    if is_placeholder(text) {
+        return "(new)".to_owned();
+    }
+    match text.parse() {
+        Ok(address) if is_placeholder_address(address) => "(new address)".to_owned(),
+        Ok(_) | Err(_) => text.to_owned(),
+    }
+}

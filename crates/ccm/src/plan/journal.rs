@@ -1,0 +1,96 @@
+//! What a dry run recorded: the calls that would change something, in order, and what was seen on the way.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use http::Method;
+use openstack_ccm_openstack_api::dry_run::{Kind, Recorder, Write};
+use serde_json::Value;
+
+/// A call that would change something.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Call {
+    /// To OpenStack.
+    Cloud(Write),
+    /// To the Kubernetes API.
+    Cluster(ClusterWrite),
+}
+
+/// A call to the Kubernetes API that would change an object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClusterWrite {
+    /// HTTP method: PATCH or DELETE.
+    pub method: Method,
+    /// Path, with the sub-resource.
+    pub path: String,
+    /// The merge patch; null for DELETE.
+    pub body: Value,
+    /// The object as it is.
+    pub before: Value,
+    /// The object as it would be; null where it would be deleted.
+    pub after: Value,
+}
+
+/// The objects of the cloud that were seen, as they were seen first, by kind and id.
+pub type Seen = BTreeMap<(Kind, String), Value>;
+
+/// The journal of a dry run.
+#[derive(Debug, Default)]
+pub struct Journal {
+    pages: Mutex<Pages>,
+}
+
+#[derive(Debug, Default)]
+struct Pages {
+    calls: Vec<Call>,
+    seen: Seen,
+    /// Calls of all time.
+    count: usize,
+    /// Why the plan would be wrong.
+    troubles: Vec<String>,
+}
+
+impl Journal {
+    fn pages(&self) -> MutexGuard<'_, Pages> {
+        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes a call down.
+    pub fn note(&self, call: Call) {
+        let mut pages = self.pages();
+        pages.calls.push(call);
+        pages.count += 1;
+    }
+
+    /// Notes why the plan would be wrong.
+    pub fn trouble(&self, cause: String) {
+        self.pages().troubles.push(cause);
+    }
+
+    /// Why the plan would be wrong, since the last time.
+    pub fn take_troubles(&self) -> Vec<String> {
+        std::mem::take(&mut self.pages().troubles)
+    }
+
+    /// How many calls were written down, of all time.
+    pub fn count(&self) -> usize {
+        self.pages().count
+    }
+
+    /// What was written down since the last time.
+    pub fn take(&self) -> (Vec<Call>, Seen) {
+        let mut pages = self.pages();
+        (std::mem::take(&mut pages.calls), std::mem::take(&mut pages.seen))
+    }
+}
+
+impl Recorder for Journal {
+    fn read(&self, kind: Kind, object: &Value) {
+        let Some(id) = object["id"].as_str() else { return };
+        self.pages().seen.entry((kind, id.to_owned())).or_insert_with(|| object.clone());
+    }
+
+    fn wrote(&self, write: Write) {
+        self.note(Call::Cloud(write));
+    }
+}

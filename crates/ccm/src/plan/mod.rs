@@ -1,0 +1,179 @@
+//! `openstack-ccm plan` and `openstack-ccm adopt`: what the controllers would do, before they do it.
+//!
+//! The controllers themselves run, on clients that write nothing: reads go to cloud and cluster, writes are recorded and
+//! answered from a picture in memory, so that later steps see them. Nothing is planned by a second implementation that
+//! could differ. No lease is taken and no Event is written, so a plan can be made beside a controller at work.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | `rehearsal` | the controllers on a dry run |
+//! | `journal` | what they would write, and what they saw |
+//! | `cluster` | the Kubernetes API to plan on; the cloud is [`openstack_ccm_openstack_api::dry_run`] |
+//! | `as_if` | annotations that Services are taken to have |
+//! | `lines`, `fields`, `cluster_lines` | the objects that would change |
+//! | `outlook`, `summary` | what that means, and the exit code |
+//! | `text`, `calls` | how it is written |
+//! | `ground` | the connection to cloud and cluster |
+
+pub mod as_if;
+pub mod calls;
+pub mod cluster;
+mod cluster_lines;
+mod fields;
+pub(crate) mod ground;
+pub mod journal;
+pub mod lines;
+pub mod outlook;
+pub mod rehearsal;
+pub mod summary;
+mod text;
+
+use std::io::{IsTerminal as _, Write as _};
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::ValueEnum;
+use jiff::Timestamp;
+use openstack_ccm_core::service::ServiceKey;
+use serde_json::json;
+
+use as_if::AsIf;
+use ground::GroundArgs;
+use outlook::Outlook;
+use rehearsal::{Chosen, Item, Subject, rehearse};
+use summary::Summary;
+
+/// How a plan is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+    /// The calls alone, one a line.
+    Calls,
+}
+
+/// Flags of `plan`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct PlanArgs {
+    /// The Services.
+    #[arg(value_name = "NAMESPACE/SERVICE", value_parser = service_key, required_unless_present = "all")]
+    pub services: Vec<ServiceKey>,
+    /// All Services of the cluster that the controller serves, and its nodes and routes.
+    #[arg(short = 'A', long, conflicts_with = "services")]
+    pub all: bool,
+    /// Take the Services to have this annotation, or with a minus in the end not to have it; may be given several times.
+    #[arg(long, value_name = "ANNOTATION=VALUE", value_parser = AsIf::parse)]
+    pub as_if: Vec<(String, Option<String>)>,
+    /// How the plan is written.
+    #[arg(short = 'o', long, value_enum, value_name = "FORM", default_value_t = Output::Text)]
+    pub output: Output,
+    /// Cloud, cluster and controllers.
+    #[command(flatten)]
+    pub ground: GroundArgs,
+}
+
+/// Flags of `adopt`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct AdoptArgs {
+    /// The Services; without any all of the cluster, and its nodes and routes.
+    #[arg(value_name = "NAMESPACE/SERVICE", value_parser = service_key)]
+    pub services: Vec<ServiceKey>,
+    /// The same as naming no Service.
+    #[arg(short = 'A', long, conflicts_with = "services")]
+    pub all: bool,
+    /// How the plan is written.
+    #[arg(short = 'o', long, value_enum, value_name = "FORM", default_value_t = Output::Text)]
+    pub output: Output,
+    /// Cloud, cluster and controllers.
+    #[command(flatten)]
+    pub ground: GroundArgs,
+}
+
+pub(crate) fn service_key(text: &str) -> Result<ServiceKey, String> {
+    match text.split_once('/') {
+        Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() && !name.contains('/') => {
+            Ok(ServiceKey::new(namespace, name))
+        }
+        _ => Err("write NAMESPACE/SERVICE".to_owned()),
+    }
+}
+
+/// Makes the plan and writes it to standard output.
+///
+/// # Errors
+/// Flags or configuration that cannot work; cloud or cluster cannot be asked; standard output is closed.
+pub async fn plan(arguments: &PlanArgs) -> anyhow::Result<ExitCode> {
+    let PlanArgs { services, all, as_if, output, ground } = arguments;
+    let chosen = if *all { Chosen::All } else { Chosen::Named(services.clone()) };
+    let as_if = AsIf { services: services.clone(), annotations: as_if.clone() };
+    report(ground, &chosen, as_if, *output).await
+}
+
+/// Makes the plan for a cluster that another program serves, and writes it to standard output.
+///
+/// # Errors
+/// As for [`plan`].
+pub async fn adopt(arguments: &AdoptArgs) -> anyhow::Result<ExitCode> {
+    let AdoptArgs { services, all: _, output, ground } = arguments;
+    let chosen = if services.is_empty() { Chosen::All } else { Chosen::Named(services.clone()) };
+    report(ground, &chosen, AsIf::default(), *output).await
+}
+
+async fn report(
+    ground: &GroundArgs,
+    chosen: &Chosen,
+    as_if: AsIf,
+    output: Output,
+) -> anyhow::Result<ExitCode> {
+    let stage = ground.stage(chosen, as_if).await?;
+    let time = Timestamp::now();
+    let items = rehearse(stage, chosen, progress).await?;
+    let outlooks: Vec<Outlook> = items.iter().map(Outlook::of).collect();
+    let summary = Summary::of(&outlooks, time);
+    let written = match output {
+        Output::Text => text::text(&outlooks, &summary, std::io::stdout().is_terminal()),
+        Output::Json => json_text(&items, &outlooks, &summary)?,
+        Output::Calls => calls_text(&items),
+    };
+    std::io::stdout().lock().write_all(written.as_bytes()).context("standard output is closed")?;
+    Ok(ExitCode::from(summary.exit_code()))
+}
+
+/// Tells a person who waits how far it is.
+fn progress(done: usize, all: usize) {
+    let mut stderr = std::io::stderr();
+    if all < 10 || !stderr.is_terminal() {
+        return;
+    }
+    // Nobody misses it where it cannot be shown.
+    let end = if done == all { "\r\u{1b}[K" } else { "" };
+    let _ = write!(stderr, "\r{done} of {all} Services{end}");
+}
+
+fn json_text(items: &[Item], outlooks: &[Outlook], summary: &Summary) -> anyhow::Result<String> {
+    let subjects: Vec<_> = items
+        .iter()
+        .zip(outlooks)
+        .map(|(item, outlook)| {
+            let mut subject = serde_json::to_value(outlook)?;
+            subject["calls"] = item.calls.iter().map(calls::object).collect();
+            Ok(subject)
+        })
+        .collect::<Result<_, serde_json::Error>>()?;
+    let plan = json!({"summary": summary, "interrupts": summary.interrupted > 0, "subjects": subjects});
+    Ok(format!("{}\n", serde_json::to_string_pretty(&plan)?))
+}
+
+fn calls_text(items: &[Item]) -> String {
+    let line = |item: &Item| {
+        let subject = match &item.subject {
+            Subject::Service(key) => key.to_string(),
+            Subject::Nodes | Subject::NodeLifecycle => "nodes".to_owned(),
+            Subject::Routes => "routes".to_owned(),
+        };
+        item.calls.iter().map(|call| format!("{subject} {}\n", calls::line(call))).collect::<String>()
+    };
+    items.iter().map(line).collect()
+}

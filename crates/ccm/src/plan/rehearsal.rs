@@ -1,0 +1,178 @@
+//! The controllers on a dry run, and what came of it.
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use openstack_ccm_controllers::WorkQueues;
+use openstack_ccm_controllers::dry_run::{Concluded, End};
+use openstack_ccm_controllers::nodes::NodeInformer;
+use openstack_ccm_controllers::service::ServiceDryRun;
+use openstack_ccm_core::instance::Instances;
+use openstack_ccm_core::service::ServiceKey;
+use openstack_ccm_openstack_api::OpenStack;
+use openstack_ccm_provider_openstack::config::Config;
+use openstack_ccm_provider_openstack::instances::OpenStackInstances;
+use prometheus_client::registry::Registry;
+
+use super::journal::{Call, Journal, Seen};
+use crate::kubernetes::ControllerClients;
+use crate::program::{Ground, ProgramOptions};
+use crate::wiring;
+
+/// What a dry run is made of. Neither the clients nor the cloud write anything; both tell the journal what they would.
+pub struct Stage {
+    /// The Kubernetes API.
+    pub clients: ControllerClients,
+    /// The cloud.
+    pub openstack: OpenStack,
+    /// cloud.conf
+    pub config: Arc<Config>,
+    /// The uid of the namespace kube-system.
+    pub cluster_uid: String,
+    /// The controllers that are planned.
+    pub options: ProgramOptions,
+    /// What they would do.
+    pub journal: Arc<Journal>,
+}
+
+/// Which Services are planned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Chosen {
+    /// All that the controller serves or releases.
+    All,
+    /// These.
+    Named(Vec<ServiceKey>),
+}
+
+/// What something is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// One Service.
+    Service(ServiceKey),
+    /// New nodes and addresses of nodes.
+    Nodes,
+    /// Nodes that are shut down or gone.
+    NodeLifecycle,
+    /// Routes to pods.
+    Routes,
+}
+
+/// What would be done about one subject.
+#[derive(Clone, Debug)]
+pub struct Item {
+    /// The subject.
+    pub subject: Subject,
+    /// The calls, in order.
+    pub calls: Vec<Call>,
+    /// What was seen on the way.
+    pub seen: Seen,
+    /// How it ended.
+    pub concluded: Concluded,
+}
+
+/// Runs everything dry: first the nodes, because load balancers follow them, then one Service after the other.
+/// `progress` is told after each how many of how many are done.
+///
+/// # Errors
+/// The nodes or the Services cannot be listed; a Service that is named is not there, or is not this controller's.
+pub async fn rehearse(
+    stage: Stage,
+    chosen: &Chosen,
+    mut progress: impl FnMut(usize, usize),
+) -> anyhow::Result<Vec<Item>> {
+    let Stage { clients, openstack, config, cluster_uid, options, journal } = stage;
+    let ProgramOptions { cluster_name, service, route, node, node_lifecycle, regional_provider_ids } =
+        options;
+    let instances = OpenStackInstances::new(&openstack, Arc::clone(&config), regional_provider_ids);
+    let instances: Option<Arc<dyn Instances>> = instances.map(|instances| Arc::new(instances) as _);
+    let mut registry = Registry::default();
+    let mut nodes = NodeInformer::new(clients.shared().clone());
+    let work_queues = WorkQueues::registered(&mut registry);
+    let mut ground = Ground {
+        clients,
+        openstack,
+        config,
+        cluster_name,
+        cluster_uid,
+        nodes: &mut nodes,
+        registry: &mut registry,
+        work_queues: &work_queues,
+    };
+    let service = service.map(|options| wiring::service::build(&mut ground, &options).0.dry_run());
+    let route = route.map(|options| wiring::route::build(&mut ground, &options).dry_run());
+    let node = instances.clone().zip(node);
+    let node =
+        node.map(|(instances, options)| wiring::nodes::build_node(&mut ground, instances, options).dry_run());
+    let lifecycle = instances.zip(node_lifecycle);
+    let lifecycle = lifecycle.map(|(instances, options)| {
+        wiring::nodes::build_lifecycle(&mut ground, instances, options).dry_run()
+    });
+    drop(ground);
+    nodes.list().await.context("the Nodes of the cluster cannot be listed")?;
+
+    let mut items = Vec::new();
+    let mut item = |subject: Subject, concluded: Concluded| {
+        let (calls, seen) = journal.take();
+        items.push(Item { subject, calls, seen, concluded });
+    };
+    if let Some(mut node) = node {
+        item(Subject::Nodes, node.settle().await);
+    }
+    if let Some(mut lifecycle) = lifecycle {
+        item(Subject::NodeLifecycle, lifecycle.settle().await);
+    }
+    // Routes and load balancers follow the nodes as they would be then.
+    nodes.list().await.context("the Nodes of the cluster cannot be listed")?;
+    if let Some(mut route) = route {
+        item(Subject::Routes, route.settle().await);
+    }
+    if let Some(service) = service {
+        items.extend(services(service, chosen, &journal, &mut progress).await?);
+    }
+    let troubles = journal.take_troubles();
+    anyhow::ensure!(troubles.is_empty(), "the plan would be wrong: {}", troubles.join("; "));
+    Ok(items)
+}
+
+async fn services(
+    mut service: ServiceDryRun,
+    chosen: &Chosen,
+    journal: &Journal,
+    progress: &mut impl FnMut(usize, usize),
+) -> anyhow::Result<Vec<Item>> {
+    let concerned = service.list().await.context("the Services of the cluster cannot be listed")?;
+    let keys = match chosen {
+        Chosen::All => concerned,
+        Chosen::Named(named) => {
+            for key in named {
+                anyhow::ensure!(
+                    concerned.contains(key),
+                    "there is no Service {key} of type LoadBalancer that this controller serves: look at its name, its type \
+                     and its loadBalancerClass"
+                );
+            }
+            named.clone()
+        }
+    };
+    let mut items: Vec<Item> = Vec::new();
+    for (done, key) in keys.iter().enumerate() {
+        progress(done, keys.len());
+        let concluded = service.settle(key, || journal.count()).await;
+        let (calls, seen) = journal.take();
+        items.push(Item { subject: Subject::Service(key.clone()), calls, seen, concluded });
+    }
+    progress(keys.len(), keys.len());
+    // Services on one address agree on its mode: what was planned for one may be news to another.
+    for key in service.woken() {
+        let Some(item) = items.iter_mut().find(|item| item.subject == Subject::Service(key.clone())) else {
+            continue;
+        };
+        let again = service.settle(&key, || journal.count()).await;
+        item.calls.extend(journal.take().0);
+        item.concluded.told.extend(again.told);
+        if item.concluded.end == End::Done {
+            item.concluded.end = again.end;
+        }
+    }
+    Ok(items)
+}

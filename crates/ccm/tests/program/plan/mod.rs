@@ -1,0 +1,79 @@
+//! What is planned is what is done. The other tests check it beside what they are about: before everything that they have
+//! the program do, a plan is made of the same state, and its calls have to be those that follow, in order
+//! (see [`World::quiet`]).
+
+mod stories;
+
+use openstack_ccm::plan::as_if::AsIf;
+use openstack_ccm::plan::journal::Call as Planned;
+use openstack_ccm::plan::outlook::Outlook;
+use serde_json::json;
+
+use crate::support::canonical::{self, Names};
+use crate::support::line::Asked;
+use crate::support::prediction::by_subject;
+use crate::support::{PROXY, World, service};
+
+/// Whether the text of a plan says so.
+async fn text(world: &World, as_if: AsIf) -> Vec<Outlook> {
+    world.plan(false, as_if).await.iter().map(Outlook::of).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plan_of_a_new_service_is_what_is_done() {
+    let mut world = World::new(openstack_ccm_kube_sim::ApiVersion::V1_36);
+    world.create(&service("web", json!({"metadata": {"annotations": {PROXY: "v2"}}})));
+    let prediction = world.predict().await;
+    assert!(world.cloud.load_balancers().is_empty(), "a plan makes nothing");
+    assert!(world.service("web")["metadata"]["finalizers"].is_null(), "a plan writes nothing");
+    world.start().await;
+    world.until_published("web").await;
+    world.quiet_unplanned().await;
+    assert_eq!(world.surprise(&prediction), None);
+    assert!(prediction.planned.len() >= 5, "{:#?}", prediction.planned);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plan_of_what_is_served_is_empty() {
+    let world = World::serving(&service("web", json!({"metadata": {"annotations": {PROXY: "v2"}}}))).await;
+    for ahead in [false, true] {
+        let items = world.plan(ahead, AsIf::default()).await;
+        assert!(items.iter().all(|item| item.calls.is_empty()), "{items:#?}");
+    }
+    assert!(text(&world, AsIf::default()).await.iter().all(|outlook| outlook.interruptions.is_empty()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_port_that_goes_interrupts_and_one_that_comes_does_not() {
+    let world = World::serving(&service("web", json!({}))).await;
+    let port = |name: &str, port: u16| json!({"name": name, "port": port, "protocol": "TCP", "nodePort": 30_000 + port});
+    world.patch("web", &json!({"spec": {"ports": [port("http", 80), port("more", 443)]}}));
+    let outlook = text(&world, AsIf::default()).await.remove(0);
+    assert_eq!(outlook.interruptions, [""; 0]);
+    assert!(outlook.counts().0 >= 2, "{outlook:#?}");
+    world.patch("web", &json!({"spec": {"ports": [port("more", 443)]}}));
+    let outlook = text(&world, AsIf::default()).await.remove(0);
+    assert_eq!(outlook.interruptions, ["listener 80/TCP is deleted or replaced"]);
+}
+
+/// An annotation can be tried before it is written.
+#[tokio::test(start_paused = true)]
+async fn a_plan_as_if_an_annotation_were_there_is_what_follows_when_it_is() {
+    let world = World::serving(&service("web", json!({}))).await;
+    let annotation = (PROXY.to_owned(), Some("v2".to_owned()));
+    let as_if = AsIf { services: Vec::new(), annotations: vec![annotation] };
+    let items = world.plan(false, as_if).await;
+    let lines: Vec<String> =
+        Outlook::of(&items[0]).changes.iter().map(|line| format!("{} {}", line.mark, line.kind)).collect();
+    assert!(lines.iter().any(|line| line.ends_with("pool")), "{lines:?}");
+    assert!(world.annotation("web", PROXY).is_none());
+    let planned: Vec<&Planned> = items[0].calls.iter().collect();
+    let names = Names::before(&world.cloud).with_planned(&planned);
+    let planned: Vec<Asked> = planned.into_iter().map(canonical::asked).collect();
+    world.annotate("web", PROXY, Some("v2"));
+    let prediction = world.predict().await;
+    assert_eq!(
+        by_subject(&names, &planned, false),
+        by_subject(&prediction.names, &prediction.planned, false)
+    );
+}

@@ -1,0 +1,49 @@
+//! Controllers on a dry run: the same reconciliations as at work, each object once, without watches, leases and Events.
+//!
+//! Who calls this gives the controllers clients that write nothing.
+
+use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::notice::Notice;
+use openstack_ccm_runtime::events::EventWriter;
+
+/// What users would have been told by an Event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// Kind of object that the Event would have been about: `Service`, `Node`.
+    pub kind: String,
+    /// Namespace and name, or the name alone.
+    pub object: String,
+    /// The Event.
+    pub notice: Notice,
+}
+
+/// How far a dry run got with an object.
+#[derive(Clone, Debug, PartialEq)]
+pub enum End {
+    /// Nothing more would be done.
+    Done,
+    /// The cloud is at work, and nothing more can be done before it has finished.
+    Waits,
+    /// This stands in the way.
+    Failed(Failure),
+}
+
+/// How a dry run over one object, or over all nodes, ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Concluded {
+    /// How far it got.
+    pub end: End,
+    /// What users would have been told, in order.
+    pub told: Vec<Told>,
+}
+
+/// What waits to be written, which on a dry run it never is.
+pub(crate) fn untold(events: &mut EventWriter) -> Vec<Told> {
+    let told = events.take_unwritten().into_iter();
+    told.map(|(object, notice)| {
+        let name = object.name.unwrap_or_default();
+        let namespaced = object.namespace.map(|namespace| format!("{namespace}/{name}"));
+        Told { kind: object.kind.unwrap_or_default(), object: namespaced.unwrap_or(name), notice }
+    })
+    .collect()
+}

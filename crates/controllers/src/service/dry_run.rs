@@ -1,0 +1,95 @@
+//! The service controller on a dry run: one Service after the other, each until nothing more would be done.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1 as k8s;
+use kube::{Api, Client};
+use openstack_ccm_core::failure::FailureClass;
+use openstack_ccm_core::service::ServiceKey;
+use openstack_ccm_runtime::events::EventWriter;
+use openstack_ccm_runtime::watch::list_all;
+
+use super::ServiceController;
+use super::cache::CachedService;
+use super::cause::{Cause, Causes};
+use super::intent::{Wanted, key};
+use super::queue::{Requeue, ServiceQueue};
+use super::sync::ServiceSync;
+use super::trim::trim;
+use crate::dry_run::{Concluded, End, untold};
+
+/// Reconciliations of one Service in a row. Each of them but the last few writes, so this is more than any load balancer
+/// takes.
+const MOST_RECONCILIATIONS: usize = 2000;
+/// Reconciliations in a row that write nothing and are answered with "not now".
+const MOST_IDLE: usize = 3;
+
+/// The controller on a dry run.
+pub struct ServiceDryRun {
+    client: Client,
+    sync: Arc<ServiceSync>,
+    queue: ServiceQueue,
+    events: EventWriter,
+}
+
+impl ServiceController {
+    /// The same controller, to be run dry. Its client, and the one of its provider, must not write.
+    pub fn dry_run(self) -> ServiceDryRun {
+        let Self { client, sync, queue, events, .. } = self;
+        ServiceDryRun { client, sync, queue, events }
+    }
+}
+
+impl ServiceDryRun {
+    /// Lists the Services of the cluster, and answers for which of them the controller would do something, by name. The
+    /// nodes have to be listed before.
+    ///
+    /// # Errors
+    /// The Services cannot be listed.
+    pub async fn list(&self) -> kube::Result<Vec<ServiceKey>> {
+        let mut concerned = Vec::new();
+        for mut service in list_all::<k8s::Service>(Api::all(self.client.clone())).await? {
+            let ours = &self.sync.ours;
+            if ours.wanted(&service, false) != Wanted::Nothing {
+                concerned.push(key(&service));
+            }
+            trim(&mut service, ours, false);
+            self.sync.cache.put(key(&service), CachedService::of(&service, ours));
+        }
+        concerned.sort();
+        Ok(concerned)
+    }
+
+    /// Reconciles one Service until nothing more would be done. `writes` tells how many calls were recorded so far.
+    pub async fn settle(&mut self, key: &ServiceKey, writes: impl Fn() -> usize) -> Concluded {
+        let mut end = End::Waits;
+        let (mut before, mut idle) = (writes(), 0);
+        for _ in 0..MOST_RECONCILIATIONS {
+            let next = self.sync.reconcile(key, Causes::only(Cause::Changed)).await;
+            end = match next {
+                Requeue::Done { .. } | Requeue::Again(_) | Requeue::Unchanged => End::Done,
+                Requeue::Wait(_) => End::Waits,
+                Requeue::Backoff(failure) => End::Failed(failure),
+            };
+            let now = writes();
+            let progressed = now > std::mem::replace(&mut before, now);
+            idle = if progressed { 0 } else { idle + 1 };
+            let may_go_on = match &end {
+                End::Done => false,
+                End::Waits => progressed,
+                End::Failed(failure) => {
+                    progressed || (failure.class == FailureClass::Busy && idle < MOST_IDLE)
+                }
+            };
+            if !may_go_on {
+                break;
+            }
+        }
+        Concluded { end, told: untold(&mut self.events) }
+    }
+
+    /// The Services, of those that are settled, that another one's settling gives something to do: they share an address.
+    pub fn woken(&self) -> Vec<ServiceKey> {
+        self.queue.drain()
+    }
+}

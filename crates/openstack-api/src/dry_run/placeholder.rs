@@ -1,0 +1,56 @@
+//! Ids and addresses of what would be created. They have the form of real ones, because annotations and addresses are
+//! checked for it, and cannot be taken for real ones.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+const ID: &str = "00000000-0000-0000-0000-";
+
+/// The id with this number.
+pub(super) fn id(number: u32) -> String {
+    format!("{ID}{number:012}")
+}
+
+/// Whether an id stands for an object that would be created.
+#[must_use]
+pub fn is_placeholder(id: &str) -> bool {
+    id.starts_with(ID)
+}
+
+/// The address with this number: of 240.0.0.0/4, which is reserved and never assigned (RFC 1112), or of 100::/64, which
+/// is discarded everywhere (RFC 6666).
+pub(super) fn address(number: u32, v6: bool) -> IpAddr {
+    let [_, b, c, d] = number.to_be_bytes();
+    if v6 {
+        let [high, low] = [u16::from_be_bytes([0, b]), u16::from_be_bytes([c, d])];
+        Ipv6Addr::new(0x100, 0, 0, 0, 0, 0, high, low).into()
+    } else {
+        Ipv4Addr::new(240, b, c, d).into()
+    }
+}
+
+/// Whether an address stands for one that would be assigned.
+#[must_use]
+pub fn is_placeholder_address(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => address.octets()[0] == 240,
+        IpAddr::V6(address) => address.segments()[..4] == [0x100, 0, 0, 0],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placeholders_are_told_from_what_is_real() {
+        for number in [1, 300, 70_000] {
+            assert!(is_placeholder(&id(number)));
+            assert!([false, true].into_iter().all(|v6| is_placeholder_address(address(number, v6))));
+        }
+        assert_eq!(id(7).len(), 36);
+        assert!(!is_placeholder("6f1c0000-0000-0000-0000-000000000001"));
+        assert!(
+            ["203.0.113.1", "2001:db8::1"].iter().all(|real| !is_placeholder_address(real.parse().unwrap()))
+        );
+    }
+}
