@@ -1,11 +1,16 @@
 //! The stories of the fault runs, told calmly: each step is planned, then done.
 
+use std::time::Duration;
+
 use fastrand::Rng;
 
 use crate::fault_run::{Edit, Stage, Story};
 
 /// Stories without `PLAN_STORIES`, from the seed `PLAN_FIRST` on.
 const SHORT: u64 = 3;
+
+/// After so long routes were compared and every load balancer was looked at: a plan sees what the program has not yet.
+const LOOKED: Duration = Duration::from_secs(400);
 
 fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().map(|text| text.parse().unwrap())
@@ -21,6 +26,7 @@ async fn tell(seed: u64) -> (usize, Vec<String>) {
     for edit in story.steps.iter().flat_map(|step| &step.edits) {
         stage.apply(edit);
         let prediction = stage.world.predict().await;
+        tokio::time::sleep(LOOKED).await;
         stage.world.quiet_unplanned().await;
         // Of a node that comes or goes all controllers hear at the same time, and none knows what the others will do.
         if matches!(edit, Edit::Join { .. } | Edit::Vanish { .. }) {
