@@ -15,6 +15,7 @@
 //! | [`call_metrics`], [`process_metrics`] | metrics that no controller has |
 //! | [`canary`] | the roles in the pods of the canary, and the subcommand that looks once |
 //! | [`plan`] | the subcommands that say what would be done |
+//! | [`hand_back`] | the subcommand that says what OCCM will do after the way back |
 //! | [`orphans`] | the subcommand that names what is left of Services that are gone |
 //! | [`status`] | the subcommand that says who leads and how load balancers are published |
 //! | [`overlay`] | the program `ip-mode-overlay`, for clusters of other clouds |
@@ -43,6 +44,7 @@ pub mod check_config;
 #[cfg(feature = "demo")]
 pub mod demo;
 mod error_text;
+pub mod hand_back;
 pub mod health;
 pub mod kubernetes;
 pub mod leader_migration;
@@ -128,6 +130,7 @@ pub fn start(command_line: CommandLine) -> ExitCode {
             }
             Some(Command::Plan(arguments)) => runtime.block_on(plan::plan(&arguments)),
             Some(Command::Adopt(arguments)) => runtime.block_on(plan::adopt(&arguments)),
+            Some(Command::HandBack(arguments)) => runtime.block_on(hand_back::report(&arguments)),
             Some(Command::Orphans(arguments)) => runtime.block_on(orphans::report(&arguments)),
             Some(Command::Completion { shell }) => manual::completion(shell).map(done),
             Some(Command::Man) => manual::page().map(done),

@@ -30,6 +30,7 @@ use feature_gates::FeatureGates;
 
 pub use crate::canary::CanaryArgs;
 pub use crate::check_config::CheckConfigArgs;
+pub use crate::hand_back::HandBackArgs;
 pub use crate::orphans::OrphansArgs;
 pub use crate::plan::{AdoptArgs, PlanArgs};
 pub use crate::status::StatusArgs;
@@ -76,6 +77,8 @@ pub enum Command {
     Plan(PlanArgs),
     /// Show what the controllers would do to a cluster that OCCM serves now, without doing it.
     Adopt(AdoptArgs),
+    /// Say what OCCM will do to each Service after the way back, and with --apply write the status that it will write.
+    HandBack(HandBackArgs),
     /// List what is in the cloud for Services that are gone, and delete it by id.
     Orphans(OrphansArgs),
     /// Print a script that completes commands and flags in a shell: `source <(openstack-ccm completion bash)`.

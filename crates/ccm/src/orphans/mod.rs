@@ -128,13 +128,12 @@ async fn find(openstack: &OpenStack, arguments: &OrphansArgs) -> anyhow::Result<
 /// A cluster that answers is not gone.
 async fn refuse_living(arguments: &OrphansArgs, uid: &str) -> anyhow::Result<()> {
     let Ok(client) = arguments.person.client().await else { return Ok(()) };
-    match cluster_uid(client).await {
-        Ok(living) => anyhow::ensure!(
+    // One that does not answer is the kubeconfig's of a cluster that is gone.
+    if let Ok(living) = cluster_uid(client).await {
+        anyhow::ensure!(
             living != uid,
             "the cluster with the uid {uid} is there and answers: leave out --cluster-uid"
-        ),
-        // The kubeconfig of a cluster that is gone, or none.
-        Err(_) => {}
+        );
     }
     Ok(())
 }

@@ -97,10 +97,9 @@ pub(super) fn name(kind: Kind, object: &Value) -> String {
             text("name")
         }
         Kind::Listener => {
-            let transport = match object["protocol"].as_str() {
-                Some(protocol @ ("UDP" | "SCTP")) => protocol,
-                _ => "TCP",
-            };
+            let transport =
+                object["protocol"].as_str().filter(|protocol| matches!(*protocol, "UDP" | "SCTP"));
+            let transport = transport.unwrap_or("TCP");
             format!("{}/{transport}", object["protocol_port"])
         }
         Kind::Member => format!("{}:{}", text("address"), object["protocol_port"]),

@@ -140,9 +140,10 @@ fn cloud(ends: &[Ends<'_>]) -> Vec<Line> {
 
 /// Whether one of the two goes and the other comes in its place.
 fn is_replacement(one: &Ends<'_>, other: &Ends<'_>) -> bool {
-    let (gone, new) = match ((one.before, one.after), (other.before, other.after)) {
-        ((Some(gone), None), (None, Some(new))) | ((None, Some(new)), (Some(gone), None)) => (gone, new),
-        _ => return false,
+    let pair = [(one, other), (other, one)];
+    let pair = pair.into_iter().find(|(gone, new)| gone.after.is_none() && new.before.is_none());
+    let Some((Some(gone), Some(new))) = pair.map(|(gone, new)| (gone.before, new.after)) else {
+        return false;
     };
     if one.kind != other.kind {
         return false;

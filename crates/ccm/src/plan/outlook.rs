@@ -197,7 +197,7 @@ fn other_address(calls: &[Call]) -> Option<String> {
         let entries = entries(service);
         entries.iter().map(|entry| entry.split(' ').next().unwrap_or_default().to_owned()).collect()
     };
-    let (before, after) = (places(&writes().next()?.before), entries(&writes().last()?.after));
+    let (before, after) = (places(&writes().next()?.before), entries(&writes().next_back()?.after));
     let gone: Vec<String> = before
         .into_iter()
         .filter(|place| !after.iter().any(|entry| entry.split(' ').next() == Some(place)))

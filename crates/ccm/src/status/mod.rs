@@ -25,6 +25,11 @@ use crate::error_text::said_once;
 use leader::Leader;
 use publication::Publication;
 
+/// Whether somebody holds the Lease and renews it.
+pub(crate) fn is_at_work(lease: &Lease, now: Timestamp) -> bool {
+    Leader::of(lease, now).works()
+}
+
 /// Flags of the subcommand.
 #[derive(Clone, Debug, clap::Args)]
 pub struct StatusArgs {

@@ -28,6 +28,7 @@ mod main_job;
 mod metrics_page;
 mod missing;
 mod nodes;
+mod orphans;
 mod owners;
 mod plan;
 mod retained;

@@ -134,7 +134,7 @@ impl DryRun {
     async fn write(&self, request: Request, target: Target) -> Result<Response, Stop> {
         let body: Option<Value> = match request.body.as_deref().map(serde_json::from_slice).transpose() {
             Ok(body) => body,
-            Err(error) => return Err(unknown(&request, error.to_string())),
+            Err(error) => return Err(unknown(&request, &error.to_string())),
         };
         let effect = if target.kind.is_octavias() {
             octavia::effect(&self.view, &request, target, body.as_ref()).await?
@@ -155,10 +155,11 @@ impl Transport for DryRun {
             (Some(target), true) => self.read(request, target).await,
             (None, true) => return self.cloud.send(request).await,
             (Some(target), false) => self.write(request, target).await,
-            (None, false) => Err(unknown(&request, "nothing is known of such objects".to_owned())),
+            (None, false) => Err(unknown(&request, "nothing is known of such objects")),
         };
         match result {
-            Ok(response) | Err(Stop::Answer(response)) => Ok(response),
+            Ok(response) => Ok(response),
+            Err(Stop::Answer(response)) => Ok(*response),
             Err(Stop::Failed(error)) => Err(error),
         }
     }
@@ -187,7 +188,7 @@ impl Effect {
 /// Why there is nothing to go on with.
 enum Stop {
     /// The cloud answered something that its caller has to deal with.
-    Answer(Response),
+    Answer(Box<Response>),
     /// There is no answer.
     Failed(TransportError),
 }
@@ -199,7 +200,7 @@ impl From<TransportError> for Stop {
 }
 
 /// A write of which nobody can say what it does: no plan is better than a wrong one.
-fn unknown(request: &Request, why: String) -> Stop {
+fn unknown(request: &Request, why: &str) -> Stop {
     let Request { method, path, service, .. } = request;
     let source = format!("a dry run cannot tell what {method} {path} changes: {why}").into();
     Stop::Failed(TransportError::Request { service: *service, source })
@@ -218,13 +219,13 @@ fn not_found(kind: Kind, id: &str) -> Stop {
     } else {
         json!({"NeutronError": {"type": "NotFound", "message": message, "detail": ""}})
     };
-    Stop::Answer(answer(StatusCode::NOT_FOUND, &body))
+    Stop::Answer(Box::new(answer(StatusCode::NOT_FOUND, &body)))
 }
 
 /// The attributes in a body.
 fn attributes(request: &Request, kind: Kind, body: Option<&Value>) -> Result<Map<String, Value>, Stop> {
     let object = body.and_then(|body| body[kind.root()].as_object());
-    object.cloned().ok_or_else(|| unknown(request, format!("the body has no {}", kind.root())))
+    object.cloned().ok_or_else(|| unknown(request, &format!("the body has no {}", kind.root())))
 }
 
 /// The object with these attributes.

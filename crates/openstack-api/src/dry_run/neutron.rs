@@ -22,13 +22,13 @@ pub(super) async fn effect(
     let below: Vec<&str> = below.iter().map(String::as_str).collect();
     let effect = match (request.method.clone(), kind, id, below.as_slice()) {
         (Method::POST, Kind::FloatingIp, None, []) => {
-            create(view, kind, floating_ip(view, attributes(request, kind, body)?))
+            create(view, kind, &floating_ip(view, &attributes(request, kind, body)?))
         }
         (Method::POST, Kind::SecurityGroup, None, []) => {
-            create(view, kind, security_group(view, attributes(request, kind, body)?))
+            create(view, kind, &security_group(view, &attributes(request, kind, body)?))
         }
         (Method::POST, Kind::SecurityGroupRule, None, []) => {
-            create_rule(view, attributes(request, kind, body)?).await?
+            create_rule(view, &attributes(request, kind, body)?).await?
         }
         (Method::PUT, Kind::FloatingIp | Kind::Port | Kind::Router, Some(id), []) => {
             let attributes = attributes(request, kind, body)?;
@@ -40,7 +40,7 @@ pub(super) async fn effect(
             let change = match *action {
                 "add_extraroutes" => add_routes,
                 "remove_extraroutes" => remove_routes,
-                _ => return Err(unknown(request, "routers have no such action".to_owned())),
+                _ => return Err(unknown(request, "routers have no such action")),
             };
             update(view, kind, &id, |router| change(router, &routes)).await?
         }
@@ -66,15 +66,15 @@ pub(super) async fn effect(
             view.remove(kind, &id);
             Effect::silent(StatusCode::NO_CONTENT, vec![deleted(kind, &object)])
         }
-        _ => return Err(unknown(request, "Neutron has no such call that this program makes".to_owned())),
+        _ => return Err(unknown(request, "Neutron has no such call that this program makes")),
     };
     Ok(effect)
 }
 
-fn create(view: &View, kind: Kind, object: Value) -> Effect {
+fn create(view: &View, kind: Kind, object: &Value) -> Effect {
     view.put(kind, object.clone());
-    let changes = vec![created(kind, &object)];
-    Effect::shows(StatusCode::CREATED, kind, &object, changes)
+    let changes = vec![created(kind, object)];
+    Effect::shows(StatusCode::CREATED, kind, object, changes)
 }
 
 async fn update(view: &View, kind: Kind, id: &str, change: impl Fn(&Value) -> Value) -> Result<Effect, Stop> {
@@ -90,36 +90,36 @@ fn tagged(effect: Effect) -> Effect {
     Effect { shown: json!({}), ..effect }
 }
 
-fn floating_ip(view: &View, attributes: Map<String, Value>) -> Value {
+fn floating_ip(view: &View, attributes: &Map<String, Value>) -> Value {
     let address = placeholder::address(view.next(), false);
     let object = json!({"id": placeholder::id(view.next()), "floating_ip_address": address, "port_id": null,
         "fixed_ip_address": null, "router_id": null, "status": "DOWN", "description": "", "tags": [],
         "project_id": view.project_id});
-    merged(&object, &attributes)
+    merged(&object, attributes)
 }
 
 /// A group begins with the two rules that let everything out.
-fn security_group(view: &View, attributes: Map<String, Value>) -> Value {
+fn security_group(view: &View, attributes: &Map<String, Value>) -> Value {
     let id = placeholder::id(view.next());
     let out = |ethertype: &str| {
         let rule = json!({"direction": "egress", "ethertype": ethertype}).as_object().cloned();
-        let rule = rule_of(view, &id, rule.unwrap_or_default());
+        let rule = rule_of(view, &id, &rule.unwrap_or_default());
         view.put(Kind::SecurityGroupRule, rule.clone());
         rule
     };
     let object = json!({"id": id, "tags": [], "project_id": view.project_id,
         "security_group_rules": [out("IPv4"), out("IPv6")]});
-    merged(&object, &attributes)
+    merged(&object, attributes)
 }
 
-fn rule_of(view: &View, group: &str, attributes: Map<String, Value>) -> Value {
+fn rule_of(view: &View, group: &str, attributes: &Map<String, Value>) -> Value {
     let object = json!({"id": placeholder::id(view.next()), "security_group_id": group, "protocol": null,
         "port_range_min": null, "port_range_max": null, "remote_ip_prefix": null, "remote_group_id": null,
         "description": ""});
-    merged(&object, &attributes)
+    merged(&object, attributes)
 }
 
-async fn create_rule(view: &View, attributes: Map<String, Value>) -> Result<Effect, Stop> {
+async fn create_rule(view: &View, attributes: &Map<String, Value>) -> Result<Effect, Stop> {
     let group = attributes.get("security_group_id").and_then(Value::as_str).unwrap_or_default().to_owned();
     let mut group = view.last_shown(Kind::SecurityGroup, &group).await?;
     let rule = rule_of(view, &id_of(&group), attributes);
@@ -127,7 +127,7 @@ async fn create_rule(view: &View, attributes: Map<String, Value>) -> Result<Effe
         rules.push(rule.clone());
     }
     view.put(Kind::SecurityGroup, group);
-    Ok(create(view, Kind::SecurityGroupRule, rule))
+    Ok(create(view, Kind::SecurityGroupRule, &rule))
 }
 
 async fn delete_rule(view: &View, id: &str) -> Result<Effect, Stop> {

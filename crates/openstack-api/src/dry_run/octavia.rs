@@ -63,7 +63,7 @@ pub(super) async fn effect(
             touch_pool(view, &id).await?;
             Effect::silent(StatusCode::NO_CONTENT, changes)
         }
-        _ => return Err(unknown(request, "Octavia has no such call that this program makes".to_owned())),
+        _ => return Err(unknown(request, "Octavia has no such call that this program makes")),
     };
     Ok(effect)
 }

@@ -194,8 +194,8 @@ pub(super) async fn all_pages(
 /// The body of an answer that says success.
 fn parsed(response: Response) -> Result<Value, Stop> {
     if !response.status.is_success() {
-        return Err(Stop::Answer(response));
+        return Err(Stop::Answer(Box::new(response)));
     }
     // What cannot be read is for the caller to complain about.
-    serde_json::from_slice(&response.body).map_err(|_| Stop::Answer(response))
+    serde_json::from_slice(&response.body).map_err(|_| Stop::Answer(Box::new(response)))
 }

@@ -60,7 +60,7 @@ fn load_balancers_are_orphaned_by_their_tags(
         (None, None) => {}
         (Some(Orphan { refused: None, .. }), Some(None)) => {}
         (Some(Orphan { refused: Some(cause), .. }), Some(Some(part))) => {
-            assert!(cause.contains(part), "{cause}")
+            assert!(cause.contains(part), "{cause}");
         }
         _ => panic!("{found:?}"),
     }

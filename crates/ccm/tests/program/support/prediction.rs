@@ -123,12 +123,12 @@ pub(crate) fn by_subject(names: &Names, calls: &[Asked], apart: bool) -> BTreeMa
             subjects.entry(subject).or_default().push(names.line(call));
         }
     }
-    subjects.values_mut().for_each(sort_deletions);
+    subjects.values_mut().for_each(|calls| sort_deletions(calls));
     subjects
 }
 
 /// Lists of children have no order, and what goes one after the other goes in theirs.
-fn sort_deletions(calls: &mut Vec<String>) {
+fn sort_deletions(calls: &mut [String]) {
     let is_deletion = |call: &String| call.starts_with("DELETE ");
     for run in calls.chunk_by_mut(|one, next| is_deletion(one) && is_deletion(next)) {
         run.sort();

@@ -1,0 +1,220 @@
+//! What OCCM will do to one Service. Pure.
+//!
+//! OCCM publishes one entry: the annotation `hostname` if there is one; else, with `proxy-protocol` and
+//! `enable-ingress-hostname`, the address with the suffix; else the address, with `ipMode: Proxy` where `proxy-protocol`
+//! is on and `VIP` elsewhere.
+
+use std::fmt;
+
+use k8s_openapi::api::core::v1::{LoadBalancerIngress, Service};
+use openstack_ccm_provider_openstack::config::{DEFAULT_INGRESS_HOSTNAME_SUFFIX, LoadBalancer};
+use openstack_ccm_provider_openstack::load_balancer::annotations::{self, Form, Since};
+
+const PROXY_PROTOCOL: &str = "loadbalancer.openstack.org/proxy-protocol";
+const HOSTNAME: &str = "loadbalancer.openstack.org/hostname";
+const ADDRESS: &str = "loadbalancer.openstack.org/load-balancer-address";
+const RECLAIM_POLICY: &str = "loadbalancer.openstack.org/reclaim-policy";
+
+/// How much the way back means to a Service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Something is other than before.
+    Changes,
+    /// OCCM will report an error for it, and not follow nodes and ports.
+    Fails,
+}
+
+/// One Service on the way back.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Return {
+    /// Namespace and name.
+    pub service: String,
+    /// What OCCM will publish, where that is other than what is published now.
+    pub entry: Option<LoadBalancerIngress>,
+    /// What is published now.
+    published: Vec<LoadBalancerIngress>,
+    /// What else will be other, and what will fail.
+    findings: Vec<(Severity, String)>,
+}
+
+impl Return {
+    /// What OCCM will do to a Service; nothing where it is not one of OCCM's: of another type, or with a class.
+    pub fn of(service: &Service, section: &LoadBalancer) -> Option<Self> {
+        let spec = service.spec.as_ref()?;
+        if spec.type_.as_deref() != Some("LoadBalancer") || spec.load_balancer_class.is_some() {
+            return None;
+        }
+        let annotation = |key: &str| service.metadata.annotations.as_ref()?.get(key).map(String::as_str);
+        let published: Vec<LoadBalancerIngress> = service
+            .status
+            .as_ref()
+            .and_then(|status| status.load_balancer.as_ref()?.ingress.clone())
+            .unwrap_or_default();
+        let proxy = matches!(annotation(PROXY_PROTOCOL), Some("true" | "v1" | "v2"));
+        let address = published.iter().find_map(|entry| entry.ip.clone());
+        let address = address.or_else(|| annotation(ADDRESS).map(str::to_owned));
+        let entry =
+            (!published.is_empty()).then(|| entry(annotation(HOSTNAME), address.as_deref(), proxy, section));
+        let entry = entry.flatten().filter(|entry| published.as_slice() != std::slice::from_ref(entry));
+        let mut findings = Vec::new();
+        let datagrams =
+            spec.ports.iter().flatten().find(|port| port.protocol.as_deref().is_some_and(|one| one != "TCP"));
+        if let Some(port) = datagrams.filter(|_| proxy) {
+            let protocol = port.protocol.as_deref().unwrap_or_default();
+            findings.push((
+                Severity::Fails,
+                format!(
+                    "OCCM asks for a PROXY pool for port {}/{protocol} too, which Octavia refuses",
+                    port.port
+                ),
+            ));
+        }
+        findings
+            .extend(own_annotations(service).map(|(key, value)| (Severity::Changes, forgotten(key, value))));
+        let metadata = &service.metadata;
+        let part = |part: &Option<String>| part.clone().unwrap_or_default();
+        let service = format!("{}/{}", part(&metadata.namespace), part(&metadata.name));
+        Some(Self { service, entry, published, findings })
+    }
+
+    /// Whether anything will be other.
+    pub fn is_news(&self) -> bool {
+        self.entry.is_some() || !self.findings.is_empty()
+    }
+
+    /// The worst of it.
+    pub fn severity(&self) -> Severity {
+        self.findings.iter().map(|(severity, _)| *severity).max().unwrap_or(Severity::Changes)
+    }
+}
+
+/// What OCCM publishes.
+fn entry(
+    hostname: Option<&str>,
+    address: Option<&str>,
+    proxy: bool,
+    section: &LoadBalancer,
+) -> Option<LoadBalancerIngress> {
+    let by_name =
+        |hostname: String| LoadBalancerIngress { hostname: Some(hostname), ..LoadBalancerIngress::default() };
+    if let Some(hostname) = hostname.filter(|hostname| !hostname.is_empty()) {
+        return Some(by_name(hostname.to_owned()));
+    }
+    let address = address?;
+    if proxy && section.enable_ingress_hostname {
+        let suffix = section.ingress_hostname_suffix.as_deref().unwrap_or(DEFAULT_INGRESS_HOSTNAME_SUFFIX);
+        return Some(by_name(format!("{address}.{suffix}")));
+    }
+    let mode = if proxy { "Proxy" } else { "VIP" };
+    Some(LoadBalancerIngress {
+        ip: Some(address.to_owned()),
+        ip_mode: Some(mode.to_owned()),
+        ..LoadBalancerIngress::default()
+    })
+}
+
+/// The annotations that somebody wrote and only this program knows.
+fn own_annotations(service: &Service) -> impl Iterator<Item = (&str, &str)> {
+    let written = service.metadata.annotations.iter().flatten();
+    written.filter_map(|(key, value)| {
+        let known = annotations::ALL.iter().find(|known| known.key == key)?;
+        let own = matches!(known.since, Since::Version(_)) && !matches!(known.form, Form::Output(_));
+        own.then_some((key.as_str(), value.as_str()))
+    })
+}
+
+fn forgotten(key: &str, value: &str) -> String {
+    match key {
+        RECLAIM_POLICY => {
+            format!("{key}: {value} is forgotten: OCCM deletes the load balancer with the Service")
+        }
+        _ => format!("{key}: {value} has no effect any more"),
+    }
+}
+
+impl fmt::Display for Return {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.service)?;
+        if let Some(entry) = &self.entry {
+            let before: Vec<String> = self.published.iter().map(shown).collect();
+            write!(f, "\n  ~   status          {} -> {}", before.join(", "), shown(entry))?;
+        }
+        for (severity, text) in &self.findings {
+            let mark = match severity {
+                Severity::Changes => "~   annotation     ",
+                Severity::Fails => "!   fails          ",
+            };
+            write!(f, "\n  {mark} {text}")?;
+        }
+        Ok(())
+    }
+}
+
+fn shown(entry: &LoadBalancerIngress) -> String {
+    let place = entry.hostname.as_ref().or(entry.ip.as_ref()).cloned().unwrap_or_default();
+    match entry.ip_mode.as_deref() {
+        Some(mode) if mode != "VIP" => format!("{place} ({mode})"),
+        _ => place,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::{Value, from_value, json};
+
+    use super::*;
+
+    fn service(annotations: &Value, ports: &Value, ingress: &Value) -> Service {
+        from_value(json!({
+            "metadata": {"namespace": "shop", "name": "web", "annotations": annotations},
+            "spec": {"type": "LoadBalancer", "ports": ports},
+            "status": {"loadBalancer": {"ingress": ingress}},
+        }))
+        .unwrap()
+    }
+
+    /// What OCCM publishes, for what is published here.
+    #[rstest]
+    #[case::proxy(json!({PROXY_PROTOCOL: "v2"}), json!([{"ip": "203.0.113.1", "ipMode": "Proxy"}]), false, None)]
+    #[case::plain(json!({}), json!([{"ip": "203.0.113.1", "ipMode": "VIP"}]), false, None)]
+    #[case::tls_was_proxy(json!({}), json!([{"ip": "203.0.113.1", "ipMode": "Proxy"}]), false, Some("203.0.113.1"))]
+    #[case::fallback_becomes_an_address(
+        json!({PROXY_PROTOCOL: "v1", ADDRESS: "203.0.113.1"}), json!([{"hostname": "203.0.113.1.lb.example.org"}]), false,
+        Some("203.0.113.1 (Proxy)"))]
+    #[case::hostname_of_the_operator(
+        json!({PROXY_PROTOCOL: "v1"}), json!([{"ip": "203.0.113.1", "ipMode": "Proxy"}]), true, Some("203.0.113.1.nip.io"))]
+    #[case::hostname_of_the_user(json!({HOSTNAME: "web.example.org"}), json!([{"hostname": "web.example.org"}]), true, None)]
+    #[case::two_families(
+        json!({}), json!([{"ip": "203.0.113.1", "ipMode": "VIP"}, {"ip": "2001:db8::1", "ipMode": "VIP"}]), false,
+        Some("203.0.113.1"))]
+    #[case::nothing_published(json!({}), json!([]), false, None)]
+    fn the_status_becomes_occms(
+        #[case] annotations: Value,
+        #[case] ingress: Value,
+        #[case] enable_ingress_hostname: bool,
+        #[case] expected: Option<&str>,
+    ) {
+        let section = LoadBalancer { enable_ingress_hostname, ..LoadBalancer::default() };
+        let back = Return::of(&service(&annotations, &json!([]), &ingress), &section).unwrap();
+        assert_eq!(back.entry.as_ref().map(shown).as_deref(), expected);
+    }
+
+    #[test]
+    fn what_occm_refuses_and_what_it_forgets_is_named() {
+        let annotations = json!({PROXY_PROTOCOL: "v2", RECLAIM_POLICY: "retain"});
+        let ports = json!([{"port": 443, "protocol": "TCP"}, {"port": 53, "protocol": "UDP"}]);
+        let ingress = json!([{"ip": "203.0.113.1", "ipMode": "Proxy"}]);
+        let back = Return::of(&service(&annotations, &ports, &ingress), &LoadBalancer::default()).unwrap();
+        assert_eq!(back.severity(), Severity::Fails);
+        let text = back.to_string();
+        assert!(text.contains("53/UDP") && text.contains("deletes the load balancer"), "{text}");
+    }
+
+    #[test]
+    fn services_of_a_class_are_not_occms() {
+        let mut service = service(&json!({}), &json!([]), &json!([]));
+        service.spec.as_mut().unwrap().load_balancer_class = Some("example.org/lb".to_owned());
+        assert_eq!(Return::of(&service, &LoadBalancer::default()), None);
+    }
+}

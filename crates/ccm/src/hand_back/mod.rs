@@ -1,0 +1,124 @@
+//! `openstack-ccm hand-back`: what OCCM will do to each Service after the way back, and the status that it will write,
+//! written before.
+//!
+//! OCCM is not here to be run dry, so this is a list of the differences that are known, held to its observable behaviour:
+//! see `judge`.
+
+pub mod judge;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::Service;
+use kube::api::{ListParams, Patch, PatchParams};
+use kube::{Api, Client};
+use serde_json::json;
+
+use crate::args::{ConfigArgs, PersonArgs};
+use crate::check_config;
+use crate::status::is_at_work;
+use judge::{Return, Severity};
+
+/// Services in one answer of the API server.
+const PAGE: u32 = 500;
+
+/// Flags of `hand-back`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct HandBackArgs {
+    /// Write the status that OCCM will write. openstack-ccm must not be at work any more: it would write its own again.
+    #[arg(long)]
+    pub apply: bool,
+    /// The provider's configuration.
+    #[command(flatten)]
+    pub config: ConfigArgs,
+    /// Name of the Lease.
+    #[arg(long, value_name = "NAME", default_value = "cloud-controller-manager")]
+    pub leader_elect_resource_name: String,
+    /// Namespace of the Lease.
+    #[arg(long, value_name = "NAMESPACE", default_value = "kube-system")]
+    pub leader_elect_resource_namespace: String,
+    /// The cluster.
+    #[command(flatten)]
+    pub person: PersonArgs,
+}
+
+/// Writes what OCCM will do to standard output, and with `--apply` the status of Services.
+///
+/// # Errors
+/// The configuration or the Services cannot be read, openstack-ccm is at work, a status cannot be written, or standard
+/// output is closed.
+pub async fn report(arguments: &HandBackArgs) -> anyhow::Result<ExitCode> {
+    let loaded = check_config::load(&arguments.config.cloud_config)?;
+    let client = arguments.person.client().await?;
+    if arguments.apply {
+        refuse_beside_controller(&client, arguments).await?;
+    }
+    let services = list(&client).await?;
+    let returns: Vec<(&Service, Return)> = services
+        .iter()
+        .filter_map(|service| Some((service, Return::of(service, &loaded.config.load_balancer)?)))
+        .filter(|(_, back)| back.is_news())
+        .collect();
+    let mut stdout = std::io::stdout().lock();
+    let mut line = |text: String| writeln!(stdout, "{text}").context("standard output is closed");
+    for (_, back) in &returns {
+        line(back.to_string())?;
+    }
+    let breaks = returns.iter().filter(|(_, back)| back.severity() == Severity::Fails).count();
+    line(format!("{} Service(s) change with the way back, {breaks} of them will fail.", returns.len()))?;
+    drop(stdout);
+    if arguments.apply {
+        for (service, back) in &returns {
+            apply(&client, service, back).await?;
+        }
+    }
+    Ok(match (breaks, returns.len()) {
+        (0, 0) => ExitCode::SUCCESS,
+        (0, _) => ExitCode::from(2),
+        _ => ExitCode::from(3),
+    })
+}
+
+async fn refuse_beside_controller(client: &Client, arguments: &HandBackArgs) -> anyhow::Result<()> {
+    let (namespace, name) =
+        (&arguments.leader_elect_resource_namespace, &arguments.leader_elect_resource_name);
+    let lease = Api::<Lease>::namespaced(client.clone(), namespace).get_opt(name).await;
+    let lease = lease.with_context(|| format!("the Lease {namespace}/{name} cannot be read"))?;
+    anyhow::ensure!(
+        !lease.is_some_and(|lease| is_at_work(&lease, Timestamp::now())),
+        "a controller holds the Lease {namespace}/{name} and would write its own status again: stop it first, for example with \
+         kubectl -n kube-system patch daemonset openstack-cloud-controller-manager --patch \
+         '{{\"spec\":{{\"template\":{{\"spec\":{{\"nodeSelector\":{{\"stopped\":\"true\"}}}}}}}}}}'"
+    );
+    Ok(())
+}
+
+async fn list(client: &Client) -> anyhow::Result<Vec<Service>> {
+    let services = Api::<Service>::all(client.clone());
+    let (mut all, mut next) = (Vec::new(), ListParams::default().limit(PAGE));
+    loop {
+        let page = services.list(&next).await.context("the Services of the cluster cannot be listed")?;
+        all.extend(page.items);
+        match page.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => next = ListParams::default().limit(PAGE).continue_token(&token),
+            None => return Ok(all),
+        }
+    }
+}
+
+/// Writes the status that OCCM will write, where it is another one.
+async fn apply(client: &Client, service: &Service, back: &Return) -> anyhow::Result<()> {
+    let Some(entry) = &back.entry else { return Ok(()) };
+    let metadata = &service.metadata;
+    let (namespace, name) =
+        (metadata.namespace.clone().unwrap_or_default(), metadata.name.clone().unwrap_or_default());
+    let patch = json!({"metadata": {"uid": metadata.uid}, "status": {"loadBalancer": {"ingress": [entry]}}});
+    let parameters =
+        PatchParams { field_manager: Some("openstack-ccm".to_owned()), ..PatchParams::default() };
+    let services = Api::<Service>::namespaced(client.clone(), &namespace);
+    let written = services.patch_status(&name, &parameters, &Patch::Merge(&patch)).await;
+    written.map(drop).with_context(|| format!("the status of {namespace}/{name} cannot be written"))
+}

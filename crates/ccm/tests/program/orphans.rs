@@ -1,0 +1,102 @@
+//! What is left when the program dies over a Service that then goes: `orphans` names exactly that, and can delete it.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use openstack_ccm::orphans::cloud::Inventory;
+use openstack_ccm::orphans::delete::{chosen, delete};
+use openstack_ccm::orphans::judge::{Orphan, Question, orphans};
+use openstack_ccm::orphans::services::Owners;
+use openstack_ccm_kube_sim::ApiVersion;
+use openstack_ccm_openstack_api::OpenStack;
+use openstack_ccm_openstack_api::client::Client;
+use openstack_ccm_provider_openstack::load_balancer::names::ClusterIdentity;
+use serde_json::{Value, json};
+
+use crate::contract::setup::cluster_uid;
+use crate::support::line::cloud;
+use crate::support::{PROXY, Stop, World, service};
+
+fn openstack(world: &World) -> OpenStack {
+    let mut openstack = OpenStack::new(Client::over(cloud(&world.cloud, "demo")));
+    openstack.project_id = Some(world.cloud.seed().project_id.clone());
+    openstack
+}
+
+async fn find(world: &World) -> Vec<Orphan> {
+    let inventory = Inventory::read(&openstack(world)).await.unwrap();
+    let owners = Owners::of(kube::Client::new(world.kube.service(), "default")).await.unwrap();
+    let cluster = ClusterIdentity { name: "c1".to_owned(), uid: cluster_uid(world) };
+    // The group that was made and not yet tagged is known by its name alone.
+    let question = Question { cluster, occm_names: true, older_than: Duration::ZERO, now: Timestamp::now() };
+    orphans(&inventory, &owners, &question)
+}
+
+/// Ids of all that was made for Services.
+fn left(world: &World) -> BTreeSet<String> {
+    let groups = world.cloud.security_groups().into_iter();
+    let groups = groups.filter(|group| group["name"].as_str().is_some_and(|name| name.starts_with("lb-sg-")));
+    let all = world.cloud.load_balancers().into_iter().chain(world.cloud.floating_ips()).chain(groups);
+    all.map(|object| object["id"].as_str().unwrap().to_owned()).collect()
+}
+
+/// The Service goes although nobody took its load balancer away: somebody removed the finalizer.
+fn force_away(world: &World) {
+    world.patch("web", &json!({"metadata": {"finalizers": Value::Null}}));
+    world.delete("web");
+}
+
+#[tokio::test(start_paused = true)]
+async fn killed_at_any_call_what_is_left_is_named_and_can_be_deleted() {
+    for number in 0.. {
+        let mut world = World::new(ApiVersion::V1_36);
+        world.settings.cloud_conf = "manage-security-groups = true\n".to_owned();
+        world.create(&service("web", json!({"metadata": {"annotations": {PROXY: "v2"}}})));
+        world.start_until(Some(Stop::After(number))).await;
+        let killed = !world.survives().await;
+        world.kill().await;
+        world.cloud.settle();
+        assert!(find(&world).await.is_empty(), "nothing is orphaned while the Service is there");
+        force_away(&world);
+        let found = find(&world).await;
+        let ids: Vec<String> = found.iter().map(|one| one.id.clone()).collect();
+        assert_eq!(
+            ids.iter().cloned().collect::<BTreeSet<_>>(),
+            left(&world),
+            "killed after call {number}: {found:#?}"
+        );
+        for orphan in chosen(&found, &ids).unwrap() {
+            delete(&openstack(&world), &orphan).await.unwrap();
+        }
+        assert_eq!(left(&world), BTreeSet::new(), "killed after call {number}");
+        assert!(world.cloud.leaked_ports().is_empty());
+        if !killed {
+            assert!(number > 15, "only {number} calls");
+            return;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_serves_is_not_named_and_cannot_be_deleted() {
+    let world = World::serving(&service("web", json!({}))).await;
+    let found = find(&world).await;
+    assert!(found.is_empty(), "{found:#?}");
+    let id = world.cloud.load_balancers()[0]["id"].as_str().unwrap().to_owned();
+    let refusal = chosen(&found, &[id]).unwrap_err().to_string();
+    assert!(refusal.contains("is not orphaned"), "{refusal}");
+}
+
+/// Every cluster has a Service of its own API server: a list without any is no list.
+#[tokio::test(start_paused = true)]
+async fn a_list_of_services_that_is_empty_or_fails_is_not_believed() {
+    use openstack_ccm_kube_sim::Fault;
+    let world = World::new(ApiVersion::V1_36);
+    world.kube.delete("services", "default", "kubernetes").unwrap();
+    let client = || kube::Client::new(world.kube.service(), "default");
+    let error = Owners::of(client()).await.unwrap_err().to_string();
+    assert!(error.contains("everything would look orphaned"), "{error}");
+    world.kube.inject(Fault::on("GET", "/services").unavailable());
+    assert!(Owners::of(client()).await.is_err());
+}
