@@ -131,6 +131,8 @@ def content(architecture: str, arguments: argparse.Namespace, epoch: int, user: 
         f"bin/{PACKAGE}": File(binary.read_bytes(), mode=0o755),
         # The chart and the manifests of OCCM name this path.
         "bin/openstack-cloud-controller-manager": File(link=PACKAGE),
+        # By this name it is the overlay for clusters of other clouds.
+        "bin/ip-mode-overlay": File(link=PACKAGE),
         "etc/group": File(f"root:x:0:\n{PACKAGE}:x:{number}:\n".encode()),
         "etc/passwd": File(f"root:x:0:0::/:/none\n{PACKAGE}:x:{number}:{number}::/:/none\n".encode()),
         "etc/ssl/certs/ca-certificates.crt": File(arguments.ca_bundle.read_bytes()),

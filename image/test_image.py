@@ -95,7 +95,8 @@ class Image(unittest.TestCase):
                 self.assertEqual(archive.extractfile("bin/openstack-ccm").read(), b"program")
                 self.assertEqual(archive.extractfile("etc/ssl/certs/ca-certificates.crt").read(), b"authorities")
             self.assertEqual(members["bin/openstack-ccm"].mode, 0o755)
-            self.assertEqual(members["bin/openstack-cloud-controller-manager"].linkname, "openstack-ccm")
+            for name in ("openstack-cloud-controller-manager", "ip-mode-overlay"):
+                self.assertEqual(members[f"bin/{name}"].linkname, "openstack-ccm")
             self.assertEqual({member.mtime for member in members.values()}, {1700000000})
             self.assertEqual({member.uid for member in members.values()}, {0})
             self.assertNotIn("bin/sh", members)
