@@ -18,6 +18,10 @@ const INTRODUCTION: &str = "# Flags
 | `canary --once` | measures on each node whether its service proxy honours `ipMode: Proxy`, and prints a table or JSON; `canary look` and `canary idle` are what the pods of the canary run |
 | `status` | says who leads, with version, controllers and pod, and how the Services are published |
 | `overlay` | sets `ipMode: Proxy` beside the controller of another cloud; also the program [`ip-mode-overlay`](../overlay/README.md) |
+| `plan` | shows what the controllers would do to Services and their load balancers, without doing it |
+| `adopt` | the same for a cluster that OCCM serves now |
+| `hand-back` | says what OCCM will do to each Service after the way back |
+| `orphans` | lists what Services that are gone left in the cloud, and deletes it by id |
 | `completion SHELL` | prints the completion for bash, zsh, fish, elvish or PowerShell |
 | `man` | prints the manual page |
 
