@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::story::{Edit, Story};
 use crate::support::World;
 
 /// Cloud, Services and nodes, line by line. The lines are sorted, because objects without a name of their own come in the
@@ -22,14 +23,32 @@ pub(super) fn describe(world: &World) -> Vec<String> {
     lines
 }
 
-/// Whether a line tells something about how a run ended. What matters at the creation only depends on when that was. What another
-/// controller left is tagged with the next change that it needs, and which one that is depends on when it came.
-pub(super) fn tells(line: &str, inherited: bool) -> bool {
-    const TAGS: [&str; 5] =
-        ["\"tags\": [", "\"tags\": []", "]", "\"openstack-ccm-cluster=", "\"openstack-ccm-service="];
-    let of_creation = line.starts_with("\"flavor_id\"");
-    let of_another = inherited && TAGS.iter().any(|tag| line.starts_with(tag));
-    !of_creation && !of_another
+/// The lines that tell something about how a run ended. What matters at the creation only depends on when that was. What another
+/// controller left is tagged with the next change that it needs, and which one that is depends on when it came. And where a
+/// user forged the annotation by which the program knows its own, the id may pass for one that the user wrote.
+pub(super) fn telling(end: &[String], story: &Story) -> Vec<String> {
+    const TAGS: [&str; 6] = [
+        "\"tags\": [",
+        "\"tags\": []",
+        "]",
+        "\"openstack-ccm-cluster=",
+        "\"openstack-ccm-service=",
+        "\"kube_service_",
+    ];
+    let of_another =
+        |line: &String| !story.inherited.is_empty() && TAGS.iter().any(|tag| line.starts_with(tag));
+    let lines = end.iter().filter(|line| !line.starts_with("\"flavor_id\"") && !of_another(line));
+    if !forges_ownership(story) {
+        return lines.cloned().collect();
+    }
+    const ID: &str = "\"loadbalancer.openstack.org/load-balancer-id\"";
+    let forms = [format!(", {ID}"), format!("{ID}, "), ID.to_owned()];
+    lines.map(|line| forms.iter().fold(line.clone(), |line, form| line.replace(form, ""))).collect()
+}
+
+fn forges_ownership(story: &Story) -> bool {
+    let mut edits = story.steps.iter().flat_map(|step| &step.edits);
+    edits.any(|edit| matches!(edit, Edit::Annotate { setting, .. } if setting.key.ends_with("/owned-load-balancer-id")))
 }
 
 /// The uids of Services that are gone: what is kept of them on purpose has them still.
