@@ -22,12 +22,13 @@ use crate::pages::{Block, pages};
 use crate::upgrade::{image_of, succeeds};
 
 /// The pages that the stories below follow.
-const FOLLOWED: [&str; 9] = [
+const FOLLOWED: [&str; 10] = [
     "docs/tutorials/quickstart.md",
     "docs/guides/install.md",
     "docs/guides/troubleshooting.md",
     "docs/guides/alerts.md",
     "docs/guides/production.md",
+    "docs/guides/canary.md",
     "docs/guides/upgrade-and-uninstall.md",
     "docs/guides/distributions.md",
     "docs/guides/try-on-one-class.md",
@@ -152,6 +153,10 @@ async fn a_newcomer_installs_operates_upgrades_and_uninstalls_by_the_pages() {
     let variables: Vec<String> =
         pod.containers[0].env.clone().unwrap().into_iter().map(|variable| variable.name).collect();
     assert!(variables.contains(&"HTTPS_PROXY".to_owned()), "{variables:?}");
+
+    reader.follows("docs/guides/canary.md");
+    let canaries: Api<DaemonSet> = Api::namespaced(reader.cluster.client().await, "openstack-ccm-canary");
+    assert_eq!(canaries.list(&ListParams::default()).await.unwrap().items.len(), 1);
 
     reader.follows("docs/guides/upgrade-and-uninstall.md");
     assert!(workloads.get_opt(WORKLOAD).await.unwrap().is_none());
