@@ -258,8 +258,10 @@ async fn an_id_that_could_not_be_written_is_written_later(
     let world = World::started().await;
     let refused = openstack_ccm_kube_sim::Fault::on("PATCH", "").after(first).times(count).refuse();
     world.kube.inject(refused);
-    world.serve(&service("web", json!({"metadata": {"annotations": {PROXY: "v2"}}}))).await;
-    world.quiet().await;
+    // No plan foresees a write that fails.
+    world.create(&service("web", json!({"metadata": {"annotations": {PROXY: "v2"}}})));
+    world.until_published("web").await;
+    world.quiet_unplanned().await;
     let id = id(&load_balancer(&world));
     assert_eq!(world.annotation("web", "loadbalancer.openstack.org/load-balancer-id"), Some(id.clone()));
     assert_eq!(world.annotation("web", "loadbalancer.openstack.org/owned-load-balancer-id"), Some(id));

@@ -123,14 +123,23 @@ pub(crate) fn by_subject(names: &Names, calls: &[Asked], apart: bool) -> BTreeMa
             subjects.entry(subject).or_default().push(names.line(call));
         }
     }
-    subjects.values_mut().for_each(|calls| sort_deletions(calls));
+    subjects.values_mut().for_each(|calls| sort_what_has_no_order(calls, apart));
     subjects
 }
 
-/// Lists of children have no order, and what goes one after the other goes in theirs.
-fn sort_deletions(calls: &mut [String]) {
+/// Lists of children have no order, and what goes one after the other goes in theirs. Nor do the members that several Services
+/// have on one load balancer: it is a matter of who gets its lock first.
+fn sort_what_has_no_order(calls: &mut [String], several_services: bool) {
     let is_deletion = |call: &String| call.starts_with("DELETE ");
-    for run in calls.chunk_by_mut(|one, next| is_deletion(one) && is_deletion(next)) {
+    let is_batch = |call: &String| {
+        several_services
+            && call.starts_with("PUT ")
+            && call.split(' ').nth(1).is_some_and(|path| path.ends_with("/members"))
+    };
+    let alike = |one: &String, next: &String| {
+        is_deletion(one) && is_deletion(next) || is_batch(one) && is_batch(next)
+    };
+    for run in calls.chunk_by_mut(alike) {
         run.sort();
     }
 }
