@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use tempfile::TempDir;
 
-use crate::helm::{helm, text};
+use crate::helm::{helm, repository, text};
 
 /// Longest time that a start may take.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -99,6 +99,16 @@ impl Cluster {
             .env("KUBECONFIG", self.kubeconfig())
             .output()
             .unwrap()
+    }
+
+    /// Installs OCCM's own chart as the release `occm`, with its default values.
+    pub(crate) fn has_occm(&self) {
+        let former = repository("crates/ccm/tests/chart/former").display().to_string();
+        let values = repository("crates/ccm/tests/chart/values/occm-defaults.yaml").display().to_string();
+        let image =
+            "image.repository=registry.example.org/openstack-cloud-controller-manager,image.tag=v1.36.0";
+        let output = self.helm(&["install", "occm", &former, "--values", &values, "--set", image]);
+        assert!(output.status.success(), "{}", text(&output.stderr));
     }
 
     /// The administrator's kubeconfig.

@@ -92,12 +92,9 @@ fn an_argument_that_would_undo_the_trial_is_refused(#[case] setting: &str, #[cas
 #[tokio::test]
 async fn a_trial_is_installed_beside_the_release_of_occm_and_removed() {
     let Some(cluster) = Cluster::start() else { return };
-    let former = repository("crates/ccm/tests/chart/former").display().to_string();
+    cluster.has_occm();
     let values = repository("crates/ccm/tests/chart/values/occm-defaults.yaml").display().to_string();
     let chart = repository("charts/openstack-ccm").display().to_string();
-    let of_occm =
-        "image.repository=registry.example.org/openstack-cloud-controller-manager,image.tag=v1.36.0";
-    succeeds(&cluster.helm(&["install", "occm", &former, "--values", &values, "--set", of_occm]));
     let workloads: Api<DaemonSet> = Api::namespaced(cluster.client().await, "kube-system");
     let before = workloads.get("openstack-cloud-controller-manager").await.unwrap();
 

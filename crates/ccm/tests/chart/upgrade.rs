@@ -50,12 +50,8 @@ fn rights_follow_the_lease_that_the_arguments_name() {
 #[tokio::test]
 async fn a_release_of_occm_is_upgraded_in_place_and_rolled_back() {
     let Some(cluster) = Cluster::start() else { return };
-    let former = repository("crates/ccm/tests/chart/former").display().to_string();
-    let values = repository("crates/ccm/tests/chart/values/occm-defaults.yaml").display().to_string();
+    cluster.has_occm();
     let chart = repository("charts/openstack-ccm").display().to_string();
-    let of_occm =
-        "image.repository=registry.example.org/openstack-cloud-controller-manager,image.tag=v1.36.0";
-    succeeds(&cluster.helm(&["install", "occm", &former, "--values", &values, "--set", of_occm]));
     let kept = cluster.helm(&["upgrade", "occm", &chart, "--reset-then-reuse-values"]);
     assert!(text(&kept.stderr).contains("the image of another program"), "{}", text(&kept.stderr));
     let workloads: Api<DaemonSet> = Api::namespaced(cluster.client().await, "kube-system");

@@ -71,6 +71,21 @@ async fn looked_at(world: &World) {
     tokio::time::sleep(Duration::from_secs(120)).await;
 }
 
+fn all_are_fit(world: &World) {
+    ["n1", "n2"].iter().for_each(|node| say(world, node, FIT));
+}
+
+/// A Service that is published with `Proxy`, because the canary saw that all nodes honour it.
+async fn published_by_proxy(version: ApiVersion, kubelets: &str) -> World {
+    let mut world = world(version, kubelets).await;
+    world.start().await;
+    all_are_fit(&world);
+    looked_at(&world).await;
+    world.create("app").await;
+    world.until_ingress("app", BY_PROXY).await;
+    world
+}
+
 fn reasons(world: &World, namespace: &str, object: &str) -> Vec<String> {
     let events = world.kube.list("events", namespace).unwrap_or_default();
     let about = events.iter().filter(|event| event["involvedObject"]["name"] == object);
@@ -84,7 +99,7 @@ async fn a_node_that_is_seen_to_honour_the_mode_is_fit_whatever_its_version() {
     world.start().await;
     world.create("app").await;
     world.until_ingress("app", BY_HOSTNAME).await;
-    ["n1", "n2"].iter().for_each(|node| say(&world, node, FIT));
+    all_are_fit(&world);
     world.until_ingress("app", BY_PROXY).await;
     settle().await;
     let of_node = "openstack_ccm_node_ip_mode{node=\"n1\",verdict=\"fit\",source=\"canary\"}";
@@ -94,12 +109,7 @@ async fn a_node_that_is_seen_to_honour_the_mode_is_fit_whatever_its_version() {
 /// A kubelet of 1.36 beside an old kube-proxy: the version lies, and the node is told.
 #[tokio::test(start_paused = true)]
 async fn a_node_whose_version_lies_turns_the_publication_until_it_is_fit() {
-    let mut world = world(ApiVersion::V1_36, "v1.36.3").await;
-    world.start().await;
-    ["n1", "n2"].iter().for_each(|node| say(&world, node, FIT));
-    looked_at(&world).await;
-    world.create("app").await;
-    world.until_ingress("app", BY_PROXY).await;
+    let world = published_by_proxy(ApiVersion::V1_36, "v1.36.3").await;
     say(&world, "n2", UNFIT);
     world.until_ingress("app", BY_HOSTNAME).await;
     settle().await;
@@ -115,12 +125,7 @@ async fn a_node_whose_version_lies_turns_the_publication_until_it_is_fit() {
 /// What was known before the leader changed is known at its start: nothing turns over.
 #[tokio::test(start_paused = true)]
 async fn a_new_leader_knows_the_verdicts_before_it_publishes() {
-    let mut world = world(ApiVersion::V1_29_GATE_ON, "v1.29.3").await;
-    world.start().await;
-    ["n1", "n2"].iter().for_each(|node| say(&world, node, FIT));
-    looked_at(&world).await;
-    world.create("app").await;
-    world.until_ingress("app", BY_PROXY).await;
+    let mut world = published_by_proxy(ApiVersion::V1_29_GATE_ON, "v1.29.3").await;
     world.kill().await;
     world.wire.journal();
     world.start().await;
@@ -132,19 +137,14 @@ async fn a_new_leader_knows_the_verdicts_before_it_publishes() {
 
 #[tokio::test(start_paused = true)]
 async fn verdicts_outlive_their_pods_for_a_while_and_then_versions_count_again() {
-    let mut world = world(ApiVersion::V1_29_GATE_ON, "v1.29.3").await;
-    world.start().await;
-    ["n1", "n2"].iter().for_each(|node| say(&world, node, FIT));
-    looked_at(&world).await;
-    world.create("app").await;
-    world.until_ingress("app", BY_PROXY).await;
+    let world = published_by_proxy(ApiVersion::V1_29_GATE_ON, "v1.29.3").await;
     // A rollout replaces them.
     for node in ["n1", "n2"] {
         world.kube.delete("pods", NAMESPACE, &format!("canary-{node}")).unwrap();
     }
     tokio::time::sleep(Duration::from_secs(120)).await;
     assert_eq!(world.ingress("app").await, [BY_PROXY]);
-    ["n1", "n2"].iter().for_each(|node| say(&world, node, FIT));
+    all_are_fit(&world);
     tokio::time::sleep(Duration::from_secs(600)).await;
     assert_eq!(world.ingress("app").await, [BY_PROXY]);
     // They do not come back.
@@ -155,12 +155,7 @@ async fn verdicts_outlive_their_pods_for_a_while_and_then_versions_count_again()
 
 #[tokio::test(start_paused = true)]
 async fn a_foreign_writer_is_noticed_and_told_and_not_fought() {
-    let mut world = world(ApiVersion::V1_29_GATE_ON, "v1.29.3").await;
-    world.start().await;
-    ["n1", "n2"].iter().for_each(|node| say(&world, node, FIT));
-    looked_at(&world).await;
-    world.create("app").await;
-    world.until_ingress("app", BY_PROXY).await;
+    let world = published_by_proxy(ApiVersion::V1_29_GATE_ON, "v1.29.3").await;
     let foreign = json!([{"ip": "203.0.113.99", "ipMode": "VIP"}]);
     let status = json!({"status": {"loadBalancer": {"ingress": foreign}}});
     world.kube.patch_status("services", NAMESPACE, SUBJECT, &status).unwrap();
@@ -173,7 +168,7 @@ async fn a_foreign_writer_is_noticed_and_told_and_not_fought() {
     tokio::time::sleep(Duration::from_secs(300)).await;
     assert_eq!(world.ingress("app").await, [BY_HOSTNAME], "versions count");
     // It gives up.
-    ["n1", "n2"].iter().for_each(|node| say(&world, node, FIT));
+    all_are_fit(&world);
     world
         .kube
         .patch_status("services", NAMESPACE, SUBJECT, &json!({"status": {"loadBalancer": null}}))
@@ -183,12 +178,7 @@ async fn a_foreign_writer_is_noticed_and_told_and_not_fought() {
 
 #[tokio::test(start_paused = true)]
 async fn a_namespace_that_is_deleted_under_way_leaves_the_versions_and_may_come_back() {
-    let mut world = world(ApiVersion::V1_29_GATE_ON, "v1.29.3").await;
-    world.start().await;
-    ["n1", "n2"].iter().for_each(|node| say(&world, node, FIT));
-    looked_at(&world).await;
-    world.create("app").await;
-    world.until_ingress("app", BY_PROXY).await;
+    let world = published_by_proxy(ApiVersion::V1_29_GATE_ON, "v1.29.3").await;
     for (resource, names) in [("pods", ["canary-n1", "canary-n2"]), ("services", ["control", "subject"])] {
         names.iter().for_each(|name| drop(world.kube.delete(resource, NAMESPACE, name).unwrap()));
     }
@@ -196,7 +186,7 @@ async fn a_namespace_that_is_deleted_under_way_leaves_the_versions_and_may_come_
     tokio::time::sleep(Duration::from_secs(400)).await;
     assert_eq!(world.ingress("app").await, [BY_HOSTNAME]);
     make(&world);
-    ["n1", "n2"].iter().for_each(|node| say(&world, node, FIT));
+    all_are_fit(&world);
     world.until_ingress("app", BY_PROXY).await;
 }
 
@@ -233,7 +223,7 @@ async fn a_thousand_nodes_with_verdicts_that_flap_do_not_turn_the_publication_ea
         world.create_node(node, "v1.36.3").await;
         say(&world, node, FIT);
     }
-    ["n1", "n2"].iter().for_each(|node| say(&world, node, FIT));
+    all_are_fit(&world);
     world.start().await;
     looked_at(&world).await;
     world.create("app").await;
