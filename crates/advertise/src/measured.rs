@@ -17,9 +17,14 @@ pub struct Measurements {
 }
 
 impl Measurements {
+    /// What the pods of a canary say, by node.
+    pub fn of_canary(verdicts: BTreeMap<String, Carried>) -> Self {
+        Self { canary: verdicts, ..Self::default() }
+    }
+
     /// What stands of a node of which `guess` is held by what it shows.
     pub fn standing(&self, node: &str, guess: &NodeVerdict) -> NodeVerdict {
-        let canary = self.canary.get(node).and_then(|carried| of_canary(*carried));
+        let canary = self.canary.get(node).and_then(|carried| verdict_of_canary(*carried));
         let all = [Some(guess), self.kube_proxy.get(node), canary.as_ref()];
         prevailing(all.into_iter().flatten()).unwrap_or(guess).clone()
     }
@@ -32,7 +37,7 @@ impl Measurements {
 }
 
 /// A contradiction is no verdict: the guess stands.
-fn of_canary(carried: Carried) -> Option<NodeVerdict> {
+fn verdict_of_canary(carried: Carried) -> Option<NodeVerdict> {
     match carried.verdict() {
         Measurement::Fit => Some(NodeVerdict::fit(Source::Canary, Cause::SeenToHonour)),
         Measurement::Unfit => Some(NodeVerdict::unfit(Source::Canary, Cause::SeenToIgnore)),

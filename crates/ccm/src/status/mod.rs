@@ -1,13 +1,15 @@
-//! `openstack-ccm status`: who leads, which version, its controllers, and how the load balancers of the cluster are
-//! published. It reads the Lease, Nodes, Services and Pods with the rights of whoever asks; what these do not allow is said
+//! `openstack-ccm status`: who leads, which version, its controllers, whether the nodes honour `ipMode: Proxy`, and how the load
+//! balancers of the cluster are published. It reads the Lease, Nodes, Services and Pods with the rights of whoever asks; what these do not allow is said
 //! and left out.
 //!
 //! | module | holds |
 //! | --- | --- |
 //! | `leader` | what the Lease says |
+//! | `nodes` | versions, and the verdicts on service proxies |
 //! | `publication` | what the Services say |
 
 mod leader;
+mod nodes;
 mod publication;
 
 use std::fmt::Display;
@@ -42,6 +44,9 @@ pub struct StatusArgs {
     /// Namespace of the Lease.
     #[arg(long, value_name = "NAMESPACE", default_value = "kube-system")]
     pub leader_elect_resource_namespace: String,
+    /// Namespace of the canary, whose verdicts on nodes stand above what versions and images say; empty for none.
+    #[arg(long, value_name = "NAMESPACE", default_value = openstack_ccm_canary::NAMESPACE)]
+    pub canary_namespace: String,
 }
 
 /// Writes what is to be seen to standard output.
@@ -66,7 +71,7 @@ pub async fn report(arguments: &StatusArgs) -> anyhow::Result<()> {
             line("Controllers", leader.controllers())?;
         }
     }
-    cluster(&client).await?;
+    cluster(&client, &arguments.canary_namespace).await?;
     services(&client).await?;
     let works = leader.is_some_and(|leader| leader.works());
     anyhow::ensure!(works, "nobody leads: look at the log and at /readyz?verbose of a pod for the reason");
@@ -86,15 +91,35 @@ async fn pod(client: &Client, namespace: &str, host: &str) -> anyhow::Result<()>
     }
 }
 
-/// Versions of the API server and of the nodes: they decide what the cluster can honour.
-async fn cluster(client: &Client) -> anyhow::Result<()> {
+/// Versions of the API server and of the nodes, and what is held of the nodes' service proxies: they decide what the cluster
+/// can honour.
+async fn cluster(client: &Client, canary_namespace: &str) -> anyhow::Result<()> {
     match client.apiserver_version().await {
         Ok(version) => line("API server", version.git_version)?,
         Err(error) => line("API server", unreadable(error))?,
     }
-    match Api::<Node>::all(client.clone()).list(&ListParams::default()).await {
-        Ok(nodes) => line("Nodes", publication::nodes(&nodes.items)),
-        Err(error) => line("Nodes", unreadable(error)),
+    let nodes = match Api::<Node>::all(client.clone()).list(&ListParams::default()).await {
+        Ok(nodes) => nodes.items,
+        Err(error) => return line("Nodes", unreadable(error)),
+    };
+    line("Nodes", nodes::versions(&nodes))?;
+    let (pods, obstacle) = canary(client, canary_namespace).await;
+    let verdicts = nodes::verdicts(&nodes, &pods, Timestamp::now());
+    line("ipMode Proxy", nodes::summary(&verdicts))?;
+    for more in nodes::unfit(&verdicts).into_iter().chain(obstacle) {
+        line("", more)?;
+    }
+    Ok(())
+}
+
+/// The canary's pods, or why they are not known.
+async fn canary(client: &Client, namespace: &str) -> (Vec<Pod>, Option<String>) {
+    if namespace.is_empty() {
+        return (Vec::new(), None);
+    }
+    match Api::<Pod>::namespaced(client.clone(), namespace).list(&ListParams::default()).await {
+        Ok(pods) => (pods.items, None),
+        Err(error) => (Vec::new(), Some(format!("the canary's pods in {namespace}: {}", unreadable(error)))),
     }
 }
 

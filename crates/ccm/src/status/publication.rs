@@ -1,8 +1,8 @@
-//! How the Services of a cluster are published, and the versions of its nodes. Pure.
+//! How the Services of a cluster are published. Pure.
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::{Node, Service};
+use k8s_openapi::api::core::v1::Service;
 use openstack_ccm_core::service::ServiceKey;
 
 /// How one Service of type LoadBalancer is published.
@@ -57,23 +57,8 @@ pub(super) fn summary(publications: &[Publication]) -> String {
     format!("{} of type LoadBalancer{colon}{}", publications.len(), parts.join(", "))
 }
 
-/// `3: 1 v1.29.0, 2 v1.36.3`
-pub(super) fn nodes(nodes: &[Node]) -> String {
-    let mut counts = BTreeMap::<String, usize>::new();
-    for node in nodes {
-        let info = node.status.as_ref().and_then(|status| status.node_info.as_ref());
-        let version =
-            info.map_or_else(|| "of unknown version".to_owned(), |info| info.kubelet_version.clone());
-        *counts.entry(version).or_default() += 1;
-    }
-    let parts: Vec<String> = counts.iter().map(|(version, count)| format!("{count} {version}")).collect();
-    let colon = if parts.is_empty() { "" } else { ": " };
-    format!("{}{colon}{}", nodes.len(), parts.join(", "))
-}
-
 #[cfg(test)]
 mod tests {
-    use k8s_openapi::api::core::v1::NodeSystemInfo;
     use serde_json::{Value, json};
 
     use super::*;
@@ -110,18 +95,5 @@ mod tests {
             .collect();
         assert_eq!(waiting, ["default/f"]);
         assert_eq!(summary(&[]), "0 of type LoadBalancer");
-    }
-
-    #[test]
-    fn nodes_are_counted_by_version() {
-        let node = |version: &str| {
-            let mut node = Node::default();
-            node.status.get_or_insert_default().node_info =
-                Some(NodeSystemInfo { kubelet_version: version.to_owned(), ..NodeSystemInfo::default() });
-            node
-        };
-        let all = [node("v1.36.3"), node("v1.29.0"), node("v1.36.3"), Node::default()];
-        assert_eq!(nodes(&all), "4: 1 of unknown version, 1 v1.29.0, 2 v1.36.3");
-        assert_eq!(nodes(&[]), "0");
     }
 }

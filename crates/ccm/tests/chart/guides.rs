@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment};
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::core::v1::{Namespace, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::Api;
 use kube::api::{ListParams, PostParams};
@@ -22,9 +22,10 @@ use crate::pages::{Block, pages};
 use crate::upgrade::{image_of, succeeds};
 
 /// The pages that the stories below follow.
-const FOLLOWED: [&str; 10] = [
+const FOLLOWED: [&str; 11] = [
     "docs/tutorials/quickstart.md",
     "docs/guides/install.md",
+    "docs/guides/install-with-kustomize.md",
     "docs/guides/troubleshooting.md",
     "docs/guides/alerts.md",
     "docs/guides/production.md",
@@ -82,10 +83,15 @@ impl Reader {
 
     /// Follows a page from top to bottom.
     fn follows(&self, path: &str) {
+        self.follows_up_to(path, None);
+    }
+
+    /// Follows a page up to the command that has the text `end` in it.
+    fn follows_up_to(&self, path: &str, end: Option<&str>) {
         assert!(FOLLOWED.contains(&path), "{path} is not among FOLLOWED");
         let page = pages().into_iter().find(|page| page.path == path).unwrap();
         assert!(page.blocks.iter().any(|block| block.is("run")), "{path} has no command to run");
-        for block in &page.blocks {
+        for block in page.blocks.iter().take_while(|block| end.is_none_or(|end| !block.text.contains(end))) {
             if let Some(name) = block.file() {
                 self.has(name, &block.text);
             }
@@ -164,6 +170,24 @@ async fn a_newcomer_installs_operates_upgrades_and_uninstalls_by_the_pages() {
     reader.follows("docs/guides/distributions.md");
     let hosted: Api<Deployment> = Api::namespaced(reader.cluster.client().await, "my-cluster");
     assert!(hosted.get_opt("my-cluster-ccm").await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn somebody_without_helm_installs_and_uninstalls_by_the_page() {
+    let Some(reader) = Reader::start() else { return };
+    reader.sees_a_leader().await;
+    reader.has("cloud.conf", "[Global]\n");
+    let client = reader.cluster.client().await;
+    let secrets: Api<Secret> = Api::namespaced(client, "kube-system");
+    let workloads = reader.daemon_sets().await;
+    reader.follows_up_to("docs/guides/install-with-kustomize.md", Some("kubectl delete"));
+    let pod = workloads.get(WORKLOAD).await.unwrap().spec.unwrap().template.spec.unwrap();
+    assert!(pod.containers[0].image.as_deref().unwrap().starts_with("registry.example.org/openstack-ccm"));
+    let name = pod.volumes.unwrap().into_iter().find_map(|volume| volume.secret?.secret_name).unwrap();
+    assert!(name.starts_with("cloud-config-"), "{name} changes with the file");
+    assert!(secrets.get_opt(&name).await.unwrap().is_some());
+    reader.follows("docs/guides/install-with-kustomize.md");
+    assert!(workloads.get_opt(WORKLOAD).await.unwrap().is_none());
 }
 
 #[tokio::test]

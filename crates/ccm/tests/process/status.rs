@@ -34,6 +34,7 @@ async fn it_names_the_leader_its_version_its_controllers_and_the_state_of_servic
         "{output}"
     );
     assert!(line(&output, "Nodes").ends_with("2: 2 v1.36.0"), "{output}");
+    assert!(line(&output, "ipMode Proxy").ends_with("honoured by 2 of 2 nodes: 2 by version"), "{output}");
     assert!(line(&output, "API server").contains("v1.36."), "{output}");
     assert!(line(&output, "Services").ends_with("1 of type LoadBalancer: 1 ipMode Proxy"), "{output}");
 }
