@@ -74,6 +74,75 @@ async fn a_list_of_proxy_ports_that_is_wrong_is_named(#[case] value: &str, #[cas
     assert!(world.warnings("web").len() == 1 && world.take_cloud_writes().is_empty());
 }
 
+/// The headers that the listener of a TCP port inserts.
+fn headers(world: &World, port: u16) -> Vec<String> {
+    let listeners = world.cloud.listeners();
+    let of_port = |one: &&Value| one["protocol_port"] == port && one["protocol"] != "UDP";
+    let inserted = listeners.iter().find(of_port).unwrap()["insert_headers"].as_object().unwrap().clone();
+    inserted.into_iter().filter(|(_, value)| value == "true").map(|(name, _)| name).collect()
+}
+
+/// Headers come and go on a listener that speaks HTTP, without an interruption; the last one takes HTTP along.
+#[tokio::test(start_paused = true)]
+async fn headers_come_and_go() {
+    let world = World::serving(&annotated(&[("x-forwarded-for", "true")])).await;
+    for (key, now) in [
+        ("x-forwarded-port", &["X-Forwarded-For", "X-Forwarded-Port"][..]),
+        ("x-forwarded-proto", &["X-Forwarded-For", "X-Forwarded-Port", "X-Forwarded-Proto"]),
+    ] {
+        set(&world, key, Some("true"));
+        world.quiet().await;
+        assert_eq!(headers(&world, 80), now);
+        assert_eq!(world.take_cloud_writes(), ["PUT listeners/ID"]);
+    }
+    set(&world, "x-forwarded-port", None);
+    set(&world, "x-forwarded-for", Some("false"));
+    world.quiet().await;
+    assert_eq!(headers(&world, 80), ["X-Forwarded-Proto"]);
+    assert_eq!(protocols(&world), ["80 HTTP HTTP"]);
+    assert!(world.warnings("web").is_empty(), "{:?}", world.warnings("web"));
+    set(&world, "x-forwarded-proto", None);
+    world.quiet().await;
+    assert_eq!(protocols(&world), ["80 TCP TCP"]);
+    assert_eq!(world.ingress("web"), ["198.19.0.11(VIP)"]);
+}
+
+/// A header that somebody added by hand stays where the Service never asked for it, and goes with a wish that it had.
+#[rstest]
+#[case::by_hand(false, &["X-Forwarded-For", "X-Forwarded-Port"])]
+#[case::by_annotation(true, &["X-Forwarded-For"])]
+#[tokio::test(start_paused = true)]
+async fn a_header_goes_with_the_wish_for_it(#[case] asked: bool, #[case] left: &[&str]) {
+    let mut world = World::serving(&annotated(&[("x-forwarded-for", "true")])).await;
+    if asked {
+        set(&world, "x-forwarded-port", Some("true"));
+    } else {
+        let path = format!("/v2.0/lbaas/listeners/{}", id(&world.cloud.listeners()[0]));
+        let headers = json!({"X-Forwarded-For": "true", "X-Forwarded-Port": "true"});
+        let body = json!({"listener": {"insert_headers": headers}});
+        let (status, answer) = world.cloud.user().put("load-balancer", &path, &body);
+        assert_eq!(status, 200, "{answer}");
+        world.cloud.settle();
+        // Not understood, and so no wish.
+        set(&world, "x-forwarded-port", Some("yes"));
+    }
+    world.quiet().await;
+    world.restart().await;
+    set(&world, "x-forwarded-port", None);
+    set(&world, "connection-limit", Some("100"));
+    world.quiet().await;
+    assert_eq!(headers(&world, 80), left);
+}
+
+/// The PROXY protocol tells address and port, not what the client speaks.
+#[tokio::test(start_paused = true)]
+async fn what_the_client_speaks_is_told_beside_the_proxy_protocol() {
+    let world = World::serving(&two_ports(&[("proxy-protocol", "v2"), ("x-forwarded-proto", "true")])).await;
+    assert_eq!(protocols(&world), ["443 HTTP PROXYV2", "443 UDP UDP", "80 HTTP PROXYV2"]);
+    assert_eq!(headers(&world, 443), ["X-Forwarded-Proto"]);
+    assert!(world.warnings("web").is_empty(), "{:?}", world.warnings("web"));
+}
+
 /// The only health monitor of a TCP pool.
 fn monitors(world: &World) -> Vec<String> {
     let one = |monitor: &Value| {

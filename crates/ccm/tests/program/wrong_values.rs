@@ -33,7 +33,7 @@ fn right(world: &World, key: &str) -> Vec<(String, String)> {
     let own: Vec<(&str, String)> = match short(key) {
         "openstack-internal-load-balancer" => vec![(INTERNAL, "true".into())],
         "proxy-protocol" => vec![("proxy-protocol", "v2".into())],
-        "x-forwarded-for" => vec![("x-forwarded-for", "true".into())],
+        "x-forwarded-for" | "x-forwarded-port" | "x-forwarded-proto" => vec![(short(key), "true".into())],
         "default-tls-container-ref" => vec![("default-tls-container-ref", certificate(world))],
         "sni-container-refs" | "tls-versions" | "tls-ciphers" | "alpn-protocols" | "tls-revision" => {
             let value = match short(key) {

@@ -43,7 +43,7 @@ pub fn annotations(input: &[u8]) {
             let _ = settings.path(&service.ports);
             assert!(!settings.source_ranges.networks.is_empty(), "nobody could connect");
             assert!(
-                !(settings.x_forwarded_for && settings.proxy_protocol.is_some()),
+                settings.proxy_protocol.is_none() || settings.headers.iter().all(|one| one.goes_with_proxy()),
                 "two ways to tell the client"
             );
         }

@@ -3,13 +3,15 @@
 use openstack_ccm_core::advertise::{Needs, Path};
 use openstack_ccm_core::notice::Severity;
 use openstack_ccm_core::service::Protocol;
-use openstack_ccm_provider_openstack::load_balancer::settings::Settings;
+use openstack_ccm_provider_openstack::load_balancer::settings::{InsertedHeader, Settings};
 use rstest::rstest;
 
 use super::fixture::{Case, port};
 
 const TLS: (&str, &str) = ("default-tls-container-ref", "https://barbican.example.org/v1/containers/c1");
 const XFF: (&str, &str) = ("x-forwarded-for", "true");
+const PORT: (&str, &str) = ("x-forwarded-port", "true");
+const PROTO: (&str, &str) = ("x-forwarded-proto", "true");
 const V1: (&str, &str) = ("proxy-protocol", "true");
 const V2: (&str, &str) = ("proxy-protocol", "v2");
 
@@ -27,6 +29,8 @@ fn protocols(settings: &Settings, protocol: Protocol) -> String {
 #[case::proxy_1(&[V1], "TCP -> PROXY")]
 #[case::proxy_2(&[V2], "TCP -> PROXYV2")]
 #[case::header(&[XFF], "HTTP -> HTTP")]
+#[case::headers(&[PORT, PROTO], "HTTP -> HTTP")]
+#[case::header_beside_proxy(&[PROTO, V1], "HTTP -> PROXY")]
 #[case::tls(&[TLS], "TERMINATED_HTTPS -> HTTP")]
 #[case::tls_and_header(&[TLS, XFF], "TERMINATED_HTTPS -> HTTP")]
 #[case::tls_and_proxy_1(&[TLS, V1], "TERMINATED_HTTPS -> PROXY")]
@@ -41,11 +45,14 @@ fn a_tcp_port_follows_the_settings_and_others_stay_plain(
     assert_eq!(protocols(&settings, Protocol::Sctp), "SCTP -> SCTP");
     for protocol in [Protocol::Udp, Protocol::Sctp] {
         assert!(settings.tls_of(&port(protocol, 443)).is_none());
-        assert!(!settings.inserts_x_forwarded_for(&port(protocol, 80)));
+        assert!(settings.inserted_headers(&port(protocol, 80)).is_empty());
     }
     let tcp_port = port(Protocol::Tcp, 443);
     assert_eq!(settings.tls_of(&tcp_port).is_some(), annotations.contains(&TLS));
-    assert_eq!(settings.inserts_x_forwarded_for(&tcp_port), annotations.contains(&XFF));
+    let inserted = settings.inserted_headers(&tcp_port).into_iter().map(InsertedHeader::name);
+    let asked = [(XFF, "X-Forwarded-For"), (PORT, "X-Forwarded-Port"), (PROTO, "X-Forwarded-Proto")];
+    let asked = asked.into_iter().filter(|(annotation, _)| annotations.contains(annotation));
+    assert!(inserted.eq(asked.map(|(_, name)| name)));
 }
 
 #[rstest]
@@ -55,6 +62,8 @@ fn a_tcp_port_follows_the_settings_and_others_stay_plain(
 #[case::proxy_on_udp_only(&[V1], &[Protocol::Udp, Protocol::Sctp], Path::Direct)]
 #[case::tls(&[TLS], &[Protocol::Tcp], Path::ThroughLoadBalancer(Needs::TlsTermination))]
 #[case::header(&[XFF], &[Protocol::Tcp], Path::ThroughLoadBalancer(Needs::HeaderInsertion))]
+#[case::another_header(&[PROTO], &[Protocol::Tcp], Path::ThroughLoadBalancer(Needs::HeaderInsertion))]
+#[case::header_on_udp_only(&[PROTO], &[Protocol::Udp], Path::Direct)]
 #[case::proxy_before_tls(&[TLS, V1], &[Protocol::Tcp], Path::ThroughLoadBalancer(Needs::ProxyProtocol))]
 #[case::tls_before_header(&[TLS, XFF], &[Protocol::Tcp], Path::ThroughLoadBalancer(Needs::TlsTermination))]
 fn the_path_goes_through_the_load_balancer_where_a_tcp_port_needs_it(
@@ -73,12 +82,16 @@ fn the_path_goes_through_the_load_balancer_where_a_tcp_port_needs_it(
 fn the_user_is_told_which_ports_do_not_follow(
     #[case] protocols: &[Protocol],
     #[case] expected: Option<(Severity, &str)>,
+    #[values(V1, XFF, PORT, PROTO)] annotation: (&str, &str),
 ) {
-    let case = case(&[V1]).service(|service| {
+    let case = case(&[annotation]).service(|service| {
         service.ports = protocols.iter().map(|protocol| port(*protocol, 53)).collect();
     });
     let notices = case.notices();
     assert_eq!(notices.first().map(|notice| (notice.severity, notice.reason)), expected);
-    assert!(notices.iter().all(|notice| notice.message
-        == "loadbalancer.openstack.org/proxy-protocol works with TCP ports only: 53/UDP stays as it is"));
+    let message = format!(
+        "loadbalancer.openstack.org/{} works with TCP ports only: 53/UDP stays as it is",
+        annotation.0
+    );
+    assert!(notices.iter().all(|notice| notice.message == message), "{notices:?}");
 }

@@ -40,7 +40,7 @@ proptest! {
                     let _ = (settings.listener_protocol(port), settings.pool_protocol(port));
                 }
                 prop_assert!(!settings.source_ranges.networks.is_empty());
-                prop_assert!(!(settings.x_forwarded_for && settings.proxy_protocol.is_some()));
+                prop_assert!(settings.proxy_protocol.is_none() || settings.headers.iter().all(|one| one.goes_with_proxy()));
                 prop_assert!(settings.unreadable.is_empty());
             }
             Err(errors) => {

@@ -55,7 +55,7 @@ fn right(key: &str) -> String {
         "hostname" => "app.example.org",
         "load-balancer-source-ranges" => "192.0.2.0/24",
         "openstack-internal-load-balancer" | "allow-foreign-cluster" | "keep-floatingip" => "true",
-        "x-forwarded-for" | "enable-health-monitor" => "true",
+        "x-forwarded-for" | "x-forwarded-port" | "x-forwarded-proto" | "enable-health-monitor" => "true",
         "health-monitor-timeout" => "4",
         "health-monitor-delay" | "health-monitor-max-retries" | "health-monitor-max-retries-down" => "7",
         "connection-limit" | "timeout-client-data" | "timeout-member-connect" => "100",
@@ -214,18 +214,18 @@ fn a_bool_that_is_neither_counts_as_absent_and_the_user_is_told(
     }
 }
 
-#[test]
-fn proxy_protocol_and_x_forwarded_for_exclude_each_other() {
-    let case = Case::new().annotate("proxy-protocol", "v1").annotate("x-forwarded-for", "true");
-    assert_eq!(
-        case.errors(),
-        [
-            "annotation loadbalancer.openstack.org/x-forwarded-for: \"true\" cannot be combined with annotation \
-          loadbalancer.openstack.org/proxy-protocol; remove one of the two"
-        ]
+#[rstest]
+#[case::address("x-forwarded-for")]
+#[case::port("x-forwarded-port")]
+fn proxy_protocol_and_what_it_tells_itself_exclude_each_other(#[case] header: &str) {
+    let case = Case::new().annotate("proxy-protocol", "v1").annotate(header, "true");
+    let message = format!(
+        "annotation loadbalancer.openstack.org/{header}: \"true\" cannot be combined with annotation \
+         loadbalancer.openstack.org/proxy-protocol; remove one of the two"
     );
-    let off = Case::new().annotate("proxy-protocol", "false").annotate("x-forwarded-for", "true");
-    assert!(off.settings().x_forwarded_for);
+    assert_eq!(case.errors(), [message]);
+    let off = Case::new().annotate("proxy-protocol", "false").annotate(header, "true");
+    assert_eq!(off.settings().headers.len(), 1);
 }
 
 #[rstest]

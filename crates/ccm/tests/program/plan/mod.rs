@@ -56,6 +56,27 @@ async fn a_port_that_goes_interrupts_and_one_that_comes_does_not() {
     assert_eq!(outlook.interruptions, ["listener 80/TCP is deleted or replaced"]);
 }
 
+/// A changed attribute has a line of its own.
+#[tokio::test(start_paused = true)]
+async fn a_plan_names_the_attribute_that_changes() {
+    let header = |name: &str| format!("loadbalancer.openstack.org/{name}");
+    let annotations = json!({"metadata": {"annotations": {header("x-forwarded-for"): "true"}}});
+    let world = World::serving(&service("web", annotations)).await;
+    world.annotate("web", &header("x-forwarded-proto"), Some("true"));
+    let outlook = text(&world, AsIf::default()).await.remove(0);
+    assert_eq!(outlook.interruptions, [""; 0]);
+    let [line] = outlook.changes.as_slice() else { panic!("{outlook:#?}") };
+    assert_eq!((line.mark.to_string().as_str(), line.kind.as_str()), ("~", "listener"));
+    let fields: Vec<String> = line.fields.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        fields,
+        [
+            "insert_headers X-Forwarded-For true -> X-Forwarded-For true X-Forwarded-Proto true",
+            "tags + openstack-ccm-sets=x-forwarded-proto"
+        ]
+    );
+}
+
 /// An annotation can be tried before it is written.
 #[tokio::test(start_paused = true)]
 async fn a_plan_as_if_an_annotation_were_there_is_what_follows_when_it_is() {

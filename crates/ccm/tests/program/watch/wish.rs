@@ -20,7 +20,9 @@ pub(super) struct Wish {
     /// Node port by port.
     pub(super) ports: BTreeMap<Key, Option<u64>>,
     pub(super) internal: bool,
-    x_forwarded_for: bool,
+    /// Whether a header is inserted that says what the PROXY protocol says.
+    tells_client: bool,
+    x_forwarded_proto: bool,
     /// Reference of the certificate.
     tls: Option<String>,
     proxy: Proxy,
@@ -63,7 +65,8 @@ impl Wish {
             alive: spec["type"] == "LoadBalancer" && metadata["deletionTimestamp"].is_null(),
             ports: ports(spec),
             internal: is_true(INTERNAL),
-            x_forwarded_for: is_true("x-forwarded-for"),
+            tells_client: is_true("x-forwarded-for") || is_true("x-forwarded-port"),
+            x_forwarded_proto: is_true("x-forwarded-proto"),
             tls: annotation("default-tls-container-ref"),
             proxy: match annotation(PROXY) {
                 Some(value) => proxy(&value).unwrap_or(before.proxy),
@@ -91,7 +94,8 @@ impl Wish {
     /// What decides which address is published. A hostname is published where the address has no mode of its own, which is a
     /// matter of PROXY protocol, headers and TLS.
     pub(super) fn published_by(&self) -> impl PartialEq {
-        let path = (self.proxy.clone(), self.x_forwarded_for, self.tls.clone());
+        let headers = self.tells_client || self.x_forwarded_proto;
+        let path = (self.proxy.clone(), headers, self.tls.clone());
         (
             self.hostname.is_some().then_some(path),
             self.internal,
@@ -115,13 +119,17 @@ impl Wish {
             Proxy::Ports(ports) => ports.get(&key.1).copied(),
         };
         let listed = matches!(self.proxy, Proxy::Ports(_)) && proxy.is_some();
-        let headers = self.x_forwarded_for && !listed;
-        match (proxy, headers, self.tls.is_some()) {
-            (Some(_), true, _) => None,
-            (Some(proxy), false, tls) => Some((if tls { "TERMINATED_HTTPS" } else { "TCP" }, proxy)),
-            (None, _, true) => Some(("TERMINATED_HTTPS", "HTTP")),
-            (None, true, false) => Some(("HTTP", "HTTP")),
-            (None, false, false) => Some(("TCP", "TCP")),
+        let tells_client = self.tells_client && !listed;
+        let speaks_http = tells_client || self.x_forwarded_proto;
+        let listener = match (self.tls.is_some(), speaks_http) {
+            (true, _) => "TERMINATED_HTTPS",
+            (false, true) => "HTTP",
+            (false, false) => "TCP",
+        };
+        match proxy {
+            Some(_) if tells_client => None,
+            Some(proxy) => Some((listener, proxy)),
+            None => Some((listener, if listener == "TCP" { "TCP" } else { "HTTP" })),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The annotations that OCCM does not have. Without them everything is as OCCM does it.
 
-use super::kind::{Annotation, Change, Form, Since, USUAL};
+use super::kind::{Annotation, Change, Form, HEADER_CHANGE, Since, USUAL};
 
 const SINCE: Since = Since::Version("0.1.0");
 
@@ -9,6 +9,26 @@ pub const ALLOW_FOREIGN_CLUSTER: Annotation = Annotation {
     key: "loadbalancer.openstack.org/allow-foreign-cluster",
     default: "`false`",
     effect: "`true` allows sharing the load balancer that `load-balancer-id` names although it carries another cluster's identity, within `allowed-load-balancers` of cloud.conf. It never takes one over: that is the operator's word, `adopt-foreign-cluster`.",
+    since: SINCE,
+    ..USUAL
+};
+
+/// The port that a client connected to, as a header.
+pub const X_FORWARDED_PORT: Annotation = Annotation {
+    key: "loadbalancer.openstack.org/x-forwarded-port",
+    default: "`false`",
+    effect: "Listeners speak HTTP and insert the header `X-Forwarded-Port`, the port that the client connected to. TCP ports only. Beside a list of ports in `proxy-protocol`: the other ports.",
+    change: Change::How(HEADER_CHANGE),
+    since: SINCE,
+    ..USUAL
+};
+
+/// What a client speaks, as a header.
+pub const X_FORWARDED_PROTO: Annotation = Annotation {
+    key: "loadbalancer.openstack.org/x-forwarded-proto",
+    default: "`false`",
+    effect: "Listeners speak HTTP and insert the header `X-Forwarded-Proto`, `https` where TLS ends at the load balancer and else `http`. TCP ports only. Also beside `proxy-protocol`.",
+    change: Change::How(HEADER_CHANGE),
     since: SINCE,
     ..USUAL
 };

@@ -77,6 +77,9 @@ pub enum Since {
     Version(&'static str),
 }
 
+/// What switching an inserted header on or off does.
+pub(super) const HEADER_CHANGE: &str = "Listeners that speak no HTTP yet are replaced, with a short interruption; others are changed. Likewise where the last header goes.";
+
 /// What most annotations have in common; each names only what is its own.
 pub(super) const USUAL: Annotation = Annotation {
     key: "",

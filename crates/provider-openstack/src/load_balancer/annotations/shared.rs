@@ -1,6 +1,6 @@
 //! Annotations that the Go openstack-cloud-controller-manager has too, and those of Kubernetes.
 
-use super::kind::{Annotation, Change, Empty, Form, Since, USUAL};
+use super::kind::{Annotation, Change, Empty, Form, HEADER_CHANGE, Since, USUAL};
 
 /// 24 days, in milliseconds: the timers of HAProxy, and the column in which Octavia keeps a timeout, end there.
 pub const LONGEST_TIMEOUT: i64 = 24 * 24 * 60 * 60 * 1000;
@@ -160,7 +160,7 @@ pub const X_FORWARDED_FOR: Annotation = Annotation {
     key: "loadbalancer.openstack.org/x-forwarded-for",
     default: "`false`",
     effect: "Listeners speak HTTP and insert the header `X-Forwarded-For`. TCP ports only. Beside a list of ports in `proxy-protocol`: the other ports.",
-    change: Change::How("Listeners are replaced, with a short interruption; with TLS they are changed."),
+    change: Change::How(HEADER_CHANGE),
     ..USUAL
 };
 

@@ -9,7 +9,6 @@ use openstack_ccm_core::service::ServicePort;
 use openstack_ccm_openstack_api::octavia::PoolProtocol;
 
 use super::Sources;
-use crate::load_balancer::annotations::X_FORWARDED_FOR;
 use crate::load_balancer::settings::Settings;
 
 /// The load balancer speaks another protocol than the nodes.
@@ -36,14 +35,15 @@ fn mismatch(settings: &Settings, port: &ServicePort) -> Option<String> {
     if says == H2C {
         Some(format!(
             "{place}, and Octavia speaks HTTP/1.1 with the nodes: move the port to a Service without TLS at the load \
-             balancer and without {}, where the stream passes untouched",
-            X_FORWARDED_FOR.key
+             balancer and without inserted headers, where the stream passes untouched"
         ))
     } else if WITHIN_TLS.contains(&says) && settings.tls_of(port).is_none() {
+        let keys: Vec<&str> =
+            settings.inserted_headers(port).iter().map(|header| header.annotation().key).collect();
         Some(format!(
             "{place}, and with {} the load balancer reads plain HTTP there, so that TLS connections fail: move the port to \
-             a Service without that annotation",
-            X_FORWARDED_FOR.key
+             a Service without such an annotation",
+            keys.join(" and ")
         ))
     } else {
         None

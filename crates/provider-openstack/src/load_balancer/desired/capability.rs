@@ -38,12 +38,11 @@ fn port_fault(sources: Sources<'_>, port: &ServicePort) -> Option<Fault> {
     if !forwards_only && !features.layer_7 {
         let message = format!(
             "port {} needs a listener of protocol {listener} and a pool of protocol {pool}, and the provider ovn only \
-             forwards packets: remove the annotations for PROXY protocol, TLS and X-Forwarded-For, or use the provider \
+             forwards packets: remove the annotations for PROXY protocol, TLS and X-Forwarded headers, or use the provider \
              amphora",
             port.port
         );
-        let aspects = [Aspect::ProxyProtocol, Aspect::ForwardedFor, Aspect::Certificate];
-        return Some(Fault::new(aspects, message));
+        return Some(Fault::new(Aspect::of_protocols(), message));
     }
     (pool == PoolProtocol::ProxyV2 && !features.proxy_v2).then(|| {
         let message = format!(

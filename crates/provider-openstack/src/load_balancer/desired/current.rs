@@ -4,12 +4,15 @@
 //! transport have, where they agree; where nothing tells, and where a guess could open it (source ranges, certificates),
 //! it waits until the value is corrected.
 
+use std::collections::BTreeSet;
+
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::Protocol;
 use openstack_ccm_openstack_api::octavia::{HealthMonitorType, ListenerProtocol};
 
 use crate::load_balancer::desired::Sources;
 use crate::load_balancer::desired::health_monitor::SHORTEST_UDP_DELAY;
+use crate::load_balancer::model::header::{self, InsertedHeader};
 use crate::load_balancer::model::listener::{ListenerKey, ListenerSpec, Timeouts};
 use crate::load_balancer::model::monitor::{MonitorAttributes, MonitorSpec};
 use crate::load_balancer::model::observed::{
@@ -98,6 +101,7 @@ fn keep(wanted: &mut DesiredListener, sources: Sources<'_>, there: Seen<'_>) {
         wanted.listener.attributes.allowed_cidrs.clone_from(&before.allowed_cidrs);
     }
     pick_cluster_sources(&mut wanted.listener, sources, &[there]);
+    keep_header_tags(&mut wanted.listener, settings, there.listener);
     keep_tls(&mut wanted.listener, settings, there.listener);
     follow_attributes(wanted, settings, &[there]);
     if let Some(pool) = there.pool {
@@ -109,16 +113,13 @@ fn keep(wanted: &mut DesiredListener, sources: Sources<'_>, there: Seen<'_>) {
 fn follow(wanted: &mut DesiredListener, sources: Sources<'_>, siblings: &[Seen<'_>]) -> bool {
     let settings = sources.settings;
     let tcp = wanted.listener.key().transport == Protocol::Tcp;
-    let shape = [Aspect::ProxyProtocol, Aspect::ForwardedFor];
-    let has_shape = |aspect: &Aspect| {
-        let kept = settings.current_ports.get(&wanted.listener.port);
-        !tcp || !settings.is_unreadable(*aspect)
-            || kept.is_some_and(|kept| match aspect {
-                Aspect::ProxyProtocol => kept.proxy.is_some(),
-                _ => kept.x_forwarded_for.is_some(),
-            })
+    let kept = settings.current_ports.get(&wanted.listener.port);
+    let unclear = |aspect: &Aspect| match aspect {
+        Aspect::ProxyProtocol => kept.is_none_or(|kept| kept.proxy.is_none()),
+        Aspect::Header(header) => kept.is_none_or(|kept| !kept.headers.contains_key(header)),
+        _ => false,
     };
-    if !shape.iter().all(has_shape) {
+    if tcp && settings.unreadable.iter().any(unclear) {
         return false;
     }
     pick_cluster_sources(&mut wanted.listener, sources, siblings);
@@ -220,6 +221,13 @@ fn keep_numbers(wanted: &mut MonitorSpec, settings: &Settings, there: &MonitorAt
             *place = value;
         }
     }
+}
+
+/// Who asked for the headers that a listener keeps is told by the tags that it has.
+fn keep_header_tags(wanted: &mut ListenerSpec, settings: &Settings, there: &ObservedListener) {
+    let mut kept = BTreeSet::from(InsertedHeader::ALL);
+    kept.retain(|header| settings.keeps(Aspect::Header(*header)));
+    wanted.tags = header::with_kept(&wanted.tags, &kept, &there.tags);
 }
 
 /// What a listener on which TLS ends keeps of it. What an administrator set, and not the Service, stays theirs: tags tell.

@@ -1,16 +1,16 @@
 //! One port of the Service as a listener with its pool.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use ipnet::IpNet;
 use openstack_ccm_core::service::ServicePort;
 
 use super::members::Backend;
 use super::{Sources, affinity, health_monitor, members, tls};
-use crate::load_balancer::model::listener::{ListenerAttributes, ListenerSpec, X_FORWARDED_FOR};
+use crate::load_balancer::model::listener::{ListenerAttributes, ListenerSpec};
 use crate::load_balancer::model::pool::{PoolAttributes, PoolSpec};
 use crate::load_balancer::model::tree::{DesiredListener, DesiredPool};
-use crate::load_balancer::model::{self, Tags};
+use crate::load_balancer::model::{self, Tags, header};
 
 pub(super) fn listener(
     sources: Sources<'_>,
@@ -20,15 +20,16 @@ pub(super) fn listener(
     allowed_cidrs: Option<&BTreeSet<IpNet>>,
 ) -> DesiredListener {
     let settings = sources.settings;
+    let headers = settings.inserted_headers(port);
     let attributes = ListenerAttributes {
         connection_limit: settings.connection_limit,
         timeouts: sources.facts.features.timeouts.then_some(settings.timeouts),
-        insert_headers: insert_headers(settings.inserts_x_forwarded_for(port)),
+        insert_headers: header::to_insert(&headers),
         allowed_cidrs: allowed_cidrs.cloned(),
         tls_container_ref: settings.tls_of(port).map(|tls| tls.reference.clone()),
         tls: tls::attributes(sources, port),
     };
-    let set_here = model::tls::tags(&attributes.tls);
+    let set_here = &model::tls::tags(&attributes.tls) | &header::tags(&headers);
     DesiredListener {
         listener: ListenerSpec {
             name: sources.names.listener(index),
@@ -42,16 +43,12 @@ pub(super) fn listener(
 }
 
 fn tags(sources: Sources<'_>, port: &ServicePort, set_here: &Tags) -> Tags {
-    let mut tags = &sources.tags() | set_here;
-    if sources.facts.features.tags && sources.settings.tls_of(port).is_some() {
-        let revision = sources.settings.tls_options.revision.as_deref();
-        tags.extend(revision.map(model::tls::revision_tag));
+    if !sources.facts.features.tags {
+        return sources.tags();
     }
-    tags
-}
-
-fn insert_headers(x_forwarded_for: bool) -> BTreeMap<String, String> {
-    x_forwarded_for.then(|| (X_FORWARDED_FOR.to_owned(), "true".to_owned())).into_iter().collect()
+    let tls = sources.settings.tls_of(port).is_some();
+    let revision = sources.settings.tls_options.revision.as_deref().filter(|_| tls);
+    &(&sources.tags() | set_here) | &revision.map(model::tls::revision_tag).into_iter().collect()
 }
 
 fn pool(sources: Sources<'_>, index: usize, port: &ServicePort, backends: &[Backend]) -> DesiredPool {

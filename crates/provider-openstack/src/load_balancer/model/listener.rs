@@ -80,8 +80,8 @@ pub(crate) struct ListenerAttributes {
     pub(crate) connection_limit: i64,
     /// Timeouts.
     pub(crate) timeouts: Option<Timeouts>,
-    /// Headers that the listener inserts, with Octavia's texts `true` and `false` as values. Only the headers in
-    /// [`MANAGED_HEADERS`] are compared; others are an administrator's and stay.
+    /// Headers that the listener inserts, with Octavia's texts `true` and `false` as values. Those that a Service may ask for
+    /// are compared ([`super::header`]); others are an administrator's and stay.
     pub(crate) insert_headers: BTreeMap<String, String>,
     /// Networks that may connect. Octavia shows "everybody" as null and as an empty list alike.
     pub(crate) allowed_cidrs: Option<BTreeSet<IpNet>>,
@@ -104,12 +104,6 @@ pub(crate) struct TlsAttributes {
     /// Protocols of ALPN, in the order of preference.
     pub(crate) alpn_protocols: Option<Vec<String>>,
 }
-
-/// The header that `x-forwarded-for` stands for.
-pub(crate) const X_FORWARDED_FOR: &str = "X-Forwarded-For";
-
-/// The headers that belong to this program.
-pub(crate) const MANAGED_HEADERS: [&str; 1] = [X_FORWARDED_FOR];
 
 /// Timeouts of a listener, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

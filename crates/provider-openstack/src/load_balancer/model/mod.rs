@@ -7,6 +7,7 @@
 //! | module | holds |
 //! | --- | --- |
 //! | [`listener`], [`pool`], [`member`], [`monitor`] | the comparable part of each kind of child |
+//! | [`header`] | the headers that a listener inserts, as one table |
 //! | [`tls`] | which attributes of TLS were set here |
 //! | [`tree`] | what is wanted, whole |
 //! | [`floating_ip`] | which floating IP is wanted |
@@ -16,6 +17,7 @@
 mod as_wanted;
 pub(crate) mod facts;
 pub(crate) mod floating_ip;
+pub(crate) mod header;
 pub(crate) mod listener;
 pub(crate) mod member;
 pub(crate) mod monitor;

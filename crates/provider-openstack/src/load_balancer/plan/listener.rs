@@ -1,6 +1,6 @@
 //! Which attributes of a listener change.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use ipnet::IpNet;
 use openstack_ccm_core::notice::Notice;
@@ -10,22 +10,19 @@ use openstack_ccm_openstack_api::octavia::PoolProtocol;
 use super::draft::tags_without;
 use crate::load_balancer::annotations::PROXY_PROTOCOL;
 use crate::load_balancer::model::Tags;
-use crate::load_balancer::model::listener::{
-    ListenerSpec, MANAGED_HEADERS, Timeouts, TlsAttributes, X_FORWARDED_FOR,
-};
+use crate::load_balancer::model::header::{self, InsertedHeader};
+use crate::load_balancer::model::listener::{ListenerSpec, Timeouts, TlsAttributes};
 use crate::load_balancer::model::observed::ObservedListener;
 use crate::load_balancer::model::tls::{self, SetHere};
 use crate::load_balancer::step::{ListenerChanges, TlsChanges};
 
 /// Headers that a listener is told to insert do not reach the members.
 const HEADERS_NOT_INSERTED: &str = "LoadBalancerHeadersNotInserted";
-/// The headers that Octavia does not insert before a PROXY header.
-const NOT_BESIDE_PROXY: [&str; 2] = [X_FORWARDED_FOR, "X-Forwarded-Port"];
 
 /// The changes that make a listener the wanted one, for one update. With `whole`, all managed attributes are sent,
 /// changed or not: any good update heals a listener in ERROR.
 pub(super) fn changes(observed: &ObservedListener, wanted: &ListenerSpec, whole: bool) -> ListenerChanges {
-    let stale = tls::stale(&observed.tags, &wanted.tags);
+    let stale = &tls::stale(&observed.tags, &wanted.tags) | &header::stale(&observed.tags, &wanted.tags);
     let (before, after) = (&observed.attributes, &wanted.attributes);
     let timeout = |of: fn(&Timeouts) -> u32| {
         let now = after.timeouts.as_ref().map(of)?;
@@ -40,7 +37,7 @@ pub(super) fn changes(observed: &ObservedListener, wanted: &ListenerSpec, whole:
         timeout_member_connect: timeout(|timeouts| timeouts.member_connect),
         timeout_member_data: timeout(|timeouts| timeouts.member_data),
         timeout_tcp_inspect: timeout(|timeouts| timeouts.tcp_inspect),
-        insert_headers: headers(&before.insert_headers, &after.insert_headers),
+        insert_headers: header::changed(&before.insert_headers, &after.insert_headers, &stale),
         allowed_cidrs: after
             .allowed_cidrs
             .clone()
@@ -97,30 +94,14 @@ fn changed<T>(differs: bool, whole: bool, value: T) -> Option<T> {
     (differs || whole).then_some(value)
 }
 
-/// The new headers, if a managed one differs. Headers of others stay.
-fn headers(
-    before: &BTreeMap<String, String>,
-    wanted: &BTreeMap<String, String>,
-) -> Option<BTreeMap<String, String>> {
-    let differs = MANAGED_HEADERS.iter().any(|header| before.get(*header) != wanted.get(*header));
-    differs.then(|| {
-        let mut headers = before.clone();
-        headers.retain(|header, _| !MANAGED_HEADERS.contains(&header.as_str()));
-        headers.extend(wanted.clone());
-        headers
-    })
-}
-
 /// What is said about headers that somebody has a listener insert, and that Octavia silently does not insert where the
 /// members speak the PROXY protocol. One that is managed here is taken off, others stay.
 pub(super) fn not_inserted(observed: &ObservedListener, pool: &PoolProtocol) -> Option<Notice> {
     if !matches!(pool, PoolProtocol::Proxy | PoolProtocol::ProxyV2) {
         return None;
     }
-    let headers = observed.attributes.insert_headers.iter();
-    let headers =
-        headers.filter(|(header, value)| NOT_BESIDE_PROXY.contains(&header.as_str()) && *value == "true");
-    let headers: Vec<&str> = headers.map(|(header, _)| header.as_str()).collect();
+    let inserted = InsertedHeader::ALL.iter().filter(|one| one.is_among(&observed.attributes.insert_headers));
+    let headers: Vec<&str> = inserted.filter(|one| !one.goes_with_proxy()).map(|one| one.name()).collect();
     (!headers.is_empty()).then(|| {
         let message = format!(
             "somebody has listener {} ({}) insert {}, and Octavia does not do that where the pool speaks the PROXY \

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::origin::Origin;
+use crate::load_balancer::model::header::InsertedHeader;
 
 /// One part of what is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -24,8 +25,8 @@ pub enum Aspect {
     NodeSelector,
     /// Which ports speak the PROXY protocol.
     ProxyProtocol,
-    /// Which ports insert `X-Forwarded-For`.
-    ForwardedFor,
+    /// Which ports insert a header.
+    Header(InsertedHeader),
     /// Whether TLS ends at the load balancer, and with which certificate.
     Certificate,
     /// Further certificates.
@@ -78,6 +79,12 @@ pub enum Aspect {
 pub type Aspects = BTreeSet<Aspect>;
 
 impl Aspect {
+    /// What the protocols of TCP listeners and their pools follow from.
+    pub(crate) fn of_protocols() -> Aspects {
+        let headers = InsertedHeader::ALL.map(Self::Header);
+        headers.into_iter().chain([Self::ProxyProtocol, Self::Certificate]).collect()
+    }
+
     /// The aspects that a value decides about, by the place where it stands.
     pub fn of(origin: &Origin) -> &'static [Self] {
         let key = match origin {
@@ -101,7 +108,9 @@ impl Aspect {
             "member-subnet-id" => &[Self::MemberSubnet],
             "node-selector" => &[Self::NodeSelector],
             "proxy-protocol" => &[Self::ProxyProtocol],
-            "x-forwarded-for" => &[Self::ForwardedFor],
+            "x-forwarded-for" => &[Self::Header(InsertedHeader::ForwardedFor)],
+            "x-forwarded-port" => &[Self::Header(InsertedHeader::ForwardedPort)],
+            "x-forwarded-proto" => &[Self::Header(InsertedHeader::ForwardedProto)],
             "default-tls-container-ref" => &[Self::Certificate],
             "sni-container-refs" => &[Self::FurtherCertificates],
             "tls-versions" => &[Self::TlsVersions],

@@ -3,13 +3,15 @@
 //! Here stands what the shape of listeners and pools follows from, and what is published. Plain attributes are kept where
 //! the tree is made ([`desired`](crate::load_balancer::desired)).
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use openstack_ccm_core::service::{ExternalTrafficPolicy, Protocol, Service};
 use openstack_ccm_openstack_api::octavia::{HealthMonitorType, ListenerProtocol, PoolProtocol};
 
 use crate::load_balancer::annotations::LOAD_BALANCER_ADDRESS;
-use crate::load_balancer::model::listener::{ListenerKey, X_FORWARDED_FOR};
+use crate::load_balancer::model::header::InsertedHeader;
+use crate::load_balancer::model::listener::ListenerKey;
 use crate::load_balancer::model::monitor::HttpCheck;
 use crate::load_balancer::model::observed::{
     Children, Observed, ObservedListener, ObservedLoadBalancer, ObservedMonitor, ObservedPool,
@@ -21,8 +23,8 @@ use crate::load_balancer::settings::{Aspect, Exposure, MonitorCheck, ProxyVersio
 pub struct CurrentPort {
     /// The version of the PROXY protocol; within it absent, none.
     pub proxy: Option<Option<ProxyVersion>>,
-    /// Whether `X-Forwarded-For` is inserted.
-    pub x_forwarded_for: Option<bool>,
+    /// Whether a header is inserted.
+    pub headers: BTreeMap<InsertedHeader, bool>,
     /// The certificate; within it absent, TLS does not end at the load balancer.
     pub tls: Option<Option<TlsContainer>>,
 }
@@ -72,8 +74,7 @@ impl Settings {
     }
 
     fn keep_ports(&mut self, service: &Service, children: &Children) {
-        let aspects = [Aspect::ProxyProtocol, Aspect::ForwardedFor, Aspect::Certificate];
-        if !aspects.iter().any(|aspect| self.keeps(*aspect)) {
+        if !Aspect::of_protocols().into_iter().any(|aspect| self.keeps(aspect)) {
             return;
         }
         let seen: Vec<CurrentListener> = children
@@ -88,13 +89,15 @@ impl Settings {
                 Some(proxy) => Some(proxy),
                 None => unanimous(seen.iter().filter_map(|seen| seen.proxy)),
             };
-            let x_forwarded_for = match there {
-                Some(seen) => Some(seen.x_forwarded_for),
-                None => unanimous(seen.iter().map(|seen| seen.x_forwarded_for)),
+            let inserted = |header: InsertedHeader| match there {
+                Some(seen) => Some(seen.inserts(header)),
+                None => unanimous(seen.iter().map(|seen| seen.inserts(header))),
             };
+            let headers =
+                InsertedHeader::ALL.into_iter().filter(|header| self.keeps(Aspect::Header(*header)));
             let kept = CurrentPort {
                 proxy: proxy.filter(|_| self.keeps(Aspect::ProxyProtocol)),
-                x_forwarded_for: x_forwarded_for.filter(|_| self.keeps(Aspect::ForwardedFor)),
+                headers: headers.filter_map(|header| Some((header, inserted(header)?))).collect(),
                 // A port that is not there waits, with nothing to end TLS with.
                 tls: self.keeps(Aspect::Certificate).then(|| there.and_then(|seen| seen.tls.clone())),
             };
@@ -108,7 +111,9 @@ struct CurrentListener {
     key: ListenerKey,
     /// Absent where it has no pool.
     proxy: Option<Option<ProxyVersion>>,
-    x_forwarded_for: bool,
+    headers: BTreeSet<InsertedHeader>,
+    /// Whether it speaks HTTP, although it inserts none of the headers.
+    http_alone: bool,
     tls: Option<TlsContainer>,
 }
 
@@ -116,14 +121,21 @@ impl CurrentListener {
     fn of(listener: &ObservedListener, children: &Children) -> Self {
         let attributes = &listener.attributes;
         let ends_tls = listener.protocol == ListenerProtocol::TerminatedHttps;
-        let header = attributes.insert_headers.get(X_FORWARDED_FOR).is_some_and(|value| value == "true");
+        let mut headers = BTreeSet::from(InsertedHeader::ALL);
+        headers.retain(|header| header.is_among(&attributes.insert_headers));
         let reference = attributes.tls_container_ref.clone().filter(|_| ends_tls);
         Self {
             key: listener.key(),
             proxy: children.default_pool(listener).map(|pool| version(&pool.protocol)),
-            x_forwarded_for: header || listener.protocol == ListenerProtocol::Http,
+            http_alone: headers.is_empty() && listener.protocol == ListenerProtocol::Http,
+            headers,
             tls: reference.map(|reference| TlsContainer { reference, barbican: None }),
         }
+    }
+
+    /// Whether it inserts the header, or could speak HTTP for nothing else.
+    fn inserts(&self, header: InsertedHeader) -> bool {
+        self.http_alone || self.headers.contains(&header)
     }
 }
 

@@ -12,8 +12,9 @@ use super::proxy_protocol::ProxyProtocol;
 use super::reader::{Reader, Sourced};
 use crate::load_balancer::annotations::{
     Annotation, CONNECTION_LIMIT, DEFAULT_TLS_CONTAINER_REF, PROXY_PROTOCOL, SOURCE_RANGES,
-    TIMEOUT_CLIENT_DATA, TIMEOUT_MEMBER_CONNECT, TIMEOUT_MEMBER_DATA, TIMEOUT_TCP_INSPECT, X_FORWARDED_FOR,
+    TIMEOUT_CLIENT_DATA, TIMEOUT_MEMBER_CONNECT, TIMEOUT_MEMBER_DATA, TIMEOUT_TCP_INSPECT,
 };
+use crate::load_balancer::model::header::InsertedHeader;
 use crate::load_balancer::model::listener::Timeouts;
 
 /// The certificate of a listener.
@@ -34,16 +35,18 @@ pub struct SourceRanges {
     pub requested: bool,
 }
 
-/// Whether the header is inserted.
-pub(super) fn x_forwarded_for(reader: &mut Reader<'_>, proxy_protocol: &ProxyProtocol) -> bool {
-    let wanted = reader.bool(&X_FORWARDED_FOR, false);
+/// The headers that are inserted.
+pub(super) fn headers(reader: &mut Reader<'_>, proxy_protocol: &ProxyProtocol) -> BTreeSet<InsertedHeader> {
     let mut tcp = reader.service.ports.iter().filter(|port| port.protocol == Protocol::Tcp).peekable();
     let every_port = tcp.peek().is_some() && tcp.all(|port| proxy_protocol.ports.contains_key(&port.port));
-    let excluded = proxy_protocol.all.is_some() || every_port;
-    let value = reader.annotation(&X_FORWARDED_FOR).filter(|_| wanted && excluded);
-    if let Some(value) = value {
-        let problem = format!("cannot be combined with annotation {}", PROXY_PROTOCOL.key);
-        reader.reject_with(&value, &[Aspect::ProxyProtocol], problem, "remove one of the two");
+    let no_port_without = proxy_protocol.all.is_some() || every_port;
+    let mut wanted = BTreeSet::from(InsertedHeader::ALL);
+    wanted.retain(|header| reader.bool(header.annotation(), false));
+    for header in wanted.iter().filter(|header| no_port_without && !header.goes_with_proxy()) {
+        if let Some(value) = reader.annotation(header.annotation()) {
+            let problem = format!("cannot be combined with annotation {}", PROXY_PROTOCOL.key);
+            reader.reject_with(&value, &[Aspect::ProxyProtocol], problem, "remove one of the two");
+        }
     }
     wanted
 }

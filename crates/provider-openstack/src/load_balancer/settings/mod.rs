@@ -30,6 +30,7 @@ use super::annotations::{
     ALLOW_CLUSTER_SOURCES, ALLOW_FOREIGN_CLUSTER, AVAILABILITY_ZONE, FLAVOR_ID, KEEP_FLOATING_IP,
     LOAD_BALANCER_ID, RECLAIM_POLICY,
 };
+pub use super::model::header::InsertedHeader;
 pub use super::model::listener::Timeouts;
 pub use super::model::monitor::HttpCheck;
 use crate::config::Config;
@@ -107,8 +108,8 @@ pub struct Settings {
     pub proxy_protocol: Option<ProxyVersion>,
     /// `proxy-protocol` for single TCP ports, by port; then `proxy_protocol` is absent.
     pub proxy_ports: BTreeMap<u16, ProxyVersion>,
-    /// `x-forwarded-for`; applies to TCP ports only. Never together with `proxy_protocol`.
-    pub x_forwarded_for: bool,
+    /// Headers that listeners insert; applies to TCP ports only. Beside `proxy_protocol` only those that go with it.
+    pub headers: BTreeSet<InsertedHeader>,
     /// The certificate, where TLS ends at the load balancer; applies to TCP ports only.
     pub tls: Option<TlsContainer>,
     /// What TLS looks like beyond its certificate. Nothing where TLS does not end at the load balancer.
@@ -182,7 +183,7 @@ impl Settings {
             exposure,
             keep_floating_ip: keep_floating_ip(reader),
             node_selector: pool::node_selector(reader),
-            x_forwarded_for: listener::x_forwarded_for(reader, &proxy_protocol),
+            headers: listener::headers(reader, &proxy_protocol),
             proxy_protocol: proxy_protocol.all,
             proxy_ports: proxy_protocol.ports,
             tls_options: tls::options(reader, tls.as_ref()),

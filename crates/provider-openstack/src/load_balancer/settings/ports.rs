@@ -1,6 +1,8 @@
 //! What the settings mean for single ports. What needs a TCP stream stays on TCP ports; a UDP or SCTP port beside
 //! them stays what it is.
 
+use std::collections::BTreeSet;
+
 use openstack_ccm_core::advertise::{Needs, Path};
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::{Protocol, ServicePort};
@@ -8,15 +10,15 @@ use openstack_ccm_openstack_api::octavia::{ListenerProtocol, PoolProtocol};
 
 use super::listener::TlsContainer;
 use super::proxy_protocol::ProxyVersion;
-use super::{CurrentPort, Settings};
-use crate::load_balancer::annotations::{DEFAULT_TLS_CONTAINER_REF, PROXY_PROTOCOL, X_FORWARDED_FOR};
+use super::{CurrentPort, InsertedHeader, Settings};
+use crate::load_balancer::annotations::{DEFAULT_TLS_CONTAINER_REF, PROXY_PROTOCOL};
 
 impl Settings {
     /// Protocol of the listener of a port.
     pub fn listener_protocol(&self, port: &ServicePort) -> ListenerProtocol {
         match port.protocol {
             Protocol::Tcp if self.tls_of(port).is_some() => ListenerProtocol::TerminatedHttps,
-            Protocol::Tcp if self.inserts_x_forwarded_for(port) => ListenerProtocol::Http,
+            Protocol::Tcp if !self.inserted_headers(port).is_empty() => ListenerProtocol::Http,
             Protocol::Tcp => ListenerProtocol::Tcp,
             Protocol::Udp => ListenerProtocol::Udp,
             Protocol::Sctp => ListenerProtocol::Sctp,
@@ -28,10 +30,10 @@ impl Settings {
         match (port.protocol, self.proxy_version(port)) {
             (Protocol::Tcp, Some(ProxyVersion::V1)) => PoolProtocol::Proxy,
             (Protocol::Tcp, Some(ProxyVersion::V2)) => PoolProtocol::ProxyV2,
-            (Protocol::Tcp, None) if self.tls_of(port).is_some() || self.inserts_x_forwarded_for(port) => {
-                PoolProtocol::Http
-            }
-            (Protocol::Tcp, None) => PoolProtocol::Tcp,
+            (Protocol::Tcp, None) => match self.listener_protocol(port) {
+                ListenerProtocol::Http | ListenerProtocol::TerminatedHttps => PoolProtocol::Http,
+                _ => PoolProtocol::Tcp,
+            },
             (Protocol::Udp, _) => PoolProtocol::Udp,
             (Protocol::Sctp, _) => PoolProtocol::Sctp,
         }
@@ -54,11 +56,15 @@ impl Settings {
         self.kept(port).and_then(|kept| kept.tls.as_ref()).map_or(self.tls.as_ref(), Option::as_ref)
     }
 
-    /// Whether the listener of a port inserts `X-Forwarded-For`.
-    pub fn inserts_x_forwarded_for(&self, port: &ServicePort) -> bool {
-        let kept = self.kept(port).and_then(|kept| kept.x_forwarded_for);
-        let wanted = kept.unwrap_or(self.x_forwarded_for);
-        wanted && port.protocol == Protocol::Tcp && self.proxy_version(port).is_none()
+    /// The headers that the listener of a port inserts.
+    pub fn inserted_headers(&self, port: &ServicePort) -> BTreeSet<InsertedHeader> {
+        let proxy = self.proxy_version(port).is_some();
+        let is_inserted = |header: &InsertedHeader| {
+            let kept = self.kept(port).and_then(|kept| kept.headers.get(header).copied());
+            kept.unwrap_or_else(|| self.headers.contains(header)) && (header.goes_with_proxy() || !proxy)
+        };
+        let headers = InsertedHeader::ALL.into_iter().filter(|_| port.protocol == Protocol::Tcp);
+        headers.filter(is_inserted).collect()
     }
 
     fn kept(&self, port: &ServicePort) -> Option<&CurrentPort> {
@@ -75,7 +81,7 @@ impl Settings {
             Path::ThroughLoadBalancer(Needs::ProxyProtocol)
         } else if ports.iter().any(|port| self.tls_of(port).is_some()) {
             Path::ThroughLoadBalancer(Needs::TlsTermination)
-        } else if ports.iter().any(|port| self.inserts_x_forwarded_for(port)) {
+        } else if ports.iter().any(|port| !self.inserted_headers(port).is_empty()) {
             Path::ThroughLoadBalancer(Needs::HeaderInsertion)
         } else {
             Path::Direct
@@ -92,17 +98,16 @@ impl Settings {
         if others.is_empty() {
             return Vec::new();
         }
-        let asked = [
-            (self.proxy_protocol.is_some(), PROXY_PROTOCOL.key),
-            (self.x_forwarded_for, X_FORWARDED_FOR.key),
-            (self.tls.is_some(), DEFAULT_TLS_CONTAINER_REF.key),
-        ];
+        let proxy = self.proxy_protocol.map(|_| PROXY_PROTOCOL.key);
+        let headers = self.headers.iter().map(|header| header.annotation().key);
+        let asked =
+            proxy.into_iter().chain(headers).chain(self.tls.iter().map(|_| DEFAULT_TLS_CONTAINER_REF.key));
         let all = others.len() == ports.len();
         let notice = |key| {
             let message = format!("{key} works with TCP ports only: {} stays as it is", others.join(", "));
             if all { Notice::warning(WITHOUT_EFFECT, message) } else { Notice::normal(TCP_ONLY, message) }
         };
-        asked.into_iter().filter(|(asked, _)| *asked).map(|(_, key)| notice(key)).collect()
+        asked.map(notice).collect()
     }
 }
 

@@ -11,7 +11,7 @@ use crate::config::ErrorRecovery;
 use crate::load_balancer::model::Tags;
 use crate::load_balancer::model::floating_ip::{FloatingIpGoal, FloatingIpSpec, SubnetChoice};
 use crate::load_balancer::model::listener::{
-    ListenerAttributes, ListenerKey, ListenerSpec, Timeouts, TlsAttributes, X_FORWARDED_FOR,
+    ListenerAttributes, ListenerKey, ListenerSpec, Timeouts, TlsAttributes,
 };
 use crate::load_balancer::model::member::Member;
 use crate::load_balancer::model::monitor::{HttpCheck, MonitorAttributes, MonitorSpec};
@@ -137,7 +137,7 @@ impl Shape {
     fn listener(&self, index: usize, port: &Port) -> DesiredListener {
         let (listener, pool) = protocols(port);
         let headers =
-            (listener == ListenerProtocol::Http).then(|| (X_FORWARDED_FOR.to_owned(), "true".to_owned()));
+            (listener == ListenerProtocol::Http).then(|| ("X-Forwarded-For".to_owned(), "true".to_owned()));
         let terminates_tls = listener == ListenerProtocol::TerminatedHttps;
         let tls = terminates_tls.then(|| "https://barbican/v1/secrets/1".to_owned());
         DesiredListener {

@@ -1,0 +1,116 @@
+//! The HTTP headers that a listener inserts, as one table: by which annotation, and what may be taken off again.
+//!
+//! Reading, wishes and plans go through this table. A further header is a row here, an annotation and an aspect.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Tags;
+use crate::load_balancer::annotations::{Annotation, X_FORWARDED_FOR, X_FORWARDED_PORT, X_FORWARDED_PROTO};
+
+/// A header that a Service may ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum InsertedHeader {
+    /// The client's address.
+    ForwardedFor,
+    /// The port that the client connected to.
+    ForwardedPort,
+    /// Whether the client speaks HTTP or HTTPS.
+    ForwardedProto,
+}
+
+/// What is known of a header.
+struct Row {
+    name: &'static str,
+    annotation: &'static Annotation,
+    /// Whether Octavia inserts it where the pool speaks the PROXY protocol.
+    beside_proxy: bool,
+    /// Tag of a listener on which the Service asked for it. Without one the header is taken off wherever nobody asks, as OCCM
+    /// does with those that it knows.
+    tag: Option<&'static str>,
+}
+
+impl InsertedHeader {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::ForwardedFor, Self::ForwardedPort, Self::ForwardedProto];
+
+    const fn row(self) -> Row {
+        match self {
+            Self::ForwardedFor => {
+                Row { name: "X-Forwarded-For", annotation: &X_FORWARDED_FOR, beside_proxy: false, tag: None }
+            }
+            Self::ForwardedPort => Row {
+                name: "X-Forwarded-Port",
+                annotation: &X_FORWARDED_PORT,
+                beside_proxy: false,
+                tag: Some("openstack-ccm-sets=x-forwarded-port"),
+            },
+            Self::ForwardedProto => Row {
+                name: "X-Forwarded-Proto",
+                annotation: &X_FORWARDED_PROTO,
+                beside_proxy: true,
+                tag: Some("openstack-ccm-sets=x-forwarded-proto"),
+            },
+        }
+    }
+
+    /// As Octavia writes it.
+    pub fn name(self) -> &'static str {
+        self.row().name
+    }
+
+    /// The annotation that asks for it.
+    pub fn annotation(self) -> &'static Annotation {
+        self.row().annotation
+    }
+
+    /// Whether Octavia inserts it where the pool speaks the PROXY protocol.
+    pub fn goes_with_proxy(self) -> bool {
+        self.row().beside_proxy
+    }
+
+    /// Whether a listener that shows these headers inserts it.
+    pub(crate) fn is_among(self, headers: &BTreeMap<String, String>) -> bool {
+        headers.get(self.name()).is_some_and(|value| value == "true")
+    }
+}
+
+/// Headers as Octavia takes them.
+pub(crate) fn to_insert(headers: &BTreeSet<InsertedHeader>) -> BTreeMap<String, String> {
+    headers.iter().map(|header| (header.name().to_owned(), "true".to_owned())).collect()
+}
+
+/// The tags of a listener on which a Service asked for these headers.
+pub(crate) fn tags(headers: &BTreeSet<InsertedHeader>) -> Tags {
+    headers.iter().filter_map(|header| header.row().tag).map(str::to_owned).collect()
+}
+
+/// The tags about headers that nobody asks for any more.
+pub(crate) fn stale(observed: &Tags, wanted: &Tags) -> Tags {
+    let tags = tags(&BTreeSet::from(InsertedHeader::ALL));
+    tags.into_iter().filter(|tag| observed.contains(tag) && !wanted.contains(tag)).collect()
+}
+
+/// The wanted tags of a listener on which some headers are as they are there: their tags are too.
+pub(crate) fn with_kept(wanted: &Tags, kept: &BTreeSet<InsertedHeader>, there: &Tags) -> Tags {
+    let tags = tags(kept);
+    &(wanted - &tags) | &(there & &tags)
+}
+
+/// What a listener is to insert from now on, if that is something else than before. Headers that a Service never asked for
+/// are somebody else's and stay; `stale` tells which it did.
+pub(crate) fn changed(
+    before: &BTreeMap<String, String>,
+    wanted: &BTreeMap<String, String>,
+    stale: &Tags,
+) -> Option<BTreeMap<String, String>> {
+    let is_ours = |header: &InsertedHeader| {
+        wanted.contains_key(header.name()) || header.row().tag.is_none_or(|tag| stale.contains(tag))
+    };
+    let ours: Vec<&str> =
+        InsertedHeader::ALL.iter().filter(|one| is_ours(one)).map(|one| one.name()).collect();
+    let differs = ours.iter().any(|name| before.get(*name) != wanted.get(*name));
+    differs.then(|| {
+        let of_others = before.iter().filter(|(name, _)| !ours.contains(&name.as_str()));
+        of_others.chain(wanted).map(|(name, value)| (name.clone(), value.clone())).collect()
+    })
+}
