@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::load_balancer::enabled;
 use super::{
-    CreatePool, IdRef, Octavia, OperatingStatus, ProvisioningStatus, delete, get, lbaas, post, put, with_tags,
+    CreatePool, IdRef, ListenerLimits, Octavia, OperatingStatus, ProvisioningStatus, delete, get, lbaas,
+    post, put, with_tags,
 };
 use crate::change::Change;
 use crate::decode::null_as_default;
@@ -33,7 +34,7 @@ open_enum! {
     }
 }
 
-/// A listener as Octavia shows it. Timeouts are in milliseconds.
+/// A listener as Octavia shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Listener {
     /// Id.
@@ -55,16 +56,9 @@ pub struct Listener {
     pub protocol: ListenerProtocol,
     /// Port it listens on.
     pub protocol_port: u16,
-    /// Most connections at once; -1 is no limit.
-    pub connection_limit: Option<i64>,
-    /// Longest silence of a client.
-    pub timeout_client_data: Option<u32>,
-    /// Longest time to connect to a member.
-    pub timeout_member_connect: Option<u32>,
-    /// Longest silence of a member.
-    pub timeout_member_data: Option<u32>,
-    /// Longest time to wait for data to inspect.
-    pub timeout_tcp_inspect: Option<u32>,
+    /// Numbers.
+    #[serde(flatten)]
+    pub limits: ListenerLimits,
     /// Headers added to requests, with `true` as their values.
     #[serde(default, deserialize_with = "null_as_default")]
     pub insert_headers: BTreeMap<String, String>,
@@ -139,24 +133,12 @@ pub struct CreateListener {
     /// Free text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Most connections at once; -1 is no limit.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub connection_limit: Option<i64>,
+    /// Numbers.
+    #[serde(flatten)]
+    pub limits: ListenerLimits,
     /// Tags; needs Octavia 2.5.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// Longest silence of a client, ms; needs Octavia 2.1.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub timeout_client_data: Option<u32>,
-    /// Longest time to connect to a member, ms; needs Octavia 2.1.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub timeout_member_connect: Option<u32>,
-    /// Longest silence of a member, ms; needs Octavia 2.1.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub timeout_member_data: Option<u32>,
-    /// Longest time to wait for data to inspect, ms; needs Octavia 2.1.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub timeout_tcp_inspect: Option<u32>,
     /// Headers to add to requests, with `true` as their values. HTTP and TERMINATED_HTTPS only.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub insert_headers: BTreeMap<String, String>,
@@ -196,12 +178,8 @@ impl CreateListener {
             protocol_port,
             loadbalancer_id: None,
             description: None,
-            connection_limit: None,
+            limits: ListenerLimits::default(),
             tags: Vec::new(),
-            timeout_client_data: None,
-            timeout_member_connect: None,
-            timeout_member_data: None,
-            timeout_tcp_inspect: None,
             insert_headers: BTreeMap::new(),
             allowed_cidrs: Vec::new(),
             default_tls_container_ref: None,
@@ -224,24 +202,12 @@ pub struct UpdateListener {
     /// New free text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Most connections at once; -1 is no limit.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub connection_limit: Option<i64>,
+    /// Numbers.
+    #[serde(flatten)]
+    pub limits: ListenerLimits,
     /// All tags from now on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tags: Option<Vec<String>>,
-    /// Longest silence of a client, ms.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub timeout_client_data: Option<u32>,
-    /// Longest time to connect to a member, ms.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub timeout_member_connect: Option<u32>,
-    /// Longest silence of a member, ms.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub timeout_member_data: Option<u32>,
-    /// Longest time to wait for data to inspect, ms.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub timeout_tcp_inspect: Option<u32>,
     /// All headers to add from now on; an empty map takes all away.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub insert_headers: Option<BTreeMap<String, String>>,

@@ -8,6 +8,7 @@ mod availability_zone;
 mod features;
 mod flavor;
 mod health_monitor;
+mod limit;
 mod listener;
 mod load_balancer;
 mod member;
@@ -24,6 +25,7 @@ pub use flavor::Flavor;
 pub use health_monitor::{
     CreateHealthMonitor, HealthMonitor, HealthMonitorFilter, HealthMonitorType, UpdateHealthMonitor,
 };
+pub use limit::{ListenerLimit, ListenerLimits};
 pub use listener::{CreateListener, DefaultPool, Listener, ListenerFilter, ListenerProtocol, UpdateListener};
 pub use load_balancer::{
     AdditionalVip, CreateLoadBalancer, LoadBalancer, LoadBalancerFilter, UpdateLoadBalancer,

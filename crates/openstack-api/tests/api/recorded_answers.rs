@@ -102,11 +102,8 @@ async fn a_listener_has_what_the_controller_compares() {
     let listener = Octavia::new(stand_in.client()).get_listener("38460e91").await.unwrap();
     assert_eq!((&listener.protocol, listener.protocol_port), (&ListenerProtocol::Tcp, 80));
     assert_eq!(listener.allowed_cidrs, ["10.0.0.0/8"]);
-    assert_eq!(listener.connection_limit, Some(-1));
-    assert_eq!(
-        (listener.timeout_client_data, listener.timeout_member_connect, listener.timeout_tcp_inspect),
-        (Some(60_000), Some(6_000), Some(0))
-    );
+    let limits: Vec<i64> = listener.limits.iter().map(|(_, value)| value).collect();
+    assert_eq!(limits, [-1, 60_000, 6_000, 60_000, 0]);
     assert_eq!(listener.tags, ["a", "kube"]);
     assert_eq!(listener.loadbalancers[0].id, "ed88eb14-ed5c-4bea-ab64-3a6e64991097");
 }

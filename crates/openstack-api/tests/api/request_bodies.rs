@@ -10,8 +10,9 @@ use openstack_ccm_openstack_api::neutron::{
 use openstack_ccm_openstack_api::nova::Nova;
 use openstack_ccm_openstack_api::octavia::{
     CreateHealthMonitor, CreateListener, CreateLoadBalancer, CreatePool, DefaultPool, HealthMonitorType,
-    LbAlgorithm, ListenerProtocol, LoadBalancerFilter, MemberSpec, Octavia, PoolProtocol, ProvisioningStatus,
-    SessionPersistence, UpdateHealthMonitor, UpdateListener, UpdateLoadBalancer, UpdatePool,
+    LbAlgorithm, ListenerLimit, ListenerProtocol, LoadBalancerFilter, MemberSpec, Octavia, PoolProtocol,
+    ProvisioningStatus, SessionPersistence, UpdateHealthMonitor, UpdateListener, UpdateLoadBalancer,
+    UpdatePool,
 };
 use openstack_ccm_openstack_api::{Change, ErrorKind};
 use serde_json::{Value, json};
@@ -60,7 +61,7 @@ fn tree() -> CreateLoadBalancer {
         ..CreatePool::new("pool_0", PoolProtocol::ProxyV2, LbAlgorithm::RoundRobin)
     };
     let listener = CreateListener {
-        connection_limit: Some(-1),
+        limits: [(ListenerLimit::Connections, -1)].into_iter().collect(),
         allowed_cidrs: vec!["0.0.0.0/0".to_owned()],
         default_pool: Some(DefaultPool::New(Box::new(pool))),
         ..CreateListener::new("listener_0", ListenerProtocol::Tcp, 80)
@@ -96,11 +97,8 @@ async fn listener_pool_and_monitor_on_their_own_match_the_recorded_requests() {
     listener.loadbalancer_id = wanted["loadbalancer_id"].as_str().map(str::to_owned);
     listener.allowed_cidrs = vec!["10.0.0.0/8".to_owned()];
     listener.tags = vec!["kube".to_owned(), "a".to_owned()];
-    listener.timeout_client_data = Some(60_000);
-    listener.timeout_member_connect = Some(6_000);
-    listener.timeout_member_data = Some(60_000);
-    listener.timeout_tcp_inspect = Some(0);
-    listener.connection_limit = wanted["connection_limit"].as_i64();
+    let numbers = [wanted["connection_limit"].as_i64().unwrap(), 60_000, 6_000, 60_000, 0];
+    listener.limits = ListenerLimit::ALL.into_iter().zip(numbers).collect();
     let (_, body) = sent!(Octavia, |octavia| octavia.create_listener(&listener));
     assert_eq!(body, recorded);
 

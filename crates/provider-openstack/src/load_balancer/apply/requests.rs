@@ -70,20 +70,9 @@ fn pool_with_members(desired: &DesiredPool) -> CreatePool {
 
 pub(super) fn listener(spec: &ListenerSpec) -> CreateListener {
     let ListenerSpec { name, protocol, port, attributes, tags } = spec;
-    let ListenerAttributes {
-        connection_limit,
-        timeouts,
-        insert_headers,
-        allowed_cidrs,
-        tls_container_ref,
-        tls,
-    } = attributes;
+    let ListenerAttributes { limits, insert_headers, allowed_cidrs, tls_container_ref, tls } = attributes;
     let mut body = CreateListener::new(name, protocol.clone(), *port);
-    body.connection_limit = Some(*connection_limit);
-    body.timeout_client_data = timeouts.map(|timeouts| timeouts.client_data);
-    body.timeout_member_connect = timeouts.map(|timeouts| timeouts.member_connect);
-    body.timeout_member_data = timeouts.map(|timeouts| timeouts.member_data);
-    body.timeout_tcp_inspect = timeouts.map(|timeouts| timeouts.tcp_inspect);
+    body.limits = *limits;
     body.insert_headers.clone_from(insert_headers);
     body.allowed_cidrs = allowed_cidrs.iter().flatten().map(ToString::to_string).collect();
     body.default_tls_container_ref.clone_from(tls_container_ref);
@@ -96,26 +85,11 @@ pub(super) fn listener(spec: &ListenerSpec) -> CreateListener {
 }
 
 pub(super) fn listener_changes(changes: &ListenerChanges) -> UpdateListener {
-    let ListenerChanges {
-        name,
-        connection_limit,
-        timeout_client_data,
-        timeout_member_connect,
-        timeout_member_data,
-        timeout_tcp_inspect,
-        insert_headers,
-        allowed_cidrs,
-        tls_container_ref,
-        tls,
-        tags,
-    } = changes;
+    let ListenerChanges { name, limits, insert_headers, allowed_cidrs, tls_container_ref, tls, tags } =
+        changes;
     UpdateListener {
         name: name.clone(),
-        connection_limit: *connection_limit,
-        timeout_client_data: *timeout_client_data,
-        timeout_member_connect: *timeout_member_connect,
-        timeout_member_data: *timeout_member_data,
-        timeout_tcp_inspect: *timeout_tcp_inspect,
+        limits: *limits,
         insert_headers: insert_headers.clone(),
         allowed_cidrs: allowed_cidrs
             .as_ref()

@@ -13,7 +13,7 @@ use openstack_ccm_openstack_api::octavia::{HealthMonitorType, ListenerProtocol};
 use crate::load_balancer::desired::Sources;
 use crate::load_balancer::desired::health_monitor::SHORTEST_UDP_DELAY;
 use crate::load_balancer::model::header::{self, InsertedHeader};
-use crate::load_balancer::model::listener::{ListenerKey, ListenerSpec, Timeouts};
+use crate::load_balancer::model::listener::{ListenerKey, ListenerSpec};
 use crate::load_balancer::model::monitor::{MonitorAttributes, MonitorSpec};
 use crate::load_balancer::model::observed::{
     ObservedListener, ObservedLoadBalancer, ObservedMonitor, ObservedPool,
@@ -152,21 +152,14 @@ fn pick_cluster_sources(listener: &mut ListenerSpec, sources: Sources<'_>, seen:
 fn follow_attributes(wanted: &mut DesiredListener, settings: &Settings, seen: &[Seen<'_>]) -> bool {
     let mut complete = true;
     let attributes = &mut wanted.listener.attributes;
-    if settings.is_unreadable(Aspect::ConnectionLimit) {
-        let limit = unanimous(seen.iter().map(|seen| seen.listener.attributes.connection_limit));
-        complete &= set(&mut attributes.connection_limit, limit);
-    }
-    if let Some(timeouts) = &mut attributes.timeouts {
-        let seen = || seen.iter().filter_map(|seen| seen.listener.attributes.timeouts);
-        let mut timeout = |aspect, to: fn(&mut Timeouts) -> &mut u32| {
-            if settings.is_unreadable(aspect) {
-                complete &= set(to(timeouts), unanimous(seen().map(|mut timeouts| *to(&mut timeouts))));
-            }
-        };
-        timeout(Aspect::TimeoutClientData, |timeouts| &mut timeouts.client_data);
-        timeout(Aspect::TimeoutMemberConnect, |timeouts| &mut timeouts.member_connect);
-        timeout(Aspect::TimeoutMemberData, |timeouts| &mut timeouts.member_data);
-        timeout(Aspect::TimeoutTcpInspect, |timeouts| &mut timeouts.tcp_inspect);
+    let wanted_limits = attributes.limits;
+    for (limit, _) in wanted_limits.iter().filter(|(limit, _)| settings.is_unreadable(Aspect::Limit(*limit)))
+    {
+        let there = unanimous(seen.iter().filter_map(|seen| seen.listener.attributes.limits.get(limit)));
+        complete &= there.is_some();
+        if let Some(value) = there {
+            attributes.limits.set(limit, value);
+        }
     }
     if settings.is_unreadable(Aspect::Algorithm) {
         let pools = seen.iter().filter_map(|seen| seen.pool);

@@ -20,10 +20,9 @@ pub(super) fn listener(
     allowed_cidrs: Option<&BTreeSet<IpNet>>,
 ) -> DesiredListener {
     let settings = sources.settings;
-    let headers = settings.inserted_headers(port);
+    let (headers, timeouts) = (settings.inserted_headers(port), sources.facts.features.timeouts);
     let attributes = ListenerAttributes {
-        connection_limit: settings.connection_limit,
-        timeouts: sources.facts.features.timeouts.then_some(settings.timeouts),
+        limits: settings.limits.iter().filter(|(limit, _)| timeouts || !limit.is_timeout()).collect(),
         insert_headers: header::to_insert(&headers),
         allowed_cidrs: allowed_cidrs.cloned(),
         tls_container_ref: settings.tls_of(port).map(|tls| tls.reference.clone()),

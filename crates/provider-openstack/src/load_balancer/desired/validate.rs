@@ -10,8 +10,9 @@ use openstack_ccm_core::service::IpFamily;
 use openstack_ccm_openstack_api::octavia::{HealthMonitorType, ListenerProtocol, PoolProtocol};
 
 use super::source_ranges::is_of;
-use crate::load_balancer::annotations::LONGEST_TIMEOUT;
-use crate::load_balancer::model::listener::{ListenerSpec, Timeouts};
+use crate::load_balancer::annotations::{Annotation, Form};
+use crate::load_balancer::model::limit;
+use crate::load_balancer::model::listener::ListenerSpec;
 use crate::load_balancer::model::member::{Member, MemberKey};
 use crate::load_balancer::model::monitor::MonitorSpec;
 use crate::load_balancer::model::tree::{Desired, DesiredListener};
@@ -80,13 +81,10 @@ fn attributes(listener: &ListenerSpec, vip_families: &[IpFamily]) -> Result<(), 
     ensure(terminates_tls == attributes.tls_container_ref.is_some(), || {
         format!("listener {name} is {protocol}, which does not go with its certificate")
     })?;
-    ensure(attributes.connection_limit >= -1, || {
-        format!("listener {name} has the connection limit {}", attributes.connection_limit)
-    })?;
-    if let Some(Timeouts { client_data, member_connect, member_data, tcp_inspect }) = attributes.timeouts {
-        let longest = client_data.max(member_connect).max(member_data).max(tcp_inspect);
-        ensure(i64::from(longest) <= LONGEST_TIMEOUT, || {
-            format!("listener {name} has a timeout of {longest} ms")
+    for (limit, value) in attributes.limits.iter() {
+        let (Annotation { form, .. }, _) = limit::source(limit);
+        ensure(matches!(form, Form::Integer { min, max, .. } if (*min..=*max).contains(&value)), || {
+            format!("listener {name} has the {} {value}", limit.name())
         })?;
     }
     ensure(attributes.allowed_cidrs.as_ref().is_none_or(|cidrs| !cidrs.is_empty()), || {

@@ -5,7 +5,7 @@ use std::fmt;
 
 use ipnet::IpNet;
 use openstack_ccm_core::service::Protocol;
-use openstack_ccm_openstack_api::octavia::ListenerProtocol;
+use openstack_ccm_openstack_api::octavia::{ListenerLimits, ListenerProtocol};
 
 use super::Tags;
 
@@ -76,10 +76,8 @@ impl ListenerSpec {
 /// is seen, that Octavia shows none.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ListenerAttributes {
-    /// Most connections at once; -1 is no limit.
-    pub(crate) connection_limit: i64,
-    /// Timeouts.
-    pub(crate) timeouts: Option<Timeouts>,
+    /// Numbers.
+    pub(crate) limits: ListenerLimits,
     /// Headers that the listener inserts, with Octavia's texts `true` and `false` as values. Those that a Service may ask for
     /// are compared ([`super::header`]); others are an administrator's and stay.
     pub(crate) insert_headers: BTreeMap<String, String>,
@@ -103,17 +101,4 @@ pub(crate) struct TlsAttributes {
     pub(crate) ciphers: Option<String>,
     /// Protocols of ALPN, in the order of preference.
     pub(crate) alpn_protocols: Option<Vec<String>>,
-}
-
-/// Timeouts of a listener, in milliseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Timeouts {
-    /// Longest silence of a client.
-    pub client_data: u32,
-    /// Longest time to connect to a member.
-    pub member_connect: u32,
-    /// Longest silence of a member.
-    pub member_data: u32,
-    /// Longest time to wait for data to inspect.
-    pub tcp_inspect: u32,
 }

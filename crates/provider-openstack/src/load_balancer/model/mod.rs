@@ -7,7 +7,7 @@
 //! | module | holds |
 //! | --- | --- |
 //! | [`listener`], [`pool`], [`member`], [`monitor`] | the comparable part of each kind of child |
-//! | [`header`] | the headers that a listener inserts, as one table |
+//! | [`header`], [`limit`] | the headers that a listener inserts, and its numbers, as tables |
 //! | [`tls`] | which attributes of TLS were set here |
 //! | [`tree`] | what is wanted, whole |
 //! | [`floating_ip`] | which floating IP is wanted |
@@ -18,6 +18,7 @@ mod as_wanted;
 pub(crate) mod facts;
 pub(crate) mod floating_ip;
 pub(crate) mod header;
+pub(crate) mod limit;
 pub(crate) mod listener;
 pub(crate) mod member;
 pub(crate) mod monitor;

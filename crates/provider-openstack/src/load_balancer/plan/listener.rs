@@ -11,7 +11,7 @@ use super::draft::tags_without;
 use crate::load_balancer::annotations::PROXY_PROTOCOL;
 use crate::load_balancer::model::Tags;
 use crate::load_balancer::model::header::{self, InsertedHeader};
-use crate::load_balancer::model::listener::{ListenerSpec, Timeouts, TlsAttributes};
+use crate::load_balancer::model::listener::{ListenerSpec, TlsAttributes};
 use crate::load_balancer::model::observed::ObservedListener;
 use crate::load_balancer::model::tls::{self, SetHere};
 use crate::load_balancer::step::{ListenerChanges, TlsChanges};
@@ -24,19 +24,11 @@ const HEADERS_NOT_INSERTED: &str = "LoadBalancerHeadersNotInserted";
 pub(super) fn changes(observed: &ObservedListener, wanted: &ListenerSpec, whole: bool) -> ListenerChanges {
     let stale = &tls::stale(&observed.tags, &wanted.tags) | &header::stale(&observed.tags, &wanted.tags);
     let (before, after) = (&observed.attributes, &wanted.attributes);
-    let timeout = |of: fn(&Timeouts) -> u32| {
-        let now = after.timeouts.as_ref().map(of)?;
-        changed(before.timeouts.as_ref().map(of) != Some(now), whole, now)
-    };
     let renewed = tls::is_renewed(&observed.tags, &wanted.tags);
-    let limit = after.connection_limit;
+    let differs = |limit, value| whole || before.limits.get(limit) != Some(value);
     ListenerChanges {
         name: None,
-        connection_limit: changed(before.connection_limit != limit, whole, limit),
-        timeout_client_data: timeout(|timeouts| timeouts.client_data),
-        timeout_member_connect: timeout(|timeouts| timeouts.member_connect),
-        timeout_member_data: timeout(|timeouts| timeouts.member_data),
-        timeout_tcp_inspect: timeout(|timeouts| timeouts.tcp_inspect),
+        limits: after.limits.iter().filter(|(limit, value)| differs(*limit, *value)).collect(),
         insert_headers: header::changed(&before.insert_headers, &after.insert_headers, &stale),
         allowed_cidrs: after
             .allowed_cidrs
@@ -88,10 +80,6 @@ fn change<T: Clone + PartialEq>(
         None if stale => Change::Clear,
         Some(_) | None => Change::Keep,
     }
-}
-
-fn changed<T>(differs: bool, whole: bool, value: T) -> Option<T> {
-    (differs || whole).then_some(value)
 }
 
 /// What is said about headers that somebody has a listener insert, and that Octavia silently does not insert where the

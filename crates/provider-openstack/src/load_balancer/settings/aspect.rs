@@ -5,6 +5,8 @@
 
 use std::collections::BTreeSet;
 
+use openstack_ccm_openstack_api::octavia::ListenerLimit;
+
 use super::origin::Origin;
 use crate::load_balancer::model::header::InsertedHeader;
 
@@ -39,16 +41,8 @@ pub enum Aspect {
     AlpnProtocols,
     /// The revision of what is behind references to certificates.
     TlsRevision,
-    /// Most connections of a listener.
-    ConnectionLimit,
-    /// `timeout-client-data`
-    TimeoutClientData,
-    /// `timeout-member-connect`
-    TimeoutMemberConnect,
-    /// `timeout-member-data`
-    TimeoutMemberData,
-    /// `timeout-tcp-inspect`
-    TimeoutTcpInspect,
+    /// A number of listeners.
+    Limit(ListenerLimit),
     /// Algorithm of pools.
     Algorithm,
     /// Whether there are health monitors.
@@ -117,11 +111,11 @@ impl Aspect {
             "tls-ciphers" => &[Self::TlsCiphers],
             "alpn-protocols" => &[Self::AlpnProtocols],
             "tls-revision" => &[Self::TlsRevision],
-            "connection-limit" => &[Self::ConnectionLimit],
-            "timeout-client-data" => &[Self::TimeoutClientData],
-            "timeout-member-connect" => &[Self::TimeoutMemberConnect],
-            "timeout-member-data" => &[Self::TimeoutMemberData],
-            "timeout-tcp-inspect" => &[Self::TimeoutTcpInspect],
+            "connection-limit" => &[Self::Limit(ListenerLimit::Connections)],
+            "timeout-client-data" => &[Self::Limit(ListenerLimit::ClientData)],
+            "timeout-member-connect" => &[Self::Limit(ListenerLimit::MemberConnect)],
+            "timeout-member-data" => &[Self::Limit(ListenerLimit::MemberData)],
+            "timeout-tcp-inspect" => &[Self::Limit(ListenerLimit::TcpInspect)],
             "lb-method" => &[Self::Algorithm],
             "enable-health-monitor" => &[Self::Monitor],
             "health-monitor-delay" | "monitor-delay" => &[Self::MonitorDelay],

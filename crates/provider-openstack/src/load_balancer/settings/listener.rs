@@ -5,17 +5,15 @@ use std::collections::BTreeSet;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use openstack_ccm_core::service::{IpFamily, Protocol};
 use openstack_ccm_openstack_api::barbican::Reference;
+use openstack_ccm_openstack_api::octavia::{ListenerLimit, ListenerLimits};
 
 use super::aspect::Aspect;
 use super::origin::Origin;
 use super::proxy_protocol::ProxyProtocol;
 use super::reader::{Reader, Sourced};
-use crate::load_balancer::annotations::{
-    Annotation, CONNECTION_LIMIT, DEFAULT_TLS_CONTAINER_REF, PROXY_PROTOCOL, SOURCE_RANGES,
-    TIMEOUT_CLIENT_DATA, TIMEOUT_MEMBER_CONNECT, TIMEOUT_MEMBER_DATA, TIMEOUT_TCP_INSPECT,
-};
+use crate::load_balancer::annotations::{DEFAULT_TLS_CONTAINER_REF, PROXY_PROTOCOL, SOURCE_RANGES};
 use crate::load_balancer::model::header::InsertedHeader;
-use crate::load_balancer::model::listener::Timeouts;
+use crate::load_balancer::model::limit;
 
 /// The certificate of a listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,22 +75,13 @@ pub(super) fn container(reader: &mut Reader<'_>, value: &Sourced<'_>) -> Option<
     Some(TlsContainer { reference, barbican })
 }
 
-/// Most connections at once; -1 is no limit.
-pub(super) fn connection_limit(reader: &mut Reader<'_>) -> i64 {
-    reader.integer(&CONNECTION_LIMIT).unwrap_or(-1)
-}
-
-/// The timeouts, in milliseconds.
-pub(super) fn timeouts(reader: &mut Reader<'_>) -> Timeouts {
-    let mut timeout = |annotation: &Annotation, default: u32| {
-        reader.integer(annotation).and_then(|number| u32::try_from(number).ok()).unwrap_or(default)
+/// The numbers.
+pub(super) fn limits(reader: &mut Reader<'_>) -> ListenerLimits {
+    let value = |limit| {
+        let (annotation, default) = limit::source(limit);
+        (limit, reader.integer(annotation).unwrap_or(default))
     };
-    Timeouts {
-        client_data: timeout(&TIMEOUT_CLIENT_DATA, 50_000),
-        member_connect: timeout(&TIMEOUT_MEMBER_CONNECT, 5_000),
-        member_data: timeout(&TIMEOUT_MEMBER_DATA, 50_000),
-        tcp_inspect: timeout(&TIMEOUT_TCP_INSPECT, 0),
-    }
+    ListenerLimit::ALL.map(value).into_iter().collect()
 }
 
 /// Who may connect: the field, else the annotation, else everybody.

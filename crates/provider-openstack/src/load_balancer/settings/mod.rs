@@ -24,14 +24,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use openstack_ccm_core::advertise::Preference;
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::{IpFamily, Service};
-use openstack_ccm_openstack_api::octavia::LbAlgorithm;
+use openstack_ccm_openstack_api::octavia::{LbAlgorithm, ListenerLimits};
 
 use super::annotations::{
     ALLOW_CLUSTER_SOURCES, ALLOW_FOREIGN_CLUSTER, AVAILABILITY_ZONE, FLAVOR_ID, KEEP_FLOATING_IP,
     LOAD_BALANCER_ID, RECLAIM_POLICY,
 };
 pub use super::model::header::InsertedHeader;
-pub use super::model::listener::Timeouts;
 pub use super::model::monitor::HttpCheck;
 use crate::config::Config;
 
@@ -114,10 +113,8 @@ pub struct Settings {
     pub tls: Option<TlsContainer>,
     /// What TLS looks like beyond its certificate. Nothing where TLS does not end at the load balancer.
     pub tls_options: TlsOptions,
-    /// Most connections at once per listener; -1 is no limit.
-    pub connection_limit: i64,
-    /// Timeouts of listeners.
-    pub timeouts: Timeouts,
+    /// Numbers of each listener.
+    pub limits: ListenerLimits,
     /// Algorithm of pools.
     pub lb_algorithm: LbAlgorithm,
     /// The health monitor that each pool gets; absent, none.
@@ -188,8 +185,7 @@ impl Settings {
             proxy_ports: proxy_protocol.ports,
             tls_options: tls::options(reader, tls.as_ref()),
             tls,
-            connection_limit: listener::connection_limit(reader),
-            timeouts: listener::timeouts(reader),
+            limits: listener::limits(reader),
             lb_algorithm: pool::lb_algorithm(reader),
             health_monitor: monitor.enabled.then(|| monitor.settings.clone()),
             monitor_if_any: monitor.settings,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ipnet::IpNet;
 use openstack_ccm_openstack_api::change::Change;
-use openstack_ccm_openstack_api::octavia::LbAlgorithm;
+use openstack_ccm_openstack_api::octavia::{LbAlgorithm, ListenerLimits};
 
 use crate::load_balancer::model::Tags;
 use crate::load_balancer::model::monitor::HttpCheck;
@@ -33,16 +33,8 @@ impl LoadBalancerChanges {
 pub(crate) struct ListenerChanges {
     /// Name.
     pub(crate) name: Option<String>,
-    /// Most connections at once; -1 is no limit.
-    pub(crate) connection_limit: Option<i64>,
-    /// Longest silence of a client, ms.
-    pub(crate) timeout_client_data: Option<u32>,
-    /// Longest time to connect to a member, ms.
-    pub(crate) timeout_member_connect: Option<u32>,
-    /// Longest silence of a member, ms.
-    pub(crate) timeout_member_data: Option<u32>,
-    /// Longest time to wait for data to inspect, ms.
-    pub(crate) timeout_tcp_inspect: Option<u32>,
+    /// Numbers that change.
+    pub(crate) limits: ListenerLimits,
     /// All headers to insert from now on, those of others included.
     pub(crate) insert_headers: Option<BTreeMap<String, String>>,
     /// All networks that may connect from now on.

@@ -6,10 +6,10 @@ use std::str::FromStr;
 
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_openstack_api::octavia::{
-    HealthMonitor, HealthMonitorType, Listener, Member as OctaviaMember, Pool,
+    HealthMonitor, HealthMonitorType, Listener, ListenerLimit, ListenerLimits, Member as OctaviaMember, Pool,
 };
 
-use crate::load_balancer::model::listener::{ListenerAttributes, Timeouts, TlsAttributes};
+use crate::load_balancer::model::listener::{ListenerAttributes, TlsAttributes};
 use crate::load_balancer::model::member::Member;
 use crate::load_balancer::model::monitor::{HttpCheck, MonitorAttributes};
 use crate::load_balancer::model::observed::{
@@ -36,9 +36,7 @@ fn listener_attributes(seen: &Listener) -> Result<ListenerAttributes, Failure> {
     let cidrs = seen.allowed_cidrs.iter().map(|cidr| parse("listener", &seen.id, "network", cidr));
     let cidrs: BTreeSet<_> = cidrs.collect::<Result<_, _>>()?;
     Ok(ListenerAttributes {
-        // Octavia shows "no limit" as -1, and where nobody ever set one as null.
-        connection_limit: seen.connection_limit.unwrap_or(-1),
-        timeouts: timeouts(seen),
+        limits: limits(seen.limits),
         insert_headers: seen.insert_headers.clone(),
         allowed_cidrs: (!cidrs.is_empty()).then_some(cidrs),
         tls_container_ref: seen.default_tls_container_ref.clone().filter(|reference| !reference.is_empty()),
@@ -56,13 +54,12 @@ fn some_set(list: &[String]) -> Option<BTreeSet<String>> {
     (!list.is_empty()).then(|| list.iter().cloned().collect())
 }
 
-fn timeouts(seen: &Listener) -> Option<Timeouts> {
-    Some(Timeouts {
-        client_data: seen.timeout_client_data?,
-        member_connect: seen.timeout_member_connect?,
-        member_data: seen.timeout_member_data?,
-        tcp_inspect: seen.timeout_tcp_inspect?,
-    })
+/// Octavia shows "no limit" as -1, and where nobody ever set one as null.
+fn limits(mut seen: ListenerLimits) -> ListenerLimits {
+    if seen.get(ListenerLimit::Connections).is_none() {
+        seen.set(ListenerLimit::Connections, -1);
+    }
+    seen
 }
 
 /// Members and monitor are added where the pool is the Service's own.

@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use openstack_ccm_core::service::Protocol;
 use openstack_ccm_openstack_api::octavia::{
-    HealthMonitorType, LbAlgorithm, ListenerProtocol, PoolProtocol, SessionPersistenceType,
+    HealthMonitorType, LbAlgorithm, ListenerLimit, ListenerLimits, ListenerProtocol, PoolProtocol,
+    SessionPersistenceType,
 };
 
 use crate::config::ErrorRecovery;
 use crate::load_balancer::model::Tags;
 use crate::load_balancer::model::floating_ip::{FloatingIpGoal, FloatingIpSpec, SubnetChoice};
-use crate::load_balancer::model::listener::{
-    ListenerAttributes, ListenerKey, ListenerSpec, Timeouts, TlsAttributes,
-};
+use crate::load_balancer::model::limit;
+use crate::load_balancer::model::listener::{ListenerAttributes, ListenerKey, ListenerSpec, TlsAttributes};
 use crate::load_balancer::model::member::Member;
 use crate::load_balancer::model::monitor::{HttpCheck, MonitorAttributes, MonitorSpec};
 use crate::load_balancer::model::pool::{Persistence, PoolAttributes, PoolSpec};
@@ -60,7 +60,7 @@ pub(crate) struct Shape {
     pub(crate) least_connections: bool,
     pub(crate) sticky: bool,
     pub(crate) connection_limit: i64,
-    pub(crate) client_timeout: u32,
+    pub(crate) client_timeout: i64,
     pub(crate) cidrs: Vec<&'static str>,
     pub(crate) floating_ip: FloatingIpGoal,
 }
@@ -134,6 +134,14 @@ impl Shape {
         }
     }
 
+    fn limits(&self) -> ListenerLimits {
+        let mut limits: ListenerLimits =
+            ListenerLimit::ALL.map(|one| (one, limit::source(one).1)).into_iter().collect();
+        limits.set(ListenerLimit::Connections, self.connection_limit);
+        limits.set(ListenerLimit::ClientData, self.client_timeout);
+        limits
+    }
+
     fn listener(&self, index: usize, port: &Port) -> DesiredListener {
         let (listener, pool) = protocols(port);
         let headers =
@@ -146,13 +154,7 @@ impl Shape {
                 protocol: listener,
                 port: port.key.port,
                 attributes: ListenerAttributes {
-                    connection_limit: self.connection_limit,
-                    timeouts: Some(Timeouts {
-                        client_data: self.client_timeout,
-                        member_connect: 5000,
-                        member_data: 50000,
-                        tcp_inspect: 0,
-                    }),
+                    limits: self.limits(),
                     insert_headers: BTreeMap::from_iter(headers),
                     allowed_cidrs: Some(self.cidrs.iter().map(|cidr| cidr.parse().unwrap()).collect()),
                     tls_container_ref: tls,

@@ -22,11 +22,7 @@ impl Display for ListenerChanges {
         let headers = self.insert_headers.as_ref();
         Pairs::default()
             .add("name", self.name.as_ref())
-            .add("connection_limit", self.connection_limit)
-            .add("timeout_client_data", self.timeout_client_data)
-            .add("timeout_member_connect", self.timeout_member_connect)
-            .add("timeout_member_data", self.timeout_member_data)
-            .add("timeout_tcp_inspect", self.timeout_tcp_inspect)
+            .limits(&self.limits)
             .add(
                 "insert_headers",
                 headers.map(|headers| list(headers.iter().map(|(key, value)| format!("{key}={value}")))),

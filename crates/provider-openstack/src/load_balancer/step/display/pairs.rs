@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use openstack_ccm_openstack_api::octavia::ListenerLimits;
+
 use crate::load_balancer::model::Tags;
 
 /// `key=value` pairs of what is set.
@@ -21,6 +23,10 @@ impl Pairs {
     /// Writes the pairs behind something else.
     pub(super) fn append(&self, f: &mut Formatter<'_>) -> fmt::Result {
         if self.is_empty() { Ok(()) } else { write!(f, " {self}") }
+    }
+
+    pub(super) fn limits(self, limits: &ListenerLimits) -> Self {
+        limits.iter().fold(self, |pairs, (limit, value)| pairs.add(limit.name(), Some(value)))
     }
 
     pub(super) fn tags(self, tags: &Tags) -> Self {

@@ -14,14 +14,9 @@ pub(super) struct Words<'a, T>(pub(super) &'a T);
 impl Display for Words<'_, ListenerSpec> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let ListenerSpec { name, protocol, port, attributes, tags } = self.0;
-        let (timeouts, tls) = (attributes.timeouts, &attributes.tls);
-        let headers = &attributes.insert_headers;
+        let (headers, tls) = (&attributes.insert_headers, &attributes.tls);
         let pairs = Pairs::default()
-            .add("connection_limit", Some(attributes.connection_limit))
-            .add("timeout_client_data", timeouts.map(|timeouts| timeouts.client_data))
-            .add("timeout_member_connect", timeouts.map(|timeouts| timeouts.member_connect))
-            .add("timeout_member_data", timeouts.map(|timeouts| timeouts.member_data))
-            .add("timeout_tcp_inspect", timeouts.map(|timeouts| timeouts.tcp_inspect))
+            .limits(&attributes.limits)
             .add("insert_headers", (!headers.is_empty()).then(|| list(headers.keys())))
             .add("allowed_cidrs", attributes.allowed_cidrs.as_ref().map(list))
             .add("tls_container_ref", attributes.tls_container_ref.as_ref())

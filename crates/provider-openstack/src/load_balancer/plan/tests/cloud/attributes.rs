@@ -38,13 +38,7 @@ pub(super) fn update_load_balancer(load_balancer: &mut ObservedLoadBalancer, cha
 
 pub(super) fn update_listener(listener: &mut ObservedListener, changes: &ListenerChanges) {
     let attributes = &mut listener.attributes;
-    set(&mut attributes.connection_limit, changes.connection_limit.as_ref());
-    if let Some(timeouts) = &mut attributes.timeouts {
-        set(&mut timeouts.client_data, changes.timeout_client_data.as_ref());
-        set(&mut timeouts.member_connect, changes.timeout_member_connect.as_ref());
-        set(&mut timeouts.member_data, changes.timeout_member_data.as_ref());
-        set(&mut timeouts.tcp_inspect, changes.timeout_tcp_inspect.as_ref());
-    }
+    changes.limits.iter().for_each(|(limit, value)| attributes.limits.set(limit, value));
     set(&mut attributes.insert_headers, changes.insert_headers.as_ref());
     if let Some(cidrs) = &changes.allowed_cidrs {
         attributes.allowed_cidrs = Some(cidrs.clone());

@@ -1,7 +1,7 @@
 //! The cloud changes behind the back of the program.
 
 use insta::assert_snapshot;
-use openstack_ccm_openstack_api::octavia::{ListenerProtocol, SessionPersistenceType};
+use openstack_ccm_openstack_api::octavia::{ListenerLimit, ListenerProtocol, SessionPersistenceType};
 
 use super::drift;
 use crate::load_balancer::model::Tags;
@@ -59,7 +59,9 @@ fn a_batch_keeps_weight_and_subnet_of_members_that_stay() {
 
 #[test]
 fn a_changed_limit_is_reset() {
-    let plan = drift(&Shape::web(), |cloud| cloud.children().listeners[0].attributes.connection_limit = 7);
+    let plan = drift(&Shape::web(), |cloud| {
+        cloud.children().listeners[0].attributes.limits.set(ListenerLimit::Connections, 7);
+    });
     assert_snapshot!(plan, @"
     update listener listener-5 (TCP:80): connection_limit=-1
     done
