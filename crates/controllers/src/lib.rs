@@ -29,9 +29,9 @@ mod metrics;
 pub mod node;
 pub mod node_lifecycle;
 pub mod nodes;
-mod queue_metrics;
+mod queue;
 pub mod route;
 pub mod service;
 
 pub use openstack_ccm_runtime::parts::ControllerError;
-pub use queue_metrics::WorkQueues;
+pub use queue::WorkQueues;

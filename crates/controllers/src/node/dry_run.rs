@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use openstack_ccm_runtime::events::EventWriter;
 
-use super::queue::NodeQueue;
 use super::sync::NodeSync;
-use super::{NodeController, refresh};
+use super::{NodeController, NodeQueue, refresh};
 use crate::dry_run::{Concluded, End, untold};
 
 /// The controller on a dry run.
@@ -27,10 +26,7 @@ impl NodeController {
 impl NodeDryRun {
     /// Looks once at all nodes, which have to be listed before.
     pub async fn settle(&mut self) -> Concluded {
-        let names = self.queue.take_due();
-        if !names.is_empty() {
-            self.sync.reconcile(&self.queue, &names, 1).await;
-        }
+        self.sync.reconcile(self.queue.take_ready(), 1).await;
         let end = match refresh::round(&self.sync, 1).await {
             Ok(()) => End::Done,
             Err(failure) => End::Failed(failure),

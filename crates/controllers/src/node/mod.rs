@@ -2,7 +2,6 @@
 //!
 //! | module | step |
 //! | --- | --- |
-//! | `queue` | which nodes deserve a look; all of them are looked at together |
 //! | `plan` | what a node gets, from what is known of its machine (pure) |
 //! | `sync` | the reconciliation of the nodes that are due |
 //! | `refresh` | the addresses of all nodes, now and then |
@@ -10,7 +9,6 @@
 mod dry_run;
 mod metrics;
 mod plan;
-mod queue;
 mod refresh;
 mod sync;
 
@@ -25,12 +23,11 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::nodes::{NodeChange, NodeInformer, NodeListener, NodeObject, NodeWriter};
-use crate::queue_metrics::WorkQueues;
+use crate::queue::{Taken, WorkQueue, WorkQueues};
 pub use dry_run::NodeDryRun;
 use metrics::NodeMetrics;
 use openstack_ccm_runtime::events::{self, EventWriter};
 use openstack_ccm_runtime::parts::{ControllerError, named, run_parts};
-use queue::NodeQueue;
 use sync::NodeSync;
 
 /// Settings of a [`NodeController`].
@@ -60,6 +57,12 @@ impl Default for NodeControllerOptions {
     }
 }
 
+/// The nodes that deserve a reconciliation. All that are ready are taken together: one question to the cloud serves them all.
+type NodeQueue = WorkQueue<String, ()>;
+
+/// A node that was taken out of it.
+type TakenNode = Taken<String, ()>;
+
 /// The node controller.
 pub struct NodeController {
     options: NodeControllerOptions,
@@ -81,8 +84,9 @@ impl NodeController {
         registry: &mut Registry,
         queues: &WorkQueues,
     ) -> Self {
-        let queue = NodeQueue::default();
-        queue.register(queues);
+        // No random delays: nodes that failed together are asked about together again.
+        let queue = NodeQueue::new((), false);
+        queue.register("Nodes", queues);
         nodes.listen(Arc::new(NewNodes { queue: queue.clone() }));
         let (recorder, events) = events::channel(client.clone());
         let sync = Arc::new(NodeSync {
@@ -125,7 +129,7 @@ impl NodeListener for NewNodes {
     fn changed(&self, changes: &[NodeChange]) {
         for NodeChange { old, new } in changes {
             if let Some(new) = new.as_deref().filter(|new| deserves_a_look(old.as_deref(), new)) {
-                self.queue.add(&new.name);
+                self.queue.add(&new.name, ());
             }
         }
     }

@@ -12,9 +12,10 @@ use tracing::Instrument as _;
 
 use super::metrics::NodeMetrics;
 use super::plan;
-use super::queue::{NodeQueue, Requeue};
+use super::{NodeQueue, TakenNode};
 use crate::event_source::NODE_CONTROLLER;
 use crate::nodes::{NodeObject, NodeStore, NodeWriter, WriteEnd, until_accepted};
+use crate::queue::Requeue;
 use openstack_ccm_runtime::call::CallError;
 use openstack_ccm_runtime::events::EventRecorder;
 
@@ -22,6 +23,9 @@ use openstack_ccm_runtime::events::EventRecorder;
 const TRIES: u32 = 20;
 /// Pause after a conflict; a random part of up to as much is added.
 const PAUSE: Duration = Duration::from_millis(50);
+
+/// Nothing is left to do until the node changes.
+const DONE: Requeue<()> = Requeue::Done(None);
 
 /// What reconciliations need.
 pub(super) struct NodeSync {
@@ -37,48 +41,47 @@ impl NodeSync {
     pub(super) async fn work(self: Arc<Self>, queue: NodeQueue, concurrency: usize, delay: Duration) {
         self.store.wait_listed().await;
         loop {
-            let names = queue.take(delay).await;
-            let span = tracing::debug_span!("new nodes", nodes = names.len());
-            self.reconcile(&queue, &names, concurrency).instrument(span).await;
+            let taken = queue.take_together(delay).await;
+            let span = tracing::debug_span!("new nodes", nodes = taken.len());
+            self.reconcile(taken, concurrency).instrument(span).await;
         }
     }
 
-    pub(super) async fn reconcile(&self, queue: &NodeQueue, names: &[String], concurrency: usize) {
+    pub(super) async fn reconcile(&self, taken: Vec<TakenNode>, concurrency: usize) {
         let (mut new, mut known) = (Vec::new(), Vec::new());
-        for name in names {
-            match self.store.get(name) {
-                Some(node) if node.is_uninitialized() => new.push(node),
-                Some(node) => known.push(node),
-                None => queue.finish(name, &Requeue::Done),
+        for taken in taken {
+            match self.store.get(&taken.key) {
+                Some(node) if node.is_uninitialized() => new.push((taken, node)),
+                Some(node) => known.push((taken, node)),
+                None => taken.finish(DONE),
             }
         }
-        for node in known {
-            queue.finish(&node.name, &self.reconcile_labels(&node).await);
+        for (taken, node) in known {
+            taken.finish(self.reconcile_labels(&node).await);
         }
         if new.is_empty() {
             return;
         }
-        let identities: Vec<NodeIdentity> = new.iter().map(|node| node.identity()).collect();
+        let identities: Vec<NodeIdentity> = new.iter().map(|(_, node)| node.identity()).collect();
         match self.instances.describe(&identities).await {
             Ok(descriptions) => {
                 stream::iter(new.into_iter().zip(descriptions))
-                    .for_each_concurrent(concurrency, |(node, description)| async move {
-                        let next = self.initialise(&node, description).await;
-                        queue.finish(&node.name, &next);
+                    .for_each_concurrent(concurrency, |((taken, node), description)| async move {
+                        taken.finish(self.initialise(&node, description).await);
                     })
                     .await;
             }
             Err(failure) => {
                 tracing::warn!(nodes = new.len(), %failure, "new nodes could not be looked up in the cloud");
                 self.metrics.failed(failure.class);
-                for node in new {
-                    queue.finish(&node.name, &Requeue::Backoff(failure.clone()));
+                for (taken, _) in new {
+                    taken.finish(Requeue::Backoff(failure.clone()));
                 }
             }
         }
     }
 
-    async fn initialise(&self, node: &Arc<NodeObject>, description: Description) -> Requeue {
+    async fn initialise(&self, node: &Arc<NodeObject>, description: Description) -> Requeue<()> {
         let result = match description {
             Description::Found(instance) => self.write(node, &instance).await,
             Description::Foreign(reason) => {
@@ -87,12 +90,12 @@ impl NodeSync {
                     reason,
                     "the node belongs to another provider and is ignored"
                 );
-                return Requeue::Done;
+                return DONE;
             }
             Description::Unknown(failure) => Err(failure),
         };
         match result {
-            Ok(()) => Requeue::Done,
+            Ok(()) => DONE,
             Err(failure) => {
                 tracing::warn!(node = node.name, %failure, "the node could not be initialised");
                 let notice = Notice::warning("NodeInitializationFailed", failure.message.clone());
@@ -156,14 +159,14 @@ impl NodeSync {
         self.events.record(&node.reference(), NODE_CONTROLLER, notice);
     }
 
-    async fn reconcile_labels(&self, node: &NodeObject) -> Requeue {
+    async fn reconcile_labels(&self, node: &NodeObject) -> Requeue<()> {
         let labels = label::reconcile(&node.facts.labels);
         if labels.is_empty() {
-            return Requeue::Done;
+            return DONE;
         }
         match self.writer.patch(&node.name, &json!({"metadata": {"labels": labels}})).await {
-            Ok(_) => Requeue::Done,
-            Err(error) if error.is_not_found() => Requeue::Done,
+            Ok(_) => DONE,
+            Err(error) if error.is_not_found() => DONE,
             Err(error) => {
                 let failure = error.to_failure("failed to update the labels of the node");
                 tracing::warn!(node = node.name, %failure, "the labels of the node could not be updated");

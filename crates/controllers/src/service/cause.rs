@@ -1,5 +1,7 @@
 //! Why a Service is queued. Pure.
 
+use crate::queue::Reason;
+
 /// Why a Service is queued. The order is the order of service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Cause {
@@ -21,6 +23,17 @@ pub(crate) enum Cause {
     Resync,
 }
 
+impl Reason for Causes {
+    fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// That of the most urgent cause.
+    fn rank(self) -> u32 {
+        self.0.trailing_zeros()
+    }
+}
+
 /// A set of causes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Causes(u8);
@@ -31,11 +44,6 @@ impl Causes {
         Self(1 << cause as u8)
     }
 
-    /// The union.
-    pub(crate) fn and(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
     /// Whether the cause is in the set.
     pub(crate) fn has(self, cause: Cause) -> bool {
         self.0 & Self::only(cause).0 != 0
@@ -44,16 +52,6 @@ impl Causes {
     /// Whether there is a cause beside these.
     pub(crate) fn asks_for_more_than(self, these: &[Cause]) -> bool {
         let these = these.iter().fold(Self::default(), |set, cause| set.and(Self::only(*cause)));
-        !Self(self.0 & !these.0).is_empty()
-    }
-
-    /// Whether nothing is in the set.
-    pub(super) fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Rank in the queue: that of the most urgent cause, smaller is sooner.
-    pub(super) fn rank(self) -> u32 {
-        self.0.trailing_zeros()
+        self.0 & !these.0 != 0
     }
 }

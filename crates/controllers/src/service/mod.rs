@@ -76,7 +76,7 @@ pub use queue::ServiceQueue;
 use crate::event_source::SERVICE_CONTROLLER;
 use crate::metrics::Metrics;
 use crate::nodes::NodeInformer;
-use crate::queue_metrics::WorkQueues;
+use crate::queue::WorkQueues;
 use backends::{NodeSelectors, NodeSnapshot};
 use cache::ServiceCache;
 use cause::Cause;
@@ -309,8 +309,8 @@ async fn keep_working(
 async fn work(queue: ServiceQueue, sync: Arc<ServiceSync>) {
     while let Some(taken) = queue.take().await {
         let span = tracing::debug_span!("reconcile", service = %taken.key, otel.status_code = Empty);
-        let next = sync.reconcile(&taken.key, taken.causes).instrument(span).await;
-        if taken.causes.has(Cause::Nodes) {
+        let next = sync.reconcile(&taken.key, taken.reason).instrument(span).await;
+        if taken.reason.has(Cause::Nodes) {
             for elapsed in sync.rollouts.reached(&taken.key) {
                 sync.metrics.nodes_followed(elapsed);
             }

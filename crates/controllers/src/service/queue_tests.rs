@@ -1,5 +1,6 @@
-use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::failure::FailureClass;
 use rstest::rstest;
+use tokio::time::Instant;
 
 use super::*;
 
@@ -23,14 +24,14 @@ fn failure(class: FailureClass) -> Failure {
 }
 
 #[tokio::test(start_paused = true)]
-async fn bursts_collapse_into_one_pass() {
+async fn bursts_collapse_into_one_reconciliation() {
     let queue = ServiceQueue::new();
     for _ in 0..5 {
         queue.add(&key("a"), Cause::Changed);
     }
     queue.add(&key("a"), Cause::Nodes);
     let first = taken(&queue).await;
-    assert!(first.causes.has(Cause::Changed) && first.causes.has(Cause::Nodes));
+    assert!(first.reason.has(Cause::Changed) && first.reason.has(Cause::Nodes));
     first.finish(Requeue::Done { resync: None });
     assert!(nothing_within(&queue, Duration::from_secs(600)).await);
 }
@@ -43,7 +44,7 @@ async fn a_service_is_never_in_two_hands() {
     queue.add(&key("a"), Cause::Woken);
     assert!(nothing_within(&queue, Duration::from_secs(60)).await);
     first.finish(Requeue::Done { resync: None });
-    assert_eq!(taken(&queue).await.causes, Causes::only(Cause::Woken));
+    assert_eq!(taken(&queue).await.reason, Causes::only(Cause::Woken));
 }
 
 #[tokio::test(start_paused = true)]
@@ -81,7 +82,7 @@ async fn framework_q1_success_forgets_the_failures() {
         taken(&queue).await.finish(Requeue::Backoff(failure(FailureClass::Bug)));
     }
     taken(&queue).await.finish(Requeue::Done { resync: None });
-    assert!(queue.shared.state().entries.is_empty());
+    assert!(queue.0.knows_nothing());
     queue.add(&key("a"), Cause::Changed);
     let start = Instant::now();
     taken(&queue).await.finish(Requeue::Backoff(failure(FailureClass::Bug)));
@@ -117,28 +118,28 @@ async fn framework_q3_waiting_is_not_a_failure_and_keeps_its_delay() {
     taken(&queue).await.finish(Requeue::Wait(Duration::from_secs(42)));
     let again = taken(&queue).await;
     assert_eq!(start.elapsed(), Duration::from_secs(42));
-    assert_eq!(queue.shared.state().entries[&key("a")].failures, 0);
+    assert_eq!(queue.0.failures(&key("a")), Some(0));
     drop(again);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_second_pass_that_is_asked_for_comes_after_its_delay_and_is_no_retry() {
+async fn a_second_reconciliation_that_is_asked_for_comes_after_its_delay_and_is_no_retry() {
     let queue = ServiceQueue::new();
     queue.add(&key("a"), Cause::Changed);
     taken(&queue).await.finish(Requeue::Backoff(failure(FailureClass::Bug)));
     let start = Instant::now();
     queue.add(&key("a"), Cause::Changed);
     taken(&queue).await.finish(Requeue::Again(Duration::from_secs(30)));
-    assert_eq!(queue.shared.state().entries[&key("a")].failures, 0);
+    assert_eq!(queue.0.failures(&key("a")), Some(0));
     let again = taken(&queue).await;
-    assert_eq!(again.causes, Causes::only(Cause::Again));
+    assert_eq!(again.reason, Causes::only(Cause::Again));
     assert!(start.elapsed() >= Duration::from_secs(30) && start.elapsed() <= Duration::from_secs(36));
     again.finish(Requeue::Done { resync: None });
     assert!(nothing_within(&queue, Duration::from_secs(3600)).await);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_puts_off_a_second_pass_that_was_asked_for() {
+async fn a_change_puts_off_a_second_reconciliation_that_was_asked_for() {
     let queue = ServiceQueue::new();
     queue.add(&key("a"), Cause::Changed);
     taken(&queue).await.finish(Requeue::Again(Duration::from_secs(30)));
@@ -189,7 +190,7 @@ async fn a_delay_beyond_the_clock_harms_neither_the_service_nor_the_queue(#[case
     let queue = ServiceQueue::new();
     queue.add(&key("a"), Cause::Changed);
     taken(&queue).await.finish(next);
-    assert!(queue.shared.state().entries[&key("a")].timer.is_some());
+    assert_eq!(queue.0.failures(&key("a")), Some(0), "it is not forgotten");
     assert!(nothing_within(&queue, Duration::from_secs(600)).await);
     queue.add(&key("a"), Cause::Changed);
     assert_eq!(taken(&queue).await.key, key("a"));
@@ -216,7 +217,7 @@ async fn a_wake_ends_the_waiting_and_its_timer() {
     taken(&queue).await.finish(Requeue::Wait(Duration::from_secs(60)));
     queue.waker().wake(&key("a"));
     let woken = taken(&queue).await;
-    assert_eq!(woken.causes, Causes::only(Cause::Woken));
+    assert_eq!(woken.reason, Causes::only(Cause::Woken));
     woken.finish(Requeue::Done { resync: None });
     assert!(nothing_within(&queue, Duration::from_secs(3600)).await);
 }
@@ -229,12 +230,12 @@ async fn publishing_again_leaves_a_planned_retry_alone() {
     taken(&queue).await.finish(Requeue::Wait(Duration::from_secs(60)));
     queue.add(&key("a"), Cause::Readvertise);
     taken(&queue).await.finish(Requeue::Unchanged);
-    assert_eq!(taken(&queue).await.causes, Causes::only(Cause::Retry));
+    assert_eq!(taken(&queue).await.reason, Causes::only(Cause::Retry));
     assert_eq!(start.elapsed(), Duration::from_secs(60));
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_interrupted_pass_returns_to_the_queue() {
+async fn an_interrupted_reconciliation_returns_to_the_queue() {
     let queue = ServiceQueue::new();
     queue.add(&key("a"), Cause::Changed);
     drop(taken(&queue).await);
@@ -271,7 +272,7 @@ async fn workers_share_the_work_and_end_with_the_queue(#[case] workers: usize) {
     for number in 0..100 {
         queue.add(&key(&number.to_string()), Cause::Changed);
     }
-    while !queue.shared.state().entries.is_empty() {
+    while !queue.0.knows_nothing() {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     let expected = Duration::from_secs(100 / workers as u64);

@@ -1,0 +1,259 @@
+//! The work queue of a controller.
+//!
+//! One entry for each key: bursts collapse, and no key is with two workers at once. Why a key is queued ([`Reason`]) is kept,
+//! because it may decide what is to be done and who goes first. Delays are entries of the queue, never a sleeping worker.
+//!
+//! The scheduler of `kube` knows neither reasons nor an order, and `workqueue_*` metrics would have to be counted around it.
+
+mod metrics;
+mod state;
+
+use std::fmt;
+use std::hash::{BuildHasher, Hash, RandomState};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use openstack_ccm_core::failure::{Failure, FailureClass};
+use openstack_ccm_runtime::lock::lock;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep, sleep_until};
+
+pub use metrics::WorkQueues;
+use metrics::{QueueMetrics, Source};
+use state::State;
+
+/// Why a key is queued.
+pub(crate) trait Reason: Copy + Send + Sync + 'static {
+    /// Both reasons.
+    fn and(self, other: Self) -> Self;
+
+    /// Smaller is sooner.
+    fn rank(self) -> u32;
+}
+
+/// A queue in which all keys are alike.
+impl Reason for () {
+    fn and(self, (): Self) {}
+
+    fn rank(self) -> u32 {
+        0
+    }
+}
+
+/// What is queued.
+pub(crate) trait Key: Clone + Eq + Hash + Ord + Send + 'static {}
+
+impl<K: Clone + Eq + Hash + Ord + Send + 'static> Key for K {}
+
+/// What happens with a key after the work on it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Requeue<R> {
+    /// It succeeded. Failures are forgotten; it comes again after the delay, if there is one, for this reason.
+    Done(Option<(Duration, R)>),
+    /// Work is under way elsewhere: it comes again after the delay, unless something happens before. Failures are neither
+    /// counted nor forgotten.
+    Wait(Duration),
+    /// It failed: again after the failure's delay, which grows.
+    Backoff(Failure),
+    /// Nothing was learned: whatever was planned stays planned.
+    Unchanged,
+}
+
+/// The queue. Clones share it.
+pub(crate) struct WorkQueue<K: Key, R: Reason>(Arc<Shared<K, R>>);
+
+struct Shared<K, R> {
+    state: Mutex<State<K, R>>,
+    /// Tells one waiting worker that the state changed.
+    changed: Notify,
+    /// The reason of what is tried again.
+    retry: R,
+    /// Adds a random part to delays.
+    jitter: Option<RandomState>,
+    metrics: QueueMetrics,
+}
+
+impl<K: Key, R: Reason> Clone for WorkQueue<K, R> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<K: Key, R: Reason> fmt::Debug for WorkQueue<K, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WorkQueue").field("ready", &self.state().ready()).finish_non_exhaustive()
+    }
+}
+
+impl<K: Key, R: Reason> WorkQueue<K, R> {
+    /// An empty queue. With `spread`, what failed together does not return together.
+    pub(crate) fn new(retry: R, spread: bool) -> Self {
+        Self(Arc::new(Shared {
+            state: Mutex::default(),
+            changed: Notify::new(),
+            retry,
+            jitter: spread.then(RandomState::new),
+            metrics: QueueMetrics::default(),
+        }))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State<K, R>> {
+        lock(&self.0.state)
+    }
+
+    /// Makes the metrics of the queue visible, under the framework's name of it.
+    pub(crate) fn register(&self, name: &'static str, queues: &WorkQueues) {
+        let shared = Arc::downgrade(&self.0);
+        let source: Source = Arc::new(move || {
+            let Some(shared) = shared.upgrade() else { return (0, Vec::new()) };
+            let (mut state, now) = (lock(&shared.state), Instant::now());
+            state.mature(now, &shared.metrics);
+            (state.ready(), state.working(now))
+        });
+        queues.add(name, &self.0.metrics, source);
+    }
+
+    /// Queues a key. One that waits for another try goes now: what changed may have mended it.
+    pub(crate) fn add(&self, key: &K, reason: R) {
+        self.state().add(key, reason, &self.0.metrics);
+        self.0.changed.notify_one();
+    }
+
+    /// The next key to work on; absent when the queue is closed. Waits as long as there is none.
+    pub(crate) async fn take(&self) -> Option<Taken<K, R>> {
+        while self.is_ready().await {
+            if let Some(taken) = self.pop() {
+                if self.state().ready() > 0 {
+                    self.0.changed.notify_one();
+                }
+                return Some(taken);
+            }
+        }
+        // Other workers wait for the same news.
+        self.0.changed.notify_one();
+        None
+    }
+
+    /// All keys that are ready, in order; waits for the first, and then a little more for others.
+    pub(crate) async fn take_together(&self, delay: Duration) -> Vec<Taken<K, R>> {
+        if self.is_ready().await {
+            sleep(delay).await;
+        }
+        self.take_ready()
+    }
+
+    /// All keys that are ready now, in order.
+    pub(crate) fn take_ready(&self) -> Vec<Taken<K, R>> {
+        std::iter::from_fn(|| self.pop()).collect()
+    }
+
+    fn pop(&self) -> Option<Taken<K, R>> {
+        let mut state = self.state();
+        state.mature(Instant::now(), &self.0.metrics);
+        let (key, reason) = state.pop(&self.0.metrics)?;
+        Some(Taken { queue: self.clone(), key, reason, finished: false })
+    }
+
+    /// Waits until a key is ready; answers `false` when the queue is closed.
+    async fn is_ready(&self) -> bool {
+        loop {
+            let due = {
+                let mut state = self.state();
+                state.mature(Instant::now(), &self.0.metrics);
+                if state.closed || state.ready() > 0 {
+                    return !state.closed;
+                }
+                state.next_due()
+            };
+            let timer = async {
+                match due {
+                    Some(due) => sleep_until(due).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = self.0.changed.notified() => {}
+                () = timer => {}
+            }
+        }
+    }
+
+    /// Ends the queue: workers get nothing more.
+    pub(crate) fn close(&self) {
+        self.state().closed = true;
+        self.0.changed.notify_one();
+    }
+
+    /// Failures of a key in a row, if anything is known of it.
+    #[cfg(test)]
+    pub(crate) fn failures(&self, key: &K) -> Option<u32> {
+        self.state().failures(key)
+    }
+
+    /// Whether no key is remembered.
+    #[cfg(test)]
+    pub(crate) fn knows_nothing(&self) -> bool {
+        self.state().is_empty()
+    }
+
+    fn finish(&self, key: &K, next: Requeue<R>) {
+        let shared = &*self.0;
+        let mut state = self.state();
+        let (failures, sequence) = state.finished(key, &shared.metrics);
+        let spread = |delay: Duration| {
+            shared.jitter.as_ref().map_or(delay, |jitter| {
+                // A random part of up to a fifth.
+                let permille = u32::try_from(jitter.hash_one((key, sequence)) % 200).unwrap_or(0);
+                delay.saturating_add(delay.checked_mul(permille).unwrap_or(Duration::MAX) / 1000)
+            })
+        };
+        match next {
+            Requeue::Unchanged => {}
+            Requeue::Done(again) => {
+                state.plan(key, 0, again.map(|(delay, reason)| (spread(delay), reason)));
+            }
+            Requeue::Wait(delay) => state.plan(key, failures, Some((delay, shared.retry))),
+            Requeue::Backoff(failure) => {
+                shared.metrics.retried();
+                let delay = spread(failure.delay(failures));
+                state.plan(key, failures.saturating_add(1), Some((delay, shared.retry)));
+            }
+        }
+        state.release(key);
+        drop(state);
+        shared.changed.notify_one();
+    }
+}
+
+/// One key in the hands of one worker.
+///
+/// When it is dropped before [`Taken::finish`] is through, because the work panicked or was cancelled, it returns to the queue as
+/// a failure.
+pub(crate) struct Taken<K: Key, R: Reason> {
+    queue: WorkQueue<K, R>,
+    /// What.
+    pub(crate) key: K,
+    /// Why.
+    pub(crate) reason: R,
+    finished: bool,
+}
+
+impl<K: Key, R: Reason> Taken<K, R> {
+    /// Gives the key back.
+    pub(crate) fn finish(mut self, next: impl Into<Requeue<R>>) {
+        self.queue.finish(&self.key, next.into());
+        self.finished = true;
+    }
+}
+
+impl<K: Key, R: Reason> Drop for Taken<K, R> {
+    fn drop(&mut self) {
+        if !self.finished {
+            let failure = Failure::new(FailureClass::Bug, "the reconciliation was interrupted");
+            self.queue.finish(&self.key, Requeue::Backoff(failure));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

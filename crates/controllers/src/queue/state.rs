@@ -1,0 +1,178 @@
+//! What a queue holds, and when it is ready.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::metrics::QueueMetrics;
+use super::{Key, Reason};
+
+/// What a queue holds.
+pub(super) struct State<K, R> {
+    entries: HashMap<K, Entry<R>>,
+    /// What can be taken, in the order in which it is taken.
+    ready: BTreeMap<(u32, u64), K>,
+    /// What becomes ready later.
+    delayed: BTreeMap<(Instant, u64), (K, R)>,
+    sequence: u64,
+    /// Whether workers get nothing more.
+    pub(super) closed: bool,
+}
+
+impl<K, R> Default for State<K, R> {
+    fn default() -> Self {
+        Self {
+            entries: HashMap::new(),
+            ready: BTreeMap::new(),
+            delayed: BTreeMap::new(),
+            sequence: 0,
+            closed: false,
+        }
+    }
+}
+
+/// What is known of one key. An entry without anything of note is removed.
+struct Entry<R> {
+    /// Why it is queued; absent while it is not.
+    reason: Option<R>,
+    /// Place in `ready`.
+    place: Option<(u32, u64)>,
+    /// Place in `delayed`.
+    timer: Option<(Instant, u64)>,
+    /// Since when a worker has it.
+    working: Option<Instant>,
+    /// Since when it waits for one.
+    waiting: Option<Instant>,
+    /// Failures in a row.
+    failures: u32,
+}
+
+impl<R> Default for Entry<R> {
+    fn default() -> Self {
+        Self { reason: None, place: None, timer: None, working: None, waiting: None, failures: 0 }
+    }
+}
+
+impl<K: Key, R: Reason> State<K, R> {
+    /// How many keys can be taken.
+    pub(super) fn ready(&self) -> usize {
+        self.ready.len()
+    }
+
+    /// How long each worker has been at work.
+    pub(super) fn working(&self, now: Instant) -> Vec<Duration> {
+        let since = self.entries.values().filter_map(|entry| entry.working);
+        since.map(|since| now.duration_since(since)).collect()
+    }
+
+    /// When the next delay ends.
+    pub(super) fn next_due(&self) -> Option<Instant> {
+        self.delayed.first_key_value().map(|((due, _), _)| *due)
+    }
+
+    pub(super) fn add(&mut self, key: &K, reason: R, metrics: &QueueMetrics) {
+        metrics.added();
+        let entry = self.entries.entry(key.clone()).or_default();
+        let reason = entry.reason.map_or(reason, |others| others.and(reason));
+        entry.reason = Some(reason);
+        entry.waiting.get_or_insert_with(Instant::now);
+        if entry.working.is_some() {
+            return;
+        }
+        let sequence = match entry.place {
+            Some((rank, _)) if rank <= reason.rank() => return,
+            Some(place) => {
+                self.ready.remove(&place);
+                place.1
+            }
+            None => {
+                self.sequence += 1;
+                self.sequence
+            }
+        };
+        entry.place = Some((reason.rank(), sequence));
+        self.ready.insert((reason.rank(), sequence), key.clone());
+    }
+
+    /// Moves what is due from `delayed` to `ready`.
+    pub(super) fn mature(&mut self, now: Instant, metrics: &QueueMetrics) {
+        while let Some(first) = self.delayed.first_entry() {
+            if first.key().0 > now {
+                return;
+            }
+            let (key, reason) = first.remove();
+            if let Some(entry) = self.entries.get_mut(&key) {
+                entry.timer = None;
+            }
+            self.add(&key, reason, metrics);
+        }
+    }
+
+    pub(super) fn pop(&mut self, metrics: &QueueMetrics) -> Option<(K, R)> {
+        let (_, key) = self.ready.pop_first()?;
+        let (now, entry) = (Instant::now(), self.entries.get_mut(&key)?);
+        entry.place = None;
+        entry.working = Some(now);
+        let reason = entry.reason.take()?;
+        metrics.taken(entry.waiting.take().map_or(Duration::ZERO, |since| now.duration_since(since)));
+        Some((key, reason))
+    }
+
+    /// The work on a key ended: answers how often it failed before, and a number that no other end has.
+    pub(super) fn finished(&mut self, key: &K, metrics: &QueueMetrics) -> (u32, u64) {
+        self.sequence += 1;
+        let Some(entry) = self.entries.get_mut(key) else { return (0, self.sequence) };
+        if let Some(since) = entry.working.take() {
+            metrics.worked(since.elapsed());
+        }
+        (entry.failures, self.sequence)
+    }
+
+    /// Notes when a key comes again, in the place of what was planned for it.
+    pub(super) fn plan(&mut self, key: &K, failures: u32, again: Option<(Duration, R)>) {
+        let Some(entry) = self.entries.get_mut(key) else { return };
+        entry.failures = failures;
+        if let Some(timer) = entry.timer.take() {
+            self.delayed.remove(&timer);
+        }
+        if let Some((delay, reason)) = again {
+            let timer = (after(Instant::now(), delay), self.sequence);
+            entry.timer = Some(timer);
+            self.delayed.insert(timer, (key.clone(), reason));
+        }
+    }
+
+    /// Queues a key that was asked for while a worker had it, and forgets one of which nothing is known.
+    pub(super) fn release(&mut self, key: &K) {
+        let Some(entry) = self.entries.get_mut(key) else { return };
+        if let Some(reason) = entry.reason {
+            self.sequence += 1;
+            let place = (reason.rank(), self.sequence);
+            entry.place = Some(place);
+            self.ready.insert(place, key.clone());
+        } else if entry.failures == 0 && entry.timer.is_none() {
+            self.entries.remove(key);
+        }
+    }
+
+    /// Whether no key is remembered.
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Failures of a key in a row, if anything is known of it.
+    #[cfg(test)]
+    pub(super) fn failures(&self, key: &K) -> Option<u32> {
+        self.entries.get(key).map(|entry| entry.failures)
+    }
+}
+
+/// A delay that no queue outlives: 100 years.
+const NEVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
+/// The moment `delay` after `now`; a delay that the clock cannot express is one that never ends.
+fn after(now: Instant, delay: Duration) -> Instant {
+    now.checked_add(delay.min(NEVER)).unwrap_or(now)
+}
