@@ -24,8 +24,8 @@
 //! retry is decided here, by class of failure, and no repeated request may outlive the decision that sent it.
 
 pub mod dry_run;
-mod event_source;
 mod metrics;
+mod names;
 pub mod node;
 pub mod node_lifecycle;
 pub mod nodes;

@@ -1,6 +1,24 @@
 //! The command line. Flags keep the names, forms and defaults of upstream cloud-controller-managers, so that the
 //! arguments of an existing Deployment work unchanged. Of a flag that is given twice the last value counts, as with Go's
 //! flags; lists add up.
+//!
+//! Each module names only modules above it.
+//!
+//! | module | flags, or forms of their values |
+//! | --- | --- |
+//! | `boolean`, [`duration`], [`path`] | forms |
+//! | `named_certificate` | a certificate with its key and names |
+//! | [`feature_gates`] | `--feature-gates` |
+//! | [`controllers`] | `--controllers` |
+//! | `error` | what is wrong with flags together |
+//! | `kubernetes` | the client of the Kubernetes API |
+//! | `leader_election` | leader election |
+//! | `serving`, `authentication` | the HTTPS endpoints, and who may call them |
+//! | `node`, `route` | the node controllers and the route controller |
+//! | `service_proxies` | what is known of the service proxies on nodes |
+//! | `logging` | the log |
+//! | `person` | a person's own rights, for subcommands |
+//! | [`accepted`] | upstream flags without effect here |
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The documentation: its links lead somewhere, its examples can be read, and what it names exists.
+//! The documentation: its links lead somewhere, its examples can be read, what it names exists, and the order of modules is kept.
 
 #![allow(
     clippy::unwrap_used,
@@ -9,6 +9,7 @@
 
 mod blocks;
 mod commands;
+mod layers;
 mod links;
 mod logs;
 mod names;

@@ -11,10 +11,8 @@ use kube::{Api, Client};
 use serde_json::Value;
 
 use super::NodeObject;
+use crate::names::FIELD_MANAGER;
 use openstack_ccm_runtime::call::{CallError, call};
-
-/// Who the API server notes as the manager of what is written (`metadata.managedFields`).
-const FIELD_MANAGER: &str = "openstack-ccm";
 
 /// Reads and writes Node objects.
 #[derive(Clone)]

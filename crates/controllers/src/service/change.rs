@@ -6,10 +6,8 @@ use k8s_openapi::api::core::v1 as k8s;
 use openstack_ccm_advertise::entry::{IngressEntry, same_entries};
 
 use super::intent::{Ours, Wanted};
+use super::written::Written;
 use openstack_ccm_advertise::status::entries;
-
-/// Annotations that this process wrote last; absent values were removed.
-pub(crate) type Written = BTreeMap<String, Option<String>>;
 
 /// Which of the changed annotations count.
 pub(crate) struct Annotations<'a> {

@@ -1,56 +1,40 @@
-//! The report of a repair: the cloud was changed behind the back of a Service that did not change.
+//! The report of a repair: the cloud was changed behind the back of a Service that did not change. Pure.
 
 use openstack_ccm_core::notice::Notice;
-use openstack_ccm_core::service::ServiceKey;
 
 use super::cause::{Cause, Causes};
-use super::sync::ServiceSync;
 
 /// The cloud differed from what the Service asks for.
 const DRIFT_REPAIRED: &str = "LoadBalancerDriftRepaired";
 /// Steps that an event lists at most.
 const MOST_STEPS: usize = 5;
 
-/// What a look for drift has put right so far.
+/// What a check for drift has put right so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Drift {
     /// What was waited for: the steps that keep the cloud busy.
     steps: Vec<String>,
 }
 
-impl ServiceSync {
-    /// A look for drift begins, or a reconciliation for another reason, after which a change is no drift any more.
-    pub(super) fn note_cause(&self, key: &ServiceKey, causes: Causes) {
-        let looks = causes == Causes::only(Cause::Resync);
-        let goes_on = !causes.asks_for_more_than(&[Cause::Woken, Cause::Retry]);
-        self.memory.with(key, |known| {
-            if looks {
-                known.drift = Some(Drift::default());
-            } else if !goes_on {
-                known.drift = None;
-            }
-        });
+/// What goes on of a check for drift with a reconciliation for these causes: one begins, or goes on, or a reconciliation for
+/// another reason comes, after which a change is no drift any more.
+pub(super) fn after(drift: Option<Drift>, causes: Causes) -> Option<Drift> {
+    if causes == Causes::only(Cause::Resync) {
+        return Some(Drift::default());
     }
+    drift.filter(|_| !causes.asks_for_more_than(&[Cause::Woken, Cause::Retry]))
+}
 
+impl Drift {
     /// The cloud is busy with a change.
-    pub(super) fn note_step(&self, key: &ServiceKey, step: &str) {
-        self.memory.with(key, |known| {
-            if let Some(drift) = &mut known.drift {
-                drift.steps.push(step.to_owned());
-            }
-        });
+    pub(super) fn note(&mut self, step: &str) {
+        self.steps.push(step.to_owned());
     }
 
-    /// The load balancer agrees with its Service again: says what was put right, if anything was.
-    pub(super) fn report_drift(&self, key: &ServiceKey, uid: &str, changed: bool) {
-        let Some(drift) = self.memory.with(key, |known| known.drift.take()).flatten() else { return };
-        if !changed && drift.steps.is_empty() {
-            return;
-        }
-        self.metrics.drift_repaired();
-        let notice = repaired(&drift);
-        tracing::warn!(service = %key, message = notice.message, "drift repaired");
-        self.tell(key, uid, notice);
+    /// The load balancer is up to date again: what was put right, if anything was. `changed` says that the last reconciliation
+    /// changed something too.
+    pub(super) fn report(&self, changed: bool) -> Option<Notice> {
+        (changed || !self.steps.is_empty()).then(|| repaired(self))
     }
 }
 

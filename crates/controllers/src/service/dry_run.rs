@@ -9,12 +9,12 @@ use openstack_ccm_core::service::ServiceKey;
 use openstack_ccm_runtime::events::EventWriter;
 use openstack_ccm_runtime::watch::list_all;
 
-use super::ServiceController;
 use super::cache::CachedService;
 use super::cause::{Cause, Causes};
+use super::context::ServiceSync;
+use super::controller::ServiceController;
 use super::intent::{Wanted, key};
 use super::queue::{Requeue, ServiceQueue};
-use super::sync::ServiceSync;
 use super::trim::trim;
 use crate::dry_run::{Concluded, End, untold};
 

@@ -15,9 +15,9 @@ use tokio::time::Instant;
 use super::cache::{CachedService, is_echo, newer};
 use super::cause::Cause;
 use super::change::{Annotations, needs_reconciliation, status_edited};
+use super::context::ServiceSync;
 use super::intent::key;
 use super::queue::ServiceQueue;
-use super::sync::ServiceSync;
 use super::trim::trim;
 use openstack_ccm_runtime::watch::events;
 

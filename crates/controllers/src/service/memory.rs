@@ -17,8 +17,8 @@ use tokio::time::Instant;
 
 use super::backends::Backends;
 use super::cache::CachedService;
-use super::change::Written;
 use super::drift::Drift;
+use super::written::Written;
 use openstack_ccm_runtime::lock::lock;
 
 /// What has been announced and not yet concluded.

@@ -1,34 +1,43 @@
 //! The service controller: gives Services of type LoadBalancer their load balancers.
 //!
+//! Each module names only modules above it.
+//!
 //! | module | step |
 //! | --- | --- |
-//! | `follow` | watch: keep the cache, queue what deserves a reconciliation |
-//! | `cache` | what the watch brought, as small as it goes |
-//! | `trim` | what is kept of an object (pure) |
-//! | `change` | which changes deserve one (pure) |
-//! | `node_changes`, `backends` | the nodes as load balancers see them, and the reconciliations after their changes |
-//! | `queue` | who is next |
-//! | `cause` | why (pure) |
-//! | `sync` | the reconciliation of one Service |
 //! | `intent` | what the object asks for (pure) |
-//! | `finalizer` | hold the object before the cloud is touched, let it go after the cloud is empty |
-//! | `kube_proxies`, `node_verdicts` | the word of kube-proxies, and what is told of nodes that were measured |
-//! | `publish` | status and annotations, written only where they differ |
-//! | `shared_address` | Services on one address agree on its mode |
-//! | `drift` | the report of a repair |
-//! | `release` | the end of a load balancer |
-//! | `orphans` | the report of load balancers whose Service is gone |
-//! | `event_texts` | what the user is told (pure) |
+//! | `trim` | what is kept of an object (pure) |
+//! | `written` | what is written into a Service, and what of it is missing (pure) |
+//! | `change` | which changes deserve a reconciliation (pure) |
+//! | `cause` | why a Service is queued (pure) |
+//! | `queue` | who is next |
+//! | `cache` | what the watch brought, as small as it goes |
+//! | `backends` | the nodes as load balancers see them (pure) |
+//! | `node_verdicts` | what is told of nodes that were measured (pure) |
+//! | `node_rollout` | how long a change of nodes takes to reach all |
+//! | `kube_proxies` | the word of kube-proxies |
+//! | `drift` | the report of a repair (pure) |
 //! | `memory` | what is known from earlier reconciliations, and may be lost |
-//! | `node_rollout` | how long a change of nodes takes to come to all |
-//! | `write` | the calls |
-//! | `dry_run` | reconciliations that write nothing |
+//! | `event_texts` | what the user is told (pure) |
+//! | `finalizer` | hold the object before the cloud is touched, let it go after the cloud is empty |
 //! | `options` | what an operator chooses |
+//! | `synced` | whether Services and nodes have been listed |
+//! | `context` | what the reconciliation of one Service works with |
+//! | `shared_address` | Services on one address agree on its mode |
+//! | `publish` | status and annotations, written only where they differ |
+//! | `release` | the end of a load balancer |
+//! | `sync` | the reconciliation of one Service |
+//! | `follow` | watch: keep the cache, queue what deserves a reconciliation |
+//! | `node_changes` | the reconciliations after changes of nodes |
+//! | `orphans` | the report of load balancers whose Service is gone |
+//! | `controller` | the parts put together, and the workers |
+//! | `dry_run` | reconciliations that write nothing |
 
 mod backends;
 mod cache;
 mod cause;
 mod change;
+mod context;
+mod controller;
 mod drift;
 mod dry_run;
 mod event_texts;
@@ -47,308 +56,13 @@ mod queue;
 mod release;
 mod shared_address;
 mod sync;
+mod synced;
 mod trim;
+mod written;
 
-use std::sync::Arc;
-
-use kube::Client;
-use openstack_ccm_advertise::canary::Canary;
-use openstack_ccm_advertise::cluster::ServerSupport;
-use openstack_ccm_advertise::kube_proxy::KubeProxies;
-use openstack_ccm_advertise::measured::Measured;
-use openstack_ccm_advertise::metrics::AdvertiseMetrics;
-use openstack_ccm_advertise::node::Fitness;
-use openstack_ccm_advertise::server::{Intervals, ServerDetection};
-use openstack_ccm_advertise::writer::StatusWriter;
-use openstack_ccm_core::provider::{LoadBalancers, Neighbours};
-use prometheus_client::registry::Registry;
-use tokio::sync::watch;
-use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
-use tracing::Instrument as _;
-use tracing::field::Empty;
-
+pub use controller::ServiceController;
 pub use dry_run::ServiceDryRun;
 pub use intent::{FINALIZER, checked_facts};
 pub use options::ServiceControllerOptions;
 pub use queue::ServiceQueue;
-
-use crate::event_source::SERVICE_CONTROLLER;
-use crate::metrics::Metrics;
-use crate::nodes::NodeInformer;
-use crate::queue::WorkQueues;
-use backends::{NodeSelectors, NodeSnapshot};
-use cache::ServiceCache;
-use cause::Cause;
-use intent::Ours;
-use kube_proxies::ask_kube_proxies;
-use memory::Memory;
-use node_changes::NodeChanges;
-use openstack_ccm_runtime::events::{self, EventWriter};
-use openstack_ccm_runtime::parts::{ControllerError, EventWriting, named, part_ended};
-use orphans::report_orphans;
-
-use node_rollout::NodeRollouts;
-use sync::ServiceSync;
-
-/// Who the API server notes as the manager of what is written (`metadata.managedFields`).
-const FIELD_MANAGER: &str = "openstack-ccm";
-/// Prefix of the metrics that are this program's own.
-const METRIC_PREFIX: &str = "openstack_ccm";
-
-/// Whether Services and Nodes have been listed; before that nothing is decided.
-#[derive(Clone, Debug)]
-pub struct CachesSynced {
-    services: watch::Receiver<bool>,
-    nodes: watch::Receiver<Arc<NodeSnapshot>>,
-    /// Whether verdicts of the canary from before the start are known, or nobody can tell them.
-    measured: watch::Receiver<bool>,
-}
-
-impl CachesSynced {
-    /// Whether it is so now.
-    pub fn is_synced(&self) -> bool {
-        *self.services.borrow() && self.nodes.borrow().listed && *self.measured.borrow()
-    }
-
-    /// Waits until it is so.
-    pub async fn wait(&mut self) {
-        // An error means that the watch ended, which is noticed where the watch is joined.
-        let services = self.services.wait_for(|listed| *listed).await.is_ok();
-        let nodes = self.nodes.wait_for(|nodes| nodes.listed).await.is_ok();
-        let measured = self.measured.wait_for(|settled| *settled).await.is_ok();
-        if !(services && nodes && measured) {
-            std::future::pending::<()>().await;
-        }
-    }
-}
-
-/// The service controller.
-pub struct ServiceController {
-    client: Client,
-    options: ServiceControllerOptions,
-    queue: ServiceQueue,
-    sync: Arc<ServiceSync>,
-    events: EventWriter,
-    node_changes: Arc<NodeChanges>,
-    listed: watch::Sender<bool>,
-    canary: Option<Canary>,
-}
-
-impl ServiceController {
-    /// Puts a controller together; nothing happens before [`ServiceController::run`] and [`NodeInformer::run`].
-    ///
-    /// `client` must not repeat requests by itself (`kube::Config::default_retry = false`). `queue` is the one whose
-    /// [`ServiceQueue::waker`] the provider holds.
-    pub fn new(
-        client: Client,
-        provider: Arc<dyn LoadBalancers>,
-        queue: ServiceQueue,
-        options: ServiceControllerOptions,
-        nodes: &mut NodeInformer,
-        registry: &mut Registry,
-        queues: &WorkQueues,
-    ) -> Self {
-        let names = provider.names();
-        let metrics = Metrics::registered(registry, names.metric_prefix);
-        let advertise_metrics =
-            AdvertiseMetrics::registered(registry.sub_registry_with_prefix(METRIC_PREFIX));
-        queue.register(queues);
-        let writer = StatusWriter::new(client.clone(), options.call_timeout, FIELD_MANAGER);
-        let server = Arc::new(ServerDetection::new(
-            client.clone(),
-            writer.clone(),
-            options.ip_mode_gate,
-            Intervals { probe: options.probe_interval, version: options.version_interval },
-            advertise_metrics.clone(),
-        ));
-        let (recorder, events) = events::channel(client.clone());
-        let measured = if options.canary.is_some() { Measured::default() } else { Measured::by_nobody() };
-        let canary = options.canary.clone().map(|canary| {
-            let (client, writer) = (client.clone(), writer.clone());
-            Canary::new(client, writer, canary, measured.clone(), recorder.clone(), SERVICE_CONTROLLER)
-        });
-        let cache: Arc<ServiceCache> = Arc::default();
-        provider.meet(Arc::clone(&cache) as Arc<dyn Neighbours>);
-        let snapshots = watch::Sender::new(Arc::new(NodeSnapshot::default()));
-        let sync = Arc::new(ServiceSync {
-            provider,
-            ours: options.load_balancer_class.clone().map_or(Ours::WithoutClass, Ours::OfClass),
-            names,
-            writer,
-            cache,
-            memory: Memory::default(),
-            nodes: snapshots.subscribe(),
-            selectors: NodeSelectors {
-                annotation: options.node_selector_annotation.clone(),
-                default: options.node_selector.clone(),
-            },
-            server,
-            measured,
-            events: recorder,
-            metrics,
-            advertise_metrics,
-            rollouts: NodeRollouts::default(),
-            resync: options.resync,
-            queue: queue.clone(),
-        });
-        let node_changes = Arc::new(NodeChanges::new(Arc::clone(&sync), nodes.store(), snapshots));
-        nodes.listen(node_changes.clone());
-        let listed = watch::Sender::new(false);
-        Self { client, options, queue, sync, events, node_changes, listed, canary }
-    }
-
-    /// Tells whether the controller knows the cluster yet, for readiness.
-    pub fn caches_synced(&self) -> CachesSynced {
-        CachesSynced {
-            services: self.listed.subscribe(),
-            nodes: self.sync.nodes.clone(),
-            measured: self.sync.measured.settled(),
-        }
-    }
-
-    /// Works until `shutdown`, then lets running reconciliations end for [`ServiceControllerOptions::shutdown_grace`].
-    ///
-    /// Dropping the future stops everything at once. That is safe at any point, as a crash is.
-    ///
-    /// # Errors
-    /// A part ended that runs for ever.
-    pub async fn run(self, shutdown: CancellationToken) -> Result<(), ControllerError> {
-        let mut synced = self.caches_synced();
-        let (queue, sync) = (self.queue.clone(), Arc::clone(&self.sync));
-        let (concurrency, grace) = (self.options.concurrency.max(1), self.options.shutdown_grace);
-        let mut parts = JoinSet::new();
-        let writing = self.spawn_parts(&mut parts);
-        let mut workers = JoinSet::new();
-        let result = tokio::select! {
-            () = shutdown.cancelled() => Ok(()),
-            ended = parts.join_next() => Err(part_ended(ended)),
-            ended = async {
-                synced.wait().await;
-                tracing::info!(workers = concurrency, "services and nodes listed, starting to reconcile");
-                keep_working(&mut workers, concurrency, &queue, &sync).await
-            } => Err(ended),
-        };
-        queue.close();
-        let drained = async { while workers.join_next().await.is_some() {} };
-        if tokio::time::timeout(grace, drained).await.is_err() {
-            tracing::warn!("reconciliations that did not finish in time are abandoned");
-        }
-        workers.shutdown().await;
-        parts.shutdown().await;
-        writing.finish().await;
-        result
-    }
-
-    fn spawn_parts(self, parts: &mut JoinSet<&'static str>) -> EventWriting {
-        let synced = self.caches_synced();
-        let Self { client, options, queue, sync, events, node_changes, listed, canary } = self;
-        spawn_measuring(parts, &options, &sync, &node_changes, canary);
-        parts.spawn(named("watch of services", {
-            follow::follow(client, Arc::clone(&sync), queue.clone(), listed)
-        }));
-        let judging = Arc::clone(&node_changes).judge_again();
-        parts.spawn(named("judgement of unreachable nodes", judging));
-        let rollout = node_changes.queue_services(queue.clone(), options.node_change_delay);
-        parts.spawn(named("reconciliation after changes of nodes", rollout));
-        parts.spawn(named("detection of ipMode", {
-            let sync = Arc::clone(&sync);
-            async move { sync.server.follow(|| sync.cache.served_keys()).await }
-        }));
-        if let Some(interval) = options.resync {
-            let looking = report_orphans(Arc::clone(&sync), synced, interval);
-            parts.spawn(named("check for orphaned load balancers", looking));
-        }
-        parts.spawn(named(
-            "reconciliation after changes of the cluster",
-            readvertise_after_changes(sync, queue),
-        ));
-        EventWriting::start(events)
-    }
-}
-
-/// What measures the service proxies of nodes.
-fn spawn_measuring(
-    parts: &mut JoinSet<&'static str>,
-    options: &ServiceControllerOptions,
-    sync: &Arc<ServiceSync>,
-    node_changes: &NodeChanges,
-    canary: Option<Canary>,
-) {
-    if let Some(canary) = canary {
-        parts.spawn(named("watch of the canary", canary.keep()));
-    }
-    let Some(port) = options.kube_proxy_metrics_port else { return };
-    match KubeProxies::new(port) {
-        Ok(proxies) => {
-            let asking = ask_kube_proxies(proxies, node_changes.nodes(), sync.measured.clone());
-            parts.spawn(named("questions to kube-proxies", asking));
-        }
-        Err(error) => tracing::error!(%error, "kube-proxies cannot be asked"),
-    }
-}
-
-/// Keeps `concurrency` workers at work. One that panicked is replaced: its Service has returned to the queue.
-async fn keep_working(
-    workers: &mut JoinSet<()>,
-    concurrency: usize,
-    queue: &ServiceQueue,
-    sync: &Arc<ServiceSync>,
-) -> ControllerError {
-    loop {
-        while workers.len() < concurrency {
-            workers.spawn(work(queue.clone(), Arc::clone(sync)));
-        }
-        match workers.join_next().await {
-            Some(Err(error)) => tracing::error!(%error, "a reconciliation panicked and is retried"),
-            Some(Ok(())) | None => return ControllerError::PartEnded("queue"),
-        }
-    }
-}
-
-async fn work(queue: ServiceQueue, sync: Arc<ServiceSync>) {
-    while let Some(taken) = queue.take().await {
-        let span = tracing::debug_span!("reconcile", service = %taken.key, otel.status_code = Empty);
-        let next = sync.reconcile(&taken.key, taken.reason).instrument(span).await;
-        if taken.reason.has(Cause::Nodes) {
-            for elapsed in sync.rollouts.reached(&taken.key) {
-                sync.metrics.nodes_followed(elapsed);
-            }
-        }
-        taken.finish(next);
-    }
-}
-
-/// Publishes every Service again when the cluster became able or unable to honour `ipMode`.
-async fn readvertise_after_changes(sync: Arc<ServiceSync>, queue: ServiceQueue) {
-    let mut verdicts = sync.server.verdicts();
-    let mut nodes = sync.nodes.clone();
-    let mut known: Option<(ServerSupport, &'static str)> = None;
-    loop {
-        let fitness = nodes.borrow_and_update().fitness.clone();
-        sync.advertise_metrics.data_plane(&fitness);
-        sync.advertise_metrics.nodes(&nodes.borrow().verdicts);
-        let now = (*verdicts.borrow_and_update(), fitness_kind(&fitness));
-        if known.replace(now).is_some_and(|known| known != now) {
-            tracing::info!(server = ?now.0, data_plane = now.1, "the cluster's support for ipMode changed");
-            for key in sync.memory.ready() {
-                queue.add(&key, Cause::Readvertise);
-            }
-        }
-        let changed = tokio::select! {
-            changed = verdicts.changed() => changed,
-            changed = nodes.changed() => changed,
-        };
-        if changed.is_err() {
-            return;
-        }
-    }
-}
-
-/// What of a judgement decides: more nodes of the same kind change nothing.
-fn fitness_kind(fitness: &Fitness) -> &'static str {
-    match fitness {
-        Fitness::Fit => "fit",
-        Fitness::Unfit { cause, .. } => cause.as_str(),
-    }
-}
+pub use synced::CachesSynced;

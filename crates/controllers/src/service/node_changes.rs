@@ -9,10 +9,10 @@ use tokio::time::Instant;
 
 use super::backends::{NodeSnapshot, matters};
 use super::cause::Cause;
+use super::context::ServiceSync;
 use super::node_verdicts::news;
 use super::queue::ServiceQueue;
-use super::sync::ServiceSync;
-use crate::event_source::SERVICE_CONTROLLER;
+use crate::names::SERVICE_CONTROLLER;
 use crate::nodes::{NodeChange, NodeListener, NodeStore};
 
 /// Between two looks whether a node has been unreachable for long by now.

@@ -11,9 +11,9 @@ use std::time::Duration;
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::provider::MadeForServices;
 
-use super::CachesSynced;
+use super::context::ServiceSync;
 use super::intent::uid;
-use super::sync::ServiceSync;
+use super::synced::CachesSynced;
 
 /// What is seen for the first time is checked again after so long.
 const CONFIRM_AFTER: Duration = Duration::from_secs(300);

@@ -8,14 +8,13 @@ use openstack_ccm_core::provider::Outcome;
 use openstack_ccm_core::service::{Goal, Service, ServiceKey};
 
 use super::cache::CachedService;
-use super::change::Written;
+use super::context::{CATCH_UP, ServiceSync};
 use super::event_texts;
 use super::finalizer::{self, Edited};
 use super::intent::{self, facts, uid};
 use super::memory::Activity;
-use super::publish::clearing;
 use super::queue::Requeue;
-use super::sync::{CATCH_UP, ServiceSync};
+use super::written::{Written, clearing};
 use crate::metrics::Operation;
 
 impl ServiceSync {

@@ -9,8 +9,8 @@ use openstack_ccm_core::provider::Ready;
 use openstack_ccm_core::service::ServiceKey;
 
 use super::cause::Cause;
-use super::publish::publication;
-use super::sync::ServiceSync;
+use super::context::ServiceSync;
+use super::written::publication;
 
 impl ServiceSync {
     /// What the provider reported, with the path that follows from the other Services on the same addresses.

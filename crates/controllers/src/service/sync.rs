@@ -1,62 +1,26 @@
 //! The reconciliation of one Service: the straight line from its object to the cloud and back.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use k8s_openapi::api::core::v1 as k8s;
-use openstack_ccm_advertise::measured::Measured;
-use openstack_ccm_advertise::metrics::AdvertiseMetrics;
-use openstack_ccm_advertise::server::ServerDetection;
 use openstack_ccm_advertise::status::entries;
-use openstack_ccm_core::failure::{Failure, FailureClass, Hold};
-use openstack_ccm_core::notice::Notice;
-use openstack_ccm_core::provider::{LoadBalancers, Outcome, Pass, ProviderNames, Ready};
+use openstack_ccm_core::failure::{Failure, FailureClass};
+use openstack_ccm_core::provider::{Outcome, Pass, Ready};
 use openstack_ccm_core::service::{Goal, Intent, ServiceKey};
-use tokio::sync::watch;
-use tokio::time::Instant;
 
-use super::backends::{Backends, NodeSelectors, NodeSnapshot, same_backends};
-use super::cache::{CachedService, ServiceCache, newer};
+use super::backends::{Backends, same_backends};
+use super::cache::{CachedService, newer};
 use super::cause::{Cause, Causes};
-use super::change::Written;
+use super::context::{CATCH_UP, ServiceSync};
+use super::drift;
 use super::event_texts;
 use super::finalizer::{self, Edited};
-use super::intent::{self, Ours, Wanted, checked_facts, uid};
-use super::memory::{Activity, Memory};
-use super::node_rollout::NodeRollouts;
+use super::intent::{self, Wanted, checked_facts, uid};
+use super::memory::Activity;
 use super::publish::Published;
-use super::queue::{Requeue, ServiceQueue};
-use crate::event_source::SERVICE_CONTROLLER;
-use crate::metrics::{Metrics, Operation};
-use openstack_ccm_advertise::writer::StatusWriter;
-use openstack_ccm_runtime::events::EventRecorder;
-
-/// After a decision turned out to be based on old data: the watch brings the new data sooner than this.
-pub(super) const CATCH_UP: Duration = Duration::from_secs(1);
-
-/// Everything that a reconciliation needs.
-pub(crate) struct ServiceSync {
-    pub(super) provider: Arc<dyn LoadBalancers>,
-    pub(super) ours: Ours,
-    /// The names by which the provider is known.
-    pub(super) names: ProviderNames,
-    pub(super) writer: StatusWriter,
-    pub(super) cache: Arc<ServiceCache>,
-    pub(super) memory: Memory,
-    pub(super) nodes: watch::Receiver<Arc<NodeSnapshot>>,
-    pub(super) selectors: NodeSelectors,
-    pub(super) server: Arc<ServerDetection>,
-    /// What was measured of the service proxies on nodes.
-    pub(super) measured: Measured,
-    pub(super) events: EventRecorder,
-    pub(super) metrics: Metrics,
-    pub(super) advertise_metrics: AdvertiseMetrics,
-    pub(super) rollouts: NodeRollouts,
-    /// Delay between two looks for drift.
-    pub(super) resync: Option<Duration>,
-    /// For reconciliations of other Services that follow from one over this.
-    pub(super) queue: ServiceQueue,
-}
+use super::queue::Requeue;
+use super::written::Written;
+use crate::metrics::Operation;
 
 impl ServiceSync {
     /// Does what is to be done for one Service now, and tells what is to happen next.
@@ -116,19 +80,13 @@ impl ServiceSync {
         if backends.is_empty() && operation == Operation::Ensure && is_news {
             self.tell(&key, &facts.uid, event_texts::no_nodes());
         }
-        self.note_cause(&key, causes);
+        self.memory.with(&key, |known| known.drift = drift::after(known.drift.take(), causes));
         if causes.has(Cause::Resync) {
             self.provider.look_again(&key);
         }
         let intent = Intent { service: facts, nodes: Arc::clone(&backends) };
         let pass = self.reconcile_cloud(&Goal::Serve(intent), operation).await;
         self.conclude(&service, pass, operation, &backends).await
-    }
-
-    /// Notes the answer to a write, until the watch has it too.
-    pub(super) fn answered(&self, key: &ServiceKey, answer: &k8s::Service) {
-        let answer = CachedService::of(answer, &self.ours);
-        self.memory.with(key, |known| known.latest = Some(answer));
     }
 
     /// Whether the last successful reconciliation already had these backends, as far as this Service can tell.
@@ -181,24 +139,6 @@ impl ServiceSync {
         }
     }
 
-    /// Lets the provider work, and counts.
-    pub(super) async fn reconcile_cloud(&self, goal: &Goal, operation: Operation) -> Pass {
-        let service = goal.service();
-        let start = Instant::now();
-        let pass = self.provider.reconcile(goal).await;
-        let finished = match &pass.result {
-            Ok(Outcome::Ready(ready)) => ready.unfinished.is_none(),
-            Ok(Outcome::Waiting(_) | Outcome::Released) => true,
-            Err(_) => false,
-        };
-        self.metrics.reconciled(operation, start.elapsed(), !finished);
-        let object = event_texts::object(&service.key, &service.uid);
-        for notice in &pass.notices {
-            self.events.record(&object, self.names.event_source, notice.clone());
-        }
-        pass
-    }
-
     /// Turns the result of a reconciliation that serves into writes, events, and the next step.
     async fn conclude(
         &self,
@@ -219,7 +159,8 @@ impl ServiceSync {
             }
             Ok(Outcome::Waiting(waiting)) => {
                 tracing::debug!(service = %key, on = waiting.on, "waiting");
-                self.note_step(&key, &waiting.on);
+                self.memory
+                    .with(&key, |known| known.drift.iter_mut().for_each(|drift| drift.note(&waiting.on)));
                 self.under_way(&key, uid(service), operation);
                 match self.write_annotations(service, &pass.annotations).await {
                     Ok(()) => Requeue::Wait(waiting.at_most),
@@ -288,6 +229,16 @@ impl ServiceSync {
         }
     }
 
+    /// Says what a check for drift has put right, if anything.
+    fn report_drift(&self, key: &ServiceKey, uid: &str, changed: bool) {
+        let drift = self.memory.with(key, |known| known.drift.take()).flatten();
+        if let Some(notice) = drift.and_then(|drift| drift.report(changed)) {
+            self.metrics.drift_repaired();
+            tracing::warn!(service = %key, message = notice.message, "drift repaired");
+            self.tell(key, uid, notice);
+        }
+    }
+
     /// Something is happening in the cloud: says so once.
     fn under_way(&self, key: &ServiceKey, uid: &str, operation: Operation) {
         if self.under_way_silently(key, operation) && operation == Operation::Ensure {
@@ -311,53 +262,5 @@ impl ServiceSync {
                 news
             })
             .unwrap_or(false)
-    }
-
-    /// Writes annotations of a reconciliation that failed: its own failure is the one to report.
-    pub(super) async fn write_annotations_anyway(&self, service: &Arc<k8s::Service>, annotations: &Written) {
-        if let Err(error) = self.write_annotations(service, annotations).await {
-            tracing::warn!(service = %intent::key(service), error = error.message(), "annotations could not be written");
-        }
-    }
-
-    /// Reports a failure and plans the next try.
-    pub(super) fn failed(
-        &self,
-        key: &ServiceKey,
-        uid: &str,
-        operation: Operation,
-        failure: Failure,
-        backends: &[Arc<openstack_ccm_core::node::Node>],
-    ) -> Requeue {
-        tracing::Span::current().record("otel.status_code", "ERROR");
-        if let FailureClass::Held(hold) = failure.class
-            && !self.note_hold(key, Some(hold))
-        {
-            // Nothing changes until somebody acts, who was told.
-            self.metrics.failed(failure.class);
-            return Requeue::Backoff(failure);
-        }
-        self.tell(key, uid, event_texts::failed(operation, &failure, backends));
-        self.retry(key, failure)
-    }
-
-    /// Notes why the load balancer is left as it is until somebody acts, if it is. Answers whether that is news.
-    fn note_hold(&self, key: &ServiceKey, hold: Option<Hold>) -> bool {
-        let before = self.memory.with(key, |known| std::mem::replace(&mut known.held, hold));
-        let Some(before) = before.filter(|before| *before != hold) else { return before.is_none() };
-        self.metrics.hold_changed(before, hold);
-        true
-    }
-
-    /// Counts and logs a failure, and plans the next try.
-    pub(super) fn retry(&self, key: &ServiceKey, failure: Failure) -> Requeue {
-        self.metrics.failed(failure.class);
-        tracing::warn!(service = %key, class = %failure.class, error = %failure, "reconciliation failed");
-        Requeue::Backoff(failure)
-    }
-
-    /// Records an event of the controller itself.
-    pub(super) fn tell(&self, key: &ServiceKey, uid: &str, notice: Notice) {
-        self.events.record(&event_texts::object(key, uid), SERVICE_CONTROLLER, notice);
     }
 }

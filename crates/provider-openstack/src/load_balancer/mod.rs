@@ -32,8 +32,6 @@ mod belief;
 mod desired;
 pub(crate) mod failure;
 pub mod floating_subnet;
-#[cfg(test)]
-mod layers;
 mod locks;
 mod model;
 pub mod names;

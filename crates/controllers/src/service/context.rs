@@ -1,0 +1,121 @@
+//! What the reconciliation of one Service works with, and what every part of it says and counts.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1 as k8s;
+use openstack_ccm_advertise::measured::Measured;
+use openstack_ccm_advertise::metrics::AdvertiseMetrics;
+use openstack_ccm_advertise::server::ServerDetection;
+use openstack_ccm_advertise::writer::StatusWriter;
+use openstack_ccm_core::failure::{Failure, FailureClass, Hold};
+use openstack_ccm_core::notice::Notice;
+use openstack_ccm_core::provider::{LoadBalancers, Outcome, Pass, ProviderNames};
+use openstack_ccm_core::service::{Goal, ServiceKey};
+use openstack_ccm_runtime::events::EventRecorder;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::backends::{NodeSelectors, NodeSnapshot};
+use super::cache::{CachedService, ServiceCache};
+use super::event_texts;
+use super::intent::Ours;
+use super::memory::Memory;
+use super::node_rollout::NodeRollouts;
+use super::queue::{Requeue, ServiceQueue};
+use crate::metrics::{Metrics, Operation};
+use crate::names::SERVICE_CONTROLLER;
+
+/// After a decision turned out to be based on old data: the watch brings the new data sooner than this.
+pub(super) const CATCH_UP: Duration = Duration::from_secs(1);
+
+/// Everything that a reconciliation needs.
+pub(crate) struct ServiceSync {
+    pub(super) provider: Arc<dyn LoadBalancers>,
+    pub(super) ours: Ours,
+    /// The names by which the provider is known.
+    pub(super) names: ProviderNames,
+    pub(super) writer: StatusWriter,
+    pub(super) cache: Arc<ServiceCache>,
+    pub(super) memory: Memory,
+    pub(super) nodes: watch::Receiver<Arc<NodeSnapshot>>,
+    pub(super) selectors: NodeSelectors,
+    pub(super) server: Arc<ServerDetection>,
+    /// What was measured of the service proxies on nodes.
+    pub(super) measured: Measured,
+    pub(super) events: EventRecorder,
+    pub(super) metrics: Metrics,
+    pub(super) advertise_metrics: AdvertiseMetrics,
+    pub(super) rollouts: NodeRollouts,
+    /// Delay between two looks for drift.
+    pub(super) resync: Option<Duration>,
+    /// For reconciliations of other Services that follow from one over this.
+    pub(super) queue: ServiceQueue,
+}
+
+impl ServiceSync {
+    /// Notes the answer to a write, until the watch has it too.
+    pub(super) fn answered(&self, key: &ServiceKey, answer: &k8s::Service) {
+        let answer = CachedService::of(answer, &self.ours);
+        self.memory.with(key, |known| known.latest = Some(answer));
+    }
+
+    /// Lets the provider work, and counts.
+    pub(super) async fn reconcile_cloud(&self, goal: &Goal, operation: Operation) -> Pass {
+        let service = goal.service();
+        let start = Instant::now();
+        let pass = self.provider.reconcile(goal).await;
+        let finished = match &pass.result {
+            Ok(Outcome::Ready(ready)) => ready.unfinished.is_none(),
+            Ok(Outcome::Waiting(_) | Outcome::Released) => true,
+            Err(_) => false,
+        };
+        self.metrics.reconciled(operation, start.elapsed(), !finished);
+        let object = event_texts::object(&service.key, &service.uid);
+        for notice in &pass.notices {
+            self.events.record(&object, self.names.event_source, notice.clone());
+        }
+        pass
+    }
+
+    /// Reports a failure and plans the next try.
+    pub(super) fn failed(
+        &self,
+        key: &ServiceKey,
+        uid: &str,
+        operation: Operation,
+        failure: Failure,
+        backends: &[Arc<openstack_ccm_core::node::Node>],
+    ) -> Requeue {
+        tracing::Span::current().record("otel.status_code", "ERROR");
+        if let FailureClass::Held(hold) = failure.class
+            && !self.note_hold(key, Some(hold))
+        {
+            // Nothing changes until somebody acts, who was told.
+            self.metrics.failed(failure.class);
+            return Requeue::Backoff(failure);
+        }
+        self.tell(key, uid, event_texts::failed(operation, &failure, backends));
+        self.retry(key, failure)
+    }
+
+    /// Notes why the load balancer is left as it is until somebody acts, if it is. Answers whether that is news.
+    pub(super) fn note_hold(&self, key: &ServiceKey, hold: Option<Hold>) -> bool {
+        let before = self.memory.with(key, |known| std::mem::replace(&mut known.held, hold));
+        let Some(before) = before.filter(|before| *before != hold) else { return before.is_none() };
+        self.metrics.hold_changed(before, hold);
+        true
+    }
+
+    /// Counts and logs a failure, and plans the next try.
+    pub(super) fn retry(&self, key: &ServiceKey, failure: Failure) -> Requeue {
+        self.metrics.failed(failure.class);
+        tracing::warn!(service = %key, class = %failure.class, error = %failure, "reconciliation failed");
+        Requeue::Backoff(failure)
+    }
+
+    /// Records an event of the controller itself.
+    pub(super) fn tell(&self, key: &ServiceKey, uid: &str, notice: Notice) {
+        self.events.record(&event_texts::object(key, uid), SERVICE_CONTROLLER, notice);
+    }
+}

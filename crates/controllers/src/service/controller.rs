@@ -1,0 +1,275 @@
+//! The controller: its parts, its workers, and their end.
+
+use std::sync::Arc;
+
+use kube::Client;
+use openstack_ccm_advertise::canary::Canary;
+use openstack_ccm_advertise::cluster::ServerSupport;
+use openstack_ccm_advertise::kube_proxy::KubeProxies;
+use openstack_ccm_advertise::measured::Measured;
+use openstack_ccm_advertise::metrics::AdvertiseMetrics;
+use openstack_ccm_advertise::node::Fitness;
+use openstack_ccm_advertise::server::{Intervals, ServerDetection};
+use openstack_ccm_advertise::writer::StatusWriter;
+use openstack_ccm_core::provider::{LoadBalancers, Neighbours};
+use prometheus_client::registry::Registry;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
+use tracing::field::Empty;
+
+use super::backends::{NodeSelectors, NodeSnapshot};
+use super::cache::ServiceCache;
+use super::cause::Cause;
+use super::intent::Ours;
+use super::kube_proxies::ask_kube_proxies;
+use super::memory::Memory;
+use super::node_changes::NodeChanges;
+use super::orphans::report_orphans;
+use crate::metrics::Metrics;
+use crate::names::{FIELD_MANAGER, SERVICE_CONTROLLER};
+use crate::nodes::NodeInformer;
+use crate::queue::WorkQueues;
+use openstack_ccm_runtime::events::{self, EventWriter};
+use openstack_ccm_runtime::parts::{ControllerError, EventWriting, named, part_ended};
+
+use super::context::ServiceSync;
+use super::follow;
+use super::node_rollout::NodeRollouts;
+use super::options::ServiceControllerOptions;
+use super::queue::ServiceQueue;
+use super::synced::CachesSynced;
+
+/// Prefix of the metrics that are this program's own.
+const METRIC_PREFIX: &str = "openstack_ccm";
+
+/// The service controller.
+pub struct ServiceController {
+    pub(super) client: Client,
+    options: ServiceControllerOptions,
+    pub(super) queue: ServiceQueue,
+    pub(super) sync: Arc<ServiceSync>,
+    pub(super) events: EventWriter,
+    node_changes: Arc<NodeChanges>,
+    listed: watch::Sender<bool>,
+    canary: Option<Canary>,
+}
+
+impl ServiceController {
+    /// Puts a controller together; nothing happens before [`ServiceController::run`] and [`NodeInformer::run`].
+    ///
+    /// `client` must not repeat requests by itself (`kube::Config::default_retry = false`). `queue` is the one whose
+    /// [`ServiceQueue::waker`] the provider holds.
+    pub fn new(
+        client: Client,
+        provider: Arc<dyn LoadBalancers>,
+        queue: ServiceQueue,
+        options: ServiceControllerOptions,
+        nodes: &mut NodeInformer,
+        registry: &mut Registry,
+        queues: &WorkQueues,
+    ) -> Self {
+        let names = provider.names();
+        let metrics = Metrics::registered(registry, names.metric_prefix);
+        let advertise_metrics =
+            AdvertiseMetrics::registered(registry.sub_registry_with_prefix(METRIC_PREFIX));
+        queue.register(queues);
+        let writer = StatusWriter::new(client.clone(), options.call_timeout, FIELD_MANAGER);
+        let server = Arc::new(ServerDetection::new(
+            client.clone(),
+            writer.clone(),
+            options.ip_mode_gate,
+            Intervals { probe: options.probe_interval, version: options.version_interval },
+            advertise_metrics.clone(),
+        ));
+        let (recorder, events) = events::channel(client.clone());
+        let measured = if options.canary.is_some() { Measured::default() } else { Measured::by_nobody() };
+        let canary = options.canary.clone().map(|canary| {
+            let (client, writer) = (client.clone(), writer.clone());
+            Canary::new(client, writer, canary, measured.clone(), recorder.clone(), SERVICE_CONTROLLER)
+        });
+        let cache: Arc<ServiceCache> = Arc::default();
+        provider.meet(Arc::clone(&cache) as Arc<dyn Neighbours>);
+        let snapshots = watch::Sender::new(Arc::new(NodeSnapshot::default()));
+        let sync = Arc::new(ServiceSync {
+            provider,
+            ours: options.load_balancer_class.clone().map_or(Ours::WithoutClass, Ours::OfClass),
+            names,
+            writer,
+            cache,
+            memory: Memory::default(),
+            nodes: snapshots.subscribe(),
+            selectors: NodeSelectors {
+                annotation: options.node_selector_annotation.clone(),
+                default: options.node_selector.clone(),
+            },
+            server,
+            measured,
+            events: recorder,
+            metrics,
+            advertise_metrics,
+            rollouts: NodeRollouts::default(),
+            resync: options.resync,
+            queue: queue.clone(),
+        });
+        let node_changes = Arc::new(NodeChanges::new(Arc::clone(&sync), nodes.store(), snapshots));
+        nodes.listen(node_changes.clone());
+        let listed = watch::Sender::new(false);
+        Self { client, options, queue, sync, events, node_changes, listed, canary }
+    }
+
+    /// Tells whether the controller knows the cluster yet, for readiness.
+    pub fn caches_synced(&self) -> CachesSynced {
+        CachesSynced {
+            services: self.listed.subscribe(),
+            nodes: self.sync.nodes.clone(),
+            measured: self.sync.measured.settled(),
+        }
+    }
+
+    /// Works until `shutdown`, then lets running reconciliations end for [`ServiceControllerOptions::shutdown_grace`].
+    ///
+    /// Dropping the future stops everything at once. That is safe at any point, as a crash is.
+    ///
+    /// # Errors
+    /// A part ended that runs for ever.
+    pub async fn run(self, shutdown: CancellationToken) -> Result<(), ControllerError> {
+        let mut synced = self.caches_synced();
+        let (queue, sync) = (self.queue.clone(), Arc::clone(&self.sync));
+        let (concurrency, grace) = (self.options.concurrency.max(1), self.options.shutdown_grace);
+        let mut parts = JoinSet::new();
+        let writing = self.spawn_parts(&mut parts);
+        let mut workers = JoinSet::new();
+        let result = tokio::select! {
+            () = shutdown.cancelled() => Ok(()),
+            ended = parts.join_next() => Err(part_ended(ended)),
+            ended = async {
+                synced.wait().await;
+                tracing::info!(workers = concurrency, "services and nodes listed, starting to reconcile");
+                keep_working(&mut workers, concurrency, &queue, &sync).await
+            } => Err(ended),
+        };
+        queue.close();
+        let drained = async { while workers.join_next().await.is_some() {} };
+        if tokio::time::timeout(grace, drained).await.is_err() {
+            tracing::warn!("reconciliations that did not finish in time are abandoned");
+        }
+        workers.shutdown().await;
+        parts.shutdown().await;
+        writing.finish().await;
+        result
+    }
+
+    fn spawn_parts(self, parts: &mut JoinSet<&'static str>) -> EventWriting {
+        let synced = self.caches_synced();
+        let Self { client, options, queue, sync, events, node_changes, listed, canary } = self;
+        spawn_measuring(parts, &options, &sync, &node_changes, canary);
+        parts.spawn(named("watch of services", {
+            follow::follow(client, Arc::clone(&sync), queue.clone(), listed)
+        }));
+        let judging = Arc::clone(&node_changes).judge_again();
+        parts.spawn(named("judgement of unreachable nodes", judging));
+        let rollout = node_changes.queue_services(queue.clone(), options.node_change_delay);
+        parts.spawn(named("reconciliation after changes of nodes", rollout));
+        parts.spawn(named("detection of ipMode", {
+            let sync = Arc::clone(&sync);
+            async move { sync.server.follow(|| sync.cache.served_keys()).await }
+        }));
+        if let Some(interval) = options.resync {
+            let looking = report_orphans(Arc::clone(&sync), synced, interval);
+            parts.spawn(named("check for orphaned load balancers", looking));
+        }
+        parts.spawn(named(
+            "reconciliation after changes of the cluster",
+            readvertise_after_changes(sync, queue),
+        ));
+        EventWriting::start(events)
+    }
+}
+
+/// What measures the service proxies of nodes.
+fn spawn_measuring(
+    parts: &mut JoinSet<&'static str>,
+    options: &ServiceControllerOptions,
+    sync: &Arc<ServiceSync>,
+    node_changes: &NodeChanges,
+    canary: Option<Canary>,
+) {
+    if let Some(canary) = canary {
+        parts.spawn(named("watch of the canary", canary.keep()));
+    }
+    let Some(port) = options.kube_proxy_metrics_port else { return };
+    match KubeProxies::new(port) {
+        Ok(proxies) => {
+            let asking = ask_kube_proxies(proxies, node_changes.nodes(), sync.measured.clone());
+            parts.spawn(named("questions to kube-proxies", asking));
+        }
+        Err(error) => tracing::error!(%error, "kube-proxies cannot be asked"),
+    }
+}
+
+/// Keeps `concurrency` workers at work. One that panicked is replaced: its Service has returned to the queue.
+async fn keep_working(
+    workers: &mut JoinSet<()>,
+    concurrency: usize,
+    queue: &ServiceQueue,
+    sync: &Arc<ServiceSync>,
+) -> ControllerError {
+    loop {
+        while workers.len() < concurrency {
+            workers.spawn(work(queue.clone(), Arc::clone(sync)));
+        }
+        match workers.join_next().await {
+            Some(Err(error)) => tracing::error!(%error, "a reconciliation panicked and is retried"),
+            Some(Ok(())) | None => return ControllerError::PartEnded("queue"),
+        }
+    }
+}
+
+async fn work(queue: ServiceQueue, sync: Arc<ServiceSync>) {
+    while let Some(taken) = queue.take().await {
+        let span = tracing::debug_span!("reconcile", service = %taken.key, otel.status_code = Empty);
+        let next = sync.reconcile(&taken.key, taken.reason).instrument(span).await;
+        if taken.reason.has(Cause::Nodes) {
+            for elapsed in sync.rollouts.reached(&taken.key) {
+                sync.metrics.nodes_followed(elapsed);
+            }
+        }
+        taken.finish(next);
+    }
+}
+
+/// Publishes every Service again when the cluster became able or unable to honour `ipMode`.
+async fn readvertise_after_changes(sync: Arc<ServiceSync>, queue: ServiceQueue) {
+    let mut verdicts = sync.server.verdicts();
+    let mut nodes = sync.nodes.clone();
+    let mut known: Option<(ServerSupport, &'static str)> = None;
+    loop {
+        let fitness = nodes.borrow_and_update().fitness.clone();
+        sync.advertise_metrics.data_plane(&fitness);
+        sync.advertise_metrics.nodes(&nodes.borrow().verdicts);
+        let now = (*verdicts.borrow_and_update(), fitness_kind(&fitness));
+        if known.replace(now).is_some_and(|known| known != now) {
+            tracing::info!(server = ?now.0, data_plane = now.1, "the cluster's support for ipMode changed");
+            for key in sync.memory.ready() {
+                queue.add(&key, Cause::Readvertise);
+            }
+        }
+        let changed = tokio::select! {
+            changed = verdicts.changed() => changed,
+            changed = nodes.changed() => changed,
+        };
+        if changed.is_err() {
+            return;
+        }
+    }
+}
+
+/// What of a judgement decides: more nodes of the same kind change nothing.
+fn fitness_kind(fitness: &Fitness) -> &'static str {
+    match fitness {
+        Fitness::Fit => "fit",
+        Fitness::Unfit { cause, .. } => cause.as_str(),
+    }
+}
