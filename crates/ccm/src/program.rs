@@ -11,10 +11,8 @@ use openstack_ccm_controllers::node_lifecycle::NodeLifecycleOptions;
 use openstack_ccm_controllers::nodes::NodeInformer;
 use openstack_ccm_controllers::route::RouteControllerOptions;
 use openstack_ccm_controllers::service::ServiceControllerOptions;
-use openstack_ccm_core::instance::Instances;
 use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_provider_openstack::config::Config;
-use openstack_ccm_provider_openstack::instances::OpenStackInstances;
 use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
 
@@ -22,6 +20,7 @@ use crate::args::controllers::ControllerName;
 use crate::error_text::said_once;
 use crate::health::{Health, Kind};
 use crate::kubernetes::ControllerClients;
+use crate::wiring::assembly::Assembly;
 use crate::wiring::{self, Controller};
 
 /// Name of the health check that passes when the controllers have listed what they work on.
@@ -90,21 +89,6 @@ impl ProgramOptions {
     }
 }
 
-/// What every controller is put together from.
-pub(crate) struct Ground<'a> {
-    pub(crate) clients: ControllerClients,
-    pub(crate) openstack: OpenStack,
-    pub(crate) config: Arc<Config>,
-    pub(crate) cluster_name: String,
-    /// The uid of the namespace kube-system.
-    pub(crate) cluster_uid: String,
-    /// The watch of nodes that all share.
-    pub(crate) nodes: &'a mut NodeInformer,
-    pub(crate) registry: &'a mut Registry,
-    /// Where the queues of all controllers are shown.
-    pub(crate) work_queues: &'a WorkQueues,
-}
-
 /// The controllers, put together and not yet running.
 pub struct Program {
     nodes: NodeInformer,
@@ -122,32 +106,15 @@ impl Program {
         registry: &Mutex<Registry>,
         work_queues: &WorkQueues,
     ) -> Self {
-        let ProgramOptions { cluster_name, service, route, node, node_lifecycle, regional_provider_ids } =
-            options;
-        let instances = OpenStackInstances::new(&openstack, Arc::clone(&config), regional_provider_ids);
-        let instances: Option<Arc<dyn Instances>> = instances.map(|instances| Arc::new(instances) as _);
         let mut registry = registry.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut nodes = NodeInformer::new(clients.shared().clone());
-        let mut ground = Ground {
-            clients,
-            openstack,
-            config,
-            cluster_name,
-            cluster_uid,
-            nodes: &mut nodes,
-            registry: &mut registry,
-            work_queues,
-        };
+        let assembly =
+            Assembly::new(clients, openstack, config, cluster_uid, options, &mut registry, work_queues);
+        let Assembly { nodes, service, route, node, node_lifecycle } = assembly;
         let controllers = [
-            service.as_ref().map(|options| wiring::service::controller(&mut ground, options)),
-            route.as_ref().map(|options| wiring::route::controller(&mut ground, options)),
-            instances
-                .clone()
-                .zip(node)
-                .map(|(instances, options)| wiring::nodes::node(&mut ground, instances, options)),
-            instances
-                .zip(node_lifecycle)
-                .map(|(instances, options)| wiring::nodes::lifecycle(&mut ground, instances, options)),
+            service.map(wiring::service::at_work),
+            route.map(wiring::route::at_work),
+            node.map(wiring::nodes::node_at_work),
+            node_lifecycle.map(wiring::nodes::lifecycle_at_work),
         ];
         Self { nodes, controllers: controllers.into_iter().flatten().collect() }
     }

@@ -41,15 +41,15 @@ const WRONG_LOGIN: &str = "; Keystone does not say what is wrong: check in [Glob
 pub async fn run(arguments: RunArgs) -> anyhow::Result<()> {
     let selection = arguments.validate().map_err(|errors| anyhow::anyhow!("{}", one_line_each(&errors)))?;
     warn_of_flags_without_effect(&arguments);
-    let loaded = check_config::load(&arguments.config.cloud_config)?;
-    let route = wiring::route::options(&arguments.route, &selection, &loaded.config)?;
-    tracing::info!(version = version(), cluster = %arguments.cluster_name, "openstack-ccm starts");
+    let loaded = check_config::load(&arguments.controller.config.cloud_config)?;
+    let route = wiring::route::options(&arguments.controller.route, &selection, &loaded.config)?;
+    tracing::info!(version = version(), cluster = %arguments.controller.cluster_name, "openstack-ccm starts");
 
     let migration = migration(&arguments)?;
     let stop = stop_on_signals()?;
     let health = Health::default();
     let mut registry = Registry::default();
-    let gates = FeatureGates::merged(&arguments.feature_gates);
+    let gates = FeatureGates::merged(&arguments.controller.feature_gates);
     process_metrics::register(&mut registry, &health, &gates);
     let call_metrics = CallMetrics::register(&mut registry);
     let election_metrics = ElectionMetrics::register(&mut registry);
@@ -222,7 +222,7 @@ fn warn_of_flags_without_effect(arguments: &RunArgs) {
     for flag in arguments.accepted.unfulfilled() {
         tracing::warn!("--{} is accepted for compatibility and has no effect: {}", flag.name, flag.reason);
     }
-    let gates = FeatureGates::merged(&arguments.feature_gates).without_effect;
+    let gates = FeatureGates::merged(&arguments.controller.feature_gates).without_effect;
     if !gates.is_empty() {
         tracing::warn!("feature gates without effect: {}", gates.join(", "));
     }

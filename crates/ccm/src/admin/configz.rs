@@ -54,19 +54,19 @@ fn generic(arguments: &RunArgs, selection: &ControllerSelection) -> Value {
 
 fn shared(arguments: &RunArgs) -> Value {
     let files: Vec<String> =
-        arguments.config.cloud_config.iter().map(|file| file.display().to_string()).collect();
+        arguments.controller.config.cloud_config.iter().map(|file| file.display().to_string()).collect();
     json!({
         "CloudProvider": {"Name": arguments.cloud_provider, "CloudConfigFile": files.join(",")},
         "ExternalCloudVolumePlugin": "",
         "UseServiceAccountCredentials": arguments.kubernetes.use_service_account_credentials,
         "AllowUntaggedCloud": false,
-        "RouteReconciliationPeriod": format(arguments.route.route_reconciliation_period),
+        "RouteReconciliationPeriod": format(arguments.controller.route.route_reconciliation_period),
         "NodeMonitorPeriod": format(arguments.node.node_monitor_period),
-        "ClusterName": arguments.cluster_name,
-        "ClusterCIDR": arguments.route.cluster_cidr,
+        "ClusterName": arguments.controller.cluster_name,
+        "ClusterCIDR": arguments.controller.route.cluster_cidr,
         "AllocateNodeCIDRs": false,
         "CIDRAllocatorType": "",
-        "ConfigureCloudRoutes": arguments.route.configure_cloud_routes,
+        "ConfigureCloudRoutes": arguments.controller.route.configure_cloud_routes,
         "NodeSyncPeriod": "0s",
     })
 }

@@ -27,6 +27,7 @@ use clap::{Args, Parser, Subcommand};
 pub mod accepted;
 mod authentication;
 mod boolean;
+mod controller;
 pub mod controllers;
 pub mod duration;
 mod error;
@@ -44,7 +45,6 @@ mod serving;
 
 use accepted::AcceptedFlags;
 use controllers::ControllerSelection;
-use feature_gates::FeatureGates;
 
 pub use crate::canary::CanaryArgs;
 pub use crate::check_config::CheckConfigArgs;
@@ -53,6 +53,7 @@ pub use crate::orphans::OrphansArgs;
 pub use crate::plan::{AdoptArgs, PlanArgs};
 pub use crate::status::StatusArgs;
 pub use authentication::{AuthenticationArgs, AuthorizationArgs};
+pub use controller::ControllerArgs;
 pub use error::ArgumentError;
 pub use kubernetes::KubernetesArgs;
 pub use leader_election::LeaderElectionArgs;
@@ -129,34 +130,16 @@ pub struct RunArgs {
     /// Name of the provider; only `openstack` is served.
     #[arg(long, value_name = "NAME", default_value = "openstack")]
     pub cloud_provider: String,
-    /// The provider's configuration.
+    /// What they do.
     #[command(flatten)]
-    pub config: ConfigArgs,
-    /// Name of the cluster; part of the name of every cloud object.
-    #[arg(long, value_name = "NAME", env = "CLUSTER_NAME", default_value = "kubernetes")]
-    pub cluster_name: String,
-    /// Controllers to run: `*`, `name`, `-name`; aliases such as `service` are understood.
-    #[arg(long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, default_value = "*")]
-    pub controllers: Vec<String>,
+    pub controller: ControllerArgs,
     /// Services handled at once.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..),
         allow_negative_numbers = true)]
     pub concurrent_service_syncs: u16,
-    /// Serve Services of this `loadBalancerClass` and no others; without it those that name no class.
-    #[arg(long, value_name = "CLASS")]
-    pub load_balancer_class: Option<String>,
     /// Flags of the node controllers.
     #[command(flatten)]
     pub node: NodeArgs,
-    /// Flags of the route controller.
-    #[command(flatten)]
-    pub route: RouteArgs,
-    /// Feature gates as name=true|false; `LoadBalancerIPMode` replaces the detection of the cluster's support.
-    #[arg(long, value_name = "GATES")]
-    pub feature_gates: Vec<FeatureGates>,
-    /// What is known of the service proxies on nodes.
-    #[command(flatten)]
-    pub service_proxies: ServiceProxyArgs,
     /// The client of the Kubernetes API.
     #[command(flatten)]
     pub kubernetes: KubernetesArgs,
@@ -193,10 +176,10 @@ impl RunArgs {
         if self.cloud_provider != "openstack" {
             errors.push(ArgumentError::CloudProvider(self.cloud_provider.clone()));
         }
-        if self.config.cloud_config.is_empty() {
+        if self.controller.config.cloud_config.is_empty() {
             errors.push(ArgumentError::NoConfig);
         }
-        if self.cluster_name.is_empty() {
+        if self.controller.cluster_name.is_empty() {
             errors.push(ArgumentError::ClusterName);
         }
         errors.extend(self.periods());
@@ -212,11 +195,11 @@ impl RunArgs {
             errors.push(error.into());
         }
         // The API server takes no other class, so that no Service would ever be served.
-        let class = self.load_balancer_class.as_deref();
+        let class = self.controller.load_balancer_class.as_deref();
         if let Some(class) = class.filter(|class| class.is_empty() || class.contains(char::is_whitespace)) {
             errors.push(ArgumentError::LoadBalancerClass(class.to_owned()));
         }
-        match ControllerSelection::parse(&self.controllers) {
+        match ControllerSelection::parse(&self.controller.controllers) {
             Ok(selection) if errors.is_empty() => return Ok(selection),
             Ok(_) => {}
             Err(unknown) => errors.extend(unknown.into_iter().map(ArgumentError::from)),
@@ -229,7 +212,7 @@ impl RunArgs {
         let periods = [
             ("node-status-update-frequency", self.node.node_status_update_frequency),
             ("node-monitor-period", self.node.node_monitor_period),
-            ("route-reconciliation-period", self.route.route_reconciliation_period),
+            ("route-reconciliation-period", self.controller.route.route_reconciliation_period),
         ];
         let zero = periods.into_iter().filter(|(_, period)| period.is_zero());
         zero.map(|(name, _)| ArgumentError::NoPeriod(name))
@@ -263,7 +246,7 @@ mod tests {
             "--controllers=cloud-node,cloud-node-lifecycle,route,service",
             "--bind-address=127.0.0.1",
         ]);
-        assert_eq!(arguments.cluster_name, "c1");
+        assert_eq!(arguments.controller.cluster_name, "c1");
         assert_eq!(arguments.logging.verbosity, 2);
         assert_eq!(arguments.accepted.unfulfilled().count(), 0, "what is asked for is what is done");
         assert!(arguments.validate().is_ok());
@@ -273,14 +256,14 @@ mod tests {
     fn boolean_flags_work_with_and_without_a_value() {
         assert!(!parse(&["--leader-elect=false"]).leader_election.leader_elect);
         assert!(parse(&["--leader-elect"]).leader_election.leader_elect);
-        assert!(!parse(&["--configure-cloud-routes=false"]).route.configure_cloud_routes);
+        assert!(!parse(&["--configure-cloud-routes=false"]).controller.route.configure_cloud_routes);
         assert_eq!(parse(&["--allocate-node-cidrs"]).accepted.unfulfilled().count(), 1);
     }
 
     #[test]
     fn several_configuration_files_keep_their_order() {
         let arguments = parse(&["--cloud-config=a", "--cloud-config=b"]);
-        assert_eq!(arguments.config.cloud_config, [PathBuf::from("a"), PathBuf::from("b")]);
+        assert_eq!(arguments.controller.config.cloud_config, [PathBuf::from("a"), PathBuf::from("b")]);
     }
 
     #[test]

@@ -12,15 +12,17 @@
 //! | `as_if` | annotations that Services are taken to have |
 //! | `lines`, `fields`, `cluster_lines` | the objects that would change |
 //! | `outlook`, `summary` | what that means, and the exit code |
+//! | `adoption` | what `adopt` says beside it |
 //! | `text`, `calls` | how it is written |
-//! | `ground` | the connection to cloud and cluster |
+//! | `connect` | the connection to cloud and cluster |
 
+pub mod adoption;
 pub mod as_if;
 pub mod calls;
 pub mod cluster;
 mod cluster_lines;
+mod connect;
 mod fields;
-pub(crate) mod ground;
 pub mod journal;
 pub mod lines;
 pub mod outlook;
@@ -30,6 +32,7 @@ mod text;
 
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use clap::ValueEnum;
@@ -37,10 +40,12 @@ use jiff::Timestamp;
 use openstack_ccm_core::service::ServiceKey;
 use serde_json::json;
 
+use crate::args::{ControllerArgs, PersonArgs};
+use adoption::Adoption;
 use as_if::AsIf;
-use ground::GroundArgs;
+use connect::connect;
 use outlook::Outlook;
-use rehearsal::{Chosen, Item, Subject, rehearse};
+use rehearsal::{Chosen, Item, Stage, Subject, rehearse};
 use summary::Summary;
 
 /// How a plan is written.
@@ -69,9 +74,12 @@ pub struct PlanArgs {
     /// How the plan is written.
     #[arg(short = 'o', long, value_enum, value_name = "FORM", default_value_t = Output::Text)]
     pub output: Output,
-    /// Cloud, cluster and controllers.
+    /// What the controllers run with.
+    #[command(flatten, next_help_heading = "As the controllers have them")]
+    pub controller: ControllerArgs,
+    /// The cluster.
     #[command(flatten)]
-    pub ground: GroundArgs,
+    pub person: PersonArgs,
 }
 
 /// Flags of `adopt`.
@@ -86,9 +94,12 @@ pub struct AdoptArgs {
     /// How the plan is written.
     #[arg(short = 'o', long, value_enum, value_name = "FORM", default_value_t = Output::Text)]
     pub output: Output,
-    /// Cloud, cluster and controllers.
+    /// What the controllers run with.
+    #[command(flatten, next_help_heading = "As the controllers have them")]
+    pub controller: ControllerArgs,
+    /// The cluster.
     #[command(flatten)]
-    pub ground: GroundArgs,
+    pub person: PersonArgs,
 }
 
 pub(crate) fn service_key(text: &str) -> Result<ServiceKey, String> {
@@ -105,10 +116,11 @@ pub(crate) fn service_key(text: &str) -> Result<ServiceKey, String> {
 /// # Errors
 /// Flags or configuration that cannot work; cloud or cluster cannot be asked; standard output is closed.
 pub async fn plan(arguments: &PlanArgs) -> anyhow::Result<ExitCode> {
-    let PlanArgs { services, all, as_if, output, ground } = arguments;
+    let PlanArgs { services, all, as_if, output, controller, person } = arguments;
     let chosen = if *all { Chosen::All } else { Chosen::Named(services.clone()) };
     let as_if = AsIf { services: services.clone(), annotations: as_if.clone() };
-    report(ground, &chosen, as_if, *output).await
+    let stage = connect(controller, person, &chosen, as_if).await?;
+    report(&Plan::make(stage, &chosen).await?, None, *output)
 }
 
 /// Makes the plan for a cluster that another program serves, and writes it to standard output.
@@ -116,26 +128,38 @@ pub async fn plan(arguments: &PlanArgs) -> anyhow::Result<ExitCode> {
 /// # Errors
 /// As for [`plan`].
 pub async fn adopt(arguments: &AdoptArgs) -> anyhow::Result<ExitCode> {
-    let AdoptArgs { services, all: _, output, ground } = arguments;
+    let AdoptArgs { services, all: _, output, controller, person } = arguments;
     let chosen = if services.is_empty() { Chosen::All } else { Chosen::Named(services.clone()) };
-    report(ground, &chosen, AsIf::default(), *output).await
+    let stage = connect(controller, person, &chosen, AsIf::default()).await?;
+    let config = Arc::clone(&stage.config);
+    let plan = Plan::make(stage, &chosen).await?;
+    let adoption = Adoption::of(&plan.items, &plan.outlooks, &config.load_balancer);
+    report(&plan, Some(&adoption), *output)
 }
 
-async fn report(
-    ground: &GroundArgs,
-    chosen: &Chosen,
-    as_if: AsIf,
-    output: Output,
-) -> anyhow::Result<ExitCode> {
-    let stage = ground.stage(chosen, as_if).await?;
-    let time = Timestamp::now();
-    let items = rehearse(stage, chosen, progress).await?;
-    let outlooks: Vec<Outlook> = items.iter().map(Outlook::of).collect();
-    let summary = Summary::of(&outlooks, time);
+/// A plan, with what it means.
+struct Plan {
+    items: Vec<Item>,
+    outlooks: Vec<Outlook>,
+    summary: Summary,
+}
+
+impl Plan {
+    async fn make(stage: Stage, chosen: &Chosen) -> anyhow::Result<Self> {
+        let time = Timestamp::now();
+        let items = rehearse(stage, chosen, progress).await?;
+        let outlooks: Vec<Outlook> = items.iter().map(Outlook::of).collect();
+        let summary = Summary::of(&outlooks, time);
+        Ok(Self { items, outlooks, summary })
+    }
+}
+
+fn report(plan: &Plan, adoption: Option<&Adoption>, output: Output) -> anyhow::Result<ExitCode> {
+    let Plan { items, outlooks, summary } = plan;
     let written = match output {
-        Output::Text => text::text(&outlooks, &summary, std::io::stdout().is_terminal()),
-        Output::Json => json_text(&items, &outlooks, &summary)?,
-        Output::Calls => calls_text(&items),
+        Output::Text => text::text(outlooks, summary, adoption, std::io::stdout().is_terminal()),
+        Output::Json => json_text(plan, adoption)?,
+        Output::Calls => calls_text(items),
     };
     std::io::stdout().lock().write_all(written.as_bytes()).context("standard output is closed")?;
     Ok(ExitCode::from(summary.exit_code()))
@@ -152,7 +176,8 @@ fn progress(done: usize, all: usize) {
     let _ = write!(stderr, "\r{done} of {all} Services{end}");
 }
 
-fn json_text(items: &[Item], outlooks: &[Outlook], summary: &Summary) -> anyhow::Result<String> {
+fn json_text(plan: &Plan, adoption: Option<&Adoption>) -> anyhow::Result<String> {
+    let Plan { items, outlooks, summary } = plan;
     let subjects: Vec<_> = items
         .iter()
         .zip(outlooks)
@@ -162,7 +187,10 @@ fn json_text(items: &[Item], outlooks: &[Outlook], summary: &Summary) -> anyhow:
             Ok(subject)
         })
         .collect::<Result<_, serde_json::Error>>()?;
-    let plan = json!({"summary": summary, "interrupts": summary.interrupted > 0, "subjects": subjects});
+    let mut plan = json!({"summary": summary, "interrupts": summary.interrupted > 0, "subjects": subjects});
+    if let Some(adoption) = adoption {
+        plan["adoption"] = json!(adoption);
+    }
     Ok(format!("{}\n", serde_json::to_string_pretty(&plan)?))
 }
 

@@ -58,7 +58,7 @@ pub struct Outlook {
 impl Outlook {
     /// The outlook for one item of a dry run.
     pub fn of(item: &Item) -> Self {
-        let Item { subject, calls, seen, concluded } = item;
+        let Item { subject, calls, seen, concluded, published, awaits_identity_tags: _ } = item;
         let changes = lines(calls);
         let load_balancer = load_balancer(calls, seen);
         Self {
@@ -70,7 +70,7 @@ impl Outlook {
             },
             made_by: load_balancer.and_then(made_by),
             load_balancer: load_balancer.and_then(|one| one["id"].as_str()).map(str::to_owned),
-            published: published(calls),
+            published: published.clone(),
             state: state(&concluded.end, seen),
             interruptions: interruptions(calls),
             unchanged: unchanged(&changes, calls, seen),
@@ -119,15 +119,6 @@ fn made_by(load_balancer: &Value) -> Option<String> {
     });
     let name = load_balancer["name"].as_str().unwrap_or_default();
     (!ours).then(|| if name.starts_with("kube_service_") { "OCCM" } else { "somebody else" }.to_owned())
-}
-
-/// What the Service is published with before anything is written.
-fn published(calls: &[Call]) -> Vec<String> {
-    let first = calls.iter().find_map(|call| match call {
-        Call::Cluster(ClusterWrite { path, before, .. }) if path.contains("/services/") => Some(before),
-        Call::Cluster(_) | Call::Cloud(_) => None,
-    });
-    first.map(entries).unwrap_or_default()
 }
 
 fn state(end: &End, seen: &Seen) -> State {

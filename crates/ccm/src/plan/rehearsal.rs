@@ -5,19 +5,19 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use openstack_ccm_controllers::WorkQueues;
 use openstack_ccm_controllers::dry_run::{Concluded, End};
-use openstack_ccm_controllers::nodes::NodeInformer;
 use openstack_ccm_controllers::service::ServiceDryRun;
-use openstack_ccm_core::instance::Instances;
 use openstack_ccm_core::service::ServiceKey;
 use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_provider_openstack::config::Config;
-use openstack_ccm_provider_openstack::instances::OpenStackInstances;
 use prometheus_client::registry::Registry;
+use serde_json::json;
 
+use super::cluster_lines::entries;
 use super::journal::{Call, Journal, Seen};
 use crate::kubernetes::ControllerClients;
-use crate::program::{Ground, ProgramOptions};
-use crate::wiring;
+use crate::program::ProgramOptions;
+use crate::wiring::assembly::Assembly;
+use crate::wiring::service::ServiceParts;
 
 /// What a dry run is made of. Neither the clients nor the cloud write anything; both tell the journal what they would.
 pub struct Stage {
@@ -68,6 +68,18 @@ pub struct Item {
     pub seen: Seen,
     /// How it ended.
     pub concluded: Concluded,
+    /// What a Service is published with now.
+    pub published: Vec<String>,
+    /// Whether the load balancer and the floating IP of a Service get the tags that tell whose they are later, one Service after
+    /// the other: that is no part of the calls.
+    pub awaits_identity_tags: bool,
+}
+
+impl Item {
+    fn new(subject: Subject, journal: &Journal, concluded: Concluded) -> Self {
+        let (calls, seen) = journal.take();
+        Self { subject, calls, seen, concluded, published: Vec::new(), awaits_identity_tags: false }
+    }
 }
 
 /// Runs everything dry: first the nodes, because load balancers follow them, then one Service after the other.
@@ -81,53 +93,35 @@ pub async fn rehearse(
     mut progress: impl FnMut(usize, usize),
 ) -> anyhow::Result<Vec<Item>> {
     let Stage { clients, openstack, config, cluster_uid, options, journal } = stage;
-    let ProgramOptions { cluster_name, service, route, node, node_lifecycle, regional_provider_ids } =
-        options;
-    let instances = OpenStackInstances::new(&openstack, Arc::clone(&config), regional_provider_ids);
-    let instances: Option<Arc<dyn Instances>> = instances.map(|instances| Arc::new(instances) as _);
     let mut registry = Registry::default();
-    let mut nodes = NodeInformer::new(clients.shared().clone());
     let work_queues = WorkQueues::registered(&mut registry);
-    let mut ground = Ground {
-        clients,
-        openstack,
-        config,
-        cluster_name,
-        cluster_uid,
-        nodes: &mut nodes,
-        registry: &mut registry,
-        work_queues: &work_queues,
-    };
-    let service = service.map(|options| wiring::service::build(&mut ground, &options).0.dry_run());
-    let route = route.map(|options| wiring::route::build(&mut ground, &options).dry_run());
-    let node = instances.clone().zip(node);
-    let node =
-        node.map(|(instances, options)| wiring::nodes::build_node(&mut ground, instances, options).dry_run());
-    let lifecycle = instances.zip(node_lifecycle);
-    let lifecycle = lifecycle.map(|(instances, options)| {
-        wiring::nodes::build_lifecycle(&mut ground, instances, options).dry_run()
-    });
-    drop(ground);
+    let assembly =
+        Assembly::new(clients, openstack, config, cluster_uid, options, &mut registry, &work_queues);
+    let Assembly { nodes, service, route, node, node_lifecycle } = assembly;
     nodes.list().await.context("the Nodes of the cluster cannot be listed")?;
 
     let mut items = Vec::new();
-    let mut item = |subject: Subject, concluded: Concluded| {
-        let (calls, seen) = journal.take();
-        items.push(Item { subject, calls, seen, concluded });
-    };
-    if let Some(mut node) = node {
-        item(Subject::Nodes, node.settle().await);
+    let mut item =
+        |subject: Subject, concluded: Concluded| items.push(Item::new(subject, &journal, concluded));
+    if let Some(node) = node {
+        item(Subject::Nodes, node.dry_run().settle().await);
     }
-    if let Some(mut lifecycle) = lifecycle {
-        item(Subject::NodeLifecycle, lifecycle.settle().await);
+    if let Some(lifecycle) = node_lifecycle {
+        item(Subject::NodeLifecycle, lifecycle.dry_run().settle().await);
     }
     // Routes and load balancers follow the nodes as they would be then.
     nodes.list().await.context("the Nodes of the cluster cannot be listed")?;
-    if let Some(mut route) = route {
-        item(Subject::Routes, route.settle().await);
+    if let Some(route) = route {
+        item(Subject::Routes, route.dry_run().settle().await);
     }
-    if let Some(service) = service {
-        items.extend(services(service, chosen, &journal, &mut progress).await?);
+    if let Some(ServiceParts { controller, provider, poller: _ }) = service {
+        let mut of_services = services(controller.dry_run(), chosen, &journal, &mut progress).await?;
+        let awaiting = provider.awaiting_identity_tags();
+        for item in &mut of_services {
+            item.awaits_identity_tags =
+                awaiting.iter().any(|key| item.subject == Subject::Service(key.clone()));
+        }
+        items.append(&mut of_services);
     }
     let troubles = journal.take_troubles();
     anyhow::ensure!(troubles.is_empty(), "the plan would be wrong: {}", troubles.join("; "));
@@ -157,9 +151,11 @@ async fn services(
     let mut items: Vec<Item> = Vec::new();
     for (done, key) in keys.iter().enumerate() {
         progress(done, keys.len());
+        let published = service.object(key).map(|object| entries(&json!(*object))).unwrap_or_default();
         let concluded = service.settle(key, || journal.count()).await;
-        let (calls, seen) = journal.take();
-        items.push(Item { subject: Subject::Service(key.clone()), calls, seen, concluded });
+        let mut item = Item::new(Subject::Service(key.clone()), journal, concluded);
+        item.published = published;
+        items.push(item);
     }
     progress(keys.len(), keys.len());
     // Services on one address agree on its mode: what was planned for one may be news to another.

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::adoption::Adoption;
 use super::outlook::{Outlook, State};
 use super::summary::Summary;
 
@@ -11,7 +12,12 @@ fn bold(text: &str, colours: bool) -> String {
 }
 
 /// The plan. What interrupts connections is said first and last.
-pub(super) fn text(outlooks: &[Outlook], summary: &Summary, colours: bool) -> String {
+pub(super) fn text(
+    outlooks: &[Outlook],
+    summary: &Summary,
+    adoption: Option<&Adoption>,
+    colours: bool,
+) -> String {
     let mut text = String::new();
     // Writing to a String cannot fail.
     let mut line = |parts: std::fmt::Arguments<'_>| {
@@ -48,6 +54,9 @@ pub(super) fn text(outlooks: &[Outlook], summary: &Summary, colours: bool) -> St
         for warning in &one.warnings {
             line(format_args!("  !   warning         {warning}"));
         }
+    }
+    if let Some(adoption) = adoption {
+        line(format_args!("{adoption}"));
     }
     line(format_args!("{summary} {}.", interruption(summary, colours)));
     text

@@ -1,5 +1,6 @@
 //! Where controllers and provider meet: one file for each controller.
 
+pub(crate) mod assembly;
 pub(crate) mod missing_endpoints;
 pub(crate) mod nodes;
 pub(crate) mod options;

@@ -7,26 +7,21 @@ use openstack_ccm_controllers::node_lifecycle::{NodeLifecycleController, NodeLif
 use openstack_ccm_core::instance::Instances;
 
 use super::Controller;
+use super::assembly::ControllerContext;
 use crate::args::controllers::ControllerName;
-use crate::program::Ground;
 
 /// Puts the node controller together.
 pub(crate) fn build_node(
-    ground: &mut Ground<'_>,
+    context: &mut ControllerContext<'_>,
     instances: Arc<dyn Instances>,
     options: NodeControllerOptions,
 ) -> NodeController {
-    let client = ground.clients.of(ControllerName::CloudNode);
-    NodeController::new(client, instances, options, ground.nodes, ground.registry, ground.work_queues)
+    let client = context.clients.of(ControllerName::CloudNode);
+    NodeController::new(client, instances, options, context.nodes, context.registry, context.work_queues)
 }
 
 /// The node controller at work.
-pub(crate) fn node(
-    ground: &mut Ground<'_>,
-    instances: Arc<dyn Instances>,
-    options: NodeControllerOptions,
-) -> Controller {
-    let controller = build_node(ground, instances, options);
+pub(crate) fn node_at_work(controller: NodeController) -> Controller {
     Controller {
         name: ControllerName::CloudNode.canonical(),
         listed: Box::pin(controller.listed()),
@@ -36,21 +31,16 @@ pub(crate) fn node(
 
 /// Puts the node lifecycle controller together.
 pub(crate) fn build_lifecycle(
-    ground: &mut Ground<'_>,
+    context: &mut ControllerContext<'_>,
     instances: Arc<dyn Instances>,
     options: NodeLifecycleOptions,
 ) -> NodeLifecycleController {
-    let client = ground.clients.of(ControllerName::CloudNodeLifecycle);
-    NodeLifecycleController::new(client, instances, options, ground.nodes, ground.registry)
+    let client = context.clients.of(ControllerName::CloudNodeLifecycle);
+    NodeLifecycleController::new(client, instances, options, context.nodes, context.registry)
 }
 
 /// The node lifecycle controller at work.
-pub(crate) fn lifecycle(
-    ground: &mut Ground<'_>,
-    instances: Arc<dyn Instances>,
-    options: NodeLifecycleOptions,
-) -> Controller {
-    let controller = build_lifecycle(ground, instances, options);
+pub(crate) fn lifecycle_at_work(controller: NodeLifecycleController) -> Controller {
     Controller {
         name: ControllerName::CloudNodeLifecycle.canonical(),
         listed: Box::pin(controller.listed()),

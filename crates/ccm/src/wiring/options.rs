@@ -34,7 +34,7 @@ pub(crate) fn choose(
 ) -> Result<ProgramOptions, MissingEndpoints> {
     let asked_for = |controller| selection.runs(controller);
     let options = ProgramOptions {
-        cluster_name: arguments.cluster_name.clone(),
+        cluster_name: arguments.controller.cluster_name.clone(),
         service: serves_load_balancers(selection, config).then(|| service(arguments)),
         route,
         node: asked_for(ControllerName::CloudNode).then(|| node(arguments)),
@@ -53,10 +53,10 @@ pub(crate) fn serves_load_balancers(selection: &ControllerSelection, config: &Co
 fn service(arguments: &RunArgs) -> ServiceControllerOptions {
     ServiceControllerOptions {
         concurrency: arguments.concurrent_service_syncs.into(),
-        load_balancer_class: arguments.load_balancer_class.clone(),
-        ip_mode_gate: FeatureGates::merged(&arguments.feature_gates).load_balancer_ip_mode,
-        canary: arguments.service_proxies.canary(),
-        kube_proxy_metrics_port: Some(arguments.service_proxies.kube_proxy_metrics_port)
+        load_balancer_class: arguments.controller.load_balancer_class.clone(),
+        ip_mode_gate: FeatureGates::merged(&arguments.controller.feature_gates).load_balancer_ip_mode,
+        canary: arguments.controller.service_proxies.canary(),
+        kube_proxy_metrics_port: Some(arguments.controller.service_proxies.kube_proxy_metrics_port)
             .filter(|port| *port != 0),
         shutdown_grace: PASS_GRACE,
         ..ServiceControllerOptions::default()

@@ -8,9 +8,9 @@ use openstack_ccm_provider_openstack::config::Config;
 use openstack_ccm_provider_openstack::routes::OpenStackRoutes;
 
 use super::Controller;
+use super::assembly::ControllerContext;
 use crate::args::controllers::{ControllerName, ControllerSelection};
 use crate::args::{ClusterCidrError, RouteArgs};
-use crate::program::Ground;
 
 /// Settings of the controller; absent when it does not run, for a reason that is logged.
 ///
@@ -37,15 +37,17 @@ pub(crate) fn options(
 }
 
 /// Puts the controller together.
-pub(crate) fn build(ground: &mut Ground<'_>, options: &RouteControllerOptions) -> RouteController {
-    let provider = Arc::new(OpenStackRoutes::new(&ground.openstack, &ground.config));
-    let (client, options) = (ground.clients.of(ControllerName::NodeRoute), options.clone());
-    RouteController::new(client, provider, options, ground.nodes, ground.registry)
+pub(crate) fn build(
+    context: &mut ControllerContext<'_>,
+    options: &RouteControllerOptions,
+) -> RouteController {
+    let provider = Arc::new(OpenStackRoutes::new(&context.openstack, &context.config));
+    let (client, options) = (context.clients.of(ControllerName::NodeRoute), options.clone());
+    RouteController::new(client, provider, options, context.nodes, context.registry)
 }
 
 /// The controller at work.
-pub(crate) fn controller(ground: &mut Ground<'_>, options: &RouteControllerOptions) -> Controller {
-    let controller = build(ground, options);
+pub(crate) fn at_work(controller: RouteController) -> Controller {
     Controller {
         name: "node-route-controller",
         listed: Box::pin(controller.listed()),

@@ -9,41 +9,47 @@ use openstack_ccm_provider_openstack::load_balancer::{OpenStackLoadBalancers, an
 use tokio_util::sync::CancellationToken;
 
 use super::Controller;
+use super::assembly::ControllerContext;
 use crate::args::controllers::ControllerName;
-use crate::program::Ground;
 
-/// Puts the controller together; beside it runs the poller.
-pub(crate) fn build(
-    ground: &mut Ground<'_>,
-    options: &ServiceControllerOptions,
-) -> (ServiceController, Poller) {
-    let config = Arc::clone(&ground.config);
+/// The controller with what belongs to it.
+pub(crate) struct ServiceParts {
+    pub(crate) controller: ServiceController,
+    /// Has to run beside the controller.
+    pub(crate) poller: Poller,
+    pub(crate) provider: Arc<OpenStackLoadBalancers>,
+}
+
+/// Puts the controller together.
+pub(crate) fn build(context: &mut ControllerContext<'_>, options: &ServiceControllerOptions) -> ServiceParts {
+    let config = Arc::clone(&context.config);
     let queue = ServiceQueue::new();
-    let cluster = ClusterIdentity { name: ground.cluster_name.clone(), uid: ground.cluster_uid.clone() };
+    let cluster = ClusterIdentity { name: context.cluster_name.clone(), uid: context.cluster_uid.clone() };
     let options = ServiceControllerOptions {
         node_selector_annotation: Some(annotations::NODE_SELECTOR.key.to_owned()),
         node_selector: config.load_balancer.node_selector.clone(),
         resync: Some(config.load_balancer.drift_check_interval).filter(|interval| !interval.is_zero()),
         ..options.clone()
     };
-    let client = ground.clients.of(ControllerName::ServiceLb);
+    let client = context.clients.of(ControllerName::ServiceLb);
     let (provider, poller) =
-        OpenStackLoadBalancers::new(ground.openstack.clone(), config, cluster, queue.waker());
+        OpenStackLoadBalancers::new(context.openstack.clone(), config, cluster, queue.waker());
+    let provider = Arc::new(provider);
     let controller = ServiceController::new(
         client,
-        Arc::new(provider),
+        Arc::clone(&provider) as _,
         queue,
         options,
-        ground.nodes,
-        ground.registry,
-        ground.work_queues,
+        context.nodes,
+        context.registry,
+        context.work_queues,
     );
-    (controller, poller)
+    ServiceParts { controller, poller, provider }
 }
 
 /// The controller at work.
-pub(crate) fn controller(ground: &mut Ground<'_>, options: &ServiceControllerOptions) -> Controller {
-    let (controller, poller) = build(ground, options);
+pub(crate) fn at_work(parts: ServiceParts) -> Controller {
+    let ServiceParts { controller, poller, provider: _ } = parts;
     let mut synced = controller.caches_synced();
     Controller {
         name: "service-lb-controller",

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use openstack_ccm::plan::adoption::Adoption;
+use openstack_ccm::plan::as_if::AsIf;
+use openstack_ccm::plan::outlook::Outlook;
 use openstack_ccm_kube_sim::ApiVersion;
 use serde_json::{Value, json};
 
@@ -54,6 +57,23 @@ fn is_marked(one: &Value) -> bool {
 fn unmarked(world: &World) -> usize {
     let all = [world.cloud.load_balancers(), world.cloud.floating_ips()].concat();
     all.iter().filter(|one| !is_marked(one)).count()
+}
+
+/// Who takes over reads beforehand what stays, and how much is marked when.
+#[tokio::test(start_paused = true)]
+async fn what_stays_and_what_is_marked_later_is_told_before_the_takeover() {
+    let world = left_by_occm().await;
+    let config = world.config();
+    for (service, wrong) in [("blog", Some("soon")), ("blog", None)] {
+        world.annotate(service, "loadbalancer.openstack.org/timeout-client-data", wrong);
+        let items = world.plan(true, AsIf::default()).await;
+        let outlooks: Vec<Outlook> = items.iter().map(Outlook::of).collect();
+        let adoption = Adoption::of(&items, &outlooks, &config.load_balancer);
+        let Adoption { statuses_stay, statuses_change, statuses_new, values, identity_tags, .. } = adoption;
+        assert_eq!((statuses_stay, statuses_change, statuses_new), (5, 0, 0));
+        assert_eq!(values, usize::from(wrong.is_some()), "{outlooks:#?}");
+        assert_eq!(identity_tags, 5);
+    }
 }
 
 /// Each user of a load balancer leaves its uid on it.

@@ -60,6 +60,11 @@ impl ServiceDryRun {
         Ok(concerned)
     }
 
+    /// A Service as it was listed.
+    pub fn object(&self, key: &ServiceKey) -> Option<Arc<k8s::Service>> {
+        self.sync.cache.get(key)?.object().ok()
+    }
+
     /// Reconciles one Service until nothing more would be done. `writes` tells how many calls were recorded so far.
     pub async fn settle(&mut self, key: &ServiceKey, writes: impl Fn() -> usize) -> Concluded {
         let mut end = End::Waits;

@@ -89,6 +89,12 @@ impl OpenStackLoadBalancers {
         };
         (load_balancers, poller)
     }
+
+    /// The Services, of those that were reconciled, whose load balancer and floating IP lack the tags that tell whose they are,
+    /// and will get them.
+    pub fn awaiting_identity_tags(&self) -> Vec<ServiceKey> {
+        self.reconciler.awaiting_identity_tags()
+    }
 }
 
 impl fmt::Debug for OpenStackLoadBalancers {

@@ -79,6 +79,11 @@ impl IdentityTagQueue {
         }
     }
 
+    /// The Services whose objects lack them and will get them.
+    pub(crate) fn waiting(&self) -> Vec<ServiceKey> {
+        self.lock().places.keys().cloned().collect()
+    }
+
     /// The Service's objects are getting their tags.
     pub(crate) fn begins(&self, service: &ServiceKey) {
         let (mut queue, now) = (self.lock(), Instant::now());
@@ -113,6 +118,9 @@ mod tests {
         assert_eq!(queue.ask(&key("a")), Permission::Now, "it may have to begin again");
         assert_eq!(queue.ask(&key("b")), Permission::In(Duration::from_secs(5)), "not beside another");
         queue.ends(&key("a"));
+        let mut waiting = queue.waiting();
+        waiting.sort();
+        assert_eq!(waiting, [key("b"), key("c")]);
         assert_eq!(queue.ask(&key("b")), Permission::In(Duration::from_secs(5)), "nor close to it");
         tokio::time::advance(Duration::from_secs(5)).await;
         assert_eq!(queue.ask(&key("b")), Permission::Now);

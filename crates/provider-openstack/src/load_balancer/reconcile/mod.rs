@@ -103,6 +103,11 @@ impl Reconciler {
         self.beliefs.note(service, &Event::DriftDue);
     }
 
+    /// The Services whose load balancer and floating IP will get the tags that tell whose they are.
+    pub(super) fn awaiting_identity_tags(&self) -> Vec<ServiceKey> {
+        self.identity_tags.waiting()
+    }
+
     /// Notes who knows all Services.
     pub(super) fn meet(&self, neighbours: Arc<dyn Neighbours>) {
         self.observer.meet(neighbours);

@@ -1,0 +1,86 @@
+//! All controllers over the provider: the same at work and on a dry run.
+
+use std::sync::Arc;
+
+use openstack_ccm_controllers::WorkQueues;
+use openstack_ccm_controllers::node::NodeController;
+use openstack_ccm_controllers::node_lifecycle::NodeLifecycleController;
+use openstack_ccm_controllers::nodes::NodeInformer;
+use openstack_ccm_controllers::route::RouteController;
+use openstack_ccm_core::instance::Instances;
+use openstack_ccm_openstack_api::OpenStack;
+use openstack_ccm_provider_openstack::config::Config;
+use openstack_ccm_provider_openstack::instances::OpenStackInstances;
+use prometheus_client::registry::Registry;
+
+use super::service::ServiceParts;
+use super::{nodes, route, service};
+use crate::kubernetes::ControllerClients;
+use crate::program::ProgramOptions;
+
+/// What every controller is put together from.
+pub(crate) struct ControllerContext<'a> {
+    pub(crate) clients: ControllerClients,
+    pub(crate) openstack: OpenStack,
+    pub(crate) config: Arc<Config>,
+    pub(crate) cluster_name: String,
+    /// The uid of the namespace kube-system.
+    pub(crate) cluster_uid: String,
+    /// The watch of nodes that all share.
+    pub(crate) nodes: &'a mut NodeInformer,
+    pub(crate) registry: &'a mut Registry,
+    /// Where the queues of all controllers are shown.
+    pub(crate) work_queues: &'a WorkQueues,
+}
+
+/// The controllers that the options name, and the watch of nodes that they share.
+pub(crate) struct Assembly {
+    pub(crate) nodes: NodeInformer,
+    pub(crate) service: Option<ServiceParts>,
+    pub(crate) route: Option<RouteController>,
+    pub(crate) node: Option<NodeController>,
+    pub(crate) node_lifecycle: Option<NodeLifecycleController>,
+}
+
+impl Assembly {
+    /// Puts them together; `cluster_uid` is the uid of the namespace kube-system.
+    pub(crate) fn new(
+        clients: ControllerClients,
+        openstack: OpenStack,
+        config: Arc<Config>,
+        cluster_uid: String,
+        options: ProgramOptions,
+        registry: &mut Registry,
+        work_queues: &WorkQueues,
+    ) -> Self {
+        let ProgramOptions {
+            cluster_name,
+            service: service_options,
+            route: route_options,
+            node,
+            node_lifecycle,
+            regional_provider_ids,
+        } = options;
+        let instances = OpenStackInstances::new(&openstack, Arc::clone(&config), regional_provider_ids);
+        let instances: Option<Arc<dyn Instances>> = instances.map(|instances| Arc::new(instances) as _);
+        let mut informer = NodeInformer::new(clients.shared().clone());
+        let mut context = ControllerContext {
+            clients,
+            openstack,
+            config,
+            cluster_name,
+            cluster_uid,
+            nodes: &mut informer,
+            registry,
+            work_queues,
+        };
+        let service = service_options.map(|options| service::build(&mut context, &options));
+        let route = route_options.map(|options| route::build(&mut context, &options));
+        let node = instances.clone().zip(node);
+        let node = node.map(|(instances, options)| nodes::build_node(&mut context, instances, options));
+        let node_lifecycle = instances.zip(node_lifecycle);
+        let node_lifecycle = node_lifecycle
+            .map(|(instances, options)| nodes::build_lifecycle(&mut context, instances, options));
+        Self { nodes: informer, service, route, node, node_lifecycle }
+    }
+}
