@@ -9,6 +9,7 @@ use std::fmt;
 use k8s_openapi::api::core::v1::{LoadBalancerIngress, Service};
 use openstack_ccm_provider_openstack::config::{DEFAULT_INGRESS_HOSTNAME_SUFFIX, LoadBalancer};
 use openstack_ccm_provider_openstack::load_balancer::annotations::{self, Form, Since};
+use serde::Serialize;
 
 const PROXY_PROTOCOL: &str = "loadbalancer.openstack.org/proxy-protocol";
 const HOSTNAME: &str = "loadbalancer.openstack.org/hostname";
@@ -16,7 +17,8 @@ const ADDRESS: &str = "loadbalancer.openstack.org/load-balancer-address";
 const RECLAIM_POLICY: &str = "loadbalancer.openstack.org/reclaim-policy";
 
 /// How much the way back means to a Service.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Severity {
     /// Something is other than before.
     Changes,
@@ -25,7 +27,7 @@ pub enum Severity {
 }
 
 /// One Service on the way back.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Return {
     /// Namespace and name.
     pub service: String,
@@ -34,7 +36,14 @@ pub struct Return {
     /// What is published now.
     published: Vec<LoadBalancerIngress>,
     /// What else will be other, and what will fail.
-    findings: Vec<(Severity, String)>,
+    findings: Vec<Finding>,
+}
+
+/// Something that will be other, or fail.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct Finding {
+    severity: Severity,
+    text: String,
 }
 
 impl Return {
@@ -61,16 +70,16 @@ impl Return {
             spec.ports.iter().flatten().find(|port| port.protocol.as_deref().is_some_and(|one| one != "TCP"));
         if let Some(port) = datagrams.filter(|_| proxy) {
             let protocol = port.protocol.as_deref().unwrap_or_default();
-            findings.push((
-                Severity::Fails,
-                format!(
-                    "OCCM asks for a PROXY pool for port {}/{protocol} too, which Octavia refuses",
-                    port.port
-                ),
-            ));
+            let text = format!(
+                "OCCM asks for a PROXY pool for port {}/{protocol} too, which Octavia refuses",
+                port.port
+            );
+            findings.push(Finding { severity: Severity::Fails, text });
         }
-        findings
-            .extend(own_annotations(service).map(|(key, value)| (Severity::Changes, forgotten(key, value))));
+        findings.extend(
+            own_annotations(service)
+                .map(|(key, value)| Finding { severity: Severity::Changes, text: forgotten(key, value) }),
+        );
         let metadata = &service.metadata;
         let part = |part: &Option<String>| part.clone().unwrap_or_default();
         let service = format!("{}/{}", part(&metadata.namespace), part(&metadata.name));
@@ -84,7 +93,7 @@ impl Return {
 
     /// The worst of it.
     pub fn severity(&self) -> Severity {
-        self.findings.iter().map(|(severity, _)| *severity).max().unwrap_or(Severity::Changes)
+        self.findings.iter().map(|finding| finding.severity).max().unwrap_or(Severity::Changes)
     }
 }
 
@@ -139,7 +148,7 @@ impl fmt::Display for Return {
             let before: Vec<String> = self.published.iter().map(shown).collect();
             write!(f, "\n  ~   status          {} -> {}", before.join(", "), shown(entry))?;
         }
-        for (severity, text) in &self.findings {
+        for Finding { severity, text } in &self.findings {
             let mark = match severity {
                 Severity::Changes => "~   annotation     ",
                 Severity::Fails => "!   fails          ",

@@ -10,11 +10,13 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use clap::ValueEnum;
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Service;
-use kube::api::{ListParams, Patch, PatchParams};
+use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
+use openstack_ccm_runtime::watch::list_all;
 use serde_json::json;
 
 use crate::args::{ConfigArgs, PersonArgs};
@@ -22,8 +24,14 @@ use crate::check_config;
 use crate::status::is_at_work;
 use judge::{Return, Severity};
 
-/// Services in one answer of the API server.
-const PAGE: u32 = 500;
+/// How the answer is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}
 
 /// Flags of `hand-back`.
 #[derive(Clone, Debug, clap::Args)]
@@ -31,6 +39,9 @@ pub struct HandBackArgs {
     /// Write the status that OCCM will write. openstack-ccm must not be at work any more: it would write its own again.
     #[arg(long)]
     pub apply: bool,
+    /// How the answer is written.
+    #[arg(short = 'o', long, value_enum, value_name = "FORM", default_value_t = Output::Text)]
+    pub output: Output,
     /// The provider's configuration.
     #[command(flatten)]
     pub config: ConfigArgs,
@@ -56,20 +67,22 @@ pub async fn report(arguments: &HandBackArgs) -> anyhow::Result<ExitCode> {
     if arguments.apply {
         refuse_beside_controller(&client, arguments).await?;
     }
-    let services = list(&client).await?;
+    let services = list_all::<Service>(Api::all(client.clone())).await;
+    let services = services.context("the Services of the cluster cannot be listed")?;
     let returns: Vec<(&Service, Return)> = services
         .iter()
         .filter_map(|service| Some((service, Return::of(service, &loaded.config.load_balancer)?)))
         .filter(|(_, back)| back.is_news())
         .collect();
-    let mut stdout = std::io::stdout().lock();
-    let mut line = |text: String| writeln!(stdout, "{text}").context("standard output is closed");
-    for (_, back) in &returns {
-        line(back.to_string())?;
-    }
     let breaks = returns.iter().filter(|(_, back)| back.severity() == Severity::Fails).count();
-    line(format!("{} Service(s) change with the way back, {breaks} of them will fail.", returns.len()))?;
-    drop(stdout);
+    let text = match arguments.output {
+        Output::Text => text(&returns, breaks),
+        Output::Json => {
+            let changes: Vec<&Return> = returns.iter().map(|(_, back)| back).collect();
+            format!("{}\n", serde_json::to_string_pretty(&json!({"services": changes}))?)
+        }
+    };
+    std::io::stdout().lock().write_all(text.as_bytes()).context("standard output is closed")?;
     if arguments.apply {
         for (service, back) in &returns {
             apply(&client, service, back).await?;
@@ -80,6 +93,15 @@ pub async fn report(arguments: &HandBackArgs) -> anyhow::Result<ExitCode> {
         (0, _) => ExitCode::from(2),
         _ => ExitCode::from(3),
     })
+}
+
+fn text(returns: &[(&Service, Return)], breaks: usize) -> String {
+    let mut text: String = returns.iter().map(|(_, back)| format!("{back}\n")).collect();
+    text.push_str(&format!(
+        "{} Service(s) change with the way back, {breaks} of them will fail.\n",
+        returns.len()
+    ));
+    text
 }
 
 async fn refuse_beside_controller(client: &Client, arguments: &HandBackArgs) -> anyhow::Result<()> {
@@ -94,19 +116,6 @@ async fn refuse_beside_controller(client: &Client, arguments: &HandBackArgs) -> 
          '{{\"spec\":{{\"template\":{{\"spec\":{{\"nodeSelector\":{{\"stopped\":\"true\"}}}}}}}}}}'"
     );
     Ok(())
-}
-
-async fn list(client: &Client) -> anyhow::Result<Vec<Service>> {
-    let services = Api::<Service>::all(client.clone());
-    let (mut all, mut next) = (Vec::new(), ListParams::default().limit(PAGE));
-    loop {
-        let page = services.list(&next).await.context("the Services of the cluster cannot be listed")?;
-        all.extend(page.items);
-        match page.metadata.continue_.filter(|token| !token.is_empty()) {
-            Some(token) => next = ListParams::default().limit(PAGE).continue_token(&token),
-            None => return Ok(all),
-        }
-    }
 }
 
 /// Writes the status that OCCM will write, where it is another one.

@@ -4,12 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Context as _;
 use k8s_openapi::api::core::v1::Service;
-use kube::api::ListParams;
 use kube::{Api, Client};
 use openstack_ccm_core::service::ServiceKey;
-
-/// Services in one answer of the API server.
-const PAGE: u32 = 500;
+use openstack_ccm_runtime::watch::list_all;
 
 /// Who may own something.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,23 +24,18 @@ impl Owners {
     /// Any page of the list that cannot be read, and a list without a single Service: every cluster has one, so that the
     /// list is wrong, and everything in the cloud would look orphaned.
     pub async fn of(client: Client) -> anyhow::Result<Self> {
-        let services = Api::<Service>::all(client);
-        let (mut all, mut next) = (BTreeMap::new(), ListParams::default().limit(PAGE));
-        loop {
-            let page = services.list(&next).await.context("the Services of the cluster cannot be listed")?;
-            for service in page.items {
-                let metadata = service.metadata;
+        let services = list_all::<Service>(Api::all(client)).await;
+        let services = services.context("the Services of the cluster cannot be listed")?;
+        let all: BTreeMap<ServiceKey, String> = services
+            .into_iter()
+            .map(|Service { metadata, .. }| {
                 let key = ServiceKey::new(
                     metadata.namespace.unwrap_or_default(),
                     metadata.name.unwrap_or_default(),
                 );
-                all.insert(key, metadata.uid.unwrap_or_default());
-            }
-            match page.metadata.continue_.filter(|token| !token.is_empty()) {
-                Some(token) => next = ListParams::default().limit(PAGE).continue_token(&token),
-                None => break,
-            }
-        }
+                (key, metadata.uid.unwrap_or_default())
+            })
+            .collect();
         anyhow::ensure!(
             !all.is_empty(),
             "the API server lists no Service at all, not even its own: everything would look orphaned. If the cluster is gone, \
