@@ -1,11 +1,12 @@
 //! What the program costs at scale: time, calls, memory, processor and allocations.
 //!
-//! Three measurements, because no single one can show all of it:
+//! These measurements, because no single one can show all of it:
 //!
 //! | module | where | shows |
 //! | --- | --- | --- |
 //! | `simulated` | program and simulators in one process on a paused clock | time against the cloud's own, and every call |
 //! | `program` | the real binary as a process of its own, the simulators in this one, HTTP in between | memory and processor of the program alone |
+//! | `planned` | the same, of `plan -A` until it has ended | its time and calls |
 //! | `pass` | one pass of the provider over a Service that did not change | allocations and time |
 //!
 //! Each scenario runs in a process of its own, which `cloud` furnishes; `wide` keeps the members of pools where there are millions.
@@ -22,6 +23,7 @@
 
 mod cloud;
 mod pass;
+mod planned;
 mod program;
 mod scenarios;
 mod simulated;

@@ -55,12 +55,20 @@ pub(crate) struct Stage {
 
 /// Serves a world over HTTP and starts the program with these further arguments. The clock goes on from here.
 pub(crate) async fn start(world: &World, arguments: &[&str]) -> (Stage, Program) {
+    let stage = idle_stage(world).await;
+    let program = Program::start(&stage, arguments);
+    (stage, program)
+}
+
+/// Both simulators served over HTTP, and nobody who asks them yet.
+pub(crate) async fn idle_stage(world: &World) -> Stage {
     tokio::time::resume();
     world.cloud.set_delays(Duration::ZERO);
     let server = world.cloud.serve((Ipv4Addr::LOCALHOST, 0).into()).await.unwrap();
     let stage = Stage::new(world, Some(server)).await;
-    let program = Program::start(&stage, arguments);
-    (stage, program)
+    world.cloud.log().clear();
+    world.kube.clear_requests();
+    stage
 }
 
 impl Stage {
@@ -79,6 +87,21 @@ impl Stage {
     pub(crate) async fn start_again(self, arguments: &[&str]) -> (Self, Program) {
         let program = Program::start(&self, arguments);
         (self, program)
+    }
+
+    /// Runs a subcommand of the program to its end, which has to be a good one.
+    pub(crate) async fn asks(&self, subcommand: &[&str]) -> Usage {
+        let mut program = Program::spawn(self, subcommand, &[]);
+        let mut usage = None;
+        loop {
+            // Of a process that has ended nothing can be asked.
+            usage = program.known_usage().or(usage);
+            if let Some(status) = program.child.try_wait().unwrap() {
+                assert!(status.success(), "{status}: {}", last_words(&program.log));
+                return usage.expect("it was never seen");
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
 
     /// Waits until Octavia has been asked for something and everything that follows from it is done. Answers how long
@@ -128,27 +151,36 @@ pub(crate) struct Program {
 }
 
 impl Program {
+    /// Starts the controllers.
     pub(crate) fn start(stage: &Stage, arguments: &[&str]) -> Self {
-        let folder = stage.files.path();
-        let file = |name: &str| folder.join(name).display().to_string();
         // That of the program before, which was killed. The first one finds none.
         let _ = stage.kube.delete("leases", "kube-system", "cloud-controller-manager");
         let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
+        let port = format!("--secure-port={port}");
+        let flags = [
+            "--bind-address=127.0.0.1",
+            &port,
+            // The simulators share the processors with whatever else runs, and answer one after another.
+            "--leader-elect-lease-duration=60s",
+            "--leader-elect-renew-deadline=50s",
+            "--leader-elect-retry-period=1s",
+        ];
+        Self::spawn(stage, &[], &[&flags, arguments].concat())
+    }
+
+    fn spawn(stage: &Stage, subcommand: &[&str], arguments: &[&str]) -> Self {
+        let folder = stage.files.path();
+        let file = |name: &str| folder.join(name).display().to_string();
         // Another build of the program can be measured, such as the one that is in the image.
         let binary =
             std::env::var_os("BENCH_PROGRAM").unwrap_or_else(|| env!("CARGO_BIN_EXE_openstack-ccm").into());
         let output = log(folder);
         let child = Command::new(binary)
+            .args(subcommand)
             .args([
                 format!("--cloud-config={}", file("cloud.conf")),
                 format!("--kubeconfig={}", file("kubeconfig")),
                 "--cluster-name=c1".to_owned(),
-                "--bind-address=127.0.0.1".to_owned(),
-                format!("--secure-port={port}"),
-                // The simulators share the processors with whatever else runs, and answer one after another.
-                "--leader-elect-lease-duration=60s".to_owned(),
-                "--leader-elect-renew-deadline=50s".to_owned(),
-                "--leader-elect-retry-period=1s".to_owned(),
             ])
             .args(arguments)
             .env_clear()
@@ -163,31 +195,30 @@ impl Program {
 
     /// What it has used so far.
     pub(crate) fn usage(&self) -> Usage {
+        self.known_usage().unwrap_or_else(|| panic!("the program has ended: {}", last_words(&self.log)))
+    }
+
+    /// The same; absent of a program that has ended.
+    fn known_usage(&self) -> Option<Usage> {
         let folder = format!("/proc/{}", self.child.id());
-        let status = std::fs::read_to_string(format!("{folder}/status")).unwrap();
+        let status = std::fs::read_to_string(format!("{folder}/status")).ok()?;
         let kibibytes = |name: &str| {
-            let line = status.lines().find_map(|line| line.strip_prefix(name));
-            let line = line.unwrap_or_else(|| panic!("the program has ended: {}", last_words(&self.log)));
-            line.trim().trim_end_matches(" kB").parse().unwrap()
+            let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+            line.trim().trim_end_matches(" kB").parse().ok()
         };
-        let stat = std::fs::read_to_string(format!("{folder}/stat")).unwrap();
-        let fields: Vec<f64> = stat
-            .rsplit_once(')')
-            .unwrap()
-            .1
-            .split_whitespace()
-            .map(|field| field.parse().unwrap_or(0.0))
-            .collect();
-        Usage {
-            peak: kibibytes("VmHWM:"),
-            rest: kibibytes("VmRSS:"),
-            own: kibibytes("RssAnon:"),
-            file: kibibytes("RssFile:"),
+        let stat = std::fs::read_to_string(format!("{folder}/stat")).ok()?;
+        let fields: Vec<f64> =
+            stat.rsplit_once(')')?.1.split_whitespace().map(|field| field.parse().unwrap_or(0.0)).collect();
+        Some(Usage {
+            peak: kibibytes("VmHWM:")?,
+            rest: kibibytes("VmRSS:")?,
+            own: kibibytes("RssAnon:")?,
+            file: kibibytes("RssFile:")?,
             // Fields 14 and 15; the first here is the third.
             processor: (fields[11] + fields[12]) / TICKS,
             time: None,
             calls: None,
-        }
+        })
     }
 }
 

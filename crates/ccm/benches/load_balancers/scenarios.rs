@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::cloud::{CHANGE, CREATION, add_node, proxy_service, serving, until, until_served, world};
 use crate::pass::{self, Pass};
+use crate::planned::{self, Planned};
 use crate::program::{self, Usage};
 use crate::simulated::{Simulated, measure, measure_in_two, measure_until_quiet};
 use crate::support::World;
@@ -24,12 +25,13 @@ pub(crate) struct Scenario {
     pub(crate) title: &'static str,
 }
 
-pub(crate) const SCENARIOS: [Scenario; 7] = [
+pub(crate) const SCENARIOS: [Scenario; 8] = [
     Scenario { name: "create", title: "create 100 Services" },
     Scenario { name: "nodes", title: "a node joins 100 nodes, 500 Services" },
     Scenario { name: "restart", title: "restart, 1,000 Services, nothing changed" },
     Scenario { name: "groups", title: "the same with managed security groups" },
     Scenario { name: "idle", title: "an idle hour, 1,000 Services" },
+    Scenario { name: "plan", title: "plan -A, 500 Services that are served" },
     Scenario { name: "wide", title: "5,000 Services on 1,000 nodes" },
     Scenario { name: "pass", title: "one pass over a Service that did not change" },
 ];
@@ -43,6 +45,7 @@ pub(crate) struct Row {
     /// The program as a process, each with what it had done.
     pub(crate) program: Vec<(String, Usage)>,
     pub(crate) passes: Vec<Pass>,
+    pub(crate) planned: Option<Planned>,
 }
 
 /// Runs the scenario of this name. The clock is paused.
@@ -53,6 +56,7 @@ pub(crate) async fn run(name: &str) -> Row {
         "restart" => restart("").await,
         "groups" => restart("manage-security-groups = true\n").await,
         "idle" => idle().await,
+        "plan" => Row { planned: Some(planned::run().await), ..Row::default() },
         "wide" => Row { program: wide::run().await, ..Row::default() },
         "pass" => Row { passes: pass::run().await, ..Row::default() },
         other => panic!("there is no scenario {other}"),

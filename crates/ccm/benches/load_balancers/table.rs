@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use crate::cloud::{CHANGE, CREATION, LATENCY};
 use crate::pass::Pass;
+use crate::planned::Planned;
 use crate::program::Usage;
 use crate::scenarios::{Row, Scenario};
 use crate::simulated::Simulated;
@@ -27,6 +28,11 @@ pub(crate) fn tables(rows: &[(&Scenario, Row)]) -> String {
     let passes: Vec<_> = rows.iter().flat_map(|(_, row)| &row.passes).collect();
     if !passes.is_empty() {
         text.push_str(&allocations(&passes));
+    }
+    let plans: Vec<_> =
+        rows.iter().filter_map(|(scenario, row)| Some((scenario.title, row.planned.as_ref()?))).collect();
+    if !plans.is_empty() {
+        text.push_str(&planned(&plans));
     }
     text.push_str(&targets(rows));
     text
@@ -129,6 +135,28 @@ fn allocations(passes: &[&Pass]) -> String {
     text
 }
 
+fn planned(rows: &[(&str, &Planned)]) -> String {
+    let mut text = "A plan, by the program as a process of its own, in real time.\n\n\
+        | plan | time | processor | most memory | OpenStack: lists | single objects | Kubernetes: lists | single objects |\n\
+        | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
+        .to_owned();
+    for (title, row) in rows {
+        let Planned { time, usage, openstack, kubernetes, .. } = row;
+        let _ = writeln!(
+            text,
+            "| {title} | {time:.1} s | {:.1} s | {} | {} | {} | {} | {} |",
+            usage.processor,
+            mebibytes(usage.peak),
+            openstack.0,
+            openstack.1,
+            kubernetes.0,
+            kubernetes.1,
+        );
+    }
+    text.push('\n');
+    text
+}
+
 fn targets(rows: &[(&Scenario, Row)]) -> String {
     let mut text = "| target | measured | |\n| --- | --- | --- |\n".to_owned();
     let mut line = |target: &str, measured: String, met: bool| {
@@ -169,6 +197,15 @@ fn targets(rows: &[(&Scenario, Row)]) -> String {
         }
         for (what, usage) in row.program.iter().filter(|_| scenario.name == "restart") {
             line(&format!("{what}: at most 18 MiB"), mebibytes(usage.peak), usage.peak <= MOST_MEMORY);
+        }
+        if let Some(Planned { services, openstack: (lists, _), writes, .. }) = &row.planned {
+            // Of members there is no list of all.
+            let (of_each, measured) = (lists * 10 < *services, format!("{lists} lists and {writes} writes"));
+            line(
+                "a plan: fewer lists than a tenth of the Services, no write",
+                measured,
+                of_each && *writes == 0,
+            );
         }
         if let Some(most) = row.passes.iter().map(|pass| pass.calls).max() {
             line("a Service that did not change: no call", most.to_string(), most == 0);
