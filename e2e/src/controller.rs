@@ -114,6 +114,11 @@ impl Launch {
         Daemon::start("openstack-ccm", &self.folder, &mut command)
     }
 
+    /// Its cloud.conf.
+    pub(crate) fn cloud_config(&self) -> &Path {
+        &self.cloud_config
+    }
+
     /// The log of all controllers started with this.
     pub(crate) fn log(&self) -> PathBuf {
         self.folder.join("openstack-ccm.log")
@@ -148,6 +153,16 @@ impl Controller {
     /// Whether it has not ended.
     pub(crate) fn runs(&mut self) -> bool {
         self.daemon.check().is_ok()
+    }
+
+    /// Keeps it from doing anything. Without leader election it may go on after any time.
+    pub(crate) fn hold(&self) {
+        self.daemon.hold();
+    }
+
+    /// Lets it go on.
+    pub(crate) fn go_on(&self) {
+        self.daemon.go_on();
     }
 
     /// Ends it as a cluster does.

@@ -65,9 +65,23 @@ impl Daemon {
 
     /// Asks it to end, and does not wait.
     pub(crate) fn terminate(&self) {
+        self.signal(Signal::TERM);
+    }
+
+    /// Keeps it from doing anything.
+    pub(crate) fn hold(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    /// Lets it go on after [`Daemon::hold`].
+    pub(crate) fn go_on(&self) {
+        self.signal(Signal::CONT);
+    }
+
+    fn signal(&self, signal: Signal) {
         if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
             // It may have ended by itself.
-            kill_process(pid, Signal::TERM).ok();
+            kill_process(pid, signal).ok();
         }
     }
 

@@ -30,7 +30,7 @@ timeout = 120
 graceful_timeout = 3
 pythonpath = STATE + '/etc'
 accesslog = STATE + '/log/%s.access.log' % name
-access_log_format = '%(t)s "%(m)s %(U)s?%(q)s" %(s)s %(b)s %(M)sms'
+access_log_format = '%(t)s "%(m)s %(U)s?%(q)s" %(s)s %(b)s %(M)sms "%(a)s"'
 worker_tmp_dir = '/dev/shm'
 os.environ.update(environment)
 # The services read their own options from here.

@@ -10,7 +10,9 @@ use serde_json::Value;
 const CONTROLLER: &str = "system:serviceaccount:kube-system:cloud-controller-manager";
 /// The Lease of cloud-controller-managers.
 pub(crate) const LEASE: &str = "cloud-controller-manager";
-/// Of elections what was written, of the controller what it did.
+/// Somebody who looks at a cluster, with a ServiceAccount of that name in kube-system.
+pub(crate) const ONLOOKER: &str = "onlooker";
+/// Of elections and Services what was written, of the controller and of the onlooker what they did.
 const POLICY: &str = r#"apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -19,8 +21,14 @@ rules:
     namespaces: [kube-system]
     verbs: [create, update, patch, delete]
     resources: [{group: coordination.k8s.io, resources: [leases]}]
-  - level: Metadata
+  - level: Request
     users: ["system:serviceaccount:kube-system:cloud-controller-manager"]
+    verbs: [patch]
+    resources: [{group: "", resources: [services, services/status]}]
+  - level: Metadata
+    users:
+      - system:serviceaccount:kube-system:cloud-controller-manager
+      - system:serviceaccount:kube-system:onlooker
   - level: None
 "#;
 
@@ -44,11 +52,14 @@ pub(crate) struct Entry {
     resource: String,
     name: String,
     status: u64,
+    /// Whether the server was only asked what it would do.
+    is_question: bool,
     /// When the request arrived.
     pub received: Timestamp,
     /// When it was answered.
     pub answered: Timestamp,
-    sent: Value,
+    /// The body, where it is kept.
+    pub sent: Value,
 }
 
 /// A write of the Lease that succeeded.
@@ -112,6 +123,21 @@ impl Audit {
         Ok(self.entries()?.into_iter().filter(Entry::is_work).collect())
     }
 
+    /// What the onlooker did: nothing but reads, and questions what a write would do.
+    ///
+    /// # Errors
+    /// It did something else, or nothing at all, or the log cannot be read.
+    pub(crate) fn onlooker_only_looked(&self) -> Result<String> {
+        let user = format!("system:serviceaccount:kube-system:{ONLOOKER}");
+        let entries: Vec<Entry> = self.entries()?.into_iter().filter(|entry| entry.user == user).collect();
+        let looks = ["get", "list", "watch"];
+        let other = entries.iter().find(|one| !looks.contains(&one.verb.as_str()) && !one.is_question);
+        ensure!(other.is_none(), "{}", other.map_or("", |one| &one.what));
+        ensure!(!entries.is_empty(), "the log shows no request of the onlooker");
+        let questions = entries.iter().filter(|one| one.is_question).count();
+        Ok(format!("{} requests, of which {questions} ask what a write would do", entries.len()))
+    }
+
     /// Every write of a pod lies within the time for which the Lease was its own: nobody else had it in between, and it
     /// had not lapsed.
     ///
@@ -148,7 +174,8 @@ impl Entry {
     /// Whether it changed something.
     fn is_stored(&self) -> bool {
         let writes = ["create", "update", "patch", "delete", "deletecollection"];
-        writes.contains(&self.verb.as_str()) && (200..300).contains(&self.status)
+        let is_write = writes.contains(&self.verb.as_str()) && !self.is_question;
+        is_write && (200..300).contains(&self.status)
     }
 
     fn claim(&self) -> Option<Claim> {
@@ -221,6 +248,7 @@ fn entry(line: &str) -> Result<Entry> {
         resource,
         name,
         status: event["responseStatus"]["code"].as_u64().unwrap_or_default(),
+        is_question: text(&event["requestURI"]).contains("dryRun=All"),
         received: time("requestReceivedTimestamp")?,
         answered: time("stageTimestamp")?,
         sent: event["requestObject"].clone(),

@@ -41,15 +41,31 @@ impl OpenStack {
     /// # Errors
     /// Keystone does not answer or refuses.
     pub(crate) fn log_in(user: &str) -> Result<Self> {
-        let http = Client::builder().timeout(Duration::from_secs(60)).build()?;
         let domain = json!({"id": "default"});
         let body = json!({"auth": {
             "identity": {"methods": ["password"], "password": {"user": {"name": user, "domain": domain, "password": "e2e"}}},
             "scope": {"project": {"name": user, "domain": domain}},
         }});
-        let response = http.post(format!("{KEYSTONE}/auth/tokens")).json(&body).send()?;
+        Self::authenticate(&body).with_context(|| format!("{user} cannot log in"))
+    }
+
+    /// Logs in with an application credential, as Keystone answered when it was made.
+    ///
+    /// # Errors
+    /// As for [`OpenStack::log_in`].
+    pub(crate) fn log_in_with(credential: &Value) -> Result<Self> {
+        let credential = json!({"id": credential["id"], "secret": credential["secret"]});
+        let body = json!({"auth": {
+            "identity": {"methods": ["application_credential"], "application_credential": credential},
+        }});
+        Self::authenticate(&body).context("the application credential is refused")
+    }
+
+    fn authenticate(body: &Value) -> Result<Self> {
+        let http = Client::builder().timeout(Duration::from_secs(60)).build()?;
+        let response = http.post(format!("{KEYSTONE}/auth/tokens")).json(body).send()?;
         let token = response.headers().get("X-Subject-Token").and_then(|value| value.to_str().ok());
-        let token = token.with_context(|| format!("{user} cannot log in: {}", response.status()))?.to_owned();
+        let token = token.with_context(|| response.status().to_string())?.to_owned();
         Ok(Self { http, token })
     }
 

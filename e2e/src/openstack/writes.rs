@@ -8,6 +8,8 @@ use super::Folders;
 
 /// The services in which a load balancer leaves something.
 const SERVICES: [&str; 2] = ["octavia", "neutron"];
+/// What this program calls itself in the header `User-Agent`.
+const PRODUCT: &str = "openstack-ccm";
 const METHODS: [&str; 4] = ["POST", "PUT", "PATCH", "DELETE"];
 
 /// The access logs from a moment on.
@@ -36,10 +38,23 @@ impl Writes {
     /// # Errors
     /// A log cannot be read.
     pub(crate) fn so_far(&self) -> Result<Vec<String>> {
+        self.requests(|_| true)
+    }
+
+    /// Those of them that this program made: Octavia itself writes in Neutron too.
+    ///
+    /// # Errors
+    /// As for [`Writes::so_far`].
+    pub(crate) fn by_this_program(&self) -> Result<Vec<String>> {
+        self.requests(|line| line.contains(PRODUCT))
+    }
+
+    fn requests(&self, counts: impl Fn(&str) -> bool) -> Result<Vec<String>> {
         let mut found = Vec::new();
         for (log, end) in &self.logs {
             let text = std::fs::read_to_string(log)?;
-            let requests = text[*end..].lines().filter_map(|line| line.split('"').nth(1));
+            let lines = text[*end..].lines().filter(|line| counts(line));
+            let requests = lines.filter_map(|line| line.split('"').nth(1));
             found.extend(requests.filter(|request| changes(request)).map(str::to_owned));
         }
         Ok(found)

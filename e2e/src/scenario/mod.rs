@@ -12,6 +12,7 @@ pub(crate) mod hairpin;
 pub(crate) mod killed;
 pub(crate) mod life;
 pub(crate) mod machines;
+pub(crate) mod plan;
 pub(crate) mod security_groups;
 pub(crate) mod serving;
 pub(crate) mod shared;
@@ -68,6 +69,7 @@ pub(crate) const GROUPS: &[Group] = &[
     Group { name: "traffic", needs: &[Minor::V1_36], programs: SERVED, run: traffic },
     Group { name: "cluster", needs: &[Minor::V1_36], programs: MANAGED, run: cluster },
     Group { name: "serving", needs: &[Minor::V1_36], programs: SERVED, run: serving },
+    Group { name: "plan", needs: &[Minor::V1_36], programs: SERVED, run: plan::run },
     Group { name: "families", needs: &[Minor::V1_36], programs: SERVED, run: families },
     Group { name: "gate", needs: &[Minor::V1_29, Minor::V1_36], programs: SERVED, run: gate },
     Group { name: "truth", needs: &[Minor::V1_36], programs: SERVED, run: truth },

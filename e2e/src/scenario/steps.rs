@@ -251,6 +251,15 @@ pub(crate) fn remove(stage: &Stage, services: &[&str]) -> Result<()> {
     for service in services {
         delete_service(&api, service)?;
     }
+    until_gone(stage, services)
+}
+
+/// Waits until Services that were deleted are gone.
+///
+/// # Errors
+/// One stays.
+pub(crate) fn until_gone(stage: &Stage, services: &[&str]) -> Result<()> {
+    let api = stage.api()?;
     for service in services {
         soon(&format!("{service} is gone"), || {
             api.gone(&Kubernetes::service_path(service)).with_context(|| waiting(&api, service))
