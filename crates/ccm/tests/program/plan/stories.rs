@@ -7,7 +7,7 @@ use fastrand::Rng;
 use crate::fault_run::{Edit, Stage, Story};
 
 /// Stories without `PLAN_STORIES`, from the seed `PLAN_FIRST` on.
-const SHORT: u64 = 3;
+const SHORT: u64 = 5;
 
 /// After so long routes were compared and every load balancer was looked at: a plan sees what the program has not yet.
 const LOOKED: Duration = Duration::from_secs(400);
