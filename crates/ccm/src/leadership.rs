@@ -12,7 +12,7 @@ use crate::health::{Health, Kind};
 use crate::leader_record::LeaderRecord;
 use crate::version::version;
 
-/// How long all work may take to end after a stop, until the lease is given back: passes and the last events.
+/// How long all work may take to end after a stop, until the lease is given back: reconciliations and the last events.
 const WORK_GRACE: Duration = Duration::from_secs(16);
 /// Component of the Events about leadership, as every cloud-controller-manager has it.
 const EVENT_SOURCE: &str = "cloud-controller-manager";

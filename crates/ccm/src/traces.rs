@@ -1,4 +1,4 @@
-//! Traces for an OpenTelemetry collector: a span for each pass of a controller, and in it one for each call to OpenStack.
+//! Traces for an OpenTelemetry collector: a span for each reconciliation of a controller, and in it one for each call to OpenStack.
 //!
 //! Where they go, and what else is special about them, is said by the standard variables
 //! (<https://opentelemetry.io/docs/specs/otel/protocol/exporter/>); without an endpoint nothing is recorded. They are sent

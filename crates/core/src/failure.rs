@@ -1,4 +1,4 @@
-//! Why a pass failed, in the few classes that decide what happens next.
+//! Why a reconciliation failed, in the few classes that decide what happens next.
 
 use std::fmt;
 use std::time::Duration;
@@ -95,7 +95,7 @@ impl fmt::Display for FailureClass {
     }
 }
 
-/// A failed pass.
+/// A failed reconciliation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Failure {

@@ -9,7 +9,7 @@
 //! | [`service`] | what one Service asks for |
 //! | [`node`] | what is known of a node, and which nodes are backends |
 //! | [`instance`] | the machines behind nodes, and what follows for the Node objects |
-//! | [`provider`] | the traits of a provider, the goal that it is given and the pass that it reports |
+//! | [`provider`] | the traits of a provider, the goal that it is given and the reconciliation that it reports |
 //! | [`failure`] | the classes of failure, which choose retry, event and metric |
 //! | [`backoff`] | delays that grow |
 //! | [`notice`] | what a user is told |

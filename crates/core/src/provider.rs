@@ -28,12 +28,11 @@ pub trait LoadBalancers: Send + Sync {
     /// - It is called by several workers at once, never twice at once for one Service; load balancers that
     ///   several Services share are serialised inside.
     /// - It never changes or deletes what is not the Service's own.
-    async fn reconcile(&self, goal: &Goal) -> Pass;
+    async fn reconcile(&self, goal: &Goal) -> Reconciliation;
 
-    /// Has the next pass over the Service ask the cloud, where a provider would otherwise trust what earlier passes
-    /// saw. Called for the look for changes that somebody made in the cloud. A provider that remembers nothing has
-    /// nothing to do here.
-    fn look_again(&self, service: &ServiceKey);
+    /// Somebody may have changed the Service's objects in the cloud: the next reconciliation asks the cloud, where the provider
+    /// would otherwise trust what earlier ones saw. A provider that remembers nothing has nothing to do here.
+    fn expect_drift(&self, service: &ServiceKey);
 
     /// Whether an annotation of a Service with this key means something to the provider, or would have to: a change of any
     /// other leads to no reconciliation. A provider that cannot tell says yes.
@@ -41,7 +40,7 @@ pub trait LoadBalancers: Send + Sync {
         true
     }
 
-    /// Gets to know the other Services that the controller serves. Called once, before the first pass. A provider that
+    /// Introduces the other Services that the controller serves. Called once, before the first reconciliation. A provider that
     /// judges each Service by itself has nothing to do here.
     fn meet(&self, _neighbours: Arc<dyn Neighbours>) {}
 
@@ -59,7 +58,7 @@ pub trait LoadBalancers: Send + Sync {
 pub struct ProviderNames {
     /// `source.component` of the Events that carry the notices of the provider.
     pub event_source: &'static str,
-    /// Prefix of the metrics that count the passes of the provider, without the last `_`.
+    /// Prefix of the metrics that count the reconciliations of the provider, without the last `_`.
     pub metric_prefix: &'static str,
     /// The command that deletes a load balancer with everything below it; the id follows after a space.
     pub delete_command: &'static str,
@@ -86,32 +85,32 @@ pub trait Neighbours: Send + Sync {
     fn served(&self) -> Vec<Service>;
 }
 
-/// How a provider says that a Service deserves another pass now.
+/// How a provider says that a Service deserves another reconciliation now.
 pub trait Wake: Send + Sync {
-    /// Queues a pass for the Service, without back-off. Unknown keys are ignored.
+    /// Queues the Service, without back-off. Unknown keys are ignored.
     fn wake(&self, key: &ServiceKey);
 }
 
-/// The result of one pass.
+/// What one reconciliation reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pass {
-    /// Where the pass got to.
+pub struct Reconciliation {
+    /// How far it got.
     pub result: Result<Outcome, Failure>,
-    /// What the user should be told, in order. Repeats of earlier passes are fine, the recorder folds them.
+    /// What the user should be told, in order. Repeats of earlier reconciliations are fine, the recorder folds them.
     pub notices: Vec<Notice>,
     /// Annotations of the Service to set, or to remove where the value is absent. They are written even when the
-    /// pass failed, so that the next one finds what this one made.
+    /// reconciliation failed, so that the next one finds what this one made.
     pub annotations: BTreeMap<String, Option<String>>,
 }
 
-impl Pass {
-    /// A pass that only failed.
+impl Reconciliation {
+    /// One that only failed.
     pub fn failed(failure: Failure) -> Self {
         Self { result: Err(failure), notices: Vec::new(), annotations: BTreeMap::new() }
     }
 }
 
-/// Where a pass got to.
+/// How far a reconciliation got.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The load balancer agrees with the intent.
@@ -133,14 +132,13 @@ pub struct Ready {
     pub preference: Preference,
     /// Whether the load balancer lets clients inside the cluster in. It matters only where they have to go through it.
     pub cluster_access: ClusterAccess,
-    /// Whether this pass wrote to the cloud.
+    /// Whether this reconciliation wrote to the cloud.
     pub changed: bool,
-    /// What failed beside the load balancer. The addresses are published all the same; the failure is reported, and
-    /// the pass is made again.
+    /// What failed beside the load balancer. The addresses are published all the same; the failure is reported and retried.
     pub unfinished: Option<Failure>,
-    /// The delay after which the provider wants another pass though nothing happens: it took something for done that it
-    /// has not seen yet. A pass that comes sooner for another reason does no harm, and states the delay that is left.
-    pub again_after: Option<Duration>,
+    /// The delay after which the provider wants another reconciliation although nothing happens: it took something for done that it
+    /// has not seen yet. One that comes sooner for another reason does no harm, and states the delay that is left.
+    pub requeue_after: Option<Duration>,
 }
 
 /// Something in the cloud is not finished.
@@ -148,6 +146,6 @@ pub struct Ready {
 pub struct Waiting {
     /// On what, for logs: for example `load balancer 1234 is PENDING_UPDATE`.
     pub on: String,
-    /// The provider wakes the Service; this is the delay after which it is looked at anyway.
+    /// The provider wakes the Service; this is the delay after which it is reconciled anyway.
     pub at_most: Duration,
 }

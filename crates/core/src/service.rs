@@ -126,7 +126,7 @@ pub struct Service {
     /// `spec.healthCheckNodePort`; absent when 0.
     pub health_check_node_port: Option<u16>,
     /// Addresses in `status.loadBalancer.ingress`: what was published last. It is no wish of the user; a load balancer that
-    /// has to be made anew asks for its former addresses by it.
+    /// has to be recreated asks for its former addresses by it.
     pub published: Vec<IpAddr>,
 }
 
@@ -159,7 +159,7 @@ pub struct Intent {
     pub nodes: Arc<[Arc<Node>]>,
 }
 
-/// What a pass is to reach. Create, update, node change and deletion all become one of these two.
+/// What a reconciliation is to reach. Create, update, node change and deletion all become one of these two.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Goal {
     /// The load balancer exists and agrees with the intent.

@@ -69,7 +69,7 @@ impl CallError {
         }
     }
 
-    /// The error as a failed pass; `doing` says what was tried: `failed to update load balancer status`.
+    /// The error as a failed reconciliation; `doing` says what was tried: `failed to update load balancer status`.
     pub fn to_failure(&self, doing: &str) -> Failure {
         Failure::new(self.class(), format!("{doing}: {}", self.message()))
     }

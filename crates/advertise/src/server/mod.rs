@@ -45,7 +45,7 @@ const SETTLE: Duration = Duration::from_secs(1);
 pub struct Intervals {
     /// Between two questions whose answer is expected to be the same.
     pub probe: Duration,
-    /// Between two looks at `/version`.
+    /// Time between two checks at `/version`.
     pub version: Duration,
 }
 
@@ -111,7 +111,7 @@ impl ServerDetection {
         if self.must_ask() {
             self.ask_with(std::slice::from_ref(candidate)).await;
             if self.known() == ServerSupport::Unknown {
-                // It failed: the next question is planned anew.
+                // It failed: the next question is planned again.
                 self.suspicion.notify_one();
             }
         }

@@ -16,7 +16,7 @@ use crate::args::{NamedCertificate, ServingArgs};
 /// Name of the pair in `--cert-dir`, as every cloud-controller-manager has it.
 const PAIR: &str = "cloud-controller-manager";
 
-/// Time between two looks at the files.
+/// Time between two checks at the files.
 const LOOK: Duration = Duration::from_secs(10);
 
 /// A certificate and its key, in PEM.

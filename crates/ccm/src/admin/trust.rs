@@ -24,9 +24,9 @@ const NAME: &str = "extension-apiserver-authentication";
 const ROLE: &str =
     "bind the service account to the Role extension-apiserver-authentication-reader in kube-system";
 
-/// Time between two looks.
+/// Time between two checks.
 const LOOK: Duration = Duration::from_secs(60);
-/// Time between two looks while the API server cannot be reached at the start.
+/// Time between two checks while the API server cannot be reached at the start.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 /// Longest wait for one look.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(10);

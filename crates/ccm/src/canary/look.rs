@@ -31,7 +31,7 @@ pub(super) struct LookArgs {
     /// Addresses of the Services, two for each family.
     #[arg(long, value_name = "CONTROL,SUBJECT[,...]", default_value_t = Addresses::kept())]
     addresses: Addresses,
-    /// Time between two looks while nothing changes; a tenth of it before there is a verdict.
+    /// Time between two checks while nothing changes; a tenth of it before there is a verdict.
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration::parse)]
     period: Duration,
     /// Longest wait for an answer.

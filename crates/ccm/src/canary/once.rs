@@ -26,7 +26,7 @@ use crate::run;
 
 /// Calls to the API server at once.
 const AT_ONCE: usize = 10;
-/// Between two looks at the pods.
+/// Time between two checks at the pods.
 const PERIOD: Duration = Duration::from_secs(1);
 /// Longest wait for the namespace to go.
 const CLEAN_UP: Duration = Duration::from_secs(60);

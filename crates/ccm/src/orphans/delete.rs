@@ -9,7 +9,7 @@ use openstack_ccm_openstack_api::{ApiError, OpenStack};
 
 use super::judge::{Kind, Orphan};
 
-/// Between two looks whether a load balancer is gone.
+/// Time between two checks whether a load balancer is gone.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 /// Looks until Octavia is held to have lost the work.
 const LOOKS: usize = 150;

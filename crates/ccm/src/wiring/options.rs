@@ -17,7 +17,7 @@ use crate::args::feature_gates::FeatureGates;
 use crate::program::ProgramOptions;
 use crate::wiring::missing_endpoints::MissingEndpoints;
 
-/// How long running passes may take to end after a stop.
+/// How long running reconciliations may take to end after a stop.
 const PASS_GRACE: Duration = Duration::from_secs(10);
 
 /// What the program is to run.

@@ -58,7 +58,7 @@ pub(crate) fn at_work(parts: ServiceParts) -> Controller {
             Box::pin(async move {
                 tokio::select! {
                     result = controller.run(stop) => result,
-                    // Both end with this future: running passes may still wait for the poller after the stop.
+                    // Both end with this future: running reconciliations may still wait for the poller after the stop.
                     () = poller.run(CancellationToken::new()) => Ok(()),
                 }
             })

@@ -142,7 +142,7 @@ fn the_plain_manifests_of_the_canary_are_up_to_date() {
     if std::env::var_os("UPDATE_MANIFESTS").is_some() {
         std::fs::write(repository(path), &page).unwrap();
     }
-    assert!(read(path) == page, "{path} is out of date; write it anew with `make manifests`");
+    assert!(read(path) == page, "{path} is out of date; regenerate it with `make manifests`");
     assert!(Objects::parse(&page).0.len() >= 7);
     let component = read("manifests/canary/kustomization.yaml");
     for argument in

@@ -94,7 +94,7 @@ fn the_page_of_the_values_is_up_to_date() {
         std::fs::write(repository(PAGE), &page).unwrap();
     }
     let stored = std::fs::read_to_string(repository(PAGE)).unwrap_or_default();
-    assert!(stored == page, "{PAGE} is out of date; write it anew with `make manifests`");
+    assert!(stored == page, "{PAGE} is out of date; regenerate it with `make manifests`");
 }
 
 #[test]

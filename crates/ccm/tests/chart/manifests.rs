@@ -53,7 +53,7 @@ fn the_plain_manifests_are_up_to_date() {
         if std::env::var_os("UPDATE_MANIFESTS").is_some() {
             std::fs::write(repository(&path), &text).unwrap();
         }
-        assert!(read(&path) == text, "{path} is out of date; write it anew with `make manifests`");
+        assert!(read(&path) == text, "{path} is out of date; regenerate it with `make manifests`");
     }
 }
 

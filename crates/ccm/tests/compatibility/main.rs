@@ -67,6 +67,6 @@ fn the_compatibility_page_is_what_the_tests_show() {
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         kept == page,
-        "docs/reference/compatibility.md differs from the tests; `make docs` writes it anew"
+        "docs/reference/compatibility.md differs from the tests; `make docs` regenerates it"
     );
 }

@@ -101,7 +101,7 @@ async fn a_load_balancer_that_broke_down_comes_back_on_its_addresses_where_the_o
     let before = world.state();
     let id = world.cloud.load_balancer(&lb_name("web")).unwrap()["id"].clone();
     breaks_down(&world, "web");
-    // Found by the look for drift, within 36 minutes.
+    // Found by the check for drift, within 36 minutes.
     let replaced = |world: &World| {
         world
             .cloud
@@ -128,7 +128,7 @@ async fn a_load_balancer_that_breaks_comes_back_on_its_vip_though_the_program_is
     assert!(world.cloud_state().contains("former-vip"), "{}", world.cloud_state());
     world.kill().await;
     world.start().await;
-    world.until("it is made anew", |world| !world.cloud.load_balancers().is_empty()).await;
+    world.until("it is recreated", |world| !world.cloud.load_balancers().is_empty()).await;
     world.quiet().await;
     assert_eq!((load_balancer(&world)["vip_address"].clone(), world.cloud_state()), (vip, before));
 }
@@ -202,7 +202,7 @@ async fn a_load_balancer_that_somebody_deletes_is_recreated() {
     world.cloud.user().delete("load-balancer", &format!("/v2.0/lbaas/loadbalancers/{id}?cascade=true"));
     world.cloud.settle();
     assert!(world.cloud.load_balancers().is_empty());
-    world.until("it is made anew", |world| !world.cloud.load_balancers().is_empty()).await;
+    world.until("it is recreated", |world| !world.cloud.load_balancers().is_empty()).await;
     world.quiet().await;
     assert_eq!(world.state(), before);
     assert_eq!(world.cloud.floating_ips().len(), 1);
@@ -226,7 +226,7 @@ async fn children_that_somebody_deletes_are_recreated() {
         &format!("/v2.0/floatingips/{floating_ip}"),
         &json!({"floatingip": {"port_id": null}}),
     );
-    world.until("they are made anew", |world| !world.cloud.listeners().is_empty()).await;
+    world.until("they are recreated", |world| !world.cloud.listeners().is_empty()).await;
     world.quiet().await;
     assert_eq!(world.state(), before);
 }

@@ -85,6 +85,6 @@ async fn the_page_of_metrics_is_up_to_date() {
     let stored = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         stored == page,
-        "docs/reference/metrics.md is out of date; write it anew with `make docs`:\n{page}"
+        "docs/reference/metrics.md is out of date; regenerate it with `make docs`:\n{page}"
     );
 }

@@ -29,7 +29,7 @@ fn all(world: &World, count: usize) -> Vec<(Value, Value, Vec<String>)> {
     (0..count).map(|number| says(world, &format!("web-{number}"))).collect()
 }
 
-/// Services `web-0` and so on, all served; then the program starts anew in another region, which has a network of the same
+/// Services `web-0` and so on, all served; then the program starts over in another region, which has a network of the same
 /// kind. Answers the first region.
 async fn in_another_region(count: usize, change: impl Fn() -> Value, cloud_conf: &str) -> (World, Cloud) {
     let mut world = World::new(ApiVersion::V1_36);

@@ -36,7 +36,7 @@ async fn the_number_of_calls_does_not_grow_with_the_number_of_nodes() {
     assert_eq!(world.take_cloud_calls(), ["GET /v2.1/servers/detail"]);
 }
 
-/// An address that a server gets later is on its node with the next look.
+/// An address that a server gets later is on its node with the next check.
 #[tokio::test(start_paused = true)]
 async fn a_floating_ip_becomes_an_external_address() {
     let mut world = World::without_nodes();

@@ -99,7 +99,7 @@ async fn the_takeover_writes_nothing_at_first_and_one_tag_after_another_later() 
     }
     assert_eq!(unmarked(&world), 0);
     assert_eq!(SERVICES.map(|name| world.ingress(name)).as_slice(), published);
-    // Nothing else is left to be done, also after a restart and the look for drift.
+    // Nothing else is left to be done, also after a restart and the check for drift.
     world.restart().await;
     tokio::time::sleep(Duration::from_secs(3600)).await;
     assert_eq!(world.take_cloud_writes(), Vec::<String>::new());

@@ -113,7 +113,7 @@ async fn a_rule_of_a_managed_security_group_that_somebody_removed_is_put_back() 
         .delete("network", &format!("/v2.0/security-group-rules/{}", rule["id"].as_str().unwrap()));
     assert_eq!(status, 204);
     assert_ne!(world.state(), state);
-    // The look for drift comes after 36 minutes at the latest.
+    // The check for drift comes after 36 minutes at the latest.
     tokio::time::sleep(Duration::from_secs(2200)).await;
     assert_eq!(world.state(), state);
 }

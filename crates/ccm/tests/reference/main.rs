@@ -23,7 +23,7 @@ fn compare(name: &str, page: &str) {
         std::fs::write(&path, page).unwrap();
     }
     let stored = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(stored == page, "docs/reference/{name} is out of date; write it anew with `make docs`");
+    assert!(stored == page, "docs/reference/{name} is out of date; regenerate it with `make docs`");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use openstack_ccm_core::instance::census::ROUNDS;
 
 use crate::nodes::NodeObject;
 
-/// Rounds by the uid of the Node: one that is registered anew begins anew.
+/// Rounds by the uid of the Node: one that is registered again starts over.
 #[derive(Debug, Default)]
 pub(super) struct Absences {
     rounds: HashMap<String, u32>,

@@ -202,7 +202,7 @@ impl Lifecycle {
                 self.metrics.deleted();
             }
             Err(error) if error.is_not_found() => {}
-            // It changed since it was read: the next round decides anew.
+            // It changed since it was read: the next round decides again.
             Err(error) if error.is_conflict() => {
                 tracing::info!(node = name, "the node has changed and is kept");
             }

@@ -254,7 +254,7 @@ mod tests {
         store.apply(Event::Init, &mut arriving);
         store.apply(Event::InitApply(node("n3", "2", "True")), &mut arriving);
         assert_eq!(store.all().len(), 2);
-        // The list broke off and begins anew.
+        // The list broke off and starts over.
         store.apply(Event::Init, &mut arriving);
         store.apply(Event::InitDone, &mut arriving);
         assert!(store.all().is_empty());

@@ -129,7 +129,7 @@ impl<K: Key, R: Reason> State<K, R> {
         (entry.failures, self.sequence)
     }
 
-    /// Notes when a key comes again, in the place of what was planned for it.
+    /// Notes when a key comes again, in place of what was planned for it.
     pub(super) fn plan(&mut self, key: &K, failures: u32, again: Option<(Duration, R)>) {
         let Some(entry) = self.entries.get_mut(key) else { return };
         entry.failures = failures;

@@ -110,7 +110,7 @@ impl ServiceCache {
         lock(&self.0).get(key).cloned()
     }
 
-    /// Puts a state in the place of another, which is answered.
+    /// Puts a state in place of another, which is answered.
     pub(super) fn put(&self, key: ServiceKey, kept: Arc<CachedService>) -> Option<Arc<CachedService>> {
         lock(&self.0).insert(key, kept)
     }
@@ -120,7 +120,7 @@ impl ServiceCache {
         lock(&self.0).remove(key);
     }
 
-    /// Puts a complete list in the place of what was there, which is answered.
+    /// Puts a complete list in place of what was there, which is answered.
     pub(super) fn replace(
         &self,
         list: HashMap<ServiceKey, Arc<CachedService>>,

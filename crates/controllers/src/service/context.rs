@@ -10,7 +10,7 @@ use openstack_ccm_advertise::server::ServerDetection;
 use openstack_ccm_advertise::writer::StatusWriter;
 use openstack_ccm_core::failure::{Failure, FailureClass, Hold};
 use openstack_ccm_core::notice::Notice;
-use openstack_ccm_core::provider::{LoadBalancers, Outcome, Pass, ProviderNames};
+use openstack_ccm_core::provider::{LoadBalancers, Outcome, ProviderNames, Reconciliation};
 use openstack_ccm_core::service::{Goal, ServiceKey};
 use openstack_ccm_runtime::events::EventRecorder;
 use tokio::sync::watch;
@@ -47,7 +47,7 @@ pub(crate) struct ServiceSync {
     pub(super) metrics: Metrics,
     pub(super) advertise_metrics: AdvertiseMetrics,
     pub(super) rollouts: NodeRollouts,
-    /// Delay between two looks for drift.
+    /// Delay between two checks for drift.
     pub(super) resync: Option<Duration>,
     /// For reconciliations of other Services that follow from one over this.
     pub(super) queue: ServiceQueue,
@@ -61,21 +61,21 @@ impl ServiceSync {
     }
 
     /// Lets the provider work, and counts.
-    pub(super) async fn reconcile_cloud(&self, goal: &Goal, operation: Operation) -> Pass {
+    pub(super) async fn reconcile_cloud(&self, goal: &Goal, operation: Operation) -> Reconciliation {
         let service = goal.service();
         let start = Instant::now();
-        let pass = self.provider.reconcile(goal).await;
-        let finished = match &pass.result {
+        let reconciliation = self.provider.reconcile(goal).await;
+        let finished = match &reconciliation.result {
             Ok(Outcome::Ready(ready)) => ready.unfinished.is_none(),
             Ok(Outcome::Waiting(_) | Outcome::Released) => true,
             Err(_) => false,
         };
         self.metrics.reconciled(operation, start.elapsed(), !finished);
         let object = event_texts::object(&service.key, &service.uid);
-        for notice in &pass.notices {
+        for notice in &reconciliation.notices {
             self.events.record(&object, self.names.event_source, notice.clone());
         }
-        pass
+        reconciliation
     }
 
     /// Reports a failure and plans the next try.

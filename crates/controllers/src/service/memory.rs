@@ -54,7 +54,7 @@ pub(crate) struct Remembered {
     pub(crate) held: Option<Hold>,
     /// What has been announced.
     pub(crate) activity: Activity,
-    /// What a look for drift has put right, while one is going on.
+    /// What a check for drift has put right, while one is going on.
     pub(crate) drift: Option<Drift>,
     /// How often the status was restored after an edit by others.
     pub(crate) restorations: Restorations,

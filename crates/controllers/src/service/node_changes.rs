@@ -15,7 +15,7 @@ use super::queue::ServiceQueue;
 use crate::names::SERVICE_CONTROLLER;
 use crate::nodes::{NodeChange, NodeListener, NodeStore};
 
-/// Between two looks whether a node has been unreachable for long by now.
+/// Time between two checks whether a node has been unreachable for long by now.
 const JUDGE_AGAIN: Duration = Duration::from_secs(60);
 
 /// Collects what the watch of nodes tells.

@@ -32,7 +32,7 @@ pub struct ServiceControllerOptions {
     pub call_timeout: Duration,
     /// Time between two questions whether the API server keeps `ipMode`, while nothing points at a change.
     pub probe_interval: Duration,
-    /// Time between two looks at the version of the API server.
+    /// Time between two checks at the version of the API server.
     pub version_interval: Duration,
     /// Time that running reconciliations have to end when the controller is stopped; then they are dropped, which is safe.
     pub shutdown_grace: Duration,

@@ -24,20 +24,22 @@ impl ServiceSync {
         let facts = facts(&service);
         self.memory.remember(&key, kept);
         self.announce_deletion(&facts);
-        let pass = self.reconcile_cloud(&Goal::Release(facts), Operation::Release).await;
+        let reconciliation = self.reconcile_cloud(&Goal::Release(facts), Operation::Release).await;
         let failed = |failure| self.failed(&key, uid(&service), Operation::Release, failure, &[]);
-        match pass.result {
-            Ok(Outcome::Released) => self.released(&key, Arc::clone(&service), &pass.annotations).await,
+        match reconciliation.result {
+            Ok(Outcome::Released) => {
+                self.released(&key, Arc::clone(&service), &reconciliation.annotations).await
+            }
             Ok(Outcome::Waiting(waiting)) => {
                 tracing::debug!(service = %key, on = waiting.on, "waiting for removal");
-                match self.write_annotations(&service, &pass.annotations).await {
+                match self.write_annotations(&service, &reconciliation.annotations).await {
                     Ok(()) => Requeue::Wait(waiting.at_most),
                     Err(error) => failed(error.to_failure("failed to update annotations of the service")),
                 }
             }
             Ok(Outcome::Ready(_)) => failed(not_released()),
             Err(failure) => {
-                self.write_annotations_anyway(&service, &pass.annotations).await;
+                self.write_annotations_anyway(&service, &reconciliation.annotations).await;
                 failed(in_removal(&failure))
             }
         }
@@ -111,8 +113,8 @@ impl ServiceSync {
         let (key, uid) = (known.key.clone(), known.uid.clone());
         tracing::warn!(service = %key, uid, "the service is gone although it was served; removing its load balancer");
         self.announce_deletion(&known);
-        let pass = self.reconcile_cloud(&Goal::Release(known), Operation::Release).await;
-        let failure = match pass.result {
+        let reconciliation = self.reconcile_cloud(&Goal::Release(known), Operation::Release).await;
+        let failure = match reconciliation.result {
             Ok(Outcome::Released) => {
                 self.forget(&key);
                 self.tell(&key, &uid, event_texts::deleted());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1 as k8s;
 use openstack_ccm_advertise::status::entries;
 use openstack_ccm_core::failure::{Failure, FailureClass};
-use openstack_ccm_core::provider::{Outcome, Pass, Ready};
+use openstack_ccm_core::provider::{Outcome, Ready, Reconciliation};
 use openstack_ccm_core::service::{Goal, Intent, ServiceKey};
 
 use super::backends::{Backends, same_backends};
@@ -82,11 +82,11 @@ impl ServiceSync {
         }
         self.memory.with(&key, |known| known.drift = drift::after(known.drift.take(), causes));
         if causes.has(Cause::Resync) {
-            self.provider.look_again(&key);
+            self.provider.expect_drift(&key);
         }
         let intent = Intent { service: facts, nodes: Arc::clone(&backends) };
-        let pass = self.reconcile_cloud(&Goal::Serve(intent), operation).await;
-        self.conclude(&service, pass, operation, &backends).await
+        let reconciliation = self.reconcile_cloud(&Goal::Serve(intent), operation).await;
+        self.conclude(&service, reconciliation, operation, &backends).await
     }
 
     /// Whether the last successful reconciliation already had these backends, as far as this Service can tell.
@@ -143,26 +143,26 @@ impl ServiceSync {
     async fn conclude(
         &self,
         service: &Arc<k8s::Service>,
-        pass: Pass,
+        reconciliation: Reconciliation,
         operation: Operation,
         backends: &Backends,
     ) -> Requeue {
         let key = intent::key(service);
         let failed = |failure| self.failed(&key, uid(service), operation, failure, backends);
-        match pass.result {
+        match reconciliation.result {
             Ok(Outcome::Ready(ready)) if ready.addresses.is_empty() => failed(Failure::new(
                 FailureClass::Bug,
                 "the provider reported a load balancer without an address",
             )),
             Ok(Outcome::Ready(ready)) => {
-                self.ready(service, &ready, &pass.annotations, operation, backends).await
+                self.ready(service, &ready, &reconciliation.annotations, operation, backends).await
             }
             Ok(Outcome::Waiting(waiting)) => {
                 tracing::debug!(service = %key, on = waiting.on, "waiting");
                 self.memory
                     .with(&key, |known| known.drift.iter_mut().for_each(|drift| drift.note(&waiting.on)));
                 self.under_way(&key, uid(service), operation);
-                match self.write_annotations(service, &pass.annotations).await {
+                match self.write_annotations(service, &reconciliation.annotations).await {
                     Ok(()) => Requeue::Wait(waiting.at_most),
                     Err(error) => failed(error.to_failure("failed to update annotations of the service")),
                 }
@@ -172,7 +172,7 @@ impl ServiceSync {
                 "the provider released a load balancer that it was asked to serve",
             )),
             Err(failure) => {
-                self.write_annotations_anyway(service, &pass.annotations).await;
+                self.write_annotations_anyway(service, &reconciliation.annotations).await;
                 failed(failure)
             }
         }
@@ -222,8 +222,8 @@ impl ServiceSync {
             self.tell(&key, uid(service), notice);
         }
         self.report_drift(&key, uid(service), ready.changed);
-        // The look for drift sees everything.
-        match ready.again_after.filter(|again| self.resync.is_none_or(|resync| *again < resync)) {
+        // The check for drift sees everything.
+        match ready.requeue_after.filter(|again| self.resync.is_none_or(|resync| *again < resync)) {
             Some(again) => Requeue::Again(again),
             None => Requeue::Done { resync: self.resync },
         }

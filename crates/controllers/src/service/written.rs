@@ -95,7 +95,7 @@ mod tests {
             cluster_access: ClusterAccess::Open,
             changed: false,
             unfinished: None,
-            again_after: None,
+            requeue_after: None,
         }
     }
 

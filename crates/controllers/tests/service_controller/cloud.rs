@@ -9,7 +9,9 @@ use async_trait::async_trait;
 use openstack_ccm_core::advertise::{ClusterAccess, Path, Preference, SettingNames};
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
-use openstack_ccm_core::provider::{LoadBalancers, MadeForServices, Outcome, Pass, ProviderNames, Ready};
+use openstack_ccm_core::provider::{
+    LoadBalancers, MadeForServices, Outcome, ProviderNames, Ready, Reconciliation,
+};
 use openstack_ccm_core::service::{Goal, Service, ServiceKey};
 
 use crate::wire::Wire;
@@ -41,12 +43,12 @@ pub(crate) struct LoadBalancer {
 #[derive(Default)]
 struct State {
     load_balancers: BTreeMap<String, LoadBalancer>,
-    scripted: VecDeque<Pass>,
+    scripted: VecDeque<Reconciliation>,
     path: Option<Path>,
     preference: Preference,
     cluster_access: ClusterAccess,
     notices: Vec<Notice>,
-    again_after: Option<Duration>,
+    requeue_after: Option<Duration>,
     orphans: Vec<MadeForServices>,
     panics: usize,
     hangs: bool,
@@ -67,7 +69,7 @@ impl Cloud {
     }
 
     /// The next pass ends so, whatever its goal; the cloud does not change.
-    pub(crate) fn script(&self, pass: Pass) {
+    pub(crate) fn script(&self, pass: Reconciliation) {
         self.state().scripted.push_back(pass);
     }
 
@@ -93,7 +95,7 @@ impl Cloud {
 
     /// The next pass that serves wants another one after so long.
     pub(crate) fn want_another_pass_after(&self, delay: Duration) {
-        self.state().again_after = Some(delay);
+        self.state().requeue_after = Some(delay);
     }
 
     pub(crate) fn panic_next(&self) {
@@ -114,7 +116,7 @@ impl Cloud {
         self.state().load_balancers.values().cloned().collect()
     }
 
-    fn serve(&self, service: &Service, nodes: Vec<String>) -> Pass {
+    fn serve(&self, service: &Service, nodes: Vec<String>) -> Reconciliation {
         let mut state = self.state();
         let number = u8::try_from(state.load_balancers.len()).unwrap();
         let known = state.load_balancers.get(&service.uid).cloned();
@@ -131,18 +133,18 @@ impl Cloud {
             cluster_access: state.cluster_access.clone(),
             changed,
             unfinished: None,
-            again_after: state.again_after.take(),
+            requeue_after: state.requeue_after.take(),
         };
-        Pass {
+        Reconciliation {
             result: Ok(Outcome::Ready(ready)),
             notices: state.notices.clone(),
             annotations: annotations(Some((format!("lb-{}", service.key.name), address.to_string()))),
         }
     }
 
-    fn release(&self, service: &Service) -> Pass {
+    fn release(&self, service: &Service) -> Reconciliation {
         self.state().load_balancers.remove(&service.uid);
-        Pass { result: Ok(Outcome::Released), notices: Vec::new(), annotations: annotations(None) }
+        Reconciliation { result: Ok(Outcome::Released), notices: Vec::new(), annotations: annotations(None) }
     }
 }
 
@@ -157,7 +159,7 @@ impl LoadBalancers for Cloud {
         NAMES
     }
 
-    async fn reconcile(&self, goal: &Goal) -> Pass {
+    async fn reconcile(&self, goal: &Goal) -> Reconciliation {
         let fuse = self.wire.fuse();
         fuse.step().await;
         let key = &goal.service().key;
@@ -185,7 +187,7 @@ impl LoadBalancers for Cloud {
         pass
     }
 
-    fn look_again(&self, service: &ServiceKey) {
+    fn expect_drift(&self, service: &ServiceKey) {
         self.wire.note(format!("cloud is to be asked about {}", service.name));
     }
 

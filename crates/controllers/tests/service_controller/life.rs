@@ -5,7 +5,7 @@ use std::time::Duration;
 use openstack_ccm_controllers::service::FINALIZER;
 use openstack_ccm_core::advertise::{ClusterAccess, Path, Preference};
 use openstack_ccm_core::failure::Failure;
-use openstack_ccm_core::provider::{Outcome, Pass, Ready, Waiting};
+use openstack_ccm_core::provider::{Outcome, Ready, Reconciliation, Waiting};
 use openstack_ccm_kube_sim::ApiVersion;
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -15,10 +15,10 @@ use crate::world::{World, annotation, finalizers, settle, until};
 
 const LATEST: ApiVersion = ApiVersion::V1_36;
 
-fn waiting(seconds: u64) -> Pass {
+fn waiting(seconds: u64) -> Reconciliation {
     let waiting =
         Waiting { on: "load balancer lb is PENDING_CREATE".into(), at_most: Duration::from_secs(seconds) };
-    Pass {
+    Reconciliation {
         result: Ok(Outcome::Waiting(waiting)),
         notices: Vec::new(),
         annotations: [(ID.to_owned(), Some("lb-app".to_owned()))].into(),
@@ -152,9 +152,10 @@ async fn the_finalizer_stays_until_the_cloud_is_empty() {
     let world = World::started(LATEST).await;
     world.serve("app").await;
     world.cloud.script(waiting(60));
-    world
-        .cloud
-        .script(Pass::failed(Failure::new(openstack_ccm_core::failure::FailureClass::Unavailable, "503")));
+    world.cloud.script(Reconciliation::failed(Failure::new(
+        openstack_ccm_core::failure::FailureClass::Unavailable,
+        "503",
+    )));
     world.delete("app").await;
     settle().await;
     assert_eq!(finalizers(&world.get("app").await.unwrap()), [FINALIZER]);
@@ -327,9 +328,9 @@ async fn framework_s19_a_load_balancer_without_an_address_is_a_failure() {
         cluster_access: ClusterAccess::Open,
         changed: true,
         unfinished: None,
-        again_after: None,
+        requeue_after: None,
     };
-    world.cloud.script(Pass {
+    world.cloud.script(Reconciliation {
         result: Ok(Outcome::Ready(ready)),
         notices: Vec::new(),
         annotations: [].into(),
@@ -353,7 +354,7 @@ async fn framework_s19_a_load_balancer_without_an_address_is_a_failure() {
 async fn framework_s14_s15_a_service_that_vanished_is_released() {
     let world = World::started(LATEST).await;
     world.serve("app").await;
-    world.cloud.script(Pass::failed(Failure::new(
+    world.cloud.script(Reconciliation::failed(Failure::new(
         openstack_ccm_core::failure::FailureClass::Unavailable,
         "503 from the cloud",
     )));
@@ -380,7 +381,7 @@ async fn framework_s17_a_new_service_of_the_same_name_waits_for_the_old_load_bal
     let mut world = World::started(LATEST).await;
     world.serve("app").await;
     world.options.concurrency = 1;
-    world.cloud.script(Pass::failed(Failure::new(
+    world.cloud.script(Reconciliation::failed(Failure::new(
         openstack_ccm_core::failure::FailureClass::Unavailable,
         "503 from the cloud",
     )));

@@ -1,7 +1,7 @@
 //! Changes of nodes reach every load balancer once, and only when they matter.
 
 use openstack_ccm_core::failure::{Failure, FailureClass};
-use openstack_ccm_core::provider::Pass;
+use openstack_ccm_core::provider::Reconciliation;
 use openstack_ccm_kube_sim::{ApiVersion, Fault};
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -175,7 +175,9 @@ async fn a_label_is_followed_by_those_who_select_by_it() {
 async fn framework_p5_a_failed_update_is_told_and_tried_again() {
     let world = three_services().await;
     for _ in 0..3 {
-        world.cloud.script(Pass::failed(Failure::new(FailureClass::Unavailable, "503 from the cloud")));
+        world
+            .cloud
+            .script(Reconciliation::failed(Failure::new(FailureClass::Unavailable, "503 from the cloud")));
     }
     world.create_node("n3", "v1.36.0").await;
     tokio::time::sleep(std::time::Duration::from_secs(60)).await;

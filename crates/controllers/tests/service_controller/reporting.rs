@@ -3,7 +3,7 @@
 use openstack_ccm_core::advertise::{Needs, Path, Preference};
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::notice::Notice;
-use openstack_ccm_core::provider::Pass;
+use openstack_ccm_core::provider::Reconciliation;
 use openstack_ccm_kube_sim::ApiVersion;
 use serde_json::json;
 
@@ -34,7 +34,10 @@ async fn a_life_without_trouble_has_four_events() {
 async fn a_failure_that_repeats_is_one_event_with_a_count() {
     let world = World::started(ApiVersion::V1_36).await;
     for _ in 0..3 {
-        world.cloud.script(Pass::failed(Failure::new(FailureClass::Unavailable, "the cloud answered 503")));
+        world.cloud.script(Reconciliation::failed(Failure::new(
+            FailureClass::Unavailable,
+            "the cloud answered 503",
+        )));
     }
     world.create("app").await;
     world.until_published("app").await;

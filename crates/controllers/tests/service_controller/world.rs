@@ -46,7 +46,7 @@ impl World {
         let user = Client::new(kube.service(), "default");
         let wire = Wire::new();
         let cloud = Cloud::new(Arc::clone(&wire));
-        // The look for drift has its own test.
+        // The check for drift has its own test.
         let options = ServiceControllerOptions { resync: None, ..ServiceControllerOptions::default() };
         let world = Self { kube, user, wire, cloud, options, registry: Registry::default(), running: None };
         world.create_node("n1", "v1.36.0").await;

@@ -99,7 +99,7 @@ pub fn decide(listed: &[ListedRoute], nodes: &[RoutedNode], ranges: &ClusterRang
     for route in listed {
         let Some((destination, next_hop)) = parsed(route) else { continue };
         let hops = owners.get(&next_hop).map_or(&[][..], Vec::as_slice);
-        // Two nodes may have one address while a machine registers anew: the route serves both.
+        // Two nodes may have one address while a machine registers again: the route serves both.
         let serves = |node: &usize| wishes[*node].want(destination, next_hop);
         let users: Vec<usize> = hops.iter().copied().filter(serves).collect();
         if !users.is_empty() {

@@ -9,7 +9,7 @@ use tracing::{Level, debug, enabled, trace};
 use crate::error::ApiError;
 use crate::transport::{Request, Response};
 
-/// What stands in the place of a secret.
+/// What stands in place of a secret.
 const MASK: &str = "***";
 
 pub(super) fn request(call: &'static str, request: &Request) {

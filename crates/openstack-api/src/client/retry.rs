@@ -1,4 +1,4 @@
-//! What the client sends again by itself. Little: the controllers above repeat whole passes with their own delays, and a repeated
+//! What the client sends again by itself. Little: the controllers above repeat whole reconciliations with their own delays, and a repeated
 //! POST makes a second load balancer.
 
 use std::future::Future;

@@ -193,7 +193,7 @@ impl Shared {
         Err(AuthError::Refused { status, fault: refusal(&body), retry_after: retry_after(&headers) })
     }
 
-    /// A ready-made token that is refused cannot be had anew.
+    /// A ready-made token that is refused cannot be renewed.
     fn without_way_back(&self, error: AuthError) -> AuthError {
         match (&self.credentials, &error) {
             (

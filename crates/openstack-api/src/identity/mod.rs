@@ -1,7 +1,7 @@
 //! Logging in to Keystone: credentials, tokens, the service catalog.
 //!
 //! The `openstack` crate's own password plugin knows neither ids, trusts, domain or system scope nor a forced new log-in, and
-//! shows the password in its `Debug`. [`Keystone`] implements the crate's `AuthType` trait anew; the crate's `Session`, endpoint
+//! shows the password in its `Debug`. [`Keystone`] implements the crate's `AuthType` trait itself; the crate's `Session`, endpoint
 //! filters and endpoint cache stay in use.
 
 mod auth_error;

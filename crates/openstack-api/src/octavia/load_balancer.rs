@@ -233,7 +233,7 @@ impl Octavia {
         self.client.execute(&call).await
     }
 
-    /// Starts to build a load balancer's amphorae anew, which heals one in ERROR. Needs an administrator on most clouds.
+    /// Starts to build a load balancer's amphorae again, which heals one in ERROR. Needs an administrator on most clouds.
     ///
     /// # Errors
     /// Any [`ApiError`].

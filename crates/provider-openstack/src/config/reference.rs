@@ -10,7 +10,7 @@ use super::section::{
 const HEAD: &str = "\
 # cloud.conf
 
-<!-- Generated from the table of keys. To write it anew:
+<!-- Generated from the table of keys. To regenerate it:
      UPDATE_DOCS=1 cargo test -p openstack-ccm-provider-openstack --test config reference -->
 
 `--cloud-config` names this file. It may be given more than once: files are read in order, a later file wins per key,

@@ -13,7 +13,7 @@ use crate::load_balancer::failure::{Missing, of_call};
 /// Most flavors that are remembered.
 const REMEMBERED: usize = 1000;
 
-/// What is known of flavors. A flavor never changes its name: it is deleted and made anew, with another id.
+/// What is known of flavors. A flavor never changes its name: it is deleted and recreated, with another id.
 #[derive(Debug, Default)]
 pub(super) struct Flavors {
     /// The label of a flavor by its id.

@@ -32,7 +32,7 @@ pub enum ProviderIdError {
     /// This scheme and something else behind it.
     #[error(
         "the provider id {0:?} has none of the forms openstack:///SERVER and openstack://REGION/SERVER; it cannot be \
-         changed, so that the Node has to be deleted and registered anew"
+         changed, so that the Node has to be deleted and registered again"
     )]
     Form(String),
 }

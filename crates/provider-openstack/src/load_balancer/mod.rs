@@ -53,7 +53,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use openstack_ccm_core::failure::Failure;
-use openstack_ccm_core::provider::{LoadBalancers, MadeForServices, Neighbours, Pass, ProviderNames, Wake};
+use openstack_ccm_core::provider::{
+    LoadBalancers, MadeForServices, Neighbours, ProviderNames, Reconciliation, Wake,
+};
 use openstack_ccm_core::service::{Goal, ServiceKey};
 use openstack_ccm_openstack_api::OpenStack;
 
@@ -109,11 +111,11 @@ impl LoadBalancers for OpenStackLoadBalancers {
         PROVIDER_NAMES
     }
 
-    async fn reconcile(&self, goal: &Goal) -> Pass {
+    async fn reconcile(&self, goal: &Goal) -> Reconciliation {
         self.reconciler.reconcile(goal).await
     }
 
-    fn look_again(&self, service: &ServiceKey) {
+    fn expect_drift(&self, service: &ServiceKey) {
         self.reconciler.drift_due(service);
     }
 

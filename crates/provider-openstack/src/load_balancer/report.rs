@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
-use openstack_ccm_core::provider::{Outcome, Pass};
+use openstack_ccm_core::provider::{Outcome, Reconciliation};
 use openstack_ccm_core::service::Service;
 
 use super::annotations::{CONVERGED_DIGEST, LOAD_BALANCER_ADDRESS, LOAD_BALANCER_ID, OWNED_LOAD_BALANCER_ID};
@@ -81,7 +81,7 @@ impl Report {
     }
 
     /// The result, with all that.
-    pub(crate) fn end(self, result: Result<Outcome, Failure>) -> Pass {
-        Pass { result, notices: self.notices, annotations: self.annotations }
+    pub(crate) fn end(self, result: Result<Outcome, Failure>) -> Reconciliation {
+        Reconciliation { result, notices: self.notices, annotations: self.annotations }
     }
 }

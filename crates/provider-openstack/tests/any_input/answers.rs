@@ -49,7 +49,7 @@ async fn decide(cloud: &Arc<Cloud>) {
     for _ in 0..PASSES {
         pass(&provider, Goal::Serve(Intent { service: service.clone(), nodes: nodes() }), &mut service).await;
     }
-    provider.look_again(&service.key);
+    provider.expect_drift(&service.key);
     for _ in 0..PASSES {
         pass(&provider, Goal::Release(service.clone()), &mut service).await;
     }

@@ -68,7 +68,7 @@ async fn a_batch_that_failed_inside_octavia_is_noticed_without_a_look() {
     cloud.fail(OperationKind::MemberBatch, 1);
     cluster.nodes.push(node("n3", NODE_3, None));
     let ready = cluster.follow(&mut service).await.expect("served, as far as one can tell");
-    assert!(ready.again_after.is_some());
+    assert!(ready.requeue_after.is_some());
     assert!(cloud.members(NAME).iter().all(|member| member["provisioning_status"] == "ERROR"));
     cluster.follow_to_the_end(&mut service).await.expect("served");
     assert!(cloud.members(NAME).iter().all(|member| member["provisioning_status"] == "ACTIVE"));

@@ -7,7 +7,7 @@ use std::time::Duration;
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::node::{AddressKind, Node, NodeAddress};
 use openstack_ccm_core::notice::Notice;
-use openstack_ccm_core::provider::{LoadBalancers, Outcome, Pass, Ready, Wake};
+use openstack_ccm_core::provider::{LoadBalancers, Outcome, Ready, Reconciliation, Wake};
 use openstack_ccm_core::service::{Goal, Intent, IpFamily, Protocol, Service, ServiceKey, ServicePort};
 use openstack_ccm_provider_openstack::config::Config;
 use openstack_ccm_provider_openstack::load_balancer::OpenStackLoadBalancers;
@@ -80,7 +80,7 @@ impl Cluster {
         Self { cloud: cloud.clone(), config, identity, nodes, program, notices: Vec::new() }
     }
 
-    /// The program is killed and starts anew: everything in its memory is gone.
+    /// The program is killed and starts over: everything in its memory is gone.
     pub(crate) fn restart(&mut self) {
         self.program = Program::start(&self.cloud, &self.config, &self.identity);
     }
@@ -97,7 +97,7 @@ impl Cluster {
     }
 
     async fn run(&mut self, goal: Goal, service: &mut Service) -> Result<Outcome, Failure> {
-        let Pass { result, notices, annotations } = self.program.provider.reconcile(&goal).await;
+        let Reconciliation { result, notices, annotations } = self.program.provider.reconcile(&goal).await;
         for (key, value) in annotations {
             match value {
                 Some(value) => service.annotations.insert(key, value),
@@ -114,7 +114,7 @@ impl Cluster {
 
     /// Looks at the cloud and passes until the Service is served or fails.
     pub(crate) async fn settle(&mut self, service: &mut Service) -> Settled {
-        self.program.provider.look_again(&service.key);
+        self.program.provider.expect_drift(&service.key);
         let settled = self.follow(service).await;
         // Octavia counts time in seconds: what a test does next has another time.
         tokio::time::sleep(Duration::from_secs(2)).await;
@@ -136,7 +136,7 @@ impl Cluster {
     /// Like [`Cluster::follow`], and passes again for what was taken for done, when it is time for that.
     pub(crate) async fn follow_to_the_end(&mut self, service: &mut Service) -> Settled {
         let mut ready = self.follow(service).await?;
-        while let Some(delay) = ready.again_after {
+        while let Some(delay) = ready.requeue_after {
             tokio::time::sleep(delay).await;
             ready = self.follow(service).await?;
         }

@@ -1,4 +1,4 @@
-//! The program is killed at every call to the cloud, before it is sent and after it was processed, and starts anew:
+//! The program is killed at every call to the cloud, before it is sent and after it was processed, and starts over:
 //! the end is the same as without, nothing is leaked and nothing is doubled.
 
 use std::time::Duration;

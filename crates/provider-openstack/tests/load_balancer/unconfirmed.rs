@@ -65,7 +65,7 @@ async fn a_pass_for_another_reason_does_not_bring_the_read_forward() {
     sleep(Duration::from_secs(10)).await;
     let ready = cluster.follow(&mut service).await.expect("served");
     assert_eq!(calls(&cloud), [BATCH]);
-    assert!(ready.again_after.is_some_and(|left| left <= Duration::from_secs(20)), "{ready:?}");
+    assert!(ready.requeue_after.is_some_and(|left| left <= Duration::from_secs(20)), "{ready:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -75,7 +75,7 @@ async fn a_look_for_drift_in_between_spares_the_read() {
     change_nodes(&mut cluster, &mut service).await;
     let ready = cluster.settle(&mut service).await.expect("served");
     assert!(is_well(&cloud));
-    assert_eq!(ready.again_after, None);
+    assert_eq!(ready.requeue_after, None);
     cloud.line.take_log();
     sleep(Duration::from_secs(60)).await;
     cluster.follow(&mut service).await.expect("served");
@@ -91,7 +91,7 @@ async fn a_changed_service_is_looked_at_whatever_was_to_be_read() {
     let ready = cluster.follow(&mut service).await.expect("served");
     let calls = calls(&cloud);
     assert_eq!(calls.iter().filter(|call| *call == READ).count(), 1, "{calls:?}");
-    assert_eq!(ready.again_after, None);
+    assert_eq!(ready.requeue_after, None);
 }
 
 #[tokio::test(start_paused = true)]
@@ -101,7 +101,7 @@ async fn a_service_that_goes_leaves_nothing_to_be_read() {
     cluster.release(&mut service).await.expect("gone");
     let mut again = web();
     let ready = cluster.follow(&mut again).await.expect("served");
-    assert_eq!(ready.again_after, None);
+    assert_eq!(ready.requeue_after, None);
     assert!(is_well(&cloud));
 }
 
@@ -151,7 +151,7 @@ async fn a_read_that_fails_is_a_failure_after_which_everything_is_looked_at() {
     let failure = cluster.follow_to_the_end(&mut service).await.expect_err("down");
     assert_eq!(failure.class, FailureClass::Unavailable);
     let ready = cluster.follow(&mut service).await.expect("served");
-    assert_eq!(ready.again_after, None);
+    assert_eq!(ready.requeue_after, None);
     assert!(is_well(&cloud));
 }
 

@@ -18,7 +18,7 @@ fn the_reference_page_is_up_to_date() {
     let page = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         page == reference_markdown(),
-        "docs/reference/annotations.md is out of date; write it anew with\n\
+        "docs/reference/annotations.md is out of date; regenerate it with\n\
          UPDATE_DOCS=1 cargo test -p openstack-ccm-provider-openstack --test settings reference"
     );
 }

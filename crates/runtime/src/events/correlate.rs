@@ -143,7 +143,7 @@ impl Correlator {
         }
     }
 
-    /// The last action could not be carried out: the next occurrence starts anew.
+    /// The last action could not be carried out: the next occurrence starts over.
     pub(super) fn failed(&mut self) {
         let Some((topic, key)) = self.current.take() else { return };
         if let Some(series) = self.topics.get_mut(&topic) {

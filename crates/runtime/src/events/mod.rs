@@ -1,6 +1,6 @@
 //! Events: what users see in `kubectl describe`.
 //!
-//! Recording never waits and never fails a pass: occurrences go through a bounded channel to one writer, which folds
+//! Recording never waits and never fails a reconciliation: occurrences go through a bounded channel to one writer, which folds
 //! repeats (`correlate`) and drops what a noisy object says beyond its allowance. The classic `v1` Event is written,
 //! as the framework's recorder does: `source.component` and `count` are what existing tools read.
 

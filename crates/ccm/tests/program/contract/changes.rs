@@ -206,7 +206,7 @@ async fn e11_headers_make_an_http_listener() {
     assert_eq!(listener["insert_headers"], json!({"X-Forwarded-For": "true"}));
 }
 
-/// What an administrator changed of ours is put right at the next look; a header of his stays.
+/// What an administrator changed of ours is put right at the next check; a header of his stays.
 ///
 /// Contract: E13, same.
 #[tokio::test(start_paused = true)]
@@ -318,7 +318,7 @@ async fn e18_settings_of_creation_are_not_changed_later() {
     assert!(!world.warnings("web").is_empty(), "the user is told");
 }
 
-/// A member that somebody removed comes back with the next look.
+/// A member that somebody removed comes back with the next check.
 ///
 /// Contract: E19, better: the look comes by itself, half an hour later at the latest.
 #[tokio::test(start_paused = true)]

@@ -290,7 +290,7 @@ async fn a_load_balancer_that_is_recreated_has_both_addresses_again(#[case] away
         let found = world.cloud.load_balancer("kube_service_c1_default_web");
         found.is_some_and(|one| one["id"] != before["id"] && one["provisioning_status"] == "ACTIVE")
     };
-    world.until("it is made anew", anew).await;
+    world.until("it is recreated", anew).await;
     world.quiet().await;
     assert_eq!(world.ingress("web"), ingress);
     let after = load_balancer(&world);

@@ -19,8 +19,8 @@ async fn framework_p16_a_load_balancer_that_is_gone_when_nodes_change_is_recreat
     assert!(world.cloud.load_balancers().is_empty());
     let start = Instant::now();
     world.add_node("node-3", "v1.36.0");
-    world.until("it is made anew", |world| !world.cloud.load_balancers().is_empty()).await;
-    assert!(start.elapsed() < Duration::from_secs(60), "only a later look for drift found it");
+    world.until("it is recreated", |world| !world.cloud.load_balancers().is_empty()).await;
+    assert!(start.elapsed() < Duration::from_secs(60), "only a later check for drift found it");
     world.quiet().await;
     let pool = world.cloud.pools()[0]["id"].as_str().unwrap().to_owned();
     assert_eq!(world.cloud.members(&pool).len(), 3);

@@ -174,7 +174,7 @@ async fn an_upgrade_of_octavia_is_noticed() {
     assert_eq!(allowed_cidrs(&world), [Vec::<String>::new()]);
     assert!(world.warnings("web").concat().contains("everybody may connect"));
     world.cloud.set_octavia_api(30);
-    // The version list is good for seven hours at most; the next look for drift goes by the new one.
+    // The version list is good for seven hours at most; the next check for drift goes by the new one.
     tokio::time::sleep(Duration::from_secs(8 * 3600)).await;
     assert_eq!(allowed_cidrs(&world), [["192.0.2.0/24"]]);
 }

@@ -30,7 +30,7 @@ const RUNS_OF_A_STORY: u64 = 4;
 const FOUND: [u64; 0] = [];
 /// After so many failures the rest of the runs would tell nothing new.
 const ENOUGH: usize = 5;
-/// Longer than the longest delay of a retry and a look for drift together.
+/// Longer than the longest delay of a retry and a check for drift together.
 const LONG_ENOUGH: Duration = Duration::from_secs(800);
 
 /// How one run ended: with the last edits, and after all Services were deleted.

@@ -79,7 +79,7 @@ pub struct LoadBalancer {
     pub error_recovery: ErrorRecovery,
     /// Whether load balancers that cannot be found are recreated, also where this may be the wrong project.
     pub recreate_missing: bool,
-    /// How many load balancers of OCCM get the tags that tell whose they are, each minute; 0 for none.
+    /// How many load balancers of OCCM get the tags that say who owns them, each minute; 0 for none.
     pub identity_tags_per_minute: u32,
     /// What the cluster was called before: load balancers with these names in theirs are its own.
     pub former_cluster_names: Vec<String>,

@@ -7,7 +7,7 @@ use super::{ALL, Annotation, Change, Empty, Form, Since};
 const HEAD: &str = "\
 # Annotations of Services
 
-<!-- Generated from the table of annotations. To write it anew:
+<!-- Generated from the table of annotations. To regenerate it:
      UPDATE_DOCS=1 cargo test -p openstack-ccm-provider-openstack --test settings reference -->
 
 What one Service wants differently from what `[LoadBalancer]` in [cloud.conf](cloud-conf.md) says for all.

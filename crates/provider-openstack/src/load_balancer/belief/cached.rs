@@ -169,7 +169,7 @@ impl Cached {
         self
     }
 
-    /// Puts digests in the place of members that are exactly the wanted ones, with no attribute of an administrator.
+    /// Puts digests in place of members that are exactly the wanted ones, with no attribute of an administrator.
     pub(super) fn with_digests(mut self: Box<Self>, desired: &Desired) -> Box<Self> {
         let Self { observed, members: digests, .. } = &mut *self;
         for (pool, wanted) in own_pools(observed, desired) {

@@ -69,7 +69,7 @@ impl Beliefs {
     /// Puts back what was taken, or what was read in its place.
     pub(crate) fn put_back(&self, service: &ServiceKey, belief: Belief) {
         self.with(service, |entry| {
-            // Only the look for drift becomes due while somebody holds it.
+            // Only the check for drift becomes due while somebody holds it.
             let drift_due = matches!(entry.belief, Belief::DigestOnly);
             entry.belief = belief;
             if drift_due {

@@ -48,7 +48,7 @@ pub fn describes_floating_ip(description: &str) -> bool {
 }
 
 /// The name of a child when that of its load balancer has changed from `previous` to `present`; absent for names that
-/// are not `<kind>_<index>_<previous>`. Built anew from its parts, so that no name of a cluster can spoil it.
+/// are not `<kind>_<index>_<previous>`. Rebuilt from its parts, so that no name of a cluster can spoil it.
 pub fn renamed_child(name: &str, kind: &str, previous: &str, present: &str) -> Option<String> {
     let (index, parent) = name.strip_prefix(kind)?.strip_prefix('_')?.split_once('_')?;
     let is_index = !index.is_empty() && index.bytes().all(|byte| byte.is_ascii_digit());

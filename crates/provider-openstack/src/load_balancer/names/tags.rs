@@ -34,7 +34,7 @@ pub fn service_uids(tags: &Tags) -> impl Iterator<Item = &str> {
     tags.iter().filter_map(|tag| tag.strip_prefix(SERVICE_TAG))
 }
 
-/// Whether a tag does nothing but tell whose an object is.
+/// Whether a tag does nothing but say who owns an object.
 pub fn tells_owner(tag: &str) -> bool {
     is_generated(tag) || [CLUSTER_TAG, SERVICE_TAG].iter().any(|prefix| tag.starts_with(prefix))
 }

@@ -1,5 +1,5 @@
 //! All load balancers and floating IPs, listed once for all Services that ask at about the same time: after a start,
-//! and when their looks for drift fall together.
+//! and when their checks for drift fall together.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use openstack_ccm_openstack_api::octavia::{LoadBalancer, LoadBalancerFilter};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-/// For how long the lists stand for the present. What changed in between is found by the next look.
+/// For how long the lists stand for the present. What changed in between is found by the next check.
 const GOOD_FOR: Duration = Duration::from_secs(60);
 
 /// The lists.

@@ -61,7 +61,7 @@ impl Draft {
         self.step(step);
     }
 
-    /// Adds a step that does nothing but tell whose an object is.
+    /// Adds a step that does nothing but say who owns an object.
     pub(super) fn identify(&mut self, step: Step) {
         if self.untagged {
             self.identity_tags.insert(self.steps.len());
@@ -149,7 +149,7 @@ pub(super) fn tags_of_shared(observed: &Tags, wanted: &Tags) -> Option<Tags> {
     (!wanted.is_subset(observed)).then(|| observed | wanted)
 }
 
-/// Whether the tags say nothing wrong, and what they lack does nothing but tell whose the object is.
+/// Whether the tags say nothing wrong, and what they lack does nothing but say who owns the object.
 pub(super) fn lacks_owner_only(observed: &Tags, wanted: &Tags) -> bool {
     let right = observed.iter().all(|tag| wanted.contains(tag) || !names::is_own_tag(tag));
     right && wanted.difference(observed).all(|tag| names::tells_owner(tag))

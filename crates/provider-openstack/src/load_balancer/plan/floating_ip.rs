@@ -193,7 +193,7 @@ pub(super) fn mark(
     }
 }
 
-/// Takes off a floating IP that outlives its Service what says whose it is: it is anybody's in the project from now on.
+/// Takes off a floating IP that outlives its Service what says who owns it: it is anybody's in the project from now on.
 fn set_free(draft: &mut Draft, floating_ip: &ObservedFloatingIp) {
     let tags: Tags = floating_ip.tags.iter().filter(|tag| !names::is_own_tag(tag)).cloned().collect();
     if tags != floating_ip.tags {

@@ -53,7 +53,7 @@ pub(crate) struct Plan {
     pub(crate) heals: bool,
     /// The places in `steps` of those that do nothing else.
     pub(crate) repairs: BTreeSet<usize>,
-    /// The places in `steps` of those that do nothing but tell whose an object is, which its name and description tell as
+    /// The places in `steps` of those that do nothing but say who owns an object, which its name and description tell as
     /// well: they can wait, for days if need be.
     pub(crate) identity_tags: BTreeSet<usize>,
     /// The address that clients use when the plan is done, as far as it is known already.
@@ -99,14 +99,14 @@ impl Plan {
         steps.filter(|(place, _)| !self.repairs.contains(place)).map(|(_, step)| step.clone()).collect()
     }
 
-    /// Whether nothing is left to do but to tell whose the objects are.
+    /// Whether nothing is left to do but to say who owns the objects.
     pub(crate) fn only_identity_tags(&self) -> bool {
         !self.identity_tags.is_empty()
             && self.steps.len() == self.identity_tags.len()
             && self.then == Then::Done
     }
 
-    /// The plan without the steps that only tell whose an object is.
+    /// The plan without the steps that only say who owns an object.
     #[must_use]
     pub(crate) fn without_identity_tags(self) -> Self {
         let Self { steps, repairs, identity_tags, .. } = self;

@@ -1,6 +1,6 @@
 //! The objects of a Service whose cluster was renamed get their new names and tags.
 //!
-//! Each object by itself: its name is built anew from its own parts, whatever its neighbours are called by now. The
+//! Each object by itself: its name is rebuilt from its own parts, whatever its neighbours are called by now. The
 //! load balancer comes last, so that a rename that was interrupted is recognised and goes on. Only what is the
 //! Service's own is renamed; on a load balancer of somebody else that is all but the load balancer.
 

@@ -1,4 +1,4 @@
-//! When load balancers and floating IPs that OCCM made get the tags that tell whose they are.
+//! When load balancers and floating IPs that OCCM made get the tags that say who owns them.
 //!
 //! Octavia locks and reloads a load balancer for each change of its tags. After a switch from OCCM that would be the
 //! first thing to happen to all of them at once, so each waits for its place in a queue, and only one gets them at a

@@ -27,7 +27,7 @@ mod serve;
 
 use std::sync::Arc;
 
-use openstack_ccm_core::provider::{Neighbours, Pass};
+use openstack_ccm_core::provider::{Neighbours, Reconciliation};
 use openstack_ccm_core::service::{Goal, ServiceKey};
 use openstack_ccm_openstack_api::OpenStack;
 
@@ -89,7 +89,7 @@ impl Reconciler {
     }
 
     /// One reconciliation, with all that it has to say.
-    pub(super) async fn reconcile(&self, goal: &Goal) -> Pass {
+    pub(super) async fn reconcile(&self, goal: &Goal) -> Reconciliation {
         let mut report = Report::default();
         let result = match goal {
             Goal::Serve(intent) => self.serve(intent, &mut report).await,

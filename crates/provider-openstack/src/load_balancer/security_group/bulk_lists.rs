@@ -1,5 +1,5 @@
 //! All generated security groups and the ports that carry them, listed once for all Services that ask at about the same
-//! time: after a start, and when their looks for drift fall together.
+//! time: after a start, and when their checks for drift fall together.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::load_balancer::ownership::Claim;
 use crate::load_balancer::security_group::model::{ObservedGroup, ObservedPort};
 use crate::load_balancer::security_group::observe::observed;
 
-/// For how long the lists stand for the present. What changed in between is found by the next look.
+/// For how long the lists stand for the present. What changed in between is found by the next check.
 const GOOD_FOR: Duration = Duration::from_secs(60);
 
 /// The lists.

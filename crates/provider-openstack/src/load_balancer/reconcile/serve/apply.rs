@@ -112,7 +112,7 @@ impl Serving<'_> {
             cluster_access: facts.cluster_access.clone(),
             changed,
             unfinished: None,
-            again_after: None,
+            requeue_after: None,
         })
     }
 }

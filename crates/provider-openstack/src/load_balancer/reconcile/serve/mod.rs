@@ -140,7 +140,7 @@ impl Serving<'_> {
                 // What cannot be read is judged by the members that are there, too.
                 let digests = wanted.faults.unreadable().is_empty();
                 beliefs.note(key, &Event::Converged { desired: &wanted.desired, digests });
-                ready.again_after = beliefs.confirm_in(key).into_iter().chain(tags_in).min();
+                ready.requeue_after = beliefs.confirm_in(key).into_iter().chain(tags_in).min();
                 if let Some(digest) = digest {
                     report.annotate(self.service, CONVERGED_DIGEST.key, digest.to_string());
                 }
@@ -151,7 +151,7 @@ impl Serving<'_> {
         outcome.map(Some)
     }
 
-    /// Holds back tags that only tell whose objects are: until nothing else is to be done, and it is the Service's turn.
+    /// Holds back tags that only say who owns the objects: until nothing else is to be done, and it is the Service's turn.
     /// Answers after which time to ask again.
     fn pace(&self, plan: Plan) -> (Plan, Option<Duration>) {
         let (queue, key) = (&self.reconciler.identity_tags, &self.service.key);
