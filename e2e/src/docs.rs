@@ -12,10 +12,11 @@ use crate::truth::recorded_file;
 const PAGE: &str = "../docs/explanation/end-to-end.md";
 /// Longest cell of it.
 const CELL: usize = 160;
-const BEGIN: &str = "<!-- begin: written by `make e2e E2E_ARGS=--record` -->";
+const CASES: &str = "<!-- begin: written by `make e2e E2E_ARGS=--record` -->";
+const COSTS: &str = "<!-- begin: calls, written by `make e2e E2E_ARGS=--record` -->";
 const END: &str = "<!-- end -->";
 
-/// Keeps the answers of the real APIs, and the table if all groups were run.
+/// Keeps the answers of the real APIs, what changes cost where that was measured, and the table of all cases if all groups were run.
 ///
 /// # Errors
 /// A file cannot be written, or the page has lost its marks.
@@ -33,20 +34,24 @@ pub(crate) fn record(report: &Report, run: &Path, all: bool) -> Result<()> {
             }
         }
     }
-    if !all {
-        say("the table of the page is written only by a run of all groups");
-        return Ok(());
-    }
     let page = source(PAGE);
-    let text = std::fs::read_to_string(&page)?;
-    Ok(std::fs::write(page, with_table(&text, &report.table(Some(CELL)))?)?)
+    let mut text = std::fs::read_to_string(&page)?;
+    if let Some(costs) = report.costs() {
+        text = with_table(&text, COSTS, &costs)?;
+    }
+    if all {
+        text = with_table(&text, CASES, &report.table(Some(CELL)))?;
+    } else {
+        say("the table of all cases is written only by a run of all groups");
+    }
+    Ok(std::fs::write(page, text)?)
 }
 
-/// The page with another table between its marks.
-fn with_table(page: &str, table: &str) -> Result<String> {
-    let (before, rest) = page.split_once(BEGIN).with_context(|| format!("the page has no mark {BEGIN}"))?;
+/// The page with another table between a mark and the end that follows it.
+fn with_table(page: &str, mark: &str, table: &str) -> Result<String> {
+    let (before, rest) = page.split_once(mark).with_context(|| format!("the page has no mark {mark}"))?;
     let (_, after) = rest.split_once(END).with_context(|| format!("the page has no mark {END}"))?;
-    Ok(format!("{before}{BEGIN}\n{table}\n{END}{after}"))
+    Ok(format!("{before}{mark}\n{table}\n{END}{after}"))
 }
 
 #[cfg(test)]
@@ -55,14 +60,14 @@ mod tests {
 
     #[test]
     fn only_the_table_of_the_page_changes() {
-        let page = format!("# Title\n\n{BEGIN}\nold\n{END}\n\nMore.\n");
-        let written = with_table(&page, "| new |").unwrap();
-        assert_eq!(written, format!("# Title\n\n{BEGIN}\n| new |\n{END}\n\nMore.\n"));
+        let page = format!("# Title\n\n{COSTS}\nold\n{END}\n\n{CASES}\nold\n{END}\n\nMore.\n");
+        let written = with_table(&page, CASES, "| new |").unwrap();
+        assert_eq!(written, format!("# Title\n\n{COSTS}\nold\n{END}\n\n{CASES}\n| new |\n{END}\n\nMore.\n"));
     }
 
     #[test]
     fn the_page_has_its_marks() {
         let page = std::fs::read_to_string(source(PAGE)).unwrap();
-        assert!(with_table(&page, "").is_ok());
+        assert!([CASES, COSTS].iter().all(|mark| with_table(&page, mark, "").is_ok()));
     }
 }

@@ -94,8 +94,7 @@ impl Lane {
         };
         let log = folder.join(group.name).join("openstack-ccm.log");
         let seen = format!("{reason}; the controller's last lines: {}", last_lines(&log, 3));
-        let finding =
-            Finding { scenario: "group".into(), case: group.name.into(), seen, passed: false, took };
+        let finding = Finding { took, ..Finding::failure("group", group.name, &seen) };
         crate::report::say(&finding.line());
         self.queue.record(group, &finding)?;
         self.queue.finish(group)

@@ -8,6 +8,7 @@ mod ask;
 mod beside;
 mod cache;
 mod controller;
+mod cost;
 mod datagram;
 mod docs;
 mod evidence;

@@ -123,7 +123,7 @@ impl Queue {
         let mut file = std::fs::OpenOptions::new().create(true).append(true).open(file)?;
         let line = json!({
             "scenario": finding.scenario, "case": finding.case, "seen": finding.seen, "passed": finding.passed,
-            "milliseconds": u64::try_from(finding.took.as_millis())?,
+            "milliseconds": u64::try_from(finding.took.as_millis())?, "cost": finding.cost,
         });
         Ok(writeln!(file, "{line}")?)
     }
@@ -167,12 +167,14 @@ fn finding(line: &str) -> Result<Finding> {
         seen: text("seen"),
         passed: value["passed"] == true,
         took: Duration::from_millis(value["milliseconds"].as_u64().unwrap_or_default()),
+        cost: serde_json::from_value(value["cost"].clone())?,
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cost::Cost;
 
     fn queue(name: &str) -> Queue {
         let folder = std::env::temp_dir().join(format!("openstack-ccm-e2e-{}-{name}", std::process::id()));
@@ -182,7 +184,8 @@ mod tests {
 
     fn sample() -> Finding {
         let took = Duration::from_millis(1500);
-        Finding { scenario: "1 x".into(), case: "a".into(), seen: "well".into(), passed: true, took }
+        let cost = Some(Cost { octavia: 8, ..Cost::default() });
+        Finding { scenario: "1 x".into(), case: "a".into(), seen: "well".into(), passed: true, took, cost }
     }
 
     #[test]
@@ -208,6 +211,7 @@ mod tests {
         let findings = queue.findings(&GROUPS[0]).unwrap();
         assert_eq!(findings.len(), 1);
         assert_eq!((findings[0].seen.as_str(), findings[0].took), ("well", sample().took));
+        assert_eq!(findings[0].cost, sample().cost);
         assert!(!queue.is_done(&GROUPS[0]));
     }
 }

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use anyhow::Result;
 
+use crate::cost::Cost;
+
 /// Prints a line at once.
 pub(crate) fn say(line: &str) {
     // A closed pipe is no reason to stop a run.
@@ -25,13 +27,15 @@ pub(crate) struct Finding {
     pub passed: bool,
     /// How long it took.
     pub took: Duration,
+    /// What it cost, where that was measured.
+    pub cost: Option<Cost>,
 }
 
 impl Finding {
     /// Something that went wrong outside of the scenarios.
     pub(crate) fn failure(scenario: &str, case: &str, seen: &str) -> Self {
         let (scenario, case, seen) = (scenario.to_owned(), case.to_owned(), seen.to_owned());
-        Self { scenario, case, seen, passed: false, took: Duration::ZERO }
+        Self { scenario, case, seen, passed: false, took: Duration::ZERO, cost: None }
     }
 
     /// All of it in one line.
@@ -87,13 +91,21 @@ impl Report {
         std::iter::once(head.to_owned()).chain(rows).collect::<Vec<_>>().join("\n")
     }
 
-    /// Writes the table to a file.
+    /// The table of what changes cost, as Markdown; absent where nothing was measured.
+    pub(crate) fn costs(&self) -> Option<String> {
+        let measured = self.findings.iter().filter_map(|finding| Some((finding, finding.cost.as_ref()?)));
+        let rows: Vec<String> = measured.map(|(finding, cost)| cost.row(&finding.case)).collect();
+        (!rows.is_empty()).then(|| format!("{}\n{}", Cost::HEAD, rows.join("\n")))
+    }
+
+    /// Writes the tables to a file.
     ///
     /// # Errors
     /// The file cannot be written.
     pub(crate) fn write(&self, path: &Path, took: Duration) -> Result<()> {
         let (table, summary) = (self.table(None), self.summary());
-        let text = format!("# End-to-end report\n\n{table}\n\n{summary} in {} s.\n", took.as_secs());
+        let costs = self.costs().map(|costs| format!("{costs}\n\n")).unwrap_or_default();
+        let text = format!("# End-to-end report\n\n{costs}{table}\n\n{summary} in {} s.\n", took.as_secs());
         Ok(std::fs::write(path, text)?)
     }
 }

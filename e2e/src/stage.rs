@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::artifacts::Artifacts;
 use crate::controller::{Controller, Launch};
+use crate::cost::Cost;
 use crate::ingress::IngressPods;
 use crate::kubernetes::api::Kubernetes;
 use crate::kubernetes::audit::Audit;
@@ -273,13 +274,32 @@ impl Stage {
         case: &str,
         look: impl FnOnce(&mut Self) -> Result<String>,
     ) -> bool {
+        self.look_at(scenario, case, |stage| Ok((look(stage)?, None)))
+    }
+
+    /// The same for a change whose calls are counted.
+    pub(crate) fn measure(
+        &mut self,
+        scenario: &str,
+        case: &str,
+        look: impl FnOnce(&mut Self) -> Result<Cost>,
+    ) -> bool {
+        self.look_at(scenario, case, |stage| look(stage).map(|cost| (cost.to_string(), Some(cost))))
+    }
+
+    fn look_at(
+        &mut self,
+        scenario: &str,
+        case: &str,
+        look: impl FnOnce(&mut Self) -> Result<(String, Option<Cost>)>,
+    ) -> bool {
         let began = Instant::now();
         let seen = look(self);
         let passed = seen.is_ok();
-        let text = seen.unwrap_or_else(|error| {
+        let (text, cost) = seen.unwrap_or_else(|error| {
             let name = format!("{scenario}-{case}").replace([' ', ':', '/'], "-");
             let kept = evidence::keep(self, &self.folder.join("failures").join(name));
-            format!("{error:#}; evidence: {kept}")
+            (format!("{error:#}; evidence: {kept}"), None)
         });
         let finding = Finding {
             scenario: scenario.to_owned(),
@@ -287,6 +307,7 @@ impl Stage {
             seen: text,
             passed,
             took: began.elapsed(),
+            cost,
         };
         say(&finding.line());
         if let Some((queue, group)) = &self.record

@@ -302,6 +302,20 @@ mod tests {
     }
 
     #[test]
+    fn a_dry_run_writes_nothing() {
+        let line = |path: &str| {
+            let event = json!({
+                "user": {"username": CONTROLLER}, "verb": "patch", "requestURI": path, "responseStatus": {"code": 200},
+                "objectRef": {"resource": "services", "subresource": "status", "name": "web"},
+                "requestReceivedTimestamp": "2026-01-01T00:00:00.000001Z", "stageTimestamp": "2026-01-01T00:00:00.000001Z",
+            });
+            entry(&event.to_string()).unwrap()
+        };
+        assert!(line("/api/v1/namespaces/default/services/web/status?fieldManager=x").is_work());
+        assert!(!line("/api/v1/namespaces/default/services/web/status?dryRun=All&fieldManager=x").is_work());
+    }
+
+    #[test]
     fn leaders_may_follow_each_other() {
         let story = [holds("a", 1), writes("a", 2), named("a", 3, ""), holds("b", 4), writes("b", 5)];
         assert_eq!(one_at_a_time(&story).unwrap(), (2, 2));

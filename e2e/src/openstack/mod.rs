@@ -1,5 +1,6 @@
 //! The OpenStack of a world: MariaDB, RabbitMQ, Keystone, Neutron, Octavia with local amphorae, Barbican.
 
+pub(crate) mod access;
 pub(crate) mod api;
 pub(crate) mod compute;
 pub(crate) mod database;

@@ -1,39 +1,29 @@
 //! What is written in the cloud, as the access logs of its services tell.
 
-use std::path::PathBuf;
-
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 
 use super::Folders;
+use super::access::{AccessLog, Request};
 
 /// The services in which a load balancer leaves something.
 const SERVICES: [&str; 2] = ["octavia", "neutron"];
-/// What this program calls itself in the header `User-Agent`.
-const PRODUCT: &str = "openstack-ccm";
-const METHODS: [&str; 4] = ["POST", "PUT", "PATCH", "DELETE"];
 
 /// The access logs from a moment on.
 pub(crate) struct Writes {
-    logs: Vec<(PathBuf, usize)>,
+    logs: Vec<AccessLog>,
 }
 
 impl Writes {
     /// From now on.
     ///
     /// # Errors
-    /// A log cannot be read, or shows nothing, so that it would not show a write either.
+    /// As for [`AccessLog::from_now`].
     pub(crate) fn from_now(folders: &Folders) -> Result<Self> {
-        let end = |service: &str| {
-            let log = folders.logs().join(format!("{service}.access.log"));
-            let text =
-                std::fs::read_to_string(&log).with_context(|| format!("{} cannot be read", log.display()))?;
-            ensure!(text.contains("\"GET "), "{} shows no request", log.display());
-            Ok((log, text.len()))
-        };
-        Ok(Self { logs: SERVICES.into_iter().map(end).collect::<Result<_>>()? })
+        let logs = SERVICES.into_iter().map(|service| AccessLog::from_now(folders, service));
+        Ok(Self { logs: logs.collect::<Result<_>>()? })
     }
 
-    /// Each request since then that changes something, such as `PUT /v2/lbaas/listeners/1?`; the paths of Neutron lack its version.
+    /// Each request since then that changes something, whoever sent it.
     ///
     /// # Errors
     /// A log cannot be read.
@@ -46,16 +36,14 @@ impl Writes {
     /// # Errors
     /// As for [`Writes::so_far`].
     pub(crate) fn by_this_program(&self) -> Result<Vec<String>> {
-        self.requests(|line| line.contains(PRODUCT))
+        self.requests(|request| request.of_controller)
     }
 
-    fn requests(&self, counts: impl Fn(&str) -> bool) -> Result<Vec<String>> {
+    fn requests(&self, counts: impl Fn(&Request) -> bool) -> Result<Vec<String>> {
         let mut found = Vec::new();
-        for (log, end) in &self.logs {
-            let text = std::fs::read_to_string(log)?;
-            let lines = text[*end..].lines().filter(|line| counts(line));
-            let requests = lines.filter_map(|line| line.split('"').nth(1));
-            found.extend(requests.filter(|request| changes(request)).map(str::to_owned));
+        for log in &self.logs {
+            let requests = log.so_far()?.into_iter().filter(|request| request.is_write() && counts(request));
+            found.extend(requests.map(|request| request.what));
         }
         Ok(found)
     }
@@ -69,8 +57,4 @@ impl Writes {
         ensure!(found.is_empty(), "written in the cloud: {}", found.join(", "));
         Ok(())
     }
-}
-
-fn changes(request: &str) -> bool {
-    METHODS.iter().any(|method| request.starts_with(method))
 }

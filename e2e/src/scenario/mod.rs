@@ -1,6 +1,7 @@
 //! What is looked at. A group is a sequence of scenarios on one cluster, because clusters are what costs time.
 
 pub(crate) mod address;
+pub(crate) mod calls;
 pub(crate) mod canary;
 pub(crate) mod choice;
 pub(crate) mod cluster;
@@ -73,6 +74,7 @@ pub(crate) const GROUPS: &[Group] = &[
     Group { name: "families", needs: &[Minor::V1_36], programs: SERVED, run: families },
     Group { name: "gate", needs: &[Minor::V1_29, Minor::V1_36], programs: SERVED, run: gate },
     Group { name: "truth", needs: &[Minor::V1_36], programs: SERVED, run: truth },
+    Group { name: "calls", needs: &[Minor::V1_36], programs: SERVED, run: calls },
     Group { name: "machines", needs: &[Minor::V1_36], programs: SERVED, run: machines },
     Group { name: "nodes", needs: &[Minor::V1_36, Minor::V1_29], programs: SERVED, run: nodes },
     Group {
@@ -122,6 +124,10 @@ fn in_both_families(stage: &mut Stage) -> Result<()> {
 fn machines(stage: &mut Stage) -> Result<()> {
     machines::run(stage)?;
     truth::compute(stage)
+}
+
+fn calls(stage: &mut Stage) -> Result<()> {
+    calls::run(stage)
 }
 
 fn cluster(stage: &mut Stage) -> Result<()> {

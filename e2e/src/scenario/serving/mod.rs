@@ -66,7 +66,7 @@ fn id_of(api: &Kubernetes, service: &str) -> Result<String> {
 }
 
 /// Writes annotations of the product, by the part of their keys that differs; null removes.
-fn annotate(api: &Kubernetes, service: &str, values: &[(&str, Value)]) -> Result<()> {
+pub(super) fn annotate(api: &Kubernetes, service: &str, values: &[(&str, Value)]) -> Result<()> {
     let annotations: serde_json::Map<String, Value> =
         values.iter().map(|(key, value)| (format!("{PREFIX}{key}"), value.clone())).collect();
     let change = json!({"metadata": {"annotations": annotations}});

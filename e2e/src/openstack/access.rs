@@ -1,0 +1,79 @@
+//! Who asked a service for what, as its access log tells.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result, ensure};
+
+use super::Folders;
+
+/// How the name of the controller's HTTP client begins. Octavia asks Neutron too, and so do the tests.
+const CONTROLLER: &str = "openstack-ccm";
+const WRITES: [&str; 4] = ["POST", "PUT", "PATCH", "DELETE"];
+
+/// The access log of one service from a moment on.
+pub(crate) struct AccessLog {
+    file: PathBuf,
+    begin: usize,
+}
+
+/// A request that was answered.
+#[derive(Clone, Debug)]
+pub(crate) struct Request {
+    /// Such as `PUT /v2/lbaas/listeners/1?`; the paths of Neutron lack its version.
+    pub what: String,
+    /// Whether the controller sent it.
+    pub of_controller: bool,
+}
+
+impl AccessLog {
+    /// From now on.
+    ///
+    /// # Errors
+    /// The log cannot be read, or shows nothing, so that it would not show a later request either.
+    pub(crate) fn from_now(folders: &Folders, service: &str) -> Result<Self> {
+        let file = folders.logs().join(format!("{service}.access.log"));
+        let text =
+            std::fs::read_to_string(&file).with_context(|| format!("{} cannot be read", file.display()))?;
+        ensure!(text.contains("\"GET "), "{} shows no request", file.display());
+        Ok(Self { file, begin: text.len() })
+    }
+
+    /// The requests since then.
+    ///
+    /// # Errors
+    /// The log cannot be read.
+    pub(crate) fn so_far(&self) -> Result<Vec<Request>> {
+        let text = std::fs::read_to_string(&self.file)?;
+        Ok(text[self.begin..].lines().filter_map(request).collect())
+    }
+}
+
+impl Request {
+    /// Whether it changes something.
+    pub(crate) fn is_write(&self) -> bool {
+        WRITES.iter().any(|method| self.what.starts_with(method))
+    }
+}
+
+/// The request stands between the first quotation marks of a line, who sent it between the next ones.
+fn request(line: &str) -> Option<Request> {
+    let mut parts = line.split('"').skip(1).step_by(2);
+    let what = parts.next()?.to_owned();
+    Some(Request { what, of_controller: parts.next().is_some_and(|agent| agent.contains(CONTROLLER)) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_of_the_controller_are_told_from_those_of_others() {
+        let line = |agent: &str| {
+            format!("[22/Nov/2026:19:00:00 +0000] \"PUT /v2/lbaas/pools/1?\" 200 7 12ms \"{agent}\"")
+        };
+        let own = request(&line("openstack-ccm-openstack-api/0.1.0")).unwrap();
+        assert!(own.of_controller && own.is_write() && own.what == "PUT /v2/lbaas/pools/1?");
+        assert!(!request(&line("openstacksdk/4.22.0")).unwrap().of_controller);
+        assert!(!request(&line("-")).unwrap().of_controller);
+    }
+}
