@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::actor::Actor;
+use crate::octavia::capacity::Capacity;
 use crate::seed::{self, Node};
 use crate::sim::Sim;
 use crate::world::World;
@@ -121,6 +122,11 @@ impl Sim {
         for kind in OperationKind::ALL {
             self.set_delay(kind, delay);
         }
+    }
+
+    /// Bounds what Octavia can do at once from now on. The delays are what operations take with nothing beside them then.
+    pub fn set_capacity(&self, capacity: Option<Capacity>) {
+        self.write(|world| world.set_capacity(capacity));
     }
 
     /// Finishes all unfinished work that no rule holds, whatever its delay.

@@ -51,6 +51,7 @@ pub use actor::Actor;
 pub use builder::SimBuilder;
 pub use faults::{Fault, FaultId, Faults, WorkerFault};
 pub use log::{Call, CallLog};
+pub use octavia::capacity::Capacity;
 pub use seed::{Node, PASSWORD, PROJECT, Seed, USER};
 pub use server::Server;
 pub use service::Service;

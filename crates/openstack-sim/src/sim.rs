@@ -149,6 +149,7 @@ impl Sim {
         if !decision.latency.is_zero() {
             tokio::time::sleep(decision.latency).await;
         }
+        self.work_for(&request).await;
         let reply = match decision.fate {
             Fate::Serve => Some(self.apply_watched(&request)),
             Fate::Answer(reply) => Some(reply),
@@ -165,6 +166,14 @@ impl Sim {
             tokio::time::sleep(decision.answer_latency).await;
         }
         reply.map(Reply::into_http).ok_or(ConnectionDropped)
+    }
+
+    /// Lets the time pass that a request takes where Octavia cannot do everything at once.
+    async fn work_for(&self, request: &Request) {
+        let Some(job) = self.write(|world| world.begin_request(request)) else { return };
+        while let Some(rest) = self.read(|world| world.request_rests(job)) {
+            tokio::time::sleep(rest).await;
+        }
     }
 
     /// Carries a request of a client out, and shows it to those who watch writes.

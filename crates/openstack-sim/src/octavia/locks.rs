@@ -1,5 +1,6 @@
 //! One change at a time: a load balancer's tree is locked from the moment a change is accepted until the worker is done.
 
+use super::capacity::Threads;
 use super::fault::Fault;
 use super::kind::Kind;
 use crate::world::World;
@@ -70,11 +71,14 @@ pub(crate) fn mark_listeners(world: &mut World, pool_id: &str) {
 /// Hands the accepted change to the worker.
 pub(crate) fn begin(world: &mut World, kind: OperationKind, load_balancer_id: &str, target_id: &str) {
     let delay = world.load_balancing.delays.get(&kind).copied().unwrap_or_default();
+    let workload = world.load_balancing.workload.as_mut();
+    let job = workload.map(|workload| workload.begin(Threads::Worker, delay));
     let due = world.now() + delay;
     world.load_balancing.operations.push(Operation {
         kind,
         load_balancer_id: load_balancer_id.to_owned(),
         target_id: target_id.to_owned(),
         due,
+        job,
     });
 }

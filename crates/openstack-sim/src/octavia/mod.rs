@@ -1,5 +1,6 @@
 //! Octavia: load balancers and their trees.
 
+pub(crate) mod capacity;
 mod create;
 mod deployment;
 mod fault;

@@ -2,11 +2,16 @@
 
 use std::time::Duration;
 
+use http::Method;
+
+use super::capacity::{Capacity, JobId, Threads, Workload};
 use super::kind::Kind;
 use super::{status, vip};
 use crate::faults::WorkerFaults;
 use crate::neutron;
 use crate::neutron::ports::Wanted;
+use crate::request::Request;
+use crate::service::Service;
 use crate::world::World;
 use crate::world::load_balancing::{Entity, Operating, Provisioning};
 use crate::world::operation::{Operation, OperationKind, Outcome};
@@ -14,7 +19,7 @@ use crate::world::operation::{Operation, OperationKind, Outcome};
 impl World {
     /// Finishes all work that is due and that nothing holds. Answers whether anything changed.
     pub(crate) fn run_worker(&mut self, faults: &mut WorkerFaults) -> bool {
-        let mut changed = false;
+        let mut changed = self.work_off();
         while let Some(operation) = self.take_ready(faults) {
             let names = operation_names(self, &operation);
             let failed = faults.fails(operation.kind, &names) || must_fail(self, &operation);
@@ -29,14 +34,55 @@ impl World {
     fn take_ready(&mut self, faults: &WorkerFaults) -> Option<Operation> {
         let now = self.now();
         let ready = self.load_balancing.operations.iter().position(|operation| {
-            operation.due <= now && !faults.holds(operation.kind, &operation_names(self, operation))
+            operation.job.is_none()
+                && operation.due <= now
+                && !faults.holds(operation.kind, &operation_names(self, operation))
         })?;
         Some(self.load_balancing.operations.remove(ready))
     }
 
     /// When the next work will be finished, if time is all that it waits for.
     pub(crate) fn next_due(&self) -> Option<Duration> {
-        self.load_balancing.operations.iter().map(|operation| operation.due).min()
+        let workload = self.load_balancing.workload.as_ref().and_then(Workload::next_end);
+        let waiting = self.load_balancing.operations.iter().filter(|operation| operation.job.is_none());
+        waiting.map(|operation| operation.due).chain(workload).min()
+    }
+
+    /// Does the work that fits into the time. Answers whether something ended.
+    fn work_off(&mut self) -> bool {
+        let now = self.now();
+        let ended = self.load_balancing.workload.as_mut().map(|workload| workload.work(now));
+        let ended = ended.unwrap_or_default();
+        for operation in &mut self.load_balancing.operations {
+            if let Some((_, at)) = ended.iter().find(|(id, _)| operation.job == Some(*id)) {
+                (operation.job, operation.due) = (None, *at);
+            }
+        }
+        !ended.is_empty()
+    }
+
+    /// Octavia has so much capacity from now on; without a bound it does everything at once.
+    pub(crate) fn set_capacity(&mut self, capacity: Option<Capacity>) {
+        let now = self.now();
+        self.load_balancing.workload = capacity.map(|capacity| Workload::new(capacity, now));
+        // What was begun under another bound is not held up.
+        self.load_balancing.operations.iter_mut().for_each(|operation| operation.job = None);
+    }
+
+    /// Begins the work of a request that takes the API long, before it is answered: the creation of a load balancer, whose port
+    /// Neutron makes meanwhile.
+    pub(crate) fn begin_request(&mut self, request: &Request) -> Option<JobId> {
+        let creates = request.service == Service::LoadBalancer
+            && request.method == Method::POST
+            && request.path.ends_with("/loadbalancers");
+        let workload = self.load_balancing.workload.as_mut().filter(|_| creates)?;
+        Some(workload.begin(Threads::Api, workload.capacity().creation_request))
+    }
+
+    /// The time after which to look again whether the work of a request is done; absent when it is.
+    pub(crate) fn request_rests(&self, job: JobId) -> Option<Duration> {
+        let workload = self.load_balancing.workload.as_ref().filter(|workload| workload.is_under_way(job))?;
+        Some(workload.next_end()?.saturating_sub(self.now()))
     }
 
     /// Makes all unfinished work due at once.
@@ -44,6 +90,7 @@ impl World {
         let now = self.now();
         for operation in &mut self.load_balancing.operations {
             operation.due = now;
+            operation.job = None;
         }
     }
 }

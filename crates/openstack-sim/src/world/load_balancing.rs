@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::members::Members;
 use super::operation::{Operation, OperationKind};
+use crate::octavia::capacity::Workload;
 
 /// Octavia's state.
 #[derive(Debug, Clone, Default)]
@@ -21,6 +22,8 @@ pub(crate) struct LoadBalancing {
     pub(crate) operations: Vec<Operation>,
     /// How long each kind of operation takes; zero where there is no entry.
     pub(crate) delays: BTreeMap<OperationKind, Duration>,
+    /// What it has under way, where it cannot do everything at once.
+    pub(crate) workload: Option<Workload>,
     /// Flavors by id, as on the wire.
     pub(crate) flavors: BTreeMap<String, Value>,
     /// Flavor profiles by id, as on the wire.

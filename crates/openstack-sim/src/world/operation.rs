@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::octavia::capacity::JobId;
+
 /// What kind of work it is. Delays, holds and failures are chosen by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum OperationKind {
@@ -74,6 +76,8 @@ pub(crate) struct Operation {
     pub(crate) target_id: String,
     /// When it is finished, unless something holds it.
     pub(crate) due: Duration,
+    /// The work that has to be done first, where Octavia cannot do everything at once.
+    pub(crate) job: Option<JobId>,
 }
 
 /// How an operation ended.
