@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::support::{PROXY, Side, World, lb_name, service};
+use crate::support::{Call, PROXY, Side, World, lb_name, service};
 
 /// The calls that a change costs.
 #[derive(Debug, PartialEq, Eq)]
@@ -117,6 +117,36 @@ async fn the_budget_is_kept() {
         })
         .into();
     assert_eq!(table, expected);
+}
+
+/// A Service is held before anything is made for it, names its load balancer as soon as there is one, and is published with everything else in
+/// one write: a program that ends between two of these leaves nothing that the next one would not find. Whoever starts over writes nothing.
+#[tokio::test(start_paused = true)]
+async fn a_creation_writes_its_service_three_times_and_a_restart_not_at_all() {
+    let mut world = World::started().await;
+    world.create(&service("web", json!({})));
+    world.until_published("web").await;
+    world.quiet().await;
+    let parts = |calls: Vec<Call>| -> Vec<Vec<&str>> {
+        let bodies = calls.into_iter().filter(|call| call.name == "PATCH services/NAME/status");
+        let bodies = bodies.filter_map(|call| call.request).map(|request| request.body);
+        let has = |body: &Value, part: &str| !body.pointer(part).is_none_or(Value::is_null);
+        bodies
+            .map(|body| {
+                let named = ["/metadata/finalizers", "/metadata/annotations", "/status"];
+                named.into_iter().filter(|part| has(&body, part)).collect()
+            })
+            .collect()
+    };
+    let expected = [
+        vec!["/metadata/finalizers"],
+        vec!["/metadata/annotations"],
+        vec!["/metadata/annotations", "/status"],
+    ];
+    assert_eq!(parts(world.take_calls()), expected);
+    world.restart().await;
+    world.quiet().await;
+    assert_eq!(parts(world.take_calls()), Vec::<Vec<&str>>::new());
 }
 
 /// Who the Service with the many ports is on its load balancer.
