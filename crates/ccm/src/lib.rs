@@ -41,6 +41,7 @@ pub mod backoff;
 pub mod call_metrics;
 pub mod canary;
 pub mod check_config;
+mod creation_metrics;
 #[cfg(feature = "demo")]
 pub mod demo;
 mod error_text;

@@ -55,6 +55,7 @@ pub const REASONS: &[EventReason] = &[
     row("Service", "Warning", "LoadBalancerRetained", "The load balancer of a Service that went is kept, because its reclaim policy asks for it or cannot be read."),
     row("Service", "Warning", "LoadBalancerChildFailed", "Octavia could not make the last change of a listener, pool, member or monitor. It is sent again."),
     row("Service", "Normal", "LoadBalancerSharedInternally", "An internal Service joins the load balancer of other Services and is published by its VIP. OCCM refuses that: after a switch from OCCM a Service that it refused is served."),
+    row("Service", "Normal", "LoadBalancerQueued", "The load balancer is not being created yet: others come first, because Octavia takes longer for each one the more it gets at once."),
     row("Service", "Warning", "LoadBalancerStuck", "The load balancer has been PENDING for ten minutes. Ask the operator of the cloud."),
     row("Service", "Warning", "LoadBalancerInError", "The load balancer is in ERROR and stays as it is, because it may serve. The message has both statuses, why nothing is done, and what to do."),
     row("Service", "Warning", "LoadBalancerFailover", "The load balancer is in ERROR, and Octavia is asked once to fail it over, as error-recovery of cloud.conf says."),

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::Controller;
 use super::assembly::ControllerContext;
 use crate::args::controllers::ControllerName;
+use crate::creation_metrics;
 
 /// The controller with what belongs to it.
 pub(crate) struct ServiceParts {
@@ -35,6 +36,7 @@ pub(crate) fn build(context: &mut ControllerContext<'_>, options: &ServiceContro
     let (provider, poller) =
         OpenStackLoadBalancers::new(context.openstack.clone(), config, cluster, queue.waker());
     let provider = Arc::new(provider);
+    creation_metrics::register(provider.creations(), context.registry);
     let controller = ServiceController::new(
         client,
         Arc::clone(&provider) as _,

@@ -13,6 +13,7 @@
 mod allowed;
 mod bad_input;
 mod budget;
+mod bursts;
 mod cloud_faults;
 mod clusters;
 mod contract;

@@ -15,6 +15,7 @@
 //! | | `report` | what a reconciliation tells besides its result |
 //! | | `locks` | one reconciliation at a time for each load balancer |
 //! | wait | [`poller`] | watches load balancers that Octavia works on |
+//! | | [`creations`] | how many load balancers are created at once, and whose |
 //! | resolve | `resolve` | looks up what nobody has written down |
 //! | desired | `desired` | what is wanted, whole |
 //! | plan | `step` | the steps: one call to the cloud each |
@@ -29,6 +30,7 @@
 pub mod annotations;
 mod apply;
 mod belief;
+pub mod creations;
 mod desired;
 pub(crate) mod failure;
 pub mod floating_subnet;
@@ -61,6 +63,7 @@ use openstack_ccm_openstack_api::OpenStack;
 
 use crate::config::Config;
 use crate::provider_names::PROVIDER_NAMES;
+use creations::Creations;
 use names::ClusterIdentity;
 use orphans::OrphanCandidates;
 use poller::{PollInterval, Poller, Watchlist};
@@ -83,10 +86,12 @@ impl OpenStackLoadBalancers {
         wake: Arc<dyn Wake>,
     ) -> (Self, Poller) {
         let watchlist = Watchlist::default();
+        let creations = Creations::new(wake);
+        let wake = Arc::new(creations.clone());
         let poller = Poller::new(openstack.octavia.clone(), watchlist.clone(), wake, PollInterval::default());
         let load_balancers = Self {
             orphan_candidates: OrphanCandidates::new(openstack.clone(), cluster.clone()),
-            reconciler: Reconciler::new(openstack, config, cluster.clone(), watchlist),
+            reconciler: Reconciler::new(openstack, config, cluster.clone(), watchlist, creations),
             cluster,
         };
         (load_balancers, poller)
@@ -96,6 +101,12 @@ impl OpenStackLoadBalancers {
     /// and will get them.
     pub fn awaiting_identity_tags(&self) -> Vec<ServiceKey> {
         self.reconciler.awaiting_identity_tags()
+    }
+
+    /// The creations that are under way, and the Services that wait for theirs.
+    #[must_use]
+    pub fn creations(&self) -> &Creations {
+        self.reconciler.creations()
     }
 }
 

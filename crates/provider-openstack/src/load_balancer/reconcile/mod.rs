@@ -32,6 +32,7 @@ use openstack_ccm_core::service::{Goal, ServiceKey};
 use openstack_ccm_openstack_api::OpenStack;
 
 use super::belief::{Beliefs, Event};
+use super::creations::Creations;
 use super::locks::LoadBalancerLocks;
 use super::names::ClusterIdentity;
 use super::observe::Observer;
@@ -53,6 +54,7 @@ pub(super) struct Reconciler {
     beliefs: Beliefs,
     locks: LoadBalancerLocks,
     watchlist: Watchlist,
+    creations: Creations,
     resolver: Resolver,
     security_groups: SecurityGroups,
     replacements: Replacements,
@@ -66,6 +68,7 @@ impl Reconciler {
         config: Arc<Config>,
         cluster: ClusterIdentity,
         watchlist: Watchlist,
+        creations: Creations,
     ) -> Self {
         let section = &config.load_balancer;
         Self {
@@ -78,6 +81,7 @@ impl Reconciler {
             beliefs: Beliefs::default(),
             locks: LoadBalancerLocks::default(),
             watchlist,
+            creations,
             resolver: Resolver::new(openstack.clone()),
             security_groups: SecurityGroups::new(openstack.neutron.clone()),
             replacements: Replacements::new(),
@@ -111,6 +115,11 @@ impl Reconciler {
     /// Notes who knows all Services.
     pub(super) fn meet(&self, neighbours: Arc<dyn Neighbours>) {
         self.observer.meet(neighbours);
+    }
+
+    /// The creations of load balancers.
+    pub(super) fn creations(&self) -> &Creations {
+        &self.creations
     }
 
     /// What Services claim things by.

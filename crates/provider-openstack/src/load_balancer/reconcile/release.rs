@@ -32,6 +32,7 @@ impl Reconciler {
     pub(super) async fn release(&self, service: &Service, report: &mut Report) -> Result<Outcome, Failure> {
         self.beliefs.note(&service.key, &Event::Moved);
         self.identity_tags.ends(&service.key);
+        self.creations.forget(&service.key);
         let names = Names::new(&self.cluster, service);
         let (settings, notices) = ReleaseSettings::read(service, &self.config);
         report.notices(notices);

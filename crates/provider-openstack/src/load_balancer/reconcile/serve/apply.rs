@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::provider::{Outcome, Ready};
+use tokio::time::Instant;
 
 use super::Serving;
 use super::wanted::Planned;
@@ -61,7 +62,11 @@ impl Serving<'_> {
             load_balancer,
             project_id: project_id.as_deref(),
         };
+        let began = Instant::now();
         let next = self.reconciler.carry_out(&work, Some(observation.into_belief()), report).await;
+        if matches!(next, Ok(Progress::Waiting(_))) {
+            self.note_creation(plan, began);
+        }
         self.note_replacement(plan, load_balancer, &next);
         if next.is_ok() && replaces(plan) {
             let vips = load_balancer.into_iter().flat_map(ObservedLoadBalancer::vip_addresses);

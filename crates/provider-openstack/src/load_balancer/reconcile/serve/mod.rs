@@ -5,6 +5,7 @@ mod facts;
 mod previous;
 mod recovery;
 mod security_group;
+mod turn;
 mod wanted;
 
 use std::time::Duration;
@@ -58,7 +59,12 @@ impl Reconciler {
             features,
             claim,
         };
-        match serving.converge_under_lock(report).await? {
+        let result = match serving.wait_for_turn(report) {
+            Some(waits) => Ok(waits),
+            None => serving.converge_under_lock(report).await,
+        };
+        self.creations.reconciled(&service.key, matches!(result, Ok(Outcome::Ready(_))));
+        match result? {
             // What is in ERROR may not serve: nothing that might is given up for it.
             Outcome::Ready(ready) if is_held(&ready) => Ok(Outcome::Ready(ready)),
             Outcome::Ready(ready) => Ok(Outcome::Ready(serving.leave_previous(ready, report).await)),
@@ -122,6 +128,10 @@ impl Serving<'_> {
         debug!(service = %key, %plan, source = observation.source(), "planned");
         if !observation.permits(&plan) {
             return Ok(None);
+        }
+        if let Some(waits) = self.wait_for_turn_of(&plan, report) {
+            self.give_back(observation.seen());
+            return Ok(Some(waits));
         }
         let planned = Planned { plan, wanted, observed };
         let wanted = &planned.wanted;

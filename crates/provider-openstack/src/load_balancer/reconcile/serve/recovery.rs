@@ -5,6 +5,7 @@ use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
 use super::Serving;
 use super::apply::replaces;
+use super::turn::creates;
 use crate::config::ErrorRecovery;
 use crate::load_balancer::annotations::{CONVERGED_DIGEST, LOAD_BALANCER_ADDRESS, LOAD_BALANCER_ID};
 use crate::load_balancer::model::observed::{Observed, ObservedLoadBalancer};
@@ -13,7 +14,6 @@ use crate::load_balancer::plan::Plan;
 use crate::load_balancer::plan::recovery::was_never_built;
 use crate::load_balancer::reconcile::carry_out::Progress;
 use crate::load_balancer::settings::ReleaseSettings;
-use crate::load_balancer::step::{LoadBalancerStep, Step};
 
 impl Serving<'_> {
     /// What decides about a load balancer in ERROR. No other one is replaced from here on, until
@@ -71,8 +71,7 @@ impl Serving<'_> {
         next: &Result<Progress, Failure>,
     ) {
         let (replacements, key) = (&self.reconciler.replacements, &self.service.key);
-        let creates = |step: &Step| matches!(step, Step::LoadBalancer(LoadBalancerStep::Create { .. }));
-        if load_balancer.is_none() && plan.steps.iter().any(creates) {
+        if load_balancer.is_none() && creates(plan) {
             match next {
                 Ok(_) => replacements.creating(key),
                 // What the Service itself asks for is wrong: others are not affected.

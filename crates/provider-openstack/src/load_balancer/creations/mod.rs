@@ -1,0 +1,146 @@
+//! How many load balancers are created at once.
+//!
+//! Octavia works on everything that it was sent at the same time: of thirty creations that it gets at once each one is late, the
+//! first one too. So only as many are under way as it finishes without taking longer for each; the others wait for their turn,
+//! which costs nothing while they wait. What is no creation does not wait for any.
+//!
+//! | module | |
+//! | --- | --- |
+//! | [`window`] | how many (pure) |
+//! | [`turns`] | who, and who is next (pure) |
+
+mod turns;
+mod window;
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use openstack_ccm_core::notice::Notice;
+use openstack_ccm_core::provider::{Waiting, Wake};
+use openstack_ccm_core::service::ServiceKey;
+use tokio::time::Instant;
+use tracing::{debug, info};
+
+pub use turns::Counts;
+use turns::{Answer, Turns};
+
+/// A Service that has waited for so long is told why.
+const WITHOUT_A_WORD: Duration = Duration::from_secs(10);
+/// After that it is looked at so often even when nobody wakes it.
+const AT_MOST: Duration = Duration::from_secs(120);
+/// A load balancer is not created yet.
+const LOAD_BALANCER_QUEUED: &str = "LoadBalancerQueued";
+
+/// The creations of load balancers that are under way, and the Services that wait for theirs. Clones are the same.
+#[derive(Clone)]
+pub struct Creations {
+    turns: Arc<Mutex<Turns>>,
+    wake: Arc<dyn Wake>,
+}
+
+impl fmt::Debug for Creations {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Creations").field("counts", &self.counts()).finish_non_exhaustive()
+    }
+}
+
+impl Creations {
+    /// None yet. Services are woken with `wake`.
+    pub(super) fn new(wake: Arc<dyn Wake>) -> Self {
+        Self { turns: Arc::default(), wake }
+    }
+
+    /// How many there are now.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.lock().counts()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Turns> {
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks whether the load balancer of a Service may be created now. If not, the Service is woken when it may; until then it
+    /// waits as this says, with a word for the user once it has waited for long.
+    pub(super) fn ask(&self, service: &ServiceKey) -> Result<(), (Waiting, Option<Notice>)> {
+        let now = Instant::now();
+        let (answer, next) = self.change(|turns| turns.ask(service, now));
+        self.wake_all(&next);
+        let since = match answer {
+            Answer::Now => return Ok(()),
+            Answer::Later { since } => since,
+        };
+        let waited = now.saturating_duration_since(since);
+        let is_first_word = waited >= WITHOUT_A_WORD && self.lock().tell(service);
+        let at_most = if waited < WITHOUT_A_WORD { WITHOUT_A_WORD } else { AT_MOST };
+        let on = "the creation of other load balancers".to_owned();
+        Err((Waiting { on, at_most }, is_first_word.then(queued)))
+    }
+
+    /// Octavia took the creation and answered after this time.
+    pub(super) fn sent(&self, service: &ServiceKey, answered_after: Duration) {
+        let ((), next) = self.change(|turns| turns.sent(service, answered_after, Instant::now()));
+        self.wake_all(&next);
+    }
+
+    /// A reconciliation of the Service came to its end. What it did not use its turn for is for others.
+    pub(super) fn reconciled(&self, service: &ServiceKey, is_ready: bool) {
+        let ((), next) = self.change(|turns| turns.reconciled(service, is_ready, Instant::now()));
+        self.wake_all(&next);
+    }
+
+    /// The Service goes.
+    pub(super) fn forget(&self, service: &ServiceKey) {
+        let ((), next) = self.change(|turns| turns.forget(service, Instant::now()));
+        self.wake_all(&next);
+    }
+
+    /// Makes a change, and answers what it says and whose turn it is then.
+    fn change<R>(&self, change: impl FnOnce(&mut Turns) -> R) -> (R, Vec<ServiceKey>) {
+        let mut turns = self.lock();
+        let before = turns.counts();
+        let result = change(&mut turns);
+        let next = turns.take_next(Instant::now());
+        let after = turns.counts();
+        drop(turns);
+        tell(before, after);
+        (result, next)
+    }
+
+    fn wake_all(&self, services: &[ServiceKey]) {
+        services.iter().for_each(|service| self.wake.wake(service));
+    }
+}
+
+/// Octavia has ended its work on the load balancer of a Service, which is woken for it.
+impl Wake for Creations {
+    fn wake(&self, service: &ServiceKey) {
+        let ((), next) = self.change(|turns| turns.ended(service, Instant::now()));
+        self.wake.wake(service);
+        self.wake_all(&next);
+    }
+}
+
+fn tell(before: Counts, after: Counts) {
+    let Counts { waiting, under_way, limit } = after;
+    if (before.waiting == 0) != (waiting == 0) {
+        info!(
+            waiting,
+            under_way, limit, "Services wait until Octavia can take the creation of their load balancer"
+        );
+    } else if before != after {
+        debug!(waiting, under_way, limit, "creations of load balancers");
+    }
+}
+
+fn queued() -> Notice {
+    Notice::normal(
+        LOAD_BALANCER_QUEUED,
+        "The load balancer is not being created yet: those of other Services come first, because Octavia takes longer for each \
+         one the more it gets at once",
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,100 @@
+use super::*;
+
+/// Notes who is woken.
+#[derive(Debug, Default)]
+struct Bells(Mutex<Vec<String>>);
+
+impl Wake for Bells {
+    fn wake(&self, key: &ServiceKey) {
+        self.0.lock().unwrap().push(key.to_string());
+    }
+}
+
+impl Bells {
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+}
+
+fn creations() -> (Creations, Arc<Bells>) {
+    let bells = Arc::new(Bells::default());
+    (Creations::new(bells.clone()), bells)
+}
+
+fn key(text: &str) -> ServiceKey {
+    let (namespace, name) = text.split_once('/').unwrap();
+    ServiceKey::new(namespace, name)
+}
+
+/// Asks for these, and answers who may.
+fn ask(creations: &Creations, services: &[&str]) -> Vec<bool> {
+    services.iter().map(|service| creations.ask(&key(service)).is_ok()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_is_woken_when_it_is_its_turn() {
+    let (creations, bells) = creations();
+    assert_eq!(ask(&creations, &["n/a", "n/b", "n/c"]), [true, false, false]);
+    assert_eq!(creations.counts(), Counts { waiting: 2, under_way: 1, limit: 1 });
+    creations.sent(&key("n/a"), Duration::from_secs(1));
+    assert_eq!(bells.take(), ["n/b", "n/c"], "it was answered, so there may be more");
+    assert_eq!(ask(&creations, &["n/c", "n/d"]), [true, false]);
+    creations.wake(&key("n/a"));
+    assert_eq!(bells.take(), ["n/a", "n/d"], "the first one serves, and the next one may");
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_comes_before_those_who_wait() {
+    let (creations, bells) = creations();
+    ask(&creations, &["n/a", "n/b"]);
+    creations.reconciled(&key("n/a"), false);
+    assert_eq!(bells.take(), ["n/b"], "a turn that was not used is for the next one");
+    assert_eq!(ask(&creations, &["n/new", "n/b"]), [false, true]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_namespace_with_many_does_not_hold_up_one_with_few() {
+    let (creations, bells) = creations();
+    ask(&creations, &["big/1", "big/2", "big/3", "big/4", "big/5", "small/1", "tiny/1"]);
+    for done in ["big/1", "big/2", "small/1", "tiny/1"] {
+        creations.forget(&key(done));
+    }
+    assert_eq!(bells.take(), ["big/2", "small/1", "tiny/1", "big/3"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_long_is_told_once() {
+    let (creations, _) = creations();
+    ask(&creations, &["n/a"]);
+    let mut told = Vec::new();
+    for seconds in [0, 10, 20] {
+        tokio::time::advance(Duration::from_secs(seconds)).await;
+        let (_, notice) = creations.ask(&key("n/b")).unwrap_err();
+        told.push(notice.is_some());
+    }
+    assert_eq!(told, [false, true, false]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_nobody_ends_holds_nobody_up_for_ever() {
+    let (creations, bells) = creations();
+    ask(&creations, &["n/stuck"]);
+    creations.sent(&key("n/stuck"), Duration::from_secs(1));
+    assert_eq!(ask(&creations, &["n/vanished", "n/too", "n/a"]), [true, true, false]);
+    tokio::time::advance(Duration::from_secs(60)).await;
+    ask(&creations, &["n/b"]);
+    assert_eq!(bells.take(), ["n/a", "n/b"], "turns that nobody took");
+    tokio::time::advance(Duration::from_secs(600)).await;
+    assert_eq!(ask(&creations, &["n/c"]), [true]);
+    assert_eq!(creations.counts().under_way, 1, "nobody saw the others end");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_goes_waits_for_nothing() {
+    let (creations, bells) = creations();
+    ask(&creations, &["n/a", "n/b", "n/c"]);
+    creations.forget(&key("n/b"));
+    creations.forget(&key("n/a"));
+    assert_eq!(bells.take(), ["n/c"]);
+    assert_eq!(creations.counts(), Counts { waiting: 0, under_way: 1, limit: 1 });
+}
