@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::cloud::{CHANGE, CREATION, add_node, proxy_service, serving, until, until_served, world};
 use crate::pass::{self, Pass};
+use crate::phases::{self, Phase};
 use crate::planned::{self, Planned};
 use crate::program::{self, Usage};
 use crate::simulated::{Simulated, measure, measure_in_two, measure_until_quiet};
@@ -25,7 +26,8 @@ pub(crate) struct Scenario {
     pub(crate) title: &'static str,
 }
 
-pub(crate) const SCENARIOS: [Scenario; 8] = [
+pub(crate) const SCENARIOS: [Scenario; 9] = [
+    Scenario { name: "phases", title: "each change, and bursts, with an Octavia of bounded capacity" },
     Scenario { name: "create", title: "create 100 Services" },
     Scenario { name: "nodes", title: "a node joins 100 nodes, 500 Services" },
     Scenario { name: "restart", title: "restart, 1,000 Services, nothing changed" },
@@ -46,11 +48,13 @@ pub(crate) struct Row {
     pub(crate) program: Vec<(String, Usage)>,
     pub(crate) passes: Vec<Pass>,
     pub(crate) planned: Option<Planned>,
+    pub(crate) phases: Vec<Phase>,
 }
 
 /// Runs the scenario of this name. The clock is paused.
 pub(crate) async fn run(name: &str) -> Row {
     match name {
+        "phases" => Row { phases: phases::run().await, ..Row::default() },
         "create" => create().await,
         "nodes" => node_joins().await,
         "restart" => restart("").await,

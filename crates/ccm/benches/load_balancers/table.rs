@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use crate::cloud::{CHANGE, CREATION, LATENCY};
 use crate::pass::Pass;
+use crate::phases::Phase;
 use crate::planned::Planned;
 use crate::program::Usage;
 use crate::scenarios::{Row, Scenario};
@@ -20,6 +21,10 @@ pub(crate) fn tables(rows: &[(&Scenario, Row)]) -> String {
     if !simulated.is_empty() {
         text.push_str(&times(&simulated));
         text.push_str(&calls(&simulated));
+    }
+    let phases: Vec<_> = rows.iter().flat_map(|(_, row)| &row.phases).collect();
+    if !phases.is_empty() {
+        text.push_str(&changes(&phases));
     }
     let usages: Vec<_> = rows.iter().flat_map(|(_, row)| &row.program).collect();
     if !usages.is_empty() {
@@ -91,6 +96,31 @@ fn calls(rows: &[(String, &Simulated)]) -> String {
 fn by_name(calls: &BTreeMap<String, usize>) -> String {
     let list: Vec<String> = calls.iter().map(|(name, count)| format!("{count} × `{name}`")).collect();
     list.join("<br>")
+}
+
+fn changes(rows: &[&Phase]) -> String {
+    let mut text = "Octavia has the capacity of a small real one; a call to OpenStack takes 50 ms.\n\n\
+        | change | time | first, median served | calls to Octavia | target | all calls to OpenStack | writes | writes in Kubernetes |\n\
+        | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
+        .to_owned();
+    for phase in rows {
+        let Phase { change, target, cost, served } = phase;
+        let moments = match (served.first(), served.get(served.len() / 2)) {
+            (Some(first), Some(median)) => format!("{first:.1} s, {median:.1} s"),
+            _ => "–".to_owned(),
+        };
+        let _ = writeln!(
+            text,
+            "| {change} | {:.1} s | {moments} | {} | {target} | {} | {} | {} |",
+            cost.time,
+            phase.octavia_calls(),
+            cost.openstack_calls(),
+            cost.openstack_writes,
+            cost.kubernetes_writes,
+        );
+    }
+    text.push('\n');
+    text
 }
 
 fn memory(rows: &[&(String, Usage)]) -> String {
