@@ -262,19 +262,6 @@ impl Cloud {
         text(&expect_ok(self.sim.user().post(NEUTRON, "/v2.0/ports", &port))["port"]["id"])
     }
 
-    /// A floating IP that an administrator made for the project.
-    pub(crate) fn new_floating_ip(&self, address: &str, description: &str) -> String {
-        let floating_ip = json!({"floating_network_id": self.ext1, "floating_ip_address": address,
-            "description": description, "project_id": self.sim.seed().project_id});
-        let body = json!({"floatingip": floating_ip});
-        text(&expect_ok(self.sim.admin().post(NEUTRON, "/v2.0/floatingips", &body))["floatingip"]["id"])
-    }
-
-    pub(crate) fn attach_floating_ip(&self, id: &str, port: &str) {
-        let body = json!({"floatingip": {"port_id": port}});
-        expect_ok(self.sim.user().put(NEUTRON, &format!("/v2.0/floatingips/{id}"), &body));
-    }
-
     pub(crate) fn detach_floating_ip(&self, id: &str) {
         let body = json!({"floatingip": {"port_id": null}});
         expect_ok(self.sim.user().put(NEUTRON, &format!("/v2.0/floatingips/{id}"), &body));
@@ -320,35 +307,6 @@ impl Cloud {
             (&broken["provisioning_status"], &broken["operating_status"]),
             (&json!("ERROR"), &json!("OFFLINE"))
         );
-    }
-
-    pub(crate) fn new_listener(&self, load_balancer_id: &str, name: &str, port: u16, mut attributes: Value) {
-        attributes["name"] = json!(name);
-        attributes["loadbalancer_id"] = json!(load_balancer_id);
-        attributes["protocol"] = json!("TCP");
-        attributes["protocol_port"] = json!(port);
-        let body = json!({"listener": attributes});
-        expect_ok(self.sim.user().post(OCTAVIA, "/v2.0/lbaas/listeners", &body));
-        self.sim.settle();
-    }
-
-    /// Changes the only listener.
-    pub(crate) fn update_listener(&self, attributes: &Value) {
-        self.start_to_update_listener(attributes);
-        self.sim.settle();
-    }
-
-    /// The same, still PENDING.
-    pub(crate) fn start_to_update_listener(&self, attributes: &Value) {
-        let path = format!("/v2.0/lbaas/listeners/{}", text(&self.listeners()[0]["id"]));
-        expect_ok(self.sim.user().put(OCTAVIA, &path, &json!({"listener": attributes})));
-    }
-
-    /// Takes all members out of the only pool.
-    pub(crate) fn remove_members(&self) {
-        let path = format!("/v2.0/lbaas/pools/{}/members", text(&self.pools()[0]["id"]));
-        expect_ok(self.sim.user().put(OCTAVIA, &path, &json!({"members": []})));
-        self.sim.settle();
     }
 
     /// An administrator changes an object of Octavia; `path` is relative to its root.

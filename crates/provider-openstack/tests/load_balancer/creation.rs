@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use openstack_ccm_core::failure::FailureClass;
 use openstack_ccm_core::provider::Outcome;
-use openstack_ccm_core::service::{Protocol, SessionAffinity};
+use openstack_ccm_core::service::Protocol;
 use openstack_ccm_openstack_sim::OperationKind;
-use rstest::rstest;
 use serde_json::{Value, json};
 
 use crate::cloud::{Cloud, FIRST_FLOATING_IP, NODE_1, NODE_2};
@@ -82,38 +81,6 @@ async fn c1_the_base_is_what_occm_makes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c2_each_port_gets_listener_and_pool() {
-    let cloud = Cloud::new();
-    let mut service = web();
-    service.ports.push(port(Protocol::Tcp, 443, 30443));
-    service.ports.push(port(Protocol::Udp, 53, 30053));
-    Cluster::new(&cloud).settle(&mut service).await.expect("served");
-    let tree = posted(&cloud);
-    let listeners: Vec<_> = tree["listeners"].as_array().unwrap().iter().collect();
-    let summary: Vec<_> = listeners
-        .iter()
-        .map(|listener| {
-            let text = |value: &Value| value.to_string().replace('"', "");
-            format!(
-                "{} {}:{} {} {}",
-                text(&listener["name"]),
-                text(&listener["protocol"]),
-                listener["protocol_port"],
-                text(&listener["default_pool"]["name"]),
-                text(&listener["default_pool"]["protocol"]),
-            )
-        })
-        .collect();
-    let mut expected = [("TCP", 80, 0), ("TCP", 443, 1), ("UDP", 53, 2)].map(|(protocol, port, index)| {
-        format!("listener_{index}_{NAME} {protocol}:{port} pool_{index}_{NAME} {protocol}")
-    });
-    let mut summary = summary;
-    summary.sort();
-    expected.sort();
-    assert_eq!(summary, expected);
-}
-
-#[tokio::test(start_paused = true)]
 async fn c3_sctp_is_served_and_checked() {
     let cloud = Cloud::new();
     let mut service = web();
@@ -124,16 +91,6 @@ async fn c3_sctp_is_served_and_checked() {
     assert_eq!(listener["protocol"], "SCTP");
     assert_eq!(listener["default_pool"]["protocol"], "SCTP");
     assert_eq!(listener["default_pool"]["healthmonitor"]["type"], "SCTP");
-}
-
-#[tokio::test(start_paused = true)]
-async fn c4_client_ip_affinity_is_persistence_by_source_ip() {
-    let cloud = Cloud::new();
-    let mut service = web();
-    service.session_affinity = SessionAffinity::ClientIp { timeout_seconds: Some(10800) };
-    Cluster::new(&cloud).settle(&mut service).await.expect("served");
-    let pool = &posted(&cloud)["listeners"][0]["default_pool"];
-    assert_eq!(pool["session_persistence"], json!({"type": "SOURCE_IP"}));
 }
 
 /// Names that are too long are cut with a hash, and found again, also in the form that OCCM cuts.
@@ -186,25 +143,6 @@ async fn c9_with_a_network_alone_members_follow_the_vip() {
     assert_eq!(tree["listeners"][0]["default_pool"]["members"][0]["subnet_id"], Value::Null);
 }
 
-#[rstest]
-#[case::c10_subnet_annotation("subnet-id", true, false)]
-#[case::c11_member_subnet_annotation("member-subnet-id", false, true)]
-#[tokio::test(start_paused = true)]
-async fn vip_and_members_have_their_subnets(
-    #[case] key: &str,
-    #[case] moves_vip: bool,
-    #[case] moves_members: bool,
-) {
-    let cloud = Cloud::new();
-    let mut service = web();
-    annotate(&mut service, key, &cloud.sub2);
-    Cluster::new(&cloud).settle(&mut service).await.expect("served");
-    let tree = posted(&cloud);
-    let subnet = |moved: bool| json!(if moved { &cloud.sub2 } else { &cloud.sub1 });
-    assert_eq!(tree["vip_subnet_id"], subnet(moves_vip));
-    assert_eq!(tree["listeners"][0]["default_pool"]["members"][0]["subnet_id"], subnet(moves_members));
-}
-
 /// Without a subnet anywhere, that of most nodes is taken.
 ///
 /// Contract: C12, better: not that of a node that happens to be first.
@@ -246,33 +184,6 @@ async fn c13_no_subnet_and_no_server_is_refused_before_anything_is_made() {
     assert!(cloud.line.take_log().iter().all(|call| !call.is_write()));
 }
 
-#[tokio::test(start_paused = true)]
-async fn c14_without_node_ports_there_are_no_members() {
-    let cloud = Cloud::new();
-    let mut service = web();
-    service.ports[0].node_port = None;
-    Cluster::new(&cloud).settle(&mut service).await.expect("served");
-    assert_eq!(posted(&cloud)["listeners"][0]["default_pool"]["members"], Value::Null);
-    cloud.only_floating_ip();
-}
-
-#[tokio::test(start_paused = true)]
-async fn c17_the_node_selector_chooses_members() {
-    let cloud = Cloud::new();
-    let mut cluster = Cluster::new(&cloud);
-    cluster.nodes[0].labels.insert("env".into(), "prod".into());
-    let mut service = web();
-    annotate(&mut service, "node-selector", "env=prod");
-    cluster.settle(&mut service).await.expect("served");
-    assert_eq!(cloud.member_names(NAME), ["n1"]);
-    annotate(&mut service, "node-selector", " env=prod , zone ");
-    cluster.settle(&mut service).await.expect("served");
-    assert_eq!(cloud.member_names(NAME), [""; 0]);
-    annotate(&mut service, "node-selector", "");
-    cluster.settle(&mut service).await.expect("served");
-    assert_eq!(cloud.member_names(NAME), ["n1", "n2"]);
-}
-
 /// A load balancer of the legacy name is adopted.
 ///
 /// Contract: C19, same.
@@ -285,20 +196,6 @@ async fn c19_a_load_balancer_of_the_legacy_name_is_adopted() {
     assert_eq!(cloud.load_balancers().len(), 1);
     assert_eq!(annotation(&service, "load-balancer-id"), Some(legacy.as_str()));
     assert_eq!(cloud.listener_ports(&legacy), [80]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn c20_two_load_balancers_of_the_name_are_refused() {
-    let cloud = Cloud::new();
-    let description = json!({"description": "Kubernetes external service default/web from cluster c1"});
-    let ids =
-        [cloud.new_load_balancer(NAME, description.clone()), cloud.new_load_balancer(NAME, description)];
-    cloud.line.take_log();
-    let failure = Cluster::new(&cloud).settle(&mut web()).await.expect_err("refused");
-    assert_eq!(failure.class, FailureClass::UserInput);
-    assert!(failure.message.contains("multiple load balancers"), "{failure}");
-    assert!(ids.iter().all(|id| failure.message.contains(id)), "{failure}");
-    assert!(cloud.line.take_log().iter().all(|call| !call.is_write()));
 }
 
 /// A load balancer that is being deleted does not count.

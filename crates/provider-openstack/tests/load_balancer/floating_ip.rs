@@ -2,13 +2,12 @@
 
 use std::net::IpAddr;
 
-use openstack_ccm_core::advertise::{Needs, Path};
 use openstack_ccm_core::failure::FailureClass;
 use rstest::rstest;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::cloud::{Cloud, FIRST_FLOATING_IP, FIRST_VIP};
-use crate::cluster::{Cluster, Settled, annotate, annotation, web};
+use crate::cluster::{Cluster, Settled, annotate, web};
 use crate::line::Fault;
 
 const INTERNAL: &str = "service.beta.kubernetes.io/openstack-internal-load-balancer";
@@ -19,74 +18,6 @@ fn address(settled: &Settled) -> IpAddr {
 
 fn ip(text: &str) -> IpAddr {
     text.parse().unwrap()
-}
-
-#[tokio::test(start_paused = true)]
-async fn f1_an_internal_service_asks_for_nothing_outside() {
-    let cloud = Cloud::new();
-    let mut service = web();
-    annotate(&mut service, INTERNAL, "true");
-    let settled = Cluster::new(&cloud).settle(&mut service).await;
-    assert_eq!(address(&settled), ip(FIRST_VIP));
-    assert_eq!(annotation(&service, "load-balancer-address"), Some(FIRST_VIP));
-    let log = cloud.line.take_log();
-    assert!(log.iter().all(|call| !call.target.contains("networks")), "{log:?}");
-    assert!(cloud.floating_ips().is_empty());
-}
-
-#[tokio::test(start_paused = true)]
-async fn f2_the_operator_forces_internal() {
-    let cloud = Cloud::new();
-    let mut config = cloud.config();
-    config.load_balancer.internal_lb = true;
-    let mut service = web();
-    annotate(&mut service, INTERNAL, "false");
-    let settled = Cluster::with_config(&cloud, config).settle(&mut service).await;
-    assert_eq!(address(&settled), ip(FIRST_VIP));
-}
-
-#[tokio::test(start_paused = true)]
-async fn f3_an_internal_service_chooses_its_vip() {
-    let cloud = Cloud::new();
-    let mut service = web();
-    annotate(&mut service, INTERNAL, "true");
-    service.load_balancer_ip = Some("198.18.0.200".into());
-    let settled = Cluster::new(&cloud).settle(&mut service).await;
-    assert_eq!(address(&settled), ip("198.18.0.200"));
-}
-
-#[tokio::test(start_paused = true)]
-async fn f4_k3_a_floating_ip_of_the_user_is_attached_and_never_deleted() {
-    let cloud = Cloud::new();
-    let id = cloud.new_floating_ip("198.19.0.77", "the user's own");
-    let mut cluster = Cluster::new(&cloud);
-    let mut service = web();
-    service.load_balancer_ip = Some("198.19.0.77".into());
-    let settled = cluster.settle(&mut service).await;
-    assert_eq!(address(&settled), ip("198.19.0.77"));
-    let log = cloud.line.take_log();
-    assert!(log.iter().all(|call| call.name() != "POST floatingips"));
-    let floating_ip = cloud.only_floating_ip();
-    assert_eq!((&floating_ip["id"], &floating_ip["description"]), (&json!(id), &json!("the user's own")));
-
-    cluster.release(&mut service).await.expect("gone");
-    let floating_ip = cloud.only_floating_ip();
-    assert_eq!((&floating_ip["id"], &floating_ip["port_id"]), (&json!(id), &Value::Null));
-}
-
-#[tokio::test(start_paused = true)]
-async fn f5_one_that_leads_elsewhere_is_not_taken_away() {
-    let cloud = Cloud::new();
-    let id = cloud.new_floating_ip("198.19.0.77", "");
-    let elsewhere = cloud.new_port("198.18.0.178");
-    cloud.attach_floating_ip(&id, &elsewhere);
-    let mut service = web();
-    service.load_balancer_ip = Some("198.19.0.77".into());
-    let failure = Cluster::new(&cloud).settle(&mut service).await.expect_err("taken");
-    assert_eq!(failure.class, FailureClass::UserInput);
-    assert!(failure.message.contains("198.19.0.77"), "{failure}");
-    assert_eq!(cloud.only_floating_ip()["port_id"], json!(elsewhere));
-    assert_eq!(annotation(&service, "load-balancer-address"), None);
 }
 
 #[tokio::test(start_paused = true)]
@@ -105,21 +36,6 @@ async fn f6_an_address_that_nobody_has_is_asked_for_and_may_be_refused() {
     assert_eq!(post.body["floatingip"]["floating_ip_address"], "198.19.0.77");
     service.load_balancer_ip = None;
     assert_eq!(address(&cluster.settle(&mut service).await), ip(FIRST_FLOATING_IP), "good input heals");
-}
-
-#[tokio::test(start_paused = true)]
-async fn f7_a_floating_ip_that_is_there_stays() {
-    let cloud = Cloud::new();
-    let mut cluster = Cluster::new(&cloud);
-    let mut service = web();
-    annotate(&mut service, INTERNAL, "true");
-    cluster.settle(&mut service).await.expect("served");
-    let id = cloud.new_floating_ip("198.19.0.88", "by hand");
-    cloud.attach_floating_ip(&id, cloud.vip_port().as_str());
-    service.annotations.remove(INTERNAL);
-    service.load_balancer_ip = Some("198.19.0.99".into());
-    assert_eq!(address(&cluster.settle(&mut service).await), ip("198.19.0.88"));
-    assert_eq!(cloud.floating_ips().len(), 1);
 }
 
 #[rstest]
@@ -175,22 +91,6 @@ async fn f10_a_floating_subnet_must_belong_to_the_floating_network() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn f11_the_first_matching_subnet_with_a_free_address_is_taken() {
-    let cloud = Cloud::new();
-    let full = cloud.new_subnet(&cloud.ext1, "pool-1", "192.0.2.0/30");
-    let free = cloud.new_subnet(&cloud.ext1, "pool-2", "192.0.2.128/25");
-    let body = r#"{"NeutronError":{"type":"IpAddressGenerationFailure","message":"No more IP addresses available on network.","detail":""}}"#;
-    cloud.line.fail(Fault::answer("POST floatingips", 409, body));
-    let mut service = web();
-    annotate(&mut service, "floating-subnet", "pool-*");
-    Cluster::new(&cloud).settle(&mut service).await.expect("served");
-    let log = cloud.line.take_log();
-    let posts = log.iter().filter(|call| call.name() == "POST floatingips");
-    let subnets: Vec<_> = posts.map(|call| call.body["floatingip"]["subnet_id"].clone()).collect();
-    assert_eq!(subnets, [json!(full), json!(free)]);
-}
-
-#[tokio::test(start_paused = true)]
 async fn f12_a_pattern_that_fits_nothing_is_refused() {
     let cloud = Cloud::new();
     let mut service = web();
@@ -235,27 +135,6 @@ async fn f17_f18_a_service_turns_internal_and_back(
     service.annotations.remove(INTERNAL);
     let settled = cluster.settle(&mut service).await;
     assert!(address(&settled).to_string().starts_with("198.19.0."));
-}
-
-#[tokio::test(start_paused = true)]
-async fn f19_a_hostname_is_a_preference_and_the_address_stays_known() {
-    let cloud = Cloud::new();
-    let mut service = web();
-    annotate(&mut service, "hostname", "app.example.org");
-    let ready = Cluster::new(&cloud).settle(&mut service).await.expect("served");
-    assert_eq!(ready.preference.hostname.as_deref(), Some("app.example.org"));
-    assert_eq!(ready.path, Path::Direct);
-    assert_eq!(annotation(&service, "load-balancer-address"), Some(FIRST_FLOATING_IP));
-}
-
-#[tokio::test(start_paused = true)]
-async fn f20_proxy_protocol_needs_the_way_through_the_load_balancer() {
-    let cloud = Cloud::new();
-    let mut service = web();
-    annotate(&mut service, "proxy-protocol", "true");
-    let ready = Cluster::new(&cloud).settle(&mut service).await.expect("served");
-    assert_eq!(ready.path, Path::ThroughLoadBalancer(Needs::ProxyProtocol));
-    assert_eq!(ready.addresses, [ip(FIRST_FLOATING_IP)]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,177 @@
+//! `[LoadBalancer]`: defaults of all load balancers.
+
+mod keys;
+
+use std::time::Duration;
+
+use openstack_ccm_core::advertise::IpModeChoice;
+
+/// The suffix that applies with `enable-ingress-hostname` alone.
+pub const DEFAULT_INGRESS_HOSTNAME_SUFFIX: &str = "nip.io";
+
+/// Defaults of all load balancers. Annotations and classes override most of them per Service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadBalancer {
+    /// Whether Services are served at all.
+    pub enabled: bool,
+    /// Octavia provider; none leaves the choice to Octavia.
+    pub lb_provider: Option<String>,
+    /// Algorithm of pools.
+    pub lb_method: String,
+    /// Subnet of the VIP.
+    pub subnet_id: Option<String>,
+    /// Network of the VIP.
+    pub network_id: Option<String>,
+    /// Subnet of the members.
+    pub member_subnet_id: Option<String>,
+    /// Network of new floating IPs.
+    pub floating_network_id: Option<String>,
+    /// Subnet of new floating IPs.
+    pub floating_subnet_id: Option<String>,
+    /// Pattern for the name of the floating IP's subnet.
+    pub floating_subnet: Option<String>,
+    /// Tags of the floating IP's subnet.
+    pub floating_subnet_tags: Option<String>,
+    /// Whether all load balancers are internal.
+    pub internal_lb: bool,
+    /// Labels of nodes that become members: `key=value` or `key`, separated by commas.
+    pub node_selector: Option<String>,
+    /// Whether pools get a health monitor.
+    pub create_monitor: bool,
+    /// Time between two checks. Octavia counts in seconds: see [`Self::monitor_delay_seconds`].
+    pub monitor_delay: Duration,
+    /// Time for one check. Octavia counts in seconds: see [`Self::monitor_timeout_seconds`].
+    pub monitor_timeout: Duration,
+    /// Successful checks until a member is up, 1 to 10.
+    pub monitor_max_retries: u32,
+    /// Failed checks until a member is down, 1 to 10.
+    pub monitor_max_retries_down: u32,
+    /// Whether security groups open the node ports.
+    pub manage_security_groups: bool,
+    /// Whether a load balancer is deleted with its children in one call.
+    pub cascade_delete: bool,
+    /// Octavia flavor.
+    pub flavor_id: Option<String>,
+    /// Octavia availability zone.
+    pub availability_zone: Option<String>,
+    /// Whether PROXY load balancers are always published by a hostname.
+    pub enable_ingress_hostname: bool,
+    /// The suffix as configured; see [`Self::effective_hostname_suffix`].
+    pub ingress_hostname_suffix: Option<String>,
+    /// TLS container of Services that name none.
+    pub default_tls_container_ref: Option<String>,
+    /// Where TLS containers are; see [`Self::verifies_tls_containers`].
+    pub container_store: Option<String>,
+    /// Services that one load balancer may serve.
+    pub max_shared_lb: u32,
+    /// Whether the provider takes members one by one only.
+    pub provider_requires_serial_api_calls: bool,
+    /// Whether a Service with two IP families gets an address of each.
+    pub dual_stack: bool,
+    /// Time after which an unchanged load balancer is compared with its Service again; zero for never.
+    pub drift_check_interval: Duration,
+    /// How PROXY load balancers are published, unless a Service says otherwise.
+    pub ip_mode: IpModeChoice,
+    /// Whether a load balancer with another cluster's identity may be taken over.
+    pub adopt_foreign_cluster: bool,
+    /// What is done about a load balancer in ERROR that has served.
+    pub error_recovery: ErrorRecovery,
+    /// Whether load balancers that cannot be found are recreated, also where this may be the wrong project.
+    pub recreate_missing: bool,
+    /// How many load balancers of OCCM get the tags that say who owns them, each minute; 0 for none.
+    pub identity_tags_per_minute: u32,
+    /// What the cluster was called before: load balancers with these names in theirs are its own.
+    pub former_cluster_names: Vec<String>,
+}
+
+/// What is done about a load balancer in ERROR that has served, and may still serve.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ErrorRecovery {
+    /// It is left as it is and reported.
+    #[default]
+    Report,
+    /// Octavia is asked once to fail it over, then it is reported.
+    Failover,
+    /// One that serves nobody according to its operating status is deleted and recreated.
+    Replace,
+}
+
+impl ErrorRecovery {
+    /// The values of the key.
+    pub const VALUES: [&'static str; 3] = ["report", "failover", "replace"];
+
+    fn parse(text: &str) -> Option<Self> {
+        match text {
+            "report" => Some(Self::Report),
+            "failover" => Some(Self::Failover),
+            "replace" => Some(Self::Replace),
+            _ => None,
+        }
+    }
+}
+
+impl Default for LoadBalancer {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            lb_provider: Some("amphora".to_owned()),
+            lb_method: "ROUND_ROBIN".to_owned(),
+            subnet_id: None,
+            network_id: None,
+            member_subnet_id: None,
+            floating_network_id: None,
+            floating_subnet_id: None,
+            floating_subnet: None,
+            floating_subnet_tags: None,
+            internal_lb: false,
+            node_selector: None,
+            create_monitor: false,
+            monitor_delay: Duration::from_secs(5),
+            monitor_timeout: Duration::from_secs(3),
+            monitor_max_retries: 1,
+            monitor_max_retries_down: 3,
+            manage_security_groups: false,
+            cascade_delete: true,
+            flavor_id: None,
+            availability_zone: None,
+            enable_ingress_hostname: false,
+            ingress_hostname_suffix: None,
+            default_tls_container_ref: None,
+            container_store: Some("barbican".to_owned()),
+            max_shared_lb: 2,
+            provider_requires_serial_api_calls: false,
+            dual_stack: true,
+            drift_check_interval: Duration::from_secs(1800),
+            ip_mode: IpModeChoice::Auto,
+            adopt_foreign_cluster: false,
+            error_recovery: ErrorRecovery::default(),
+            recreate_missing: false,
+            identity_tags_per_minute: 12,
+            former_cluster_names: Vec::new(),
+        }
+    }
+}
+
+impl LoadBalancer {
+    /// `monitor-delay` in whole seconds, cut.
+    pub fn monitor_delay_seconds(&self) -> u64 {
+        self.monitor_delay.as_secs()
+    }
+
+    /// `monitor-timeout` in whole seconds, cut.
+    pub fn monitor_timeout_seconds(&self) -> u64 {
+        self.monitor_timeout.as_secs()
+    }
+
+    /// Whether the existence of TLS containers is checked: only the store `barbican` can be asked.
+    pub fn verifies_tls_containers(&self) -> bool {
+        self.container_store.as_deref() == Some("barbican")
+    }
+
+    /// The suffix under which addresses are published as hostnames: the configured one; with
+    /// `enable-ingress-hostname` the default; else none. A foreign DNS service is thus never used unasked.
+    pub fn effective_hostname_suffix(&self) -> Option<&str> {
+        let default = self.enable_ingress_hostname.then_some(DEFAULT_INGRESS_HOSTNAME_SUFFIX);
+        self.ingress_hostname_suffix.as_deref().or(default)
+    }
+}
