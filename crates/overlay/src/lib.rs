@@ -9,6 +9,7 @@
 //! | --- | --- |
 //! | [`cloud`] | the clouds whose controllers lack `ipMode`, and how they switch the PROXY protocol on |
 //! | [`rules`] | which Services are meant (pure) |
+//! | [`selector`] | label selectors as people write them (pure) |
 //! | [`refusal`] | which are never touched, whoever means them (pure) |
 //! | [`plan`] | what one status should say, and the patch that gets it there (pure) |
 //! | [`policy`] | the same as an admission policy of the API server |
@@ -30,4 +31,5 @@ pub mod policy;
 pub mod refusal;
 pub mod rewrites;
 pub mod rules;
+pub mod selector;
 mod service;

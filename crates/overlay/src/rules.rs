@@ -5,6 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use k8s_openapi::api::core::v1::Service;
+use kube::core::{Selector, SelectorExt as _};
 
 use crate::cloud::{CLOUDS, Cloud, named};
 use crate::names::MODE_ANNOTATION;
@@ -16,8 +17,8 @@ pub struct Rules {
     pub clouds: Vec<&'static Cloud>,
     /// Further annotations.
     pub annotations: Vec<Pair>,
-    /// Labels that a Service has to have, all of them; empty: none are chosen by labels.
-    pub labels: Vec<Pair>,
+    /// The labels that choose a Service; empty: none are chosen by labels.
+    pub labels: Selector,
 }
 
 /// `KEY=VALUE`, or `KEY` for any value that is not empty.
@@ -150,8 +151,9 @@ impl Rules {
         if let Some(pair) = self.annotations.iter().find(|pair| pair.is_in(annotations)) {
             return Choice::Proxy(Chosen::Annotation(pair.to_string()));
         }
-        let labels = service.metadata.labels.as_ref();
-        if !self.labels.is_empty() && self.labels.iter().all(|pair| pair.is_in(labels)) {
+        let none = BTreeMap::new();
+        let labels = service.metadata.labels.as_ref().unwrap_or(&none);
+        if !self.labels.selects_all() && self.labels.matches(labels) {
             return Choice::Proxy(Chosen::Labels);
         }
         Choice::None
@@ -172,7 +174,7 @@ mod tests {
                 "lb.example.org/proxy=on".parse().unwrap(),
                 "lb.example.org/tls".parse().unwrap(),
             ],
-            labels: vec!["edge=yes".parse().unwrap(), "tier".parse().unwrap()],
+            labels: crate::selector::parse("edge=yes,tier in (1,2),!internal").unwrap(),
         }
     }
 
@@ -191,6 +193,7 @@ mod tests {
     #[case::operator_empty_value(json!({"lb.example.org/tls": ""}), json!({}), Choice::None)]
     #[case::labels(json!({}), json!({"edge": "yes", "tier": "1"}), Choice::Proxy(Chosen::Labels))]
     #[case::one_label_is_missing(json!({}), json!({"edge": "yes"}), Choice::None)]
+    #[case::one_label_too_many(json!({}), json!({"edge": "yes", "tier": "1", "internal": ""}), Choice::None)]
     fn a_service_is_chosen_by_its_own_word_its_cloud_or_the_operator(
         #[case] annotations: Value,
         #[case] labels: Value,

@@ -9,7 +9,7 @@ fn rules(names: &[&str], annotations: &[&str]) -> Rules {
     Rules {
         clouds: if names.is_empty() { Vec::new() } else { clouds(&names).unwrap() },
         annotations: annotations.iter().map(|pair| pair.parse().unwrap()).collect(),
-        labels: Vec::new(),
+        ..Rules::default()
     }
 }
 

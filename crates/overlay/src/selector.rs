@@ -1,0 +1,140 @@
+//! Label selectors as people write them for kubectl: `edge=yes,tier in (web,api),!internal`. kube evaluates selectors and
+//! does not read them. Pure.
+
+use std::collections::BTreeSet;
+
+use kube::core::{Expression, Selector};
+
+/// Why a text is no selector.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0:?} is no part of a label selector: write KEY=VALUE, KEY!=VALUE, KEY in (A,B), KEY notin (A,B), KEY or !KEY, comma separated"
+)]
+pub struct SelectorError(String);
+
+/// Reads a selector. All parts have to fit.
+///
+/// # Errors
+/// A part that is none; an empty text has none.
+pub fn parse(text: &str) -> Result<Selector, SelectorError> {
+    parts(text)
+        .into_iter()
+        .map(|part| expression(part).ok_or_else(|| SelectorError(part.to_owned())))
+        .collect()
+}
+
+/// The text between commas that are not in parentheses.
+fn parts(text: &str) -> Vec<&str> {
+    let (mut depth, mut begin, mut parts) = (0_usize, 0, Vec::new());
+    for (index, character) in text.char_indices() {
+        match character {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 => {
+                parts.push(text[begin..index].trim());
+                begin = index + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(text[begin..].trim());
+    parts
+}
+
+fn expression(part: &str) -> Option<Expression> {
+    if let Some(key) = part.strip_prefix('!') {
+        return Some(Expression::DoesNotExist(read_key(key)?));
+    }
+    if let Some(list) = part.strip_suffix(')') {
+        let (before, list) = list.split_once('(')?;
+        let (key, operator) = before.trim_end().rsplit_once(char::is_whitespace)?;
+        let (key, values) =
+            (read_key(key)?, list.split(',').map(read_value).collect::<Option<BTreeSet<_>>>()?);
+        return match operator {
+            "in" => Some(Expression::In(key, values)),
+            "notin" => Some(Expression::NotIn(key, values)),
+            _ => None,
+        };
+    }
+    if let Some((key, value)) = part.split_once("!=") {
+        return Some(Expression::NotEqual(read_key(key)?, read_value(value)?));
+    }
+    match part.split_once('=') {
+        Some((key, value)) => {
+            Some(Expression::Equal(read_key(key)?, read_value(value.strip_prefix('=').unwrap_or(value))?))
+        }
+        None => Some(Expression::Exists(read_key(part)?)),
+    }
+}
+
+/// A name, perhaps behind a prefix and a slash.
+fn read_key(text: &str) -> Option<String> {
+    let text = text.trim();
+    let (prefix, name) = text.split_once('/').map_or((None, text), |(prefix, name)| (Some(prefix), name));
+    let is_key = is_name(name) && prefix.is_none_or(is_name);
+    is_key.then(|| text.to_owned())
+}
+
+/// A name or nothing.
+fn read_value(text: &str) -> Option<String> {
+    let text = text.trim();
+    (text.is_empty() || is_name(text)).then(|| text.to_owned())
+}
+
+fn is_name(text: &str) -> bool {
+    let ends = |end: Option<char>| end.is_some_and(|end| end.is_ascii_alphanumeric());
+    let inner = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
+    ends(text.chars().next()) && ends(text.chars().next_back()) && text.chars().all(inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use kube::core::SelectorExt as _;
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::equal("edge=yes", "edge=yes")]
+    #[case::equal_twice(" edge == yes ", "edge=yes")]
+    #[case::empty_value("edge=", "edge=")]
+    #[case::not_equal("edge!=no", "edge!=no")]
+    #[case::there("example.org/edge", "example.org/edge")]
+    #[case::not_there("! edge", "!edge")]
+    #[case::one_of("tier in (web, api)", "tier in (api,web)")]
+    #[case::none_of("tier  notin(web,)", "tier notin (,web)")]
+    #[case::key_like_an_operator("in in (in)", "in in (in)")]
+    #[case::all("edge=yes,tier in (web,api), !internal,x", "edge=yes,tier in (api,web),!internal,x")]
+    fn a_selector_is_read_as_kubectl_reads_it(#[case] text: &str, #[case] meant: &str) {
+        assert_eq!(parse(text).unwrap().to_string(), meant);
+    }
+
+    #[rstest]
+    #[case::nothing("", "\"\"")]
+    #[case::no_end("edge=yes,", "\"\"")]
+    #[case::no_key("=yes", "\"=yes\"")]
+    #[case::no_list("tier in web", "tier in web")]
+    #[case::open("tier in (web", "tier in (web")]
+    #[case::other_operator("tier like (web)", "tier like (web)")]
+    #[case::quoted("edge='yes'", "edge='yes'")]
+    #[case::two_prefixes("a/b/c", "a/b/c")]
+    #[case::number("size>3", "size>3")]
+    fn what_is_no_selector_is_refused_with_what_would_be(#[case] text: &str, #[case] named: &str) {
+        let error = parse(text).unwrap_err().to_string();
+        assert!(error.contains(named) && error.contains("notin"), "{error}");
+    }
+
+    #[test]
+    fn all_parts_have_to_fit() {
+        let selector = parse("edge,tier notin (web),owner!=a").unwrap();
+        let labels = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
+            pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+        };
+        assert!(selector.matches(&labels(&[("edge", ""), ("tier", "api")])));
+        assert!(!selector.matches(&labels(&[("edge", ""), ("tier", "web")])));
+        assert!(!selector.matches(&labels(&[("edge", ""), ("owner", "a")])));
+        assert!(!selector.matches(&labels(&[])));
+    }
+}
