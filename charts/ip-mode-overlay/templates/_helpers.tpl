@@ -31,6 +31,39 @@ securityContext:
     drop: [ALL]
 {{- end -}}
 
+{{/* The same for the canary: `root` and `name`. */}}
+{{- define "overlay.canaryContainer" -}}
+{{ include "overlay.container" .root }}
+readinessProbe:
+  httpGet:
+    path: /{{ .name }}
+    port: 8081
+  periodSeconds: 5
+  timeoutSeconds: 2
+  failureThreshold: 2
+{{- with .root.Values.canary.resources }}
+resources:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{/* What is chosen and what is known of the cluster, a list in JSON: `run` and `check` take the same. */}}
+{{- define "overlay.ruleArguments" -}}
+{{- $arguments := list -}}
+{{- with .Values.clouds -}}{{- $arguments = append $arguments (printf "--cloud=%s" (join "," .)) -}}{{- end -}}
+{{- range .Values.annotations -}}{{- $arguments = append $arguments (printf "--annotation=%s" .) -}}{{- end -}}
+{{- with .Values.selector -}}{{- $arguments = append $arguments (printf "--selector=%s" (join "," .)) -}}{{- end -}}
+{{- with .Values.hostnameSuffix -}}{{- $arguments = append $arguments (printf "--hostname-suffix=%s" .) -}}{{- end -}}
+{{- if ne (toString .Values.loadBalancerIPMode) "" -}}
+{{- $arguments = append $arguments (printf "--feature-gates=LoadBalancerIPMode=%s" (toString .Values.loadBalancerIPMode)) -}}
+{{- end -}}
+{{- if .Values.canary.enabled -}}
+{{- $arguments = append $arguments "--canary-namespace=ip-mode-overlay-canary" -}}
+{{- $arguments = append $arguments (printf "--canary-addresses=%s" (join "," .Values.canary.addresses)) -}}
+{{- end -}}
+{{- toJson $arguments -}}
+{{- end -}}
+
 {{- define "overlay.pod" -}}
 serviceAccountName: ip-mode-overlay
 securityContext:

@@ -3,11 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use jiff::{SignedDuration, Timestamp};
 use openstack_ccm_canary::carried::Carried;
 use openstack_ccm_canary::look::Verdict as Measurement;
 use tokio::sync::watch;
 
 use crate::node::{Cause, NodeVerdict, Source, prevailing};
+
+/// For how long a node must have been unreachable until what was measured there counts no longer.
+const UNMEASURED: SignedDuration = SignedDuration::from_mins(5);
 
 /// What was measured at one moment, by name of the node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,6 +31,19 @@ impl Measurements {
         let canary = self.canary.get(node).and_then(|carried| verdict_of_canary(*carried));
         let all = [Some(guess), self.kube_proxy.get(node), canary.as_ref()];
         prevailing(all.into_iter().flatten()).unwrap_or(guess).clone()
+    }
+
+    /// The same of a node that may be unreachable: then nobody measures there, and after a while what was measured counts no
+    /// longer.
+    pub fn standing_since(
+        &self,
+        node: &str,
+        guess: &NodeVerdict,
+        unreachable_since: Option<Timestamp>,
+        now: Timestamp,
+    ) -> NodeVerdict {
+        let silent = |since| now.duration_since(since) >= UNMEASURED;
+        if unreachable_since.is_some_and(silent) { guess.clone() } else { self.standing(node, guess) }
     }
 
     /// Nodes on which what answers the canary cannot be a service proxy.

@@ -33,6 +33,7 @@ use clap::Parser as _;
 
 use args::{Command, CommandLine, RunArgs};
 use error_text::said_once;
+use overlay::args::OverlayCommand;
 use tokio::runtime::{Builder, Runtime};
 
 pub mod admin;
@@ -74,7 +75,9 @@ const THREADS: usize = 2;
 pub fn main(arguments: &[OsString]) -> ExitCode {
     if overlay::is_called(arguments) {
         return match overlay::parse(arguments) {
-            Ok(command) => in_runtime(runtime(None), |runtime| runtime.block_on(overlay::start(command))),
+            Ok(command) => {
+                in_runtime(runtime_of_overlay(&command), |runtime| runtime.block_on(overlay::start(command)))
+            }
             Err(error) => refused(&error, arguments),
         };
     }
@@ -148,11 +151,22 @@ pub fn start(command_line: CommandLine) -> ExitCode {
 fn runtime(command: Option<&Command>) -> std::io::Result<Runtime> {
     match command {
         // One of these is on every node of a cluster.
-        Some(Command::Canary(arguments)) if arguments.is_in_a_pod() => {
-            Builder::new_current_thread().enable_all().build()
-        }
-        _ => Builder::new_multi_thread().worker_threads(THREADS).enable_all().build(),
+        Some(Command::Canary(arguments)) if arguments.is_in_a_pod() => one_thread(),
+        Some(Command::Overlay(command)) => runtime_of_overlay(command),
+        _ => some_threads(),
     }
+}
+
+fn runtime_of_overlay(command: &OverlayCommand) -> std::io::Result<Runtime> {
+    if matches!(command, OverlayCommand::Canary { .. }) { one_thread() } else { some_threads() }
+}
+
+fn one_thread() -> std::io::Result<Runtime> {
+    Builder::new_current_thread().enable_all().build()
+}
+
+fn some_threads() -> std::io::Result<Runtime> {
+    Builder::new_multi_thread().worker_threads(THREADS).enable_all().build()
 }
 
 #[cfg(feature = "otlp")]

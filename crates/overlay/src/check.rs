@@ -9,7 +9,9 @@ use k8s_openapi::api::core::v1::{LoadBalancerIngress, Node, Service};
 use kube::api::ListParams;
 use kube::{Api, Client};
 use openstack_ccm_advertise::Mode;
+use openstack_ccm_advertise::canary::measured_now;
 use openstack_ccm_advertise::cluster::{Cluster, ServerSupport};
+use openstack_ccm_advertise::measured::Measured;
 use openstack_ccm_advertise::metrics::AdvertiseMetrics;
 use openstack_ccm_advertise::server::{Intervals, ServerDetection};
 use openstack_ccm_advertise::writer::StatusWriter;
@@ -17,10 +19,10 @@ use openstack_ccm_core::service::ServiceKey;
 use openstack_ccm_runtime::call::{CallError, call};
 
 use crate::cleanup::services;
+use crate::controller::OverlayOptions;
 use crate::names::PROGRAM;
 use crate::nodes::Nodes;
 use crate::plan::{Plan, State, View, plan};
-use crate::rules::Rules;
 use crate::service::{ingress, is_load_balancer, key};
 
 /// Longest wait for one call.
@@ -96,18 +98,18 @@ impl fmt::Display for Report {
 /// Looks at a cluster.
 ///
 /// # Errors
-/// Services or nodes could not be listed.
-pub async fn check(
-    client: &Client,
-    rules: &Rules,
-    gate: Option<bool>,
-    hostname_suffix: Option<&str>,
-) -> Result<Report, CallError> {
+/// Services, nodes or the pods of the canary could not be listed.
+pub async fn check(client: &Client, options: &OverlayOptions) -> Result<Report, CallError> {
+    let gate = options.ip_mode_gate;
     let mut services = services(client).await?;
     services.retain(is_load_balancer);
     services.sort_by_key(key);
     let nodes = call(LIMIT, Api::<Node>::all(client.clone()).list(&ListParams::default())).await?;
-    let nodes = Nodes::of(&nodes.items, Timestamp::now());
+    let measured = match &options.canary {
+        Some(canary) => measured_now(client, canary, LIMIT).await?,
+        None => Measured::by_nobody(),
+    };
+    let nodes = Nodes::of(&nodes.items, &measured.now(), Timestamp::now());
     let writer = StatusWriter::new(client.clone(), LIMIT, PROGRAM);
     let intervals = Intervals { probe: LIMIT, version: LIMIT };
     let detection =
@@ -117,7 +119,12 @@ pub async fn check(
         None => ServerSupport::Unknown,
     };
     let cluster = Cluster { gate, server, data_plane: nodes.fitness };
-    let view = View { rules, cluster: &cluster, node_addresses: &nodes.addresses, hostname_suffix };
+    let view = View {
+        rules: &options.rules,
+        cluster: &cluster,
+        node_addresses: &nodes.addresses,
+        hostname_suffix: options.hostname_suffix.as_deref(),
+    };
     let services = services.iter().map(|service| row(service, plan(service, &view))).collect();
     Ok(Report { cluster, services })
 }

@@ -11,6 +11,7 @@ use openstack_ccm_runtime::call::{CallError, call};
 
 use crate::names::PROGRAM;
 use crate::plan::{given_back, patch};
+use crate::refusal::is_of_canary;
 use crate::service::{is_ours, key};
 
 /// Longest wait for one call.
@@ -37,6 +38,9 @@ pub struct Cleanup {
 pub async fn cleanup(client: &Client, hostname_suffix: Option<&str>) -> Result<Cleanup, CallError> {
     let mut cleanup = Cleanup::default();
     for service in services(client).await? {
+        if is_of_canary(&service) {
+            continue;
+        }
         let key = key(&service);
         match give_back(client, service, hostname_suffix).await {
             Ok(false) => {}

@@ -8,6 +8,12 @@ pub const PROGRAM: &str = "ip-mode-overlay";
 /// Annotation of a Service: `proxy` asks for `ipMode: Proxy`, `vip` keeps everybody's hands off, `auto` is as without.
 pub const MODE_ANNOTATION: &str = "ip-mode-overlay/mode";
 
+/// Namespace of the canary, whose pods say what nodes honour.
+pub const CANARY_NAMESPACE: &str = "ip-mode-overlay-canary";
+
+/// `loadBalancerClass` of the canary's Services, which no controller serves.
+pub const CANARY_CLASS: &str = "ip-mode-overlay/canary";
+
 /// Prefix of the metrics.
 pub const METRIC_PREFIX: &str = "ip_mode_overlay";
 

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
 use kube::runtime::watcher::Event;
 use kube::{Api, Client};
+use openstack_ccm_advertise::measured::{Measured, Measurements};
 use openstack_ccm_advertise::node::{
     Fitness, NodeVerdict, guess_of, is_unreachable_for_long, judge, unreachable_since,
 };
@@ -48,31 +49,45 @@ impl Facts {
 }
 
 impl Nodes {
-    /// What these nodes, which are all of the cluster, mean now.
-    pub fn of(nodes: &[Node], now: Timestamp) -> Self {
+    /// What these nodes, which are all of the cluster, and what was measured on them mean now.
+    pub fn of(nodes: &[Node], measured: &Measurements, now: Timestamp) -> Self {
         let facts =
             nodes.iter().map(|node| (node.metadata.name.clone().unwrap_or_default(), Facts::of(node)));
-        Self::of_facts(&facts.collect(), now)
+        Self::of_facts(&facts.collect(), measured, now)
     }
 
-    fn of_facts(facts: &BTreeMap<String, Facts>, now: Timestamp) -> Self {
+    fn of_facts(facts: &BTreeMap<String, Facts>, measured: &Measurements, now: Timestamp) -> Self {
         let alive = facts.iter().filter(|(_, facts)| !is_unreachable_for_long(facts.unreachable_since, now));
+        let verdicts: Vec<(&str, NodeVerdict)> = alive
+            .map(|(name, facts)| {
+                let since = facts.unreachable_since;
+                (name.as_str(), measured.standing_since(name, &facts.service_proxy, since, now))
+            })
+            .collect();
         Self {
-            fitness: judge(alive.map(|(name, facts)| (name.as_str(), &facts.service_proxy))),
+            fitness: judge(verdicts.iter().map(|(name, verdict)| (*name, verdict))),
             addresses: facts.values().flat_map(|facts| facts.addresses.iter().copied()).collect(),
         }
     }
 }
 
-/// Follows the nodes for ever. Nothing is sent before the first complete list.
-pub(crate) async fn follow(client: Client, sender: watch::Sender<Option<Arc<Nodes>>>) {
+/// Follows the nodes for ever. Nothing is sent before the first complete list, and before it is known what was measured.
+pub(crate) async fn follow(client: Client, measured: Measured, sender: watch::Sender<Option<Arc<Nodes>>>) {
+    let (mut changes, mut settled) = (measured.changes(), measured.settled());
+    // The other end is in `measured`.
+    let _ = settled.wait_for(|settled| *settled).await;
+    let tell = |known: &BTreeMap<String, Facts>| tell(&sender, known, &measured.now());
     let mut events = std::pin::pin!(events::<Node>(Api::all(client)));
     let (mut known, mut arriving) = (BTreeMap::new(), BTreeMap::new());
     loop {
         let event = tokio::select! {
             event = events.next() => event,
+            _ = changes.changed() => {
+                tell(&known);
+                continue;
+            }
             () = tokio::time::sleep(JUDGE_AGAIN) => {
-                tell(&sender, &known);
+                tell(&known);
                 continue;
             }
         };
@@ -84,24 +99,28 @@ pub(crate) async fn follow(client: Client, sender: watch::Sender<Option<Arc<Node
             Some(Ok(Event::InitApply(node))) => drop(arriving.insert(name(&node), Facts::of(&node))),
             Some(Ok(Event::InitDone)) => {
                 known = std::mem::take(&mut arriving);
-                let now = Arc::new(Nodes::of_facts(&known, Timestamp::now()));
+                let now = Arc::new(Nodes::of_facts(&known, &measured.now(), Timestamp::now()));
                 sender.send_if_modified(|told| told.replace(Arc::clone(&now)).as_ref() != Some(&now));
             }
             Some(Ok(Event::Apply(node))) => {
                 known.insert(name(&node), Facts::of(&node));
-                tell(&sender, &known);
+                tell(&known);
             }
             Some(Ok(Event::Delete(node))) => {
                 known.remove(&name(&node));
-                tell(&sender, &known);
+                tell(&known);
             }
         }
     }
 }
 
 /// Tells what the nodes mean now, where that is news and all of them are known.
-fn tell(sender: &watch::Sender<Option<Arc<Nodes>>>, known: &BTreeMap<String, Facts>) {
-    let now = Nodes::of_facts(known, Timestamp::now());
+fn tell(
+    sender: &watch::Sender<Option<Arc<Nodes>>>,
+    known: &BTreeMap<String, Facts>,
+    measured: &Measurements,
+) {
+    let now = Nodes::of_facts(known, measured, Timestamp::now());
     sender.send_if_modified(|told| {
         let news = told.as_ref().is_some_and(|told| **told != now);
         if news {

@@ -11,7 +11,7 @@ use openstack_ccm_core::notice::Notice;
 use serde_json::{Value, json};
 
 use crate::names::{MODE_ANNOTATION, SETTINGS};
-use crate::refusal::{Refusal, refusal};
+use crate::refusal::{Refusal, is_of_canary, refusal};
 use crate::rules::{Choice, Chosen, Rules};
 use crate::service::{ingress, is_load_balancer, is_ours};
 
@@ -78,9 +78,10 @@ pub fn plan(service: &Service, view: &View<'_>) -> Plan {
     }
 }
 
-/// Gives back what is this program's, and nothing else.
+/// Gives back what is this program's, and nothing else. That of the canary's Services stands as long as there is a canary.
 fn give_back_of(service: &Service, view: &View<'_>, state: State) -> Plan {
-    let write = is_ours(service).then(|| give_back(service, view)).flatten();
+    let is_given = is_ours(service) && !is_of_canary(service);
+    let write = is_given.then(|| give_back(service, view)).flatten();
     Plan { state, write, notices: Vec::new() }
 }
 
@@ -93,7 +94,7 @@ fn chosen_one(service: &Service, chosen: Chosen, view: &View<'_>) -> Plan {
     let addressed = with_addresses(published, view.hostname_suffix.filter(|_| names_are_ours));
     let refused = refusal(&with_list(service, &addressed), view.node_addresses);
     if let Some(refusal) = refused {
-        let told = !matches!(refusal, Refusal::HostnamesOnly);
+        let told = !matches!(refusal, Refusal::HostnamesOnly | Refusal::Canary);
         let notice = Notice::warning("IPModeRefused", format!("the status stays as it is: {refusal}"));
         let notices = told.then_some(notice).into_iter().collect();
         return Plan { notices, ..give_back_of(service, view, State::Refused(chosen, refusal)) };

@@ -6,6 +6,8 @@ use std::net::IpAddr;
 
 use k8s_openapi::api::core::v1::Service;
 
+use crate::names::CANARY_CLASS;
+
 /// Classes of controllers whose addresses lead to the nodes themselves.
 pub(crate) const VIP_CLASSES: [(&str, &str); 6] = [
     ("metallb.io/metallb", "MetalLB"),
@@ -35,6 +37,8 @@ pub enum Refusal {
     AddressOfNode(IpAddr),
     /// There are hostnames only, which nodes never short-circuit.
     HostnamesOnly,
+    /// It is one of the canary's own Services, whose modes are what it measures by.
+    Canary,
 }
 
 impl Refusal {
@@ -44,6 +48,7 @@ impl Refusal {
             Self::AnnouncedByNodes(_) => "announced_by_nodes",
             Self::AddressOfNode(_) => "address_of_node",
             Self::HostnamesOnly => "hostnames_only",
+            Self::Canary => "canary",
         }
     }
 }
@@ -63,13 +68,26 @@ impl fmt::Display for Refusal {
             Self::HostnamesOnly => {
                 f.write_str("it is published by hostname, which nodes never short-circuit")
             }
+            Self::Canary => f.write_str("it belongs to the canary, which measures by its mode"),
         }
     }
 }
 
+fn class(service: &Service) -> Option<&str> {
+    service.spec.as_ref().and_then(|spec| spec.load_balancer_class.as_deref())
+}
+
+/// Whether it is one of the canary's Services.
+pub(crate) fn is_of_canary(service: &Service) -> bool {
+    class(service) == Some(CANARY_CLASS)
+}
+
 /// Why a Service is left alone, if it is; `nodes` are all addresses of nodes.
 pub fn refusal(service: &Service, nodes: &BTreeSet<IpAddr>) -> Option<Refusal> {
-    let class = service.spec.as_ref().and_then(|spec| spec.load_balancer_class.as_deref());
+    let class = class(service);
+    if is_of_canary(service) {
+        return Some(Refusal::Canary);
+    }
     let by_class = VIP_CLASSES.iter().find(|(known, _)| class == Some(known));
     let annotations = service.metadata.annotations.as_ref();
     let by_annotation = VIP_ANNOTATIONS
@@ -101,6 +119,7 @@ mod tests {
     #[case::plain(json!({"status": {"loadBalancer": {"ingress": [{"ip": "203.0.113.1"}]}}}), None)]
     #[case::not_published_yet(json!({}), None)]
     #[case::class_of_another_cloud(json!({"spec": {"loadBalancerClass": "alibabacloud.com/nlb"}}), None)]
+    #[case::canary(json!({"spec": {"loadBalancerClass": "ip-mode-overlay/canary"}}), Some("canary"))]
     #[case::metallb(json!({"spec": {"loadBalancerClass": "metallb.io/metallb"}}), Some("announced_by_nodes"))]
     #[case::metallb_without_class(json!({"metadata": {"annotations": {"metallb.io/ip-allocated-from-pool": "p"}}}), Some("announced_by_nodes"))]
     #[case::kube_vip(json!({"metadata": {"annotations": {"kube-vip.io/vipHost": "n1"}}}), Some("announced_by_nodes"))]

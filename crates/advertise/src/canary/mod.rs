@@ -13,12 +13,14 @@ use std::time::Duration;
 
 use futures::{StreamExt as _, pin_mut};
 use k8s_openapi::api::core::v1::{ObjectReference, Pod, Service};
+use kube::api::ListParams;
 use kube::runtime::watcher::Event;
 use kube::{Api, Client};
 use openstack_ccm_canary::addresses::Addresses;
-use openstack_ccm_canary::{CLASS, CONTROL, SUBJECT};
+use openstack_ccm_canary::{CONTROL, SUBJECT};
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::ServiceKey;
+use openstack_ccm_runtime::call::{CallError, call};
 use openstack_ccm_runtime::events::EventRecorder;
 use openstack_ccm_runtime::watch::events;
 use serde_json::json;
@@ -43,6 +45,8 @@ pub struct CanaryOptions {
     pub namespace: String,
     /// Addresses of its Services.
     pub addresses: Addresses,
+    /// `loadBalancerClass` of its Services, which no controller serves.
+    pub class: &'static str,
 }
 
 /// Keeps a canary.
@@ -175,9 +179,7 @@ impl Canary {
     /// Makes the status of a Service right, unless somebody else wants another one.
     async fn look_at(&mut self, service: &Service) {
         let name = service.metadata.name.clone().unwrap_or_default();
-        let of_canary =
-            service.spec.as_ref().and_then(|spec| spec.load_balancer_class.as_deref()) == Some(CLASS);
-        if !of_canary || ![CONTROL, SUBJECT].contains(&name.as_str()) {
+        if !is_of_canary(service, &self.options) {
             return;
         }
         let entries = wanted(service, &self.options.addresses);
@@ -223,9 +225,10 @@ impl Canary {
         }
         if self.left_alone.insert(name.to_owned()) {
             let writer = writer.unwrap_or_else(|| "another controller".to_owned());
+            let class = self.options.class;
             let message = format!(
                 "{writer} writes the status of this Service, which belongs to the canary; the status is left alone and nodes are \
-                 judged by versions and images. Have {writer} ignore Services of the loadBalancerClass {CLASS}"
+                 judged by versions and images. Have {writer} ignore Services of the loadBalancerClass {class}"
             );
             tracing::warn!(service = name, "{message}");
             self.events.record(
@@ -257,6 +260,41 @@ impl Canary {
     fn key(&self, name: &str) -> ServiceKey {
         ServiceKey::new(self.options.namespace.clone(), name.to_owned())
     }
+}
+
+fn is_of_canary(service: &Service, options: &CanaryOptions) -> bool {
+    let class = service.spec.as_ref().and_then(|spec| spec.load_balancer_class.as_deref());
+    let name = service.metadata.name.as_deref().unwrap_or_default();
+    class == Some(options.class) && [CONTROL, SUBJECT].contains(&name)
+}
+
+/// What the pods of a canary say at this moment, for who looks once; nothing where its Services are not as they should be.
+///
+/// # Errors
+/// Its pods or Services could not be listed.
+pub async fn measured_now(
+    client: &Client,
+    options: &CanaryOptions,
+    limit: Duration,
+) -> Result<Measured, CallError> {
+    let namespace = &options.namespace;
+    let services = Api::<Service>::namespaced(client.clone(), namespace);
+    let pods = Api::<Pod>::namespaced(client.clone(), namespace);
+    let (services, pods) = (
+        call(limit, services.list(&ListParams::default())).await?.items,
+        call(limit, pods.list(&ListParams::default())).await?.items,
+    );
+    let (mut state, now) = (State::default(), Instant::now());
+    for service in services.iter().filter(|service| is_of_canary(service, options)) {
+        if seen(service, &wanted(service, &options.addresses)) == Seen::Right {
+            state.right(service.metadata.name.as_deref().unwrap_or_default(), true, now);
+        }
+    }
+    state.listed(&pods, now);
+    state.settle(now);
+    let measured = Measured::by_nobody();
+    measured.by_canary(state.verdicts());
+    Ok(measured)
 }
 
 fn object(service: &Service) -> ObjectReference {

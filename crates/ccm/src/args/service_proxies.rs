@@ -2,6 +2,7 @@
 
 use clap::Args;
 use openstack_ccm_advertise::canary::CanaryOptions;
+use openstack_ccm_canary::CLASS;
 use openstack_ccm_canary::addresses::Addresses;
 
 /// Flags about what is known of the service proxies on nodes.
@@ -24,6 +25,6 @@ impl ServiceProxyArgs {
     /// Where the canary is, if there is one.
     pub(crate) fn canary(&self) -> Option<CanaryOptions> {
         let namespace = Some(self.canary_namespace.clone()).filter(|namespace| !namespace.is_empty())?;
-        Some(CanaryOptions { namespace, addresses: self.canary_addresses.clone() })
+        Some(CanaryOptions { namespace, addresses: self.canary_addresses.clone(), class: CLASS })
     }
 }

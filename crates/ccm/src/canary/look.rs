@@ -18,7 +18,7 @@ use crate::{logging, run};
 
 /// Flags of a pod that looks.
 #[derive(Clone, Debug, Args)]
-pub(super) struct LookArgs {
+pub struct LookArgs {
     /// What all pods of a rollout answer with, and no other pod.
     #[arg(long, value_name = "TEXT")]
     token: String,

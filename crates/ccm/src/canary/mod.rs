@@ -68,11 +68,24 @@ enum Output {
 
 /// What a pod of the canary does.
 #[derive(Clone, Debug, Subcommand)]
-enum Role {
+pub enum Role {
     /// Answer and look, and say the verdict by readiness: the container `conclusive`.
     Look(look::LookArgs),
     /// Wait for the end: the container `fit`, of which only the readiness matters.
     Idle,
+}
+
+impl Role {
+    /// Does it until a signal ends it.
+    ///
+    /// # Errors
+    /// The ports cannot be served.
+    pub(crate) async fn play(self) -> anyhow::Result<()> {
+        match self {
+            Self::Look(arguments) => look::look(arguments).await,
+            Self::Idle => look::idle().await,
+        }
+    }
 }
 
 impl CanaryArgs {
@@ -89,8 +102,7 @@ impl CanaryArgs {
 pub async fn report(arguments: CanaryArgs) -> anyhow::Result<ExitCode> {
     match arguments.role {
         None => anyhow::ensure!(arguments.once, "--once is missing"),
-        Some(Role::Look(arguments)) => return look::look(arguments).await.map(|()| ExitCode::SUCCESS),
-        Some(Role::Idle) => return look::idle().await.map(|()| ExitCode::SUCCESS),
+        Some(role) => return role.play().await.map(|()| ExitCode::SUCCESS),
     }
     once::look(&arguments.flags).await
 }

@@ -31,13 +31,23 @@ fn level(verbosity: u8) -> LevelFilter {
 
 /// Starts logging to standard error, and telling `further`. `RUST_LOG` refines what `-v` sets.
 pub fn start(arguments: &LoggingArgs, further: Option<Further>) {
+    begin(arguments, further, true);
+}
+
+/// The same without the names of modules, which mean nothing to who runs another program than the one they are of.
+pub(crate) fn start_without_modules(arguments: &LoggingArgs) {
+    begin(arguments, None, false);
+}
+
+fn begin(arguments: &LoggingArgs, further: Option<Further>, names_modules: bool) {
     let level = level(arguments.verbosity);
     // Libraries below the HTTP layer speak of bytes; their trace output helps nobody who debugs a cluster.
     // What its connection layer calls an error is told by those who asked, with server and cause.
     let quiet = "hyper=info,kube_client=info,kube_client::client::builder=off,hyper_util=info,rustls=info,tower=info,reqwest=info,h2=info";
     let filter = std::env::var("RUST_LOG").unwrap_or_else(|_| format!("{level},{quiet}"));
     let filter = EnvFilter::builder().with_default_directive(level.into()).parse_lossy(filter);
-    let text = fmt::layer().with_ansi(io::stderr().is_terminal()).with_writer(|| OneLine(io::stderr()));
+    let text = fmt::layer().with_ansi(io::stderr().is_terminal()).with_target(names_modules);
+    let text = text.with_writer(|| OneLine(io::stderr()));
     let log = match arguments.logging_format.as_str() {
         "json" => text.event_format(json::Json).fmt_fields(JsonFields::new()).with_filter(filter).boxed(),
         _ => text.with_filter(filter).boxed(),

@@ -5,12 +5,19 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use kube::core::Selector;
+use openstack_ccm_advertise::canary::CanaryOptions;
+use openstack_ccm_canary::addresses::Addresses;
 use openstack_ccm_core::advertise::hostname;
+use openstack_ccm_overlay::controller::OverlayOptions;
+use openstack_ccm_overlay::names::CANARY_CLASS;
 use openstack_ccm_overlay::policy::ApiVersion;
 use openstack_ccm_overlay::rules::{Pair, Rules, clouds};
+use openstack_ccm_overlay::selector;
 
 use crate::args::feature_gates::FeatureGates;
 use crate::args::{LoggingArgs, PersonArgs, duration, path};
+use crate::canary::Role;
 
 /// Sets ipMode: Proxy beside the load balancer controller that a cluster already has.
 #[derive(Debug, Parser)]
@@ -33,6 +40,12 @@ pub enum OverlayCommand {
     Check(CheckArgs),
     /// Give back what the controller set: ipMode VIP again.
     Cleanup(CleanupArgs),
+    /// What a pod of the canary does, which measures on its node whether ipMode is honoured.
+    Canary {
+        /// Its role.
+        #[command(subcommand)]
+        role: Role,
+    },
 }
 
 /// Which Services are meant by their annotations.
@@ -55,9 +68,10 @@ pub struct RuleArgs {
     /// By annotations.
     #[command(flatten)]
     pub annotations: AnnotationArgs,
-    /// Labels that choose a Service, as KEY=VALUE or KEY, comma separated; all of them have to be there.
-    #[arg(long, value_name = "LABELS", value_delimiter = ',')]
-    pub selector: Vec<Pair>,
+    /// Labels that choose a Service, as kubectl takes them: KEY=VALUE, KEY!=VALUE, KEY in (A,B), KEY notin (A,B), KEY or
+    /// !KEY, comma separated; all of them have to fit.
+    #[arg(long, value_name = "SELECTOR", value_parser = selector::parse)]
+    pub selector: Option<Selector>,
     /// Where the cluster does not honour ipMode, publish ADDRESS.SUFFIX in the place of a plain address. The names have to
     /// resolve to the addresses.
     #[arg(long, value_name = "SUFFIX", value_parser = suffix)]
@@ -65,6 +79,12 @@ pub struct RuleArgs {
     /// LoadBalancerIPMode=true|false replaces the question to the cluster whether it honours ipMode.
     #[arg(long, value_name = "GATES")]
     pub feature_gates: Vec<FeatureGates>,
+    /// Namespace of the canary, whose verdicts on nodes stand above what versions and images say; empty for none.
+    #[arg(long, value_name = "NAMESPACE", default_value = "")]
+    pub canary_namespace: String,
+    /// Addresses of the canary's Services, two for each family; nobody may have them.
+    #[arg(long, value_name = "CONTROL,SUBJECT[,...]", default_value_t = Addresses::kept())]
+    pub canary_addresses: Addresses,
 }
 
 fn suffix(text: &str) -> Result<String, hostname::HostnameError> {
@@ -78,7 +98,7 @@ impl AnnotationArgs {
     /// A cloud that is not in the table.
     pub fn rules(&self) -> anyhow::Result<Rules> {
         let clouds = clouds(&self.cloud).map_err(|error| anyhow::anyhow!("--cloud: {error}"))?;
-        Ok(Rules { clouds, annotations: self.annotation.clone(), labels: Vec::new() })
+        Ok(Rules { clouds, annotations: self.annotation.clone(), labels: Selector::default() })
     }
 }
 
@@ -87,13 +107,24 @@ impl RuleArgs {
     ///
     /// # Errors
     /// A cloud that is not in the table.
-    pub fn rules(&self) -> anyhow::Result<Rules> {
-        Ok(Rules { labels: self.selector.clone(), ..self.annotations.rules()? })
+    fn rules(&self) -> anyhow::Result<Rules> {
+        Ok(Rules { labels: self.selector.clone().unwrap_or_default(), ..self.annotations.rules()? })
     }
 
-    /// The operator's word on whether the cluster honours the mode.
-    pub fn gate(&self) -> Option<bool> {
-        FeatureGates::merged(&self.feature_gates).load_balancer_ip_mode
+    /// What the controller is to do.
+    ///
+    /// # Errors
+    /// A cloud that is not in the table.
+    pub fn options(&self) -> anyhow::Result<OverlayOptions> {
+        let addresses = self.canary_addresses.clone();
+        let namespace = Some(self.canary_namespace.clone()).filter(|namespace| !namespace.is_empty());
+        Ok(OverlayOptions {
+            rules: self.rules()?,
+            hostname_suffix: self.hostname_suffix.clone(),
+            ip_mode_gate: FeatureGates::merged(&self.feature_gates).load_balancer_ip_mode,
+            canary: namespace.map(|namespace| CanaryOptions { namespace, addresses, class: CANARY_CLASS }),
+            ..OverlayOptions::default()
+        })
     }
 }
 

@@ -54,6 +54,7 @@ pub(crate) async fn start(command: OverlayCommand) -> ExitCode {
         OverlayCommand::Run(arguments) => run::run(arguments).await.map(|()| ExitCode::SUCCESS),
         OverlayCommand::Check(arguments) => return looked(report(&arguments).await),
         OverlayCommand::Cleanup(arguments) => give_back(&arguments).await,
+        OverlayCommand::Canary { role } => role.play().await.map(|()| ExitCode::SUCCESS),
     };
     result.unwrap_or_else(|error| failed(&error, ExitCode::FAILURE))
 }
@@ -81,9 +82,7 @@ fn print_policy(arguments: &PolicyArgs) -> anyhow::Result<ExitCode> {
 
 async fn report(arguments: &CheckArgs) -> anyhow::Result<ExitCode> {
     let client = arguments.person.client().await?;
-    let chosen = &arguments.rules;
-    let gate = chosen.gate();
-    let report = check(&client, &chosen.rules()?, gate, chosen.hostname_suffix.as_deref()).await;
+    let report = check(&client, &arguments.rules.options()?).await;
     let report =
         report.map_err(|error| anyhow::anyhow!("the cluster cannot be looked at: {}", error.message()))?;
     print(&report.to_string())?;
@@ -138,11 +137,11 @@ mod tests {
     /// Who uses it runs another cloud.
     #[test]
     fn no_help_speaks_of_openstack() {
-        let mut command = OverlayCommandLine::command();
-        let mut texts = vec![command.render_long_help().to_string()];
-        texts.extend(command.get_subcommands_mut().map(|command| command.render_long_help().to_string()));
-        for text in texts {
+        fn look(command: &mut clap::Command) {
+            let text = command.render_long_help().to_string();
             assert!(!text.to_lowercase().contains("openstack"), "{text}");
+            command.get_subcommands_mut().for_each(look);
         }
+        look(&mut OverlayCommandLine::command());
     }
 }

@@ -32,14 +32,8 @@ const STUCK: Duration = Duration::from_secs(20);
 /// # Errors
 /// Flags that cannot work, an address that is taken, a lost leadership, or a part of the controller that ended.
 pub(super) async fn run(arguments: Box<RunArgs>) -> anyhow::Result<()> {
-    logging::start(&arguments.logging, None);
-    let options = OverlayOptions {
-        rules: arguments.rules.rules()?,
-        hostname_suffix: arguments.rules.hostname_suffix.clone(),
-        ip_mode_gate: arguments.rules.gate(),
-        concurrency: arguments.concurrent_syncs,
-        ..OverlayOptions::default()
-    };
+    logging::start_without_modules(&arguments.logging);
+    let options = OverlayOptions { concurrency: arguments.concurrent_syncs, ..arguments.rules.options()? };
     let stop = stop_on_signals()?;
     let health = Health::default();
     let mut registry = Registry::default();

@@ -93,12 +93,14 @@ impl Cluster {
 
     /// Runs Helm in the namespace `kube-system`.
     pub(crate) fn helm(&self, arguments: &[&str]) -> Output {
-        Command::new(helm().unwrap())
-            .args(arguments)
-            .args(["--namespace", "kube-system"])
-            .env("KUBECONFIG", self.kubeconfig())
-            .output()
-            .unwrap()
+        self.begun(arguments).wait_with_output().unwrap()
+    }
+
+    /// The same without waiting for its end.
+    pub(crate) fn begun(&self, arguments: &[&str]) -> Child {
+        let mut command = Command::new(helm().unwrap());
+        command.args(arguments).args(["--namespace", "kube-system"]).env("KUBECONFIG", self.kubeconfig());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
     /// Installs OCCM's own chart as the release `occm`, with its default values.

@@ -34,6 +34,7 @@ const FOLLOWED: [&str; 11] = [
     "docs/guides/distributions.md",
     "docs/guides/try-on-one-class.md",
     "docs/guides/migrate-from-occm.md",
+    "docs/overlay/README.md",
 ];
 
 /// Somebody with a clone of the repository, a terminal and a cluster.
@@ -55,6 +56,7 @@ impl Reader {
             ("helm", helm()?),
             ("kubectl", kubectl()?),
             ("openstack-ccm", Path::new(env!("CARGO_BIN_EXE_openstack-ccm"))),
+            ("ip-mode-overlay", Path::new(env!("CARGO_BIN_EXE_openstack-ccm"))),
         ] {
             symlink(target, tools.join(name)).unwrap();
         }
@@ -255,4 +257,13 @@ fn every_command_with_the_chart_is_typed_by_a_test() {
             );
         }
     }
+}
+
+#[tokio::test]
+async fn a_user_of_another_cloud_installs_the_overlay_by_its_page() {
+    let Some(reader) = Reader::start() else { return };
+    reader.follows("docs/overlay/README.md");
+    let client = reader.cluster.client().await;
+    let workloads: Api<Deployment> = Api::namespaced(client, "ip-mode-overlay");
+    assert!(workloads.get_opt("ip-mode-overlay").await.unwrap().is_some());
 }

@@ -23,6 +23,7 @@ mod manifests;
 mod metrics;
 mod occm;
 mod overlay;
+mod overlay_at_work;
 #[path = "../documentation/pages.rs"]
 #[expect(dead_code, reason = "the tests of the documentation use the rest")]
 mod pages;

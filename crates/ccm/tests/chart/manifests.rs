@@ -57,6 +57,45 @@ fn the_plain_manifests_are_up_to_date() {
     }
 }
 
+fn documents(text: &str) -> impl Iterator<Item = &str> {
+    text.split("---\n").filter(|document| !document.trim().is_empty())
+}
+
+/// Those of the overlay: without a Job that only Helm starts.
+fn manifests_of_overlay() -> Option<[(&'static str, String); 3]> {
+    let release = || {
+        let release = Release::without_image().chart(&repository("charts/ip-mode-overlay"));
+        release.set("image.repository=registry.invalid/ip-mode-overlay").set("cleanup.enabled=false")
+    };
+    let (alone, whole) = (release().text()?, release().set("canary.enabled=true").text()?);
+    let policy = release().set("controller.enabled=false").set("policy.enabled=true").text()?;
+    let of_canary = |document: &&str| {
+        document.contains("namespace: ip-mode-overlay-canary") || document.contains("\nkind: Namespace\n")
+    };
+    let text = |documents: Vec<&str>| {
+        let plain: Vec<String> = documents.into_iter().map(of_helm_removed).collect();
+        let head = "# Generated from charts/ip-mode-overlay by `make manifests`.\n";
+        head.to_owned() + &plain.join("---\n").replace("instance: openstack-ccm", "instance: ip-mode-overlay")
+    };
+    Some([
+        ("manifests/ip-mode-overlay/policy.yaml", text(documents(&policy).collect())),
+        ("manifests/ip-mode-overlay/controller.yaml", text(documents(&alone).collect())),
+        ("manifests/ip-mode-overlay/canary/canary.yaml", text(documents(&whole).filter(of_canary).collect())),
+    ])
+}
+
+#[test]
+fn the_plain_manifests_of_the_overlay_are_up_to_date() {
+    let Some(manifests) = manifests_of_overlay() else { return };
+    for (path, text) in manifests {
+        if std::env::var_os("UPDATE_MANIFESTS").is_some() {
+            std::fs::write(repository(path), &text).unwrap();
+        }
+        assert!(read(path) == text, "{path} is out of date; write it anew with `make manifests`");
+        assert!(!text.to_lowercase().contains("openstack"), "{text}");
+    }
+}
+
 #[test]
 fn kustomize_finds_every_manifest() {
     let page: serde_json::Value = serde_saphyr::from_str(&read("manifests/kustomization.yaml")).unwrap();

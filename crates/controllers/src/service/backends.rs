@@ -9,9 +9,6 @@ use openstack_ccm_core::node::Node;
 
 use crate::nodes::NodeObject;
 
-/// For how long a node must have been unreachable until what was measured there counts no longer.
-const UNMEASURED: jiff::SignedDuration = jiff::SignedDuration::from_mins(5);
-
 /// The nodes that can take traffic, sorted by name.
 pub(super) type Backends = Arc<[Arc<Node>]>;
 
@@ -47,11 +44,7 @@ impl NodeSnapshot {
     pub(super) fn of(nodes: &[Arc<NodeObject>], measured: &Arc<Measurements>, now: jiff::Timestamp) -> Self {
         let alive = nodes.iter().filter(|node| !is_unreachable_for_long(node.unreachable_since, now));
         let standing = |node: &NodeObject| {
-            let silent = |since| now.duration_since(since) >= UNMEASURED;
-            if node.unreachable_since.is_some_and(silent) {
-                return node.service_proxy.clone();
-            }
-            measured.standing(&node.name, &node.service_proxy)
+            measured.standing_since(&node.name, &node.service_proxy, node.unreachable_since, now)
         };
         let verdicts: BTreeMap<String, NodeVerdict> =
             alive.map(|node| (node.name.clone(), standing(node))).collect();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use openstack_ccm_advertise::canary::CanaryOptions;
 use openstack_ccm_canary::addresses::Addresses;
 use openstack_ccm_canary::objects::Canary;
-use openstack_ccm_canary::{NAMESPACE, SUBJECT};
+use openstack_ccm_canary::{CLASS, NAMESPACE, SUBJECT};
 use openstack_ccm_core::advertise::{Needs, Path, Preference};
 use openstack_ccm_kube_sim::ApiVersion;
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ async fn world(version: ApiVersion, kubelets: &str) -> World {
     for node in ["n1", "n2"] {
         world.patch_node_status(node, json!({"status": {"nodeInfo": {"kubeletVersion": kubelets}}})).await;
     }
-    let options = CanaryOptions { namespace: NAMESPACE.into(), addresses: Addresses::kept() };
+    let options = CanaryOptions { namespace: NAMESPACE.into(), addresses: Addresses::kept(), class: CLASS };
     world.options.canary = Some(options);
     let suffix = Preference { hostname_suffix: Some("example.org".into()), ..Preference::default() };
     world.cloud.publish_by(Path::ThroughLoadBalancer(Needs::ProxyProtocol), suffix);
@@ -207,7 +207,8 @@ async fn where_the_server_drops_the_mode_nodes_are_not_blamed() {
 #[tokio::test(start_paused = true)]
 async fn without_its_namespace_the_controller_works() {
     let mut world = world(ApiVersion::V1_36, "v1.36.3").await;
-    world.options.canary = Some(CanaryOptions { namespace: "nowhere".into(), addresses: Addresses::kept() });
+    let (namespace, addresses) = ("nowhere".into(), Addresses::kept());
+    world.options.canary = Some(CanaryOptions { namespace, addresses, class: CLASS });
     world.start().await;
     world.create("app").await;
     world.until_ingress("app", BY_PROXY).await;

@@ -19,6 +19,8 @@ use kube::runtime::controller::{Action, Config, ReconcileRequest, applier, trigg
 use kube::runtime::reflector::{self, ObjectRef, Store};
 use kube::runtime::watcher::Event;
 use kube::{Api, Client};
+use openstack_ccm_advertise::canary::{Canary, CanaryOptions};
+use openstack_ccm_advertise::measured::Measured;
 use openstack_ccm_advertise::metrics::AdvertiseMetrics;
 use openstack_ccm_advertise::server::{Intervals, ServerDetection};
 use openstack_ccm_advertise::writer::StatusWriter;
@@ -49,6 +51,8 @@ pub struct OverlayOptions {
     pub hostname_suffix: Option<String>,
     /// The operator's word on whether the cluster honours the mode, which replaces the question to it.
     pub ip_mode_gate: Option<bool>,
+    /// Where the canary is, whose verdicts on nodes stand above guesses; absent where there is none.
+    pub canary: Option<CanaryOptions>,
     /// Services that are worked on at the same time; at least 1.
     pub concurrency: u16,
     /// Longest wait for one call to the API server.
@@ -61,6 +65,7 @@ impl Default for OverlayOptions {
             rules: Rules::default(),
             hostname_suffix: None,
             ip_mode_gate: None,
+            canary: None,
             concurrency: 16,
             call_timeout: Duration::from_secs(30),
         }
@@ -75,6 +80,8 @@ pub struct Overlay {
     events: EventWriter,
     nodes: watch::Sender<Option<Arc<Nodes>>>,
     listed: watch::Sender<bool>,
+    measured: Measured,
+    canary: Option<Canary>,
 }
 
 impl Overlay {
@@ -92,6 +99,11 @@ impl Overlay {
             advertise_metrics.clone(),
         );
         let (recorder, events) = events::channel(client.clone());
+        let measured = if options.canary.is_some() { Measured::default() } else { Measured::by_nobody() };
+        let canary = options.canary.map(|canary| {
+            let (client, writer) = (client.clone(), writer.clone());
+            Canary::new(client, writer, canary, measured.clone(), recorder.clone(), PROGRAM)
+        });
         let nodes = watch::Sender::new(None);
         let passes = Arc::new(Passes {
             rules: options.rules,
@@ -105,7 +117,8 @@ impl Overlay {
             advertise_metrics,
         });
         let concurrency = options.concurrency.max(1);
-        Self { client, concurrency, passes, events, nodes, listed: watch::Sender::new(false) }
+        let listed = watch::Sender::new(false);
+        Self { client, concurrency, passes, events, nodes, listed, measured, canary }
     }
 
     /// Whether the Services have been listed.
@@ -118,9 +131,12 @@ impl Overlay {
     /// # Errors
     /// A part ended that runs for ever.
     pub async fn run(self, shutdown: CancellationToken) -> Result<(), ControllerError> {
-        let Self { client, concurrency, passes, events, nodes, listed } = self;
+        let Self { client, concurrency, passes, events, nodes, listed, measured, canary } = self;
         let mut parts = JoinSet::new();
-        parts.spawn(named("watch of nodes", nodes::follow(client.clone(), nodes)));
+        parts.spawn(named("watch of nodes", nodes::follow(client.clone(), measured, nodes)));
+        if let Some(canary) = canary {
+            parts.spawn(named("watch of the canary", canary.keep()));
+        }
         let (reader, writer) = reflector::store();
         let services = followed(client, Arc::clone(&passes), listed, writer);
         parts.spawn(named("detection of ipMode", {

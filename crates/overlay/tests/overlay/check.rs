@@ -19,13 +19,12 @@ async fn a_cluster_is_green_when_no_chosen_service_is_short_circuited() {
         "lab",
         &json!({"metadata": {"annotations": {MODE: "proxy"}}, "spec": {"loadBalancerClass": "metallb"}}),
     );
-    let rules = world.options.rules.clone();
-    let before = check(&world.user, &rules, None, None).await.unwrap();
+    let before = check(&world.user, &world.options).await.unwrap();
     assert!(!before.is_green());
     insta::assert_snapshot!("before", before.to_string());
     world.start().await;
     settle().await;
-    let after = check(&world.user, &rules, None, None).await.unwrap();
+    let after = check(&world.user, &world.options).await.unwrap();
     assert!(after.is_green());
     insta::assert_snapshot!("after", after.to_string());
 }
