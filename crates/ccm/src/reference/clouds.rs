@@ -27,7 +27,7 @@ Name the annotation by which your Services ask for the PROXY protocol with `--an
 | --- | --- | --- | --- |
 | Timeweb Cloud and other clouds with a closed controller | publishes `{ip}` without `ipMode`; the PROXY protocol is switched on in a console | reports of users | 2026-08 |
 | Huawei CCE, Open Telekom Cloud | publishes `{ip}` without `ipMode`; no annotation for the PROXY protocol | huaweicloud/huaweicloud-cloud-controller-manager 037c9107 (k8s.io/cloud-provider 0.28.13), opentelekomcloud/cloud-provider-opentelekomcloud 6007a9d | 2026-08 |
-| OpenStack with the Go openstack-cloud-controller-manager | publishes `Proxy` for the PROXY protocol since 1.30, and `VIP` where the load balancer terminates TLS or inserts X-Forwarded-For; `--annotation loadbalancer.openstack.org/default-tls-container-ref` and `--annotation loadbalancer.openstack.org/x-forwarded-for=true` choose these. [openstack-ccm](../../README.md) does all of it without an overlay | kubernetes/cloud-provider-openstack 1.30 | 2026-08 |
+| OpenStack with the Go openstack-cloud-controller-manager | publishes `Proxy` for the PROXY protocol since 1.30, and `VIP` where the load balancer terminates TLS or inserts X-Forwarded-For; [when to use the overlay and when openstack-ccm](openstack.md) | kubernetes/cloud-provider-openstack 1.30 | 2026-08 |
 
 ## Clouds that do not need it
 

@@ -22,7 +22,7 @@ use crate::pages::{Block, pages};
 use crate::upgrade::{image_of, succeeds};
 
 /// The pages that the stories below follow.
-const FOLLOWED: [&str; 11] = [
+const FOLLOWED: [&str; 12] = [
     "docs/tutorials/quickstart.md",
     "docs/guides/install.md",
     "docs/guides/install-with-kustomize.md",
