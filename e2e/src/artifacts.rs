@@ -53,6 +53,43 @@ impl Minor {
     }
 }
 
+/// A version of `k8s.io/cloud-provider`, of which load balancer controllers are made. They differ in when its service
+/// controller takes a status for another one and writes it again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Framework {
+    /// Knows no `ipMode`: only another address or hostname counts.
+    V0_28,
+    /// Compares pointers: a status with a mode is never equal.
+    V0_30,
+    /// Compares values.
+    V0_36,
+}
+
+impl Framework {
+    /// All of them.
+    pub(crate) const ALL: [Self; 3] = [Self::V0_28, Self::V0_30, Self::V0_36];
+    /// How long the program of one version takes to build on two busy cores with nothing in the compiler's cache.
+    pub(crate) const BUILD: Duration = Duration::from_secs(300);
+
+    /// Such as `0.36`.
+    pub(crate) fn text(self) -> &'static str {
+        match self {
+            Self::V0_28 => "0.28",
+            Self::V0_30 => "0.30",
+            Self::V0_36 => "0.36",
+        }
+    }
+
+    /// The file that pins its modules; that of the newest is the one that the tools of Go look for.
+    fn module_file(self) -> &'static str {
+        match self {
+            Self::V0_28 => "go-0.28.mod",
+            Self::V0_30 => "go-0.30.mod",
+            Self::V0_36 => "go.mod",
+        }
+    }
+}
+
 /// Where sources of this package are.
 pub(crate) fn source(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
@@ -80,8 +117,24 @@ impl Artifacts {
     /// # Errors
     /// It cannot be built.
     pub(crate) fn etcd(&self) -> Result<PathBuf> {
-        self.go("etcd", &source("tools/etcd"), &[], "-s -w", &[("etcd", "go.etcd.io/etcd/server/v3")])
-            .map(|folder| folder.join("etcd"))
+        let build = GoBuild::new(source("tools/etcd"), "-s -w");
+        self.go("etcd", &build, "etcd", "go.etcd.io/etcd/server/v3")
+    }
+
+    /// The load balancer controller of another cloud.
+    ///
+    /// # Errors
+    /// It cannot be built.
+    pub(crate) fn owner(&self, framework: Framework) -> Result<PathBuf> {
+        self.go(&owner_name(framework), &owner_build(framework), "owner", ".")
+    }
+
+    /// Whether it is built.
+    ///
+    /// # Errors
+    /// Its sources cannot be read.
+    pub(crate) fn has_owner(&self, framework: Framework) -> Result<bool> {
+        Ok(self.cache.has(&owner_name(framework), &owner_build(framework).key()?))
     }
 
     /// A program of Kubernetes: `kube-apiserver` or `kube-proxy`.
@@ -89,12 +142,8 @@ impl Artifacts {
     /// # Errors
     /// It cannot be built.
     pub(crate) fn kubernetes(&self, minor: Minor, program: &str) -> Result<PathBuf> {
-        let module = source(&format!("tools/kubernetes-{}", minor.text()));
-        let flags = version_flags(&pinned_version(&module, "k8s.io/kubernetes")?);
         let package = format!("k8s.io/kubernetes/cmd/{program}");
-        let name = format!("{program}-{}", minor.text());
-        let folder = self.go(&name, &module, minor.tags(), &flags, &[(program, package.as_str())])?;
-        Ok(folder.join(program))
+        self.go(&format!("{program}-{}", minor.text()), &kubernetes_build(minor)?, program, &package)
     }
 
     /// Whether a program of Kubernetes is built.
@@ -102,43 +151,23 @@ impl Artifacts {
     /// # Errors
     /// Its module cannot be read.
     pub(crate) fn has(&self, minor: Minor, program: &str) -> Result<bool> {
-        let module = source(&format!("tools/kubernetes-{}", minor.text()));
-        let flags = version_flags(&pinned_version(&module, "k8s.io/kubernetes")?);
-        let key = go_key(&module, minor.tags(), &flags)?;
-        Ok(self.cache.has(&format!("{program}-{}", minor.text()), &key))
+        Ok(self.cache.has(&format!("{program}-{}", minor.text()), &kubernetes_build(minor)?.key()?))
     }
 
-    fn go(
-        &self,
-        name: &str,
-        module: &Path,
-        tags: &[&str],
-        linker: &str,
-        commands: &[(&str, &str)],
-    ) -> Result<PathBuf> {
-        let key = go_key(module, tags, linker)?;
-        self.cache.entry(name, &key, |folder| {
+    fn go(&self, name: &str, how: &GoBuild, program: &str, package: &str) -> Result<PathBuf> {
+        let folder = self.cache.entry(name, &how.key()?, |folder| {
             let began = Instant::now();
-            for (program, package) in commands {
-                // It ends with this run, however that ends.
-                let mut build = Command::new("setpriv");
-                build.args(["--pdeathsig", "KILL", "nice", "go", "build"]).args(tags).args([
-                    "-trimpath",
-                    "-buildvcs=false",
-                    "-ldflags",
-                    linker,
-                ]);
-                build
-                    .arg("-o")
-                    .arg(folder.join(program))
-                    .arg(package)
-                    .current_dir(module)
-                    .env("CGO_ENABLED", "0");
-                run_logged(&beside(folder, "log"), &mut build)?;
-            }
+            // It ends with this run, however that ends.
+            let mut build = Command::new("setpriv");
+            build.args(["--pdeathsig", "KILL", "nice", "go", "build", "-modfile", how.module_file]);
+            build.args(how.tags).args(["-trimpath", "-buildvcs=false", "-ldflags", &how.linker]);
+            build.arg("-o").arg(folder.join(program)).arg(package);
+            build.current_dir(&how.module).env("CGO_ENABLED", "0");
+            run_logged(&beside(folder, "log"), &mut build)?;
             say(&format!("built {name} in {} s", began.elapsed().as_secs()));
             Ok(())
-        })
+        })?;
+        Ok(folder.join(program))
     }
 
     /// The virtual environment with the OpenStack services.
@@ -191,9 +220,44 @@ impl Artifacts {
 }
 
 /// What a program of a Go module is made from.
-fn go_key(module: &Path, tags: &[&str], linker: &str) -> Result<Key> {
-    let compiler = run(Command::new("go").arg("version"))?;
-    Key::of(&[&compiler, linker, &tags.join(" ")]).file(&module.join("go.mod"))?.file(&module.join("go.sum"))
+struct GoBuild {
+    module: PathBuf,
+    /// The file that pins the modules; that with their sums has the same name.
+    module_file: &'static str,
+    /// Sources in the module itself.
+    sources: &'static [&'static str],
+    tags: &'static [&'static str],
+    linker: String,
+}
+
+impl GoBuild {
+    /// A program of a module that this one only pins.
+    fn new(module: PathBuf, linker: impl Into<String>) -> Self {
+        Self { module, module_file: "go.mod", sources: &[], tags: &[], linker: linker.into() }
+    }
+
+    fn key(&self) -> Result<Key> {
+        let compiler = run(Command::new("go").arg("version"))?;
+        let key = Key::of(&[&compiler, &self.linker, &self.tags.join(" ")]);
+        let sums = self.module_file.replace(".mod", ".sum");
+        let files = [self.module_file, &sums].into_iter().chain(self.sources.iter().copied());
+        files.map(|file| self.module.join(file)).try_fold(key, |key, file| key.file(&file))
+    }
+}
+
+fn kubernetes_build(minor: Minor) -> Result<GoBuild> {
+    let module = source(&format!("tools/kubernetes-{}", minor.text()));
+    let linker = version_flags(&pinned_version(&module, "k8s.io/kubernetes")?);
+    Ok(GoBuild { tags: minor.tags(), ..GoBuild::new(module, linker) })
+}
+
+fn owner_name(framework: Framework) -> String {
+    format!("owner-{}", framework.text())
+}
+
+fn owner_build(framework: Framework) -> GoBuild {
+    let new = GoBuild::new(source("tools/owner"), "-s -w");
+    GoBuild { module_file: framework.module_file(), sources: &["main.go"], ..new }
 }
 
 /// What `/version` and `--version` answer.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::artifacts::{Artifacts, Minor};
+use crate::artifacts::{Artifacts, Framework, Minor};
 use crate::cache::{self, Cache};
 use crate::lane::Lane;
 use crate::queue::Queue;
@@ -190,6 +190,9 @@ impl Plan {
                     artifacts.kubernetes(*minor, program)?;
                 }
             }
+            for framework in group.owners {
+                artifacts.owner(*framework)?;
+            }
             lane.queue.offer(group)?;
         }
         Ok(())
@@ -244,6 +247,11 @@ fn missing(artifacts: &Artifacts, group: &Group) -> Result<Duration> {
             .all(|has| *has)
         {
             time += Minor::BUILD;
+        }
+    }
+    for framework in group.owners {
+        if !artifacts.has_owner(*framework)? {
+            time += Framework::BUILD;
         }
     }
     Ok(time)

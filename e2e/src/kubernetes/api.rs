@@ -1,5 +1,6 @@
 //! Calls to the API server as a test makes them: raw JSON, as the administrator.
 
+use std::io::{BufRead, BufReader};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
@@ -12,6 +13,9 @@ use crate::answer::Answer;
 
 /// The namespace of the Services of all scenarios.
 pub(crate) const NAMESPACE: &str = "default";
+
+/// For how long a watch is followed.
+const WATCH: Duration = Duration::from_secs(900);
 
 /// A client with all rights.
 #[derive(Clone)]
@@ -120,6 +124,15 @@ impl Kubernetes {
     pub(crate) fn delete(&self, path: &str) -> Result<()> {
         let answer = self.call(Method::DELETE, path, None)?;
         if answer.status == 404 { Ok(()) } else { answer.success().map(drop) }
+    }
+
+    /// GET of what the server goes on to tell, line by line, for a quarter of an hour.
+    ///
+    /// # Errors
+    /// As for [`Kubernetes::get`].
+    pub(crate) fn watch(&self, path: &str) -> Result<impl BufRead + Send + use<>> {
+        let answer = self.http.get(format!("{}{path}", self.url)).timeout(WATCH).send()?;
+        Ok(BufReader::new(answer.error_for_status()?))
     }
 
     /// The path of a Service.

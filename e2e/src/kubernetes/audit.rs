@@ -8,11 +8,14 @@ use serde_json::Value;
 
 /// The user whom the manifests make.
 const CONTROLLER: &str = "system:serviceaccount:kube-system:cloud-controller-manager";
+/// The user as whom the load balancer controller of another cloud works.
+const OWNER: &str = "system:serviceaccount:kube-system:owner";
 /// The Lease of cloud-controller-managers.
 pub(crate) const LEASE: &str = "cloud-controller-manager";
 /// Somebody who looks at a cluster, with a ServiceAccount of that name in kube-system.
 pub(crate) const ONLOOKER: &str = "onlooker";
-/// Of elections and Services what was written, of the controller and of the onlooker what they did.
+/// Of elections and Services what was written, of the controller and of the onlooker what they did, of the load balancer
+/// controller of another cloud what it wrote and what became of it.
 const POLICY: &str = r#"apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -29,6 +32,10 @@ rules:
     users:
       - system:serviceaccount:kube-system:cloud-controller-manager
       - system:serviceaccount:kube-system:onlooker
+  - level: RequestResponse
+    users: ["system:serviceaccount:kube-system:owner"]
+    verbs: [update, patch]
+    resources: [{group: "", resources: [services/status]}]
   - level: None
 "#;
 
@@ -60,6 +67,18 @@ pub(crate) struct Entry {
     pub answered: Timestamp,
     /// The body, where it is kept.
     pub sent: Value,
+    stored: Value,
+}
+
+/// A list of addresses that another cloud's controller wrote.
+#[derive(Clone, Debug)]
+pub(crate) struct Publication {
+    /// Of which Service.
+    pub service: String,
+    /// What it sent.
+    pub sent: Value,
+    /// What the API server made of it.
+    pub stored: Value,
 }
 
 /// A write of the Lease that succeeded.
@@ -138,6 +157,14 @@ impl Audit {
         Ok(format!("{} requests, of which {questions} ask what a write would do", entries.len()))
     }
 
+    /// All addresses that another cloud's controller has published.
+    ///
+    /// # Errors
+    /// The log cannot be read.
+    pub(crate) fn publications(&self) -> Result<Vec<Publication>> {
+        Ok(self.entries()?.iter().filter_map(Entry::publication).collect())
+    }
+
     /// Every write of a pod lies within the time for which the Lease was its own: nobody else had it in between, and it
     /// had not lapsed.
     ///
@@ -176,6 +203,14 @@ impl Entry {
         let writes = ["create", "update", "patch", "delete", "deletecollection"];
         let is_write = writes.contains(&self.verb.as_str()) && !self.is_question;
         is_write && (200..300).contains(&self.status)
+    }
+
+    /// Other writes of a status are about finalizers.
+    fn publication(&self) -> Option<Publication> {
+        let list = |object: &Value| object["status"]["loadBalancer"]["ingress"].clone();
+        let (sent, stored) = (list(&self.sent), list(&self.stored));
+        let publishes = self.user == OWNER && self.is_stored() && sent.is_array();
+        publishes.then(|| Publication { service: self.name.clone(), sent, stored })
     }
 
     fn claim(&self) -> Option<Claim> {
@@ -252,6 +287,7 @@ fn entry(line: &str) -> Result<Entry> {
         received: time("requestReceivedTimestamp")?,
         answered: time("stageTimestamp")?,
         sent: event["requestObject"].clone(),
+        stored: event["responseObject"].clone(),
     })
 }
 

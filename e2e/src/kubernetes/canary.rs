@@ -18,6 +18,39 @@ use crate::world::in_namespace;
 
 /// Its namespace.
 pub(crate) const NAMESPACE: &str = "openstack-ccm-canary";
+/// Whose canary it is: both programs have one, with the same pods under other names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Whose {
+    /// That of openstack-ccm.
+    Controller,
+    /// That of the overlay.
+    Overlay,
+}
+
+impl Whose {
+    fn namespace(self) -> &'static str {
+        match self {
+            Self::Controller => NAMESPACE,
+            Self::Overlay => "ip-mode-overlay-canary",
+        }
+    }
+
+    fn objects(self) -> Result<Vec<Value>> {
+        match self {
+            Self::Controller => manifests::canary(),
+            Self::Overlay => manifests::canary_of_overlay(),
+        }
+    }
+
+    fn pod(self, place: NodePlace) -> String {
+        format!("{}-{}", self.namespace(), place.name())
+    }
+
+    fn path(self, rest: &str) -> String {
+        format!("/api/v1/namespaces/{}/{rest}", self.namespace())
+    }
+}
+
 /// Its Services.
 pub(crate) const SERVICES: [&str; 2] = ["control", "subject"];
 /// Port of the token, and of readiness.
@@ -30,6 +63,7 @@ const HURRY: [&str; 4] = ["--period=2s", "--fit-again-after=4s", "--lapse-after=
 /// The pods, which end with this value.
 pub(crate) struct CanaryPods {
     api: Kubernetes,
+    whose: Whose,
     program: PathBuf,
     logs: PathBuf,
     arguments: Vec<String>,
@@ -39,6 +73,8 @@ pub(crate) struct CanaryPods {
 }
 
 struct Pod {
+    /// Where its status is written.
+    status: String,
     place: NodePlace,
     daemon: Daemon,
     said: Option<(bool, bool)>,
@@ -59,17 +95,17 @@ impl CanaryPods {
     ///
     /// # Errors
     /// The server refuses one.
-    pub(crate) fn prepare(api: &Kubernetes, program: &Path, logs: &Path) -> Result<Self> {
-        let objects = manifests::canary()?;
+    pub(crate) fn prepare(api: &Kubernetes, whose: Whose, program: &Path, logs: &Path) -> Result<Self> {
+        let objects = whose.objects()?;
         for object in objects.iter().filter(|object| object["kind"] != "DaemonSet") {
             manifests::apply(api, object)?;
         }
         let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}});
-        api.ensure(&format!("/api/v1/namespaces/{NAMESPACE}/serviceaccounts"), &account)?;
+        api.ensure(&whose.path("serviceaccounts"), &account)?;
         let set =
             objects.iter().find(|object| object["kind"] == "DaemonSet").context("there is no DaemonSet")?;
         let mut arguments = arguments(&set["spec"]["template"])?;
-        let ips = cluster_ips(api)?;
+        let ips = cluster_ips(api, whose)?;
         for argument in &mut arguments {
             // There is no DNS of the cluster.
             *argument = argument.replace("--control=control", &format!("--control={}", ips.join(",")));
@@ -88,7 +124,7 @@ impl CanaryPods {
             }
         });
         let (program, logs) = (program.to_owned(), logs.to_owned());
-        Ok(Self { api: api.clone(), program, logs, arguments, pods, stop, beat: Some(beat) })
+        Ok(Self { api: api.clone(), whose, program, logs, arguments, pods, stop, beat: Some(beat) })
     }
 
     /// Starts the pod of a node.
@@ -104,17 +140,20 @@ impl CanaryPods {
         let daemon = Daemon::start(&format!("canary-{}", place.name()), &self.logs, &mut command)?;
         let pod = json!({
             "apiVersion": "v1", "kind": "Pod",
-            "metadata": {"name": name(place), "labels": {"app.kubernetes.io/name": NAMESPACE}},
+            "metadata": {
+                "name": self.whose.pod(place), "labels": {"app.kubernetes.io/name": self.whose.namespace()},
+            },
             "spec": self.spec(place)?,
         });
-        self.api.ensure(&format!("/api/v1/namespaces/{NAMESPACE}/pods"), &pod)?;
-        held(&self.pods).insert(place.0, Pod { place, daemon, said: None });
+        self.api.ensure(&self.whose.path("pods"), &pod)?;
+        let status = self.whose.path(&format!("pods/{}/status", self.whose.pod(place)));
+        held(&self.pods).insert(place.0, Pod { status, place, daemon, said: None });
         self.endpoints(dual_stack)
     }
 
     /// The pod as the DaemonSet would make it.
     fn spec(&self, place: NodePlace) -> Result<Value> {
-        let objects = manifests::canary()?;
+        let objects = self.whose.objects()?;
         let set =
             objects.iter().find(|object| object["kind"] == "DaemonSet").context("there is no DaemonSet")?;
         let mut spec = set["spec"]["template"]["spec"].clone();
@@ -130,7 +169,8 @@ impl CanaryPods {
             .iter()
             .flat_map(|service| families.iter().enumerate().map(move |family| (service, family)))
         {
-            let path = format!("/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices");
+            let namespace = self.whose.namespace();
+            let path = format!("/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices");
             let slice = format!("{service}-{}", family.to_lowercase());
             let endpoints: Vec<Value> = places
                 .iter()
@@ -189,7 +229,7 @@ impl Pod {
         };
         let statuses = [container("conclusive", now.0), container("fit", now.1)];
         let status = json!({"status": {"phase": "Running", "containerStatuses": statuses}});
-        api.patch(&format!("/api/v1/namespaces/{NAMESPACE}/pods/{}/status", name(self.place)), &status)?;
+        api.patch(&self.status, &status)?;
         self.said = Some(now);
         Ok(())
     }
@@ -197,10 +237,6 @@ impl Pod {
 
 fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn name(place: NodePlace) -> String {
-    format!("{NAMESPACE}-{}", place.name())
 }
 
 fn pod_ips(place: NodePlace, dual_stack: bool) -> Vec<String> {
@@ -220,8 +256,8 @@ fn arguments(template: &Value) -> Result<Vec<String>> {
 }
 
 /// The ClusterIPs of the control Service.
-fn cluster_ips(api: &Kubernetes) -> Result<Vec<String>> {
-    let service = api.get(&format!("/api/v1/namespaces/{NAMESPACE}/services/{}", SERVICES[0]))?;
+fn cluster_ips(api: &Kubernetes, whose: Whose) -> Result<Vec<String>> {
+    let service = api.get(&whose.path(&format!("services/{}", SERVICES[0])))?;
     let ips = service["spec"]["clusterIPs"].as_array().cloned().unwrap_or_default();
     ensure!(!ips.is_empty(), "the Service has no ClusterIP: {service}");
     Ok(ips.iter().filter_map(|ip| ip.as_str().map(str::to_owned)).collect())

@@ -31,6 +31,30 @@ pub(crate) fn canary() -> Result<Vec<Value>> {
     documents("canary/canary.yaml")
 }
 
+/// Those of the overlay beside the controllers of other clouds.
+///
+/// # Errors
+/// The file cannot be read or is not YAML.
+pub(crate) fn overlay() -> Result<Vec<Value>> {
+    documents("ip-mode-overlay/controller.yaml")
+}
+
+/// Those of its canary.
+///
+/// # Errors
+/// The file cannot be read or is not YAML.
+pub(crate) fn canary_of_overlay() -> Result<Vec<Value>> {
+    documents("ip-mode-overlay/canary/canary.yaml")
+}
+
+/// The objects of a YAML text.
+///
+/// # Errors
+/// It is not YAML.
+pub(crate) fn parse(text: &str) -> Result<Vec<Value>> {
+    text.split("\n---\n").map(|document| Ok(serde_saphyr::from_str(document)?)).collect()
+}
+
 /// The text of a file.
 ///
 /// # Errors
@@ -70,12 +94,7 @@ fn collection(object: &Value) -> Result<String> {
 }
 
 fn documents(file: &str) -> Result<Vec<Value>> {
-    text(file)?
-        .split("\n---\n")
-        .map(|document| {
-            serde_saphyr::from_str(document).with_context(|| format!("{FOLDER}/{file} is not YAML"))
-        })
-        .collect()
+    parse(&text(file)?).with_context(|| format!("{FOLDER}/{file} is not YAML"))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use super::steps::{self, Reach, clients_inside, green, published_through};
 use super::{CURRENT, DUAL_STACK, GATE_OFF, GATE_ON, OLD};
 use crate::ask::{Outcome, from_namespace};
 use crate::kubernetes::api::Kubernetes;
-use crate::kubernetes::canary::{CanaryPods, NAMESPACE, SERVICES, flags};
+use crate::kubernetes::canary::{CanaryPods, NAMESPACE, SERVICES, Whose, flags};
 use crate::kubernetes::objects::{ServiceSketch, set_kubelet};
 use crate::kubernetes::proxy::Mode;
 use crate::kubernetes::server::ServerKind;
@@ -94,7 +94,7 @@ fn prepare(stage: &mut Stage, services: &[(&str, &'static str)], dual_stack: boo
     }
     let program = stage.program().to_owned();
     let logs = stage.cluster()?.plane.folder().to_owned();
-    let canary = CanaryPods::prepare(&api, &program, &logs)?;
+    let canary = CanaryPods::prepare(&api, Whose::Controller, &program, &logs)?;
     let mut all = flags()?;
     all.push("--feature-gates=LoadBalancerIPMode=true".into());
     stage.cluster()?.launch.flags = all;

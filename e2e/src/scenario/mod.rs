@@ -13,6 +13,7 @@ pub(crate) mod hairpin;
 pub(crate) mod killed;
 pub(crate) mod life;
 pub(crate) mod machines;
+pub(crate) mod overlay;
 pub(crate) mod plan;
 pub(crate) mod security_groups;
 pub(crate) mod serving;
@@ -27,7 +28,7 @@ pub(crate) mod upgrade;
 
 use anyhow::Result;
 
-use crate::artifacts::Minor;
+use crate::artifacts::{Framework, Minor};
 use crate::ipv6::SecondSubnet;
 use crate::kubernetes::proxy::Mode;
 use crate::kubernetes::server::ServerKind;
@@ -42,8 +43,21 @@ pub(crate) struct Group {
     pub needs: &'static [Minor],
     /// Which programs of them.
     pub programs: &'static [&'static str],
+    /// Versions of the load balancer controller of another cloud that it needs.
+    pub owners: &'static [Framework],
     /// What it does.
     pub run: fn(&mut Stage) -> Result<()>,
+}
+
+impl Group {
+    const fn new(
+        name: &'static str,
+        needs: &'static [Minor],
+        programs: &'static [&'static str],
+        run: fn(&mut Stage) -> Result<()>,
+    ) -> Self {
+        Self { name, needs, programs, owners: &[], run }
+    }
 }
 
 /// API server 1.36.
@@ -65,25 +79,24 @@ const MANAGED: &[&str] = &["kube-apiserver", "kube-proxy", "kube-controller-mana
 /// All groups, in the order in which they begin: first those that need the fewest programs, then the long ones. `cluster` and `gate`
 /// wait for leases and servers more than they work, so they run beside others that do not.
 pub(crate) const GROUPS: &[Group] = &[
-    Group { name: "current", needs: &[Minor::V1_36], programs: SERVED, run: current },
-    Group { name: "life", needs: &[Minor::V1_36], programs: SERVED, run: life },
-    Group { name: "traffic", needs: &[Minor::V1_36], programs: SERVED, run: traffic },
-    Group { name: "cluster", needs: &[Minor::V1_36], programs: MANAGED, run: cluster },
-    Group { name: "serving", needs: &[Minor::V1_36], programs: SERVED, run: serving },
-    Group { name: "plan", needs: &[Minor::V1_36], programs: SERVED, run: plan::run },
-    Group { name: "families", needs: &[Minor::V1_36], programs: SERVED, run: families },
-    Group { name: "gate", needs: &[Minor::V1_29, Minor::V1_36], programs: SERVED, run: gate },
-    Group { name: "truth", needs: &[Minor::V1_36], programs: SERVED, run: truth },
-    Group { name: "calls", needs: &[Minor::V1_36], programs: SERVED, run: calls },
-    Group { name: "machines", needs: &[Minor::V1_36], programs: SERVED, run: machines },
-    Group { name: "nodes", needs: &[Minor::V1_36, Minor::V1_29], programs: SERVED, run: nodes },
+    Group::new("current", &[Minor::V1_36], SERVED, current),
+    Group::new("life", &[Minor::V1_36], SERVED, life),
+    Group::new("traffic", &[Minor::V1_36], SERVED, traffic),
+    Group::new("cluster", &[Minor::V1_36], MANAGED, cluster),
+    Group::new("serving", &[Minor::V1_36], SERVED, serving),
+    Group::new("plan", &[Minor::V1_36], SERVED, plan::run),
+    Group::new("families", &[Minor::V1_36], SERVED, families),
+    Group::new("gate", &[Minor::V1_29, Minor::V1_36], SERVED, gate),
+    Group::new("truth", &[Minor::V1_36], SERVED, truth),
+    Group::new("calls", &[Minor::V1_36], SERVED, calls),
+    Group::new("machines", &[Minor::V1_36], SERVED, machines),
+    Group::new("nodes", &[Minor::V1_36, Minor::V1_29], SERVED, nodes),
+    Group::new("canary", &[Minor::V1_36, Minor::V1_29, Minor::V1_28], SERVED, canary),
     Group {
-        name: "canary",
-        needs: &[Minor::V1_36, Minor::V1_29, Minor::V1_28],
-        programs: SERVED,
-        run: canary,
+        owners: &Framework::ALL,
+        ..Group::new("overlay", &[Minor::V1_36, Minor::V1_29], SERVED, overlay::run)
     },
-    Group { name: "old", needs: &[Minor::V1_28], programs: SERVED, run: old },
+    Group::new("old", &[Minor::V1_28], SERVED, old),
 ];
 
 fn current(stage: &mut Stage) -> Result<()> {

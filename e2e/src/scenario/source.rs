@@ -101,16 +101,25 @@ fn ranges_closed(stage: &mut Stage) -> Result<String> {
 /// The load balancer speaks HTTP; the application reads the client's address from the header.
 fn forwarded_for(stage: &mut Stage) -> Result<String> {
     let address = published_through(&stage.api()?, FORWARDED)?;
+    let clients = all_forwarded(stage, &address)?;
+    Ok(format!("ipMode Proxy, {clients} clients forwarded with their addresses"))
+}
+
+/// Everybody who asks there is named to the application; answers how many clients that were.
+///
+/// # Errors
+/// Somebody is not.
+pub(crate) fn all_forwarded(stage: &Stage, address: &str) -> Result<usize> {
     let mut clients = vec![(NEIGHBOUR.to_owned(), NEIGHBOUR_ADDRESS.to_owned())];
     clients.extend(
         clients_inside(stage, Reach::Internal).into_iter().map(|client| (client.namespace, client.address)),
     );
     for (namespace, seen_as) in &clients {
         soon(&format!("{namespace} is forwarded as {seen_as}"), || {
-            let outcome = from_namespace(namespace, &address, 80)?;
+            let outcome = from_namespace(namespace, address, 80)?;
             ensure!(outcome.to_string().ends_with(&format!("forwarded={seen_as}")), "{outcome}");
             Ok(())
         })?;
     }
-    Ok(format!("ipMode Proxy, {} clients forwarded with their addresses", clients.len()))
+    Ok(clients.len())
 }

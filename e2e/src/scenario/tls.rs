@@ -17,7 +17,8 @@ use crate::process::run as run_command;
 use crate::stage::Stage;
 use crate::wait::soon;
 
-const SERVICE: &str = "terminated";
+/// The name of the Service.
+pub(crate) const SERVICE: &str = "terminated";
 const SCENARIO: &str = "7 TLS";
 /// The name in the certificate.
 const NAME: &str = "tls.e2e.test";
@@ -28,46 +29,81 @@ const PORT: u16 = 443;
 /// # Errors
 /// The certificate or the Service cannot be made.
 pub(crate) fn run(stage: &mut Stage) -> Result<()> {
-    let folder = stage.cluster()?.plane.folder().join("tls");
-    let (authority, secret) = certificate(stage, &folder)?;
+    let authority = create(stage, &[])?;
     let api = stage.api()?;
-    let mut sketch = ServiceSketch::plain(SERVICE, true)
-        .annotate("loadbalancer.openstack.org/default-tls-container-ref", &secret)
-        .annotate("loadbalancer.openstack.org/x-forwarded-for", "true");
-    sketch.ports = vec![PORT];
-    sketch.target = 81;
-    sketch.create(&api, &[NODES[0], NODES[1]])?;
     stage.start_controller()?;
-    stage.check(SCENARIO, "published", |stage| {
-        let address = published_through(&stage.api()?, SERVICE)?;
-        add_name(stage, NAME, &address)?;
-        Ok(format!("{address} with ipMode Proxy"))
-    });
+    stage.check(SCENARIO, "published", |stage| Ok(format!("{} with ipMode Proxy", published(stage)?)));
     stage.stop_controller()?;
     stage.check(SCENARIO, "status as before", |stage| {
         let address = steps::address(&api, SERVICE)?;
         publish_as_before(&api, SERVICE, &address)?;
-        for client in clients_inside(stage, Reach::Internal) {
-            soon(&format!("{} is short-circuited", client.who), || {
-                let outcome = from_namespace_by_tls(&client.namespace, NAME, PORT, &authority)?;
-                // What a TLS client says when it is answered in plain HTTP.
-                ensure!(outcome.to_string().contains("InvalidContentType"), "{}: {outcome}", client.who);
-                Ok(())
-            })?;
-        }
-        forwarded(&client_outside(Reach::Internal), &authority)?;
-        Ok("RED as it must be: pods and nodes are answered in plain HTTP; outside is well".into())
+        Ok(format!("RED as it must be: {}", is_red(stage, &authority)?))
     });
     stage.start_controller()?;
     stage.check(SCENARIO, "with openstack-ccm", |stage| {
         published_through(&stage.api()?, SERVICE)?;
-        let mut clients = clients_inside(stage, Reach::Internal);
-        clients.push(client_outside(Reach::Internal));
-        clients.iter().try_for_each(|client| forwarded(client, &authority))?;
-        Ok(format!("GREEN: {} clients get TLS and are forwarded with their addresses", clients.len()))
+        Ok(format!("GREEN: {}", is_green(stage, &authority)?))
     });
     stage.check(SCENARIO, "clean-up", |stage| steps::release(stage, &[SERVICE]));
     Ok(())
+}
+
+/// Makes the certificate, which is the answer, and the Service with further annotations.
+///
+/// # Errors
+/// Barbican or the API server refuses one.
+pub(crate) fn create(stage: &mut Stage, annotations: &[(&str, &str)]) -> Result<PathBuf> {
+    let folder = stage.cluster()?.plane.folder().join("tls");
+    let (authority, secret) = certificate(stage, &folder)?;
+    let mut sketch = ServiceSketch::plain(SERVICE, true)
+        .annotate("loadbalancer.openstack.org/default-tls-container-ref", &secret)
+        .annotate("loadbalancer.openstack.org/x-forwarded-for", "true");
+    for (key, value) in annotations {
+        sketch = sketch.annotate(key, value);
+    }
+    sketch.ports = vec![PORT];
+    sketch.target = 81;
+    sketch.create(&stage.api()?, &[NODES[0], NODES[1]])?;
+    Ok(authority)
+}
+
+/// Waits until openstack-ccm has published it, and makes the name in the certificate resolve to its address, which is the
+/// answer.
+///
+/// # Errors
+/// It is not published.
+pub(crate) fn published(stage: &Stage) -> Result<String> {
+    let address = published_through(&stage.api()?, SERVICE)?;
+    add_name(stage, NAME, &address)?;
+    Ok(address)
+}
+
+/// Pods and nodes take the short circuit, and a client outside is well.
+///
+/// # Errors
+/// One of it is not so.
+pub(crate) fn is_red(stage: &Stage, authority: &Path) -> Result<String> {
+    for client in clients_inside(stage, Reach::Internal) {
+        soon(&format!("{} is short-circuited", client.who), || {
+            let outcome = from_namespace_by_tls(&client.namespace, NAME, PORT, authority)?;
+            // What a TLS client says when it is answered in plain HTTP.
+            ensure!(outcome.to_string().contains("InvalidContentType"), "{}: {outcome}", client.who);
+            Ok(())
+        })?;
+    }
+    forwarded(&client_outside(Reach::Internal), authority)?;
+    Ok("pods and nodes are answered in plain HTTP; outside is well".into())
+}
+
+/// Everybody gets TLS.
+///
+/// # Errors
+/// Somebody does not.
+pub(crate) fn is_green(stage: &Stage, authority: &Path) -> Result<String> {
+    let mut clients = clients_inside(stage, Reach::Internal);
+    clients.push(client_outside(Reach::Internal));
+    clients.iter().try_for_each(|client| forwarded(client, authority))?;
+    Ok(format!("{} clients get TLS and are forwarded with their addresses", clients.len()))
 }
 
 fn forwarded(client: &Client, authority: &Path) -> Result<()> {
