@@ -10,6 +10,8 @@
 //! | `planned` | the same, of `plan -A` until it has ended | its time and calls |
 //! | `pass` | one pass of the provider over a Service that did not change | allocations and time |
 //!
+//! `overlay` measures the program of that name, beside an owner of load balancers that is played.
+//!
 //! Each scenario runs in a process of its own, which `cloud` furnishes; `wide` keeps the members of pools where there are millions.
 //! `cargo bench --bench load_balancers -- restart` runs the scenarios whose name begins so.
 
@@ -23,6 +25,7 @@
 )]
 
 mod cloud;
+mod overlay;
 mod pass;
 mod phases;
 mod planned;

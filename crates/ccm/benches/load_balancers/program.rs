@@ -91,7 +91,7 @@ impl Stage {
 
     /// Runs a subcommand of the program to its end, which has to be a good one.
     pub(crate) async fn asks(&self, subcommand: &[&str]) -> Usage {
-        let mut program = Program::spawn(self, subcommand, &[]);
+        let mut program = Program::in_cloud(self, subcommand, &[]);
         let mut usage = None;
         loop {
             // Of a process that has ended nothing can be asked.
@@ -155,8 +155,7 @@ impl Program {
     pub(crate) fn start(stage: &Stage, arguments: &[&str]) -> Self {
         // That of the program before, which was killed. The first one finds none.
         let _ = stage.kube.delete("leases", "kube-system", "cloud-controller-manager");
-        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
-        let port = format!("--secure-port={port}");
+        let port = format!("--secure-port={}", free_port());
         let flags = [
             "--bind-address=127.0.0.1",
             &port,
@@ -165,23 +164,28 @@ impl Program {
             "--leader-elect-renew-deadline=50s",
             "--leader-elect-retry-period=1s",
         ];
-        Self::spawn(stage, &[], &[&flags, arguments].concat())
+        Self::in_cloud(stage, &[], &[&flags, arguments].concat())
     }
 
-    fn spawn(stage: &Stage, subcommand: &[&str], arguments: &[&str]) -> Self {
+    fn in_cloud(stage: &Stage, subcommand: &[&str], arguments: &[&str]) -> Self {
         let folder = stage.files.path();
         let file = |name: &str| folder.join(name).display().to_string();
+        let own = [
+            format!("--cloud-config={}", file("cloud.conf")),
+            format!("--kubeconfig={}", file("kubeconfig")),
+            "--cluster-name=c1".to_owned(),
+        ];
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        Self::spawn(folder, [words(subcommand), own.to_vec(), words(arguments)].concat())
+    }
+
+    /// The program with these arguments and nothing else.
+    pub(crate) fn spawn(folder: &Path, arguments: impl IntoIterator<Item = String>) -> Self {
         // Another build of the program can be measured, such as the one that is in the image.
         let binary =
             std::env::var_os("BENCH_PROGRAM").unwrap_or_else(|| env!("CARGO_BIN_EXE_openstack-ccm").into());
         let output = log(folder);
         let child = Command::new(binary)
-            .args(subcommand)
-            .args([
-                format!("--cloud-config={}", file("cloud.conf")),
-                format!("--kubeconfig={}", file("kubeconfig")),
-                "--cluster-name=c1".to_owned(),
-            ])
             .args(arguments)
             .env_clear()
             .env("HOME", folder)
@@ -230,9 +234,14 @@ impl Drop for Program {
     }
 }
 
+/// A port that nobody uses.
+pub(crate) fn free_port() -> u16 {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
+}
+
 /// A kubeconfig that names the authority of its cluster, as each one does that leads to a real API server. Without one,
 /// each client of the program would hold all authorities of this machine.
-fn with_authority(kubeconfig: &str) -> String {
+pub(crate) fn with_authority(kubeconfig: &str) -> String {
     let key = rcgen::KeyPair::generate().unwrap();
     let authority = rcgen::CertificateParams::new(Vec::new()).unwrap().self_signed(&key).unwrap();
     let data = base64::engine::general_purpose::STANDARD.encode(authority.pem());

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::cloud::{CHANGE, CREATION, add_node, proxy_service, serving, until, until_served, world};
+use crate::overlay;
 use crate::pass::{self, Pass};
 use crate::phases::{self, Phase};
 use crate::planned::{self, Planned};
@@ -26,7 +27,7 @@ pub(crate) struct Scenario {
     pub(crate) title: &'static str,
 }
 
-pub(crate) const SCENARIOS: [Scenario; 9] = [
+pub(crate) const SCENARIOS: [Scenario; 10] = [
     Scenario { name: "phases", title: "each change, and bursts, with an Octavia of bounded capacity" },
     Scenario { name: "create", title: "create 100 Services" },
     Scenario { name: "nodes", title: "a node joins 100 nodes, 500 Services" },
@@ -35,6 +36,7 @@ pub(crate) const SCENARIOS: [Scenario; 9] = [
     Scenario { name: "idle", title: "an idle hour, 1,000 Services" },
     Scenario { name: "plan", title: "plan -A, 500 Services that are served" },
     Scenario { name: "wide", title: "5,000 Services on 1,000 nodes" },
+    Scenario { name: "overlay", title: "the overlay beside the owner of 1,000 Services" },
     Scenario { name: "pass", title: "one pass over a Service that did not change" },
 ];
 
@@ -62,6 +64,7 @@ pub(crate) async fn run(name: &str) -> Row {
         "idle" => idle().await,
         "plan" => Row { planned: Some(planned::run().await), ..Row::default() },
         "wide" => Row { program: wide::run().await, ..Row::default() },
+        "overlay" => Row { program: overlay::run().await, ..Row::default() },
         "pass" => Row { passes: pass::run().await, ..Row::default() },
         other => panic!("there is no scenario {other}"),
     }

@@ -129,7 +129,7 @@ fn memory(rows: &[&(String, Usage)]) -> String {
         | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
         .to_owned();
     for (what, usage) in rows {
-        let time = usage.time.map_or("–".to_owned(), |time| format!("{time:.0} s"));
+        let time = usage.time.map_or("–".to_owned(), |time| format!("{time:.1} s"));
         let calls = usage.calls.map_or("–".to_owned(), |calls| calls.to_string());
         let _ = writeln!(
             text,
