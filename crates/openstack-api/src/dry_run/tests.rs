@@ -86,7 +86,7 @@ fn new(name: &str) -> CreateLoadBalancer {
 #[tokio::test]
 async fn what_is_created_is_seen_by_later_reads_and_stands_out() {
     let (octavia, neutron, notes, _) = cloud(false);
-    let made = octavia.create_load_balancer(&new("api")).await.unwrap();
+    let made = octavia.create_load_balancer(&new("api")).await.unwrap().load_balancer;
     assert!(is_placeholder(&made.id));
     assert!(is_placeholder_address(made.vip_address.as_deref().unwrap().parse().unwrap()));
     let listed = octavia.list_load_balancers(&LoadBalancerFilter::name("api")).await.unwrap();

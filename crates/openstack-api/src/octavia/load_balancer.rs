@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CreateListener, CreatePool, IdRef, Octavia, OperatingStatus, ProvisioningStatus, delete, get, lbaas,
-    post, put, with_tags,
+    CreateListener, CreatePool, CreatedLoadBalancer, IdRef, Octavia, OperatingStatus, ProvisioningStatus,
+    delete, get, lbaas, post, put, with_tags,
 };
 use crate::decode::null_as_default;
 use crate::error::ApiError;
@@ -204,7 +204,10 @@ impl Octavia {
     ///
     /// # Errors
     /// Any [`ApiError`]. After [`crate::ErrorKind::LostAnswer`] look for the name before trying again.
-    pub async fn create_load_balancer(&self, new: &CreateLoadBalancer) -> Result<LoadBalancer, ApiError> {
+    pub async fn create_load_balancer(
+        &self,
+        new: &CreateLoadBalancer,
+    ) -> Result<CreatedLoadBalancer, ApiError> {
         let call = post("loadbalancer_create", lbaas!("loadbalancers")).body("loadbalancer", new);
         self.client.fetch(&call, "loadbalancer").await
     }

@@ -5,6 +5,7 @@
 //! children have statuses of their own.
 
 mod availability_zone;
+mod created;
 mod features;
 mod flavor;
 mod health_monitor;
@@ -15,10 +16,12 @@ mod member;
 mod pool;
 mod provider;
 mod status;
+mod status_tree;
 
 use std::sync::Arc;
 
 pub use availability_zone::AvailabilityZone;
+pub use created::{CreatedLoadBalancer, CreatedPool, CreatedTree};
 pub use features::OctaviaFeatures;
 use features::Versions;
 pub use flavor::Flavor;
@@ -37,6 +40,7 @@ pub use pool::{
 };
 pub use provider::{Capability, Provider};
 pub use status::{OperatingStatus, ProvisioningStatus};
+pub use status_tree::{ListenerStatus, MemberStatus, MonitorStatus, PoolStatus, StatusTree};
 
 use crate::client::{Call, Client};
 use crate::transport::Service;

@@ -9,9 +9,10 @@ use openstack_ccm_openstack_api::neutron::{
 };
 use openstack_ccm_openstack_api::nova::{ComputeFlavor, Microversion, Nova, Server, ServerStatus};
 use openstack_ccm_openstack_api::octavia::{
-    AvailabilityZone, Capability, Flavor, HealthMonitor, HealthMonitorType, Listener, ListenerFilter,
-    ListenerProtocol, LoadBalancer, LoadBalancerFilter, Member, Octavia, OctaviaFeatures, OperatingStatus,
-    Pool, PoolProtocol, Provider, ProvisioningStatus, SessionPersistenceType,
+    AvailabilityZone, Capability, CreateLoadBalancer, CreatedTree, Flavor, HealthMonitor, HealthMonitorType,
+    Listener, ListenerFilter, ListenerProtocol, LoadBalancer, LoadBalancerFilter, Member, Octavia,
+    OctaviaFeatures, OperatingStatus, Pool, PoolProtocol, Provider, ProvisioningStatus,
+    SessionPersistenceType,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -94,6 +95,53 @@ async fn a_load_balancer_has_what_the_controller_compares() {
     assert_eq!(load_balancer.additional_vips[0].ip_address.as_deref(), Some("fd00:18:4::22c"));
     assert_eq!(load_balancer.provider.as_deref(), Some("amphora"));
     assert_eq!((load_balancer.listeners.len(), load_balancer.pools.len()), (1, 1));
+}
+
+#[tokio::test]
+async fn the_answer_to_a_whole_tree_shows_all_of_it() {
+    let stand_in = stand_in("full", "load balancer: everything in one POST");
+    let new = CreateLoadBalancer::default();
+    let made = Octavia::new(stand_in.client()).create_load_balancer(&new).await.unwrap();
+    assert_eq!(made.load_balancer.vip_address.as_deref(), Some("198.18.0.52"));
+    let CreatedTree { listeners, pools } = made.tree.unwrap();
+    assert_eq!((listeners.len(), pools.len()), (3, 3));
+    let pool = pools.iter().find(|one| one.pool.name == "pool_0").unwrap();
+    let user = listeners.iter().find(|listener| listener.default_pool_id.as_ref() == Some(&pool.pool.id));
+    assert_eq!((user.unwrap().name.as_str(), &pool.pool.protocol), ("listener_0", &PoolProtocol::Proxy));
+    assert_eq!(pool.members.len(), 2);
+    assert_eq!(pool.members[0].provisioning_status, ProvisioningStatus::PendingCreate);
+    assert_eq!(pool.healthmonitor.as_ref().unwrap().name, "monitor_0");
+}
+
+#[tokio::test]
+async fn an_answer_that_shows_children_by_id_alone_is_no_tree() {
+    let shown = exchange("full", "load balancer: the single POST once ACTIVE");
+    let stand_in = StandIn::new([Ok(shown.answer())]);
+    let new = CreateLoadBalancer::default();
+    let made = Octavia::new(stand_in.client()).create_load_balancer(&new).await.unwrap();
+    assert_eq!((made.load_balancer.listeners.len(), made.tree), (3, None));
+}
+
+#[tokio::test]
+async fn the_status_tree_shows_each_child_with_its_status() {
+    let stand_in = stand_in("full", "status tree of the single POST");
+    let tree = Octavia::new(stand_in.client()).load_balancer_statuses("2cecec70").await.unwrap();
+    assert_eq!(stand_in.lines(), ["GET /v2.0/lbaas/loadbalancers/2cecec70/status"]);
+    assert_eq!((tree.provisioning_status, tree.listeners.len()), (ProvisioningStatus::Active, 3));
+    let pool = &tree.listeners[0].pools[0];
+    assert!(pool.health_monitor.is_some());
+    let places: Vec<_> = pool.members.iter().map(|one| (one.address.as_str(), one.protocol_port)).collect();
+    assert_eq!(places, [("198.18.0.50", 30080), ("198.18.0.51", 30080)]);
+}
+
+#[tokio::test]
+async fn the_status_tree_shows_a_member_that_failed_and_no_pool_without_a_listener() {
+    let stand_in = stand_in("lifecycle", "load balancer: status tree, full");
+    let tree = Octavia::new(stand_in.client()).load_balancer_statuses("ed88eb14").await.unwrap();
+    assert_eq!(tree.provisioning_status, ProvisioningStatus::Active);
+    let pools: Vec<_> = tree.listeners.iter().flat_map(|listener| &listener.pools).collect();
+    assert_eq!(pools.len(), 1);
+    assert_eq!(pools[0].members[0].provisioning_status, ProvisioningStatus::Error);
 }
 
 #[tokio::test]

@@ -66,7 +66,7 @@ use crate::provider_names::PROVIDER_NAMES;
 use creations::Creations;
 use names::ClusterIdentity;
 use orphans::OrphanCandidates;
-use poller::{PollInterval, Poller, Watchlist};
+use poller::{Poller, Watchlist};
 use reconcile::Reconciler;
 
 /// Load balancers in Octavia.
@@ -88,7 +88,7 @@ impl OpenStackLoadBalancers {
         let watchlist = Watchlist::default();
         let creations = Creations::new(wake);
         let wake = Arc::new(creations.clone());
-        let poller = Poller::new(openstack.octavia.clone(), watchlist.clone(), wake, PollInterval::default());
+        let poller = Poller::new(openstack.octavia.clone(), watchlist.clone(), wake);
         let load_balancers = Self {
             orphan_candidates: OrphanCandidates::new(openstack.clone(), cluster.clone()),
             reconciler: Reconciler::new(openstack, config, cluster.clone(), watchlist, creations),

@@ -293,13 +293,15 @@ async fn a_legacy_load_balancer_is_not_hidden_by_one_that_goes() {
         answer["loadbalancer"]["id"].as_str().unwrap().to_owned()
     };
     let (going, kept) = (make(&lb_name("web")), make(&legacy));
+    world.publish("web", "192.0.2.1");
     world.cloud.settle();
     world.cloud.faults().add_worker(WorkerFault::hold(OperationKind::LoadBalancerDelete));
     let path = format!("/v2.0/lbaas/loadbalancers/{going}?cascade=true");
     assert_eq!(world.cloud.user().delete("load-balancer", &path).0, 204);
     world.start().await;
-    world.until_published("web").await;
-    assert_eq!(world.annotation("web", &format!("{ANNOTATION}load-balancer-id")), Some(kept));
+    let id = format!("{ANNOTATION}load-balancer-id");
+    world.until("it has one", |world| world.annotation("web", &id).is_some()).await;
+    assert_eq!(world.annotation("web", &id), Some(kept));
 }
 
 /// A quota that is met is named; when there is room again the Service is served.

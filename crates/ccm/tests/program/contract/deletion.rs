@@ -215,9 +215,9 @@ async fn k11_a_load_balancer_with_the_legacy_name_goes() {
     let body = json!({"loadbalancer": {"name": name, "vip_subnet_id": world.cloud.seed().subnet_id}});
     assert_eq!(world.cloud.user().post(OCTAVIA, "/v2.0/lbaas/loadbalancers", &body).0, 201);
     world.cloud.settle();
+    world.publish("web", "192.0.2.1");
     world.start().await;
-    world.until_published("web").await;
-    world.quiet().await;
+    world.quiet_unplanned().await;
     assert_eq!(world.cloud.load_balancers().len(), 1, "it was adopted");
     assert!(world.cloud.load_balancer(&lb_name("web")).is_none());
     world.delete("web");

@@ -30,7 +30,7 @@ fn cloud_calls(world: &World) -> Vec<String> {
 
 /// A node that joins is one request for the pool, and the user is told.
 ///
-/// Contract: U1, better: nothing is read before the request, and the members of that pool once when it has become calm.
+/// Contract: U1, better: nothing is read before the request, and the statuses once when it has become calm.
 #[tokio::test(start_paused = true)]
 async fn u1_a_node_that_joins_is_one_batch() {
     let world = World::serving(&annotated(&[])).await;
@@ -39,7 +39,7 @@ async fn u1_a_node_that_joins_is_one_batch() {
     assert_eq!(cloud_calls(&world), ["PUT pools/ID/members"]);
     assert_eq!(members(&world), ["node-1", "node-2", "node-3"]);
     tokio::time::sleep(Duration::from_secs(60)).await;
-    assert_eq!(cloud_calls(&world), ["GET pools/ID/members"]);
+    assert_eq!(cloud_calls(&world), ["GET loadbalancers/ID/status"]);
     assert!(world.events("web").iter().any(|event| event.contains("UpdatedLoadBalancer")));
 }
 

@@ -3,6 +3,7 @@
 //! Octavia locks a load balancer with each change, so applying stops after the first step that locks. The next
 //! reconciliation observes again; a process that dies anywhere in here loses nothing.
 
+mod answer;
 mod neutron;
 mod octavia;
 mod requests;
@@ -16,13 +17,15 @@ use openstack_ccm_openstack_api::error::{ApiError, ConflictCause, ErrorKind};
 use openstack_ccm_openstack_api::octavia::LbAlgorithm;
 use tracing::info;
 
+pub(super) use answer::Answer;
+
 use super::failure::{self, Missing};
 use super::model::observed::ObservedFloatingIp;
 use super::model::recovery::Failover;
 use super::step::{FloatingIpStep, LoadBalancerStep, PoolStep, Step, Touched};
 
 /// What became of a plan.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Applied {
     /// Whether anything in the cloud was changed.
     pub(super) changed: bool,
@@ -40,22 +43,30 @@ pub(super) struct Applied {
     pub(super) refused_algorithms: Vec<(String, LbAlgorithm)>,
     /// What became of the request to fail a load balancer over, with its id.
     pub(super) failover: Option<(String, Failover)>,
+    /// What Octavia answered to the step that locked the load balancer.
+    pub(super) answer: Option<Answer>,
+    /// Whether the step after it takes nothing away, and locks as well.
+    pub(super) builds_on: bool,
 }
 
 /// A load balancer that Octavia works on.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Locked {
     /// Its id, where the step made the load balancer.
     pub(super) made: Option<Made>,
+    /// Whether the load balancer itself goes.
+    pub(super) deletes: bool,
     /// What is going on, for logs.
     pub(super) on: String,
 }
 
 /// A load balancer that was just made.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Made {
     /// Id.
     pub(super) id: String,
+    /// Name.
+    pub(super) name: String,
     /// Owner.
     pub(super) project_id: Option<String>,
 }
@@ -65,9 +76,7 @@ enum Ended {
     /// Done; Octavia is not involved.
     Done,
     /// Done; Octavia is at work.
-    Locked(Option<Made>),
-    /// Done; Octavia is at work on a new child with this id.
-    MadeChild(String),
+    Locked(Answer),
 }
 
 /// Applies the steps in order, up to the first that locks the load balancer.
@@ -87,7 +96,7 @@ struct Applier<'a> {
 
 impl Applier<'_> {
     async fn apply(&mut self, steps: &[Step]) -> Result<(), Failure> {
-        for step in steps {
+        for (place, step) in steps.iter().enumerate() {
             // Only what an earlier step makes can be missing, and such a step locks: the next reconciliation finds the object.
             if !step.is_applicable() {
                 return Ok(());
@@ -104,7 +113,8 @@ impl Applier<'_> {
                 Err(error) if is_locked(&error) => {
                     // By somebody else, whose change may be anything.
                     self.applied.touched.push(Touched::Everything);
-                    self.applied.locked = Some(Locked { made: None, on: failure::chain(&error) });
+                    self.applied.locked =
+                        Some(Locked { made: None, deletes: false, on: failure::chain(&error) });
                     return Ok(());
                 }
                 Err(error) => {
@@ -117,18 +127,20 @@ impl Applier<'_> {
             };
             info!(step = doing(step), "changed the cloud");
             self.applied.changed = true;
-            let (made, child) = match ended {
+            let answer = match ended {
                 Ended::Done => {
                     if !matches!(step, Step::FloatingIp(FloatingIpStep::Create { .. })) {
                         self.applied.touched.push(step.touches(None));
                     }
                     continue;
                 }
-                Ended::Locked(made) => (made, None),
-                Ended::MadeChild(id) => (None, Some(id)),
+                Ended::Locked(answer) => answer,
             };
-            self.applied.touched.push(step.touches(child));
-            self.applied.locked = Some(Locked { made, on: doing(step) });
+            self.applied.touched.push(step.touches(answer.child_id()));
+            self.applied.builds_on = steps.get(place + 1).is_some_and(Step::builds);
+            let deletes = matches!(step, Step::LoadBalancer(LoadBalancerStep::Delete { .. }));
+            self.applied.locked = Some(Locked { made: made(&answer), deletes, on: doing(step) });
+            self.applied.answer = Some(answer);
             return Ok(());
         }
         Ok(())
@@ -160,6 +172,12 @@ impl Applier<'_> {
             Step::FloatingIp(step) => self.floating_ip(step).await,
         }
     }
+}
+
+fn made(answer: &Answer) -> Option<Made> {
+    let Answer::LoadBalancer(made) = answer else { return None };
+    let made = &made.load_balancer;
+    Some(Made { id: made.id.clone(), name: made.name.clone(), project_id: made.project_id.clone() })
 }
 
 /// What an answer to the request for a failover says. Nothing where Octavia has not decided: it will be asked again.

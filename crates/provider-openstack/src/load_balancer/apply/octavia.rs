@@ -3,15 +3,16 @@
 use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::octavia::Octavia;
 
-use super::{Ended, Made, gone, requests};
-use crate::load_balancer::step::{ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep};
+use super::{Answer, Ended, gone, requests};
+use crate::load_balancer::step::{Child, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep};
 
 pub(super) async fn load_balancer(octavia: &Octavia, step: &LoadBalancerStep) -> Result<Ended, ApiError> {
     match step {
         LoadBalancerStep::Create { load_balancer, listeners } => {
             let body = requests::load_balancer(load_balancer, listeners);
-            let made = octavia.create_load_balancer(&body).await?;
-            return Ok(Ended::Locked(Some(Made { id: made.id, project_id: made.project_id })));
+            let mut made = octavia.create_load_balancer(&body).await?;
+            made.tree = made.tree.filter(|tree| tree.listeners.len() == listeners.len());
+            return Ok(Ended::Locked(Answer::LoadBalancer(Box::new(made))));
         }
         LoadBalancerStep::Update { id, changes } => {
             octavia.update_load_balancer(id, &requests::load_balancer_changes(changes)).await.map(drop)?;
@@ -19,49 +20,56 @@ pub(super) async fn load_balancer(octavia: &Octavia, step: &LoadBalancerStep) ->
         LoadBalancerStep::Failover { id } => octavia.failover_load_balancer(id).await?,
         LoadBalancerStep::Delete { id, cascade } => gone(octavia.delete_load_balancer(id, *cascade).await)?,
     }
-    Ok(Ended::Locked(None))
+    Ok(Ended::Locked(Answer::Nothing))
 }
 
 pub(super) async fn listener(octavia: &Octavia, step: &ListenerStep) -> Result<Ended, ApiError> {
-    match step {
+    let listener = match step {
         ListenerStep::Create { load_balancer_id, listener, default_pool } => {
             let mut body = requests::listener(listener);
             body.loadbalancer_id = Some(load_balancer_id.clone());
             body.default_pool_id = default_pool.id().map(str::to_owned);
-            return Ok(Ended::MadeChild(octavia.create_listener(&body).await?.id));
+            octavia.create_listener(&body).await?
         }
         ListenerStep::Update { id, changes, key: _ } => {
-            octavia.update_listener(id, &requests::listener_changes(changes)).await.map(drop)?;
+            octavia.update_listener(id, &requests::listener_changes(changes)).await?
         }
         ListenerStep::SwapDefaultPool { listener_id, pool, key: _ } => {
             let changes = requests::default_pool(pool.id().unwrap_or_default());
-            octavia.update_listener(listener_id, &changes).await.map(drop)?;
+            octavia.update_listener(listener_id, &changes).await?
         }
-        ListenerStep::Delete { id, key: _ } => gone(octavia.delete_listener(id).await)?,
-    }
-    Ok(Ended::Locked(None))
+        ListenerStep::Delete { id, key: _ } => {
+            gone(octavia.delete_listener(id).await)?;
+            return Ok(Ended::Locked(Answer::Gone(Child::Listener(id.clone()))));
+        }
+    };
+    Ok(Ended::Locked(Answer::Listener(Box::new(listener))))
 }
 
 pub(super) async fn pool(octavia: &Octavia, step: &PoolStep) -> Result<Ended, ApiError> {
-    match step {
+    let pool = match step {
         PoolStep::Create { load_balancer_id, pool } => {
             let mut body = requests::pool(pool);
             body.loadbalancer_id = Some(load_balancer_id.clone());
-            return Ok(Ended::MadeChild(octavia.create_pool(&body).await?.id));
+            octavia.create_pool(&body).await?
         }
-        PoolStep::Update { id, changes } => {
-            octavia.update_pool(id, &requests::pool_changes(changes)).await.map(drop)?;
+        PoolStep::Update { id, changes } => octavia.update_pool(id, &requests::pool_changes(changes)).await?,
+        PoolStep::Delete { id, name: _ } => {
+            gone(octavia.delete_pool(id).await)?;
+            return Ok(Ended::Locked(Answer::Gone(Child::Pool(id.clone()))));
         }
-        PoolStep::Delete { id, name: _ } => gone(octavia.delete_pool(id).await)?,
-    }
-    Ok(Ended::Locked(None))
+    };
+    Ok(Ended::Locked(Answer::Pool(Box::new(pool))))
 }
 
 pub(super) async fn member(octavia: &Octavia, step: &MemberStep) -> Result<Ended, ApiError> {
     match step {
         MemberStep::ReplaceAll { pool, members } => {
-            let members: Vec<_> = members.iter().map(requests::member).collect();
-            octavia.batch_members(pool.id().unwrap_or_default(), &members, false).await?;
+            let pool_id = pool.id().unwrap_or_default();
+            let specs: Vec<_> = members.iter().map(requests::member).collect();
+            octavia.batch_members(pool_id, &specs, false).await?;
+            let (pool_id, members) = (pool_id.to_owned(), members.clone());
+            return Ok(Ended::Locked(Answer::Members { pool_id, members }));
         }
         MemberStep::Create { pool, member } => {
             let pool_id = pool.id().unwrap_or_default();
@@ -69,20 +77,24 @@ pub(super) async fn member(octavia: &Octavia, step: &MemberStep) -> Result<Ended
         }
         MemberStep::Delete { pool_id, id, name: _ } => gone(octavia.delete_member(pool_id, id).await)?,
     }
-    Ok(Ended::Locked(None))
+    Ok(Ended::Locked(Answer::Nothing))
 }
 
 pub(super) async fn monitor(octavia: &Octavia, step: &MonitorStep) -> Result<Ended, ApiError> {
-    match step {
+    let (monitor, pool_id) = match step {
         MonitorStep::Create { pool, monitor } => {
             let mut body = requests::monitor(monitor);
             body.pool_id = pool.id().map(str::to_owned);
-            return Ok(Ended::MadeChild(octavia.create_health_monitor(&body).await?.id));
+            (octavia.create_health_monitor(&body).await?, pool.id().map(str::to_owned))
         }
         MonitorStep::Update { id, changes } => {
-            octavia.update_health_monitor(id, &requests::monitor_changes(changes)).await.map(drop)?;
+            (octavia.update_health_monitor(id, &requests::monitor_changes(changes)).await?, None)
         }
-        MonitorStep::Delete { id } => gone(octavia.delete_health_monitor(id).await)?,
-    }
-    Ok(Ended::Locked(None))
+        MonitorStep::Delete { id } => {
+            gone(octavia.delete_health_monitor(id).await)?;
+            let monitor = Child::Monitor { id: id.clone(), pool_id: None };
+            return Ok(Ended::Locked(Answer::Gone(monitor)));
+        }
+    };
+    Ok(Ended::Locked(Answer::Monitor { monitor: Box::new(monitor), pool_id }))
 }

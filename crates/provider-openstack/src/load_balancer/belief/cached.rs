@@ -1,19 +1,19 @@
 //! The load balancer of a Service as it was read, kept up with every change since.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
-use openstack_ccm_openstack_api::octavia::{LbAlgorithm, ProvisioningStatus};
+use openstack_ccm_openstack_api::octavia::{LoadBalancer, ProvisioningStatus, StatusTree};
 use tokio::time::Instant;
 
+use super::answered;
+use super::confirm;
 use super::digest::Digest;
 use super::event::LockEnd;
 use super::unconfirmed::UnconfirmedBatches;
-use crate::load_balancer::apply::Applied;
-use crate::load_balancer::model::member::Member;
+use crate::load_balancer::apply::{Answer, Applied};
 use crate::load_balancer::model::observed::{
-    Observed, ObservedListener, ObservedLoadBalancer, ObservedMember, ObservedPool,
+    Children, Observed, ObservedFloatingIp, ObservedLoadBalancer, Ownership,
 };
 use crate::load_balancer::model::tree::Desired;
 use crate::load_balancer::plan::Plan;
@@ -32,10 +32,16 @@ pub(crate) struct Cached {
     pub(crate) updated_at: Option<String>,
     /// When it was read as a whole.
     read_at: Instant,
+    /// Children that count as Octavia's answers showed them.
+    answered: BTreeSet<Child>,
+    /// Whether the next step of the plan takes nothing away.
+    builds_on: bool,
+    /// The others of the load balancer's name, as listed when Octavia had ended its last work.
+    pub(crate) namesakes: Option<Vec<LoadBalancer>>,
     /// Batches of members that count as made, although nobody has read the result.
-    unconfirmed: Option<UnconfirmedBatches>,
+    pub(super) unconfirmed: Option<UnconfirmedBatches>,
     /// By id of the pool.
-    members: BTreeMap<String, Digest>,
+    pub(super) members: BTreeMap<String, Digest>,
 }
 
 impl Cached {
@@ -47,6 +53,9 @@ impl Cached {
             touched: Vec::new(),
             updated_at,
             read_at: Instant::now(),
+            answered: BTreeSet::new(),
+            builds_on: false,
+            namesakes: None,
             unconfirmed: None,
             members: BTreeMap::new(),
         }
@@ -67,39 +76,36 @@ impl Cached {
         Some(Digest::of_tree(&self.load_balancer()?.id, self.updated_at.as_deref()?, desired))
     }
 
-    /// What is there, as far as the wanted state makes a difference. A pool whose members a digest stands for shows the
-    /// wanted members, or, where the digest is not theirs, one that nobody wants: the real ones had no attribute that a
-    /// batch would have to keep.
-    ///
-    /// Pools that Octavia refused an algorithm for pass for having it: it would be refused again.
-    pub(crate) fn seen_beside(&self, desired: &Desired, refused: &[(String, LbAlgorithm)]) -> Observed {
-        let mut observed = self.observed.clone();
-        for (pool, wanted) in own_pools(&mut observed, desired) {
-            match self.members.get(&pool.id) {
-                Some(digest) if *digest == Digest::of_members(wanted) => {
-                    pool.members = wanted.iter().map(ObservedMember::as_wanted).collect();
-                }
-                Some(_) => pool.members = vec![nobody()],
-                None => {}
-            }
-        }
-        let children = observed.load_balancer.as_mut().and_then(|there| there.children.as_mut());
-        for pool in children.into_iter().flat_map(|children| &mut children.pools) {
-            if let Some((_, algorithm)) = refused.iter().find(|(id, _)| *id == pool.id) {
-                pool.attributes.lb_algorithm = algorithm.clone();
-            }
-        }
-        observed
+    /// Whether the load balancer is as it was after its last change, with the same owner and children: `updated_at` moves with
+    /// every change of anything on it.
+    pub(crate) fn is_unchanged(&self, seen: &LoadBalancer, ownership: Ownership) -> bool {
+        let Some(there) = self.load_balancer() else { return false };
+        there.id == seen.id
+            && there.ownership == ownership
+            && seen.provisioning_status == ProvisioningStatus::Active
+            && seen.updated_at.is_some()
+            && seen.updated_at == self.updated_at
+            && self.has_the_children_of(seen)
     }
 
-    /// Whether a digest stands for the members of some pool.
-    pub(crate) fn has_digests(&self) -> bool {
-        !self.members.is_empty()
+    /// The load balancer was found unchanged, with these floating IPs.
+    pub(crate) fn found_again(
+        &mut self,
+        without_children: ObservedLoadBalancer,
+        floating_ips: Vec<ObservedFloatingIp>,
+    ) {
+        let children = self.observed.load_balancer.take().and_then(|there| there.children);
+        self.observed = Observed {
+            load_balancer: Some(ObservedLoadBalancer { children, ..without_children }),
+            floating_ips,
+        };
     }
 
-    /// The members of a pool are about to be read.
-    pub(crate) fn drop_digest(&mut self, pool_id: &str) {
-        self.members.remove(pool_id);
+    /// All children, where none of them is anybody else's.
+    pub(crate) fn own_children(&self) -> Option<&Children> {
+        let children = self.load_balancer()?.children.as_ref()?;
+        let ours = children.listeners.iter().all(|one| one.ours) && children.pools.iter().all(|one| one.ours);
+        ours.then_some(children)
     }
 
     /// Whether batches of members wait for being confirmed.
@@ -107,10 +113,67 @@ impl Cached {
         self.unconfirmed.is_some()
     }
 
-    /// Whether a child that was touched counts as it was sent.
+    /// Whether a child that was touched counts as it was sent, or as Octavia answered.
     pub(crate) fn counts_as_sent(&self, child: &Child) -> bool {
+        if self.answered.contains(child) {
+            return true;
+        }
         let Child::Members(pool_id) = child else { return false };
         self.unconfirmed.as_ref().is_some_and(|batches| batches.concern(pool_id))
+    }
+
+    /// Whether children count as answered that have to be confirmed now: the chain of changes is at its end, or about to take
+    /// something away.
+    pub(crate) fn is_to_be_confirmed(&self) -> bool {
+        !self.answered.is_empty() && !self.builds_on
+    }
+
+    /// Whether the status tree would show any child that counts as answered.
+    pub(crate) fn is_shown_by_status_tree(&self) -> bool {
+        let below = self.load_balancer().and_then(|there| there.children.as_ref());
+        below.is_some_and(|below| confirm::any_is_shown(below, &self.answered))
+    }
+
+    /// Takes over the statuses of all that hangs on the load balancer. Answers what is to be read besides; `None` where
+    /// there is something else than is believed.
+    pub(crate) fn confirm(&mut self, tree: &StatusTree) -> Option<Vec<Child>> {
+        let answered = std::mem::take(&mut self.answered);
+        let digests = &self.members;
+        let there = self.observed.load_balancer.as_mut()?;
+        confirm::confirm(there, answered, tree, |pool| digests.contains_key(&pool.id))
+    }
+
+    /// The children that count as answered, which are to be read one by one: all that are there, or those of pools that no
+    /// listener uses.
+    pub(crate) fn take_answered(&mut self, all: bool) -> Vec<Child> {
+        let answered = std::mem::take(&mut self.answered);
+        let Some(below) = self.load_balancer().and_then(|there| there.children.as_ref()) else {
+            return Vec::new();
+        };
+        if all {
+            return answered.into_iter().collect();
+        }
+        confirm::of_pools(below, answered, |pool| pool.used_by.is_empty())
+    }
+
+    /// Whether a plan may be carried out in a chain of changes: where a digest stands for members that change, what an
+    /// administrator set on those that stay has to be read. While children count as answered, the next step takes nothing
+    /// away, and does not change again what an answer showed, as if the answer had not told of the last change.
+    pub(crate) fn may_go_on_with(&self, plan: &Plan) -> bool {
+        let unread = |step: &Step| match step {
+            Step::Member(MemberStep::ReplaceAll { pool: Handle::Id(id), .. }) => {
+                self.members.contains_key(id)
+            }
+            _ => false,
+        };
+        if plan.steps.iter().any(unread) {
+            return false;
+        }
+        let repeats = |step: &Step| match step.touches(None) {
+            Touched::Child(child) => self.answered.contains(&child),
+            Touched::LoadBalancer | Touched::FloatingIps | Touched::Everything => false,
+        };
+        self.answered.is_empty() || plan.steps.first().is_some_and(|next| next.builds() && !repeats(next))
     }
 
     /// The time until unconfirmed batches are to be read; absent where all were seen.
@@ -118,15 +181,16 @@ impl Cached {
         self.unconfirmed.as_ref().map(UnconfirmedBatches::due_in)
     }
 
-    /// The pools whose members are to be read now, because they were only sent.
-    pub(crate) fn take_due(&mut self) -> BTreeSet<String> {
+    /// The pools whose members are to be read now, because they were only sent; each with those that were sent.
+    pub(crate) fn take_due(&mut self) -> BTreeMap<String, Digest> {
         let due = self.unconfirmed.take_if(|batches| batches.due_in().is_zero());
         due.map(UnconfirmedBatches::into_pools).unwrap_or_default()
     }
 
     /// Octavia has ended its work.
     pub(super) fn lock_ended(mut self: Box<Self>, end: &LockEnd<'_>, now: Instant) -> Box<Self> {
-        let LockEnd { listed, previous_name } = end;
+        let LockEnd { listed, previous_name, namesakes } = end;
+        self.namesakes = namesakes.map(<[_]>::to_vec);
         self.updated_at.clone_from(&listed.updated_at);
         if let Some(batches) = &mut self.unconfirmed {
             batches.ended(now);
@@ -140,6 +204,11 @@ impl Cached {
         self
     }
 
+    /// Whether a load balancer that Octavia is done with still has the children that are known.
+    pub(crate) fn has_the_children_of(&self, listed: &LoadBalancer) -> bool {
+        self.load_balancer().is_none_or(|there| answered::has_the_children(listed, there, &self.answered))
+    }
+
     /// Steps were applied.
     pub(super) fn applied(mut self: Box<Self>, applied: &Applied) -> Box<Self> {
         self.touched.extend_from_slice(&applied.touched);
@@ -147,79 +216,38 @@ impl Cached {
         self
     }
 
-    /// A batch of members was sent, planned from members that were not read. They count as those that are there until
-    /// they are read: see [`UnconfirmedBatches`].
-    pub(super) fn batch_sent(mut self: Box<Self>, plan: &Plan, desired: &Desired, now: Instant) -> Box<Self> {
-        let Some(Step::Member(MemberStep::ReplaceAll { pool: Handle::Id(id), members })) = plan.steps.first()
-        else {
-            return self;
-        };
-        let Self { observed, members: digests, .. } = &mut *self;
-        let Some((pool, wanted)) = own_pools(observed, desired).find(|(pool, _)| pool.id == *id) else {
-            return self;
-        };
-        if members == wanted {
-            digests.insert(id.clone(), Digest::of_members(wanted));
-            pool.members = Vec::new();
-        } else {
-            digests.remove(id);
-            pool.members = members.iter().map(ObservedMember::as_wanted).collect();
-        }
-        self.unconfirmed = Some(UnconfirmedBatches::sent(id.clone(), self.unconfirmed.take(), now));
-        self
-    }
-
-    /// Puts digests in place of members that are exactly the wanted ones, with no attribute of an administrator.
-    pub(super) fn with_digests(mut self: Box<Self>, desired: &Desired) -> Box<Self> {
-        let Self { observed, members: digests, .. } = &mut *self;
-        for (pool, wanted) in own_pools(observed, desired) {
-            let plain = pool.members.len() == wanted.len()
-                && pool.members.iter().all(|one| {
-                    let place = wanted.binary_search_by_key(&one.key(), Member::key).ok();
-                    one.status != ProvisioningStatus::Error
-                        && place.and_then(|place| wanted.get(place)) == Some(&one.member)
-                });
-            if plain {
-                digests.insert(pool.id.clone(), Digest::of_members(wanted));
-                pool.members = Vec::new();
+    /// What Octavia answered to the last step counts as done, as far as the answer shows it.
+    pub(super) fn answered(mut self: Box<Self>, applied: &Applied) -> Box<Self> {
+        self.builds_on = applied.builds_on;
+        let below = self.observed.load_balancer.as_mut().and_then(|there| there.children.as_mut());
+        let child = below.zip(applied.answer.as_ref()).map(|(below, answer)| answered::put(below, answer));
+        match child {
+            Some(Ok(Some(child))) => {
+                if let Child::Members(pool_id) = &child {
+                    self.members.remove(pool_id);
+                }
+                self.answered.insert(child);
+            }
+            Some(Ok(None) | Err(_)) | None => {
+                // What no answer shows is read.
+                for child in applied.touched.iter().filter_map(Touched::child) {
+                    self.answered.remove(child);
+                }
             }
         }
         self
     }
-}
 
-/// The default pools of this Service's listeners, each with the members that it is to have.
-fn own_pools<'a>(
-    observed: &'a mut Observed,
-    desired: &'a Desired,
-) -> impl Iterator<Item = (&'a mut ObservedPool, &'a [Member])> {
-    let children = observed.load_balancer.as_mut().and_then(|load_balancer| load_balancer.children.as_mut());
-    let (listeners, pools) = children.map_or((&[][..], &mut [][..]), |children| {
-        (children.listeners.as_slice(), children.pools.as_mut_slice())
-    });
-    pools.iter_mut().filter(|pool| pool.ours).filter_map(|pool| {
-        let user = |listener: &&_| is_user(listener, pool);
-        let listener = listeners.iter().find(user)?;
-        let wanted = desired.listeners.get(&listener.key())?;
-        Some((pool, wanted.pool.members.as_slice()))
-    })
-}
-
-fn is_user(listener: &ObservedListener, pool: &ObservedPool) -> bool {
-    listener.ours && listener.default_pool_id.as_ref() == Some(&pool.id)
-}
-
-/// Stands for members that are not kept, and are not the wanted ones.
-fn nobody() -> ObservedMember {
-    ObservedMember::as_wanted(&Member {
-        name: String::new(),
-        address: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-        port: 0,
-        subnet_id: None,
-        monitor_port: None,
-        monitor_address: None,
-        weight: 1,
-        backup: false,
-        admin_state_up: true,
-    })
+    /// The load balancer was made. `None` where the answer does not show it whole.
+    pub(super) fn created(mut self: Box<Self>, applied: &Applied) -> Option<Box<Self>> {
+        let Some(Answer::LoadBalancer(made)) = &applied.answer else { return None };
+        let there = answered::created(&made.load_balancer, made.tree.as_ref()?).ok()??;
+        self.answered = there.children.as_ref().map(answered::all).unwrap_or_default();
+        self.project_id.clone_from(&made.load_balancer.project_id);
+        self.observed.load_balancer = Some(there);
+        self.observed.floating_ips.extend_from_slice(&applied.floating_ips);
+        self.touched = vec![Touched::LoadBalancer];
+        self.builds_on = applied.builds_on;
+        Some(self)
+    }
 }

@@ -1,5 +1,6 @@
 //! What stands for content that is compared and not kept.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -8,7 +9,7 @@ use openstack_ccm_core::service::Service;
 use crate::load_balancer::annotations::{
     CONVERGED_DIGEST, LOAD_BALANCER_ADDRESS, LOAD_BALANCER_ID, OWNED_LOAD_BALANCER_ID,
 };
-use crate::load_balancer::model::member::Member;
+use crate::load_balancer::model::member::{Member, MemberKey};
 use crate::load_balancer::model::tree::Desired;
 
 /// 64 bits of a hash. Two that are equal stand for equal content.
@@ -30,9 +31,14 @@ impl Digest {
         Self::of(members)
     }
 
+    /// Which members a pool has, whatever their attributes. The order does not matter.
+    pub(crate) fn of_member_keys(keys: impl IntoIterator<Item = MemberKey>) -> Self {
+        Self::of(keys.into_iter().collect::<BTreeSet<_>>())
+    }
+
     /// A Service without what reconciliations write into it.
     pub(crate) fn of_service(service: &Service) -> Self {
-        let mut input = Service { published: Vec::new(), ..service.clone() };
+        let mut input = Service { published: Vec::new(), is_published: false, ..service.clone() };
         for output in [LOAD_BALANCER_ID, LOAD_BALANCER_ADDRESS, OWNED_LOAD_BALANCER_ID, CONVERGED_DIGEST] {
             input.annotations.remove(output.key);
         }

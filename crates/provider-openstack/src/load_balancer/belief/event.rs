@@ -59,6 +59,8 @@ pub(crate) struct LockEnd<'a> {
     pub(crate) listed: &'a LoadBalancer,
     /// See [`ObservedLoadBalancer::previous_name`](crate::load_balancer::model::observed::ObservedLoadBalancer).
     pub(crate) previous_name: Option<String>,
+    /// The others of its name in its project, where the list shows them.
+    pub(crate) namesakes: Option<&'a [LoadBalancer]>,
 }
 
 /// The VIPs of a load balancer that broke and was deleted.

@@ -6,14 +6,22 @@
 //! | `event` | what may happen to a belief |
 //! | `store` | the one map, by Service |
 //! | `cached` | what is known of a load balancer that was read |
+//! | `member_digests` | digests in the place of members |
 //! | `digest` | what stands for content that is compared and not kept |
+//! | `confirm` | whether what counts as answered is there, by the statuses that Octavia shows |
+//! | `sent` | whether members that were sent are there |
 //! | `unconfirmed` | batches of members whose result nobody has read |
+//! | `answered` | children that count as Octavia's answers showed them |
 //! | `attempts` | what was tried, and has to rest or need not be tried again |
 
+mod answered;
 mod attempts;
 mod cached;
+mod confirm;
 mod digest;
 mod event;
+mod member_digests;
+mod sent;
 mod state;
 mod store;
 #[cfg(test)]
@@ -23,5 +31,6 @@ mod unconfirmed;
 pub(crate) use cached::Cached;
 pub(crate) use digest::Digest;
 pub(crate) use event::{Event, LockEnd, PreviousVips};
+pub(crate) use sent::not_as_sent;
 pub(crate) use state::Belief;
 pub(crate) use store::Beliefs;

@@ -1,6 +1,6 @@
 //! What is believed of one load balancer, and what becomes of that when something happens. Pure.
 
-use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
+use openstack_ccm_openstack_api::octavia::{LoadBalancer, ProvisioningStatus};
 use tokio::time::Instant;
 
 use super::cached::Cached;
@@ -20,7 +20,10 @@ pub(crate) enum Belief {
     /// What agreed with the Service when it was read last: good to see which members pools lack, and nothing else. A batch
     /// names all members, so it is right whatever is there.
     Converged(Box<Cached>),
-    /// The same, but drift is to be looked for. Bulk lists may show that the digest on the Service still holds.
+    /// The same, but somebody changed the Service since: good for every plan if the load balancer has not changed, which its
+    /// `updated_at` tells.
+    Recheck(Box<Cached>),
+    /// As [`Belief::Converged`], but drift is to be looked for. Bulk lists may show that the digest on the Service still holds.
     DriftDue(Box<Cached>),
 }
 
@@ -31,36 +34,53 @@ impl Belief {
     pub(crate) fn after(self, event: &Event<'_>, now: Instant) -> Self {
         match event {
             Event::FirstSeen => Self::DigestOnly,
-            Event::ServiceChanged
-            | Event::Failed
-            | Event::Held
-            | Event::ChangedByOthers
-            | Event::Moved
-            | Event::Replaced(_) => Self::Unknown,
+            Event::ServiceChanged => match self {
+                // What was only sent is read.
+                Self::Converged(cached) | Self::DriftDue(cached) if cached.has_unconfirmed() => Self::Unknown,
+                Self::Converged(cached) | Self::DriftDue(cached) | Self::Recheck(cached) => {
+                    Self::Recheck(cached)
+                }
+                Self::Unknown | Self::DigestOnly | Self::Changing(_) => Self::Unknown,
+            },
+            Event::Failed | Event::Held | Event::ChangedByOthers | Event::Moved | Event::Replaced(_) => {
+                Self::Unknown
+            }
             Event::DriftDue => match self {
                 // What was only sent is read.
                 Self::Converged(cached) | Self::DriftDue(cached) if cached.has_unconfirmed() => Self::Unknown,
                 Self::Converged(cached) | Self::DriftDue(cached) => Self::DriftDue(cached),
+                Self::Recheck(cached) => Self::Recheck(cached),
                 Self::Unknown | Self::DigestOnly | Self::Changing(_) => Self::DigestOnly,
             },
             Event::ListsAgree => match self {
                 Self::DriftDue(cached) => Self::Converged(cached),
                 // The lists do not show what hangs on the load balancer.
                 Self::Unknown | Self::DigestOnly => Self::Unknown,
-                believed @ (Self::Changing(_) | Self::Converged(_)) => believed,
+                believed @ (Self::Changing(_) | Self::Converged(_) | Self::Recheck(_)) => believed,
             },
             Event::LockEnded(end) => match end {
-                Some(end) if end.listed.provisioning_status == ProvisioningStatus::Active => {
+                Some(end)
+                    if end.listed.provisioning_status == ProvisioningStatus::Active
+                        && self.cached().is_none_or(|cached| cached.has_the_children_of(end.listed)) =>
+                {
                     self.map(|cached| cached.lock_ended(end, now))
                 }
                 Some(_) | None => Self::Unknown,
             },
-            Event::Applied { applied, .. } if applied.touched.contains(&Touched::Everything) => Self::Unknown,
+            Event::Applied { applied, .. } if applied.touched.contains(&Touched::Everything) => match self {
+                Self::Changing(cached) => cached.created(applied).map_or(Self::Unknown, Self::Changing),
+                Self::Unknown
+                | Self::DigestOnly
+                | Self::Converged(_)
+                | Self::Recheck(_)
+                | Self::DriftDue(_) => Self::Unknown,
+            },
             Event::Applied { applied, served, .. } => {
                 match (self.map(|cached| cached.applied(applied)), served) {
                     (Self::Converged(cached), Some((plan, desired))) if applied.changed => {
                         Self::Converged(cached.batch_sent(plan, desired, now))
                     }
+                    (Self::Changing(cached), _) => Self::Changing(cached.answered(applied)),
                     (believed, _) => believed,
                 }
             }
@@ -69,9 +89,11 @@ impl Belief {
                     Self::Converged(cached.with_digests(desired))
                 }
                 Self::Changing(cached) => Self::Converged(cached),
-                believed @ (Self::Unknown | Self::DigestOnly | Self::Converged(_) | Self::DriftDue(_)) => {
-                    believed
-                }
+                believed @ (Self::Unknown
+                | Self::DigestOnly
+                | Self::Converged(_)
+                | Self::Recheck(_)
+                | Self::DriftDue(_)) => believed,
             },
             Event::Waits => self,
         }
@@ -82,6 +104,7 @@ impl Belief {
             Self::Unknown | Self::DigestOnly => self,
             Self::Changing(cached) => Self::Changing(change(cached)),
             Self::Converged(cached) => Self::Converged(change(cached)),
+            Self::Recheck(cached) => Self::Recheck(change(cached)),
             Self::DriftDue(cached) => Self::DriftDue(change(cached)),
         }
     }
@@ -90,7 +113,21 @@ impl Belief {
     pub(crate) fn cached(&self) -> Option<&Cached> {
         match self {
             Self::Unknown | Self::DigestOnly => None,
-            Self::Changing(cached) | Self::Converged(cached) | Self::DriftDue(cached) => Some(cached),
+            Self::Changing(cached)
+            | Self::Converged(cached)
+            | Self::Recheck(cached)
+            | Self::DriftDue(cached) => Some(cached),
+        }
+    }
+
+    /// See [`Cached::namesakes`]. Told once.
+    pub(super) fn take_namesakes(&mut self) -> Option<Vec<LoadBalancer>> {
+        match self {
+            Self::Unknown | Self::DigestOnly => None,
+            Self::Changing(cached)
+            | Self::Converged(cached)
+            | Self::Recheck(cached)
+            | Self::DriftDue(cached) => cached.namesakes.take(),
         }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use openstack_ccm_core::service::{Service, ServiceKey};
+use openstack_ccm_openstack_api::octavia::LoadBalancer;
 use tokio::time::Instant;
 
 use super::attempts::Attempts;
@@ -89,6 +90,11 @@ impl Beliefs {
             let there = entry.belief.cached()?.load_balancer()?;
             Some((there.id.clone(), there.ownership))
         })
+    }
+
+    /// The others of the load balancer's name, where that was listed when Octavia ended its last work. Told once.
+    pub(crate) fn take_namesakes(&self, service: &ServiceKey) -> Option<Vec<LoadBalancer>> {
+        self.with(service, |entry| entry.belief.take_namesakes())
     }
 
     /// The time until batches of members are to be read whose result nobody has seen.

@@ -1,13 +1,14 @@
 //! The transition, as a table. The decision record 0034 explains it.
 
-use openstack_ccm_openstack_api::octavia::LoadBalancer;
+use openstack_ccm_openstack_api::octavia::{CreatedLoadBalancer, LoadBalancer};
 use serde_json::json;
 use tokio::time::Instant;
 
 use super::cached::Cached;
 use super::event::{Event, LockEnd, PreviousVips};
 use super::state::Belief;
-use crate::load_balancer::apply::Applied;
+use crate::load_balancer::apply::{Answer, Applied};
+use crate::load_balancer::model::observed::Children;
 use crate::load_balancer::model::tree::Desired;
 use crate::load_balancer::plan::tests::cloud::Cloud;
 use crate::load_balancer::plan::tests::shape::Shape;
@@ -15,28 +16,36 @@ use crate::load_balancer::plan::{self, Plan};
 use crate::load_balancer::step::{Child, Touched};
 
 /// The columns: `Sent` is `Converged` with a batch of members that nobody has read.
-const BELIEFS: [&str; 6] = ["Unknown", "DigestOnly", "Changing", "Converged", "Sent", "DriftDue"];
+const BELIEFS: [&str; 7] = ["Unknown", "DigestOnly", "Changing", "Converged", "Sent", "DriftDue", "Recheck"];
 
 /// What is believed after each event, by what was believed before.
-const TABLE: [(&str, [&str; 6]); 18] = [
-    ("first seen", ["DigestOnly"; 6]),
-    ("service changed", ["Unknown"; 6]),
-    ("drift due", ["DigestOnly", "DigestOnly", "DigestOnly", "DriftDue", "Unknown", "DriftDue"]),
-    ("lists agree", ["Unknown", "Unknown", "Changing", "Converged", "Sent", "Converged"]),
-    ("lock ended, ACTIVE", ["Unknown", "DigestOnly", "Changing", "Converged", "Sent", "DriftDue"]),
-    ("lock ended, ERROR", ["Unknown"; 6]),
-    ("lock ended, unseen", ["Unknown"; 6]),
-    ("applied: nothing", ["Unknown", "DigestOnly", "Changing", "Converged", "Sent", "DriftDue"]),
-    ("applied: members", ["Unknown", "DigestOnly", "Changing", "Sent", "Sent", "DriftDue"]),
-    ("applied: everything", ["Unknown"; 6]),
-    ("waits", ["Unknown", "DigestOnly", "Changing", "Converged", "Sent", "DriftDue"]),
-    ("converged", ["Unknown", "DigestOnly", "Converged", "Converged", "Sent", "DriftDue"]),
-    ("converged, no digests", ["Unknown", "DigestOnly", "Converged", "Converged", "Sent", "DriftDue"]),
-    ("failed", ["Unknown"; 6]),
-    ("held", ["Unknown"; 6]),
-    ("changed by others", ["Unknown"; 6]),
-    ("moved", ["Unknown"; 6]),
-    ("replaced", ["Unknown"; 6]),
+const TABLE: [(&str, [&str; 7]); 20] = [
+    ("first seen", ["DigestOnly"; 7]),
+    ("service changed", ["Unknown", "Unknown", "Unknown", "Recheck", "Unknown", "Recheck", "Recheck"]),
+    ("drift due", ["DigestOnly", "DigestOnly", "DigestOnly", "DriftDue", "Unknown", "DriftDue", "Recheck"]),
+    ("lists agree", ["Unknown", "Unknown", "Changing", "Converged", "Sent", "Converged", "Recheck"]),
+    ("lock ended, ACTIVE", BELIEFS),
+    (
+        "lock ended, a child is missing",
+        ["Unknown", "DigestOnly", "Unknown", "Unknown", "Unknown", "Unknown", "Unknown"],
+    ),
+    ("lock ended, ERROR", ["Unknown"; 7]),
+    ("lock ended, unseen", ["Unknown"; 7]),
+    ("applied: nothing", BELIEFS),
+    ("applied: members", ["Unknown", "DigestOnly", "Changing", "Sent", "Sent", "DriftDue", "Recheck"]),
+    ("applied: everything", ["Unknown"; 7]),
+    ("applied: created", ["Unknown", "Unknown", "Changing", "Unknown", "Unknown", "Unknown", "Unknown"]),
+    ("waits", BELIEFS),
+    ("converged", ["Unknown", "DigestOnly", "Converged", "Converged", "Sent", "DriftDue", "Recheck"]),
+    (
+        "converged, no digests",
+        ["Unknown", "DigestOnly", "Converged", "Converged", "Sent", "DriftDue", "Recheck"],
+    ),
+    ("failed", ["Unknown"; 7]),
+    ("held", ["Unknown"; 7]),
+    ("changed by others", ["Unknown"; 7]),
+    ("moved", ["Unknown"; 7]),
+    ("replaced", ["Unknown"; 7]),
 ];
 
 /// A Service that has got a third node since its load balancer agreed with it, and the plan for that.
@@ -67,6 +76,7 @@ impl Grown {
             "Converged" => Belief::Converged(self.read()),
             "Sent" => self.after("applied: members", Belief::Converged(self.read())),
             "DriftDue" => Belief::DriftDue(self.read()),
+            "Recheck" => Belief::Recheck(self.read()),
             other => panic!("there is no belief {other}"),
         }
     }
@@ -79,19 +89,25 @@ impl Grown {
         let nothing = Applied::default();
         let members = touched(Touched::Child(Child::Members(pool)));
         let everything = touched(Touched::Everything);
+        let created = Applied { answer: Some(Answer::LoadBalancer(Box::new(made()))), ..everything.clone() };
         let served = Some((&self.plan, &self.after));
-        let (active, broken) = (listed("ACTIVE"), listed("ERROR"));
+        let read = self.read();
+        let children = read.load_balancer().and_then(|there| there.children.as_ref());
+        let (active, broken) = (listed("ACTIVE", children), listed("ERROR", children));
+        let childless = listed("ACTIVE", None);
         let event = match event {
             "first seen" => Event::FirstSeen,
             "service changed" => Event::ServiceChanged,
             "drift due" => Event::DriftDue,
             "lists agree" => Event::ListsAgree,
             "lock ended, ACTIVE" => Event::LockEnded(Some(ended(&active))),
+            "lock ended, a child is missing" => Event::LockEnded(Some(ended(&childless))),
             "lock ended, ERROR" => Event::LockEnded(Some(ended(&broken))),
             "lock ended, unseen" => Event::LockEnded(None),
             "applied: nothing" => Event::Applied { applied: &nothing, served, repairs: false },
             "applied: members" => Event::Applied { applied: &members, served, repairs: false },
             "applied: everything" => Event::Applied { applied: &everything, served, repairs: false },
+            "applied: created" => Event::Applied { applied: &created, served, repairs: false },
             "waits" => Event::Waits,
             "converged" => Event::Converged { desired: &self.after, digests: true },
             "converged, no digests" => Event::Converged { desired: &self.after, digests: false },
@@ -106,14 +122,24 @@ impl Grown {
     }
 }
 
-fn listed(status: &str) -> LoadBalancer {
-    let listed =
-        json!({"id": "lb-1", "name": "web", "provisioning_status": status, "operating_status": "ONLINE"});
+fn listed(status: &str, children: Option<&Children>) -> LoadBalancer {
+    let ids = |ids: Vec<&String>| ids.into_iter().map(|id| json!({"id": id})).collect::<Vec<_>>();
+    let listeners = children.iter().flat_map(|below| &below.listeners).map(|one| &one.id).collect();
+    let pools = children.iter().flat_map(|below| &below.pools).map(|one| &one.id).collect();
+    let listed = json!({"id": "lb-1", "name": "web", "provisioning_status": status, "operating_status": "ONLINE",
+        "listeners": ids(listeners), "pools": ids(pools)});
     serde_json::from_value(listed).expect("a load balancer")
 }
 
+/// The answer to the creation of a load balancer with nothing on it.
+fn made() -> CreatedLoadBalancer {
+    let made = json!({"id": "lb-1", "name": "web", "provisioning_status": "PENDING_CREATE", "operating_status": "OFFLINE",
+        "vip_address": "10.0.0.1", "vip_port_id": "port", "listeners": [], "pools": []});
+    serde_json::from_value(made).expect("a load balancer")
+}
+
 fn ended(listed: &LoadBalancer) -> LockEnd<'_> {
-    LockEnd { listed, previous_name: None }
+    LockEnd { listed, previous_name: None, namesakes: None }
 }
 
 fn name(belief: &Belief) -> &'static str {
@@ -124,6 +150,7 @@ fn name(belief: &Belief) -> &'static str {
         Belief::Converged(cached) if cached.has_unconfirmed() => "Sent",
         Belief::Converged(_) => "Converged",
         Belief::DriftDue(_) => "DriftDue",
+        Belief::Recheck(_) => "Recheck",
     }
 }
 

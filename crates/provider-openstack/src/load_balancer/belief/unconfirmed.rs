@@ -4,10 +4,12 @@
 //! they show it. They are read when no batch has been sent for a while. Nodes seldom change alone, and one read tells
 //! of all batches before it.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tokio::time::Instant;
+
+use super::digest::Digest;
 
 /// So long after the last batch the members are read.
 const CALM: Duration = Duration::from_secs(30);
@@ -17,17 +19,17 @@ const LONGEST_DELAY: Duration = Duration::from_secs(300);
 /// The batches to a load balancer whose result nobody has read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct UnconfirmedBatches {
-    /// Ids.
-    pools: BTreeSet<String>,
+    /// Which members were sent, by id of the pool.
+    pools: BTreeMap<String, Digest>,
     first: Instant,
     last: Instant,
 }
 
 impl UnconfirmedBatches {
     /// A batch was sent; `before` are those whose result nobody has read either.
-    pub(super) fn sent(pool_id: String, before: Option<Self>, now: Instant) -> Self {
-        let mut all = before.unwrap_or(Self { pools: BTreeSet::new(), first: now, last: now });
-        all.pools.insert(pool_id);
+    pub(super) fn sent(pool_id: String, members: Digest, before: Option<Self>, now: Instant) -> Self {
+        let mut all = before.unwrap_or(Self { pools: BTreeMap::new(), first: now, last: now });
+        all.pools.insert(pool_id, members);
         all.last = now;
         all
     }
@@ -39,7 +41,7 @@ impl UnconfirmedBatches {
 
     /// Whether a batch to the pool is among them.
     pub(super) fn concern(&self, pool_id: &str) -> bool {
-        self.pools.contains(pool_id)
+        self.pools.contains_key(pool_id)
     }
 
     /// The time until the members are to be read.
@@ -48,8 +50,8 @@ impl UnconfirmedBatches {
         due.saturating_duration_since(Instant::now())
     }
 
-    /// The pools whose members are to be read.
-    pub(super) fn into_pools(self) -> BTreeSet<String> {
+    /// The pools whose members are to be read, each with those that were sent.
+    pub(super) fn into_pools(self) -> BTreeMap<String, Digest> {
         self.pools
     }
 }
@@ -59,7 +61,7 @@ mod tests {
     use super::*;
 
     fn sent(pool: &str, before: Option<UnconfirmedBatches>) -> UnconfirmedBatches {
-        UnconfirmedBatches::sent(pool.to_owned(), before, Instant::now())
+        UnconfirmedBatches::sent(pool.to_owned(), Digest::of_members(&[]), before, Instant::now())
     }
 
     #[tokio::test(start_paused = true)]
@@ -74,7 +76,7 @@ mod tests {
         assert_eq!(batches.due_in(), CALM);
         tokio::time::advance(Duration::from_secs(40)).await;
         assert_eq!(batches.due_in(), Duration::ZERO);
-        assert_eq!(batches.into_pools(), ["one".to_owned(), "two".to_owned()].into());
+        assert_eq!(batches.into_pools().into_keys().collect::<Vec<_>>(), ["one", "two"]);
     }
 
     #[tokio::test(start_paused = true)]

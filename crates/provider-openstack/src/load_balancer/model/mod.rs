@@ -13,8 +13,11 @@
 //! | [`floating_ip`] | which floating IP is wanted |
 //! | [`facts`] | what had to be looked up before the tree could be built |
 //! | [`observed`] | what is there |
+//! | [`convert`] | what Octavia and Neutron show, as what is there |
 
 mod as_wanted;
+mod changed;
+pub(crate) mod convert;
 pub(crate) mod facts;
 pub(crate) mod floating_ip;
 pub(crate) mod header;

@@ -1,5 +1,6 @@
 //! What earlier reconciliations know, brought up to date with what they changed.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use openstack_ccm_core::failure::Failure;
@@ -9,8 +10,9 @@ use tokio::time::Instant;
 use super::observation::Source;
 use super::read::{self, VipOwner};
 use super::{Observation, Observing};
-use crate::load_balancer::belief::{Belief, Cached, Event, LockEnd};
+use crate::load_balancer::belief::{Belief, Cached, Digest, Event, LockEnd, not_as_sent};
 use crate::load_balancer::model::observed::{Children, ObservedLoadBalancer, Ownership};
+use crate::load_balancer::poller::End;
 use crate::load_balancer::report::Report;
 use crate::load_balancer::settings::Aspect;
 use crate::load_balancer::step::{Child, Touched};
@@ -28,22 +30,27 @@ impl Observing<'_> {
         let (mut cached, converged) = match self.still_believed(believed) {
             Belief::Changing(cached) => (cached, false),
             Belief::Converged(cached) => (cached, true),
-            Belief::Unknown | Belief::DigestOnly | Belief::DriftDue(_) => return Ok(None),
+            Belief::Unknown | Belief::DigestOnly | Belief::Recheck(_) | Belief::DriftDue(_) => {
+                return Ok(None);
+            }
         };
         let touched = std::mem::take(&mut cached.touched);
         if touched.contains(&Touched::FloatingIps) {
             self.read_floating_ips(&mut cached).await?;
         }
-        for child in children(&touched) {
+        for child in touched.iter().filter_map(Touched::child) {
             if !cached.counts_as_sent(child) {
                 self.refresh(&mut cached, child).await?;
             }
         }
+        if cached.is_to_be_confirmed() && !self.confirm(&mut cached).await? {
+            return Ok(None);
+        }
         let due = cached.take_due();
         let source =
             if converged { Source::Converged { confirmed: !due.is_empty() } } else { Source::Changing };
-        for pool_id in due {
-            self.refresh(&mut cached, &Child::Members(pool_id)).await?;
+        if !due.is_empty() && !self.confirm_batches(&mut cached, due).await? {
+            return Ok(None);
         }
         let below = cached.load_balancer().and_then(|there| there.children.as_ref());
         // Somebody else has begun something.
@@ -76,10 +83,11 @@ impl Observing<'_> {
             let watched = self.observer.watchlist.is_watched(&id);
             return if watched { believed.after(&Event::ChangedByOthers, now) } else { believed };
         }
-        let listed = self.observer.watchlist.take_seen(&id);
-        let end = listed.as_ref().map(|listed| {
+        let end = self.observer.watchlist.take_end(&id);
+        let end = end.as_ref().and_then(|End { load_balancer, namesakes, .. }| {
+            let listed = load_balancer.as_ref()?;
             let previous_name = self.claim.previous_name_on(listed);
-            LockEnd { listed, previous_name }
+            Some(LockEnd { listed, previous_name, namesakes: namesakes.as_deref() })
         });
         believed.after(&Event::LockEnded(end), now)
     }
@@ -108,6 +116,50 @@ impl Observing<'_> {
         Ok(())
     }
 
+    /// Compares what counts as answered with the statuses that Octavia shows: all in one answer, or one by one where that is
+    /// not to be had. Answers whether that is what is believed.
+    async fn confirm(&self, cached: &mut Cached) -> Result<bool, Failure> {
+        let Some(id) = cached.load_balancer().map(|there| there.id.clone()) else { return Ok(false) };
+        let octavia = &self.observer.openstack.octavia;
+        let unseen = if cached.is_shown_by_status_tree() {
+            match self.observer.status_trees.read(octavia, &id).await? {
+                Some(tree) => match cached.confirm(&tree) {
+                    Some(unseen) => unseen,
+                    None => return Ok(false),
+                },
+                None => cached.take_answered(true),
+            }
+        } else {
+            cached.take_answered(false)
+        };
+        for child in &unseen {
+            self.refresh(cached, child).await?;
+        }
+        Ok(true)
+    }
+
+    /// Reads the members of batches that nobody has seen, unless the status tree shows that they are there. Answers whether
+    /// that could be told.
+    async fn confirm_batches(
+        &self,
+        cached: &mut Cached,
+        sent: BTreeMap<String, Digest>,
+    ) -> Result<bool, Failure> {
+        let Some(id) = cached.load_balancer().map(|there| there.id.clone()) else { return Ok(false) };
+        let octavia = &self.observer.openstack.octavia;
+        let unclear = match self.observer.status_trees.read(octavia, &id).await? {
+            Some(tree) => match not_as_sent(&sent, &tree) {
+                Some(unclear) => unclear,
+                None => return Ok(false),
+            },
+            None => sent.into_keys().collect(),
+        };
+        for pool_id in unclear {
+            self.refresh(cached, &Child::Members(pool_id)).await?;
+        }
+        Ok(true)
+    }
+
     async fn refresh(&self, cached: &mut Cached, child: &Child) -> Result<(), Failure> {
         if let Child::Members(pool_id) = child {
             cached.drop_digest(pool_id);
@@ -116,13 +168,6 @@ impl Observing<'_> {
         let Some(below) = there.and_then(|there| there.children.as_mut()) else { return Ok(()) };
         read::refresh(&self.observer.openstack.octavia, below, child).await
     }
-}
-
-fn children(touched: &[Touched]) -> impl Iterator<Item = &Child> {
-    touched.iter().filter_map(|touched| match touched {
-        Touched::Child(child) => Some(child),
-        Touched::LoadBalancer | Touched::FloatingIps | Touched::Everything => None,
-    })
 }
 
 /// Whether Octavia is at work on a child after all.

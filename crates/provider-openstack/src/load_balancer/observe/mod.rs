@@ -10,6 +10,7 @@
 //! | `bulk_lists` | lists once for all Services that ask at about the same time |
 //! | `reading` | finds the load balancer and reads it as a whole |
 //! | `read` | what is read: by id or name, with all that hangs on it, or only what a step touched |
+//! | `status_trees` | the statuses of all that hangs on a load balancer, where Octavia shows them |
 //! | `absence` | what it means that a load balancer cannot be found, of one Service |
 //! | `missing` | the same, of all Services: whether this is the right project and region |
 //! | `allowed` | whether the namespace may use the load balancer that was found |
@@ -24,6 +25,7 @@ mod missing;
 mod observation;
 pub(crate) mod read;
 mod reading;
+mod status_trees;
 
 use std::sync::Arc;
 
@@ -43,6 +45,7 @@ use super::settings::Settings;
 use bulk_lists::BulkLists;
 use missing::MissingLoadBalancers;
 pub(crate) use observation::Observation;
+use status_trees::StatusTrees;
 
 /// What all observations share.
 pub(crate) struct Observer {
@@ -50,6 +53,7 @@ pub(crate) struct Observer {
     watchlist: Watchlist,
     bulk_lists: BulkLists,
     missing: MissingLoadBalancers,
+    status_trees: StatusTrees,
     /// `recreate-missing`: what cannot be found is gone.
     recreate_missing: bool,
 }
@@ -65,6 +69,7 @@ impl Observer {
         Self {
             bulk_lists: BulkLists::new(openstack.clone()),
             missing: MissingLoadBalancers::new(openstack.clone(), cluster),
+            status_trees: StatusTrees::default(),
             openstack,
             watchlist,
             recreate_missing,
@@ -101,6 +106,7 @@ impl Observing<'_> {
         let spared = match self.beliefs.take(&self.service.key) {
             Belief::Unknown => None,
             believed @ (Belief::DigestOnly | Belief::DriftDue(_)) => self.listed(believed, report).await?,
+            believed @ Belief::Recheck(_) => Some(self.recheck(believed, lock, report).await?),
             believed @ (Belief::Changing(_) | Belief::Converged(_)) => self.cached(believed, report).await?,
         };
         match spared {

@@ -112,7 +112,8 @@ impl Observation {
             Source::Read => return true,
             Source::Changing => {
                 let sole = self.seen.load_balancer().is_some_and(|there| there.ownership == Ownership::Sole);
-                sole || plan.steps.iter().all(Step::concerns_own_children)
+                let may_change = sole || plan.steps.iter().all(Step::concerns_own_children);
+                may_change && self.seen.may_go_on_with(plan)
             }
             Source::Converged { .. } => {
                 let replaces = |step: &Step| matches!(step, Step::Member(MemberStep::ReplaceAll { .. }));

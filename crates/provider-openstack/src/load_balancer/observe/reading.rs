@@ -11,7 +11,7 @@ use super::read::find::{self, Purpose};
 use super::read::{self, Depth, FloatingIpQuestion, Found};
 use super::{Observation, Observing, allowed};
 use crate::load_balancer::annotations::LOAD_BALANCER_ID;
-use crate::load_balancer::belief::Cached;
+use crate::load_balancer::belief::{Belief, Cached};
 use crate::load_balancer::locks::LoadBalancerLock;
 use crate::load_balancer::model::observed::Ownership;
 use crate::load_balancer::outputs;
@@ -41,15 +41,60 @@ impl Observing<'_> {
             }
             found => found?,
         };
+        self.read_found(found, faults).await
+    }
+
+    /// Reads all that hangs on the load balancer that was found, and the floating IPs.
+    ///
+    /// # Errors
+    /// Any failed call.
+    async fn read_found(&self, found: Option<Found>, faults: Vec<Fault>) -> Result<Observation, Failure> {
         let listed = found.as_ref().map(|found| &found.load_balancer);
         let project_id = listed.and_then(|listed| listed.project_id.clone());
         let updated_at = listed.and_then(|listed| listed.updated_at.clone());
-        let vips: Vec<IpAddr> = listed.into_iter().flat_map(vip_addresses).collect();
-        let question = self.floating_ip_question(found.as_ref().map(|found| found.ownership), &vips);
+        let question = self.question_beside(found.as_ref());
         let openstack = &self.observer.openstack;
         let observed = read::tree(openstack, self.claim, found, Depth::Whole, &question).await?;
         let seen = Box::new(Cached::new(observed, project_id, updated_at));
         Ok(Observation::new(Source::Read, seen).with_faults(faults))
+    }
+
+    fn question_beside(&self, found: Option<&Found>) -> FloatingIpQuestion {
+        let vips: Vec<IpAddr> =
+            found.into_iter().flat_map(|found| vip_addresses(&found.load_balancer)).collect();
+        self.floating_ip_question(found.map(|found| found.ownership), &vips)
+    }
+
+    /// What agreed with the Service before somebody changed it, if the load balancer has not changed since; else it is read.
+    ///
+    /// # Errors
+    /// Any failed call; a load balancer that the Service must not use.
+    pub(super) async fn recheck(
+        &self,
+        believed: Belief,
+        lock: &mut LoadBalancerLock<'_>,
+        report: &mut Report,
+    ) -> Result<Observation, Failure> {
+        let named = self.settings.load_balancer_id.as_ref();
+        let (Belief::Recheck(mut cached), Some(named)) = (believed, named) else {
+            return self.read(lock, report).await;
+        };
+        let is_named = cached.load_balancer().is_some_and(|there| there.id == *named);
+        if !is_named || self.observer.watchlist.is_watched(named) {
+            return self.read(lock, report).await;
+        }
+        // What the Service must not use is reported by the reading.
+        let Ok(Some(found)) = self.find(report).await else { return self.read(lock, report).await };
+        if !cached.is_unchanged(&found.load_balancer, found.ownership) {
+            return self.read_found(Some(found), Vec::new()).await;
+        }
+        let question = self.question_beside(Some(&found));
+        let claim = self.claim.on(found.previous_name.clone(), &found.tags());
+        let vip = found.vip_owner();
+        let neutron = &self.observer.openstack.neutron;
+        let floating_ips = read::floating_ips(neutron, &claim, &question, vip.as_ref()).await?;
+        cached.found_again(read::without_children(found)?, floating_ips);
+        Ok(Observation::new(Source::Changing, cached))
     }
 
     /// The load balancer that was made for the Service, whatever its annotation names.
@@ -91,7 +136,8 @@ impl Observing<'_> {
         let (claim, purpose) = (self.claim, self.purpose());
         let mut found = None;
         if let Some(id) = &self.settings.load_balancer_id {
-            found = match self.observer.watchlist.take_seen(id) {
+            let seen = self.observer.watchlist.take_end(id).and_then(|end| end.load_balancer);
+            found = match seen {
                 Some(seen) => find::seen(claim, purpose, seen)?,
                 None => {
                     let found = find::by_id(octavia, claim, purpose, id).await;

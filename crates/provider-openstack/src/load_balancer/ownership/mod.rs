@@ -49,6 +49,8 @@ pub(crate) struct Claim<'a> {
     /// Whether the Service carries annotations that only a controller writes: it was served before, here or where it
     /// was copied from.
     pub(crate) was_served: bool,
+    /// Whether anything was ever published for the Service, or written into it by a controller.
+    pub(crate) is_known: bool,
     /// The Service's generated name before the cluster was renamed, where the load balancer still tells it.
     pub(crate) previous_name: Option<String>,
     /// Whether the load balancer is another cluster's.
@@ -103,6 +105,7 @@ impl<'a> Claim<'a> {
             scope,
             shares_foreign,
             was_served: outputs::was_served(service),
+            is_known: service.is_published || outputs::was_served(service),
             previous_name: None,
             elsewhere: false,
         }

@@ -48,6 +48,7 @@ fn with_claim<T>(adopts_foreign: bool, ask: impl FnOnce(Claim<'_>) -> T) -> T {
         },
         shares_foreign: false,
         was_served: false,
+        is_known: false,
         previous_name: None,
         elsewhere: false,
     })

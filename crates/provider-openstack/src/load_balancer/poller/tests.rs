@@ -1,5 +1,7 @@
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 
+use openstack_ccm_core::service::ServiceKey;
 use openstack_ccm_openstack_api::client::{Client, ClientSettings, RetryPolicy};
 use openstack_ccm_openstack_api::transport::{FnTransport, Response};
 use tokio::task::JoinHandle;
@@ -44,7 +46,7 @@ impl FakeOctavia {
                 .statuses
                 .iter()
                 .map(|(id, status)| {
-                    format!(r#"{{"id":"{id}","provisioning_status":"{status}","operating_status":"ONLINE"}}"#)
+                    format!(r#"{{"id":"{id}","project_id":"project","provisioning_status":"{status}","operating_status":"ONLINE"}}"#)
                 })
                 .collect();
             let body = format!(r#"{{"loadbalancers":[{}]}}"#, list.join(","));
@@ -81,7 +83,7 @@ fn rig() -> Rig {
         (FakeOctavia::default(), Watchlist::default(), Arc::new(Woken::default()));
     let wake: Arc<dyn Wake> = Arc::clone(&woken) as _;
     let api = Octavia::new(octavia.client());
-    let poller = Poller::new(api, watchlist.clone(), wake, PollInterval::default());
+    let poller = Poller::new(api, watchlist.clone(), wake);
     let shutdown = CancellationToken::new();
     let task = tokio::spawn(poller.run(shutdown.clone()));
     Rig { octavia, watchlist, woken, shutdown, task }
@@ -89,12 +91,16 @@ fn rig() -> Rig {
 
 impl Rig {
     fn watch(&self, id: &str, service: &str) {
-        self.watchlist.watch(id, Some("project"), &ServiceKey::new("default", service));
+        self.watchlist.watch(awaited(id, Some("project")), &ServiceKey::new("default", service));
     }
 
     fn woken(&self) -> Vec<String> {
         std::mem::take(&mut *self.woken.0.lock().unwrap())
     }
+}
+
+fn awaited<'a>(id: &'a str, project_id: Option<&'a str>) -> Awaited<'a> {
+    Awaited { id, project_id, name: None, work: None }
 }
 
 async fn pass(seconds: u64) {
@@ -179,10 +185,25 @@ async fn an_octavia_that_fails_is_asked_less_and_less_and_then_again() {
 async fn an_answer_from_before_the_registration_wakes_nobody() {
     let watchlist = Watchlist::default();
     let asked = Instant::now();
-    watchlist.watch("lb", None, &ServiceKey::new("default", "web"));
-    assert!(watchlist.finished(Vec::new(), asked).is_empty());
+    watchlist.watch(awaited("lb", None), &ServiceKey::new("default", "web"));
+    assert!(watchlist.finished(Vec::new(), false, asked).is_empty());
     pass(1).await;
-    assert_eq!(watchlist.finished(Vec::new(), Instant::now()).len(), 1);
+    assert_eq!(watchlist.finished(Vec::new(), false, Instant::now()).len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_is_made_is_asked_for_by_its_name_so_that_its_namesakes_show() {
+    let rig = rig();
+    rig.octavia.set("lb", "ACTIVE");
+    rig.octavia.set("another", "ACTIVE");
+    let made = Awaited { name: Some(""), work: Some(Work::Creation), ..awaited("lb", Some("project")) };
+    rig.watchlist.watch(made, &ServiceKey::new("default", "web"));
+    pass(2).await;
+    assert_eq!(rig.octavia.asked(), [(1, "loadbalancers?name=&project_id=project".to_owned())]);
+    let end = rig.watchlist.take_end("lb").expect("it ended");
+    assert_eq!(end.load_balancer.map(|one| one.id).as_deref(), Some("lb"));
+    let namesakes = end.namesakes.expect("they show");
+    assert_eq!(namesakes.iter().map(|one| one.id.as_str()).collect::<Vec<_>>(), ["another"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -16,6 +16,7 @@ use crate::load_balancer::belief::{Belief, Event};
 use crate::load_balancer::model::observed::{ObservedLoadBalancer, Ownership};
 use crate::load_balancer::model::tree::Desired;
 use crate::load_balancer::plan::{Plan, Then, Wait};
+use crate::load_balancer::poller::{Awaited, Work as OctaviasWork};
 use crate::load_balancer::report::Report;
 
 /// A Service whose load balancer is PENDING is reconciled so often even when nobody wakes it. An amphora takes at most
@@ -106,13 +107,21 @@ impl Reconciler {
     }
 
     fn wait_for_lock(&self, work: &Work<'_>, locked: &Locked, report: &mut Report) -> Progress {
-        let Work { service, load_balancer, project_id, .. } = *work;
+        let Work { service, desired, load_balancer, project_id, .. } = *work;
         match (&locked.made, load_balancer) {
             (Some(made), _) => {
                 report.load_balancer(service, &made.id, Ownership::Sole);
-                self.watchlist.watch(&made.id, made.project_id.as_deref(), &service.key);
+                let (id, project_id, name) = (&made.id, made.project_id.as_deref(), Some(made.name.as_str()));
+                let awaited = Awaited { id, project_id, name, work: Some(OctaviasWork::Creation) };
+                self.watchlist.watch(awaited, &service.key);
             }
-            (None, Some(existing)) => self.watchlist.watch(&existing.id, project_id, &service.key),
+            (None, Some(existing)) => {
+                // What is given up keeps its name.
+                let name = desired.is_none().then_some(existing.name.as_str());
+                let work = if locked.deletes { OctaviasWork::Deletion } else { OctaviasWork::Change };
+                let awaited = Awaited { id: &existing.id, project_id, name, work: Some(work) };
+                self.watchlist.watch(awaited, &service.key);
+            }
             (None, None) => {}
         }
         Progress::Waiting(Waiting { on: locked.on.clone(), at_most: AT_MOST })
@@ -130,7 +139,8 @@ impl Reconciler {
             Then::Held(failure) => Ok(converged(Some(failure.clone()))),
             Then::WaitFor(wait) => {
                 if let Some(existing) = load_balancer {
-                    self.watchlist.watch(&existing.id, project_id, &service.key);
+                    let awaited = Awaited { id: &existing.id, project_id, name: None, work: None };
+                    self.watchlist.watch(awaited, &service.key);
                 }
                 self.beliefs.note(&service.key, &Event::Waits);
                 let since = self.beliefs.attempts(&service.key).waiting_since;

@@ -7,7 +7,7 @@ use tracing::debug;
 
 use super::Reconciler;
 use super::carry_out::{Progress, Work};
-use crate::load_balancer::belief::Event;
+use crate::load_balancer::belief::{Cached, Event};
 use crate::load_balancer::desired;
 use crate::load_balancer::model::observed::Ownership;
 use crate::load_balancer::model::tree::{Reclaim, ReleaseTerms};
@@ -17,6 +17,7 @@ use crate::load_balancer::observe::read::{self, Depth, FloatingIpQuestion, Found
 use crate::load_balancer::outputs;
 use crate::load_balancer::ownership::Claim;
 use crate::load_balancer::plan;
+use crate::load_balancer::poller::End;
 use crate::load_balancer::report::Report;
 use crate::load_balancer::settings::ReleaseSettings;
 
@@ -26,10 +27,13 @@ pub(super) struct Releasing<'a> {
     pub(super) service: &'a Service,
     pub(super) terms: ReleaseTerms,
     pub(super) claim: Claim<'a>,
+    /// What was believed of the Service's load balancer.
+    known: Option<Cached>,
 }
 
 impl Reconciler {
     pub(super) async fn release(&self, service: &Service, report: &mut Report) -> Result<Outcome, Failure> {
+        let believed = self.beliefs.take(&service.key);
         self.beliefs.note(&service.key, &Event::Moved);
         self.identity_tags.ends(&service.key);
         self.creations.forget(&service.key);
@@ -40,12 +44,20 @@ impl Reconciler {
         let claim = Claim::new(service, &names, self.scope(), false);
         let id = settings.load_balancer_id.as_deref();
         let purpose = Purpose::Release(terms.reclaim);
-        let mut releasing = Releasing { reconciler: self, service, terms, claim };
+        let known = believed.cached().cloned();
+        let mut releasing = Releasing { reconciler: self, service, terms, claim, known };
         let octavia = &self.openstack.octavia;
-        let mut first = None;
+        let (mut first, mut none_is_left) = (None, false);
         if let Some(id) = id {
             let _lock = self.locks.take(id).await;
-            if let Some(found) = find::by_id(octavia, &releasing.claim, purpose, id).await? {
+            let end = self.watchlist.take_end(id);
+            none_is_left = end.as_ref().is_some_and(|end| leaves_none(end, &names));
+            let found = match end {
+                Some(End { load_balancer: None, .. }) => None,
+                Some(End { load_balancer: Some(seen), .. }) => find::seen(&releasing.claim, purpose, seen)?,
+                None => find::by_id(octavia, &releasing.claim, purpose, id).await?,
+            };
+            if let Some(found) = found {
                 first = Some(found.load_balancer.id.clone());
                 if let Some(outcome) = releasing.give_up(Some(found), report).await? {
                     return Ok(outcome);
@@ -53,7 +65,9 @@ impl Reconciler {
             }
         }
         // Also where the annotation named one: it may have been changed by hand.
-        if let Some(outcome) = releasing.give_up_named(purpose, first.as_deref(), report).await? {
+        if !none_is_left
+            && let Some(outcome) = releasing.give_up_named(purpose, first.as_deref(), report).await?
+        {
             return Ok(outcome);
         }
         if outputs::may_have_moved(service) {
@@ -93,12 +107,35 @@ impl Reconciler {
         let purpose = Purpose::Release(terms.reclaim);
         let found = find::by_id(&self.openstack.octavia, claim, purpose, load_balancer_id).await?;
         let Some(found) = found else { return Ok(true) };
-        let mut releasing = Releasing { reconciler: self, service, terms, claim: claim.clone() };
+        let mut releasing = Releasing { reconciler: self, service, terms, claim: claim.clone(), known: None };
         Ok(releasing.give_up(Some(found), report).await?.is_none())
     }
 }
 
+/// Whether the list in which a load balancer was no more shows that there is no other of the Service's name.
+fn leaves_none(end: &End, names: &Names) -> bool {
+    let End { name, load_balancer, namesakes } = end;
+    load_balancer.is_none()
+        && name.as_deref() == Some(names.load_balancer())
+        && namesakes.as_ref().is_some_and(Vec::is_empty)
+}
+
 impl Releasing<'_> {
+    /// How much has to be read of what hangs on a load balancer: nothing, where it is to be deleted as a whole and carries
+    /// only what is known to be the Service's.
+    fn depth(&self, found: Option<&Found>) -> Depth {
+        if !self.terms.cascade {
+            return Depth::Whole;
+        }
+        let found = found.filter(|found| found.ownership == Ownership::Sole);
+        let known = found.zip(self.known.as_ref()).and_then(|(found, known)| {
+            let same = known.load_balancer()?.id == found.load_balancer.id;
+            let alike = same && known.has_the_children_of(&found.load_balancer);
+            known.own_children().filter(|_| alike)
+        });
+        known.map_or(Depth::Outline, |children| Depth::Known(children.clone()))
+    }
+
     /// Gives up the load balancer that has the Service's name, unless it is `besides`. Which one it is shows before its lock
     /// can be taken, under which its other users change it; it is read again then.
     async fn give_up_named(
@@ -154,7 +191,7 @@ impl Releasing<'_> {
             }
             found => found,
         };
-        let depth = if self.terms.cascade { Depth::Outline } else { Depth::Whole };
+        let depth = self.depth(found.as_ref());
         let floating_ips = FloatingIpQuestion::ToRelease;
         let project_id = found.as_ref().and_then(|found| found.load_balancer.project_id.clone());
         let openstack = &self.reconciler.openstack;

@@ -59,6 +59,24 @@ impl Step {
         }
     }
 
+    /// Whether the step locks the load balancer, and takes nothing away that may carry traffic, even where an earlier step
+    /// turns out to have failed.
+    pub(crate) fn builds(&self) -> bool {
+        match self {
+            Self::LoadBalancer(LoadBalancerStep::Create { .. } | LoadBalancerStep::Update { .. })
+            | Self::Listener(ListenerStep::Create { .. } | ListenerStep::Update { .. })
+            | Self::Pool(PoolStep::Create { .. } | PoolStep::Update { .. })
+            | Self::Member(MemberStep::ReplaceAll { .. } | MemberStep::Create { .. })
+            | Self::Monitor(MonitorStep::Create { .. } | MonitorStep::Update { .. }) => true,
+            Self::LoadBalancer(LoadBalancerStep::Delete { .. } | LoadBalancerStep::Failover { .. })
+            | Self::Listener(ListenerStep::SwapDefaultPool { .. } | ListenerStep::Delete { .. })
+            | Self::Pool(PoolStep::Delete { .. })
+            | Self::Member(MemberStep::Delete { .. })
+            | Self::Monitor(MonitorStep::Delete { .. })
+            | Self::FloatingIp(_) => false,
+        }
+    }
+
     /// Whether Octavia gets a reference to a certificate that it did not have.
     pub(crate) fn sends_certificate(&self) -> bool {
         match self {

@@ -15,8 +15,18 @@ pub(crate) enum Touched {
     Everything,
 }
 
+impl Touched {
+    /// The child, where it is one.
+    pub(crate) fn child(&self) -> Option<&Child> {
+        match self {
+            Self::Child(child) => Some(child),
+            Self::LoadBalancer | Self::FloatingIps | Self::Everything => None,
+        }
+    }
+}
+
 /// One child of a load balancer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Child {
     /// A listener.
     Listener(String),
@@ -31,6 +41,15 @@ pub(crate) enum Child {
         /// Its pool, where the step says it.
         pool_id: Option<String>,
     },
+}
+
+impl Child {
+    /// Its id; that of the pool for its members.
+    pub(crate) fn id(&self) -> &str {
+        match self {
+            Self::Listener(id) | Self::Pool(id) | Self::Members(id) | Self::Monitor { id, .. } => id,
+        }
+    }
 }
 
 impl Step {

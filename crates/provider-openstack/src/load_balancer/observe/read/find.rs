@@ -68,7 +68,9 @@ pub(crate) async fn by_name(
     let name = claim.names.load_balancer().to_owned();
     let cut = claim.names.cut_load_balancer().map(|name| (name, FoundBy::CutName));
     let legacy = (claim.names.legacy_load_balancer(), FoundBy::LegacyName);
-    let older = cut.into_iter().chain([legacy]);
+    // Programs that gave those names have published what they made long ago.
+    let may_be_legacy = claim.is_known || matches!(purpose, Purpose::Release(_));
+    let older = cut.into_iter().chain(may_be_legacy.then_some(legacy));
     let (present, older) = tokio::join!(
         named(octavia, claim, purpose, name, FoundBy::Name),
         try_join_all(older.map(|(name, by)| named(octavia, claim, purpose, name, by))),
@@ -103,7 +105,7 @@ pub(crate) async fn previous(
 }
 
 /// The load balancers besides `current` of a creation that was begun more than once, and those that earlier Services of
-/// the same name left in this way.
+/// the same name left in this way; among `namesakes`, where it is known what else has the name.
 ///
 /// # Errors
 /// Any failed call.
@@ -111,10 +113,14 @@ pub(crate) async fn duplicates(
     octavia: &Octavia,
     claim: &Claim<'_>,
     current: &str,
+    namesakes: Option<Vec<LoadBalancer>>,
 ) -> Result<Vec<Found>, Failure> {
+    let is_left = |one: &LoadBalancer| claim.is_left_by_namesake(one) && !serves_in_error(one);
+    if let Some(namesakes) = namesakes {
+        return judged(claim, current, namesakes, is_left);
+    }
     let filter = in_project(claim, LoadBalancerFilter::name(claim.names.load_balancer()));
-    besides(octavia, claim, current, &filter, |one| claim.is_left_by_namesake(one) && !serves_in_error(one))
-        .await
+    besides(octavia, claim, current, &filter, is_left).await
 }
 
 async fn besides(
@@ -125,6 +131,15 @@ async fn besides(
     is_meant: impl Fn(&LoadBalancer) -> bool,
 ) -> Result<Vec<Found>, Failure> {
     let listed = octavia.list_load_balancers(filter).await.map_err(|error| looking(&error))?;
+    judged(claim, current, listed, is_meant)
+}
+
+fn judged(
+    claim: &Claim<'_>,
+    current: &str,
+    listed: Vec<LoadBalancer>,
+    is_meant: impl Fn(&LoadBalancer) -> bool,
+) -> Result<Vec<Found>, Failure> {
     let others = listed.into_iter().filter(|one| one.id != current && is_meant(one));
     // What was left as a whole before is left alone.
     let purpose = Purpose::Release(Reclaim::Delete);

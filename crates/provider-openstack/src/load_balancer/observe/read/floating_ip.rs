@@ -7,8 +7,8 @@ use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::neutron::{FloatingIp, FloatingIpFilter, Neutron, TagFilter};
 
 use crate::load_balancer::failure::{self, Missing};
+use crate::load_balancer::model::convert;
 use crate::load_balancer::model::observed::{ObservedFloatingIp, Ownership};
-use crate::load_balancer::observe::read::convert;
 use crate::load_balancer::ownership::Claim;
 
 /// Which floating IPs matter.

@@ -2,7 +2,6 @@
 //!
 //! Reads only, nothing twice, and what does not depend on each other at the same time.
 
-mod convert;
 pub(crate) mod find;
 mod floating_ip;
 mod refresh;
@@ -24,10 +23,10 @@ pub(crate) use floating_ip::read as floating_ips;
 pub(crate) use refresh::refresh;
 
 use crate::load_balancer::failure::{self, Missing};
-use crate::load_balancer::model::Tags;
 use crate::load_balancer::model::observed::{
-    Children, MadeWith, Observed, ObservedLoadBalancer, ObservedPool, Ownership,
+    Children, Observed, ObservedLoadBalancer, ObservedPool, Ownership,
 };
+use crate::load_balancer::model::{Tags, convert};
 use crate::load_balancer::ownership::Claim;
 
 /// Members and monitors of so many pools are read at once.
@@ -47,18 +46,28 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    fn tags(&self) -> Tags {
+    /// Tags of the load balancer.
+    pub(super) fn tags(&self) -> Tags {
         self.load_balancer.tags.iter().cloned().collect()
+    }
+
+    /// The VIP port and whose it is.
+    pub(super) fn vip_owner(&self) -> Option<VipOwner> {
+        let Self { load_balancer, ownership, .. } = self;
+        let port_id = load_balancer.vip_port_id.clone()?;
+        Some(VipOwner { port_id, load_balancer_name: load_balancer.name.clone(), ownership: *ownership })
     }
 }
 
 /// How much is read of what hangs on a load balancer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Depth {
     /// Listeners, pools, members and monitors.
     Whole,
     /// Listeners and pools: enough to delete them.
     Outline,
+    /// Nothing: these are known to be all.
+    Known(Children),
 }
 
 /// Reads everything that the plan needs.
@@ -76,11 +85,7 @@ pub(crate) async fn tree(
         Some(found) => &claim.on(found.previous_name.clone(), &found.tags()),
         None => claim,
     };
-    let vip = found.as_ref().and_then(|found| {
-        let Found { load_balancer, ownership, .. } = found;
-        let port_id = load_balancer.vip_port_id.clone()?;
-        Some(VipOwner { port_id, load_balancer_name: load_balancer.name.clone(), ownership: *ownership })
-    });
+    let vip = found.as_ref().and_then(Found::vip_owner);
     let (floating_ips, load_balancer) = tokio::join!(
         floating_ip::read(&openstack.neutron, claim, floating_ips, vip.as_ref()),
         load_balancer(&openstack.octavia, claim, found, depth),
@@ -96,10 +101,11 @@ async fn load_balancer(
 ) -> Result<Option<ObservedLoadBalancer>, Failure> {
     let Some(found) = found else { return Ok(None) };
     // While Octavia is at work nothing can be changed, and what is seen is not final.
-    let children = if found.load_balancer.provisioning_status.is_pending() {
-        None
-    } else {
-        Some(children(octavia, claim, &found.load_balancer.id, found.ownership, depth).await?)
+    let children = match depth {
+        _ if found.load_balancer.provisioning_status.is_pending() => None,
+        Depth::Known(children) => Some(children),
+        Depth::Whole => Some(children(octavia, claim, &found, true).await?),
+        Depth::Outline => Some(children(octavia, claim, &found, false).await?),
     };
     without_children(found).map(|seen| Some(ObservedLoadBalancer { children, ..seen }))
 }
@@ -124,44 +130,17 @@ pub(crate) fn outline(
 /// # Errors
 /// An answer that makes no sense.
 pub(crate) fn without_children(found: Found) -> Result<ObservedLoadBalancer, Failure> {
-    let Found { load_balancer: seen, ownership, previous_name, adopted: _ } = found;
-    let vip_address =
-        seen.vip_address.as_deref().map(|text| convert::address("load balancer", &seen.id, text));
-    let additional_vips = seen.additional_vips.into_iter().filter_map(|vip| {
-        let text = vip.ip_address?;
-        Some(convert::address("load balancer", &seen.id, &text).map(|address| (vip.subnet_id, address)))
-    });
-    let additional_vips = additional_vips.collect::<Result<_, _>>()?;
-    Ok(ObservedLoadBalancer {
-        vip_address: vip_address.transpose()?,
-        additional_vips,
-        id: seen.id,
-        name: seen.name,
-        description: seen.description,
-        status: seen.provisioning_status,
-        operating: seen.operating_status,
-        vip_port_id: seen.vip_port_id,
-        vip_subnet_id: seen.vip_subnet_id,
-        made_with: MadeWith {
-            provider: seen.provider,
-            flavor_id: seen.flavor_id,
-            availability_zone: seen.availability_zone,
-            vip_network_id: seen.vip_network_id,
-        },
-        tags: seen.tags.into_iter().collect(),
-        ownership,
-        previous_name,
-        children: None,
-    })
+    let Found { load_balancer, ownership, previous_name, adopted: _ } = found;
+    convert::load_balancer(load_balancer, ownership, previous_name)
 }
 
 async fn children(
     octavia: &Octavia,
     claim: &Claim<'_>,
-    id: &str,
-    ownership: Ownership,
-    depth: Depth,
+    found: &Found,
+    whole: bool,
 ) -> Result<Children, Failure> {
+    let (id, ownership) = (&found.load_balancer.id, found.ownership);
     let (listener_filter, pool_filter) = (ListenerFilter::load_balancer(id), PoolFilter::load_balancer(id));
     let (listeners, pools) =
         tokio::try_join!(octavia.list_listeners(&listener_filter), octavia.list_pools(&pool_filter))
@@ -171,7 +150,7 @@ async fn children(
     let pools: Vec<_> = stream::iter(pools)
         .map(|seen| {
             let ours = claim.owns_pool(&seen, &own, ownership);
-            pool(octavia, seen, ours, depth)
+            pool(octavia, seen, ours, whole)
         })
         .buffered(AT_ONCE)
         .try_collect()
@@ -185,11 +164,11 @@ async fn children(
 }
 
 /// A pool; what is in it only where it is the Service's.
-async fn pool(octavia: &Octavia, seen: Pool, ours: bool, depth: Depth) -> Result<ObservedPool, Failure> {
+async fn pool(octavia: &Octavia, seen: Pool, ours: bool, whole: bool) -> Result<ObservedPool, Failure> {
     let used_by = seen.listeners.iter().map(|listener| listener.id.clone()).collect();
     let monitor_id = seen.healthmonitor_id.clone();
     let mut pool = convert::pool(seen, ours, used_by);
-    if !ours || depth == Depth::Outline {
+    if !ours || !whole {
         return Ok(pool);
     }
     let monitor = async {
@@ -214,6 +193,7 @@ fn present<T>(answer: Result<T, ApiError>) -> Result<Option<T>, ApiError> {
     }
 }
 
-fn reading(error: &ApiError) -> Failure {
+/// The failure of a read.
+pub(super) fn reading(error: &ApiError) -> Failure {
     failure::of_call(error, "reading the load balancer", Missing::Race)
 }

@@ -3,14 +3,13 @@
 //! A load balancer that is ACTIVE again does not mean that the change was made: a listener or member batch that failed
 //! leaves it ACTIVE, and the child in ERROR. So the child is asked, at once or, after a change of nodes, a while later.
 
-use std::collections::BTreeSet;
-
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_openstack_api::error::ApiError;
-use openstack_ccm_openstack_api::octavia::{Listener, Octavia, Pool};
+use openstack_ccm_openstack_api::octavia::Octavia;
 
+use crate::load_balancer::model::convert;
 use crate::load_balancer::model::observed::{Children, ObservedPool};
-use crate::load_balancer::observe::read::{convert, present, reading};
+use crate::load_balancer::observe::read::{present, reading};
 use crate::load_balancer::step::Child;
 
 /// Brings the children up to date with what is there now of one of them.
@@ -23,9 +22,9 @@ pub(crate) async fn refresh(
     child: &Child,
 ) -> Result<(), Failure> {
     match child {
-        Child::Listener(id) => listener(children, id, read(octavia.get_listener(id).await)?),
+        Child::Listener(id) => children.put_listener(id, read(octavia.get_listener(id).await)?),
         Child::Pool(id) => {
-            pool(children, id, read(octavia.get_pool(id).await)?);
+            children.put_pool(id, read(octavia.get_pool(id).await)?);
             Ok(())
         }
         Child::Members(pool_id) => members(octavia, children, pool_id).await,
@@ -35,33 +34,6 @@ pub(crate) async fn refresh(
 
 fn read<T>(answer: Result<T, ApiError>) -> Result<Option<T>, Failure> {
     present(answer).map_err(|error| reading(&error))
-}
-
-fn listener(children: &mut Children, id: &str, seen: Option<Listener>) -> Result<(), Failure> {
-    let place = children.listeners.iter().position(|listener| listener.id == id);
-    let before = place.map(|place| children.listeners.swap_remove(place));
-    let default_before = before.as_ref().and_then(|before| before.default_pool_id.as_deref());
-    for pool in children.pools.iter_mut().filter(|pool| Some(pool.id.as_str()) == default_before) {
-        pool.used_by.remove(id);
-    }
-    let Some(seen) = seen else { return Ok(()) };
-    for pool in children.pools.iter_mut().filter(|pool| seen.default_pool_id.as_ref() == Some(&pool.id)) {
-        pool.used_by.insert(id.to_owned());
-    }
-    // One that was not known was made in this chain of changes.
-    let ours = before.is_none_or(|before| before.ours);
-    children.listeners.push(convert::listener(seen, ours)?);
-    Ok(())
-}
-
-fn pool(children: &mut Children, id: &str, seen: Option<Pool>) {
-    let place = children.pools.iter().position(|pool| pool.id == id);
-    let before = place.map(|place| children.pools.swap_remove(place));
-    let Some(seen) = seen else { return };
-    let used_by: BTreeSet<String> = seen.listeners.iter().map(|listener| listener.id.clone()).collect();
-    let ours = before.as_ref().is_none_or(|before| before.ours);
-    let (members, monitor) = before.map(|before| (before.members, before.monitor)).unwrap_or_default();
-    children.pools.push(ObservedPool { members, monitor, ..convert::pool(seen, ours, used_by) });
 }
 
 async fn members(octavia: &Octavia, children: &mut Children, pool_id: &str) -> Result<(), Failure> {

@@ -79,7 +79,8 @@ impl Serving<'_> {
         }
         // A guest has created none.
         if self.is_new() && ownership != Ownership::Guest {
-            duplicates.extend(ids(find::duplicates(octavia, &self.claim, current).await?));
+            let namesakes = self.reconciler.beliefs.take_namesakes(&self.service.key);
+            duplicates.extend(ids(find::duplicates(octavia, &self.claim, current, namesakes).await?));
         }
         duplicates.retain(|duplicate| !former.contains(duplicate));
         let duplicates = duplicates.iter().map(|id| (id, true));

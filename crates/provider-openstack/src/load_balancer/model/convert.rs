@@ -6,18 +6,62 @@ use std::str::FromStr;
 
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_openstack_api::octavia::{
-    HealthMonitor, HealthMonitorType, Listener, ListenerLimit, ListenerLimits, Member as OctaviaMember, Pool,
+    CreatedPool, HealthMonitor, HealthMonitorType, Listener, ListenerLimit, ListenerLimits, LoadBalancer,
+    Member as OctaviaMember, Pool,
 };
 
-use crate::load_balancer::model::listener::{ListenerAttributes, TlsAttributes};
-use crate::load_balancer::model::member::Member;
-use crate::load_balancer::model::monitor::{HttpCheck, MonitorAttributes};
-use crate::load_balancer::model::observed::{
-    ObservedListener, ObservedMember, ObservedMonitor, ObservedPool,
+use super::listener::{ListenerAttributes, TlsAttributes};
+use super::member::Member;
+use super::monitor::{HttpCheck, MonitorAttributes};
+use super::observed::{
+    MadeWith, ObservedListener, ObservedLoadBalancer, ObservedMember, ObservedMonitor, ObservedPool,
+    Ownership,
 };
-use crate::load_balancer::model::pool::{Persistence, PoolAttributes};
+use super::pool::{Persistence, PoolAttributes};
 
-pub(super) fn listener(seen: Listener, ours: bool) -> Result<ObservedListener, Failure> {
+/// A load balancer without what hangs on it.
+///
+/// # Errors
+/// An answer that makes no sense.
+pub(crate) fn load_balancer(
+    seen: LoadBalancer,
+    ownership: Ownership,
+    previous_name: Option<String>,
+) -> Result<ObservedLoadBalancer, Failure> {
+    let vip_address = seen.vip_address.as_deref().map(|text| address("load balancer", &seen.id, text));
+    let additional_vips = seen.additional_vips.into_iter().filter_map(|vip| {
+        let text = vip.ip_address?;
+        Some(address("load balancer", &seen.id, &text).map(|address| (vip.subnet_id, address)))
+    });
+    let additional_vips = additional_vips.collect::<Result<_, _>>()?;
+    Ok(ObservedLoadBalancer {
+        vip_address: vip_address.transpose()?,
+        additional_vips,
+        id: seen.id,
+        name: seen.name,
+        description: seen.description,
+        status: seen.provisioning_status,
+        operating: seen.operating_status,
+        vip_port_id: seen.vip_port_id,
+        vip_subnet_id: seen.vip_subnet_id,
+        made_with: MadeWith {
+            provider: seen.provider,
+            flavor_id: seen.flavor_id,
+            availability_zone: seen.availability_zone,
+            vip_network_id: seen.vip_network_id,
+        },
+        tags: seen.tags.into_iter().collect(),
+        ownership,
+        previous_name,
+        children: None,
+    })
+}
+
+/// A listener.
+///
+/// # Errors
+/// An answer that makes no sense.
+pub(crate) fn listener(seen: Listener, ours: bool) -> Result<ObservedListener, Failure> {
     let attributes = listener_attributes(&seen)?;
     Ok(ObservedListener {
         id: seen.id,
@@ -62,8 +106,8 @@ fn limits(mut seen: ListenerLimits) -> ListenerLimits {
     seen
 }
 
-/// Members and monitor are added where the pool is the Service's own.
-pub(super) fn pool(seen: Pool, ours: bool, used_by: BTreeSet<String>) -> ObservedPool {
+/// A pool. Members and monitor are added where it is the Service's own.
+pub(crate) fn pool(seen: Pool, ours: bool, used_by: BTreeSet<String>) -> ObservedPool {
     let session_persistence = seen
         .session_persistence
         .map(|seen| Persistence { kind: seen.kind, timeout: seen.persistence_timeout });
@@ -81,7 +125,22 @@ pub(super) fn pool(seen: Pool, ours: bool, used_by: BTreeSet<String>) -> Observe
     }
 }
 
-pub(super) fn member(seen: OctaviaMember) -> Result<ObservedMember, Failure> {
+/// A pool of the Service that was just made, with what is in it.
+///
+/// # Errors
+/// An answer that makes no sense.
+pub(crate) fn created_pool(seen: CreatedPool) -> Result<ObservedPool, Failure> {
+    let CreatedPool { pool: seen, members, healthmonitor } = seen;
+    let used_by = seen.listeners.iter().map(|listener| listener.id.clone()).collect();
+    let members = members.into_iter().map(member).collect::<Result<_, _>>()?;
+    Ok(ObservedPool { members, monitor: healthmonitor.map(monitor), ..pool(seen, true, used_by) })
+}
+
+/// A member.
+///
+/// # Errors
+/// An answer that makes no sense.
+pub(crate) fn member(seen: OctaviaMember) -> Result<ObservedMember, Failure> {
     let monitor_address = seen.monitor_address.filter(|address| !address.is_empty());
     let member = Member {
         address: address("member", &seen.id, &seen.address)?,
@@ -97,7 +156,8 @@ pub(super) fn member(seen: OctaviaMember) -> Result<ObservedMember, Failure> {
     Ok(ObservedMember { id: seen.id, status: seen.provisioning_status, member })
 }
 
-pub(super) fn monitor(seen: HealthMonitor) -> ObservedMonitor {
+/// A health monitor.
+pub(crate) fn monitor(seen: HealthMonitor) -> ObservedMonitor {
     let asks_http = matches!(seen.kind, HealthMonitorType::Http | HealthMonitorType::Https);
     let http = asks_http.then(|| HttpCheck {
         // What Octavia takes when nothing is said.
@@ -122,7 +182,10 @@ pub(super) fn monitor(seen: HealthMonitor) -> ObservedMonitor {
 }
 
 /// An address that OpenStack shows for an object.
-pub(super) fn address(kind: &str, id: &str, text: &str) -> Result<IpAddr, Failure> {
+///
+/// # Errors
+/// It is none.
+pub(crate) fn address(kind: &str, id: &str, text: &str) -> Result<IpAddr, Failure> {
     parse(kind, id, "address", text)
 }
 

@@ -1,0 +1,46 @@
+//! The answer to a request that creates a load balancer with all that hangs on it.
+
+use serde::{Deserialize, Deserializer};
+
+use super::{HealthMonitor, Listener, LoadBalancer, Member, Pool};
+use crate::decode::null_as_default;
+
+/// A load balancer that was just made, and what was made with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CreatedLoadBalancer {
+    /// The load balancer.
+    pub load_balancer: LoadBalancer,
+    /// What hangs on it. Absent where the answer does not show it whole.
+    pub tree: Option<CreatedTree>,
+}
+
+/// What hangs on a load balancer that was just made.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct CreatedTree {
+    /// Listeners, in no fixed order.
+    pub listeners: Vec<Listener>,
+    /// Pools, in no fixed order.
+    pub pools: Vec<CreatedPool>,
+}
+
+/// A pool that was just made, with what is in it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct CreatedPool {
+    /// The pool.
+    #[serde(flatten)]
+    pub pool: Pool,
+    /// Its members, in no fixed order.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub members: Vec<Member>,
+    /// Its health monitor.
+    pub healthmonitor: Option<HealthMonitor>,
+}
+
+impl<'de> Deserialize<'de> for CreatedLoadBalancer {
+    /// Children that are shown by id alone make no tree, and are no mistake.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let shown = serde_json::Value::deserialize(deserializer)?;
+        let load_balancer = LoadBalancer::deserialize(&shown).map_err(serde::de::Error::custom)?;
+        Ok(Self { load_balancer, tree: CreatedTree::deserialize(&shown).ok() })
+    }
+}

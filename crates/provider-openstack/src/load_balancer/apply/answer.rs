@@ -1,0 +1,47 @@
+//! What Octavia's answer to a step shows of the child that the step is about.
+
+use openstack_ccm_openstack_api::octavia::{CreatedLoadBalancer, HealthMonitor, Listener, Pool};
+
+use crate::load_balancer::model::member::Member;
+use crate::load_balancer::step::Child;
+
+/// What is there once Octavia has done the step, if it does it.
+#[derive(Clone, Debug)]
+pub(crate) enum Answer {
+    /// A load balancer was made.
+    LoadBalancer(Box<CreatedLoadBalancer>),
+    /// A listener was made or changed.
+    Listener(Box<Listener>),
+    /// A pool was made or changed.
+    Pool(Box<Pool>),
+    /// A health monitor was made or changed.
+    Monitor {
+        /// The monitor.
+        monitor: Box<HealthMonitor>,
+        /// Its pool, where the step says it.
+        pool_id: Option<String>,
+    },
+    /// A pool has got these members and no others.
+    Members {
+        /// The pool.
+        pool_id: String,
+        /// The members, as they were sent.
+        members: Vec<Member>,
+    },
+    /// A child is gone.
+    Gone(Child),
+    /// It shows nothing.
+    Nothing,
+}
+
+impl Answer {
+    /// The id of the child that was made or changed.
+    pub(super) fn child_id(&self) -> Option<String> {
+        match self {
+            Self::Listener(listener) => Some(listener.id.clone()),
+            Self::Pool(pool) => Some(pool.id.clone()),
+            Self::Monitor { monitor, .. } => Some(monitor.id.clone()),
+            Self::LoadBalancer(_) | Self::Members { .. } | Self::Gone(_) | Self::Nothing => None,
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! When to look, by what Octavia took before.
+//!
+//! A look that finds Octavia still at work was in vain, and one that comes late keeps a Service waiting. What a kind of work
+//! took the last time tells when the next one is worth a look, on this cloud and under its present load.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// Pause between two looks, and after the beginning where nothing was measured yet.
+pub(super) const SHORTEST: Duration = Duration::from_secs(1);
+/// Pause that it grows to, by a fifth with each look in vain: what is noticed late is a tenth of a creation at most.
+pub(super) const LONGEST: Duration = Duration::from_secs(3);
+/// The first look comes no later, whatever was measured: what took long before may be quick now.
+const LATEST: Duration = Duration::from_secs(20);
+
+/// What Octavia is at work on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::load_balancer) enum Work {
+    /// A new load balancer.
+    Creation,
+    /// A change of one.
+    Change,
+    /// The end of one.
+    Deletion,
+}
+
+/// What each kind of work took the last time.
+#[derive(Debug, Default)]
+pub(super) struct Pace {
+    creation: Option<Duration>,
+    change: Option<Duration>,
+    deletion: Option<Duration>,
+}
+
+/// The looks at one load balancer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Looks {
+    /// What was begun, and when; absent where that is not known, so that it measures nothing.
+    began: Option<(Work, Instant)>,
+    next: Instant,
+    pause: Duration,
+}
+
+impl Looks {
+    /// When the next one is due.
+    pub(super) fn next(&self) -> Instant {
+        self.next
+    }
+
+    /// One was in vain.
+    pub(super) fn found_pending(&mut self, at: Instant) {
+        // Another load balancer's turn came first: its list shows this one, too.
+        if at < self.next {
+            return;
+        }
+        self.pause = (self.pause + self.pause / 5).min(LONGEST);
+        self.next = at + self.pause;
+    }
+}
+
+impl Pace {
+    /// Something was begun.
+    pub(super) fn begin(&mut self, work: Option<Work>, now: Instant) -> Looks {
+        let took = work.and_then(|work| *self.of(work)).unwrap_or_default();
+        // A little early: otherwise nobody would notice that it takes less time than it did.
+        let first = (took * 9 / 10).clamp(SHORTEST, LATEST);
+        Looks { began: work.map(|work| (work, now)), next: now + first, pause: SHORTEST }
+    }
+
+    /// A look found the work done.
+    pub(super) fn ended(&mut self, looks: &Looks, at: Instant) {
+        if let Some((work, began)) = looks.began {
+            *self.of(work) = Some(at.saturating_duration_since(began));
+        }
+    }
+
+    fn of(&mut self, work: Work) -> &mut Option<Duration> {
+        match work {
+            Work::Creation => &mut self.creation,
+            Work::Change => &mut self.change,
+            Work::Deletion => &mut self.deletion,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The seconds of the looks at work that takes so long.
+    fn looks(pace: &mut Pace, work: Work, takes: u64) -> Vec<u64> {
+        let began = Instant::now();
+        let mut looks = pace.begin(Some(work), began);
+        let mut seconds = Vec::new();
+        loop {
+            let at = looks.next();
+            seconds.push((at - began).as_secs());
+            if at >= began + Duration::from_secs(takes) {
+                pace.ended(&looks, at);
+                return seconds;
+            }
+            looks.found_pending(at);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_took_long_once_is_looked_at_later_the_next_time() {
+        let mut pace = Pace::default();
+        assert_eq!(looks(&mut pace, Work::Creation, 6), [1, 2, 3, 5, 7]);
+        assert_eq!(looks(&mut pace, Work::Creation, 6), [6]);
+        assert_eq!(looks(&mut pace, Work::Change, 1), [1], "each kind of work has its own measure");
+        // What has become quicker is found out, look by look.
+        let later: Vec<_> = (0..8).map(|_| looks(&mut pace, Work::Creation, 3)).collect();
+        assert_eq!(later, [vec![6], vec![5], vec![4], vec![4], vec![3], vec![3], vec![3], vec![2, 4]]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_took_very_long_does_not_put_the_first_look_off_for_ever() {
+        let mut pace = Pace::default();
+        looks(&mut pace, Work::Deletion, 600);
+        assert_eq!(looks(&mut pace, Work::Deletion, 1), [20]);
+    }
+}

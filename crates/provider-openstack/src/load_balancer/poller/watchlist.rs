@@ -1,0 +1,209 @@
+//! What reconciliations wait for, and what became of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use openstack_ccm_core::service::ServiceKey;
+use openstack_ccm_openstack_api::octavia::{LoadBalancer, LoadBalancerFilter};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use super::pace::{Looks, Pace, Work};
+
+/// For how long what a round saw stands for the present: until the reconciliation that it woke has begun.
+const GOOD_FOR: Duration = Duration::from_secs(10);
+
+/// Where reconciliations register what they wait for. Clones share the register.
+#[derive(Clone, Debug, Default)]
+pub(in crate::load_balancer) struct Watchlist {
+    shared: Arc<Register>,
+}
+
+#[derive(Debug, Default)]
+struct Register {
+    pending: Mutex<BTreeMap<String, Pending>>,
+    /// What became of load balancers on which Octavia has ended its work.
+    ends: Mutex<BTreeMap<String, Seen>>,
+    pace: Mutex<Pace>,
+    added: Notify,
+}
+
+#[derive(Debug)]
+struct Seen {
+    end: End,
+    at: Instant,
+}
+
+/// A load balancer on which Octavia has ended its work.
+#[derive(Clone, Debug)]
+pub(in crate::load_balancer) struct End {
+    /// Its name; absent where it is gone and nobody said it.
+    pub(in crate::load_balancer) name: Option<String>,
+    /// As it was listed then; absent where it is gone.
+    pub(in crate::load_balancer) load_balancer: Option<LoadBalancer>,
+    /// The others of its name in its project. Absent where the list does not tell.
+    pub(in crate::load_balancer) namesakes: Option<Vec<LoadBalancer>>,
+}
+
+/// A load balancer that Octavia is at work on.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::load_balancer) struct Awaited<'a> {
+    /// Id.
+    pub(in crate::load_balancer) id: &'a str,
+    /// Owner.
+    pub(in crate::load_balancer) project_id: Option<&'a str>,
+    /// Name, where Octavia's work does not change it.
+    pub(in crate::load_balancer) name: Option<&'a str>,
+    /// What was begun just now; absent where nobody knows since when it goes on.
+    pub(in crate::load_balancer) work: Option<Work>,
+}
+
+/// One load balancer that somebody waits for.
+#[derive(Clone, Debug)]
+struct Pending {
+    services: BTreeSet<ServiceKey>,
+    project_id: Option<String>,
+    name: Option<String>,
+    /// When it was last registered: an answer to a question asked before that tells nothing.
+    since: Instant,
+    looks: Looks,
+}
+
+/// Lists that show everything watched.
+#[derive(Debug)]
+pub(super) struct Question {
+    pub(super) filters: Vec<LoadBalancerFilter>,
+    /// Whether they also show what has the same name as one that is watched.
+    pub(super) shows_namesakes: bool,
+}
+
+impl Watchlist {
+    /// Has `service` woken when the load balancer is no longer PENDING.
+    pub(in crate::load_balancer) fn watch(&self, awaited: Awaited<'_>, service: &ServiceKey) {
+        let Awaited { id, project_id, name, work } = awaited;
+        self.ends().remove(id);
+        let now = Instant::now();
+        let looks = self.pace().begin(work, now);
+        let mut pending = self.pending();
+        let entry = pending.entry(id.to_owned()).or_insert_with(|| Pending {
+            services: BTreeSet::new(),
+            project_id: None,
+            name: None,
+            since: now,
+            looks,
+        });
+        entry.services.insert(service.clone());
+        entry.project_id = project_id.map(str::to_owned).or_else(|| entry.project_id.take());
+        entry.name = name.map(str::to_owned);
+        entry.since = now;
+        entry.looks = looks;
+        drop(pending);
+        self.shared.added.notify_one();
+    }
+
+    // The maps are whole between any two statements that hold their locks.
+
+    fn pending(&self) -> MutexGuard<'_, BTreeMap<String, Pending>> {
+        self.shared.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ends(&self) -> MutexGuard<'_, BTreeMap<String, Seen>> {
+        self.shared.ends.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn pace(&self) -> MutexGuard<'_, Pace> {
+        self.shared.pace.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether somebody waits for the load balancer.
+    pub(in crate::load_balancer) fn is_watched(&self, load_balancer_id: &str) -> bool {
+        self.pending().contains_key(load_balancer_id)
+    }
+
+    /// What became of the load balancer a moment ago, when Octavia had ended its work on it. Told once.
+    pub(in crate::load_balancer) fn take_end(&self, load_balancer_id: &str) -> Option<End> {
+        let seen = self.ends().remove(load_balancer_id)?;
+        (seen.at.elapsed() < GOOD_FOR).then_some(seen.end)
+    }
+
+    /// Waits until something is registered.
+    pub(super) async fn added(&self) {
+        self.shared.added.notified().await;
+    }
+
+    /// When the next look is due.
+    pub(super) fn next_look(&self) -> Option<Instant> {
+        self.pending().values().map(|entry| entry.looks.next()).min()
+    }
+
+    /// The smallest lists that show everything watched: one load balancer by its name or id, or those of each project.
+    /// Nothing less is asked for where the owner of one is not known: an administrator's list would be that of the whole
+    /// cloud.
+    pub(super) fn question(&self) -> Question {
+        let pending = self.pending();
+        let by_id =
+            |id: &String| LoadBalancerFilter { id: Some(id.clone()), ..LoadBalancerFilter::default() };
+        let mut entries = pending.iter();
+        if let (Some((id, entry)), None) = (entries.next(), entries.next()) {
+            let (name, project_id) = (entry.name.clone(), entry.project_id.clone());
+            let shows_namesakes = name.is_some() && project_id.is_some();
+            let filter = if shows_namesakes {
+                LoadBalancerFilter { name, project_id, ..LoadBalancerFilter::default() }
+            } else {
+                by_id(id)
+            };
+            return Question { filters: vec![filter], shows_namesakes };
+        }
+        let projects: BTreeSet<_> = pending.values().filter_map(|entry| entry.project_id.as_ref()).collect();
+        let of_project = |id: &String| LoadBalancerFilter {
+            project_id: Some(id.clone()),
+            ..LoadBalancerFilter::default()
+        };
+        let without_owner = pending.iter().filter(|(_, entry)| entry.project_id.is_none());
+        let filters =
+            projects.into_iter().map(of_project).chain(without_owner.map(|(id, _)| by_id(id))).collect();
+        Question { filters, shows_namesakes: true }
+    }
+
+    /// Takes out what the list shows as finished, and returns who waited for it. `asked` is when the question was
+    /// sent.
+    pub(super) fn finished(
+        &self,
+        list: Vec<LoadBalancer>,
+        shows_namesakes: bool,
+        asked: Instant,
+    ) -> Vec<(String, BTreeSet<ServiceKey>)> {
+        let still_pending: BTreeSet<&str> = list
+            .iter()
+            .filter(|load_balancer| load_balancer.provisioning_status.is_pending())
+            .map(|load_balancer| load_balancer.id.as_str())
+            .collect();
+        let mut pending = self.pending();
+        let mut finished = Vec::new();
+        for (id, entry) in pending.iter_mut().filter(|(_, entry)| entry.since < asked) {
+            if still_pending.contains(id.as_str()) {
+                entry.looks.found_pending(asked);
+            } else {
+                finished.push(id.clone());
+            }
+        }
+        let mut ends = self.ends();
+        ends.retain(|_, seen| seen.at.elapsed() < GOOD_FOR);
+        let mut woken = Vec::new();
+        for (id, entry) in finished.into_iter().filter_map(|id| pending.remove_entry(&id)) {
+            self.pace().ended(&entry.looks, asked);
+            let load_balancer = list.iter().find(|one| one.id == id).cloned();
+            let known = shows_namesakes && entry.project_id.is_some();
+            let name = load_balancer.as_ref().map(|one| one.name.clone()).or(entry.name);
+            let namesakes = name.as_ref().filter(|_| known).map(|name| {
+                let is_other = |one: &&LoadBalancer| one.name == *name && one.id != id;
+                let of_project = |one: &&LoadBalancer| one.project_id == entry.project_id;
+                list.iter().filter(is_other).filter(of_project).cloned().collect()
+            });
+            ends.insert(id.clone(), Seen { end: End { name, load_balancer, namesakes }, at: asked });
+            woken.push((id, entry.services));
+        }
+        woken
+    }
+}
