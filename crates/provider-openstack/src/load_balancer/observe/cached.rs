@@ -12,6 +12,7 @@ use super::read::{self, VipOwner};
 use super::{Observation, Observing};
 use crate::load_balancer::belief::{Belief, Cached, Digest, Event, LockEnd, not_as_sent};
 use crate::load_balancer::model::observed::{Children, ObservedLoadBalancer, Ownership};
+use crate::load_balancer::outputs;
 use crate::load_balancer::poller::End;
 use crate::load_balancer::report::Report;
 use crate::load_balancer::settings::Aspect;
@@ -56,6 +57,10 @@ impl Observing<'_> {
         // Somebody else has begun something.
         if below.is_none_or(has_pending) {
             return Ok(None);
+        }
+        // It was read or made by this process, whose credentials are right therefore.
+        if outputs::is_own_output(self.service) {
+            self.observer.missing.found();
         }
         self.name_again(&cached, report);
         Ok(Some(Observation::new(source, cached)))
