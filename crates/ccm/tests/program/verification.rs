@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use openstack_ccm_kube_sim::ApiVersion;
-use openstack_ccm_openstack_sim::{OperationKind, WorkerFault};
+use openstack_ccm_openstack_sim::{Fault, OperationKind, WorkerFault};
+use rstest::rstest;
 use serde_json::json;
 use tokio::time::Instant;
 
 use crate::support::{Call, PROXY, Side, World, service};
 
-const READ: &str = "GET pools/ID/members";
+/// How members are read where the status tree shows them, and where it is not to be had.
+const READ: &str = "GET loadbalancers/ID/status";
+const READ_MEMBERS: &str = "GET pools/ID/members";
 /// How the Event begins about what failed inside Octavia.
 const SENT_AGAIN: &str = "LoadBalancerChildFailed: Octavia could not make the last change of member";
 /// A change of nodes is made by then, and no members have been read.
@@ -66,6 +69,30 @@ async fn a_failed_batch_is_sent_again_when_it_is_calm() {
     let warnings = world.warnings("web");
     assert!(warnings.iter().all(|warning| warning.contains(SENT_AGAIN)), "{warnings:?}");
     assert_eq!(warnings.len(), 3, "one for each member: {warnings:?}");
+}
+
+/// A cloud whose policy, or whose Octavia, knows of no status tree.
+#[rstest]
+#[case::by_policy(403)]
+#[case::of_another_octavia(404)]
+#[case::of_a_driver(501)]
+#[tokio::test(start_paused = true)]
+async fn where_no_status_tree_is_to_be_had_children_are_read_one_by_one(#[case] status: u16) {
+    let world = World::started().await;
+    let refusal =
+        Fault::new().path("/loadbalancers/[^/]+/status$").answer(status, json!({"faultstring": "no"}));
+    let refused = world.cloud.faults().add(refusal);
+    world.create(&service("web", json!({"metadata": {"annotations": {PROXY: "v2"}}})));
+    world.until_published("web").await;
+    world.quiet_unplanned().await;
+    assert_eq!(world.cloud.faults().matched(refused), 1);
+    let calls = world.take_calls();
+    assert_eq!(counts(&calls).get(READ_MEMBERS), Some(&1), "{calls:?}");
+    fail_batches(&world, 1);
+    world.add_node("node-3", "v1.36.0");
+    tokio::time::sleep(MADE + CALM).await;
+    assert!(!has_failed(&world));
+    assert_eq!(world.cloud.faults().matched(refused), 1, "it is asked for again an hour later");
 }
 
 #[tokio::test(start_paused = true)]
