@@ -92,7 +92,7 @@ async fn the_budget_is_kept() {
 
     let expected = [
         //                                    OpenStack        Kubernetes
-        //                                writes  all calls    writes
+        //                                writes  calls (most) writes
         ("create", 3, 12, 5),
         ("create another", 3, 9, 5),
         ("delete", 2, 8, 3),
@@ -116,6 +116,10 @@ async fn the_budget_is_kept() {
             (change, Cost { openstack_writes, openstack_calls, kubernetes_writes })
         })
         .into();
+    // A look that comes at the very moment in which Octavia is done may spare another one.
+    for ((_, cost), (_, most)) in table.iter_mut().zip(&expected) {
+        cost.openstack_calls = cost.openstack_calls.max(most.openstack_calls);
+    }
     assert_eq!(table, expected);
 }
 
@@ -219,7 +223,7 @@ async fn octavia_is_asked_for_what_no_answer_has_told() {
     world.quiet().await;
     table.push(("delete", octavia_calls(&world)));
     let expected = [
-        //                                writes, reads
+        //                                writes, reads at most
         ("create the first", (1, 5)),
         ("create five", (5, 13)),
         ("port added", (3, 7)),
@@ -229,6 +233,10 @@ async fn octavia_is_asked_for_what_no_answer_has_told() {
         ("another restart", (0, 2)),
         ("delete", (1, 3)),
     ];
+    // As above.
+    for ((_, (_, reads)), (_, (_, most))) in table.iter_mut().zip(&expected) {
+        *reads = (*reads).max(*most);
+    }
     assert_eq!(table, expected);
 }
 
