@@ -78,7 +78,7 @@ fn confirm_pool(pool: &mut ObservedPool, seen: &PoolStatus, has_digest: bool) ->
     match (&mut pool.monitor, &seen.health_monitor) {
         (None, None) => {}
         (Some(monitor), Some(seen)) if monitor.id == seen.id => {
-            monitor.status = seen.provisioning_status.clone()
+            monitor.status = seen.provisioning_status.clone();
         }
         (Some(_), _) | (None, Some(_)) => return None,
     }
@@ -187,7 +187,8 @@ mod tests {
 
     #[test]
     fn what_is_not_as_answered_agrees_with_nothing() {
-        let edits: [(&str, fn(&mut Value)); 5] = [
+        type Edit = fn(&mut Value);
+        let edits: [(&str, Edit); 5] = [
             ("somebody began something", |tree| tree["provisioning_status"] = json!("PENDING_UPDATE")),
             ("another listener", |tree| {
                 let more = json!({"id": "another", "provisioning_status": "ACTIVE", "pools": []});

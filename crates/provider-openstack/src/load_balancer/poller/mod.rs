@@ -90,7 +90,7 @@ impl Poller {
         match self.lists(&question).await {
             Ok(list) => {
                 for (load_balancer, services) in
-                    self.watchlist.finished(list, question.shows_namesakes, asked)
+                    self.watchlist.finished(&list, question.shows_namesakes, asked)
                 {
                     debug!(%load_balancer, "load balancer is no longer pending");
                     services.iter().for_each(|service| self.wake.wake(service));

@@ -170,7 +170,7 @@ impl Watchlist {
     /// sent.
     pub(super) fn finished(
         &self,
-        list: Vec<LoadBalancer>,
+        list: &[LoadBalancer],
         shows_namesakes: bool,
         asked: Instant,
     ) -> Vec<(String, BTreeSet<ServiceKey>)> {
