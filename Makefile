@@ -101,7 +101,7 @@ bench: setup ## Measure calls, time and memory against the simulated cloud (minu
 	BENCH_PROGRAM=$$program $(CARGO) bench --locked --profile release --package openstack-ccm --bench load_balancers -- $(BENCH)
 
 .PHONY: manifests
-manifests: setup ## Write the plain manifests and the chart's snapshots anew (Go, for the pinned Helm)
+manifests: setup ## Write the plain manifests and the chart's snapshots again (Go, for the pinned Helm)
 	UPDATE_MANIFESTS=1 INSTA_UPDATE=always $(CARGO) test $(WORKSPACE) --test chart
 
 .PHONY: image
@@ -138,7 +138,7 @@ release-dry-run: ## Push, sign, pull and verify with a registry and a key that e
 	release/release.py dry-run $(RELEASE_ARGS)
 
 .PHONY: docs
-docs: setup ## Write the generated reference pages anew
+docs: setup ## Write the generated reference pages again
 	UPDATE_DOCS=1 $(CARGO) test $(WORKSPACE) --test config --test settings reference
 	UPDATE_DOCS=1 $(CARGO) test $(WORKSPACE) --test reference --test compatibility
 	UPDATE_DOCS=1 $(CARGO) test $(WORKSPACE) --test program the_page_of_metrics

@@ -16,6 +16,7 @@
 //! | `serving`, `authentication` | the HTTPS endpoints, and who may call them |
 //! | `node`, `route` | the node controllers and the route controller |
 //! | `service_proxies` | what is known of the service proxies on nodes |
+//! | `controller` | what decides what the controllers do, whether they run or are planned |
 //! | `logging` | the log |
 //! | `person` | a person's own rights, for subcommands |
 //! | [`accepted`] | upstream flags without effect here |

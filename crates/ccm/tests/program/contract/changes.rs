@@ -320,7 +320,7 @@ async fn e18_settings_of_creation_are_not_changed_later() {
 
 /// A member that somebody removed comes back with the next check.
 ///
-/// Contract: E19, better: the look comes by itself, half an hour later at the latest.
+/// Contract: E19, better: the check comes by itself, half an hour later at the latest.
 #[tokio::test(start_paused = true)]
 async fn e19_a_member_removed_by_hand_comes_back_by_itself() {
     let world = served().await;
