@@ -11,6 +11,9 @@ use crate::machine::python;
 use crate::process::{run, run_logged};
 use crate::report::say;
 
+/// The program of OCCM.
+const OCCM: &str = "openstack-cloud-controller-manager";
+
 /// A minor version of Kubernetes that is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Minor {
@@ -154,6 +157,23 @@ impl Artifacts {
         Ok(self.cache.has(&format!("{program}-{}", minor.text()), &kubernetes_build(minor)?.key()?))
     }
 
+    /// OCCM, the openstack-cloud-controller-manager.
+    ///
+    /// # Errors
+    /// It cannot be built.
+    pub(crate) fn occm(&self) -> Result<PathBuf> {
+        let package = format!("k8s.io/cloud-provider-openstack/cmd/{OCCM}");
+        self.go("occm", &occm_build(), OCCM, &package)
+    }
+
+    /// Whether OCCM is built.
+    ///
+    /// # Errors
+    /// Its module cannot be read.
+    pub(crate) fn has_occm(&self) -> Result<bool> {
+        Ok(self.cache.has("occm", &occm_build().key()?))
+    }
+
     fn go(&self, name: &str, how: &GoBuild, program: &str, package: &str) -> Result<PathBuf> {
         let folder = self.cache.entry(name, &how.key()?, |folder| {
             let began = Instant::now();
@@ -249,6 +269,10 @@ fn kubernetes_build(minor: Minor) -> Result<GoBuild> {
     let module = source(&format!("tools/kubernetes-{}", minor.text()));
     let linker = version_flags(&pinned_version(&module, "k8s.io/kubernetes")?);
     Ok(GoBuild { tags: minor.tags(), ..GoBuild::new(module, linker) })
+}
+
+fn occm_build() -> GoBuild {
+    GoBuild::new(source("tools/occm"), "-s -w")
 }
 
 fn owner_name(framework: Framework) -> String {

@@ -193,6 +193,9 @@ impl Plan {
             for framework in group.owners {
                 artifacts.owner(*framework)?;
             }
+            if group.with_occm {
+                artifacts.occm()?;
+            }
             lane.queue.offer(group)?;
         }
         Ok(())
@@ -253,6 +256,9 @@ fn missing(artifacts: &Artifacts, group: &Group) -> Result<Duration> {
         if !artifacts.has_owner(*framework)? {
             time += Framework::BUILD;
         }
+    }
+    if group.with_occm && !artifacts.has_occm()? {
+        time += Minor::BUILD;
     }
     Ok(time)
 }

@@ -1,6 +1,7 @@
 //! What is looked at. A group is a sequence of scenarios on one cluster, because clusters are what costs time.
 
 pub(crate) mod address;
+pub(crate) mod back;
 pub(crate) mod calls;
 pub(crate) mod canary;
 pub(crate) mod choice;
@@ -45,6 +46,8 @@ pub(crate) struct Group {
     pub programs: &'static [&'static str],
     /// Versions of the load balancer controller of another cloud that it needs.
     pub owners: &'static [Framework],
+    /// Whether it needs OCCM.
+    pub with_occm: bool,
     /// What it does.
     pub run: fn(&mut Stage) -> Result<()>,
 }
@@ -56,7 +59,7 @@ impl Group {
         programs: &'static [&'static str],
         run: fn(&mut Stage) -> Result<()>,
     ) -> Self {
-        Self { name, needs, programs, owners: &[], run }
+        Self { name, needs, programs, owners: &[], with_occm: false, run }
     }
 }
 
@@ -97,6 +100,7 @@ pub(crate) const GROUPS: &[Group] = &[
         ..Group::new("overlay", &[Minor::V1_36, Minor::V1_29], SERVED, overlay::run)
     },
     Group::new("old", &[Minor::V1_28], SERVED, old),
+    Group { with_occm: true, ..Group::new("back", &[Minor::V1_36], SERVED, back::run) },
 ];
 
 fn current(stage: &mut Stage) -> Result<()> {

@@ -71,7 +71,8 @@ impl Return {
         if let Some(port) = datagrams.filter(|_| proxy) {
             let protocol = port.protocol.as_deref().unwrap_or_default();
             let text = format!(
-                "OCCM asks for a PROXY pool for port {}/{protocol} too, which Octavia refuses",
+                "OCCM deletes the pool of port {}/{protocol}, because it wants a PROXY pool there too, which Octavia refuses: \
+                 datagrams are lost, and OCCM gets no further with this Service",
                 port.port
             );
             findings.push(Finding { severity: Severity::Fails, text });

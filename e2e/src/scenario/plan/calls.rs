@@ -13,7 +13,7 @@ const NOTE: &str = "loadbalancer.openstack.org/settled";
 
 /// Calls by the log that shows them, because logs tell no order between each other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Calls {
+pub(in crate::scenario) struct Calls {
     /// To the API server.
     pub cluster: Vec<String>,
     /// To Octavia.
@@ -26,7 +26,7 @@ pub(super) struct Calls {
 
 impl Calls {
     /// Those of a plan, one a line: `default/web POST load-balancer /v2.0/lbaas/loadbalancers {…}`.
-    pub(super) fn planned(plan: &str, known: &Known) -> Result<Self> {
+    pub(in crate::scenario) fn planned(plan: &str, known: &Known) -> Result<Self> {
         let mut calls = Self::default();
         for line in plan.lines() {
             let mut words = line.splitn(5, ' ').skip(1);
@@ -45,7 +45,7 @@ impl Calls {
     }
 
     /// Those that were made: the audit log of the API server, and the access logs, whose requests end with `?` and a query.
-    pub(super) fn made(cluster: &[Entry], cloud: &[String], known: &Known) -> Self {
+    pub(in crate::scenario) fn made(cluster: &[Entry], cloud: &[String], known: &Known) -> Self {
         let mut calls = Self {
             cluster: cluster.iter().filter(|one| !is_note(&one.sent)).map(|one| one.what.clone()).collect(),
             ..Self::default()
@@ -63,21 +63,29 @@ impl Calls {
         calls
     }
 
+    /// Without their order: several Services are worked on at the same time.
+    pub(in crate::scenario) fn sorted(mut self) -> Self {
+        for calls in [&mut self.cluster, &mut self.octavia, &mut self.neutron, &mut self.others] {
+            calls.sort();
+        }
+        self
+    }
+
     /// How many there are.
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::scenario) fn len(&self) -> usize {
         self.cluster.len() + self.octavia.len() + self.neutron.len() + self.others.len()
     }
 }
 
 /// Ids of what was there before: every other one is of something new, and differs between plan and deed.
-pub(super) struct Known {
+pub(in crate::scenario) struct Known {
     ids: BTreeSet<String>,
     others: BTreeSet<String>,
 }
 
 impl Known {
     /// What is there now; `other` is part of the names of what belongs to another Service.
-    pub(super) fn of(cloud: &OpenStack, other: Option<&str>) -> Result<Self> {
+    pub(in crate::scenario) fn of(cloud: &OpenStack, other: Option<&str>) -> Result<Self> {
         let (mut ids, mut others) = (BTreeSet::new(), BTreeSet::new());
         for (service, path, key) in [
             ("load-balancer", "/v2/lbaas/loadbalancers", "loadbalancers"),

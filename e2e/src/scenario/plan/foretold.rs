@@ -16,7 +16,7 @@ use crate::stage::Stage;
 use crate::terminal::Terminal;
 use crate::wait::until;
 
-const SCENARIO: &str = "22 plan and what follows";
+const SCENARIO: &str = "25 plan and what follows";
 const BYSTANDER: &str = "bystander";
 /// As the controller runs.
 const FLAGS: [&str; 4] =

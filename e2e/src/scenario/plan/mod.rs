@@ -1,7 +1,7 @@
 //! What is said beforehand is what happens: `plan` beside a controller at work and before each change, with credentials that
 //! cannot write; and `orphans` after a creation that was cut short.
 
-mod calls;
+pub(super) mod calls;
 mod cut_short;
 mod foretold;
 mod onlooker;
@@ -28,7 +28,7 @@ pub(crate) fn run(stage: &mut Stage) -> Result<()> {
 }
 
 /// A cluster of two nodes whose API server says who did what.
-fn cluster(stage: &mut Stage, name: &str) -> Result<Audit> {
+pub(super) fn cluster(stage: &mut Stage, name: &str) -> Result<Audit> {
     let audit = stage.start_audited_cluster(name, super::CURRENT)?;
     for place in [NODES[0], NODES[1]] {
         stage.join(place, super::CURRENT, Mode::Iptables)?;
@@ -37,7 +37,7 @@ fn cluster(stage: &mut Stage, name: &str) -> Result<Audit> {
 }
 
 /// The terminal of an operator who may do everything.
-fn operator(stage: &mut Stage) -> Result<Terminal> {
+pub(super) fn operator(stage: &mut Stage) -> Result<Terminal> {
     let program = stage.program().to_owned();
     let cluster = stage.cluster()?;
     let certificate = |part: &str| cluster.plane.pki.file(&format!("admin.{part}"));
