@@ -20,12 +20,12 @@ pub struct ControllerArgs {
     /// Serve Services of this `loadBalancerClass` and no others; without it those that name no class.
     #[arg(long, value_name = "CLASS")]
     pub load_balancer_class: Option<String>,
-    /// Flags of the route controller.
-    #[command(flatten)]
-    pub route: RouteArgs,
     /// Feature gates as name=true|false; `LoadBalancerIPMode` replaces the detection of the cluster's support.
     #[arg(long, value_name = "GATES")]
     pub feature_gates: Vec<FeatureGates>,
+    /// Flags of the route controller.
+    #[command(flatten)]
+    pub route: RouteArgs,
     /// What is known of the service proxies on nodes.
     #[command(flatten)]
     pub service_proxies: ServiceProxyArgs,

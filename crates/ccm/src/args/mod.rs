@@ -131,22 +131,23 @@ pub struct RunArgs {
     /// Name of the provider; only `openstack` is served.
     #[arg(long, value_name = "NAME", default_value = "openstack")]
     pub cloud_provider: String,
-    /// What they do.
-    #[command(flatten)]
-    pub controller: ControllerArgs,
+    /// Text in the User-Agent header of OpenStack requests; may be given several times.
+    #[arg(long, value_name = "TEXT")]
+    pub user_agent: Vec<String>,
     /// Services handled at once.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..),
         allow_negative_numbers = true)]
     pub concurrent_service_syncs: u16,
+    // The flags of a flattened group take the heading along that its last one has, so those of this group stand first.
+    /// What they do.
+    #[command(flatten)]
+    pub controller: ControllerArgs,
     /// Flags of the node controllers.
     #[command(flatten)]
     pub node: NodeArgs,
     /// The client of the Kubernetes API.
     #[command(flatten)]
     pub kubernetes: KubernetesArgs,
-    /// Text in the User-Agent header of OpenStack requests; may be given several times.
-    #[arg(long, value_name = "TEXT")]
-    pub user_agent: Vec<String>,
     /// Leader election.
     #[command(flatten)]
     pub leader_election: LeaderElectionArgs,

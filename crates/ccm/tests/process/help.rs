@@ -18,8 +18,8 @@ async fn flags_are_grouped_by_what_they_are_about() {
     let mut places = Vec::new();
     for (group, flag) in [
         ("Controllers:", "--cluster-name"),
-        ("Node controllers:", "--node-monitor-period"),
         ("Route controller:", "--cluster-cidr"),
+        ("Node controllers:", "--node-monitor-period"),
         ("Kubernetes API:", "--kube-api-qps"),
         ("Leader election:", "--leader-elect-lease-duration"),
         ("Secure serving:", "--tls-cert-file"),

@@ -161,5 +161,5 @@ async fn killed_anywhere_the_end_is_the_same(#[case] action: Action) {
             kills += 1;
         }
     }
-    assert!(kills >= 10, "only {kills} calls were interrupted");
+    assert!(kills >= 6, "only {kills} calls were interrupted");
 }

@@ -192,6 +192,8 @@ async fn c19_a_load_balancer_of_the_legacy_name_is_adopted() {
     let cloud = Cloud::new();
     let legacy = cloud.new_load_balancer("a1111111122223333444455555555555", json!({}));
     let mut service = web();
+    // Whoever made it published it. A Service that nobody served before is not looked for by this name.
+    service.is_published = true;
     Cluster::new(&cloud).settle(&mut service).await.expect("served");
     assert_eq!(cloud.load_balancers().len(), 1);
     assert_eq!(annotation(&service, "load-balancer-id"), Some(legacy.as_str()));

@@ -12,7 +12,9 @@ use crate::cloud::{Cloud, NODE_3};
 use crate::cluster::{Cluster, NAME, annotate, node, served, web};
 use crate::line::{Exchange, Fault};
 
-const READ: &str = "GET pools/ID/members";
+/// The status tree, which shows the members of all pools.
+const READ: &str = "GET loadbalancers/ID/status";
+const MEMBERS: &str = "GET pools/ID/members";
 const BATCH: &str = "PUT pools/ID/members";
 
 /// Calls since the last time, without the rounds of the poller.
@@ -128,7 +130,7 @@ async fn members_that_are_not_those_that_were_sent_are_put_right() {
     cloud.edit(&format!("pools/{pool}/members"), &json!({"members": [stranger]}));
     cloud.line.take_log();
     cluster.follow_to_the_end(&mut service).await.expect("served");
-    assert_eq!(calls(&cloud), [READ, BATCH, READ], "the correction is verified too");
+    assert_eq!(calls(&cloud), [READ, MEMBERS, BATCH, READ], "the correction is verified too");
     assert_eq!(cloud.member_names(NAME), ["n1", "n2", "n3"]);
 }
 
