@@ -159,12 +159,10 @@ impl Judge<'_> {
         if !self.asked(&owner, self.birth(pool_id), asks) {
             return Some(format!("pool {} ({}) of {owner} is replaced", pool.name, pool.protocol));
         }
-        let members = |traffic: &Traffic, pool_id: Option<&String>| {
-            traffic.members.values().filter(|member| Some(&member.pool_id) == pool_id).count()
-        };
-        let emptied = members(self.before, Some(pool_id)) > 0
-            && members(self.after, after.pool_id.as_ref()) == 0
-            && !self.asked(&owner, self.birth(pool_id), |wish| !wish.ports.contains_key(&key));
+        let is_empty = !self.after.members.values().any(|one| Some(&one.pool_id) == after.pool_id.as_ref());
+        let mut old = self.before.members.iter().filter(|(_, one)| one.pool_id == *pool_id);
+        // Members that may go may be missing in the new pool.
+        let emptied = is_empty && old.any(|(id, one)| self.member_removed(before, id, one).is_some());
         emptied.then(|| format!("listener {} of {owner} gets a pool without members", before.name))
     }
 

@@ -123,6 +123,27 @@ async fn members_go_with_their_nodes(#[case] gone: bool) {
     assert_eq!(watch.take_breaches(), Vec::<String>::new());
 }
 
+/// A pool of another protocol has members before the listener gets it, unless the Service wants none.
+#[rstest]
+#[case::all_nodes(json!({PROXY: "v2"}), 1)]
+#[case::no_node(json!({PROXY: "v2", "loadbalancer.openstack.org/node-selector": "absent"}), 0)]
+#[tokio::test(start_paused = true)]
+async fn a_listener_gets_no_empty_pool(#[case] annotations: Value, #[case] breaches: usize) {
+    let (world, watch) = served().await;
+    world.patch("web", &json!({"metadata": {"annotations": annotations}}));
+    let owned = |kind: &str| format!("{kind}_0_kube_service_kubernetes_default_web");
+    let pool = json!({"pool": {"name": owned("pool"), "protocol": "PROXYV2", "lb_algorithm": "ROUND_ROBIN",
+        "loadbalancer_id": id(&load_balancer(&world))}});
+    write(&world, "load-balancer", "POST", "/v2.0/lbaas/pools", &pool).await;
+    let new = world.cloud.pools().into_iter().find(|pool| pool["protocol"] == "PROXYV2").unwrap();
+    let path = format!("/v2.0/lbaas/listeners/{}", id(&world.cloud.listeners()[0]));
+    let swapped = json!({"listener": {"default_pool_id": id(&new)}});
+    write(&world, "load-balancer", "PUT", &path, &swapped).await;
+    let found = watch.take_breaches();
+    assert_eq!(found.len(), breaches, "{found:?}");
+    assert!(found.iter().all(|breach| breach.contains("gets a pool without members")), "{found:?}");
+}
+
 /// What is somebody else's is not even marked, whoever names it.
 #[tokio::test(start_paused = true)]
 async fn a_tag_on_what_is_another_clusters_is_a_breach() {
