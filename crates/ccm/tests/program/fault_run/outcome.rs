@@ -25,7 +25,8 @@ pub(super) fn describe(world: &World) -> Vec<String> {
 
 /// The lines that tell something about how a run ended. What matters at the creation only depends on when that was. What another
 /// controller left is tagged with the next change that it needs, and which one that is depends on when it came. And where a
-/// user forged the annotation by which the program knows its own, the id may pass for one that the user wrote.
+/// user forged the annotation by which the program knows its own, the id may pass for one that the user wrote, and a Service that
+/// ceases to want a load balancer before it was served keeps what was forged.
 pub(super) fn telling(end: &[String], story: &Story) -> Vec<String> {
     const TAGS: [&str; 6] = [
         "\"tags\": [",
@@ -41,8 +42,10 @@ pub(super) fn telling(end: &[String], story: &Story) -> Vec<String> {
     if !forges_ownership(story) {
         return lines.cloned().collect();
     }
-    const ID: &str = "\"loadbalancer.openstack.org/load-balancer-id\"";
-    let forms = [format!(", {ID}"), format!("{ID}, "), ID.to_owned()];
+    const KEYS: [&str; 2] = ["load-balancer-id", "owned-load-balancer-id"];
+    let keys = KEYS.map(|key| format!("\"loadbalancer.openstack.org/{key}\""));
+    let forms: Vec<String> =
+        keys.iter().flat_map(|key| [format!(", {key}"), format!("{key}, "), key.clone()]).collect();
     lines.map(|line| forms.iter().fold(line.clone(), |line, form| line.replace(form, ""))).collect()
 }
 
