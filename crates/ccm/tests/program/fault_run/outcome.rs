@@ -25,7 +25,7 @@ pub(super) fn describe(world: &World) -> Vec<String> {
 
 /// The lines that tell something about how a run ended. What matters at the creation only depends on when that was. What another
 /// controller left is tagged with the next change that it needs, and which one that is depends on when it came. And where a
-/// user forged the annotation by which the program knows its own, the id may pass for one that the user wrote, and a Service that
+/// user forged an annotation by which the program knows its own, the id may pass for one that the user wrote, and a Service that
 /// ceases to want a load balancer before it was served keeps what was forged.
 pub(super) fn telling(end: &[String], story: &Story) -> Vec<String> {
     const TAGS: [&str; 6] = [
@@ -39,19 +39,22 @@ pub(super) fn telling(end: &[String], story: &Story) -> Vec<String> {
     let of_another =
         |line: &String| !story.inherited.is_empty() && TAGS.iter().any(|tag| line.starts_with(tag));
     let lines = end.iter().filter(|line| !line.starts_with("\"flavor_id\"") && !of_another(line));
-    if !forges_ownership(story) {
+    if !forges_outputs(story) {
         return lines.cloned().collect();
     }
-    const KEYS: [&str; 2] = ["load-balancer-id", "owned-load-balancer-id"];
-    let keys = KEYS.map(|key| format!("\"loadbalancer.openstack.org/{key}\""));
+    let keys = OUTPUTS.map(|key| format!("\"loadbalancer.openstack.org/{key}\""));
     let forms: Vec<String> =
         keys.iter().flat_map(|key| [format!(", {key}"), format!("{key}, "), key.clone()]).collect();
     lines.map(|line| forms.iter().fold(line.clone(), |line, form| line.replace(form, ""))).collect()
 }
 
-fn forges_ownership(story: &Story) -> bool {
+/// The annotations that the program writes about a load balancer.
+const OUTPUTS: [&str; 3] = ["load-balancer-id", "owned-load-balancer-id", "load-balancer-address"];
+
+fn forges_outputs(story: &Story) -> bool {
+    let forged = |key: &str| OUTPUTS[1..].iter().any(|output| key.ends_with(&format!("/{output}")));
     let mut edits = story.steps.iter().flat_map(|step| &step.edits);
-    edits.any(|edit| matches!(edit, Edit::Annotate { setting, .. } if setting.key.ends_with("/owned-load-balancer-id")))
+    edits.any(|edit| matches!(edit, Edit::Annotate { setting, .. } if forged(setting.key)))
 }
 
 /// The uids of Services that are gone: what is kept of them on purpose has them still.
