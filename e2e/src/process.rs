@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 /// Time that a daemon has between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(20);
 
-/// A daemon is not there any more: waiting for it is in vain.
+/// A daemon has ended, so there is nothing to wait for.
 #[derive(Debug)]
 pub(crate) struct Ended(String);
 

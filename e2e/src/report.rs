@@ -74,6 +74,11 @@ impl Report {
         !self.findings.is_empty() && self.failures().next().is_none()
     }
 
+    /// Whether no case has run.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.findings.is_empty()
+    }
+
     /// What was not as expected.
     pub(crate) fn failures(&self) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(|finding| !finding.passed)

@@ -26,15 +26,15 @@ impl Measurements {
         Self { canary: verdicts, ..Self::default() }
     }
 
-    /// What stands of a node of which `guess` is held by what it shows.
-    pub fn standing(&self, node: &str, guess: &NodeVerdict) -> NodeVerdict {
+    /// The strongest verdict on a node, of which `guess` is what the node itself shows.
+    fn standing(&self, node: &str, guess: &NodeVerdict) -> NodeVerdict {
         let canary = self.canary.get(node).and_then(|carried| verdict_of_canary(*carried));
         let all = [Some(guess), self.kube_proxy.get(node), canary.as_ref()];
         prevailing(all.into_iter().flatten()).unwrap_or(guess).clone()
     }
 
-    /// The same of a node that may be unreachable: then nobody measures there, and after a while what was measured counts no
-    /// longer.
+    /// The strongest verdict on a node, of which `guess` is what the node itself shows. Nobody measures on an unreachable node,
+    /// so what was measured there counts for a while only.
     pub fn standing_since(
         &self,
         node: &str,

@@ -12,9 +12,9 @@ pub const EQUAL_LOOKS: u8 = 3;
 /// How patient a verdict is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
-    /// How long a node that was unfit has to look fit before it is.
+    /// How long a node that was unfit has to be found fit before it counts as fit.
     pub fit_again_after: Duration,
-    /// How long a verdict stands that no look renews.
+    /// How long a verdict counts that is not renewed.
     pub lapse_after: Duration,
 }
 

@@ -1,29 +1,28 @@
 //! The cloud-controller-manager as a library: command line, wiring and endpoints. The binary is a thin shell around
 //! it, and tests run the whole program in process.
 //!
+//! Each module names only modules above it.
+//!
 //! | module | holds |
 //! | --- | --- |
-//! | [`args`] | the command line |
-//! | [`run`] | start, leader election, stop |
-//! | [`program`] | what a leader runs: the controllers over the provider |
-//! | `wiring` | each controller over its part of the provider |
-//! | [`admin`], [`health`] | the endpoints for probes and scrapers |
-//! | [`check_config`] | reading the configuration, and the subcommand that only does that |
-//! | [`leadership`], [`leader_migration`] | the lease, and a second one for controllers that move |
-//! | [`leader_record`] | what a leader writes about itself on the lease |
+//! | [`version`], `error_text` | how the program names itself, and errors |
+//! | [`args`] | flags of the controllers, and those that subcommands share |
+//! | [`logging`], `traces` | records to standard error; spans to a collector (cargo feature `otlp`) |
+//! | `configuration` | reading cloud.conf |
+//! | `log_in` | logging in to the cloud |
 //! | [`kubernetes`] | clients of the Kubernetes API |
-//! | [`call_metrics`], [`process_metrics`] | metrics that no controller has |
-//! | [`canary`] | the roles in the pods of the canary, and the subcommand that looks once |
-//! | [`plan`] | the subcommands that say what would be done |
-//! | [`hand_back`] | the subcommand that says what OCCM will do after the way back |
-//! | [`orphans`] | the subcommand that names what is left of Services that are gone |
-//! | [`status`] | the subcommand that says who leads and how load balancers are published |
-//! | [`overlay`] | the program `ip-mode-overlay`, for clusters of other clouds |
-//! | [`mod@reference`] | generated pages of the documentation |
-//! | `manual` | the manual page and the completion of shells |
-//! | [`logging`] | records to standard error |
-//! | `traces` | spans to a collector (cargo feature `otlp`) |
-//! | `demo` | the demonstration on embedded simulators (cargo feature `demo`) |
+//! | `signals` | what ends the program |
+//! | [`health`], [`admin`] | the endpoints for probes and scrapers |
+//! | [`backoff`] | trying until it works |
+//! | [`call_metrics`], `creation_metrics`, [`process_metrics`] | metrics that no controller has |
+//! | [`leader_record`] | what a leader writes about itself on the lease |
+//! | [`leadership`], [`leader_migration`] | the lease, and a second one for controllers that move |
+//! | `wiring` | each controller over its part of the provider |
+//! | [`program`] | what a leader runs: the controllers over the provider |
+//! | [`run`] | start, leader election, stop |
+//! | [`subcommands`] | everything else that the program does, a folder for each subcommand with its flags |
+//! | [`command_line`] | the flags of the controllers and the subcommands, as one |
+//! | `reference` | generated pages of the documentation |
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -31,37 +30,33 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use args::{Command, CommandLine, RunArgs};
+use args::RunArgs;
+use command_line::{Command, CommandLine};
 use error_text::said_once;
-use overlay::args::OverlayCommand;
+use subcommands::overlay::{self, args::OverlayCommand};
 use tokio::runtime::{Builder, Runtime};
 
 pub mod admin;
 pub mod args;
 pub mod backoff;
 pub mod call_metrics;
-pub mod canary;
-pub mod check_config;
+pub mod command_line;
+mod configuration;
 mod creation_metrics;
-#[cfg(feature = "demo")]
-pub mod demo;
 mod error_text;
-pub mod hand_back;
 pub mod health;
 pub mod kubernetes;
 pub mod leader_migration;
 pub mod leader_record;
 pub mod leadership;
+mod log_in;
 pub mod logging;
-mod manual;
-pub mod orphans;
-pub mod overlay;
-pub mod plan;
 pub mod process_metrics;
 pub mod program;
 pub mod reference;
 pub mod run;
-pub mod status;
+mod signals;
+pub mod subcommands;
 #[cfg(feature = "otlp")]
 pub mod traces;
 pub mod version;
@@ -76,7 +71,7 @@ pub fn main(arguments: &[OsString]) -> ExitCode {
     if overlay::is_called(arguments) {
         return match overlay::parse(arguments) {
             Ok(command) => {
-                in_runtime(runtime_of_overlay(&command), |runtime| runtime.block_on(overlay::start(command)))
+                in_runtime(runtime_of_overlay(&command), |runtime| runtime.block_on(overlay::run(command)))
             }
             Err(error) => refused(&error, arguments),
         };
@@ -126,23 +121,9 @@ fn asks_for_json(arguments: &[OsString]) -> bool {
 pub fn start(command_line: CommandLine) -> ExitCode {
     let as_json = command_line.run.logging.logging_format == "json";
     in_runtime(runtime(command_line.command.as_ref()), |runtime| {
-        let done = |()| ExitCode::SUCCESS;
         let result = match command_line.command {
-            Some(Command::Canary(arguments)) => runtime.block_on(canary::report(*arguments)),
-            Some(Command::CheckConfig(arguments)) => {
-                runtime.block_on(check_config::report(&arguments)).map(done)
-            }
-            Some(Command::Plan(arguments)) => runtime.block_on(plan::plan(&arguments)),
-            Some(Command::Adopt(arguments)) => runtime.block_on(plan::adopt(&arguments)),
-            Some(Command::HandBack(arguments)) => runtime.block_on(hand_back::report(&arguments)),
-            Some(Command::Orphans(arguments)) => runtime.block_on(orphans::report(&arguments)),
-            Some(Command::Completion { shell }) => manual::completion(shell).map(done),
-            Some(Command::Man) => manual::page().map(done),
-            Some(Command::Status(arguments)) => runtime.block_on(status::report(&arguments)).map(done),
-            Some(Command::Overlay(command)) => Ok(runtime.block_on(overlay::start(command))),
-            #[cfg(feature = "demo")]
-            Some(Command::Demo(arguments)) => runtime.block_on(demo::run(arguments)).map(done),
-            None => run(runtime, command_line.run).map(done),
+            Some(command) => runtime.block_on(command.run()),
+            None => run(runtime, command_line.run).map(|()| ExitCode::SUCCESS),
         };
         result.unwrap_or_else(|error| failed(&error, as_json))
     })

@@ -2,46 +2,39 @@
 
 use std::sync::{Arc, Mutex};
 
-use anyhow::Context as _;
 use openstack_ccm_controllers::WorkQueues;
+use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_openstack_api::client::ClientSettings;
-use openstack_ccm_openstack_api::identity::AuthOptions;
-use openstack_ccm_openstack_api::transport::Transport;
-use openstack_ccm_openstack_api::{ErrorKind, OpenStack};
 use openstack_ccm_provider_openstack::config::Config;
 use openstack_ccm_runtime::election::ElectionMetrics;
 use prometheus_client::registry::Registry;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::admin::{self, Pages};
+use crate::args::RunArgs;
 use crate::args::feature_gates::FeatureGates;
 use crate::args::path::given;
-use crate::args::{ArgumentError, RunArgs};
 use crate::backoff::until_it_works;
 use crate::call_metrics::CallMetrics;
-use crate::check_config;
 use crate::health::Health;
 use crate::kubernetes::{Connection, ControllerClients, RequestLimit, RequestMetrics, cluster_uid};
 use crate::leader_migration::{Migration, Place};
 use crate::leadership::{Leadership, LeadershipLost};
+use crate::log_in::connect;
 use crate::process_metrics;
 use crate::program::{Program, ProgramOptions};
+use crate::signals::stop_on_signals;
 use crate::version::version;
-use crate::wiring;
-
-/// Keystone has one answer for everything that may be wrong.
-const WRONG_LOGIN: &str = "; Keystone does not say what is wrong: check in [Global] of cloud.conf the user, the password, \
-                           the project and their domains, or the application credential";
+use crate::{configuration, wiring};
 
 /// Runs until a signal stops it or the leadership is lost.
 ///
 /// # Errors
 /// Flags or configuration that cannot work, an address that is taken, or a lost leadership.
 pub async fn run(arguments: RunArgs) -> anyhow::Result<()> {
-    let selection = arguments.validate().map_err(|errors| anyhow::anyhow!("{}", one_line_each(&errors)))?;
+    let selection = arguments.validate()?;
     warn_of_flags_without_effect(&arguments);
-    let loaded = check_config::load(&arguments.controller.config.cloud_config)?;
+    let loaded = configuration::load(&arguments.controller.config.cloud_config)?;
     let route = wiring::route::options(&arguments.controller.route, &selection, &loaded.config)?;
     tracing::info!(version = version(), cluster = %arguments.controller.cluster_name, "openstack-ccm starts");
 
@@ -162,56 +155,6 @@ fn migration(arguments: &RunArgs) -> anyhow::Result<Option<Migration>> {
     election.enable_leader_migration.then(|| Migration::load(file)).transpose()
 }
 
-/// Logs in.
-///
-/// # Errors
-/// It does not work; the message has the whole cause.
-pub(crate) async fn connect(login: &AuthOptions, settings: ClientSettings) -> anyhow::Result<OpenStack> {
-    connect_through(login, settings, |transport, _| transport).await
-}
-
-/// The same, with something between the calls and the cloud.
-///
-/// # Errors
-/// As for [`connect`].
-pub(crate) async fn connect_through(
-    login: &AuthOptions,
-    settings: ClientSettings,
-    between: impl FnOnce(Arc<dyn Transport>, Option<&str>) -> Arc<dyn Transport>,
-) -> anyhow::Result<OpenStack> {
-    // The error is shared between all who wait for one log-in, so its chain is written out here.
-    openstack_ccm_openstack_api::connect_through(login, settings, between).await.map_err(|error| {
-        let mut message = error.to_string();
-        let mut source = std::error::Error::source(&*error);
-        while let Some(cause) = source {
-            message.push_str(": ");
-            message.push_str(&cause.to_string());
-            source = cause.source();
-        }
-        if error.kind() == ErrorKind::Unauthorized {
-            message.push_str(WRONG_LOGIN);
-        }
-        anyhow::anyhow!("OpenStack cannot be used yet: {message}")
-    })
-}
-
-/// A token that SIGTERM and SIGINT cancel.
-///
-/// # Errors
-/// The signals cannot be handled.
-pub(crate) fn stop_on_signals() -> anyhow::Result<CancellationToken> {
-    let mut terminate = signal(SignalKind::terminate()).context("SIGTERM cannot be handled")?;
-    let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT cannot be handled")?;
-    let stop = CancellationToken::new();
-    let token = stop.clone();
-    tokio::spawn(async move {
-        tokio::select! { _ = terminate.recv() => {}, _ = interrupt.recv() => {} }
-        tracing::info!("shutting down");
-        token.cancel();
-    });
-    Ok(stop)
-}
-
 /// The parts of the User-Agent header: the last flag first, then the program.
 fn user_agent(flags: &[String]) -> Vec<String> {
     let program = format!("openstack-ccm/{}", env!("CARGO_PKG_VERSION"));
@@ -226,8 +169,4 @@ fn warn_of_flags_without_effect(arguments: &RunArgs) {
     if !gates.is_empty() {
         tracing::warn!("feature gates without effect: {}", gates.join(", "));
     }
-}
-
-pub(crate) fn one_line_each(errors: &[ArgumentError]) -> String {
-    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }

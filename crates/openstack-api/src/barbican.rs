@@ -106,22 +106,4 @@ impl Barbican {
     pub async fn get_secret(&self, id: &str) -> Result<Secret, ApiError> {
         self.client.fetch_all(&Call::get("secret_get", SERVICE, &["v1", "secrets", id])).await
     }
-
-    /// Lists containers, all or those of one exact name.
-    ///
-    /// # Errors
-    /// Any [`ApiError`]; never a part of the list.
-    pub async fn list_containers(&self, name: Option<&str>) -> Result<Vec<Container>, ApiError> {
-        let call = Call::get("container_list", SERVICE, &["v1", "containers"]).query_if("name", name);
-        self.client.list(call, "containers").await
-    }
-
-    /// Lists the descriptions of secrets, all or those of one exact name.
-    ///
-    /// # Errors
-    /// Any [`ApiError`]; never a part of the list.
-    pub async fn list_secrets(&self, name: Option<&str>) -> Result<Vec<Secret>, ApiError> {
-        let call = Call::get("secret_list", SERVICE, &["v1", "secrets"]).query_if("name", name);
-        self.client.list(call, "secrets").await
-    }
 }

@@ -8,7 +8,7 @@ use kube::core::{Expression, Selector};
 /// Why a text is no selector.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is no part of a label selector: write KEY=VALUE, KEY!=VALUE, KEY in (A,B), KEY notin (A,B), KEY or !KEY, comma separated"
+    "{0:?} is not part of a label selector: write KEY=VALUE, KEY!=VALUE, KEY in (A,B), KEY notin (A,B), KEY or !KEY, comma separated"
 )]
 pub struct SelectorError(String);
 

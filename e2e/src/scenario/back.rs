@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::plan::calls::{Calls, Known};
 use super::plan::{cluster, operator};
-use super::steps::{self, published_through};
+use super::steps::{self, at_rest, published_through};
 use crate::kubernetes::audit::Audit;
 use crate::kubernetes::objects::ServiceSketch;
 use crate::network::{NODES, NodePlace};
@@ -135,7 +135,7 @@ fn serve(stage: &mut Stage) -> Result<()> {
         } else {
             published_through(&api, service)?;
         }
-        soon("Octavia is at rest", || Tree::of(&stage.cloud.user, service)?.settled())?;
+        at_rest(&stage.cloud.user, service)?;
     }
     Ok(())
 }
@@ -250,7 +250,7 @@ fn made_by_occm(stage: &mut Stage) -> Result<String> {
     let api = stage.api()?;
     ServiceSketch::proxy(MADE, "v2", false).create(&api, &PLACES)?;
     let address = published_through(&api, MADE)?;
-    soon("Octavia is at rest", || Tree::of(&stage.cloud.user, MADE)?.settled())?;
+    at_rest(&stage.cloud.user, MADE)?;
     Ok(format!("published at {address}"))
 }
 

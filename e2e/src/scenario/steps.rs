@@ -8,9 +8,11 @@ use serde_json::json;
 use crate::ask::{Outcome, from_namespace};
 use crate::ipv6::NEIGHBOUR_ADDRESS_V6;
 use crate::kubernetes::api::Kubernetes;
-use crate::kubernetes::objects::delete_service;
+use crate::kubernetes::objects::{ServiceSketch, delete_service};
 use crate::network::{NEIGHBOUR, NEIGHBOUR_ADDRESS, NODES, NodePlace, OUTSIDE, OUTSIDE_ADDRESS};
+use crate::openstack::api::OpenStack;
 use crate::openstack::leaks::left_behind;
+use crate::openstack::tree::Tree;
 use crate::stage::Stage;
 use crate::wait::{soon, until};
 
@@ -138,6 +140,30 @@ pub(crate) fn red_on(stage: &Stage, host: &str, port: u16, clients: &[Client]) -
         Ok(complaints)
     })?;
     Ok(format!("{sent} of {sent} requests cut, nginx logs `broken header` {complaints} times"))
+}
+
+/// Creates a public Service of one port and an internal one of two.
+///
+/// # Errors
+/// The API refuses one.
+pub(crate) fn create_both(
+    api: &Kubernetes,
+    public: &str,
+    internal: &str,
+    places: &[NodePlace],
+) -> Result<()> {
+    ServiceSketch::proxy(public, "v2", false).create(api, places)?;
+    let mut internal = ServiceSketch::proxy(internal, "v1", true);
+    internal.ports = vec![80, 8080];
+    internal.create(api, places)
+}
+
+/// Waits until Octavia has done all its work on the load balancer of a Service.
+///
+/// # Errors
+/// It does not end, or something is in ERROR.
+pub(crate) fn at_rest(cloud: &OpenStack, service: &str) -> Result<()> {
+    soon("Octavia is at rest", || Tree::of(cloud, service)?.settled())
 }
 
 /// Waits until the status of a Service lists exactly one address with `ipMode: Proxy`, and returns the address.

@@ -40,12 +40,12 @@ const RETRY: Backoff = Backoff::doubling(Duration::from_secs(15), Duration::from
 /// Interruptions of watches within this time are one.
 const SETTLE: Duration = Duration::from_secs(1);
 
-/// How often is looked for changes.
+/// How often changes of the API server are looked for.
 #[derive(Clone, Copy, Debug)]
 pub struct Intervals {
-    /// Between two questions whose answer is expected to be the same.
+    /// Time between two probes that are expected to show the same.
     pub probe: Duration,
-    /// Time between two checks at `/version`.
+    /// Time between two reads of `/version`.
     pub version: Duration,
 }
 

@@ -29,7 +29,7 @@ const LOOKUP: Duration = Duration::from_secs(5);
 pub struct PodOptions {
     /// What all canary pods of a rollout answer with.
     pub token: String,
-    /// The pod's own addresses: each family that it has is looked at.
+    /// The pod's own addresses: each of its families is measured.
     pub pod_ips: Vec<IpAddr>,
     /// The control Service, by name or by its ClusterIPs.
     pub control: Vec<String>,

@@ -20,8 +20,8 @@ pub(super) struct Authorization {
 }
 
 impl Authorization {
-    /// `open` are paths that are served to everybody; a `*` at the end stands for all that begins so. The times say how
-    /// long a permission and a refusal are remembered.
+    /// `open` are paths that are served to everybody; a `*` at the end matches everything that begins with the rest. The
+    /// times say how long a permission and a refusal are remembered.
     pub(super) fn new(client: Client, open: Vec<String>, allowed: Duration, refused: Duration) -> Self {
         let cache = |time| Cache::builder().max_capacity(MOST_ANSWERS).time_to_live(time).build();
         Self { client, open, allowed: cache(allowed), refused: cache(refused) }

@@ -16,7 +16,7 @@ use crate::args::{NamedCertificate, ServingArgs};
 /// Name of the pair in `--cert-dir`, as every cloud-controller-manager has it.
 const PAIR: &str = "cloud-controller-manager";
 
-/// Time between two checks at the files.
+/// How often the files are read again.
 const LOOK: Duration = Duration::from_secs(10);
 
 /// A certificate and its key, in PEM.
@@ -202,15 +202,13 @@ fn self_signed() -> anyhow::Result<Pem> {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser as _;
-
     use super::*;
-    use crate::args::CommandLine;
+    use crate::args::RunArgs;
 
     fn serving(arguments: &[&str]) -> ServingArgs {
         let mut all = vec!["openstack-ccm"];
         all.extend(arguments);
-        CommandLine::try_parse_from(all).unwrap().run.serving
+        RunArgs::try_parse(all).unwrap().serving
     }
 
     #[test]

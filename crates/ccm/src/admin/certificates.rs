@@ -80,11 +80,10 @@ fn patterns(name: &str) -> Vec<String> {
 mod tests {
     use std::path::Path;
 
-    use clap::Parser as _;
     use rstest::rstest;
 
     use super::*;
-    use crate::args::CommandLine;
+    use crate::args::RunArgs;
 
     /// Writes a certificate for these names and answers it.
     fn write(folder: &Path, file: &str, names: &[&str]) -> Vec<u8> {
@@ -126,7 +125,7 @@ mod tests {
             ),
             format!("--tls-sni-cert-key={path}/pattern.crt,{path}/pattern.key:*.example.org"),
         ];
-        let certificates = Certificates::new(&CommandLine::parse_from(flags).run.serving).unwrap();
+        let certificates = Certificates::new(&RunArgs::try_parse(flags).unwrap().serving).unwrap();
         let shown = certificates.choose(name).cert[0].to_vec();
         let shown = made.iter().find(|(_, certificate)| *certificate == shown).unwrap().0;
         assert_eq!(shown, expected);
@@ -135,7 +134,7 @@ mod tests {
     #[test]
     fn files_that_cannot_be_used_are_named() {
         let flags = ["openstack-ccm", "--tls-sni-cert-key=/nowhere/a.crt,/nowhere/a.key"];
-        let error = Certificates::new(&CommandLine::parse_from(flags).run.serving).unwrap_err();
+        let error = Certificates::new(&RunArgs::try_parse(flags).unwrap().serving).unwrap_err();
         assert!(format!("{error:#}").contains("--tls-sni-cert-key=/nowhere/a.crt"), "{error:#}");
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | `server`, `certificates`, `certificate`, `cipher_suites`, `curves` | sockets and TLS |
+//! | `server`, `certificates`, `certificate` | sockets and TLS |
 //! | `gate` | the way of a request to a page |
 //! | `authentication` | who calls: `request_header`, `client_certificate`, bearer tokens |
 //! | `trust` | whose word counts about that |
@@ -18,10 +18,8 @@ mod authentication;
 mod authorization;
 mod certificate;
 mod certificates;
-mod cipher_suites;
 mod client_certificate;
 mod configz;
-mod curves;
 pub(crate) mod exposition;
 mod gate;
 mod request_header;
@@ -43,9 +41,7 @@ use prometheus_client::registry::Registry;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-pub use cipher_suites::{CipherSuiteError, cipher_suites};
 pub use configz::page as configuration_page;
-pub use curves::{CurveError, curves};
 
 use crate::args::RunArgs;
 use crate::args::path::given;

@@ -2,7 +2,6 @@
 
 use axum::body::Body;
 use axum::http::{Request, header};
-use clap::Parser as _;
 use kube::Client;
 use openstack_ccm_kube_sim::{Fault, Sim, User as SimUser};
 use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
@@ -12,7 +11,7 @@ use tower::ServiceExt as _;
 
 use super::client_certificate::PeerCertificates;
 use super::*;
-use crate::args::CommandLine;
+use crate::args::RunArgs;
 
 const SCRAPER: &str = "system:serviceaccount:monitoring:prometheus";
 
@@ -65,7 +64,7 @@ impl Stage {
     async fn over(sim: Sim, flags: &[&str]) -> Self {
         let mut all = vec!["openstack-ccm"];
         all.extend(flags);
-        let arguments = CommandLine::try_parse_from(all).unwrap().run;
+        let arguments = RunArgs::try_parse(all).unwrap();
         let client = Client::new(sim.service(), "default");
         let trust = Arc::new(Trust::new(&arguments.authentication, client.clone()));
         trust.look().await.unwrap();
@@ -257,7 +256,7 @@ async fn authorities_that_cannot_be_read_are_told_with_the_way_out() {
     let sim = Sim::default();
     sim.inject(Fault::on("GET", "configmaps").fail(403, "Forbidden", "no"));
     let client = Client::new(sim.service(), "default");
-    let arguments = |flags: &[&str]| CommandLine::try_parse_from(flags).unwrap().run.authentication;
+    let arguments = |flags: &[&str]| RunArgs::try_parse(flags).unwrap().authentication;
     let trust = Trust::new(&arguments(&["openstack-ccm"]), client.clone());
     let error = format!("{:#}", trust.look().await.unwrap_err());
     assert!(error.contains("extension-apiserver-authentication-reader"), "{error}");

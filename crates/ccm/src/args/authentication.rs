@@ -11,7 +11,7 @@ use super::{boolean, duration, path};
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Authentication")]
 pub struct AuthenticationArgs {
-    /// Kubeconfig file of the server that knows tokens; without it the one of --kubeconfig, or the pod's own.
+    /// Kubeconfig file of the API server that checks tokens; by default that of --kubeconfig, or the pod's own account.
     #[arg(long, value_name = "FILE", value_parser = path::parse)]
     pub authentication_kubeconfig: Option<PathBuf>,
     /// Do not read the client CA and the request headers from the ConfigMap
@@ -21,19 +21,19 @@ pub struct AuthenticationArgs {
         num_args = 0..=1, require_equals = true, action = clap::ArgAction::Set, value_parser = boolean::parse
     )]
     pub authentication_skip_lookup: bool,
-    /// Start although that ConfigMap cannot be read; it is then tried again. With false a start ends with an error.
+    /// Start even if that ConfigMap cannot be read, and try again later. With false the program exits with an error.
     #[arg(
         long, value_name = "BOOL", default_value_t = true, default_missing_value = "true",
         num_args = 0..=1, require_equals = true, action = clap::ArgAction::Set, value_parser = boolean::parse
     )]
     pub authentication_tolerate_lookup_failure: bool,
-    /// How long a token is known after the API server was asked about it.
+    /// How long the API server's answer about a token is remembered.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration::parse)]
     pub authentication_token_webhook_cache_ttl: Duration,
-    /// Authorities of client certificates (PEM); CN is the user, O are the groups. Read again when the file changes.
+    /// CA certificates of clients (PEM); CN is the user, O are the groups. Read again when the file changes.
     #[arg(long, value_name = "FILE", value_parser = path::parse)]
     pub client_ca_file: Option<PathBuf>,
-    /// Authorities of proxies that tell in headers who calls (PEM). Read again when the file changes.
+    /// CA certificates of proxies that name the caller in headers (PEM). Read again when the file changes.
     #[arg(long, value_name = "FILE", value_parser = path::parse)]
     pub requestheader_client_ca_file: Option<PathBuf>,
     /// Common names of such proxies; empty: all that --requestheader-client-ca-file has signed.
@@ -48,7 +48,7 @@ pub struct AuthenticationArgs {
     /// Headers with the groups of the user.
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "x-remote-group")]
     pub requestheader_group_headers: Vec<String>,
-    /// Beginnings of headers with more about the user.
+    /// Prefixes of headers with more about the user.
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "x-remote-extra-")]
     pub requestheader_extra_headers_prefix: Vec<String>,
 }
@@ -57,10 +57,10 @@ pub struct AuthenticationArgs {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Authorization")]
 pub struct AuthorizationArgs {
-    /// Kubeconfig file of the server that decides; without it the one of --kubeconfig, or the pod's own.
+    /// Kubeconfig file of the API server that decides; by default that of --kubeconfig, or the pod's own account.
     #[arg(long, value_name = "FILE", value_parser = path::parse)]
     pub authorization_kubeconfig: Option<PathBuf>,
-    /// Paths that are served to everyone; `*` at the end stands for all that begins so.
+    /// Paths that are served to everyone; a `*` at the end matches everything that begins with the rest.
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "/healthz,/readyz,/livez")]
     pub authorization_always_allow_paths: Vec<String>,
     /// How long a permission is remembered.

@@ -17,7 +17,7 @@ pub struct ControllerArgs {
     /// Controllers to run: `*`, `name`, `-name`; aliases such as `service` are understood.
     #[arg(long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, default_value = "*")]
     pub controllers: Vec<String>,
-    /// Serve Services of this `loadBalancerClass` and no others; without it those that name no class.
+    /// Serve only Services of this `loadBalancerClass`; by default those that name no class.
     #[arg(long, value_name = "CLASS")]
     pub load_balancer_class: Option<String>,
     /// Feature gates as name=true|false; `LoadBalancerIPMode` replaces the detection of the cluster's support.

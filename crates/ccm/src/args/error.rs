@@ -1,5 +1,6 @@
 //! What can be wrong with the command line beyond the form of a single flag.
 
+use std::fmt;
 use std::time::Duration;
 
 use super::controllers::UnknownController;
@@ -49,10 +50,10 @@ pub enum ArgumentError {
     WebhookPort(u16),
     /// Cipher suites that nobody knows.
     #[error(transparent)]
-    CipherSuites(#[from] crate::admin::CipherSuiteError),
+    CipherSuites(#[from] super::cipher_suites::CipherSuiteError),
     /// Key exchanges that nobody knows.
     #[error(transparent)]
-    Curves(#[from] crate::admin::CurveError),
+    Curves(#[from] super::curves::CurveError),
     /// A class that no Service can have.
     #[error(
         "--load-balancer-class={0:?}: Services name a class as a label key, for example example.com/internal; write \
@@ -60,3 +61,16 @@ pub enum ArgumentError {
     )]
     LoadBalancerClass(String),
 }
+
+/// Everything that is wrong with flags, a line each.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ArgumentErrors(pub(super) Vec<ArgumentError>);
+
+impl fmt::Display for ArgumentErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines: Vec<String> = self.0.iter().map(ToString::to_string).collect();
+        f.write_str(&lines.join("\n"))
+    }
+}
+
+impl std::error::Error for ArgumentErrors {}

@@ -10,20 +10,20 @@ use super::{boolean, path};
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Kubernetes API")]
 pub struct KubernetesArgs {
-    /// Kubeconfig file; without it the service account of the pod is used.
+    /// Kubeconfig file; by default the service account of the pod is used.
     #[arg(long, value_name = "FILE", value_parser = path::parse)]
     pub kubeconfig: Option<PathBuf>,
     /// Address of the API server, in place of the one in the kubeconfig.
     #[arg(long, value_name = "URL")]
     pub master: Option<String>,
-    /// Requests to the API server a second, on average; 0 and less is without a limit. The lease is not counted.
+    /// Average requests per second to the API server; 0 or less is no limit. Requests for the Lease do not count.
     #[arg(long, value_name = "NUMBER", default_value_t = 20.0, allow_negative_numbers = true)]
     pub kube_api_qps: f64,
-    /// Requests to the API server that may follow each other at once.
+    /// Requests to the API server that may be sent in a burst.
     #[arg(long, value_name = "N", default_value_t = 30, allow_negative_numbers = true)]
     pub kube_api_burst: u32,
     /// Give each controller a ServiceAccount of its own in kube-system (service-controller, node-controller,
-    /// route-controller), whose rights come from Kubernetes' own roles for them. It is made where it is missing.
+    /// route-controller), whose rights come from Kubernetes' own roles for them. Missing ones are created.
     #[arg(
         long, value_name = "BOOL", default_value_t = false, default_missing_value = "true",
         num_args = 0..=1, require_equals = true, action = clap::ArgAction::Set, value_parser = boolean::parse

@@ -35,14 +35,13 @@ pub struct LeaderElectionArgs {
     /// Namespace of the Lease.
     #[arg(long, value_name = "NAMESPACE", default_value = "kube-system")]
     pub leader_elect_resource_namespace: String,
-    /// Run the controllers that a migration configuration lists only under a second lease, which they share with
-    /// another controller manager.
+    /// Run the controllers that a migration configuration lists only under a second Lease, shared with another controller manager.
     #[arg(
         long, value_name = "BOOL", default_value_t = false, default_missing_value = "true",
         num_args = 0..=1, require_equals = true, action = clap::ArgAction::Set, value_parser = boolean::parse
     )]
     pub enable_leader_migration: bool,
-    /// File with a LeaderMigrationConfiguration; without it the upstream default.
+    /// File with a LeaderMigrationConfiguration; by default the one of upstream.
     #[arg(long, value_name = "FILE", value_parser = path::parse)]
     pub leader_migration_config: Option<PathBuf>,
 }

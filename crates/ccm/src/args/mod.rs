@@ -1,4 +1,4 @@
-//! The command line. Flags keep the names, forms and defaults of upstream cloud-controller-managers, so that the
+//! Flags of the controllers, and those that subcommands share. They keep the names, forms and defaults of upstream cloud-controller-managers, so that the
 //! arguments of an existing Deployment work unchanged. Of a flag that is given twice the last value counts, as with Go's
 //! flags; lists add up.
 //!
@@ -7,6 +7,7 @@
 //! | module | flags, or forms of their values |
 //! | --- | --- |
 //! | `boolean`, [`duration`], [`path`] | forms |
+//! | [`cipher_suites`], [`curves`] | the names that Go has for parts of TLS |
 //! | `named_certificate` | a certificate with its key and names |
 //! | [`feature_gates`] | `--feature-gates` |
 //! | [`controllers`] | `--controllers` |
@@ -21,15 +22,18 @@
 //! | `person` | a person's own rights, for subcommands |
 //! | [`accepted`] | upstream flags without effect here |
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, FromArgMatches as _};
 
 pub mod accepted;
 mod authentication;
 mod boolean;
+pub mod cipher_suites;
 mod controller;
 pub mod controllers;
+pub mod curves;
 pub mod duration;
 mod error;
 pub mod feature_gates;
@@ -47,15 +51,9 @@ mod serving;
 use accepted::AcceptedFlags;
 use controllers::ControllerSelection;
 
-pub use crate::canary::CanaryArgs;
-pub use crate::check_config::CheckConfigArgs;
-pub use crate::hand_back::HandBackArgs;
-pub use crate::orphans::OrphansArgs;
-pub use crate::plan::{AdoptArgs, PlanArgs};
-pub use crate::status::StatusArgs;
 pub use authentication::{AuthenticationArgs, AuthorizationArgs};
 pub use controller::ControllerArgs;
-pub use error::ArgumentError;
+pub use error::{ArgumentError, ArgumentErrors};
 pub use kubernetes::KubernetesArgs;
 pub use leader_election::LeaderElectionArgs;
 pub use logging::LoggingArgs;
@@ -66,60 +64,10 @@ pub use route::{ClusterCidrError, RouteArgs};
 pub use service_proxies::ServiceProxyArgs;
 pub use serving::{ServingArgs, TlsVersion};
 
-/// Kubernetes cloud-controller-manager for OpenStack.
-#[derive(Debug, Parser)]
-#[command(
-    name = "openstack-ccm",
-    version = crate::version::version(),
-    about,
-    args_conflicts_with_subcommands = true,
-    args_override_self = true
-)]
-pub struct CommandLine {
-    /// What to do; without a subcommand the controllers run.
-    #[command(subcommand)]
-    pub command: Option<Command>,
-    /// Flags of the controllers.
-    #[command(flatten)]
-    pub run: RunArgs,
-}
-
-/// What to do other than to run.
-#[derive(Debug, Subcommand)]
-pub enum Command {
-    /// Check cloud.conf, and with --online the cloud and with --services the Services of a cluster, and exit.
-    CheckConfig(CheckConfigArgs),
-    /// Measure on each node of a cluster whether its service proxy honours ipMode Proxy: `canary --once`.
-    Canary(Box<CanaryArgs>),
-    /// Print who leads, which version, its controllers, and how the cluster's load balancers are published.
-    Status(StatusArgs),
-    /// Show what the controllers would do to Services and their load balancers, without doing it.
-    Plan(PlanArgs),
-    /// Show what the controllers would do to a cluster that OCCM serves now, without doing it.
-    Adopt(AdoptArgs),
-    /// Say what OCCM will do to each Service after the way back, and with --apply write the status that it will write.
-    HandBack(HandBackArgs),
-    /// List what is in the cloud for Services that are gone, and delete it by id.
-    Orphans(OrphansArgs),
-    /// Print a script that completes commands and flags in a shell: `source <(openstack-ccm completion bash)`.
-    Completion {
-        /// The shell.
-        shell: clap_complete::Shell,
-    },
-    /// Print the manual page in roff: `openstack-ccm man | man -l -`.
-    Man,
-    /// Set ipMode: Proxy beside the controller of another cloud; also a program of its own, ip-mode-overlay.
-    #[command(subcommand)]
-    Overlay(crate::overlay::args::OverlayCommand),
-    /// Show what the program does, on embedded simulators of OpenStack and Kubernetes.
-    #[cfg(feature = "demo")]
-    Demo(crate::demo::DemoArgs),
-}
-
 /// Where the provider's configuration is.
 #[derive(Clone, Debug, Args)]
 pub struct ConfigArgs {
-    /// cloud.conf; may be given several times, later files win.
+    /// Path of cloud.conf; may be given several times: later files override earlier ones.
     #[arg(long = "cloud-config", value_name = "FILE", env = "CLOUD_CONFIG", value_delimiter = ',')]
     pub cloud_config: Vec<PathBuf>,
 }
@@ -134,7 +82,7 @@ pub struct RunArgs {
     /// Text in the User-Agent header of OpenStack requests; may be given several times.
     #[arg(long, value_name = "TEXT")]
     pub user_agent: Vec<String>,
-    /// Services handled at once.
+    /// Services that are reconciled at the same time.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..),
         allow_negative_numbers = true)]
     pub concurrent_service_syncs: u16,
@@ -169,11 +117,22 @@ pub struct RunArgs {
 }
 
 impl RunArgs {
+    /// Reads them behind the name of the program.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn try_parse(
+        words: impl IntoIterator<Item = impl Into<OsString> + Clone>,
+    ) -> Result<Self, clap::Error> {
+        let command = Self::augment_args(clap::Command::new("openstack-ccm").args_override_self(true));
+        Self::from_arg_matches(&command.try_get_matches_from(words)?)
+    }
+
     /// Checks what a single flag cannot tell.
     ///
     /// # Errors
     /// All problems at once.
-    pub fn validate(&self) -> Result<ControllerSelection, Vec<ArgumentError>> {
+    pub fn validate(&self) -> Result<ControllerSelection, ArgumentErrors> {
         let mut errors = Vec::new();
         if self.cloud_provider != "openstack" {
             errors.push(ArgumentError::CloudProvider(self.cloud_provider.clone()));
@@ -190,10 +149,10 @@ impl RunArgs {
         if self.serving.secure_port != 0 && webhook_port == Some(self.serving.secure_port) {
             errors.push(ArgumentError::WebhookPort(self.serving.secure_port));
         }
-        if let Err(error) = crate::admin::cipher_suites(&self.serving.tls_cipher_suites) {
+        if let Err(error) = cipher_suites::suites(&self.serving.tls_cipher_suites) {
             errors.push(error.into());
         }
-        if let Err(error) = crate::admin::curves(&self.serving.tls_curve_preferences) {
+        if let Err(error) = curves::groups(&self.serving.tls_curve_preferences) {
             errors.push(error.into());
         }
         // The API server takes no other class, so that no Service would ever be served.
@@ -206,7 +165,7 @@ impl RunArgs {
             Ok(_) => {}
             Err(unknown) => errors.extend(unknown.into_iter().map(ArgumentError::from)),
         }
-        Err(errors)
+        Err(ArgumentErrors(errors))
     }
 
     /// Periods that would make a controller spin.
@@ -228,13 +187,7 @@ mod tests {
     fn parse(arguments: &[&str]) -> RunArgs {
         let mut all = vec!["openstack-ccm"];
         all.extend(arguments);
-        CommandLine::try_parse_from(all).unwrap_or_else(|error| panic!("{error}")).run
-    }
-
-    #[test]
-    fn the_command_line_is_consistent() {
-        use clap::CommandFactory as _;
-        CommandLine::command().debug_assert();
+        RunArgs::try_parse(all).unwrap_or_else(|error| panic!("{error}"))
     }
 
     #[test]
@@ -278,9 +231,8 @@ mod tests {
             "--node-monitor-period=0",
             "--load-balancer-class=",
         ]);
-        let errors = arguments.validate().unwrap_err();
-        let text: Vec<String> = errors.iter().map(ToString::to_string).collect();
-        assert_eq!(errors.len(), 7, "{text:#?}");
+        let errors = arguments.validate().unwrap_err().to_string();
+        assert_eq!(errors.lines().count(), 7, "{errors}");
     }
 
     #[test]
@@ -298,6 +250,6 @@ mod tests {
 
     #[test]
     fn unknown_flags_are_errors() {
-        assert!(CommandLine::try_parse_from(["openstack-ccm", "--no-such-flag"]).is_err());
+        assert!(RunArgs::try_parse(["openstack-ccm", "--no-such-flag"]).is_err());
     }
 }

@@ -34,19 +34,20 @@ pub struct ServingArgs {
     /// Key of the certificate (PEM); read again when the file changes.
     #[arg(long, value_name = "FILE", value_parser = path::parse, requires = "tls_cert_file")]
     pub tls_private_key_file: Option<PathBuf>,
-    /// Oldest version of TLS that is spoken; nothing below 1.2 is spoken in any case.
+    /// Oldest version of TLS that is accepted; versions below 1.2 never are.
     #[arg(long, value_name = "VERSION", default_value = "VersionTLS12")]
     pub tls_min_version: TlsVersion,
-    /// Cipher suites of TLS 1.2, in the names of Go; all that are safe without it. Those of TLS 1.3 cannot be chosen.
+    /// Cipher suites of TLS 1.2, by the names that Go gives them; by default all that are safe. Those of TLS 1.3 cannot be
+    /// chosen.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub tls_cipher_suites: Vec<String>,
-    /// Key exchanges, by their numbers in TLS: 23 (P-256), 24 (P-384) and 29 (X25519); all of them without it. Others that
-    /// Go has are left out, and the order does not matter.
+    /// Key exchanges, by their numbers in TLS: 23 (P-256), 24 (P-384) and 29 (X25519); by default all of them. Others that
+    /// Go knows are ignored, and so is the order.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub tls_curve_preferences: Vec<u16>,
     /// A further certificate and its key, shown to clients that ask for one of its names, or for one of the names after the
     /// colon, which may begin with `*.`; read again when the files change. May be given several times; the first one that
-    /// fits counts.
+    /// fits is used.
     #[arg(long, value_name = "FILE,FILE[:NAME,...]")]
     pub tls_sni_cert_key: Vec<NamedCertificate>,
 }
@@ -54,10 +55,10 @@ pub struct ServingArgs {
 /// Versions of TLS, in the names of Go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum TlsVersion {
-    /// 1.0; the library speaks nothing below 1.2.
+    /// 1.0; the same as 1.2, the oldest that is supported.
     #[value(name = "VersionTLS10")]
     Tls10,
-    /// 1.1; the library speaks nothing below 1.2.
+    /// 1.1; the same as 1.2, the oldest that is supported.
     #[value(name = "VersionTLS11")]
     Tls11,
     /// 1.2

@@ -10,6 +10,7 @@ mod controllers;
 mod layer;
 mod limit;
 mod metrics;
+mod person;
 mod unanswered;
 mod watches;
 
@@ -41,6 +42,9 @@ pub use unanswered::Unanswered;
 /// The namespace whose uid is the identity of the cluster.
 const IDENTITY_NAMESPACE: &str = "kube-system";
 
+/// How the cloud-controller-manager begins its User-Agent, as other ones do.
+pub const AGENT: &str = concat!("openstack-ccm/", env!("CARGO_PKG_VERSION"), " cloud-controller-manager");
+
 /// Longest time until a connection is there.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Longest silence on a connection, idle ones included. Controllers wait 30 seconds for an answer.
@@ -55,6 +59,8 @@ const WATCH_SILENCE: Duration = Duration::from_secs(35);
 pub struct Connection {
     config: Config,
     metrics: RequestMetrics,
+    /// The beginning of the User-Agent: which program asks.
+    agent: &'static str,
 }
 
 impl Connection {
@@ -65,7 +71,7 @@ impl Connection {
     pub async fn new(arguments: &KubernetesArgs, metrics: RequestMetrics) -> anyhow::Result<Self> {
         let master = arguments.master.as_deref().filter(|url| !url.is_empty());
         let config = config(given(arguments.kubeconfig.as_ref()), master).await?;
-        Ok(Self { config, metrics })
+        Ok(Self { config, metrics, agent: AGENT })
     }
 
     /// The server that `kubectl` would talk to. Requests are not counted.
@@ -91,7 +97,7 @@ impl Connection {
                 .await
                 .context("no kubeconfig was found; name a file with --kubeconfig or in $KUBECONFIG")?,
         };
-        Ok(Self { config, metrics: RequestMetrics::register(&mut Registry::default()) })
+        Ok(Self { config, metrics: RequestMetrics::register(&mut Registry::default()), agent: AGENT })
     }
 
     /// The server of another kubeconfig, or the same one when there is none.
@@ -101,8 +107,14 @@ impl Connection {
     pub async fn to(&self, flag: &str, kubeconfig: Option<&Path>) -> anyhow::Result<Self> {
         match kubeconfig {
             None => Ok(self.clone()),
-            Some(file) => Ok(Self { config: read(flag, file).await?, metrics: self.metrics.clone() }),
+            Some(file) => Ok(Self { config: read(flag, file).await?, ..self.clone() }),
         }
+    }
+
+    /// The same in the name of another program, which begins its User-Agent so.
+    #[must_use]
+    pub fn in_the_name_of(self, agent: &'static str) -> Self {
+        Self { agent, ..self }
     }
 
     /// A client; `purpose` ends its User-Agent, as in other cloud-controller-managers.
@@ -130,7 +142,7 @@ impl Connection {
         config.default_retry = false;
         config.connect_timeout = Some(CONNECT_TIMEOUT);
         config.reset_reader_on_write = true;
-        let agent = format!("openstack-ccm/{} cloud-controller-manager/{purpose}", env!("CARGO_PKG_VERSION"));
+        let agent = format!("{}/{purpose}", self.agent);
         let agent = HeaderValue::try_from(agent).context("the User-Agent is not valid")?;
         config.headers.push((header::USER_AGENT, agent));
         let host = config.cluster_url.authority().map(ToString::to_string).unwrap_or_default();
@@ -192,18 +204,17 @@ pub async fn cluster_uid(client: Client) -> anyhow::Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser as _;
     use tokio::io::AsyncReadExt as _;
     use tokio::net::TcpListener;
 
     use super::*;
-    use crate::args::CommandLine;
+    use crate::args::RunArgs;
 
     #[tokio::test]
     async fn a_server_that_never_answers_is_given_up() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let master = format!("--master=http://{}", listener.local_addr().unwrap());
-        let arguments = CommandLine::parse_from(["openstack-ccm", &master]).run.kubernetes;
+        let arguments = RunArgs::try_parse(["openstack-ccm", &master]).unwrap().kubernetes;
         let metrics = RequestMetrics::register(&mut Registry::default());
         let connection = Connection::new(&arguments, metrics).await.unwrap();
         let client = connection.client("test", RequestLimit::none()).unwrap();

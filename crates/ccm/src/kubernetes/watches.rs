@@ -46,7 +46,6 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Duration;
 
-    use clap::Parser as _;
     use openstack_ccm_controllers::nodes::NodeInformer;
     use prometheus_client::registry::Registry;
     use rstest::rstest;
@@ -55,7 +54,7 @@ mod tests {
     use tokio::time::Instant;
 
     use super::*;
-    use crate::args::CommandLine;
+    use crate::args::RunArgs;
     use crate::kubernetes::{Connection, RequestLimit, RequestMetrics};
 
     #[rstest]
@@ -111,7 +110,7 @@ mod tests {
                 tokio::spawn(serve(stream, Arc::clone(&seen)));
             }
         });
-        let arguments = CommandLine::parse_from(["openstack-ccm", &master]).run.kubernetes;
+        let arguments = RunArgs::try_parse(["openstack-ccm", &master]).unwrap().kubernetes;
         let metrics = RequestMetrics::register(&mut Registry::default());
         let connection = Connection::new(&arguments, metrics).await.unwrap();
         let client = connection.client("test", RequestLimit::none()).unwrap();

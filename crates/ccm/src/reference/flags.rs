@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use clap::{Arg, CommandFactory as _};
 
 use super::{GENERATED, cell};
-use crate::args::CommandLine;
 use crate::args::accepted::{FLAGS, Form};
+use crate::command_line::CommandLine;
 
 const INTRODUCTION: &str = "# Flags
 

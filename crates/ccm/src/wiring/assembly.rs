@@ -13,25 +13,11 @@ use openstack_ccm_provider_openstack::config::Config;
 use openstack_ccm_provider_openstack::instances::OpenStackInstances;
 use prometheus_client::registry::Registry;
 
+use super::ProgramOptions;
+use super::context::ControllerContext;
 use super::service::ServiceParts;
 use super::{nodes, route, service};
 use crate::kubernetes::ControllerClients;
-use crate::program::ProgramOptions;
-
-/// What every controller is put together from.
-pub(crate) struct ControllerContext<'a> {
-    pub(crate) clients: ControllerClients,
-    pub(crate) openstack: OpenStack,
-    pub(crate) config: Arc<Config>,
-    pub(crate) cluster_name: String,
-    /// The uid of the namespace kube-system.
-    pub(crate) cluster_uid: String,
-    /// The watch of nodes that all share.
-    pub(crate) nodes: &'a mut NodeInformer,
-    pub(crate) registry: &'a mut Registry,
-    /// Where the queues of all controllers are shown.
-    pub(crate) work_queues: &'a WorkQueues,
-}
 
 /// The controllers that the options name, and the watch of nodes that they share.
 pub(crate) struct Assembly {

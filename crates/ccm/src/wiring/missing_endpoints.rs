@@ -6,8 +6,8 @@ use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_openstack_api::identity::AuthOptions;
 use openstack_ccm_openstack_api::transport::Service;
 
+use super::ProgramOptions;
 use crate::args::controllers::ControllerName;
-use crate::program::ProgramOptions;
 
 /// The endpoints that controllers need and the catalog does not have. A program without them would look healthy and do
 /// nothing, so it neither becomes ready nor asks for the lease.

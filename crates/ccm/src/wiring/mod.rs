@@ -1,15 +1,19 @@
 //! Where controllers and provider meet: one file for each controller.
 
 pub(crate) mod assembly;
+mod context;
 pub(crate) mod missing_endpoints;
 pub(crate) mod nodes;
 pub(crate) mod options;
+mod program_options;
 pub(crate) mod route;
 pub(crate) mod service;
 
 use futures::future::BoxFuture;
 use openstack_ccm_controllers::ControllerError;
 use tokio_util::sync::CancellationToken;
+
+pub use program_options::ProgramOptions;
 
 /// A controller, put together and not yet running.
 pub(crate) struct Controller {

@@ -7,7 +7,7 @@ use openstack_ccm_controllers::node_lifecycle::{NodeLifecycleController, NodeLif
 use openstack_ccm_core::instance::Instances;
 
 use super::Controller;
-use super::assembly::ControllerContext;
+use super::context::ControllerContext;
 use crate::args::controllers::ControllerName;
 
 /// Puts the node controller together.

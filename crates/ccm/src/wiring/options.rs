@@ -11,10 +11,10 @@ use openstack_ccm_openstack_api::identity::AuthOptions;
 use openstack_ccm_provider_openstack::config::{Config, ProcessEnvironment};
 use openstack_ccm_provider_openstack::instances::is_regional;
 
+use super::ProgramOptions;
 use crate::args::RunArgs;
 use crate::args::controllers::{ControllerName, ControllerSelection};
 use crate::args::feature_gates::FeatureGates;
-use crate::program::ProgramOptions;
 use crate::wiring::missing_endpoints::MissingEndpoints;
 
 /// How long running reconciliations may take to end after a stop.
@@ -81,14 +81,13 @@ fn node_lifecycle(arguments: &RunArgs) -> NodeLifecycleOptions {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser as _;
     use openstack_ccm_openstack_api::client::Client;
     use openstack_ccm_openstack_api::identity::{Credentials, Scope};
     use openstack_ccm_openstack_api::transport::{FnTransport, Service, TransportError};
     use rstest::rstest;
 
     use super::*;
-    use crate::args::CommandLine;
+    use crate::args::RunArgs;
 
     /// A cloud whose catalog lacks a service.
     fn cloud_without(missing: &[Service]) -> OpenStack {
@@ -108,7 +107,7 @@ mod tests {
 
     fn chosen(flags: &[&str], cloud: &OpenStack) -> Result<ProgramOptions, MissingEndpoints> {
         let flags = ["openstack-ccm", "--cloud-config=x"].into_iter().chain(flags.iter().copied());
-        let arguments = CommandLine::parse_from(flags).run;
+        let arguments = RunArgs::try_parse(flags).unwrap();
         let selection = arguments.validate().unwrap();
         choose(&arguments, &selection, &Config::default(), &login(), None, cloud)
     }

@@ -8,7 +8,7 @@ use openstack_ccm_provider_openstack::config::Config;
 use openstack_ccm_provider_openstack::routes::OpenStackRoutes;
 
 use super::Controller;
-use super::assembly::ControllerContext;
+use super::context::ControllerContext;
 use crate::args::controllers::{ControllerName, ControllerSelection};
 use crate::args::{ClusterCidrError, RouteArgs};
 

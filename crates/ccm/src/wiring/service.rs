@@ -9,7 +9,7 @@ use openstack_ccm_provider_openstack::load_balancer::{OpenStackLoadBalancers, an
 use tokio_util::sync::CancellationToken;
 
 use super::Controller;
-use super::assembly::ControllerContext;
+use super::context::ControllerContext;
 use crate::args::controllers::ControllerName;
 use crate::creation_metrics;
 

@@ -1,7 +1,7 @@
 //! Every argument that the chart renders is one that the program takes.
 
 use clap::{CommandFactory as _, Parser as _};
-use openstack_ccm::args::CommandLine;
+use openstack_ccm::command_line::CommandLine;
 use rstest::rstest;
 
 use crate::helm::{Objects, Release};

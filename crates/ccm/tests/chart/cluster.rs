@@ -6,13 +6,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use k8s_openapi::api::core::v1::{Namespace, Service};
+use kube::Api;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use tempfile::TempDir;
 
 use crate::helm::{helm, repository, text};
 
-/// Longest time that a start may take.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// Longest time that a start may take; the machine may be busy with other tests.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A control plane without nodes.
 pub(crate) struct Cluster {
@@ -61,11 +63,34 @@ impl Cluster {
             "--authorization-mode=RBAC",
         ]);
         cluster.run(api);
-        let began = Instant::now();
-        while !cluster.helm(&["list"]).status.success() {
-            assert!(began.elapsed() < PATIENCE, "{}", text(&cluster.helm(&["list"]).stderr));
-        }
+        cluster.wait();
         Some(cluster)
+    }
+
+    /// Waits until anything can be made in it.
+    fn wait(&self) {
+        let wait = async {
+            let began = Instant::now();
+            while let Err(error) = self.is_ready().await {
+                assert!(began.elapsed() < PATIENCE, "{error}");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        };
+        let alone =
+            || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(wait);
+        // Who starts it may have a runtime already, and there is one for each thread.
+        std::thread::scope(|scope| scope.spawn(alone).join().unwrap());
+    }
+
+    /// An API server answers before it has made its own namespaces and the range of the addresses of Services: what comes
+    /// sooner is refused, on a busy machine for seconds.
+    async fn is_ready(&self) -> Result<(), kube::Error> {
+        let client = self.client().await;
+        client.request_text(http::Request::get("/readyz").body(Vec::new()).unwrap()).await?;
+        Api::<Namespace>::all(client.clone()).get("kube-system").await?;
+        // Made in the way of all others, by the API server for itself.
+        Api::<Service>::namespaced(client, "default").get("kubernetes").await?;
+        Ok(())
     }
 
     fn prepare(&self, port: u16) {

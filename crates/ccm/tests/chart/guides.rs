@@ -1,6 +1,7 @@
 //! What the guides say to type, typed: every command that a page marks with `run`, in the order of the page, with the pinned Helm and
 //! kubectl on a real API server. There are no nodes, so that pods and what they do are left to the end-to-end tests.
 
+use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,11 +10,12 @@ use std::sync::OnceLock;
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment};
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{Namespace, Secret};
+use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::Api;
 use kube::api::{ListParams, PostParams};
-use serde_json::json;
+use openstack_ccm_openstack_sim::{Server as CloudServer, Sim as Cloud};
+use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
 use crate::cluster::Cluster;
@@ -66,8 +68,6 @@ impl Reader {
     /// No pod runs, so somebody holds the lease in place of one.
     async fn sees_a_leader(&self) {
         let client = self.cluster.client().await;
-        let namespaces: Api<Namespace> = Api::all(client.clone());
-        while namespaces.get_opt("kube-system").await.unwrap().is_none() {}
         let leases: Api<Lease> = Api::namespaced(client, "kube-system");
         let lease: Lease = serde_json::from_value(json!({
             "metadata": {"name": "cloud-controller-manager"},
@@ -127,15 +127,32 @@ fn kubectl() -> Option<&'static Path> {
     KUBECTL.get_or_init(|| program("KUBECTL", "kubectl", "k8s.io/kubernetes/cmd/kubectl")).as_deref()
 }
 
-/// Values of somebody who runs OCCM.
-const OF_OCCM: &str = "
-image: {repository: registry.example.org/openstack-cloud-controller-manager, tag: v1.36.0}
-cloudConfig:
-  global:
-    auth-url: https://keystone.example.org/v3
-    application-credential-id: 21dced0fd20347869b93710d2b98aae0
-    application-credential-secret: secret
-";
+/// A cloud that listens here, and the values of somebody who runs OCCM with it.
+struct OfOccm {
+    values: String,
+    _cloud: CloudServer,
+}
+
+impl OfOccm {
+    async fn start() -> Self {
+        let cloud = Cloud::builder().build();
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        drop(listener);
+        cloud.set_base_url(&format!("http://{address}"));
+        let conf = cloud.cloud_conf();
+        let (global, load_balancer) = conf.split_once("[LoadBalancer]").unwrap();
+        let values = |section: &str| -> Map<String, Value> {
+            let pairs = section.lines().filter_map(|line| line.split_once('='));
+            pairs.map(|(key, value)| (key.to_owned(), json!(value.trim_matches('"')))).collect()
+        };
+        let values = json!({
+            "image": {"repository": "registry.example.org/openstack-cloud-controller-manager", "tag": "v1.36.0"},
+            "cloudConfig": {"global": values(global), "loadBalancer": values(load_balancer)},
+        });
+        Self { values: values.to_string(), _cloud: cloud.serve(address).await.unwrap() }
+    }
+}
 
 const WORKLOAD: &str = "openstack-cloud-controller-manager";
 
@@ -192,14 +209,16 @@ async fn somebody_without_helm_installs_and_uninstalls_by_the_page() {
     assert!(workloads.get_opt(WORKLOAD).await.unwrap().is_none());
 }
 
-#[tokio::test]
+/// The cloud answers while the reader types.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_operator_of_occm_tries_switches_and_goes_back_by_the_pages() {
     let Some(reader) = Reader::start() else { return };
     reader.sees_a_leader().await;
     let former = repository("crates/ccm/tests/chart/former").display().to_string();
     let values = repository("crates/ccm/tests/chart/values/occm-defaults.yaml").display().to_string();
     // An image of its own, as people have it among their values, and a cloud.conf that can be checked.
-    reader.has("of-occm.yaml", OF_OCCM);
+    let occm = OfOccm::start().await;
+    reader.has("of-occm.yaml", &occm.values);
     let of_occm = reader.folder.path().join("of-occm.yaml").display().to_string();
     let release = ["install", "occm", &former, "--values", &values, "--values", &of_occm];
     succeeds(&reader.cluster.helm(&release));

@@ -1,7 +1,7 @@
 //! The chart of the overlay: the same policy as the program prints, and arguments that the program takes.
 
 use clap::Parser as _;
-use openstack_ccm::overlay::args::{OverlayCommand, OverlayCommandLine};
+use openstack_ccm::subcommands::overlay::args::{OverlayCommand, OverlayCommandLine};
 use openstack_ccm_canary::addresses::Addresses;
 use openstack_ccm_canary::objects::Canary;
 use openstack_ccm_overlay::names::{CANARY_CLASS, CANARY_NAMESPACE};

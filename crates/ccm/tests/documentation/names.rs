@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use clap::CommandFactory as _;
-use openstack_ccm::args::CommandLine;
+use openstack_ccm::command_line::CommandLine;
 use openstack_ccm_provider_openstack::load_balancer::annotations::ALL;
 
 use crate::pages::{repository, written_pages};

@@ -163,3 +163,17 @@ async fn all_services_of_a_cluster_are_checked_before_the_switch() {
     assert!(requests.iter().all(|request| request.method == http::Method::GET), "nothing is changed");
     assert!(stage.cloud.log().calls().is_empty(), "the cloud is not asked");
 }
+
+/// The API server answers in pages.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_of_many_services_is_checked_to_its_last_one() {
+    let stage = Stage::new().await;
+    for number in 0..250 {
+        stage.kube.create(&service(&format!("good-{number}"), &json!({}), None)).unwrap();
+    }
+    let wrong = json!({"loadbalancer.openstack.org/connection-limit": "none"});
+    stage.kube.create(&service("wrong", &wrong, None)).unwrap();
+    let (success, output) = check(&stage, &["--services"]);
+    assert!(!success && output.contains("default/wrong: error: "), "{output}");
+    assert!(output.contains("251 Service(s) of type LoadBalancer: not valid, 1 error(s)"), "{output}");
+}

@@ -17,6 +17,7 @@ mod hand_over;
 mod help;
 mod log;
 mod metrics;
+mod overlay;
 mod process;
 mod secrets;
 mod stage;

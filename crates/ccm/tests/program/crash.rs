@@ -17,6 +17,7 @@ enum Story {
     SwitchProxyOn,
     AddNode,
     Delete,
+    DeleteHeldByAnother,
     TypeChanged,
     CreateWithGroup,
     ChangeGroup,
@@ -30,6 +31,7 @@ impl Story {
             Self::AddPort
             | Self::SwitchProxyOn
             | Self::Delete
+            | Self::DeleteHeldByAnother
             | Self::TypeChanged
             | Self::CreateWithGroup
             | Self::ChangeGroup
@@ -48,8 +50,11 @@ impl Story {
         if self.manages_groups() {
             world.settings.cloud_conf.push_str("manage-security-groups = true\n");
         }
-        let service =
+        let mut service =
             service("web", json!({"metadata": {"annotations": {PROXY: self.proxy(), "theirs": "kept"}}}));
+        if self == Self::DeleteHeldByAnother {
+            service["metadata"]["finalizers"] = json!(["example.org/other"]);
+        }
         if matches!(self, Self::Create | Self::CreateOnOldCluster | Self::CreateWithGroup) {
             // The start of the program belongs to the story.
             world.create(&service);
@@ -84,7 +89,7 @@ impl Story {
                 let exclude = json!({"metadata": {"labels": {label: "true"}}});
                 world.kube.patch("nodes", "", "node-1", &exclude).unwrap();
             }
-            Self::Delete | Self::DeleteWithGroup => world.delete("web"),
+            Self::Delete | Self::DeleteHeldByAnother | Self::DeleteWithGroup => world.delete("web"),
             Self::TypeChanged => world.patch("web", &json!({"spec": {"type": "ClusterIP"}})),
         }
     }
@@ -112,6 +117,7 @@ async fn tell(story: Story, stop: Option<Stop>) -> (String, bool) {
 #[case::switch_proxy_on(Story::SwitchProxyOn)]
 #[case::add_node(Story::AddNode)]
 #[case::delete(Story::Delete)]
+#[case::delete_held_by_another(Story::DeleteHeldByAnother)]
 #[case::type_changed(Story::TypeChanged)]
 #[case::create_with_group(Story::CreateWithGroup)]
 #[case::change_group(Story::ChangeGroup)]

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use http::Method;
 use openstack_ccm_kube_sim::ApiVersion;
-use openstack_ccm_openstack_sim::Sim as Cloud;
+use openstack_ccm_openstack_sim::{Fault as CloudFault, Sim as Cloud};
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -178,4 +179,49 @@ async fn the_only_load_balancer_that_somebody_deletes_before_our_eyes_is_recreat
     assert_eq!(world.cloud.user().delete("load-balancer", &path).0, 204);
     world.cloud.settle();
     world.until("it is recreated", |world| world.cloud.load_balancer(&lb_name("web")).is_some()).await;
+}
+
+/// A replica of Octavia's database that lags does not show what was created a moment ago. Nobody who says that what cannot be
+/// found is gone means that.
+#[rstest]
+#[case::by_default("")]
+#[case::where_the_missing_are_recreated("recreate-missing = true\n")]
+#[tokio::test(start_paused = true)]
+async fn a_load_balancer_that_octavia_accepted_and_does_not_show_is_not_created_twice(
+    #[case] cloud_conf: &str,
+) {
+    let mut world = World::new(ApiVersion::V1_36);
+    world.settings.cloud_conf = cloud_conf.to_owned();
+    world.start().await;
+    let hidden = |path: &str| CloudFault::new().service("load-balancer").method(Method::GET).path(path);
+    let faults = world.cloud.faults();
+    faults.add(hidden(r"/loadbalancers/").answer(404, json!({"faultstring": "not found"})));
+    faults.add(hidden(r"/loadbalancers(\?|$)").answer(200, json!({"loadbalancers": []})));
+    world.create(&service("web", json!({})));
+    tokio::time::sleep(Duration::from_secs(500)).await;
+    let warnings = world.warnings("web");
+    assert!(warnings.iter().any(|warning| warning.contains("but does not show it")), "{warnings:?}");
+    assert_eq!(world.cloud.load_balancers().len(), 1);
+    world.cloud.faults().clear();
+    world.until_published("web").await;
+    world.quiet().await;
+    let created = world.take_cloud_writes().into_iter().filter(|write| write == "POST loadbalancers");
+    assert_eq!(created.count(), 1);
+}
+
+/// One that never appears, for example because Octavia's database was restored, is created again in the end.
+#[tokio::test(start_paused = true)]
+async fn a_load_balancer_that_octavia_accepted_and_never_shows_is_created_again_in_the_end() {
+    let mut world = World::new(ApiVersion::V1_36);
+    world.start().await;
+    let answer = json!({"loadbalancer": {
+        "id": "5f0c0e5e-0000-4000-8000-000000000001", "name": lb_name("web"), "provisioning_status": "PENDING_CREATE",
+        "operating_status": "OFFLINE", "vip_address": "10.0.0.77",
+    }});
+    let lost = CloudFault::new().service("load-balancer").method(Method::POST).path("/loadbalancers$");
+    world.cloud.faults().add(lost.once().answer(201, answer));
+    world.create(&service("web", json!({})));
+    tokio::time::sleep(Duration::from_secs(590)).await;
+    assert_eq!(world.cloud.load_balancers().len(), 0);
+    world.until_published("web").await;
 }

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use openstack_ccm::plan::adoption::Adoption;
-use openstack_ccm::plan::as_if::AsIf;
-use openstack_ccm::plan::outlook::Outlook;
+use openstack_ccm::subcommands::plan::adoption::Adoption;
+use openstack_ccm::subcommands::plan::as_if::AsIf;
+use openstack_ccm::subcommands::plan::outlook::Outlook;
 use openstack_ccm_kube_sim::ApiVersion;
 use serde_json::{Value, json};
 
@@ -137,6 +137,31 @@ async fn other_work_comes_first() {
     assert_eq!(busy.iter().filter(is_member_batch).count(), 7, "{busy:?}");
     tokio::time::sleep(ALL_MARKED).await;
     assert_eq!(unmarked(&world), 0);
+}
+
+/// What turns out to be wrong when a load balancer is to be marked is put right before that, not beside it.
+#[tokio::test(start_paused = true)]
+async fn a_load_balancer_is_marked_after_it_was_put_right() {
+    let mut world = left_by_occm().await;
+    world.start().await;
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    for pool in world.cloud.pools() {
+        let member = id(&world.cloud.members(&id(&pool))[0]);
+        let path = format!("/v2.0/lbaas/pools/{}/members/{member}", id(&pool));
+        assert_eq!(world.cloud.user().delete("load-balancer", &path).0, 204);
+        world.cloud.settle();
+    }
+    world.cloud.log().clear();
+    tokio::time::sleep(ALL_MARKED).await;
+    assert_eq!(unmarked(&world), 0);
+    let writes: Vec<String> = world.cloud.log().writes().into_iter().map(|call| call.path).collect();
+    let place = |path: &str| writes.iter().position(|write| write == path);
+    for pool in world.cloud.pools() {
+        let batch = place(&format!("/v2.0/lbaas/pools/{}/members", id(&pool)));
+        let load_balancer = pool["loadbalancers"][0]["id"].as_str().unwrap();
+        let mark = place(&format!("/v2.0/lbaas/loadbalancers/{load_balancer}"));
+        assert!(batch.is_some() && batch < mark, "{pool}: {writes:#?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -37,7 +37,7 @@ pub struct NodeControllerOptions {
     pub concurrency: usize,
     /// Nodes whose addresses are written at the same time; at least 1.
     pub status_concurrency: usize,
-    /// Time between two checks at the addresses of all nodes.
+    /// How often the addresses of all nodes are compared with the cloud.
     pub status_update_frequency: Duration,
     /// New nodes within this time are looked at together.
     pub batch_delay: Duration,

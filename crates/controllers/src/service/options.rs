@@ -30,9 +30,9 @@ pub struct ServiceControllerOptions {
     pub node_change_delay: Duration,
     /// Longest wait for one call to the API server.
     pub call_timeout: Duration,
-    /// Time between two questions whether the API server keeps `ipMode`, while nothing points at a change.
+    /// How often the API server is asked whether it keeps `ipMode`, while nothing points at a change.
     pub probe_interval: Duration,
-    /// Time between two checks at the version of the API server.
+    /// How often the version of the API server is read.
     pub version_interval: Duration,
     /// Time that running reconciliations have to end when the controller is stopped; then they are dropped, which is safe.
     pub shutdown_grace: Duration,

@@ -160,8 +160,6 @@ impl LoadBalancers for Cloud {
     }
 
     async fn reconcile(&self, goal: &Goal) -> Reconciliation {
-        let fuse = self.wire.fuse();
-        fuse.step().await;
         let key = &goal.service().key;
         let nodes = |goal: &Goal| match goal {
             Goal::Serve(intent) => intent.nodes.iter().map(|node| node.name.clone()).collect(),
@@ -179,12 +177,10 @@ impl LoadBalancers for Cloud {
             std::future::pending::<()>().await;
         }
         let scripted = self.state().scripted.pop_front();
-        let pass = scripted.unwrap_or_else(|| match goal {
+        scripted.unwrap_or_else(|| match goal {
             Goal::Serve(intent) => self.serve(&intent.service, nodes(goal)),
             Goal::Release(service) => self.release(service),
-        });
-        fuse.step().await;
-        pass
+        })
     }
 
     fn expect_drift(&self, service: &ServiceKey) {

@@ -13,7 +13,6 @@
 mod another_provider;
 mod canary;
 mod cloud;
-mod crash;
 mod faults;
 mod ip_mode;
 mod life;

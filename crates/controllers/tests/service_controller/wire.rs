@@ -2,7 +2,6 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use http::header::AUTHORIZATION;
@@ -27,34 +26,10 @@ pub(crate) enum Fault {
 type Matcher = Box<dyn Fn(&str) -> bool + Send>;
 type Hook = Box<dyn Fn(&str) + Send>;
 
-/// Lets a given number of steps happen and then stops everything, as a killed process does.
-pub(crate) struct Fuse {
-    left: AtomicUsize,
-}
-
-impl Fuse {
-    pub(crate) fn new(steps: usize) -> Self {
-        Self { left: AtomicUsize::new(steps) }
-    }
-
-    /// Goes on, or stops for ever.
-    pub(crate) async fn step(&self) {
-        let left = self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
-        if left.is_err() {
-            std::future::pending::<()>().await;
-        }
-    }
-
-    pub(crate) fn blown(&self) -> bool {
-        self.left.load(Ordering::SeqCst) == 0
-    }
-}
-
 /// The connection.
 pub(crate) struct Wire {
     journal: Mutex<Vec<String>>,
     faults: Mutex<Vec<(Matcher, Fault)>>,
-    fuse: Mutex<Arc<Fuse>>,
     before: Mutex<Option<Hook>>,
     /// Credentials that are added to every request.
     token: Mutex<Option<&'static str>>,
@@ -65,7 +40,6 @@ impl Wire {
         Arc::new(Self {
             journal: Mutex::default(),
             faults: Mutex::default(),
-            fuse: Mutex::new(Arc::new(Fuse::new(usize::MAX))),
             before: Mutex::default(),
             token: Mutex::default(),
         })
@@ -92,14 +66,12 @@ impl Wire {
         else {
             return server.send(Request::from_parts(parts, Body::from(bytes.to_vec()))).await;
         };
-        let fuse = self.fuse();
-        fuse.step().await;
         self.note(line.clone());
         if let Some(hook) = self.before.lock().unwrap().as_ref() {
             hook(&line);
         }
         let forward = Request::from_parts(parts, Body::from(bytes.to_vec()));
-        let answer = match self.fault(&line) {
+        match self.fault(&line) {
             None => server.send(forward).await,
             Some(Fault::Answer(code)) => Ok(refusal(code)),
             Some(Fault::Silence) => std::future::pending().await,
@@ -111,9 +83,7 @@ impl Wire {
                 act.await;
                 server.send(forward).await
             }
-        };
-        fuse.step().await;
-        answer
+        }
     }
 
     fn fault(&self, line: &str) -> Option<Fault> {
@@ -147,14 +117,6 @@ impl Wire {
     /// What happened since the last call.
     pub(crate) fn journal(&self) -> Vec<String> {
         std::mem::take(&mut self.journal.lock().unwrap())
-    }
-
-    pub(crate) fn set_fuse(&self, fuse: Arc<Fuse>) {
-        *self.fuse.lock().unwrap() = fuse;
-    }
-
-    pub(crate) fn fuse(&self) -> Arc<Fuse> {
-        Arc::clone(&self.fuse.lock().unwrap())
     }
 }
 

@@ -17,8 +17,6 @@ pub(super) struct Answer<T> {
     pub(super) value: Option<T>,
     /// What is under `<name>_links`.
     pub(super) links: Value,
-    /// What is under `next`.
-    pub(super) next: Value,
 }
 
 /// Reads what is under `root`.
@@ -56,14 +54,12 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Under<'_, T> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut answer = Answer { value: None, links: Value::Null, next: Value::Null };
+        let mut answer = Answer { value: None, links: Value::Null };
         while let Some(key) = map.next_key::<String>()? {
             if key == self.root {
                 answer.value = Some(map.next_value()?);
             } else if key.strip_prefix(self.root) == Some("_links") {
                 answer.links = map.next_value()?;
-            } else if key == "next" {
-                answer.next = map.next_value()?;
             } else {
                 map.next_value::<IgnoredAny>()?;
             }
@@ -80,11 +76,10 @@ mod tests {
 
     #[test]
     fn what_is_under_the_name_is_read_with_its_links() {
-        let text =
-            br#"{"other": [{"a": 1}], "ports": [1, 2], "ports_links": [{"rel": "next"}], "next": "x"}"#;
+        let text = br#"{"other": [{"a": 1}], "ports": [1, 2], "ports_links": [{"rel": "next"}]}"#;
         let answer = read::<Vec<u8>>("ports", text).unwrap();
         assert_eq!(answer.value, Some(vec![1, 2]));
-        assert_eq!((answer.links[0]["rel"].as_str(), answer.next.as_str()), (Some("next"), Some("x")));
+        assert_eq!(answer.links[0]["rel"].as_str(), Some("next"));
     }
 
     #[test]

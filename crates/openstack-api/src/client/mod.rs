@@ -1,11 +1,10 @@
-//! Sending calls: one place for retries, rate limit, metrics, logging, error statuses and paging.
+//! Sending calls: one place for retries, metrics, logging, error statuses and paging.
 
 mod answer;
 mod body_log;
 mod call;
 mod observer;
 mod paging;
-mod rate_limit;
 mod retry;
 mod span;
 
@@ -20,7 +19,6 @@ use tokio::time::Instant;
 use tracing::Instrument as _;
 
 pub use observer::{CallObserver, NoObserver, Outcome};
-pub use rate_limit::RateLimit;
 pub use retry::RetryPolicy;
 
 pub(crate) use call::Call;
@@ -29,7 +27,6 @@ pub(crate) use paging::next_page;
 use crate::error::{ApiError, DecodeError, Fault};
 use crate::transport::{Request, Response, Transport};
 use answer::Answer;
-use rate_limit::Limiter;
 
 /// How a [`Client`] behaves.
 #[derive(Clone, Debug)]
@@ -38,13 +35,11 @@ pub struct ClientSettings {
     pub observer: Arc<dyn CallObserver>,
     /// What is sent again by the client itself.
     pub retry: RetryPolicy,
-    /// Upper bound for the rate of requests; `None` sets none.
-    pub rate_limit: Option<RateLimit>,
 }
 
 impl Default for ClientSettings {
     fn default() -> Self {
-        Self { observer: Arc::new(NoObserver), retry: RetryPolicy::default(), rate_limit: None }
+        Self { observer: Arc::new(NoObserver), retry: RetryPolicy::default() }
     }
 }
 
@@ -59,16 +54,14 @@ struct Shared {
     transport: Arc<dyn Transport>,
     observer: Arc<dyn CallObserver>,
     retry: RetryPolicy,
-    limiter: Option<Limiter>,
 }
 
 impl Client {
     /// A client over `transport`.
     #[must_use]
     pub fn new(transport: Arc<dyn Transport>, settings: ClientSettings) -> Self {
-        let ClientSettings { observer, retry, rate_limit } = settings;
-        let limiter = rate_limit.map(Limiter::new);
-        Self { shared: Arc::new(Shared { transport, observer, retry, limiter }) }
+        let ClientSettings { observer, retry } = settings;
+        Self { shared: Arc::new(Shared { transport, observer, retry }) }
     }
 
     /// A client with default settings, as tests want it.
@@ -86,9 +79,6 @@ impl Client {
 
     /// One HTTP exchange, observed and logged.
     async fn exchange(&self, call: &'static str, request: Request) -> Result<Response, ApiError> {
-        if let Some(limiter) = &self.shared.limiter {
-            limiter.wait().await;
-        }
         body_log::request(call, &request);
         let span = span::of(call, &request);
         let start = Instant::now();
@@ -113,15 +103,15 @@ impl Client {
     /// Sends a call and reads the object named `root` in the answer.
     pub(crate) async fn fetch<T: DeserializeOwned>(&self, call: &Call, root: &str) -> Result<T, ApiError> {
         let response = self.send(call).await?;
-        below(call, root, &response).map(|(value, _, _)| value)
+        below(call, root, &response).map(|(value, _)| value)
     }
 
-    /// Sends a call and reads one page of the list named `root`: the items, and what tells where the next page is.
+    /// Sends a call and reads one page of the list named `root`: the items, and the links to other pages.
     async fn fetch_page<T: DeserializeOwned>(
         &self,
         call: &Call,
         root: &str,
-    ) -> Result<(Vec<T>, Value, Value), ApiError> {
+    ) -> Result<(Vec<T>, Value), ApiError> {
         let response = self.send(call).await?;
         below(call, root, &response)
     }
@@ -133,15 +123,11 @@ impl Client {
     }
 }
 
-fn below<T: DeserializeOwned>(
-    call: &Call,
-    root: &str,
-    response: &Response,
-) -> Result<(T, Value, Value), ApiError> {
-    let Answer { value, links, next } =
+fn below<T: DeserializeOwned>(call: &Call, root: &str, response: &Response) -> Result<(T, Value), ApiError> {
+    let Answer { value, links } =
         answer::read(root, &response.body).map_err(|error| call.undecodable(error.into()))?;
     let value = value.ok_or_else(|| call.undecodable(DecodeError::MissingRoot(root.to_owned())))?;
-    Ok((value, links, next))
+    Ok((value, links))
 }
 
 fn decode<T: DeserializeOwned>(call: &Call, response: &Response) -> Result<T, ApiError> {

@@ -23,14 +23,13 @@ impl Client {
         let mut seen = HashSet::new();
         let mut items = Vec::new();
         loop {
-            let (page, links, next) = self.fetch_page(&call, root).await?;
+            let (page, links) = self.fetch_page(&call, root).await?;
             items.extend(page);
-            let Some(next) = next_query(&links, &next) else { return Ok(items) };
-            let query = with_filters(next, &asked);
-            if seen.len() >= MOST_PAGES || !seen.insert(query.clone()) {
+            let Some(next) = next_page(&links, &asked) else { return Ok(items) };
+            if seen.len() >= MOST_PAGES || !seen.insert(next.clone()) {
                 return Err(call.undecodable(DecodeError::EndlessPages(seen.len() + 1)));
             }
-            call.query = query;
+            call.query = next;
         }
     }
 }
@@ -39,7 +38,7 @@ type Query = Vec<(String, String)>;
 
 /// The query of the next page of a list that was asked for with `asked`; absent after the last one.
 pub(crate) fn next_page(links: &Value, asked: &[(String, String)]) -> Option<Query> {
-    next_query(links, &Value::Null).map(|next| with_filters(next, asked))
+    next_query(links).map(|next| with_filters(next, asked))
 }
 
 /// Puts back what was asked for and the link has lost. Octavia's links keep limit, sort order and marker only: followed as they are,
@@ -51,17 +50,13 @@ fn with_filters(mut link: Query, asked: &[(String, String)]) -> Query {
     link
 }
 
-/// The query of the next page: from `<root>_links` with `rel` next (Octavia, Neutron, Nova) or from `next` (Barbican). Only the
-/// query is taken: behind a proxy, scheme, host and path of the link are often wrong.
+/// The query of the link with `rel` next. Only the query is taken: behind a proxy, scheme, host and path of the link are often wrong.
 ///
 /// An Octavia without a page size writes `limit=None` into a link that it adds to every list, whole as it is, and refuses to follow it.
-fn next_query(links: &Value, next: &Value) -> Option<Query> {
-    let links = links.as_array();
-    let next = links
-        .and_then(|links| links.iter().find(|link| link.get("rel").and_then(Value::as_str) == Some("next")))
-        .and_then(|link| link.get("href"))
-        .unwrap_or(next)
-        .as_str()?;
+fn next_query(links: &Value) -> Option<Query> {
+    let mut links = links.as_array()?.iter();
+    let next = links.find(|link| link.get("rel").and_then(Value::as_str) == Some("next"))?;
+    let next = next.get("href")?.as_str()?;
     let query = next.split_once('?').map_or("", |(_, query)| query);
     let query = query.split('#').next().unwrap_or_default();
     let query: Query = url::form_urlencoded::parse(query.as_bytes()).into_owned().collect();

@@ -11,7 +11,7 @@ use tokio::sync::Mutex;
 
 use super::kind::Kind;
 use super::read_only::ReadOnly;
-use super::view::{all_pages, whole_list};
+use super::reads::{all_pages, read};
 use super::{Stop, filter, id_of};
 
 /// The lists, where they are wanted.
@@ -41,7 +41,7 @@ impl Ahead {
             return Ok(Arc::clone(list));
         }
         let project = self.project_id.iter().map(|id| ("project_id".to_owned(), id.clone())).collect();
-        let objects = all_pages(cloud, whole_list(kind, project), kind).await?;
+        let objects = all_pages(cloud, read(kind, &kind.path(), project), kind).await?;
         let list: Arc<HashMap<_, _>> =
             Arc::new(objects.into_iter().map(|object| (id_of(&object), object)).collect());
         lists.insert(kind, Arc::clone(&list));

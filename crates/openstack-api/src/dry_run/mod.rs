@@ -21,6 +21,7 @@ mod neutron;
 mod octavia;
 mod placeholder;
 mod read_only;
+mod reads;
 mod view;
 
 use std::fmt;
@@ -122,10 +123,6 @@ impl DryRun {
                 let members = self.view.members(&id).await?;
                 members.iter().for_each(|member| self.recorder.read(Kind::Member, member));
                 Ok(answer(StatusCode::OK, &json!({"members": members})))
-            }
-            (Some(id), ["tags"]) => {
-                let object = self.view.get(kind, &id).await?;
-                Ok(answer(StatusCode::OK, &json!({"tags": object["tags"]})))
             }
             // The statuses of the real cloud are none of the picture, in which everything is ACTIVE at once.
             (Some(id), ["status"]) => Err(not_found(kind, &id)),

@@ -48,13 +48,6 @@ pub(super) async fn effect(
             let tags = body.map(|body| body["tags"].clone()).unwrap_or_default();
             tagged(update(view, kind, &id, |object| with_tags(object, tags.clone())).await?)
         }
-        (Method::PUT, kind, Some(id), ["tags", tag]) => {
-            let add = |object: &Value| {
-                let others = tags(object).filter(|other| other != tag).chain([(*tag).to_owned()]);
-                with_tags(object, others.collect())
-            };
-            tagged(update(view, kind, &id, add).await?)
-        }
         (Method::DELETE, kind, Some(id), ["tags", tag]) => {
             let take =
                 |object: &Value| with_tags(object, tags(object).filter(|other| other != tag).collect());

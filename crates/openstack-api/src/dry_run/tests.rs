@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use rstest::rstest;
@@ -117,7 +118,7 @@ async fn what_is_created_is_seen_by_later_reads_and_stands_out() {
 #[tokio::test]
 async fn a_change_is_told_with_what_was_there_and_is_seen_by_later_reads(#[case] ahead: bool) {
     let (octavia, _, notes, _) = cloud(ahead);
-    let changes = UpdateLoadBalancer { tags: Some(vec!["t".to_owned()]), ..Default::default() };
+    let changes = UpdateLoadBalancer { tags: Some(BTreeSet::from(["t".to_owned()])), ..Default::default() };
     octavia.update_load_balancer("lb", &changes).await.unwrap();
     assert_eq!(octavia.get_load_balancer("lb").await.unwrap().tags, ["t"]);
     let member = |address: &str| MemberSpec {

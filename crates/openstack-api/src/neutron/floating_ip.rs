@@ -43,8 +43,6 @@ pub struct FloatingIpFilter {
     pub port_id: Option<String>,
     /// Has this address.
     pub floating_ip_address: Option<String>,
-    /// From this external network.
-    pub floating_network_id: Option<String>,
     /// Exact description.
     pub description: Option<String>,
     /// Owner.
@@ -103,21 +101,13 @@ impl Neutron {
     /// # Errors
     /// Any [`ApiError`]; never a part of the list.
     pub async fn list_floating_ips(&self, filter: &FloatingIpFilter) -> Result<Vec<FloatingIp>, ApiError> {
+        let tags = (!filter.tags.all.is_empty()).then(|| filter.tags.all.join(","));
         let call = get("floating_ip_list", &["floatingips"])
             .query_if("port_id", filter.port_id.as_deref())
             .query_if("floating_ip_address", filter.floating_ip_address.as_deref())
-            .query_if("floating_network_id", filter.floating_network_id.as_deref())
             .query_if("description", filter.description.as_deref())
             .query_if("project_id", filter.project_id.as_deref());
-        self.client.list(filter.tags.apply(call), "floatingips").await
-    }
-
-    /// Reads one floating IP.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
-    pub async fn get_floating_ip(&self, id: &str) -> Result<FloatingIp, ApiError> {
-        self.client.fetch(&get("floating_ip_get", &["floatingips", id]), "floatingip").await
+        self.client.list(call.query_if("tags", tags.as_deref()), "floatingips").await
     }
 
     /// Makes a floating IP.

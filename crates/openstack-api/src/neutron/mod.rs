@@ -23,10 +23,10 @@ pub use port::{
 pub use router::{ExternalGateway, Route, Router, UpdateRouter};
 pub use security_group::{
     CreateSecurityGroup, CreateSecurityGroupRule, Direction, EtherType, SecurityGroup, SecurityGroupFilter,
-    SecurityGroupRule, SecurityGroupRuleFilter,
+    SecurityGroupRule,
 };
-pub use subnet::{Subnet, SubnetFilter, TagFilter};
-pub use tag::Tagged;
+pub use subnet::{Subnet, SubnetFilter};
+pub use tag::{TagFilter, Tagged};
 
 use http::header::IF_MATCH;
 use http::{HeaderValue, Method};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Neutron, TagFilter, delete, get, only_if_revision, put};
+use super::{Neutron, delete, get, only_if_revision, put};
 use crate::decode::null_as_default;
 use crate::error::ApiError;
 use crate::open_enum::open_enum;
@@ -117,18 +117,12 @@ pub struct PortFilter {
     pub device_owner: Option<String>,
     /// On this network.
     pub network_id: Option<String>,
-    /// Has this address.
-    pub ip_address: Option<String>,
-    /// Has an address of this subnet.
-    pub subnet_id: Option<String>,
     /// Has this security group.
     pub security_group_id: Option<String>,
     /// Exact name.
     pub name: Option<String>,
     /// Owned by this project.
     pub project_id: Option<String>,
-    /// By tags.
-    pub tags: TagFilter,
 }
 
 impl PortFilter {
@@ -191,19 +185,15 @@ impl Neutron {
     /// # Errors
     /// Any [`ApiError`]; never a part of the list.
     pub async fn list_ports(&self, filter: &PortFilter) -> Result<Vec<Port>, ApiError> {
-        let ip_address = filter.ip_address.as_ref().map(|address| format!("ip_address={address}"));
-        let subnet_id = filter.subnet_id.as_ref().map(|id| format!("subnet_id={id}"));
         let devices = filter.device_ids.iter();
         let call = devices
             .fold(get("port_list", &["ports"]), |call, id| call.query("device_id", id))
             .query_if("device_owner", filter.device_owner.as_deref())
             .query_if("network_id", filter.network_id.as_deref())
-            .query_if("fixed_ips", ip_address.as_deref())
-            .query_if("fixed_ips", subnet_id.as_deref())
             .query_if("security_groups", filter.security_group_id.as_deref())
             .query_if("name", filter.name.as_deref())
             .query_if("project_id", filter.project_id.as_deref());
-        self.client.list(filter.tags.apply(call), "ports").await
+        self.client.list(call, "ports").await
     }
 
     /// Reads one port.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Neutron, TagFilter, delete, get, post};
+use super::{Neutron, delete, get, post};
 use crate::decode::null_as_default;
 use crate::error::ApiError;
 use crate::open_enum::open_enum;
@@ -83,8 +83,6 @@ pub struct SecurityGroupFilter {
     pub name: Option<String>,
     /// Owner.
     pub project_id: Option<String>,
-    /// By tags.
-    pub tags: TagFilter,
 }
 
 /// A new security group.
@@ -94,21 +92,6 @@ pub struct CreateSecurityGroup {
     pub name: String,
     /// Free text.
     pub description: String,
-}
-
-/// Which rules to list. Every part that is set must match.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SecurityGroupRuleFilter {
-    /// Of this group.
-    pub security_group_id: Option<String>,
-}
-
-impl SecurityGroupRuleFilter {
-    /// Rules of one group.
-    #[must_use]
-    pub fn group(id: impl Into<String>) -> Self {
-        Self { security_group_id: Some(id.into()) }
-    }
 }
 
 /// A new rule. Only what is set is sent; what is not matches everything.
@@ -159,7 +142,7 @@ impl Neutron {
         let call = get("security_group_list", &["security-groups"])
             .query_if("name", filter.name.as_deref())
             .query_if("project_id", filter.project_id.as_deref());
-        self.client.list(filter.tags.apply(call), "security_groups").await
+        self.client.list(call, "security_groups").await
     }
 
     /// Names of all security groups of the project, and of others that are shared with it.
@@ -170,14 +153,6 @@ impl Neutron {
         let call = get("security_group_name_list", &["security-groups"]).query("fields", "name");
         let named: Vec<Named> = self.client.list(call, "security_groups").await?;
         Ok(named.into_iter().map(|group| group.name).collect())
-    }
-
-    /// Reads one security group.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
-    pub async fn get_security_group(&self, id: &str) -> Result<SecurityGroup, ApiError> {
-        self.client.fetch(&get("security_group_get", &["security-groups", id]), "security_group").await
     }
 
     /// Makes a security group.
@@ -195,19 +170,6 @@ impl Neutron {
     /// [`crate::ConflictCause::Other`] while a port has it; any other [`ApiError`].
     pub async fn delete_security_group(&self, id: &str) -> Result<(), ApiError> {
         self.client.execute(&delete("security_group_delete", &["security-groups", id])).await
-    }
-
-    /// Lists rules.
-    ///
-    /// # Errors
-    /// Any [`ApiError`]; never a part of the list.
-    pub async fn list_security_group_rules(
-        &self,
-        filter: &SecurityGroupRuleFilter,
-    ) -> Result<Vec<SecurityGroupRule>, ApiError> {
-        let call = get("security_group_rule_list", &["security-group-rules"])
-            .query_if("security_group_id", filter.security_group_id.as_deref());
-        self.client.list(call, "security_group_rules").await
     }
 
     /// Makes a rule.

@@ -1,8 +1,6 @@
 //! Tags of Neutron's objects.
 
-use serde::Deserialize;
-
-use super::{Neutron, delete, get, put};
+use super::{Neutron, delete, put};
 use crate::error::ApiError;
 
 /// Kinds of objects whose tags are used here.
@@ -27,59 +25,38 @@ impl Tagged {
 
     const fn calls(self) -> TagCalls {
         match self {
-            Self::Port => TagCalls {
-                list: "port_tag_list",
-                add: "port_tag_add",
-                delete: "port_tag_delete",
-                replace: "port_tags_update",
-            },
-            Self::FloatingIp => TagCalls {
-                list: "floating_ip_tag_list",
-                add: "floating_ip_tag_add",
-                delete: "floating_ip_tag_delete",
-                replace: "floating_ip_tags_update",
-            },
-            Self::SecurityGroup => TagCalls {
-                list: "security_group_tag_list",
-                add: "security_group_tag_add",
-                delete: "security_group_tag_delete",
-                replace: "security_group_tags_update",
-            },
+            Self::Port => TagCalls { delete: "port_tag_delete", replace: "port_tags_update" },
+            Self::FloatingIp => {
+                TagCalls { delete: "floating_ip_tag_delete", replace: "floating_ip_tags_update" }
+            }
+            Self::SecurityGroup => {
+                TagCalls { delete: "security_group_tag_delete", replace: "security_group_tags_update" }
+            }
         }
     }
 }
 
 /// Names of the calls in the metrics.
 struct TagCalls {
-    list: &'static str,
-    add: &'static str,
     delete: &'static str,
     replace: &'static str,
 }
 
-#[derive(Deserialize)]
-struct Tags {
-    tags: Vec<String>,
+/// Objects by their tags.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TagFilter {
+    /// Has all of these.
+    pub all: Vec<String>,
+}
+
+impl TagFilter {
+    /// Objects with all of these tags.
+    pub fn all(tags: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self { all: tags.into_iter().map(Into::into).collect() }
+    }
 }
 
 impl Neutron {
-    /// Reads the tags of an object.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
-    pub async fn list_tags(&self, kind: Tagged, id: &str) -> Result<Vec<String>, ApiError> {
-        let call = get(kind.calls().list, &[kind.collection(), id, "tags"]);
-        self.client.fetch_all::<Tags>(&call).await.map(|answer| answer.tags)
-    }
-
-    /// Adds one tag; one that is there already is no error.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
-    pub async fn add_tag(&self, kind: Tagged, id: &str, tag: &str) -> Result<(), ApiError> {
-        self.client.execute(&put(kind.calls().add, &[kind.collection(), id, "tags", tag])).await
-    }
-
     /// Takes one tag away.
     ///
     /// # Errors

@@ -1,5 +1,7 @@
 //! Health monitors.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::load_balancer::enabled;
@@ -73,17 +75,6 @@ const fn default_max_retries_down() -> u32 {
     3
 }
 
-/// Which health monitors to list. Every part that is set must match.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct HealthMonitorFilter {
-    /// Exact name.
-    pub name: Option<String>,
-    /// Owner.
-    pub project_id: Option<String>,
-    /// Of this pool.
-    pub pool_id: Option<String>,
-}
-
 /// A new health monitor, on its own or within a whole tree. Only what is set is sent. Times are in seconds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CreateHealthMonitor {
@@ -147,25 +138,10 @@ pub struct UpdateHealthMonitor {
     pub expected_codes: Option<String>,
     /// All tags from now on.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tags: Option<Vec<String>>,
+    pub tags: Option<BTreeSet<String>>,
 }
 
 impl Octavia {
-    /// Lists health monitors.
-    ///
-    /// # Errors
-    /// Any [`ApiError`]; never a part of the list.
-    pub async fn list_health_monitors(
-        &self,
-        filter: &HealthMonitorFilter,
-    ) -> Result<Vec<HealthMonitor>, ApiError> {
-        let call = get("loadbalancer_healthmonitor_list", lbaas!("healthmonitors"))
-            .query_if("name", filter.name.as_deref())
-            .query_if("project_id", filter.project_id.as_deref())
-            .query_if("pool_id", filter.pool_id.as_deref());
-        self.client.list(call, "healthmonitors").await
-    }
-
     /// Reads one health monitor.
     ///
     /// # Errors

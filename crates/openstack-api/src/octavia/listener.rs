@@ -1,13 +1,13 @@
 //! Listeners.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 use super::load_balancer::enabled;
 use super::{
     CreatePool, IdRef, ListenerLimits, Octavia, OperatingStatus, ProvisioningStatus, delete, get, lbaas,
-    post, put, with_tags,
+    post, put,
 };
 use crate::change::Change;
 use crate::decode::null_as_default;
@@ -93,8 +93,8 @@ pub struct Listener {
 pub struct ListenerFilter {
     /// Of this load balancer.
     pub load_balancer_id: Option<String>,
-    /// All of these tags.
-    pub tags: Vec<String>,
+    /// Of this project.
+    pub project_id: Option<String>,
 }
 
 impl ListenerFilter {
@@ -130,9 +130,6 @@ pub struct CreateListener {
     /// The load balancer; not set within a tree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loadbalancer_id: Option<String>,
-    /// Free text.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
     /// Numbers.
     #[serde(flatten)]
     pub limits: ListenerLimits,
@@ -177,7 +174,6 @@ impl CreateListener {
             protocol,
             protocol_port,
             loadbalancer_id: None,
-            description: None,
             limits: ListenerLimits::default(),
             tags: Vec::new(),
             insert_headers: BTreeMap::new(),
@@ -199,15 +195,12 @@ pub struct UpdateListener {
     /// New name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// New free text.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
     /// Numbers.
     #[serde(flatten)]
     pub limits: ListenerLimits,
     /// All tags from now on.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tags: Option<Vec<String>>,
+    pub tags: Option<BTreeSet<String>>,
     /// All headers to add from now on; an empty map takes all away.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub insert_headers: Option<BTreeMap<String, String>>,
@@ -219,10 +212,10 @@ pub struct UpdateListener {
     pub default_tls_container_ref: Change<String>,
     /// Barbican containers of further certificates.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub sni_container_refs: Option<Vec<String>>,
+    pub sni_container_refs: Option<BTreeSet<String>>,
     /// TLS versions to offer; cleared, Octavia's default.
     #[serde(skip_serializing_if = "Change::is_keep")]
-    pub tls_versions: Change<Vec<String>>,
+    pub tls_versions: Change<BTreeSet<String>>,
     /// Ciphers to offer; cleared, Octavia's default.
     #[serde(skip_serializing_if = "Change::is_keep")]
     pub tls_ciphers: Change<String>,
@@ -241,8 +234,9 @@ impl Octavia {
     /// Any [`ApiError`]; never a part of the list.
     pub async fn list_listeners(&self, filter: &ListenerFilter) -> Result<Vec<Listener>, ApiError> {
         let call = get("loadbalancer_listener_list", lbaas!("listeners"))
-            .query_if("loadbalancer_id", filter.load_balancer_id.as_deref());
-        self.client.list(with_tags(call, &filter.tags), "listeners").await
+            .query_if("loadbalancer_id", filter.load_balancer_id.as_deref())
+            .query_if("project_id", filter.project_id.as_deref());
+        self.client.list(call, "listeners").await
     }
 
     /// Reads one listener.

@@ -1,10 +1,12 @@
 //! Load balancers.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::{
     CreateListener, CreatePool, CreatedLoadBalancer, IdRef, Octavia, OperatingStatus, ProvisioningStatus,
-    delete, get, lbaas, post, put, with_tags,
+    delete, get, lbaas, post, put,
 };
 use crate::decode::null_as_default;
 use crate::error::ApiError;
@@ -86,12 +88,8 @@ pub struct LoadBalancerFilter {
     pub id: Option<String>,
     /// Port of the VIP.
     pub vip_port_id: Option<String>,
-    /// Primary VIP address; additional ones are not found this way.
-    pub vip_address: Option<String>,
     /// Owner.
     pub project_id: Option<String>,
-    /// Provisioning status.
-    pub provisioning_status: Option<ProvisioningStatus>,
 }
 
 impl LoadBalancerFilter {
@@ -139,12 +137,6 @@ pub struct CreateLoadBalancer {
     /// Further addresses; needs Octavia 2.26.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub additional_vips: Vec<AdditionalVip>,
-    /// Owner, if not the project of the token.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub project_id: Option<String>,
-    /// Whether it forwards at all; on when left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub admin_state_up: Option<bool>,
     /// Its listeners, each with its default pool.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub listeners: Vec<CreateListener>,
@@ -164,10 +156,7 @@ pub struct UpdateLoadBalancer {
     pub description: Option<String>,
     /// All tags from now on; an empty list takes all away.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tags: Option<Vec<String>>,
-    /// Whether it forwards at all.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub admin_state_up: Option<bool>,
+    pub tags: Option<BTreeSet<String>>,
 }
 
 impl Octavia {
@@ -179,17 +168,14 @@ impl Octavia {
         &self,
         filter: &LoadBalancerFilter,
     ) -> Result<Vec<LoadBalancer>, ApiError> {
+        let tags = (!filter.tags.is_empty()).then(|| filter.tags.join(","));
         let call = get("loadbalancer_list", lbaas!("loadbalancers"))
             .query_if("id", filter.id.as_deref())
             .query_if("name", filter.name.as_deref())
             .query_if("vip_port_id", filter.vip_port_id.as_deref())
-            .query_if("vip_address", filter.vip_address.as_deref())
             .query_if("project_id", filter.project_id.as_deref())
-            .query_if(
-                "provisioning_status",
-                filter.provisioning_status.as_ref().map(ProvisioningStatus::as_str),
-            );
-        self.client.list(with_tags(call, &filter.tags), "loadbalancers").await
+            .query_if("tags", tags.as_deref());
+        self.client.list(call, "loadbalancers").await
     }
 
     /// Reads one load balancer.

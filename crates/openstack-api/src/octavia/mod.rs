@@ -25,9 +25,7 @@ pub use created::{CreatedLoadBalancer, CreatedPool, CreatedTree};
 pub use features::OctaviaFeatures;
 use features::Versions;
 pub use flavor::Flavor;
-pub use health_monitor::{
-    CreateHealthMonitor, HealthMonitor, HealthMonitorFilter, HealthMonitorType, UpdateHealthMonitor,
-};
+pub use health_monitor::{CreateHealthMonitor, HealthMonitor, HealthMonitorType, UpdateHealthMonitor};
 pub use limit::{ListenerLimit, ListenerLimits};
 pub use listener::{CreateListener, DefaultPool, Listener, ListenerFilter, ListenerProtocol, UpdateListener};
 pub use load_balancer::{
@@ -77,12 +75,6 @@ use lbaas;
 
 fn get(name: &'static str, segments: &[&str]) -> Call {
     Call::get(name, SERVICE, segments)
-}
-
-/// The same list, of objects that have all of these tags.
-fn with_tags(call: Call, tags: &[String]) -> Call {
-    let tags = (!tags.is_empty()).then(|| tags.join(","));
-    call.query_if("tags", tags.as_deref())
 }
 
 fn post(name: &'static str, segments: &[&str]) -> Call {

@@ -1,11 +1,13 @@
 //! Pools.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::load_balancer::enabled;
 use super::{
     CreateHealthMonitor, IdRef, MemberSpec, Octavia, OperatingStatus, ProvisioningStatus, delete, get, lbaas,
-    post, put, with_tags,
+    post, put,
 };
 use crate::change::Change;
 use crate::decode::null_as_default;
@@ -75,19 +77,6 @@ pub struct SessionPersistence {
     pub persistence_granularity: Option<String>,
 }
 
-impl SessionPersistence {
-    /// By the client's address.
-    #[must_use]
-    pub const fn source_ip() -> Self {
-        Self {
-            kind: SessionPersistenceType::SourceIp,
-            cookie_name: None,
-            persistence_timeout: None,
-            persistence_granularity: None,
-        }
-    }
-}
-
 /// A pool as Octavia shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Pool {
@@ -139,8 +128,8 @@ fn none_if_empty<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Op
 pub struct PoolFilter {
     /// Of this load balancer.
     pub load_balancer_id: Option<String>,
-    /// All of these tags.
-    pub tags: Vec<String>,
+    /// Of this project.
+    pub project_id: Option<String>,
 }
 
 impl PoolFilter {
@@ -160,9 +149,6 @@ pub struct CreatePool {
     pub protocol: PoolProtocol,
     /// How it chooses a member.
     pub lb_algorithm: LbAlgorithm,
-    /// Free text.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
     /// Listener whose default pool it becomes; not within a tree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub listener_id: Option<String>,
@@ -191,7 +177,6 @@ impl CreatePool {
             name: name.into(),
             protocol,
             lb_algorithm,
-            description: None,
             listener_id: None,
             loadbalancer_id: None,
             session_persistence: None,
@@ -208,9 +193,6 @@ pub struct UpdatePool {
     /// New name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// New free text.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
     /// How it chooses a member.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lb_algorithm: Option<LbAlgorithm>,
@@ -219,7 +201,7 @@ pub struct UpdatePool {
     pub session_persistence: Change<SessionPersistence>,
     /// All tags from now on.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tags: Option<Vec<String>>,
+    pub tags: Option<BTreeSet<String>>,
 }
 
 impl Octavia {
@@ -229,8 +211,9 @@ impl Octavia {
     /// Any [`ApiError`]; never a part of the list.
     pub async fn list_pools(&self, filter: &PoolFilter) -> Result<Vec<Pool>, ApiError> {
         let call = get("loadbalancer_pool_list", lbaas!("pools"))
-            .query_if("loadbalancer_id", filter.load_balancer_id.as_deref());
-        self.client.list(with_tags(call, &filter.tags), "pools").await
+            .query_if("loadbalancer_id", filter.load_balancer_id.as_deref())
+            .query_if("project_id", filter.project_id.as_deref());
+        self.client.list(call, "pools").await
     }
 
     /// Reads one pool.

@@ -1,12 +1,10 @@
 //! Retries, paging, metrics, and ids that must never be sent. The clock is paused: pauses cost no time.
 
-use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
 use openstack_ccm_openstack_api::ErrorKind;
-use openstack_ccm_openstack_api::barbican::Barbican;
-use openstack_ccm_openstack_api::client::{Client, ClientSettings, Outcome, RateLimit, RetryPolicy};
+use openstack_ccm_openstack_api::client::{Outcome, RetryPolicy};
 use openstack_ccm_openstack_api::neutron::Neutron;
 use openstack_ccm_openstack_api::octavia::{CreateLoadBalancer, LoadBalancerFilter, Octavia, UpdatePool};
 use rstest::rstest;
@@ -170,25 +168,6 @@ async fn an_octavia_without_a_page_size_is_not_asked_for_a_page_that_it_refuses(
 }
 
 #[tokio::test]
-async fn barbicans_own_way_of_paging_is_followed() {
-    let secret = |id: &str| json!({"secret_ref": format!("http://keys/v1/secrets/{id}"), "status": "ACTIVE"});
-    let first = answer(
-        200,
-        &json!({
-            "secrets": [secret("1")], "total": 2, "next": "http://keys/v1/secrets?limit=1&offset=1"
-        }),
-    );
-    let last = answer(
-        200,
-        &json!({ "secrets": [secret("2")], "total": 2, "previous": "http://keys/v1/secrets?limit=1&offset=0" }),
-    );
-    let stand_in = StandIn::new([Ok(first), Ok(last)]);
-    let secrets = Barbican::new(stand_in.client()).list_secrets(Some("tls")).await.unwrap();
-    assert_eq!(secrets.len(), 2);
-    assert_eq!(stand_in.lines(), ["GET /v1/secrets?name=tls", "GET /v1/secrets?limit=1&offset=1&name=tls"]);
-}
-
-#[tokio::test]
 async fn a_failed_page_fails_the_list() {
     let first = answer(
         200,
@@ -251,20 +230,4 @@ async fn every_exchange_is_observed_under_the_name_of_the_call() {
             ("loadbalancer_listener_delete", Outcome::Failure(ErrorKind::NotFound)),
         ]
     );
-}
-
-#[tokio::test]
-async fn a_rate_limit_lets_a_burst_pass() {
-    let limit = RateLimit { per_second: NonZeroU32::MIN, burst: NonZeroU32::new(3).unwrap() };
-    let stand_in = StandIn::new((0..3).map(|_| Ok(load_balancers())));
-    let settings = ClientSettings { rate_limit: Some(limit), ..ClientSettings::default() };
-    let octavia = Octavia::new(Client::new(Arc::new(stand_in.clone()), settings));
-    for _ in 0..3 {
-        octavia.list_load_balancers(&all()).await.unwrap();
-    }
-    assert_eq!(stand_in.lines().len(), 3);
-    let filter = all();
-    let fourth = octavia.list_load_balancers(&filter);
-    assert!(futures::FutureExt::now_or_never(fourth).is_none(), "the fourth must wait");
-    assert_eq!(stand_in.lines().len(), 3);
 }

@@ -34,7 +34,7 @@ impl StandIn {
     }
 
     pub(crate) fn client_with(&self, retry: RetryPolicy, observer: Arc<dyn CallObserver>) -> Client {
-        let settings = ClientSettings { observer, retry, rate_limit: None };
+        let settings = ClientSettings { observer, retry };
         Client::new(Arc::new(self.clone()), settings)
     }
 

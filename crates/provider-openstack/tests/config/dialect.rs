@@ -97,12 +97,12 @@ fn one_scan_finds_every_error() {
         document.errors.iter().map(|error| format!("{}: {}", error.position.line, error.problem)).collect();
     insta::assert_snapshot!(found.join("\n"), @"
     1: there is a key before the first section
-    2: the section header has something other than a quoted name or `]` behind its name
-    4: `_` cannot stand in a key
+    2: the section header has something other than a quoted name or `]` after its name
+    4: `_` is not allowed in a key
     5: the quoted value has an unknown escape sequence
-    6: an equal sign is missing behind the key
+    6: an equal sign is missing after the key
     7: the line starts with neither a section, a key nor a comment
-    9: the section header has something other than a quoted name or `]` behind its name
+    9: the section header has something other than a quoted name or `]` after its name
     ");
     assert_eq!(document.entries.iter().filter(|entry| entry.key == "ok").count(), 1);
 }

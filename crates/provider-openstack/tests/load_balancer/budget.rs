@@ -33,7 +33,7 @@ async fn create() {
     let expected = [
         "1 GET /",
         "1 GET floatingips",
-        "3 GET loadbalancers",
+        "2 GET loadbalancers",
         "1 GET loadbalancers/ID/status",
         "1 GET networks/ID",
         "1 GET security-groups",

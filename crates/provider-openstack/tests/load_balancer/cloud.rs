@@ -11,8 +11,6 @@ use serde_json::{Value, json};
 
 use crate::line::Line;
 
-/// What the first VIP and the first floating IP get, and where the nodes are.
-pub(crate) const FIRST_VIP: &str = "198.18.0.2";
 pub(crate) const FIRST_FLOATING_IP: &str = "198.19.0.11";
 pub(crate) const NODE_1: &str = "198.18.0.50";
 pub(crate) const NODE_2: &str = "198.18.0.51";
@@ -37,8 +35,6 @@ pub(crate) struct Cloud {
     pub(crate) sub2: String,
     /// External network.
     pub(crate) ext1: String,
-    /// Its subnet.
-    pub(crate) ext1_subnet: String,
 }
 
 impl Cloud {
@@ -53,7 +49,6 @@ impl Cloud {
             sub1: seed.subnet_id,
             sub2: String::new(),
             ext1: seed.public_network_id,
-            ext1_subnet: seed.public_subnet_id,
         };
         cloud.sub2 = cloud.new_subnet(&cloud.net1, "sub2", "198.18.1.0/24");
         let body = json!({"subnet_id": cloud.sub2});
@@ -249,12 +244,6 @@ impl Cloud {
         text(&answer["subnet"]["id"])
     }
 
-    pub(crate) fn new_external_network(&self, name: &str, cidr: &str) {
-        let network = json!({"network": {"name": name, "router:external": true}});
-        let answer = expect_ok(self.sim.admin().post(NEUTRON, "/v2.0/networks", &network));
-        self.new_subnet(&text(&answer["network"]["id"]), name, cidr);
-    }
-
     /// A port of the user on the nodes' subnet.
     pub(crate) fn new_port(&self, address: &str) -> String {
         let fixed_ips = json!([{"subnet_id": self.sub1, "ip_address": address}]);
@@ -264,13 +253,6 @@ impl Cloud {
 
     pub(crate) fn detach_floating_ip(&self, id: &str) {
         let body = json!({"floatingip": {"port_id": null}});
-        expect_ok(self.sim.user().put(NEUTRON, &format!("/v2.0/floatingips/{id}"), &body));
-    }
-
-    /// Gives the only floating IP another description.
-    pub(crate) fn describe_floating_ip(&self, description: &str) {
-        let id = text(&self.only_floating_ip()["id"]);
-        let body = json!({"floatingip": {"description": description}});
         expect_ok(self.sim.user().put(NEUTRON, &format!("/v2.0/floatingips/{id}"), &body));
     }
 
@@ -319,12 +301,6 @@ impl Cloud {
     pub(crate) fn remove(&self, path: &str) {
         expect_ok(self.sim.user().delete(OCTAVIA, &format!("/v2.0/lbaas/{path}")));
         self.sim.settle();
-    }
-
-    /// The reference of a new container in Barbican.
-    pub(crate) fn new_certificate(&self, name: &str) -> String {
-        let body = json!({"name": name, "type": "generic", "secret_refs": []});
-        text(&expect_ok(self.sim.user().post("key-manager", "/v1/containers", &body))["container_ref"])
     }
 
     /// The next operations of a kind fail inside Octavia.

@@ -1,5 +1,6 @@
 //! The program is killed at every call to the cloud, before it is sent and after it was processed, and starts over:
-//! the end is the same as without, nothing is leaked and nothing is doubled.
+//! the end is the same as without, nothing is leaked and nothing is doubled. The commonest actions are in the test of the whole
+//! program, which is killed at calls to either side.
 
 use std::time::Duration;
 
@@ -9,8 +10,8 @@ use openstack_ccm_provider_openstack::config::ErrorRecovery;
 use rstest::rstest;
 use serde_json::Value;
 
-use crate::cloud::{Cloud, NODE_3};
-use crate::cluster::{Cluster, NAME, annotate, node, port, web};
+use crate::cloud::Cloud;
+use crate::cluster::{Cluster, NAME, annotate, port, web};
 use crate::line::Stop;
 
 /// For so long after its start the program replaces nothing.
@@ -19,19 +20,14 @@ const NO_REPLACEMENT: Duration = Duration::from_secs(300);
 /// What is being done when the program is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Action {
-    Create,
-    AddPort,
     RemovePort,
     MovePort,
-    SwitchProxyOn,
     SwitchHeadersOn,
-    AddNode,
     TurnInternal,
     /// The load balancer has broken.
     Replace,
     /// The Service moves in with another one.
     Join,
-    Delete,
     DeleteChildByChild,
     /// The Service moves out, the other one stays.
     Leave,
@@ -59,7 +55,7 @@ impl Action {
                 &cloud.load_balancer_id("kube_service_c1_default_host"),
             );
         }
-        if !matches!(self, Self::Create | Self::Join) {
+        if self != Self::Join {
             cluster.settle(&mut service).await.expect("served");
         }
         if self == Self::Replace {
@@ -69,20 +65,12 @@ impl Action {
         (cluster, service)
     }
 
-    fn change(self, cluster: &mut Cluster, service: &mut Service) {
+    fn change(self, service: &mut Service) {
         match self {
-            Self::Create
-            | Self::Replace
-            | Self::Join
-            | Self::Delete
-            | Self::DeleteChildByChild
-            | Self::Leave => {}
-            Self::AddPort => service.ports.push(port(Protocol::Udp, 53, 30053)),
+            Self::Replace | Self::Join | Self::DeleteChildByChild | Self::Leave => {}
             Self::RemovePort => drop(service.ports.remove(0)),
             Self::MovePort => service.ports[0].port = 8080,
-            Self::SwitchProxyOn => annotate(service, "proxy-protocol", "v2"),
             Self::SwitchHeadersOn => annotate(service, "x-forwarded-for", "true"),
-            Self::AddNode => cluster.nodes.push(node("n3", NODE_3, None)),
             Self::TurnInternal => {
                 annotate(service, "service.beta.kubernetes.io/openstack-internal-load-balancer", "true");
             }
@@ -91,14 +79,10 @@ impl Action {
 
     async fn go(self, cluster: &mut Cluster, service: &mut Service) -> Result<(), Failure> {
         match self {
-            Self::Delete | Self::DeleteChildByChild | Self::Leave => cluster.release(service).await,
-            Self::Create
-            | Self::AddPort
-            | Self::RemovePort
+            Self::DeleteChildByChild | Self::Leave => cluster.release(service).await,
+            Self::RemovePort
             | Self::MovePort
-            | Self::SwitchProxyOn
             | Self::SwitchHeadersOn
-            | Self::AddNode
             | Self::TurnInternal
             | Self::Replace
             | Self::Join => cluster.settle(service).await.map(drop),
@@ -110,7 +94,7 @@ impl Action {
 async fn run(action: Action, stop: Option<Stop>) -> (Value, bool) {
     let cloud = Cloud::new();
     let (mut cluster, mut service) = action.prepare(&cloud).await;
-    action.change(&mut cluster, &mut service);
+    action.change(&mut service);
     cloud.line.stop_at(stop);
     let killed = tokio::select! {
         biased;
@@ -133,17 +117,12 @@ async fn run(action: Action, stop: Option<Stop>) -> (Value, bool) {
 }
 
 #[rstest]
-#[case::create(Action::Create)]
-#[case::add_port(Action::AddPort)]
 #[case::remove_port(Action::RemovePort)]
 #[case::move_port(Action::MovePort)]
-#[case::switch_proxy_on(Action::SwitchProxyOn)]
 #[case::switch_headers_on(Action::SwitchHeadersOn)]
-#[case::add_node(Action::AddNode)]
 #[case::turn_internal(Action::TurnInternal)]
 #[case::replace(Action::Replace)]
 #[case::join(Action::Join)]
-#[case::delete(Action::Delete)]
 #[case::delete_child_by_child(Action::DeleteChildByChild)]
 #[case::leave(Action::Leave)]
 #[tokio::test(start_paused = true)]
@@ -161,5 +140,7 @@ async fn killed_anywhere_the_end_is_the_same(#[case] action: Action) {
             kills += 1;
         }
     }
-    assert!(kills >= 6, "only {kills} calls were interrupted");
+    // One that turns internal only loses its floating IP.
+    let least = if action == Action::TurnInternal { 6 } else { 10 };
+    assert!(kills >= least, "only {kills} calls were interrupted");
 }

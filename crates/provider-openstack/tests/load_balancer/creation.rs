@@ -239,23 +239,6 @@ async fn c22_one_of_occm_that_is_still_pending_is_waited_for_and_completed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c23_a_quota_is_named_and_the_next_good_answer_heals() {
-    let cloud = Cloud::new();
-    cloud.line.fail(Fault::answer(
-        "POST loadbalancers",
-        403,
-        r#"{"faultcode":"Client","faultstring":"Quota has been met for resources: Load Balancer","debuginfo":null}"#,
-    ));
-    let mut cluster = Cluster::new(&cloud);
-    let mut service = web();
-    let failure = cluster.settle(&mut service).await.expect_err("refused");
-    assert_eq!(failure.class, FailureClass::Quota);
-    assert!(failure.message.contains("quota of \"Load Balancer\""), "{failure}");
-    assert_eq!(annotation(&service, "load-balancer-id"), None);
-    cluster.settle(&mut service).await.expect("served after the quota was raised");
-}
-
-#[tokio::test(start_paused = true)]
 async fn c24_a_load_balancer_that_fails_in_the_making_is_recreated_with_a_pause() {
     let cloud = Cloud::new();
     cloud.fail(OperationKind::LoadBalancerCreate, 2);

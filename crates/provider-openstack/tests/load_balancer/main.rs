@@ -10,13 +10,10 @@
 
 mod belief;
 mod budget;
-mod changes;
 mod cloud;
 mod cluster;
 mod crash;
 mod creation;
-mod deletion;
 mod faults;
-mod floating_ip;
 mod line;
 mod unconfirmed;

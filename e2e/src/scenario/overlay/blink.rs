@@ -4,38 +4,24 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 
-use super::owned::{DIGITAL_OCEAN, NAMES, Owned};
+use super::owned::{Dials, NAMES, Owned};
 use crate::artifacts::Framework;
-use crate::network::NODES;
 use crate::stage::Stage;
-use crate::stream::Stream;
 
 /// Restarts that are measured: fewer writes than the overlay corrects within an hour.
 const RESTARTS: usize = 3;
 
-/// The owner of a version is restarted while a pod dials all the time.
+/// The owner of a version is restarted while a pod connects all the time.
 pub(super) fn measured(stage: &mut Stage, owned: &mut Owned, framework: Framework) -> Result<String> {
     let since = Instant::now();
-    let folder = stage.cluster()?.plane.folder().to_owned();
-    let address = owned.published(DIGITAL_OCEAN.name, "Proxy")?;
-    let broken = stage.ingress.broken_headers();
-    let stream = Stream::start(&NODES[0].client(), &address, &folder)?;
-    let restarts = (0..RESTARTS).try_for_each(|_| {
-        owned.begin(stage, framework)?;
-        // The owner writes after its pass, the overlay after that; the length of the measure.
-        std::thread::sleep(Duration::from_secs(2));
-        NAMES.iter().try_for_each(|name| owned.published(name, "Proxy").map(drop))
-    });
-    let tally = stream.end()?;
-    restarts?;
-    let broken = stage.ingress.broken_headers() - broken;
+    let Dials { answered, failed, broken } = owned.dialled_during_restarts(stage, framework, RESTARTS)?;
     let mut blinks = Vec::new();
     for name in NAMES {
         blinks.extend(owned.history.blinks(name, since)?);
     }
     let rewrites = framework != Framework::V0_28;
     ensure!(rewrites != blinks.is_empty(), "an owner of {} made {} blinks", framework.text(), blinks.len());
-    let dials = tally.answered + tally.failed;
+    let dials = answered + failed;
     Ok(format!("{RESTARTS} restarts: {}; {broken} of {dials} dials of a pod cut short", lengths(blinks)))
 }
 

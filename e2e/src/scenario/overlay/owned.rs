@@ -1,6 +1,6 @@
 //! Services whose load balancers belong to the controller of another cloud.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
@@ -14,6 +14,7 @@ use crate::kubernetes::owner::{INGRESS, Owner};
 use crate::network::NODES;
 use crate::scenario::steps::{self, Reach, clients_inside, green, published_through, red};
 use crate::stage::Stage;
+use crate::stream::{Stream, Tally};
 use crate::wait::soon;
 
 /// A Service with PROXY protocol, as the users of one cloud write it.
@@ -44,6 +45,20 @@ pub(super) const LINODE: Sketch = Sketch {
 pub(super) const NAMES: [&str; 2] = [DIGITAL_OCEAN.name, LINODE.name];
 /// `--cloud` for both.
 pub(super) const CLOUDS: &str = "--cloud=digitalocean,linode";
+
+/// A restarted owner writes after its pass, and the overlay after that; the length of the measure, no wait for readiness.
+const WRITING: Duration = Duration::from_secs(2);
+
+/// What became of the connections of a pod.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Dials {
+    /// Answered.
+    pub(super) answered: u64,
+    /// Refused, closed or timed out.
+    pub(super) failed: u64,
+    /// Arrived at the ingress without a PROXY header.
+    pub(super) broken: usize,
+}
 
 /// The Services of a cluster and who owns them.
 pub(super) struct Owned {
@@ -97,6 +112,30 @@ impl Owned {
     /// It cannot be waited for.
     pub(super) fn end(&mut self) -> Result<()> {
         self.owner.take().map_or(Ok(()), Owner::stop)
+    }
+
+    /// Restarts an owner of a version some times while a pod connects all the time.
+    ///
+    /// # Errors
+    /// An owner cannot be started, or a Service does not have the mode after it has written.
+    pub(super) fn dialled_during_restarts(
+        &mut self,
+        stage: &mut Stage,
+        framework: Framework,
+        restarts: usize,
+    ) -> Result<Dials> {
+        let folder = stage.cluster()?.plane.folder().to_owned();
+        let address = self.published(DIGITAL_OCEAN.name, "Proxy")?;
+        let before = stage.ingress.broken_headers();
+        let stream = Stream::start(&NODES[0].client(), &address, &folder)?;
+        let restarted = (0..restarts).try_for_each(|_| {
+            self.begin(stage, framework)?;
+            std::thread::sleep(WRITING);
+            NAMES.iter().try_for_each(|name| self.published(name, "Proxy").map(drop))
+        });
+        let Tally { answered, failed } = stream.end()?;
+        restarted?;
+        Ok(Dials { answered, failed, broken: stage.ingress.broken_headers() - before })
     }
 
     /// The owner publishes without a mode, and pods are short-circuited.

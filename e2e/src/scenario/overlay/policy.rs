@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use serde_json::json;
 
 use super::SCENARIO;
-use super::owned::{CLOUDS, DIGITAL_OCEAN, LINODE, NAMES, Owned, clean_up, green_with, red_alone};
+use super::owned::{CLOUDS, DIGITAL_OCEAN, Dials, LINODE, NAMES, Owned, clean_up, green_with, red_alone};
 use super::quiet::quiet;
 use crate::artifacts::Framework;
 use crate::kubernetes::api::Kubernetes;
@@ -14,9 +14,7 @@ use crate::kubernetes::audit::Audit;
 use crate::kubernetes::manifests;
 use crate::kubernetes::overlay::policy;
 use crate::kubernetes::owner::INGRESS;
-use crate::network::NODES;
 use crate::stage::Stage;
-use crate::stream::Stream;
 use crate::wait::soon;
 
 /// Restarts of the owner under a stream of dials, of each version.
@@ -76,27 +74,13 @@ fn in_force(owned: &Owned) -> Result<String> {
 /// Pods dial all the time, and none of them is short-circuited.
 fn restarted(stage: &mut Stage, owned: &mut Owned, framework: Framework) -> Result<String> {
     let since = Instant::now();
-    let folder = stage.cluster()?.plane.folder().to_owned();
-    let address = owned.published(DIGITAL_OCEAN.name, "Proxy")?;
-    let broken = stage.ingress.broken_headers();
-    let stream = Stream::start(&NODES[0].client(), &address, &folder)?;
-    let restarts = (0..RESTARTS).try_for_each(|_| {
-        owned.begin(stage, framework)?;
-        // Its write follows its pass at once; the length of the measure, not a wait for readiness.
-        std::thread::sleep(std::time::Duration::from_secs(2));
-        Ok::<(), anyhow::Error>(())
-    });
-    let tally = stream.end()?;
-    restarts?;
-    let broken = stage.ingress.broken_headers() - broken;
+    let Dials { answered, failed, broken } = owned.dialled_during_restarts(stage, framework, RESTARTS)?;
     ensure!(
-        tally.failed == 0 && broken == 0 && tally.answered > 0,
-        "{} answered, {} failed, {broken} without a header",
-        tally.answered,
-        tally.failed
+        failed == 0 && broken == 0 && answered > 0,
+        "{answered} answered, {failed} failed, {broken} without a header"
     );
     owned.never_short_circuited_since(since)?;
-    Ok(format!("{} dials of a pod, all answered through the load balancer", tally.answered))
+    Ok(format!("{answered} dials of a pod, all answered through the load balancer"))
 }
 
 /// What owners send has no mode, what is stored has: by the audit log, also for an owner that publishes something new.

@@ -11,15 +11,12 @@ use crate::kubernetes::api::Kubernetes;
 use crate::kubernetes::audit::{Audit, ONLOOKER};
 use crate::kubernetes::authorization::token;
 use crate::kubernetes::manifests;
-use crate::kubernetes::objects::ServiceSketch;
 use crate::network::{NODES, NodePlace};
 use crate::openstack::api::{KEYSTONE, OpenStack};
-use crate::openstack::tree::Tree;
 use crate::openstack::writes::Writes;
-use crate::scenario::steps::{self, published_through};
+use crate::scenario::steps::{self, at_rest, create_both, published_through};
 use crate::stage::Stage;
 use crate::terminal::Terminal;
-use crate::wait::soon;
 
 const SCENARIO: &str = "21 plan beside a controller";
 const PUBLIC: &str = "planned-public";
@@ -39,14 +36,11 @@ const FLAGS: [&str; 3] = ["--cluster-name=e2e", "--controllers=service", GATE];
 /// A Service, the account or the credential cannot be made.
 pub(super) fn run(stage: &mut Stage, audit: &Audit) -> Result<Terminal> {
     let api = stage.api()?;
-    ServiceSketch::proxy(PUBLIC, "v2", false).create(&api, &PLACES)?;
-    let mut internal = ServiceSketch::proxy(INTERNAL, "v1", true);
-    internal.ports = vec![80, 8080];
-    internal.create(&api, &PLACES)?;
+    create_both(&api, PUBLIC, INTERNAL, &PLACES)?;
     stage.start_controller()?;
     for service in [PUBLIC, INTERNAL] {
         published_through(&api, service)?;
-        soon("Octavia is at rest", || Tree::of(&stage.cloud.user, service)?.settled())?;
+        at_rest(&stage.cloud.user, service)?;
     }
     let mut credential = Value::Null;
     stage.check(SCENARIO, "the credential of the guide cannot write", |stage| {

@@ -7,14 +7,12 @@ use serde_json::{Value, json};
 
 use super::{PLACES, all_reach, annotate, id_of};
 use crate::ask::from_namespace;
-use crate::kubernetes::objects::ServiceSketch;
 use crate::network::NEIGHBOUR;
 use crate::openstack::api::OpenStack;
-use crate::openstack::tree::Tree;
 use crate::openstack::writes::Writes;
-use crate::scenario::steps::{self, published_through};
+use crate::scenario::steps::{self, at_rest, create_both, published_through};
 use crate::stage::Stage;
-use crate::wait::{soon, until};
+use crate::wait::until;
 
 const SCENARIO: &str = "19 takeover";
 const PUBLIC: &str = "left-public";
@@ -32,15 +30,12 @@ const OURS: &str = "openstack-ccm-cluster=";
 /// A Service cannot be made.
 pub(super) fn run(stage: &mut Stage) -> Result<()> {
     let api = stage.api()?;
-    ServiceSketch::proxy(PUBLIC, "v2", false).create(&api, &PLACES)?;
-    let mut internal = ServiceSketch::proxy(INTERNAL, "v1", true);
-    internal.ports = vec![80, 8080];
-    internal.create(&api, &PLACES)?;
+    create_both(&api, PUBLIC, INTERNAL, &PLACES)?;
     stage.start_controller()?;
     stage.check(SCENARIO, "as OCCM leaves it", |stage| {
         for service in [PUBLIC, INTERNAL] {
             published_through(&api, service)?;
-            soon("Octavia is at rest", || Tree::of(&stage.cloud.user, service)?.settled())?;
+            at_rest(&stage.cloud.user, service)?;
         }
         stage.stop_controller()?;
         for service in [PUBLIC, INTERNAL] {
@@ -122,7 +117,7 @@ fn generated(object: &Value) -> Vec<Value> {
 /// One change after another, because Octavia refuses two at once.
 fn change(cloud: &OpenStack, service: &str, path: &str, body: &Value) -> Result<()> {
     cloud.put("load-balancer", path, body)?.success()?;
-    soon("Octavia is at rest", || Tree::of(cloud, service)?.settled())
+    at_rest(cloud, service)
 }
 
 /// Names of what carries our tag.

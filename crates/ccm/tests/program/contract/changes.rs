@@ -9,7 +9,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::setup::{annotated, configured, id, load_balancer};
-use crate::support::{ANNOTATION, PROXY, World, service};
+use crate::support::{ANNOTATION, Call, PROXY, Side, World, service};
 
 const HEADERS: &str = "loadbalancer.openstack.org/x-forwarded-for";
 const METHOD: &str = "loadbalancer.openstack.org/lb-method";
@@ -151,18 +151,31 @@ async fn e6_the_method_follows_its_annotation() {
     assert_eq!(world.take_cloud_writes(), ["PUT pools/ID/members"]);
 }
 
-/// PROXY protocol is switched on without a gap: the new pool is complete before the listener gets it.
+/// PROXY protocol is switched on, to its other version and off without a gap: the new pool is complete before the listener gets
+/// it.
 ///
 /// Contract: E7, better: OCCM deletes the pool first, and connections fail until the new one is filled.
 #[tokio::test(start_paused = true)]
-async fn e7_proxy_protocol_is_switched_on_without_a_gap() {
-    let world = served().await;
-    world.annotate("web", PROXY, Some("v2"));
-    world.until_ingress("web", "198.19.0.11(Proxy)").await;
-    world.quiet().await;
-    let writes = ["POST pools", "PUT pools/ID/members", "PUT listeners/ID", "DELETE pools/ID"];
-    assert_eq!(world.take_cloud_writes(), writes);
-    assert_eq!(only_pool(&world)["protocol"], "PROXYV2");
+async fn e7_proxy_protocol_is_switched_without_a_gap() {
+    let world = World::serving(&annotated(&[("enable-health-monitor", "true")])).await;
+    world.take_calls();
+    for (value, protocol, mode) in
+        [("v2", "PROXYV2", "Proxy"), ("true", "PROXY", "Proxy"), ("false", "TCP", "VIP")]
+    {
+        world.annotate("web", PROXY, Some(value));
+        world.until_ingress("web", &format!("198.19.0.11({mode})")).await;
+        world.quiet().await;
+        let writes = [
+            "POST pools",
+            "PUT pools/ID/members",
+            "POST healthmonitors",
+            "PUT listeners/ID",
+            "DELETE pools/ID",
+        ];
+        assert_eq!(world.take_cloud_writes(), writes);
+        assert_eq!(only_pool(&world)["protocol"], protocol);
+        assert_eq!(listener(&world, 80)["default_pool_id"], only_pool(&world)["id"]);
+    }
 }
 
 /// A listener that has to speak another protocol is replaced, and the user is told of the short gap.
@@ -371,10 +384,14 @@ async fn e9_e12_tls_is_ended_with_the_certificate_that_is_named() {
     world.quiet().await;
     assert_eq!(listener(&world, 80)["protocol"], "TERMINATED_HTTPS");
     assert_eq!(only_pool(&world)["protocol"], "HTTP");
-    world.take_calls();
+    let checks = |calls: &[Call]| calls.iter().filter(|call| call.name.contains("containers")).count();
+    assert_eq!(checks(&world.take_calls()), 1, "it is looked for once");
     world.annotate("web", &key, Some(&second));
     world.quiet().await;
-    assert_eq!(world.take_cloud_writes(), ["PUT listeners/ID"]);
+    let calls = world.take_calls();
+    assert_eq!(checks(&calls), 1);
+    let writes: Vec<_> = calls.iter().filter(|call| call.side == Side::OpenStack && call.write).collect();
+    assert_eq!(writes.iter().map(|call| &call.name).collect::<Vec<_>>(), ["PUT listeners/ID"]);
     assert_eq!(listener(&world, 80)["default_tls_container_ref"], second);
     world.annotate("web", HEADERS, Some("true"));
     world.quiet().await;

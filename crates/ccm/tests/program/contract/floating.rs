@@ -359,6 +359,7 @@ async fn f16_a_wanted_address_needs_no_pattern() {
 ///
 /// Contract: F17, same.
 /// Contract: F18, same.
+/// Defect: 78, better: a floating IP is taken off with an explicit `null`, not by Neutron's reading of an empty request.
 #[rstest]
 #[case::made_here(false, false, 0)]
 #[case::to_be_kept(true, false, 1)]
@@ -386,6 +387,11 @@ async fn f17_f18_a_service_turns_internal_and_back(
     let floating_ips = world.cloud.floating_ips();
     assert_eq!(floating_ips.len(), left);
     assert!(floating_ips.iter().all(|one| one["port_id"].is_null()));
+    let calls = world.take_calls().into_iter().filter(|call| call.name == "PUT floatingips/ID");
+    let detached: Vec<Value> = calls.filter_map(|call| Some(call.request?.body)).collect();
+    // The one that somebody described stays on the port with which it was described.
+    assert_eq!(detached.len(), left);
+    assert!(detached.iter().all(|body| *body == json!({"floatingip": {"port_id": null}})), "{detached:?}");
     world.annotate("web", INTERNAL, None);
     world.until("it is external again", |world| world.ingress("web")[0].starts_with("198.19.0.")).await;
 }

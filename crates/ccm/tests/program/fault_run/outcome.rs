@@ -9,7 +9,9 @@ use crate::support::World;
 /// order of their ids.
 pub(super) fn describe(world: &World) -> Vec<String> {
     let services = world.kube.list("services", "default").unwrap();
-    let mut cloud = serde_json::to_string_pretty(&world.cloud.end_state()).unwrap();
+    let mut state = world.cloud.end_state();
+    drop_put_by(&mut state, &services);
+    let mut cloud = serde_json::to_string_pretty(&state).unwrap();
     for service in &services {
         let (uid, name) = (service["metadata"]["uid"].as_str(), service["metadata"]["name"].as_str());
         cloud = cloud.replace(uid.unwrap(), &format!("<uid of {}>", name.unwrap()));
@@ -21,6 +23,27 @@ pub(super) fn describe(world: &World) -> Vec<String> {
     lines.extend(world.kube.list("nodes", "").unwrap().iter().map(|node| node_line(world, node)));
     lines.sort();
     lines
+}
+
+/// Drops floating IPs that are [put by](put_by): a kill may make the program create a load balancer twice, and the floating IP of
+/// the one that goes is kept.
+fn drop_put_by(state: &mut Value, services: &[Value]) {
+    if let Some(floating_ips) = state["floating_ips"].as_array_mut() {
+        floating_ips.retain(|one| !is_put_by(one, services));
+    }
+}
+
+/// How many floating IPs lead nowhere and are kept until their Services go.
+pub(super) fn put_by(world: &World) -> usize {
+    let services = world.kube.list("services", "default").unwrap();
+    world.cloud.floating_ips().iter().filter(|one| is_put_by(one, &services)).count()
+}
+
+fn is_put_by(floating_ip: &Value, services: &[Value]) -> bool {
+    let uids = services.iter().filter_map(|service| service["metadata"]["uid"].as_str());
+    let tags: Vec<String> = uids.map(|uid| format!("openstack-ccm-service={uid}")).collect();
+    let mut its_tags = floating_ip["tags"].as_array().into_iter().flatten();
+    floating_ip["port_id"].is_null() && its_tags.any(|tag| tags.iter().any(|known| tag == known))
 }
 
 /// The lines that tell something about how a run ended. What matters at the creation only depends on when that was. What another
@@ -42,10 +65,18 @@ pub(super) fn telling(end: &[String], story: &Story) -> Vec<String> {
     if !forges_outputs(story) {
         return lines.cloned().collect();
     }
-    let keys = OUTPUTS.map(|key| format!("\"loadbalancer.openstack.org/{key}\""));
-    let forms: Vec<String> =
-        keys.iter().flat_map(|key| [format!(", {key}"), format!("{key}, "), key.clone()]).collect();
-    lines.map(|line| forms.iter().fold(line.clone(), |line, form| line.replace(form, ""))).collect()
+    let without = |line: &String| match line.contains("\"ClusterIP\"") {
+        true => OUTPUTS.iter().fold(line.clone(), |line, key| without_key(&line, key)),
+        false => without_key(line, OUTPUTS[0]),
+    };
+    lines.map(without).collect()
+}
+
+/// The line of a Service without one of its annotations.
+fn without_key(line: &str, key: &str) -> String {
+    let key = format!("\"loadbalancer.openstack.org/{key}\"");
+    let forms = [format!(", {key}"), format!("{key}, "), key];
+    forms.iter().fold(line.to_owned(), |line, form| line.replace(form, ""))
 }
 
 /// The annotations that the program writes about a load balancer.

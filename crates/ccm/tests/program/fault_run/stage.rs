@@ -58,7 +58,7 @@ impl Stage {
         world.cloud.set_delays(Duration::from_secs(2));
         // The program reads it until it can; a test that starts it does not.
         world.settings.cluster_uid = Some("c1c1c1c1-0000-4000-8000-000000000001".to_owned());
-        // What a fault kept from being written comes with the next check at the cloud.
+        // What a fault kept from being written is written after the next comparison with the cloud.
         let router = &world.cloud.seed().router_id;
         world.settings.cloud_conf =
             format!("{MAX_SHARED}{more}drift-check-interval = 5m\n[Route]\nrouter-id = {router}\n");

@@ -4,9 +4,9 @@
 
 mod stories;
 
-use openstack_ccm::plan::as_if::AsIf;
-use openstack_ccm::plan::journal::Call as Planned;
-use openstack_ccm::plan::outlook::Outlook;
+use openstack_ccm::subcommands::plan::as_if::AsIf;
+use openstack_ccm::subcommands::plan::journal::Call as Planned;
+use openstack_ccm::subcommands::plan::outlook::Outlook;
 use serde_json::json;
 
 use crate::support::canonical::{self, Names};

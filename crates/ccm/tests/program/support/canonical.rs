@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use openstack_ccm::plan::journal::Call;
+use openstack_ccm::subcommands::plan::journal::Call;
 use openstack_ccm_openstack_api::dry_run::{Change, Kind};
 use openstack_ccm_openstack_sim::Sim as Cloud;
 use serde_json::Value;

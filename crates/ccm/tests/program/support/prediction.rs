@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use openstack_ccm::kubernetes::{ControllerClients, cluster_uid};
-use openstack_ccm::plan::as_if::AsIf;
-use openstack_ccm::plan::cluster;
-use openstack_ccm::plan::journal::{Call as Planned, Journal};
-use openstack_ccm::plan::outlook::{Outlook, State};
-use openstack_ccm::plan::rehearsal::{Chosen, Item, Stage, rehearse};
+use openstack_ccm::subcommands::plan::as_if::AsIf;
+use openstack_ccm::subcommands::plan::cluster;
+use openstack_ccm::subcommands::plan::journal::{Call as Planned, Journal};
+use openstack_ccm::subcommands::plan::outlook::{Outlook, State};
+use openstack_ccm::subcommands::plan::rehearsal::{Chosen, Item, Stage, rehearse};
 use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_openstack_api::client::Client;
 use openstack_ccm_openstack_api::dry_run::{DryRun, Reading};

@@ -96,6 +96,7 @@ pub(crate) struct World {
     /// Whether the last thing that happened is that nothing happened any more.
     is_settled: AtomicBool,
     running: Option<Running>,
+    kills: usize,
 }
 
 impl World {
@@ -118,6 +119,7 @@ impl World {
             taken: AtomicUsize::new(0),
             is_settled: AtomicBool::new(false),
             running: None,
+            kills: 0,
         };
         for server in world.cloud.nodes() {
             world.kube.create(&objects::node(&server, &format!("v1.{}.0", version.minor()))).unwrap();
@@ -204,6 +206,12 @@ impl World {
         running.line.cut();
         running.task.abort();
         assert!(running.task.await.is_err());
+        self.kills += 1;
+    }
+
+    /// How often the program was killed.
+    pub(crate) fn kills(&self) -> usize {
+        self.kills
     }
 
     pub(crate) async fn restart(&mut self) {

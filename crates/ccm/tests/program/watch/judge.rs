@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use openstack_ccm_openstack_sim::{FloatingIpTraffic, ListenerTraffic, MemberTraffic, Traffic, Write};
+use openstack_ccm_openstack_sim::{
+    FloatingIpTraffic, ListenerTraffic, LoadBalancerTraffic, MemberTraffic, Traffic, Write,
+};
 
 use super::wish::{Key, NodeState, Wish};
 use super::{GENERATED, Moment, Owner, Record, since};
@@ -101,7 +103,8 @@ impl Judge<'_> {
             .before
             .load_balancers
             .iter()
-            .filter(|(id, one)| one.built && !self.after.load_balancers.contains_key(*id));
+            .filter(|(id, one)| one.built && !self.after.load_balancers.contains_key(*id))
+            .filter(|(id, one)| !self.is_unused_duplicate(id, one));
         gone.flat_map(|(id, one)| {
             let users = self.users(id).into_iter();
             let keeping = users.filter(|(owner, birth)| {
@@ -114,6 +117,17 @@ impl Judge<'_> {
                 .collect::<Vec<_>>()
         })
         .collect()
+    }
+
+    /// Whether a load balancer was made twice, the other one stays, and no client was ever led to this one.
+    fn is_unused_duplicate(&self, id: &str, one: &LoadBalancerTraffic) -> bool {
+        let Some(owner) = Owner::of_name(&one.name) else { return false };
+        let on_vip =
+            |floating_ip: &&FloatingIpTraffic| floating_ip.port_id.as_ref() == Some(&one.vip_port_id);
+        let mut addresses = vec![one.vip_address.as_str()];
+        addresses.extend(self.before.floating_ips.values().filter(on_vip).map(|one| one.address.as_str()));
+        self.after.load_balancers.values().any(|other| other.name == one.name)
+            && !self.record.was_published(&owner, &addresses, self.birth(id))
     }
 
     fn listeners(&self) -> Vec<String> {

@@ -10,6 +10,7 @@ mod tests;
 mod wish;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use openstack_ccm_kube_sim::{ObjectChange, Sim as Kubernetes};
@@ -80,6 +81,8 @@ struct Cluster {
     nodes: BTreeMap<String, Vec<(Moment, Option<NodeState>)>>,
     /// Since when an address is in the status of a Service.
     published: BTreeMap<(ServiceName, String), Moment>,
+    /// The addresses and hostnames in the status of each Service.
+    statuses: BTreeMap<ServiceName, Vec<(Moment, BTreeSet<String>)>>,
 }
 
 impl Record {
@@ -129,6 +132,15 @@ impl Record {
         self.note(write.after);
         let breaches = judge::judge(self, write);
         self.breaches.extend(breaches);
+    }
+
+    /// Whether clients may have been led to one of these addresses since a moment: it was in the status of the Service, or a
+    /// hostname, which may mean any.
+    fn was_published(&self, owner: &Owner, addresses: &[&str], moment: Moment) -> bool {
+        let cluster = self.clusters.get(&owner.cluster);
+        let statuses = cluster.and_then(|cluster| cluster.statuses.get(&owner.service));
+        let leads = |entry: &String| entry.parse::<IpAddr>().is_err() || addresses.contains(&entry.as_str());
+        since(statuses.map_or(&[], Vec::as_slice), moment).iter().any(|(_, status)| status.iter().any(leads))
     }
 
     /// The wishes of a Service that were in force at a moment or came later.
@@ -189,6 +201,9 @@ impl Cluster {
         }
         for gained in after.difference(&before) {
             self.published.insert((name.clone(), gained.clone()), now);
+        }
+        if before != after {
+            self.statuses.entry(name).or_default().push((now, after));
         }
     }
 }

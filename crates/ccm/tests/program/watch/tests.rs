@@ -144,6 +144,26 @@ async fn a_listener_gets_no_empty_pool(#[case] annotations: Value, #[case] breac
     assert!(found.iter().all(|breach| breach.contains("gets a pool without members")), "{found:?}");
 }
 
+/// Of two load balancers of a name the one may go to which no client was ever led.
+#[rstest]
+#[case::the_one_that_nobody_uses(true)]
+#[case::the_one_that_is_published(false)]
+#[tokio::test(start_paused = true)]
+async fn a_duplicate_goes_only_where_nobody_uses_it(#[case] is_unused: bool) {
+    let (world, watch) = served().await;
+    let published = load_balancer(&world);
+    let body =
+        json!({"loadbalancer": {"name": published["name"], "vip_subnet_id": world.cloud.seed().subnet_id}});
+    write(&world, "load-balancer", "POST", "/v2.0/lbaas/loadbalancers", &body).await;
+    let duplicate =
+        world.cloud.load_balancers().into_iter().find(|one| one["id"] != published["id"]).unwrap();
+    let goes = id(if is_unused { &duplicate } else { &published });
+    let path = format!("/v2.0/lbaas/loadbalancers/{goes}?cascade=true");
+    write(&world, "load-balancer", "DELETE", &path, &Value::Null).await;
+    let breaches = watch.take_breaches();
+    assert_eq!(breaches.is_empty(), is_unused, "{breaches:?}");
+}
+
 /// What is somebody else's is not even marked, whoever names it.
 #[tokio::test(start_paused = true)]
 async fn a_tag_on_what_is_another_clusters_is_a_breach() {

@@ -31,34 +31,34 @@ pub enum SyntaxProblem {
     #[error("there is a key before the first section")]
     KeyOutsideSection,
     /// A header whose name is missing or starts with a wrong character.
-    #[error("a section name is missing behind `[`")]
+    #[error("a section name is missing after `[`")]
     SectionName,
     /// A header with something else than a quoted name or `]` behind the section name.
-    #[error("the section header has something other than a quoted name or `]` behind its name")]
+    #[error("the section header has something other than a quoted name or `]` after its name")]
     SectionHeader,
     /// `""`.
     #[error("the sub-section name is empty")]
     EmptySubsection,
     /// A sub-section name without end quote.
-    #[error("the sub-section name has no end quote in its line")]
+    #[error("the sub-section name has no end quote on its line")]
     OpenSubsection,
     /// An escape that sub-section names do not know.
     #[error("the sub-section name has an unknown escape sequence")]
     SubsectionEscape,
     /// Something behind `]`.
-    #[error("something stands behind the section header in its line")]
+    #[error("there is something after the section header on its line")]
     BehindSection,
     /// A line that starts with none of a section, a key and a comment.
     #[error("the line starts with neither a section, a key nor a comment")]
     LineStart,
     /// A character that a key cannot hold.
-    #[error("`{0}` cannot stand in a key")]
+    #[error("`{0}` is not allowed in a key")]
     KeyCharacter(char),
     /// A key and something that is no equal sign.
-    #[error("an equal sign is missing behind the key")]
+    #[error("an equal sign is missing after the key")]
     EqualSign,
     /// A quoted part that does not end in its line.
-    #[error("a quoted value has no end quote in its line")]
+    #[error("a quoted value has no end quote on its line")]
     OpenQuote,
     /// An escape that quoted values do not know.
     #[error("the quoted value has an unknown escape sequence")]
@@ -83,7 +83,7 @@ impl SyntaxProblem {
                 "write `[Name]`, or `[Name \"sub name\"]` with the quotes"
             }
             Self::SubsectionEscape => "only `\\\\` and `\\\"` are escapes in a sub-section name",
-            Self::BehindSection => "put it into a line of its own",
+            Self::BehindSection => "put it on a line of its own",
             Self::LineStart => {
                 "write `key = value`; keys start with a letter; comments start with `#` or `;`"
             }
@@ -91,7 +91,7 @@ impl SyntaxProblem {
                 "keys hold letters, digits and `-` only, and `=` separates key and value"
             }
             Self::EqualSign => "write `key = value`",
-            Self::OpenQuote => "end the quotes in the same line; write `\\n` for a line break",
+            Self::OpenQuote => "end the quotes on the same line; write `\\n` for a line break",
             Self::QuotedEscape => {
                 "inside quotes only `\\\\`, `\\\"`, `\\n` and `\\t` are escapes; double a backslash"
             }

@@ -22,7 +22,8 @@ pub(super) use answer::Answer;
 use super::failure::{self, Missing};
 use super::model::observed::ObservedFloatingIp;
 use super::model::recovery::Failover;
-use super::step::{FloatingIpStep, LoadBalancerStep, PoolStep, Step, Touched};
+use super::poller::Work;
+use super::step::{FloatingIpStep, LoadBalancerStep, Needs, PoolStep, Step, Touched};
 
 /// What became of a plan.
 #[derive(Clone, Debug, Default)]
@@ -45,8 +46,8 @@ pub(super) struct Applied {
     pub(super) failover: Option<(String, Failover)>,
     /// What Octavia answered to the step that locked the load balancer.
     pub(super) answer: Option<Answer>,
-    /// Whether the step after it takes nothing away, and locks as well.
-    pub(super) builds_on: bool,
+    /// What the step after it needs.
+    pub(super) next_needs: Needs,
 }
 
 /// A load balancer that Octavia works on.
@@ -54,8 +55,8 @@ pub(super) struct Applied {
 pub(super) struct Locked {
     /// Its id, where the step made the load balancer.
     pub(super) made: Option<Made>,
-    /// Whether the load balancer itself goes.
-    pub(super) deletes: bool,
+    /// What Octavia does there; absent where it is the work of somebody else.
+    pub(super) work: Option<Work>,
     /// What is going on, for logs.
     pub(super) on: String,
 }
@@ -113,8 +114,7 @@ impl Applier<'_> {
                 Err(error) if is_locked(&error) => {
                     // By somebody else, whose change may be anything.
                     self.applied.touched.push(Touched::Everything);
-                    self.applied.locked =
-                        Some(Locked { made: None, deletes: false, on: failure::chain(&error) });
+                    self.applied.locked = Some(Locked { made: None, work: None, on: failure::chain(&error) });
                     return Ok(());
                 }
                 Err(error) => {
@@ -137,9 +137,8 @@ impl Applier<'_> {
                 Ended::Locked(answer) => answer,
             };
             self.applied.touched.push(step.touches(answer.child_id()));
-            self.applied.builds_on = steps.get(place + 1).is_some_and(Step::builds);
-            let deletes = matches!(step, Step::LoadBalancer(LoadBalancerStep::Delete { .. }));
-            self.applied.locked = Some(Locked { made: made(&answer), deletes, on: doing(step) });
+            self.applied.next_needs = steps.get(place + 1).map(Step::needs).unwrap_or_default();
+            self.applied.locked = Some(Locked { made: made(&answer), work: work(step), on: doing(step) });
             self.applied.answer = Some(answer);
             return Ok(());
         }
@@ -171,6 +170,22 @@ impl Applier<'_> {
             Step::Monitor(step) => octavia::monitor(octavia, step).await,
             Step::FloatingIp(step) => self.floating_ip(step).await,
         }
+    }
+}
+
+/// What Octavia is at work on after a step. A failover takes as long as a creation.
+fn work(step: &Step) -> Option<Work> {
+    match step {
+        Step::LoadBalancer(LoadBalancerStep::Create { .. } | LoadBalancerStep::Failover { .. }) => {
+            Some(Work::Creation)
+        }
+        Step::LoadBalancer(LoadBalancerStep::Update { .. }) => Some(Work::LoadBalancer),
+        Step::LoadBalancer(LoadBalancerStep::Delete { .. }) => Some(Work::Deletion),
+        Step::Listener(_) => Some(Work::Listener),
+        Step::Pool(_) => Some(Work::Pool),
+        Step::Member(_) => Some(Work::Members),
+        Step::Monitor(_) => Some(Work::Monitor),
+        Step::FloatingIp(_) => None,
     }
 }
 

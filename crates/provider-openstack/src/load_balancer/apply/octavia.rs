@@ -15,7 +15,7 @@ pub(super) async fn load_balancer(octavia: &Octavia, step: &LoadBalancerStep) ->
             return Ok(Ended::Locked(Answer::LoadBalancer(Box::new(made))));
         }
         LoadBalancerStep::Update { id, changes } => {
-            octavia.update_load_balancer(id, &requests::load_balancer_changes(changes)).await.map(drop)?;
+            octavia.update_load_balancer(id, changes).await.map(drop)?;
         }
         LoadBalancerStep::Failover { id } => octavia.failover_load_balancer(id).await?,
         LoadBalancerStep::Delete { id, cascade } => gone(octavia.delete_load_balancer(id, *cascade).await)?,
@@ -31,9 +31,7 @@ pub(super) async fn listener(octavia: &Octavia, step: &ListenerStep) -> Result<E
             body.default_pool_id = default_pool.id().map(str::to_owned);
             octavia.create_listener(&body).await?
         }
-        ListenerStep::Update { id, changes, key: _ } => {
-            octavia.update_listener(id, &requests::listener_changes(changes)).await?
-        }
+        ListenerStep::Update { id, changes, key: _ } => octavia.update_listener(id, changes).await?,
         ListenerStep::SwapDefaultPool { listener_id, pool, key: _ } => {
             let changes = requests::default_pool(pool.id().unwrap_or_default());
             octavia.update_listener(listener_id, &changes).await?
@@ -53,7 +51,7 @@ pub(super) async fn pool(octavia: &Octavia, step: &PoolStep) -> Result<Ended, Ap
             body.loadbalancer_id = Some(load_balancer_id.clone());
             octavia.create_pool(&body).await?
         }
-        PoolStep::Update { id, changes } => octavia.update_pool(id, &requests::pool_changes(changes)).await?,
+        PoolStep::Update { id, changes } => octavia.update_pool(id, changes).await?,
         PoolStep::Delete { id, name: _ } => {
             gone(octavia.delete_pool(id).await)?;
             return Ok(Ended::Locked(Answer::Gone(Child::Pool(id.clone()))));
@@ -87,9 +85,7 @@ pub(super) async fn monitor(octavia: &Octavia, step: &MonitorStep) -> Result<End
             body.pool_id = pool.id().map(str::to_owned);
             (octavia.create_health_monitor(&body).await?, pool.id().map(str::to_owned))
         }
-        MonitorStep::Update { id, changes } => {
-            (octavia.update_health_monitor(id, &requests::monitor_changes(changes)).await?, None)
-        }
+        MonitorStep::Update { id, changes } => (octavia.update_health_monitor(id, changes).await?, None),
         MonitorStep::Delete { id } => {
             gone(octavia.delete_health_monitor(id).await)?;
             let monitor = Child::Monitor { id: id.clone(), pool_id: None };

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use openstack_ccm_openstack_api::change::Change;
 use openstack_ccm_openstack_api::octavia::{
     AdditionalVip, CreateHealthMonitor, CreateListener, CreateLoadBalancer, CreatePool, DefaultPool,
-    MemberSpec, SessionPersistence, UpdateHealthMonitor, UpdateListener, UpdateLoadBalancer, UpdatePool,
+    MemberSpec, UpdateListener,
 };
 
 use crate::load_balancer::model::Tags;
@@ -14,7 +14,6 @@ use crate::load_balancer::model::member::Member;
 use crate::load_balancer::model::monitor::{MonitorAttributes, MonitorSpec};
 use crate::load_balancer::model::pool::{Persistence, PoolAttributes, PoolSpec};
 use crate::load_balancer::model::tree::{self, DesiredListener, DesiredPool, LoadBalancerSpec};
-use crate::load_balancer::step::{ListenerChanges, LoadBalancerChanges, MonitorChanges, PoolChanges};
 
 pub(super) fn list(tags: &Tags) -> Vec<String> {
     tags.iter().cloned().collect()
@@ -36,16 +35,6 @@ pub(super) fn load_balancer(spec: &LoadBalancerSpec, listeners: &[DesiredListene
         additional_vips: vip.additional.iter().map(additional_vip).collect(),
         listeners: listeners.iter().map(listener_with_pool).collect(),
         ..CreateLoadBalancer::default()
-    }
-}
-
-pub(super) fn load_balancer_changes(changes: &LoadBalancerChanges) -> UpdateLoadBalancer {
-    let LoadBalancerChanges { name, description, tags } = changes;
-    UpdateLoadBalancer {
-        name: name.clone(),
-        description: description.clone(),
-        tags: tags.as_ref().map(list),
-        ..UpdateLoadBalancer::default()
     }
 }
 
@@ -84,30 +73,6 @@ pub(super) fn listener(spec: &ListenerSpec) -> CreateListener {
     body
 }
 
-pub(super) fn listener_changes(changes: &ListenerChanges) -> UpdateListener {
-    let ListenerChanges { name, limits, insert_headers, allowed_cidrs, tls_container_ref, tls, tags } =
-        changes;
-    UpdateListener {
-        name: name.clone(),
-        limits: *limits,
-        insert_headers: insert_headers.clone(),
-        allowed_cidrs: allowed_cidrs
-            .as_ref()
-            .map_or(Change::Keep, |cidrs| Change::Set(cidrs.iter().map(ToString::to_string).collect())),
-        default_tls_container_ref: tls_container_ref.clone().map_or(Change::Keep, Change::Set),
-        sni_container_refs: tls.sni_container_refs.as_ref().map(list),
-        tls_versions: match &tls.versions {
-            Change::Keep => Change::Keep,
-            Change::Set(versions) => Change::Set(list(versions)),
-            Change::Clear => Change::Clear,
-        },
-        tls_ciphers: tls.ciphers.clone(),
-        alpn_protocols: tls.alpn_protocols.clone(),
-        tags: tags.as_ref().map(list),
-        ..UpdateListener::default()
-    }
-}
-
 pub(super) fn default_pool(pool_id: &str) -> UpdateListener {
     UpdateListener { default_pool_id: Change::Set(pool_id.to_owned()), ..UpdateListener::default() }
 }
@@ -116,34 +81,9 @@ pub(super) fn pool(spec: &PoolSpec) -> CreatePool {
     let PoolSpec { name, protocol, attributes, tags } = spec;
     let PoolAttributes { lb_algorithm, session_persistence } = attributes;
     let mut body = CreatePool::new(name, protocol.clone(), lb_algorithm.clone());
-    body.session_persistence = session_persistence.as_ref().map(persistence);
+    body.session_persistence = session_persistence.as_ref().map(Persistence::request);
     body.tags = list(tags);
     body
-}
-
-pub(super) fn pool_changes(changes: &PoolChanges) -> UpdatePool {
-    let PoolChanges { name, lb_algorithm, session_persistence, tags } = changes;
-    UpdatePool {
-        name: name.clone(),
-        lb_algorithm: lb_algorithm.clone(),
-        session_persistence: match session_persistence {
-            Change::Keep => Change::Keep,
-            Change::Set(wanted) => Change::Set(persistence(wanted)),
-            Change::Clear => Change::Clear,
-        },
-        tags: tags.as_ref().map(list),
-        ..UpdatePool::default()
-    }
-}
-
-fn persistence(wanted: &Persistence) -> SessionPersistence {
-    let Persistence { kind, timeout } = wanted;
-    SessionPersistence {
-        kind: kind.clone(),
-        persistence_timeout: *timeout,
-        cookie_name: None,
-        persistence_granularity: None,
-    }
 }
 
 /// A member with every attribute that a batch would otherwise put back to its default. Defaults are left out, as in
@@ -189,20 +129,5 @@ pub(super) fn monitor(spec: &MonitorSpec) -> CreateHealthMonitor {
         http_method: http.as_ref().map(|http| http.method.clone()),
         expected_codes: http.as_ref().map(|http| http.codes.clone()),
         tags: list(tags),
-    }
-}
-
-pub(super) fn monitor_changes(changes: &MonitorChanges) -> UpdateHealthMonitor {
-    let MonitorChanges { name, delay, timeout, max_retries, max_retries_down, http, tags } = changes;
-    UpdateHealthMonitor {
-        name: name.clone(),
-        delay: *delay,
-        timeout: *timeout,
-        max_retries: *max_retries,
-        max_retries_down: *max_retries_down,
-        url_path: http.as_ref().map(|http| http.path.clone()),
-        http_method: http.as_ref().map(|http| http.method.clone()),
-        expected_codes: http.as_ref().map(|http| http.codes.clone()),
-        tags: tags.as_ref().map(list),
     }
 }

@@ -13,6 +13,10 @@ use crate::load_balancer::model::recovery::Failover;
 /// Pause after the first repair, and the longest one; it doubles in between.
 const REPAIR_PAUSES: Backoff = Backoff::doubling(Duration::from_secs(10), Duration::from_secs(600));
 
+/// For so long a load balancer whose creation Octavia accepted counts as created although Octavia does not show it; it doubles
+/// with each one that is never seen. A replica of its database that lags shows it late, and two would take an address each.
+const CREATION_COUNTS_FOR: Backoff = Backoff::doubling(Duration::from_secs(600), Duration::from_secs(3600));
+
 /// What was tried since the Service looks as it does, or since all was well.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Attempts {
@@ -26,6 +30,24 @@ pub(crate) struct Attempts {
     pub(crate) refused_algorithms: Vec<(String, LbAlgorithm)>,
     /// What became of the last request to fail a load balancer over, with its id.
     failover: Option<(String, Failover)>,
+    /// Load balancers whose creation Octavia accepted and that it has not shown since.
+    unseen: UnseenCreations,
+}
+
+/// Load balancers that Octavia accepted, one after another, and never showed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct UnseenCreations {
+    /// Id of the last one, and when it was accepted.
+    last: Option<(String, Instant)>,
+    /// How many there were before it.
+    before: u32,
+}
+
+impl UnseenCreations {
+    fn created(self, id: &str, now: Instant) -> Self {
+        let before = self.before.saturating_add(u32::from(self.last.is_some()));
+        Self { last: Some((id.to_owned(), now)), before }
+    }
 }
 
 impl Attempts {
@@ -35,8 +57,8 @@ impl Attempts {
         match event {
             // A change of the Service may mend what failed, so that it is tried at once.
             Event::ServiceChanged => {
-                let Self { waiting_since, previous_vips, failover, .. } = self;
-                Self { waiting_since, previous_vips, failover, ..Self::default() }
+                let Self { waiting_since, previous_vips, failover, unseen, .. } = self;
+                Self { waiting_since, previous_vips, failover, unseen, ..Self::default() }
             }
             // The algorithms would be refused again.
             Event::Converged { .. } => {
@@ -47,11 +69,15 @@ impl Attempts {
                 self.waiting_since.get_or_insert(now);
                 self
             }
-            Event::Replaced(vips) => Self { previous_vips: vips.clone(), ..self },
+            // What is replaced was seen, and is not found from here on because it was deleted.
+            Event::Replaced(vips) => {
+                Self { previous_vips: vips.clone(), unseen: UnseenCreations::default(), ..self }
+            }
+            Event::LockEnded(Some(_)) => Self { unseen: UnseenCreations::default(), ..self },
             Event::FirstSeen
             | Event::DriftDue
             | Event::ListsAgree
-            | Event::LockEnded(_)
+            | Event::LockEnded(None)
             | Event::Failed
             | Event::Held
             | Event::ChangedByOthers
@@ -64,8 +90,11 @@ impl Attempts {
         if applied.failover.is_some() {
             self.failover.clone_from(&applied.failover);
         }
-        if applied.locked.is_some() {
+        if let Some(locked) = &applied.locked {
             self.waiting_since = Some(now);
+            if let Some(made) = &locked.made {
+                self.unseen = self.unseen.created(&made.id, now);
+            }
         }
         if repairs && applied.changed {
             self.no_repair_before = Some(now + REPAIR_PAUSES.delay(self.repairs));
@@ -80,6 +109,14 @@ impl Attempts {
         (!left.is_zero()).then_some(left)
     }
 
+    /// For how long a load balancer that cannot be found counts as created, because Octavia accepted that. Absent where that
+    /// time is over.
+    pub(crate) fn counts_as_created(&self, load_balancer_id: &str, now: Instant) -> Option<Duration> {
+        let (_, accepted) = self.unseen.last.as_ref().filter(|(id, _)| id == load_balancer_id)?;
+        let time = CREATION_COUNTS_FOR.delay(self.unseen.before);
+        (now < *accepted + time).then_some(time)
+    }
+
     /// What became of the request to fail this load balancer over, since all was well the last time.
     pub(crate) fn failover(&self, load_balancer_id: &str) -> Failover {
         let asked = self.failover.as_ref().filter(|(id, _)| id == load_balancer_id);
@@ -90,6 +127,7 @@ impl Attempts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load_balancer::apply::{Locked, Made};
 
     #[tokio::test(start_paused = true)]
     async fn each_repair_waits_longer_until_the_service_changes() {
@@ -108,5 +146,30 @@ mod tests {
         assert_eq!(pauses, [10, 20, 40, 80, 160, 320, 600, 600]);
         attempts = attempts.after(&Event::ServiceChanged, now).after(&repair, now);
         assert_eq!(attempts.repair_pause(now), Some(Duration::from_secs(10)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_creation_that_is_never_seen_counts_longer_each_time() {
+        let mut now = Instant::now();
+        let mut attempts = Attempts::default();
+        let mut times = Vec::new();
+        for id in ["a", "b", "c", "d", "e"] {
+            let created = created(id);
+            attempts =
+                attempts.after(&Event::Applied { applied: &created, served: None, repairs: false }, now);
+            attempts = attempts.after(&Event::LockEnded(None), now).after(&Event::ServiceChanged, now);
+            assert_eq!(attempts.counts_as_created("another", now), None);
+            let time = attempts.counts_as_created(id, now).expect("it counts");
+            times.push(time.as_secs());
+            now += time;
+            assert_eq!(attempts.counts_as_created(id, now), None);
+        }
+        assert_eq!(times, [600, 1200, 2400, 3600, 3600]);
+    }
+
+    fn created(id: &str) -> Applied {
+        let made = Made { id: id.to_owned(), name: String::new(), project_id: None };
+        let locked = Locked { made: Some(made), work: None, on: String::new() };
+        Applied { changed: true, locked: Some(locked), ..Applied::default() }
     }
 }

@@ -17,7 +17,7 @@ use crate::load_balancer::model::observed::{
 };
 use crate::load_balancer::model::tree::Desired;
 use crate::load_balancer::plan::Plan;
-use crate::load_balancer::step::{Child, Handle, MemberStep, Step, Touched};
+use crate::load_balancer::step::{Child, Handle, MemberStep, Needs, Step, Touched};
 
 /// What is known of a load balancer and its floating IPs.
 #[derive(Clone, Debug)]
@@ -28,14 +28,16 @@ pub(crate) struct Cached {
     pub(crate) observed: Observed,
     /// What was changed since, and not read again.
     pub(crate) touched: Vec<Touched>,
-    /// `updated_at` of the load balancer after the last change.
-    pub(crate) updated_at: Option<String>,
+    /// `updated_at` of the load balancer after the last change; absent where somebody else may have changed it before that.
+    updated_at: Option<String>,
+    /// Whether somebody else may have changed it since it was read.
+    changed_by_others: bool,
     /// When it was read as a whole.
     read_at: Instant,
     /// Children that count as Octavia's answers showed them.
     answered: BTreeSet<Child>,
-    /// Whether the next step of the plan takes nothing away.
-    builds_on: bool,
+    /// What the next step of the plan needs.
+    next_needs: Needs,
     /// The others of the load balancer's name, as listed when Octavia had ended its last work.
     pub(crate) namesakes: Option<Vec<LoadBalancer>>,
     /// Batches of members that count as made, although nobody has read the result.
@@ -52,9 +54,10 @@ impl Cached {
             observed,
             touched: Vec::new(),
             updated_at,
+            changed_by_others: false,
             read_at: Instant::now(),
             answered: BTreeSet::new(),
-            builds_on: false,
+            next_needs: Needs::Everything,
             namesakes: None,
             unconfirmed: None,
             members: BTreeMap::new(),
@@ -86,6 +89,20 @@ impl Cached {
             && seen.updated_at.is_some()
             && seen.updated_at == self.updated_at
             && self.has_the_children_of(seen)
+    }
+
+    /// The load balancer was changed last at this time. If that is not when it was seen last, somebody else has changed it, and what
+    /// is changed from here on covers that up.
+    pub(crate) fn was_changed_at(&mut self, updated_at: Option<&str>) {
+        if self.updated_at.is_none() || self.updated_at.as_deref() != updated_at {
+            self.changed_by_others = true;
+            self.updated_at = None;
+        }
+    }
+
+    /// Whether somebody else may have changed the load balancer since it was read.
+    pub(crate) fn changed_by_others(&self) -> bool {
+        self.changed_by_others
     }
 
     /// The load balancer was found unchanged, with these floating IPs.
@@ -122,10 +139,29 @@ impl Cached {
         self.unconfirmed.as_ref().is_some_and(|batches| batches.concern(pool_id))
     }
 
-    /// Whether children count as answered that have to be confirmed now: the chain of changes is at its end, or about to take
-    /// something away.
+    /// Whether all children that count as answered have to be confirmed now: the chain of changes is at its end, or about to take
+    /// something away for them.
     pub(crate) fn is_to_be_confirmed(&self) -> bool {
-        !self.answered.is_empty() && !self.builds_on
+        let relies_on_all = match &self.next_needs {
+            Needs::Nothing => false,
+            Needs::Pool { listener_id, .. } => self.answered.contains(&Child::Listener(listener_id.clone())),
+            Needs::Everything => true,
+        };
+        relies_on_all && !self.answered.is_empty()
+    }
+
+    /// The children that count as answered and belong to the pool that is about to take the place of another one. It hangs on no
+    /// listener yet, so they are read.
+    pub(crate) fn take_answered_of_next_pool(&mut self) -> Vec<Child> {
+        let Needs::Pool { id, .. } = &self.next_needs else { return Vec::new() };
+        let children = self.observed.load_balancer.as_ref().and_then(|there| there.children.as_ref());
+        let Some(pool) = children.and_then(|below| below.pools.iter().find(|pool| pool.id == *id)) else {
+            return Vec::new();
+        };
+        let (of_pool, others) =
+            std::mem::take(&mut self.answered).into_iter().partition(|child| confirm::is_in(child, pool));
+        self.answered = others;
+        children.map(|below| confirm::of_pools(below, of_pool, |one| one.id == *id)).unwrap_or_default()
     }
 
     /// Whether the status tree would show any child that counts as answered.
@@ -157,8 +193,8 @@ impl Cached {
     }
 
     /// Whether a plan may be carried out in a chain of changes: where a digest stands for members that change, what an
-    /// administrator set on those that stay has to be read. While children count as answered, the next step takes nothing
-    /// away, and does not change again what an answer showed, as if the answer had not told of the last change.
+    /// administrator set on those that stay has to be read. While children count as answered, the next step needs none of
+    /// them, and does not change again what an answer showed, as if the answer had not told of the last change.
     pub(crate) fn may_go_on_with(&self, plan: &Plan) -> bool {
         let unread = |step: &Step| match step {
             Step::Member(MemberStep::ReplaceAll { pool: Handle::Id(id), .. }) => {
@@ -173,7 +209,20 @@ impl Cached {
             Touched::Child(child) => self.answered.contains(&child),
             Touched::LoadBalancer | Touched::FloatingIps | Touched::Everything => false,
         };
-        self.answered.is_empty() || plan.steps.first().is_some_and(|next| next.builds() && !repeats(next))
+        let relies_on_answered = |step: &Step| match step.needs() {
+            Needs::Nothing => false,
+            Needs::Pool { id, .. } => self.has_answered_in(&id),
+            Needs::Everything => true,
+        };
+        let may_follow = |next: &Step| !relies_on_answered(next) && !repeats(next);
+        self.answered.is_empty() || plan.steps.first().is_some_and(may_follow)
+    }
+
+    /// Whether children of a pool count as answered.
+    fn has_answered_in(&self, pool_id: &str) -> bool {
+        let children = self.load_balancer().and_then(|there| there.children.as_ref());
+        let pool = children.and_then(|below| below.pools.iter().find(|pool| pool.id == pool_id));
+        pool.is_none_or(|pool| self.answered.iter().any(|child| confirm::is_in(child, pool)))
     }
 
     /// The time until unconfirmed batches are to be read; absent where all were seen.
@@ -191,7 +240,7 @@ impl Cached {
     pub(super) fn lock_ended(mut self: Box<Self>, end: &LockEnd<'_>, now: Instant) -> Box<Self> {
         let LockEnd { listed, previous_name, namesakes } = end;
         self.namesakes = namesakes.map(<[_]>::to_vec);
-        self.updated_at.clone_from(&listed.updated_at);
+        self.updated_at = listed.updated_at.clone().filter(|_| !self.changed_by_others);
         if let Some(batches) = &mut self.unconfirmed {
             batches.ended(now);
         }
@@ -218,7 +267,7 @@ impl Cached {
 
     /// What Octavia answered to the last step counts as done, as far as the answer shows it.
     pub(super) fn answered(mut self: Box<Self>, applied: &Applied) -> Box<Self> {
-        self.builds_on = applied.builds_on;
+        self.next_needs = applied.next_needs.clone();
         let below = self.observed.load_balancer.as_mut().and_then(|there| there.children.as_mut());
         let child = below.zip(applied.answer.as_ref()).map(|(below, answer)| answered::put(below, answer));
         match child {
@@ -247,7 +296,7 @@ impl Cached {
         self.observed.load_balancer = Some(there);
         self.observed.floating_ips.extend_from_slice(&applied.floating_ips);
         self.touched = vec![Touched::LoadBalancer];
-        self.builds_on = applied.builds_on;
+        self.next_needs = applied.next_needs.clone();
         Some(self)
     }
 }

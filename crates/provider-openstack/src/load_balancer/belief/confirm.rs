@@ -103,7 +103,8 @@ fn confirm_pool(pool: &mut ObservedPool, seen: &PoolStatus, has_digest: bool) ->
     Some(())
 }
 
-fn is_in(child: &Child, pool: &ObservedPool) -> bool {
+/// Whether a child is a pool, or belongs to it.
+pub(super) fn is_in(child: &Child, pool: &ObservedPool) -> bool {
     match child {
         Child::Pool(id) | Child::Members(id) => pool.id == *id,
         Child::Monitor { id, .. } => pool.monitor.as_ref().is_some_and(|monitor| monitor.id == *id),

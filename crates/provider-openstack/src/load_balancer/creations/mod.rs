@@ -25,9 +25,9 @@ use tracing::{debug, info};
 pub use turns::Counts;
 use turns::{Answer, Turns};
 
-/// A Service that has waited for so long is told why.
-const WITHOUT_A_WORD: Duration = Duration::from_secs(10);
-/// After that it is looked at so often even when nobody wakes it.
+/// A Service waits for so long before an Event says why.
+const QUIETLY_FOR: Duration = Duration::from_secs(10);
+/// After that it is reconciled this often even when nobody wakes it.
 const AT_MOST: Duration = Duration::from_secs(120);
 /// A load balancer is not created yet.
 const LOAD_BALANCER_QUEUED: &str = "LoadBalancerQueued";
@@ -62,7 +62,7 @@ impl Creations {
     }
 
     /// Asks whether the load balancer of a Service may be created now. If not, the Service is woken when it may; until then it
-    /// waits as this says, with a word for the user once it has waited for long.
+    /// waits as this says, with a notice for the user once it has waited for long.
     pub(super) fn ask(&self, service: &ServiceKey) -> Result<(), (Waiting, Option<Notice>)> {
         let now = Instant::now();
         let (answer, next) = self.change(|turns| turns.ask(service, now));
@@ -72,10 +72,10 @@ impl Creations {
             Answer::Later { since } => since,
         };
         let waited = now.saturating_duration_since(since);
-        let is_first_word = waited >= WITHOUT_A_WORD && self.lock().tell(service);
-        let at_most = if waited < WITHOUT_A_WORD { WITHOUT_A_WORD } else { AT_MOST };
+        let is_first_notice = waited >= QUIETLY_FOR && self.lock().tell(service);
+        let at_most = if waited < QUIETLY_FOR { QUIETLY_FOR } else { AT_MOST };
         let on = "the creation of other load balancers".to_owned();
-        Err((Waiting { on, at_most }, is_first_word.then(queued)))
+        Err((Waiting { on, at_most }, is_first_notice.then(queued)))
     }
 
     /// Octavia took the creation and answered after this time.
@@ -127,7 +127,9 @@ fn tell(before: Counts, after: Counts) {
     if (before.waiting == 0) != (waiting == 0) {
         info!(
             waiting,
-            under_way, limit, "Services wait until Octavia can take the creation of their load balancer"
+            under_way,
+            limit,
+            "Services wait for the creation of their load balancer, because Octavia is busy with others"
         );
     } else if before != after {
         debug!(waiting, under_way, limit, "creations of load balancers");

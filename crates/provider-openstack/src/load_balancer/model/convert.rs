@@ -108,9 +108,7 @@ fn limits(mut seen: ListenerLimits) -> ListenerLimits {
 
 /// A pool. Members and monitor are added where it is the Service's own.
 pub(crate) fn pool(seen: Pool, ours: bool, used_by: BTreeSet<String>) -> ObservedPool {
-    let session_persistence = seen
-        .session_persistence
-        .map(|seen| Persistence { kind: seen.kind, timeout: seen.persistence_timeout });
+    let session_persistence = seen.session_persistence.as_ref().map(Persistence::of);
     ObservedPool {
         id: seen.id,
         name: seen.name,
@@ -193,7 +191,7 @@ fn parse<T: FromStr>(kind: &str, id: &str, what: &str, text: &str) -> Result<T, 
     text.parse().map_err(|_| {
         Failure::new(
             FailureClass::Bug,
-            format!("OpenStack shows {text:?} as {what} of {kind} {id}, which is none"),
+            format!("OpenStack shows {text:?} as {what} of {kind} {id}, which is not one"),
         )
     })
 }

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use openstack_ccm_openstack_api::octavia::{LbAlgorithm, PoolProtocol, SessionPersistenceType};
+use openstack_ccm_openstack_api::octavia::{
+    LbAlgorithm, PoolProtocol, SessionPersistence, SessionPersistenceType,
+};
 
 use super::Tags;
 
@@ -57,6 +59,22 @@ pub(crate) fn stale(observed: &Tags, wanted: &Tags) -> Tags {
 }
 
 impl Persistence {
+    /// What Octavia shows.
+    pub(crate) fn of(seen: &SessionPersistence) -> Self {
+        Self { kind: seen.kind.clone(), timeout: seen.persistence_timeout }
+    }
+
+    /// What Octavia is asked for.
+    pub(crate) fn request(&self) -> SessionPersistence {
+        let Self { kind, timeout } = self;
+        SessionPersistence {
+            kind: kind.clone(),
+            persistence_timeout: *timeout,
+            cookie_name: None,
+            persistence_granularity: None,
+        }
+    }
+
     /// Whether what is there is what is wanted.
     pub(crate) fn satisfies(&self, wanted: &Self) -> bool {
         self.kind == wanted.kind && (wanted.timeout.is_none() || self.timeout == wanted.timeout)

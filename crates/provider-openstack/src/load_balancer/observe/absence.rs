@@ -1,12 +1,15 @@
 //! A Service whose load balancer is not found by the id that it names.
 
-use openstack_ccm_core::failure::Failure;
+use std::time::Duration;
+
+use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_openstack_api::neutron::{FloatingIpFilter, TagFilter};
+use tokio::time::Instant;
 
 use super::Observing;
 use super::missing::{self, Absence};
-use crate::load_balancer::annotations::{LOAD_BALANCER_ADDRESS, OWNED_LOAD_BALANCER_ID};
+use crate::load_balancer::annotations::{LOAD_BALANCER_ADDRESS, LOAD_BALANCER_ID, OWNED_LOAD_BALANCER_ID};
 use crate::load_balancer::belief::PreviousVips;
 use crate::load_balancer::failure::{self, Missing};
 use crate::load_balancer::report::Report;
@@ -23,10 +26,16 @@ impl Observing<'_> {
         let Some(id) = &self.settings.load_balancer_id else {
             return if is_found || self.had_one() { Ok(()) } else { self.allow_first().await };
         };
+        let attempts = self.beliefs.attempts(&self.service.key);
         // One that was deleted here, because it was broken, is no news.
-        let deleted_here = self.beliefs.attempts(&self.service.key).previous_vips != PreviousVips::Unknown;
-        if !is_found && !deleted_here {
-            self.is_gone().await?;
+        let deleted_here = attempts.previous_vips != PreviousVips::Unknown;
+        if !is_found {
+            if let Some(time) = attempts.counts_as_created(id, Instant::now()) {
+                return Err(not_shown_yet(id, time));
+            }
+            if !deleted_here {
+                self.is_gone().await?;
+            }
         }
         if !deleted_here {
             let message = format!("load balancer {id} is gone: the Service gets a new one");
@@ -75,4 +84,16 @@ impl Observing<'_> {
         let own = own.map_err(|error| failure::of_call(&error, "looking for floating IPs", Missing::Race))?;
         Ok(!own.is_empty())
     }
+}
+
+/// Octavia accepted a creation and shows nothing of it. Says the same each time, so that repeats fold into one Event.
+fn not_shown_yet(id: &str, time: Duration) -> Failure {
+    let minutes = time.as_secs() / 60;
+    let message = format!(
+        "Octavia accepted the creation of load balancer {id}, but does not show it; it may appear late, so another one is \
+         created only {minutes} minutes after that; if somebody deleted it, remove the annotation {} to have another one \
+         created now",
+        LOAD_BALANCER_ID.key
+    );
+    Failure::new(FailureClass::Unavailable, message)
 }

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use super::observation::Source;
 use super::read::{self, VipOwner};
+use super::status_trees::Statuses;
 use super::{Observation, Observing};
 use crate::load_balancer::belief::{Belief, Cached, Digest, Event, LockEnd, not_as_sent};
 use crate::load_balancer::model::observed::{Children, ObservedLoadBalancer, Ownership};
@@ -46,6 +47,9 @@ impl Observing<'_> {
         }
         if cached.is_to_be_confirmed() && !self.confirm(&mut cached).await? {
             return Ok(None);
+        }
+        for child in cached.take_answered_of_next_pool() {
+            self.refresh(&mut cached, &child).await?;
         }
         let due = cached.take_due();
         let source =
@@ -128,11 +132,12 @@ impl Observing<'_> {
         let octavia = &self.observer.openstack.octavia;
         let unseen = if cached.is_shown_by_status_tree() {
             match self.observer.status_trees.read(octavia, &id).await? {
-                Some(tree) => match cached.confirm(&tree) {
+                Statuses::Shown(tree) => match cached.confirm(&tree) {
                     Some(unseen) => unseen,
                     None => return Ok(false),
                 },
-                None => cached.take_answered(true),
+                Statuses::NotShown => cached.take_answered(true),
+                Statuses::Gone => return Ok(false),
             }
         } else {
             cached.take_answered(false)
@@ -153,11 +158,12 @@ impl Observing<'_> {
         let Some(id) = cached.load_balancer().map(|there| there.id.clone()) else { return Ok(false) };
         let octavia = &self.observer.openstack.octavia;
         let unclear = match self.observer.status_trees.read(octavia, &id).await? {
-            Some(tree) => match not_as_sent(&sent, &tree) {
+            Statuses::Shown(tree) => match not_as_sent(&sent, &tree) {
                 Some(unclear) => unclear,
                 None => return Ok(false),
             },
-            None => sent.into_keys().collect(),
+            Statuses::NotShown => sent.into_keys().collect(),
+            Statuses::Gone => return Ok(false),
         };
         for pool_id in unclear {
             self.refresh(cached, &Child::Members(pool_id)).await?;

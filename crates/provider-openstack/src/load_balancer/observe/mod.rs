@@ -11,6 +11,7 @@
 //! | `reading` | finds the load balancer and reads it as a whole |
 //! | `read` | what is read: by id or name, with all that hangs on it, or only what a step touched |
 //! | `status_trees` | the statuses of all that hangs on a load balancer, where Octavia shows them |
+//! | `other_changes` | whether anybody else changed a load balancer before members are sent to it |
 //! | `absence` | what it means that a load balancer cannot be found, of one Service |
 //! | `missing` | the same, of all Services: whether this is the right project and region |
 //! | `allowed` | whether the namespace may use the load balancer that was found |
@@ -23,6 +24,7 @@ mod cached;
 mod listed;
 mod missing;
 mod observation;
+mod other_changes;
 pub(crate) mod read;
 mod reading;
 mod status_trees;
@@ -45,6 +47,8 @@ use super::settings::Settings;
 use bulk_lists::BulkLists;
 use missing::MissingLoadBalancers;
 pub(crate) use observation::Observation;
+use other_changes::OtherChanges;
+use read::Reader;
 use status_trees::StatusTrees;
 
 /// What all observations share.
@@ -53,7 +57,9 @@ pub(crate) struct Observer {
     watchlist: Watchlist,
     bulk_lists: BulkLists,
     missing: MissingLoadBalancers,
+    reader: Reader,
     status_trees: StatusTrees,
+    other_changes: OtherChanges,
     /// `recreate-missing`: what cannot be found is gone.
     recreate_missing: bool,
 }
@@ -69,11 +75,18 @@ impl Observer {
         Self {
             bulk_lists: BulkLists::new(openstack.clone()),
             missing: MissingLoadBalancers::new(openstack.clone(), cluster),
+            reader: Reader::new(openstack.clone()),
             status_trees: StatusTrees::default(),
+            other_changes: OtherChanges::default(),
             openstack,
             watchlist,
             recreate_missing,
         }
+    }
+
+    /// Reads load balancers.
+    pub(crate) fn reader(&self) -> &Reader {
+        &self.reader
     }
 
     /// Notes who knows all Services. The first one stays.

@@ -124,6 +124,22 @@ impl Observation {
         may && plan.then == Then::Done
     }
 
+    /// Whether a plan changes the load balancer, and nobody has looked at it before.
+    pub(crate) fn changes_unseen(&self, plan: &Plan) -> bool {
+        matches!(self.source, Source::Converged { .. }) && !plan.steps.is_empty()
+    }
+
+    /// The id of the load balancer, unless somebody else is known to have changed it since it was read.
+    pub(super) fn id_if_not_changed_by_others(&self) -> Option<String> {
+        let there = self.seen.load_balancer().filter(|_| !self.seen.changed_by_others())?;
+        Some(there.id.clone())
+    }
+
+    /// The load balancer was changed last at this time, by whomever.
+    pub(super) fn was_changed_at(&mut self, updated_at: Option<&str>) {
+        self.seen.was_changed_at(updated_at);
+    }
+
     /// Whether lists may also show that the security group is as wanted: nothing else was read either, or what many
     /// Services read at about the same time agrees.
     pub(crate) fn lists_may_show_group(&self, plan: &Plan) -> bool {
@@ -134,12 +150,14 @@ impl Observation {
         }
     }
 
-    /// The digest for the case that everything agrees. Absent where a reading does not stand behind it: it is written again
-    /// with the next one, because every write of a Service goes to all nodes.
+    /// The digest for the case that everything agrees. Absent where nothing new stands behind it: members that were sent count
+    /// when they are confirmed, all batches at once, because every write of a Service goes to all nodes.
     pub(crate) fn digest(&self, desired: &Desired) -> Option<Digest> {
         match self.source {
-            Source::Read | Source::Changing => self.seen.digest(desired),
-            Source::Converged { .. } | Source::Listed { .. } => None,
+            Source::Read | Source::Changing | Source::Converged { confirmed: true } => {
+                self.seen.digest(desired)
+            }
+            Source::Converged { confirmed: false } | Source::Listed { .. } => None,
         }
     }
 

@@ -53,8 +53,7 @@ impl Observing<'_> {
         let project_id = listed.and_then(|listed| listed.project_id.clone());
         let updated_at = listed.and_then(|listed| listed.updated_at.clone());
         let question = self.question_beside(found.as_ref());
-        let openstack = &self.observer.openstack;
-        let observed = read::tree(openstack, self.claim, found, Depth::Whole, &question).await?;
+        let observed = read::tree(&self.observer.reader, self.claim, found, Depth::Whole, &question).await?;
         let seen = Box::new(Cached::new(observed, project_id, updated_at));
         Ok(Observation::new(Source::Read, seen).with_faults(faults))
     }
@@ -140,7 +139,7 @@ impl Observing<'_> {
             found = match seen {
                 Some(seen) => find::seen(claim, purpose, seen)?,
                 None => {
-                    let found = find::by_id(octavia, claim, purpose, id).await;
+                    let found = find::by_id(&self.observer.reader, claim, purpose, id).await;
                     found.map_err(|failure| self.explain_denial(id, failure))?
                 }
             };

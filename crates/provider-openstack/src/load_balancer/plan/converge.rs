@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::notice::Notice;
+use openstack_ccm_openstack_api::octavia::UpdateLoadBalancer;
 
 use super::draft::{Draft, lacks_owner_only, tags_of_own, tags_of_shared};
 use super::floating_ip::{self, VipPort};
@@ -15,7 +16,7 @@ use crate::load_balancer::model::listener::ListenerKey;
 use crate::load_balancer::model::observed::{Children, Observed, ObservedLoadBalancer, Ownership};
 use crate::load_balancer::model::tree::{Desired, LoadBalancerSpec};
 use crate::load_balancer::names;
-use crate::load_balancer::step::{Handle, LoadBalancerChanges, LoadBalancerStep, Step};
+use crate::load_balancer::step::{Changes as _, Handle, LoadBalancerStep, Step};
 
 /// An internal Service joins a load balancer of others.
 const SHARED_INTERNALLY: &str = "LoadBalancerSharedInternally";
@@ -103,7 +104,7 @@ fn identify(draft: &Draft, desired: &Desired, load_balancer: &ObservedLoadBalanc
     };
     let outlived_its_service = load_balancer.ownership != Ownership::Guest && load_balancer.is_retained();
     let description = outlived_its_service.then(|| desired.load_balancer.description.clone());
-    let changes = LoadBalancerChanges { name, description, tags };
+    let changes = UpdateLoadBalancer { name, description, tags };
     (!changes.is_empty())
         .then(|| Step::LoadBalancer(LoadBalancerStep::Update { id: load_balancer.id.clone(), changes }))
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use ipnet::IpNet;
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_openstack_api::change::Change;
-use openstack_ccm_openstack_api::octavia::PoolProtocol;
+use openstack_ccm_openstack_api::octavia::{PoolProtocol, UpdateListener};
 
 use super::draft::tags_without;
 use crate::load_balancer::annotations::PROXY_PROTOCOL;
@@ -14,36 +14,38 @@ use crate::load_balancer::model::header::{self, InsertedHeader};
 use crate::load_balancer::model::listener::{ListenerSpec, TlsAttributes};
 use crate::load_balancer::model::observed::ObservedListener;
 use crate::load_balancer::model::tls::{self, SetHere};
-use crate::load_balancer::step::{ListenerChanges, TlsChanges};
 
 /// Headers that a listener is told to insert do not reach the members.
 const HEADERS_NOT_INSERTED: &str = "LoadBalancerHeadersNotInserted";
 
 /// The changes that make a listener the wanted one, for one update. With `whole`, all managed attributes are sent,
 /// changed or not: any good update heals a listener in ERROR.
-pub(super) fn changes(observed: &ObservedListener, wanted: &ListenerSpec, whole: bool) -> ListenerChanges {
+pub(super) fn changes(observed: &ObservedListener, wanted: &ListenerSpec, whole: bool) -> UpdateListener {
     let stale = &tls::stale(&observed.tags, &wanted.tags) | &header::stale(&observed.tags, &wanted.tags);
     let (before, after) = (&observed.attributes, &wanted.attributes);
     let renewed = tls::is_renewed(&observed.tags, &wanted.tags);
     let differs = |limit, value| whole || before.limits.get(limit) != Some(value);
-    ListenerChanges {
-        name: None,
+    let cidrs = after
+        .allowed_cidrs
+        .as_ref()
+        .filter(|cidrs| whole || !same_cidrs(before.allowed_cidrs.as_ref(), cidrs))
+        .map(|cidrs| cidrs.iter().map(ToString::to_string).collect());
+    let certificate = after
+        .tls_container_ref
+        .clone()
+        .filter(|_| whole || renewed || before.tls_container_ref != after.tls_container_ref);
+    UpdateListener {
         limits: after.limits.iter().filter(|(limit, value)| differs(*limit, *value)).collect(),
         insert_headers: header::changed(&before.insert_headers, &after.insert_headers, &stale),
-        allowed_cidrs: after
-            .allowed_cidrs
-            .clone()
-            .filter(|cidrs| whole || !same_cidrs(before.allowed_cidrs.as_ref(), cidrs)),
-        tls_container_ref: after
-            .tls_container_ref
-            .clone()
-            .filter(|_| whole || renewed || before.tls_container_ref != after.tls_container_ref),
-        tls: tls_changes(&before.tls, &after.tls, &stale, whole),
+        allowed_cidrs: cidrs.map_or(Change::Keep, Change::Set),
+        default_tls_container_ref: certificate.map_or(Change::Keep, Change::Set),
         tags: tags_without(&observed.tags, &wanted.tags, &stale),
+        ..tls_changes(&before.tls, &after.tls, &stale, whole)
     }
 }
 
-fn tls_changes(before: &TlsAttributes, wanted: &TlsAttributes, stale: &Tags, whole: bool) -> TlsChanges {
+/// The changes of what TLS looks like. What is cleared goes back to Octavia's default.
+fn tls_changes(before: &TlsAttributes, wanted: &TlsAttributes, stale: &Tags, whole: bool) -> UpdateListener {
     let ours = SetHere::of(stale);
     let sni = change(
         before.sni_container_refs.as_ref(),
@@ -51,20 +53,21 @@ fn tls_changes(before: &TlsAttributes, wanted: &TlsAttributes, stale: &Tags, who
         ours.sni_container_refs,
         whole,
     );
-    TlsChanges {
+    UpdateListener {
         sni_container_refs: match sni {
             Change::Keep => None,
             Change::Set(references) => Some(references),
             Change::Clear => Some(BTreeSet::new()),
         },
-        versions: change(before.versions.as_ref(), wanted.versions.as_ref(), ours.versions, whole),
-        ciphers: change(before.ciphers.as_ref(), wanted.ciphers.as_ref(), ours.ciphers, whole),
+        tls_versions: change(before.versions.as_ref(), wanted.versions.as_ref(), ours.versions, whole),
+        tls_ciphers: change(before.ciphers.as_ref(), wanted.ciphers.as_ref(), ours.ciphers, whole),
         alpn_protocols: change(
             before.alpn_protocols.as_ref(),
             wanted.alpn_protocols.as_ref(),
             ours.alpn_protocols,
             whole,
         ),
+        ..UpdateListener::default()
     }
 }
 

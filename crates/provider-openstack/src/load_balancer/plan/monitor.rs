@@ -1,9 +1,11 @@
 //! What makes the health monitor of a pool the wanted one.
 
+use openstack_ccm_openstack_api::octavia::UpdateHealthMonitor;
+
 use super::draft::{Draft, tags_of_own};
 use crate::load_balancer::model::monitor::{MonitorAttributes, MonitorSpec};
 use crate::load_balancer::model::observed::ObservedMonitor;
-use crate::load_balancer::step::{Handle, MonitorChanges, MonitorStep, Step};
+use crate::load_balancer::step::{Changes as _, Handle, MonitorStep, Step};
 
 /// Deletes a monitor that is not wanted, or not of this type: the type cannot be changed. Returns one that stays.
 pub(super) fn remove_unfit<'a>(
@@ -34,25 +36,28 @@ pub(super) fn converge(
     let whole = draft.must_heal("health monitor", &observed.name, &observed.id, &observed.status);
     let mut changes = changes(observed, wanted, whole);
     if let Some(rename) = &draft.rename {
-        rename.monitor(&observed.name, &observed.tags, &mut changes);
+        rename.child("monitor", &observed.name, &observed.tags, &mut changes);
     }
-    let waits = draft.can_wait(changes.only_tags(), &observed.tags, &wanted.tags);
+    let waits = draft.can_wait(changes.only_tags().as_ref(), &observed.tags, &wanted.tags);
     if !changes.is_empty() && !waits {
         draft.change(whole, Step::Monitor(MonitorStep::Update { id: observed.id.clone(), changes }));
     }
 }
 
-fn changes(observed: &ObservedMonitor, wanted: &MonitorSpec, whole: bool) -> MonitorChanges {
+fn changes(observed: &ObservedMonitor, wanted: &MonitorSpec, whole: bool) -> UpdateHealthMonitor {
     let MonitorAttributes { delay, timeout, max_retries, max_retries_down, http } = &wanted.attributes;
     let before = &observed.attributes;
     let number = |before: u32, now: u32| (whole || before != now).then_some(now);
-    MonitorChanges {
+    let request = http.as_ref().filter(|_| whole || before.http != *http);
+    UpdateHealthMonitor {
         name: None,
         delay: number(before.delay, *delay),
         timeout: number(before.timeout, *timeout),
         max_retries: number(before.max_retries, *max_retries),
         max_retries_down: number(before.max_retries_down, *max_retries_down),
-        http: http.clone().filter(|_| whole || before.http != *http),
+        url_path: request.map(|request| request.path.clone()),
+        http_method: request.map(|request| request.method.clone()),
+        expected_codes: request.map(|request| request.codes.clone()),
         tags: tags_of_own(&observed.tags, &wanted.tags),
     }
 }

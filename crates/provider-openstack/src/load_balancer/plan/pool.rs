@@ -1,14 +1,14 @@
 //! What makes a pool, with its members and monitor, the wanted one.
 
 use openstack_ccm_openstack_api::change::Change;
-use openstack_ccm_openstack_api::octavia::SessionPersistenceType;
+use openstack_ccm_openstack_api::octavia::{SessionPersistence, SessionPersistenceType, UpdatePool};
 
 use super::draft::{Draft, tags_without};
 use super::{members, monitor, serial};
 use crate::load_balancer::model::observed::ObservedPool;
 use crate::load_balancer::model::pool::{self, Persistence, PoolSpec};
 use crate::load_balancer::model::tree::DesiredPool;
-use crate::load_balancer::step::{Handle, MemberStep, MonitorStep, PoolChanges, PoolStep, Step};
+use crate::load_balancer::step::{Changes as _, Handle, MemberStep, MonitorStep, PoolStep, Step};
 
 /// Makes a new pool that hangs on no listener, with all that belongs to it.
 pub(super) fn create(draft: &mut Draft, load_balancer_id: &str, wanted: &DesiredPool) -> Handle {
@@ -42,11 +42,11 @@ pub(super) fn converge(draft: &mut Draft, observed: &ObservedPool, wanted: &Desi
     let whole = draft.must_heal("pool", &observed.name, &observed.id, &observed.status);
     let mut attributes = changes(observed, &wanted.pool);
     if let Some(rename) = &draft.rename {
-        rename.pool(observed, &mut attributes);
+        rename.child("pool", &observed.name, &observed.tags, &mut attributes);
     }
     let algorithm = algorithm(observed, &wanted.pool, whole);
     let only_tags = attributes.only_tags().filter(|_| algorithm.is_empty());
-    if draft.can_wait(only_tags, &observed.tags, &wanted.pool.tags) {
+    if draft.can_wait(only_tags.as_ref(), &observed.tags, &wanted.pool.tags) {
         attributes.tags = None;
     }
     let updates = [attributes, algorithm];
@@ -67,26 +67,25 @@ pub(super) fn converge(draft: &mut Draft, observed: &ObservedPool, wanted: &Desi
     handle
 }
 
-fn changes(observed: &ObservedPool, wanted: &PoolSpec) -> PoolChanges {
+fn changes(observed: &ObservedPool, wanted: &PoolSpec) -> UpdatePool {
     let (before, after) = (&observed.attributes, &wanted.attributes);
     let stale = pool::stale(&observed.tags, &wanted.tags);
-    PoolChanges {
-        name: None,
-        lb_algorithm: None,
+    UpdatePool {
         session_persistence: persistence(
             before.session_persistence.as_ref(),
             after.session_persistence.as_ref(),
             !stale.is_empty(),
         ),
         tags: tags_without(&observed.tags, &wanted.tags, &stale),
+        ..UpdatePool::default()
     }
 }
 
 /// The change of the algorithm, alone: a provider may refuse it, and that must not stop anything else.
-fn algorithm(observed: &ObservedPool, wanted: &PoolSpec, whole: bool) -> PoolChanges {
+fn algorithm(observed: &ObservedPool, wanted: &PoolSpec, whole: bool) -> UpdatePool {
     let after = &wanted.attributes.lb_algorithm;
     let changes = whole || observed.attributes.lb_algorithm != *after;
-    PoolChanges { lb_algorithm: changes.then(|| after.clone()), ..PoolChanges::default() }
+    UpdatePool { lb_algorithm: changes.then(|| after.clone()), ..UpdatePool::default() }
 }
 
 /// The change of session persistence. What the Service asks for is set; what it asked for and does not any more is
@@ -95,10 +94,10 @@ fn persistence(
     before: Option<&Persistence>,
     wanted: Option<&Persistence>,
     set_here: bool,
-) -> Change<Persistence> {
+) -> Change<SessionPersistence> {
     match (before, wanted) {
         (Some(before), Some(wanted)) if before.satisfies(wanted) => Change::Keep,
-        (_, Some(wanted)) => Change::Set(wanted.clone()),
+        (_, Some(wanted)) => Change::Set(wanted.request()),
         // Cookies are not what a Service can ask for: somebody chose them since.
         (Some(before), None) if set_here && before.kind == SessionPersistenceType::SourceIp => Change::Clear,
         (_, None) => Change::Keep,

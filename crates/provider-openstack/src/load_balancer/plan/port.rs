@@ -12,7 +12,7 @@ use super::{listener, pool};
 use crate::load_balancer::model::listener::{ListenerKey, ListenerSpec};
 use crate::load_balancer::model::observed::{Children, ObservedListener, ObservedPool};
 use crate::load_balancer::model::tree::{DesiredListener, DesiredPool};
-use crate::load_balancer::step::{Handle, ListenerStep, Step};
+use crate::load_balancer::step::{Changes as _, Handle, ListenerStep, Step};
 
 /// A change that interrupts connections, because Octavia offers no other way.
 const LISTENER_REPLACED: &str = "LoadBalancerListenerReplaced";
@@ -55,9 +55,9 @@ fn update(draft: &mut Draft, observed: &ObservedListener, key: ListenerKey, want
     let whole = draft.must_heal("listener", &observed.name, &observed.id, &observed.status);
     let mut changes = listener::changes(observed, wanted, whole);
     if let Some(rename) = &draft.rename {
-        rename.listener(observed, &mut changes);
+        rename.child("listener", &observed.name, &observed.tags, &mut changes);
     }
-    let waits = draft.can_wait(changes.only_tags(), &observed.tags, &wanted.tags);
+    let waits = draft.can_wait(changes.only_tags().as_ref(), &observed.tags, &wanted.tags);
     if !changes.is_empty() && !waits {
         let changes = Box::new(changes);
         draft.change(whole, Step::Listener(ListenerStep::Update { id: observed.id.clone(), key, changes }));

@@ -2,7 +2,7 @@
 
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::notice::Notice;
-use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
+use openstack_ccm_openstack_api::octavia::{ProvisioningStatus, UpdateLoadBalancer};
 
 use super::draft::Draft;
 use super::{Plan, Wait, children, floating_ip};
@@ -10,7 +10,7 @@ use crate::load_balancer::model::Tags;
 use crate::load_balancer::model::observed::{Children, Observed, ObservedLoadBalancer, Ownership};
 use crate::load_balancer::model::tree::ReleaseTerms;
 use crate::load_balancer::names::{self, GeneratedName};
-use crate::load_balancer::step::{LoadBalancerChanges, LoadBalancerStep, MonitorStep, Step};
+use crate::load_balancer::step::{LoadBalancerStep, MonitorStep, Step};
 
 /// A load balancer of the Service stays, because somebody else has put something on it.
 const LOAD_BALANCER_LEFT: &str = "LoadBalancerLeft";
@@ -42,8 +42,8 @@ pub(crate) fn release(terms: &ReleaseTerms, observed: &Observed) -> Plan {
             draft.notices.push(Notice::warning(
                 LOAD_BALANCER_LEFT,
                 format!(
-                    "load balancer {} ({}) carries {foreign}, which is not this Service's: it stays, without what \
-                     was the Service's",
+                    "load balancer {} ({}) carries {foreign}, which is not this Service's: it stays, and only \
+                     what was the Service's is removed",
                     load_balancer.name, load_balancer.id
                 ),
             ));
@@ -95,7 +95,7 @@ fn leave(
         tags = &tags - &terms.common_tags;
     }
     if tags != load_balancer.tags {
-        let changes = LoadBalancerChanges { tags: Some(tags), ..LoadBalancerChanges::default() };
+        let changes = UpdateLoadBalancer { tags: Some(tags), ..UpdateLoadBalancer::default() };
         draft.step(Step::LoadBalancer(LoadBalancerStep::Update { id: load_balancer.id.clone(), changes }));
     }
     if load_balancer.status == ProvisioningStatus::Error && !draft.steps.is_empty() {

@@ -7,11 +7,9 @@
 use openstack_ccm_core::notice::Notice;
 
 use crate::load_balancer::model::Tags;
-use crate::load_balancer::model::observed::{
-    ObservedListener, ObservedLoadBalancer, ObservedPool, Ownership,
-};
+use crate::load_balancer::model::observed::{ObservedLoadBalancer, Ownership};
 use crate::load_balancer::names;
-use crate::load_balancer::step::{ListenerChanges, MonitorChanges, PoolChanges};
+use crate::load_balancer::step::Changes;
 
 /// As OCCM names it.
 const RENAMED: &str = "LoadBalancerRename";
@@ -50,25 +48,9 @@ impl Rename {
         (tags != *observed).then_some(tags)
     }
 
-    /// Adds the rename to the changes of a listener.
-    pub(super) fn listener(&self, observed: &ObservedListener, changes: &mut ListenerChanges) {
-        changes.name = self.child("listener", &observed.name);
-        changes.tags = self.tags(&observed.tags, changes.tags.take());
-    }
-
-    /// Adds the rename to the changes of a pool.
-    pub(super) fn pool(&self, observed: &ObservedPool, changes: &mut PoolChanges) {
-        changes.name = self.child("pool", &observed.name);
-        changes.tags = self.tags(&observed.tags, changes.tags.take());
-    }
-
-    /// Adds the rename to the changes of a health monitor.
-    pub(super) fn monitor(&self, name: &str, tags: &Tags, changes: &mut MonitorChanges) {
-        changes.name = self.child("monitor", name);
-        changes.tags = self.tags(tags, changes.tags.take());
-    }
-
-    fn child(&self, kind: &str, name: &str) -> Option<String> {
-        names::renamed_child(name, kind, &self.previous, &self.present)
+    /// Adds the rename to the changes of a listener, a pool or a health monitor.
+    pub(super) fn child(&self, kind: &str, name: &str, tags: &Tags, changes: &mut impl Changes) {
+        *changes.name() = names::renamed_child(name, kind, &self.previous, &self.present);
+        *changes.tags() = self.tags(tags, changes.tags().take());
     }
 }

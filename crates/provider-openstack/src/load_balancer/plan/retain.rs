@@ -2,13 +2,13 @@
 
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::notice::Notice;
-use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
+use openstack_ccm_openstack_api::octavia::{ProvisioningStatus, UpdateLoadBalancer};
 
 use super::draft::Draft;
 use super::{Plan, Wait};
 use crate::load_balancer::model::observed::ObservedLoadBalancer;
 use crate::load_balancer::names;
-use crate::load_balancer::step::{LoadBalancerChanges, LoadBalancerStep, Step};
+use crate::load_balancer::step::{LoadBalancerStep, Step};
 
 /// The load balancer stays.
 const RETAINED: &str = "LoadBalancerRetained";
@@ -35,7 +35,7 @@ pub(crate) fn retain(load_balancer: &ObservedLoadBalancer) -> Plan {
             return draft.finish();
         }
         let description = Some(names::retained_description(&load_balancer.description));
-        let changes = LoadBalancerChanges { description, ..LoadBalancerChanges::default() };
+        let changes = UpdateLoadBalancer { description, ..UpdateLoadBalancer::default() };
         draft.step(Step::LoadBalancer(LoadBalancerStep::Update { id: id.clone(), changes }));
     }
     let address = load_balancer.vip_address.map_or_else(|| "no address".to_owned(), |vip| vip.to_string());

@@ -1,36 +1,54 @@
 //! When to look, by what Octavia took before.
 //!
-//! A look that finds Octavia still at work was in vain, and one that comes late keeps a Service waiting. What a kind of work
+//! A look that finds Octavia still at work was wasted, and one that comes late keeps a Service waiting. What a kind of work
 //! took the last time tells when the next one is worth a look, on this cloud and under its present load.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Pause between two looks, and after the beginning where nothing was measured yet.
+/// Pause between two looks, and after the beginning of a change where nothing was measured yet. For what takes long it is a tenth of that.
 pub(super) const SHORTEST: Duration = Duration::from_secs(1);
-/// Pause that it grows to, by a fifth with each look in vain: what is noticed late is a tenth of a creation at most.
+/// Pause that it grows to, by a fifth with each wasted look: what is noticed late is a tenth of a creation at most.
 pub(super) const LONGEST: Duration = Duration::from_secs(3);
 /// The first look comes no later, whatever was measured: what took long before may be quick now.
 const LATEST: Duration = Duration::from_secs(20);
 
 /// What Octavia is at work on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::load_balancer) enum Work {
     /// A new load balancer.
     Creation,
-    /// A change of one.
-    Change,
     /// The end of one.
     Deletion,
+    /// A change of the load balancer itself.
+    LoadBalancer,
+    /// A listener: of all changes this takes longest.
+    Listener,
+    /// A pool.
+    Pool,
+    /// The members of a pool.
+    Members,
+    /// A health monitor.
+    Monitor,
+}
+
+impl Work {
+    fn is_change(self) -> bool {
+        match self {
+            Self::Creation | Self::Deletion => false,
+            Self::LoadBalancer | Self::Listener | Self::Pool | Self::Members | Self::Monitor => true,
+        }
+    }
 }
 
 /// What each kind of work took the last time.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
-    creation: Option<Duration>,
+    took: BTreeMap<Work, Duration>,
+    /// What the last change took, of whatever kind: stands for kinds that were not measured yet.
     change: Option<Duration>,
-    deletion: Option<Duration>,
 }
 
 /// The looks at one load balancer.
@@ -48,39 +66,44 @@ impl Looks {
         self.next
     }
 
-    /// One was in vain.
+    /// One was wasted.
     pub(super) fn found_pending(&mut self, at: Instant) {
-        // Another load balancer's turn came first: its list shows this one, too.
-        if at < self.next {
-            return;
+        // Otherwise another load balancer's turn came first: its list shows this one, too, which is as good as a look of its own.
+        if at >= self.next {
+            self.pause = (self.pause + self.pause / 5).min(LONGEST);
         }
-        self.pause = (self.pause + self.pause / 5).min(LONGEST);
-        self.next = at + self.pause;
+        self.next = self.next.max(at + self.pause);
     }
 }
 
 impl Pace {
     /// Something was begun.
-    pub(super) fn begin(&mut self, work: Option<Work>, now: Instant) -> Looks {
-        let took = work.and_then(|work| *self.of(work)).unwrap_or_default();
-        // A little early: otherwise nobody would notice that it takes less time than it did.
-        let first = (took * 9 / 10).clamp(SHORTEST, LATEST);
-        Looks { began: work.map(|work| (work, now)), next: now + first, pause: SHORTEST }
+    pub(super) fn begin(&self, work: Option<Work>, now: Instant) -> Looks {
+        let (first, pause) = match work.map(|work| (work, self.expected(work))) {
+            // A little early: otherwise nobody would notice that it takes less time than it did.
+            Some((_, Some(took))) => {
+                ((took * 9 / 10).clamp(SHORTEST, LATEST), (took / 10).clamp(SHORTEST, LONGEST))
+            }
+            // A machine has to start.
+            Some((Work::Creation, None)) => (LONGEST, SHORTEST),
+            Some((_, None)) | None => (SHORTEST, SHORTEST),
+        };
+        Looks { began: work.map(|work| (work, now)), next: now + first, pause }
     }
 
     /// A look found the work done.
     pub(super) fn ended(&mut self, looks: &Looks, at: Instant) {
         if let Some((work, began)) = looks.began {
-            *self.of(work) = Some(at.saturating_duration_since(began));
+            let took = at.saturating_duration_since(began);
+            self.took.insert(work, took);
+            if work.is_change() {
+                self.change = Some(took);
+            }
         }
     }
 
-    fn of(&mut self, work: Work) -> &mut Option<Duration> {
-        match work {
-            Work::Creation => &mut self.creation,
-            Work::Change => &mut self.change,
-            Work::Deletion => &mut self.deletion,
-        }
+    fn expected(&self, work: Work) -> Option<Duration> {
+        self.took.get(&work).copied().or(self.change.filter(|_| work.is_change()))
     }
 }
 
@@ -107,12 +130,21 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_took_long_once_is_looked_at_later_the_next_time() {
         let mut pace = Pace::default();
-        assert_eq!(looks(&mut pace, Work::Creation, 6), [1, 2, 3, 5, 7]);
-        assert_eq!(looks(&mut pace, Work::Creation, 6), [6]);
-        assert_eq!(looks(&mut pace, Work::Change, 1), [1], "each kind of work has its own measure");
+        assert_eq!(looks(&mut pace, Work::Listener, 6), [1, 2, 3, 5, 7]);
+        assert_eq!(looks(&mut pace, Work::Listener, 6), [6]);
+        assert_eq!(looks(&mut pace, Work::Pool, 1), [6], "it is a change as well");
+        assert_eq!(looks(&mut pace, Work::Pool, 1), [5], "each kind of work has its own measure");
+        assert_eq!(looks(&mut pace, Work::Deletion, 1), [1]);
         // What has become quicker is found out, look by look.
-        let later: Vec<_> = (0..8).map(|_| looks(&mut pace, Work::Creation, 3)).collect();
+        let later: Vec<_> = (0..8).map(|_| looks(&mut pace, Work::Listener, 3)).collect();
         assert_eq!(later, [vec![6], vec![5], vec![4], vec![4], vec![3], vec![3], vec![3], vec![2, 4]]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_first_creation_is_given_time() {
+        let mut pace = Pace::default();
+        assert_eq!(looks(&mut pace, Work::Creation, 6), [3, 4, 5, 7]);
+        assert_eq!(looks(&mut pace, Work::Creation, 6), [6]);
     }
 
     #[tokio::test(start_paused = true)]

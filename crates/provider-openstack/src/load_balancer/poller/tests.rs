@@ -198,8 +198,8 @@ async fn one_that_is_made_is_asked_for_by_its_name_so_that_its_namesakes_show() 
     rig.octavia.set("another", "ACTIVE");
     let made = Awaited { name: Some(""), work: Some(Work::Creation), ..awaited("lb", Some("project")) };
     rig.watchlist.watch(made, &ServiceKey::new("default", "web"));
-    pass(2).await;
-    assert_eq!(rig.octavia.asked(), [(1, "loadbalancers?name=&project_id=project".to_owned())]);
+    pass(4).await;
+    assert_eq!(rig.octavia.asked(), [(3, "loadbalancers?name=&project_id=project".to_owned())]);
     let end = rig.watchlist.take_end("lb").expect("it ended");
     assert_eq!(end.load_balancer.map(|one| one.id).as_deref(), Some("lb"));
     let namesakes = end.namesakes.expect("they show");

@@ -1,6 +1,6 @@
 //! What reconciliations wait for, and what became of it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -13,6 +13,8 @@ use super::pace::{Looks, Pace, Work};
 
 /// For how long what a round saw stands for the present: until the reconciliation that it woke has begun.
 const GOOD_FOR: Duration = Duration::from_secs(10);
+/// For how long before somebody asks a list tells when load balancers were changed last.
+const RECENT: Duration = Duration::from_secs(2);
 
 /// Where reconciliations register what they wait for. Clones share the register.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +27,8 @@ struct Register {
     pending: Mutex<BTreeMap<String, Pending>>,
     /// What became of load balancers on which Octavia has ended its work.
     ends: Mutex<BTreeMap<String, Seen>>,
+    /// `updated_at` of load balancers, and when the list was asked for that shows it.
+    last_changes: Mutex<HashMap<String, (Instant, Option<String>)>>,
     pace: Mutex<Pace>,
     added: Notify,
 }
@@ -112,6 +116,10 @@ impl Watchlist {
         self.shared.ends.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn last_changes(&self) -> MutexGuard<'_, HashMap<String, (Instant, Option<String>)>> {
+        self.shared.last_changes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn pace(&self) -> MutexGuard<'_, Pace> {
         self.shared.pace.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -125,6 +133,20 @@ impl Watchlist {
     pub(in crate::load_balancer) fn take_end(&self, load_balancer_id: &str) -> Option<End> {
         let seen = self.ends().remove(load_balancer_id)?;
         (seen.at.elapsed() < GOOD_FOR).then_some(seen.end)
+    }
+
+    /// `updated_at` of a load balancer, if a list shows it that was asked for at `now` or a moment before.
+    pub(in crate::load_balancer) fn last_change(&self, id: &str, now: Instant) -> Option<Option<String>> {
+        let last_changes = self.last_changes();
+        let (_, updated_at) = last_changes.get(id).filter(|(asked, _)| *asked + RECENT >= now)?;
+        Some(updated_at.clone())
+    }
+
+    /// Notes when these load balancers were changed last, as a list shows it that was `asked` for then.
+    pub(in crate::load_balancer) fn note_last_changes(&self, listed: &[LoadBalancer], asked: Instant) {
+        let mut last_changes = self.last_changes();
+        last_changes.retain(|_, (before, _)| *before + RECENT >= asked);
+        last_changes.extend(listed.iter().map(|one| (one.id.clone(), (asked, one.updated_at.clone()))));
     }
 
     /// Waits until something is registered.
@@ -179,6 +201,7 @@ impl Watchlist {
             .filter(|load_balancer| load_balancer.provisioning_status.is_pending())
             .map(|load_balancer| load_balancer.id.as_str())
             .collect();
+        self.note_last_changes(list, asked);
         let mut pending = self.pending();
         let mut finished = Vec::new();
         for (id, entry) in pending.iter_mut().filter(|(_, entry)| entry.since < asked) {

@@ -16,7 +16,7 @@ use crate::load_balancer::belief::{Belief, Event};
 use crate::load_balancer::model::observed::{ObservedLoadBalancer, Ownership};
 use crate::load_balancer::model::tree::Desired;
 use crate::load_balancer::plan::{Plan, Then, Wait};
-use crate::load_balancer::poller::{Awaited, Work as OctaviasWork};
+use crate::load_balancer::poller::Awaited;
 use crate::load_balancer::report::Report;
 
 /// A Service whose load balancer is PENDING is reconciled so often even when nobody wakes it. An amphora takes at most
@@ -112,14 +112,13 @@ impl Reconciler {
             (Some(made), _) => {
                 report.load_balancer(service, &made.id, Ownership::Sole);
                 let (id, project_id, name) = (&made.id, made.project_id.as_deref(), Some(made.name.as_str()));
-                let awaited = Awaited { id, project_id, name, work: Some(OctaviasWork::Creation) };
+                let awaited = Awaited { id, project_id, name, work: locked.work };
                 self.watchlist.watch(awaited, &service.key);
             }
             (None, Some(existing)) => {
                 // What is given up keeps its name.
                 let name = desired.is_none().then_some(existing.name.as_str());
-                let work = if locked.deletes { OctaviasWork::Deletion } else { OctaviasWork::Change };
-                let awaited = Awaited { id: &existing.id, project_id, name, work: Some(work) };
+                let awaited = Awaited { id: &existing.id, project_id, name, work: locked.work };
                 self.watchlist.watch(awaited, &service.key);
             }
             (None, None) => {}

@@ -46,7 +46,7 @@ impl Reconciler {
         let purpose = Purpose::Release(terms.reclaim);
         let known = believed.cached().cloned();
         let mut releasing = Releasing { reconciler: self, service, terms, claim, known };
-        let octavia = &self.openstack.octavia;
+        let (octavia, reader) = (&self.openstack.octavia, self.observer.reader());
         let (mut first, mut none_is_left) = (None, false);
         if let Some(id) = id {
             let _lock = self.locks.take(id).await;
@@ -55,7 +55,7 @@ impl Reconciler {
             let found = match end {
                 Some(End { load_balancer: None, .. }) => None,
                 Some(End { load_balancer: Some(seen), .. }) => find::seen(&releasing.claim, purpose, seen)?,
-                None => find::by_id(octavia, &releasing.claim, purpose, id).await?,
+                None => find::by_id(reader, &releasing.claim, purpose, id).await?,
             };
             if let Some(found) = found {
                 first = Some(found.load_balancer.id.clone());
@@ -105,7 +105,7 @@ impl Reconciler {
             terms.reclaim = Reclaim::Delete;
         }
         let purpose = Purpose::Release(terms.reclaim);
-        let found = find::by_id(&self.openstack.octavia, claim, purpose, load_balancer_id).await?;
+        let found = find::by_id(self.observer.reader(), claim, purpose, load_balancer_id).await?;
         let Some(found) = found else { return Ok(true) };
         let mut releasing = Releasing { reconciler: self, service, terms, claim: claim.clone(), known: None };
         Ok(releasing.give_up(Some(found), report).await?.is_none())
@@ -168,7 +168,7 @@ impl Releasing<'_> {
         let _lock = self.reconciler.locks.take(id).await;
         // What was left as a whole before is left alone.
         let purpose = Purpose::Release(Reclaim::Delete);
-        let found = find::by_id(&self.reconciler.openstack.octavia, &self.claim, purpose, id).await?;
+        let found = find::by_id(self.reconciler.observer.reader(), &self.claim, purpose, id).await?;
         let uses = |found: &Found| {
             self.claim.is_tagged(&found.load_balancer) || self.claim.is_untagged_user(&found.load_balancer)
         };
@@ -194,8 +194,8 @@ impl Releasing<'_> {
         let depth = self.depth(found.as_ref());
         let floating_ips = FloatingIpQuestion::ToRelease;
         let project_id = found.as_ref().and_then(|found| found.load_balancer.project_id.clone());
-        let openstack = &self.reconciler.openstack;
-        let observed = read::tree(openstack, &self.claim, found, depth, &floating_ips).await?;
+        let reader = self.reconciler.observer.reader();
+        let observed = read::tree(reader, &self.claim, found, depth, &floating_ips).await?;
         let plan = plan::release(&self.terms, &observed);
         debug!(service = %self.service.key, %plan, "planned");
         let work = Work {

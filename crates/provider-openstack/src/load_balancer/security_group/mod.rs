@@ -112,7 +112,7 @@ impl SecurityGroups {
             Ok(true) => self.release(claim).await,
             Ok(false) => Ok(()),
             Err(error) => {
-                warn!(service = %claim.key, %error, "could not look for a security group from when manage-security-groups was on");
+                warn!(service = %claim.key, %error, "could not look for a security group left from when manage-security-groups was on");
                 Ok(())
             }
         }

@@ -79,7 +79,7 @@ fn port(reader: &Reader<'_>, item: &str) -> Result<(u16, ProxyVersion), String> 
         "v2" => ProxyVersion::V2,
         _ => return Err(format!("has the version {version:?}, which is not known")),
     };
-    let number: u16 = number.parse().map_err(|_| format!("has the port {number:?}, which is none"))?;
+    let number: u16 = number.parse().map_err(|_| format!("has the port {number:?}, which is not a port"))?;
     let of_number = |port: &&openstack_ccm_core::service::ServicePort| port.port == number;
     let mut ports = reader.service.ports.iter().filter(of_number).peekable();
     if ports.peek().is_none() {

@@ -6,7 +6,7 @@ mod neutron;
 mod octavia;
 mod touched;
 
-pub(crate) use changes::{ListenerChanges, LoadBalancerChanges, MonitorChanges, PoolChanges, TlsChanges};
+pub(crate) use changes::Changes;
 pub(crate) use neutron::FloatingIpStep;
 pub(crate) use octavia::{ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep};
 pub(crate) use touched::{Child, Touched};
@@ -50,7 +50,35 @@ pub(crate) enum Step {
     FloatingIp(FloatingIpStep),
 }
 
+/// What of all that earlier steps built has to be there for sure before a step is taken.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Needs {
+    /// Nothing: the step takes nothing away that may carry traffic, even where an earlier one turns out to have failed.
+    Nothing,
+    /// This pool, with its members and monitor: it takes the place of another one.
+    Pool {
+        /// Id of the pool.
+        id: String,
+        /// Id of the listener that gets it.
+        listener_id: String,
+    },
+    /// All of it.
+    #[default]
+    Everything,
+}
+
 impl Step {
+    /// What has to be there for sure before the step is taken.
+    pub(crate) fn needs(&self) -> Needs {
+        match self {
+            Self::Listener(ListenerStep::SwapDefaultPool { listener_id, pool: Handle::Id(id), key: _ }) => {
+                Needs::Pool { id: id.clone(), listener_id: listener_id.clone() }
+            }
+            step if step.builds() => Needs::Nothing,
+            _ => Needs::Everything,
+        }
+    }
+
     /// Whether the step changes nothing but what hangs on the load balancer for one Service.
     pub(crate) fn concerns_own_children(&self) -> bool {
         match self {
@@ -61,7 +89,7 @@ impl Step {
 
     /// Whether the step locks the load balancer, and takes nothing away that may carry traffic, even where an earlier step
     /// turns out to have failed.
-    pub(crate) fn builds(&self) -> bool {
+    fn builds(&self) -> bool {
         match self {
             Self::LoadBalancer(LoadBalancerStep::Create { .. } | LoadBalancerStep::Update { .. })
             | Self::Listener(ListenerStep::Create { .. } | ListenerStep::Update { .. })
@@ -87,7 +115,7 @@ impl Step {
                 listener.attributes.tls_container_ref.is_some()
             }
             Self::Listener(ListenerStep::Update { changes, .. }) => {
-                changes.tls_container_ref.is_some() || changes.tls.sni_container_refs.is_some()
+                !changes.default_tls_container_ref.is_keep() || changes.sni_container_refs.is_some()
             }
             Self::LoadBalancer(
                 LoadBalancerStep::Update { .. }

@@ -1,6 +1,10 @@
 //! The steps that Octavia carries out, by kind of object. Each makes the load balancer PENDING.
 
-use super::{Handle, ListenerChanges, LoadBalancerChanges, MonitorChanges, PoolChanges};
+use openstack_ccm_openstack_api::octavia::{
+    UpdateHealthMonitor, UpdateListener, UpdateLoadBalancer, UpdatePool,
+};
+
+use super::Handle;
 use crate::load_balancer::model::listener::{ListenerKey, ListenerSpec};
 use crate::load_balancer::model::member::Member;
 use crate::load_balancer::model::monitor::MonitorSpec;
@@ -22,7 +26,7 @@ pub(crate) enum LoadBalancerStep {
         /// Id.
         id: String,
         /// What changes.
-        changes: LoadBalancerChanges,
+        changes: UpdateLoadBalancer,
     },
     /// Deletes the load balancer.
     Delete {
@@ -57,7 +61,7 @@ pub(crate) enum ListenerStep {
         /// Port, for display.
         key: ListenerKey,
         /// What changes.
-        changes: Box<ListenerChanges>,
+        changes: Box<UpdateListener>,
     },
     /// Gives a listener another default pool.
     SwapDefaultPool {
@@ -92,7 +96,7 @@ pub(crate) enum PoolStep {
         /// Id.
         id: String,
         /// What changes.
-        changes: PoolChanges,
+        changes: UpdatePool,
     },
     /// Deletes a pool with its members and monitor.
     Delete {
@@ -146,7 +150,7 @@ pub(crate) enum MonitorStep {
         /// Id.
         id: String,
         /// What changes.
-        changes: MonitorChanges,
+        changes: UpdateHealthMonitor,
     },
     /// Deletes a health monitor.
     Delete {

@@ -43,7 +43,7 @@ fn an_old_octavia_gets_neither_timeouts_nor_source_ranges() {
 
 /// Defect: 80, better: ranges of the other family are left out, and the user is told.
 #[test]
-fn source_ranges_of_the_other_family_are_left_out_with_a_word() {
+fn source_ranges_of_the_other_family_are_left_out_with_a_notice() {
     let world = World::new().with(|world| {
         world.service.source_ranges =
             ["192.168.32.1/24", "10.0.0.0/8", "2001:db8::/32"].map(str::to_owned).to_vec();

@@ -10,7 +10,7 @@ use openstack_ccm_openstack_api::octavia::{
 use crate::load_balancer::failure::{self, Missing};
 use crate::load_balancer::model::observed::Ownership;
 use crate::load_balancer::model::tree::Reclaim;
-use crate::load_balancer::observe::read::Found;
+use crate::load_balancer::observe::read::{Found, Reader};
 use crate::load_balancer::ownership::{Claim, FoundBy, SharingRules, Verdict};
 
 /// What the load balancer is looked for.
@@ -27,12 +27,12 @@ pub(crate) enum Purpose {
 /// # Errors
 /// Any failed call; a load balancer that the Service must not use.
 pub(crate) async fn by_id(
-    octavia: &Octavia,
+    reader: &Reader,
     claim: &Claim<'_>,
     purpose: Purpose,
     id: &str,
 ) -> Result<Option<Found>, Failure> {
-    match octavia.get_load_balancer(id).await {
+    match reader.load_balancer(id).await {
         Ok(found) if found.provisioning_status == ProvisioningStatus::Deleted => Ok(None),
         Ok(found) => judge(claim, purpose, found, FoundBy::Annotation),
         Err(error) if error.is_not_found() => Ok(None),

@@ -4,22 +4,22 @@
 
 pub(crate) mod find;
 mod floating_ip;
+mod gathered;
+mod reader;
 mod refresh;
 
 use std::collections::BTreeSet;
 
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use openstack_ccm_core::failure::Failure;
-use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::neutron::FloatingIp;
-use openstack_ccm_openstack_api::octavia::{
-    Listener, ListenerFilter, LoadBalancer, Octavia, Pool, PoolFilter,
-};
+use openstack_ccm_openstack_api::octavia::{Listener, LoadBalancer, Octavia, Pool};
 
 pub(crate) use floating_ip::FloatingIpQuestion;
 pub(crate) use floating_ip::VipOwner;
 pub(crate) use floating_ip::read as floating_ips;
+pub(crate) use reader::Reader;
 pub(crate) use refresh::refresh;
 
 use crate::load_balancer::failure::{self, Missing};
@@ -75,7 +75,7 @@ pub(crate) enum Depth {
 /// # Errors
 /// Any failed call.
 pub(crate) async fn tree(
-    openstack: &OpenStack,
+    reader: &Reader,
     claim: &Claim<'_>,
     found: Option<Found>,
     depth: Depth,
@@ -87,14 +87,14 @@ pub(crate) async fn tree(
     };
     let vip = found.as_ref().and_then(Found::vip_owner);
     let (floating_ips, load_balancer) = tokio::join!(
-        floating_ip::read(&openstack.neutron, claim, floating_ips, vip.as_ref()),
-        load_balancer(&openstack.octavia, claim, found, depth),
+        floating_ip::read(reader.neutron(), claim, floating_ips, vip.as_ref()),
+        load_balancer(reader, claim, found, depth),
     );
     Ok(Observed { load_balancer: load_balancer?, floating_ips: floating_ips? })
 }
 
 async fn load_balancer(
-    octavia: &Octavia,
+    reader: &Reader,
     claim: &Claim<'_>,
     found: Option<Found>,
     depth: Depth,
@@ -104,8 +104,8 @@ async fn load_balancer(
     let children = match depth {
         _ if found.load_balancer.provisioning_status.is_pending() => None,
         Depth::Known(children) => Some(children),
-        Depth::Whole => Some(children(octavia, claim, &found, true).await?),
-        Depth::Outline => Some(children(octavia, claim, &found, false).await?),
+        Depth::Whole => Some(children(reader, claim, &found, true).await?),
+        Depth::Outline => Some(children(reader, claim, &found, false).await?),
     };
     without_children(found).map(|seen| Some(ObservedLoadBalancer { children, ..seen }))
 }
@@ -135,22 +135,20 @@ pub(crate) fn without_children(found: Found) -> Result<ObservedLoadBalancer, Fai
 }
 
 async fn children(
-    octavia: &Octavia,
+    reader: &Reader,
     claim: &Claim<'_>,
     found: &Found,
     whole: bool,
 ) -> Result<Children, Failure> {
-    let (id, ownership) = (&found.load_balancer.id, found.ownership);
-    let (listener_filter, pool_filter) = (ListenerFilter::load_balancer(id), PoolFilter::load_balancer(id));
+    let (there, ownership) = (&found.load_balancer, found.ownership);
     let (listeners, pools) =
-        tokio::try_join!(octavia.list_listeners(&listener_filter), octavia.list_pools(&pool_filter))
-            .map_err(|error| reading(&error))?;
+        tokio::try_join!(reader.listeners(there), reader.pools(there)).map_err(|error| reading(&error))?;
     let is_own = |listener: &&Listener| claim.owns_listener(listener, ownership);
     let own: Vec<&Listener> = listeners.iter().filter(is_own).collect();
     let pools: Vec<_> = stream::iter(pools)
         .map(|seen| {
             let ours = claim.owns_pool(&seen, &own, ownership);
-            pool(octavia, seen, ours, whole)
+            pool(reader.octavia(), seen, ours, whole)
         })
         .buffered(AT_ONCE)
         .try_collect()

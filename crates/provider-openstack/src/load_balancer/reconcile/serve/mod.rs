@@ -117,7 +117,7 @@ impl Serving<'_> {
     /// Brings the cloud one step nearer to what is wanted. `None` where the observation does not permit that.
     async fn converge(
         &self,
-        observation: Observation,
+        mut observation: Observation,
         report: &mut Report,
     ) -> Result<Option<Outcome>, Failure> {
         let (key, beliefs) = (&self.service.key, &self.reconciler.beliefs);
@@ -132,6 +132,9 @@ impl Serving<'_> {
         if let Some(waits) = self.wait_for_turn_of(&plan, report) {
             self.give_back(observation.seen());
             return Ok(Some(waits));
+        }
+        if observation.changes_unseen(&plan) {
+            self.observing().look_for_other_changes(&mut observation).await;
         }
         let planned = Planned { plan, wanted, observed };
         let wanted = &planned.wanted;

@@ -42,7 +42,9 @@ impl Display for LoadBalancerStep {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Create { load_balancer, listeners } => tree(f, load_balancer, listeners),
-            Self::Update { id, changes } => write!(f, "update load balancer {id}: {changes}"),
+            Self::Update { id, changes } => {
+                write!(f, "update load balancer {id}: {}", changes::of_load_balancer(changes))
+            }
             Self::Delete { id, cascade: true } => {
                 write!(f, "delete load balancer {id} with everything below it")
             }
@@ -58,7 +60,9 @@ impl Display for ListenerStep {
             Self::Create { listener, default_pool, .. } => {
                 write!(f, "create {} with pool {default_pool}", Words(listener.as_ref()))
             }
-            Self::Update { id, key, changes } => write!(f, "update listener {id} ({key}): {changes}"),
+            Self::Update { id, key, changes } => {
+                write!(f, "update listener {id} ({key}): {}", changes::of_listener(changes))
+            }
             Self::SwapDefaultPool { listener_id, key, pool } => {
                 write!(f, "give listener {listener_id} ({key}) the pool {pool}")
             }
@@ -71,7 +75,7 @@ impl Display for PoolStep {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Create { pool, .. } => write!(f, "create {}", Words(pool.as_ref())),
-            Self::Update { id, changes } => write!(f, "update pool {id}: {changes}"),
+            Self::Update { id, changes } => write!(f, "update pool {id}: {}", changes::of_pool(changes)),
             Self::Delete { id, name } => write!(f, "delete pool {id} ({name})"),
         }
     }
@@ -97,7 +101,9 @@ impl Display for MonitorStep {
             Self::Create { pool, monitor } => {
                 write!(f, "create {} of pool {pool}", Words(monitor.as_ref()))
             }
-            Self::Update { id, changes } => write!(f, "update health monitor {id}: {changes}"),
+            Self::Update { id, changes } => {
+                write!(f, "update health monitor {id}: {}", changes::of_monitor(changes))
+            }
             Self::Delete { id } => write!(f, "delete health monitor {id}"),
         }
     }

@@ -173,7 +173,7 @@ fn an_own_load_balancer_with_a_foreign_listener_is_left_and_the_user_told() {
     update load balancer lb-1: tags=[]
     done
     ");
-    assert_snapshot!(plan.notices[0].message, @"load balancer kube_service_c1_default_web (lb-1) carries the listener metrics (listener-x), which is not this Service's: it stays, without what was the Service's");
+    assert_snapshot!(plan.notices[0].message, @"load balancer kube_service_c1_default_web (lb-1) carries the listener metrics (listener-x), which is not this Service's: it stays, and only what was the Service's is removed");
 }
 
 #[test]

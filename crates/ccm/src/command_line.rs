@@ -1,0 +1,101 @@
+//! The command line: the subcommands there are, and the flags of the controllers where none is given.
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, Parser, Subcommand};
+
+use crate::args::RunArgs;
+use crate::subcommands::canary::args::CanaryArgs;
+use crate::subcommands::check_config::args::CheckConfigArgs;
+#[cfg(feature = "demo")]
+use crate::subcommands::demo::args::DemoArgs;
+use crate::subcommands::hand_back::args::HandBackArgs;
+use crate::subcommands::orphans::args::OrphansArgs;
+use crate::subcommands::overlay::args::OverlayCommand;
+use crate::subcommands::plan::args::{AdoptArgs, PlanArgs};
+use crate::subcommands::status::args::StatusArgs;
+use crate::subcommands::{canary, check_config, hand_back, manual, orphans, overlay, plan, status};
+
+/// Kubernetes cloud-controller-manager for OpenStack.
+#[derive(Debug, Parser)]
+#[command(
+    name = "openstack-ccm",
+    version = crate::version::version(),
+    about,
+    args_conflicts_with_subcommands = true,
+    args_override_self = true
+)]
+pub struct CommandLine {
+    /// What to do; without a subcommand the controllers run.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// Flags of the controllers.
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+/// What to do other than to run.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Check cloud.conf; with --online also the cloud, with --services also the Services of a cluster.
+    CheckConfig(CheckConfigArgs),
+    /// Measure on each node of a cluster whether its service proxy honours ipMode Proxy: `canary --once`.
+    Canary(Box<CanaryArgs>),
+    /// Show the leader with its version and controllers, and how the cluster's load balancers are published.
+    Status(StatusArgs),
+    /// Show what the controllers would do to Services and their load balancers, without doing it.
+    Plan(PlanArgs),
+    /// Show what the controllers would do to a cluster that OCCM serves now, without doing it.
+    Adopt(AdoptArgs),
+    /// Show what OCCM will do to each Service when it takes over again; with --apply, write the status that it will write.
+    HandBack(HandBackArgs),
+    /// List what Services that are gone have left in the cloud, and delete it by id.
+    Orphans(OrphansArgs),
+    /// Print a script that completes commands and flags in a shell: `source <(openstack-ccm completion bash)`.
+    Completion {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page in roff: `openstack-ccm man | man -l -`.
+    Man,
+    /// Set ipMode: Proxy beside another cloud's controller; also a program of its own, ip-mode-overlay.
+    #[command(subcommand)]
+    Overlay(OverlayCommand),
+    /// Show what the program does, on embedded simulators of OpenStack and Kubernetes.
+    #[cfg(feature = "demo")]
+    Demo(DemoArgs),
+}
+
+impl Command {
+    /// Does it.
+    ///
+    /// # Errors
+    /// It cannot be done.
+    pub async fn run(self) -> anyhow::Result<ExitCode> {
+        let done = |()| ExitCode::SUCCESS;
+        match self {
+            Self::Canary(arguments) => canary::run(*arguments).await,
+            Self::CheckConfig(arguments) => check_config::run(&arguments).await.map(done),
+            Self::Plan(arguments) => plan::plan(&arguments).await,
+            Self::Adopt(arguments) => plan::adopt(&arguments).await,
+            Self::HandBack(arguments) => hand_back::run(&arguments).await,
+            Self::Orphans(arguments) => orphans::run(&arguments).await,
+            Self::Completion { shell } => manual::completion(&mut CommandLine::command(), shell).map(done),
+            Self::Man => manual::page(CommandLine::command()).map(done),
+            Self::Status(arguments) => status::run(&arguments).await.map(done),
+            Self::Overlay(command) => Ok(overlay::run(command).await),
+            #[cfg(feature = "demo")]
+            Self::Demo(arguments) => crate::subcommands::demo::run(arguments).await.map(done),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        CommandLine::command().debug_assert();
+    }
+}

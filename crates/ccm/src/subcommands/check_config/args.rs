@@ -1,0 +1,23 @@
+//! Flags of `check-config`.
+
+use crate::args::{ConfigArgs, PersonArgs};
+
+/// Flags of the subcommand.
+#[derive(Clone, Debug, clap::Args)]
+pub struct CheckConfigArgs {
+    /// The provider's configuration.
+    #[command(flatten)]
+    pub config: ConfigArgs,
+    /// Log in to the cloud, look up every id of the configuration, and try each kind of read that the controllers need.
+    #[arg(long)]
+    pub online: bool,
+    /// Read all Services of type LoadBalancer in the cluster and report all their faults and warnings.
+    #[arg(long)]
+    pub services: bool,
+    /// With --services: check the Services of this `loadBalancerClass`; by default those that name no class.
+    #[arg(long, value_name = "CLASS", requires = "services")]
+    pub load_balancer_class: Option<String>,
+    /// The cluster, for --services.
+    #[command(flatten)]
+    pub person: PersonArgs,
+}

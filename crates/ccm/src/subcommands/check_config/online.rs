@@ -1,0 +1,234 @@
+//! Whether the cloud has what the configuration names, and lets the user read what controllers read. Nothing is changed.
+
+use openstack_ccm_controllers::node::NodeControllerOptions;
+use openstack_ccm_controllers::node_lifecycle::NodeLifecycleOptions;
+use openstack_ccm_controllers::route::RouteControllerOptions;
+use openstack_ccm_controllers::service::ServiceControllerOptions;
+use openstack_ccm_core::route::range::ClusterRanges;
+use openstack_ccm_openstack_api::barbican::Reference;
+use openstack_ccm_openstack_api::client::ClientSettings;
+use openstack_ccm_openstack_api::neutron::{FloatingIpFilter, PortFilter, SecurityGroupFilter, SubnetFilter};
+use openstack_ccm_openstack_api::octavia::LoadBalancerFilter;
+use openstack_ccm_openstack_api::transport::Service;
+use openstack_ccm_openstack_api::{ApiError, ErrorKind, OpenStack};
+use openstack_ccm_provider_openstack::config::{Config, Loaded};
+
+use super::findings::Findings;
+use crate::log_in;
+use crate::program::ProgramOptions;
+use crate::wiring::missing_endpoints::MissingEndpoints;
+
+/// A name that nothing has, so that the answer to a list is short.
+const NOTHING: &str = "openstack-ccm-check-config";
+
+/// Something in the cloud that the configuration names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Network,
+    ExternalNetwork,
+    Subnet,
+    Flavor,
+    AvailabilityZone,
+    Router,
+    Certificate,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Network | Self::ExternalNetwork => "network",
+            Self::Subnet => "subnet",
+            Self::Flavor => "flavor of load balancers",
+            Self::AvailabilityZone => "availability zone of load balancers",
+            Self::Router => "router",
+            Self::Certificate => "certificate in Barbican",
+        }
+    }
+}
+
+/// Where a name stands, what it names, and the name.
+type Named = (String, Kind, String);
+
+/// Logs in, looks everything up, and reports what is missing or refused.
+///
+/// # Errors
+/// The log-in fails, or standard output is closed.
+pub(super) async fn check(loaded: &Loaded, findings: &mut Findings) -> anyhow::Result<()> {
+    let openstack = log_in::connect(&loaded.auth_options, ClientSettings::default()).await?;
+    if let Err(missing) =
+        MissingEndpoints::check(&everything(&loaded.config), &openstack, &loaded.auth_options)
+    {
+        findings.error("", missing)?;
+    }
+    for (place, kind, name) in named(&loaded.config) {
+        if !has_service(&openstack, kind) {
+            continue;
+        }
+        let (found, what) = (look_up(&openstack, kind, &name).await, kind.name());
+        match found {
+            Ok(Found::Yes) => {}
+            Ok(Found::NotExternal) => {
+                let text =
+                    format!("{place}: the network {name:?} is not external, so it has no floating IPs");
+                findings.error("", text)?;
+            }
+            Ok(Found::No) => {
+                findings.error("", format!("{place}: there is no {what} {name:?} that the user may see"))?;
+            }
+            Err(error) => {
+                let text = format!("{place}: the {what} {name:?} could not be looked up");
+                findings.error("", explained(&text, &error))?;
+            }
+        }
+    }
+    rights(&openstack, &loaded.config, findings).await
+}
+
+/// What a program with all controllers would run with this configuration.
+fn everything(config: &Config) -> ProgramOptions {
+    let route = || RouteControllerOptions::new(ClusterRanges::new(Vec::new()));
+    ProgramOptions {
+        service: config.load_balancer.enabled.then(ServiceControllerOptions::default),
+        route: config.route.router_id.is_some().then(route),
+        node: Some(NodeControllerOptions::default()),
+        node_lifecycle: Some(NodeLifecycleOptions::default()),
+        ..ProgramOptions::default()
+    }
+}
+
+/// All that the configuration names.
+fn named(config: &Config) -> Vec<Named> {
+    let mut named = Vec::new();
+    let mut add = |section: &str, key: &str, kind: Kind, name: &Option<String>| {
+        if let Some(name) = name.as_deref().filter(|name| !name.is_empty()) {
+            named.push((format!("{key} in [{section}] of cloud.conf"), kind, name.to_owned()));
+        }
+    };
+    let section = &config.load_balancer;
+    if section.enabled {
+        add("LoadBalancer", "subnet-id", Kind::Subnet, &section.subnet_id);
+        add("LoadBalancer", "network-id", Kind::Network, &section.network_id);
+        add("LoadBalancer", "member-subnet-id", Kind::Subnet, &section.member_subnet_id);
+        add("LoadBalancer", "floating-network-id", Kind::ExternalNetwork, &section.floating_network_id);
+        add("LoadBalancer", "floating-subnet-id", Kind::Subnet, &section.floating_subnet_id);
+        add("LoadBalancer", "flavor-id", Kind::Flavor, &section.flavor_id);
+        add("LoadBalancer", "availability-zone", Kind::AvailabilityZone, &section.availability_zone);
+        if section.verifies_tls_containers() {
+            add(
+                "LoadBalancer",
+                "default-tls-container-ref",
+                Kind::Certificate,
+                &section.default_tls_container_ref,
+            );
+        }
+        for (name, class) in &config.classes {
+            let title = format!("LoadBalancerClass {name:?}");
+            add(&title, "subnet-id", Kind::Subnet, &class.subnet_id);
+            add(&title, "network-id", Kind::Network, &class.network_id);
+            add(&title, "member-subnet-id", Kind::Subnet, &class.member_subnet_id);
+            add(&title, "floating-network-id", Kind::ExternalNetwork, &class.floating_network_id);
+            add(&title, "floating-subnet-id", Kind::Subnet, &class.floating_subnet_id);
+        }
+    }
+    add("Route", "router-id", Kind::Router, &config.route.router_id);
+    named
+}
+
+/// What a look-up came to.
+enum Found {
+    Yes,
+    No,
+    NotExternal,
+}
+
+async fn look_up(openstack: &OpenStack, kind: Kind, name: &str) -> Result<Found, ApiError> {
+    let OpenStack { neutron, octavia, barbican, .. } = openstack;
+    let found = match kind {
+        Kind::Network => neutron.get_network(name).await.map(|_| Found::Yes),
+        Kind::ExternalNetwork => neutron
+            .get_network(name)
+            .await
+            .map(|network| if network.external { Found::Yes } else { Found::NotExternal }),
+        Kind::Subnet => {
+            let filter = SubnetFilter { ids: vec![name.to_owned()], ..SubnetFilter::default() };
+            let subnets = neutron.list_subnets(&filter).await;
+            subnets.map(|subnets| if subnets.is_empty() { Found::No } else { Found::Yes })
+        }
+        Kind::Flavor => octavia.get_flavor(name).await.map(|_| Found::Yes),
+        Kind::AvailabilityZone => {
+            let zones = octavia.list_availability_zones().await;
+            zones.map(|zones| if zones.iter().any(|zone| zone.name == name) { Found::Yes } else { Found::No })
+        }
+        Kind::Router => neutron.get_router(name).await.map(|_| Found::Yes),
+        Kind::Certificate => match (barbican, Reference::parse(name)) {
+            (Some(barbican), Some(Reference::Container(id))) => {
+                barbican.get_container(&id).await.map(|_| Found::Yes)
+            }
+            (Some(barbican), Some(Reference::Secret(id))) => {
+                barbican.get_secret(&id).await.map(|_| Found::Yes)
+            }
+            (None, _) | (_, None) => Ok(Found::No),
+        },
+    };
+    match found {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Found::No),
+        found => found,
+    }
+}
+
+/// Whether the service is there that knows such things; one that is missing is reported once.
+fn has_service(openstack: &OpenStack, kind: Kind) -> bool {
+    match kind {
+        Kind::Network | Kind::ExternalNetwork | Kind::Subnet | Kind::Router => {
+            openstack.has(Service::Network)
+        }
+        Kind::Flavor | Kind::AvailabilityZone => openstack.has(Service::LoadBalancer),
+        Kind::Certificate => true,
+    }
+}
+
+/// Tries each kind of reading that controllers do, in its smallest form.
+async fn rights(openstack: &OpenStack, config: &Config, findings: &mut Findings) -> anyhow::Result<()> {
+    let mut results = Vec::new();
+    let name = || Some(NOTHING.to_owned());
+    if config.load_balancer.enabled && openstack.has(Service::LoadBalancer) {
+        let filter = LoadBalancerFilter::name(NOTHING);
+        results.push(("list load balancers", openstack.octavia.list_load_balancers(&filter).await.err()));
+    }
+    if openstack.has(Service::Network) {
+        let ports = PortFilter { name: name(), ..PortFilter::default() };
+        results.push(("list ports", openstack.neutron.list_ports(&ports).await.err()));
+        if config.load_balancer.enabled {
+            let filter = FloatingIpFilter { description: name(), ..FloatingIpFilter::default() };
+            results.push(("list floating IPs", openstack.neutron.list_floating_ips(&filter).await.err()));
+        }
+        if config.load_balancer.enabled && config.load_balancer.manage_security_groups {
+            let filter = SecurityGroupFilter { name: name(), ..SecurityGroupFilter::default() };
+            results
+                .push(("list security groups", openstack.neutron.list_security_groups(&filter).await.err()));
+        }
+    }
+    if let Some(nova) = &openstack.nova {
+        results.push(("list servers", nova.list_servers_named(NOTHING).await.err()));
+    }
+    for (what, error) in results {
+        if let Some(error) = error {
+            let problem = if error.kind() == ErrorKind::Policy { "may not" } else { "could not" };
+            findings.error("", explained(&format!("the user {problem} {what}"), &error))?;
+        }
+    }
+    Ok(())
+}
+
+/// An error with what helps against it.
+fn explained(what: &str, error: &ApiError) -> String {
+    let advice = match error.kind() {
+        ErrorKind::Policy => {
+            "; give the user a role that allows it: member in the project, and load-balancer_member where Octavia has its own roles"
+        }
+        ErrorKind::BadRequest => "; write an id as OpenStack shows it, a name is not enough",
+        _ => "",
+    };
+    let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
+    format!("{what}: {error}{cause}{advice}")
+}

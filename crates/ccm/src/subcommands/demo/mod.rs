@@ -1,0 +1,263 @@
+//! `openstack-ccm demo`: shows the break and the cure on an embedded OpenStack and Kubernetes API.
+//!
+//! Everything that the tables show is measured in that run: real connections through load balancers that really forward,
+//! a backend that really insists on the PROXY header, the controller run as a cluster runs it. Only the nodes are a model:
+//! kube-proxy's rule for load balancer addresses (`kube_proxy`).
+
+use std::net::IpAddr;
+use std::path::Path;
+
+use anyhow::Context as _;
+use openstack_ccm_kube_sim::ApiVersion;
+use serde_json::{Value, json};
+
+pub mod args;
+mod backend;
+mod canary;
+mod client;
+mod kube_proxy;
+mod report;
+mod world;
+
+use args::DemoArgs;
+use client::{Answer, FetchError};
+use report::{Asked, Chapter, Heading, Line, Outcome, Style, say};
+use world::{Client, OUTSIDE, POD_ON_NODE_1, POD_ON_NODE_2, SUFFIX, World};
+
+/// Tells the whole story.
+///
+/// # Errors
+/// Something is not as expected, could not be shown, or was interrupted.
+pub async fn run(arguments: DemoArgs) -> anyhow::Result<()> {
+    if arguments.log {
+        let arguments = crate::args::LoggingArgs { verbosity: 0, logging_format: "text".to_owned() };
+        crate::logging::start(&arguments, None);
+    }
+    let files = std::env::temp_dir().join(format!("openstack-ccm-demo-{}", std::process::id()));
+    let interrupted = tokio::signal::ctrl_c();
+    let result = tokio::select! {
+        biased;
+        result = story(&arguments, &files) => result,
+        _ = interrupted => Err(anyhow::anyhow!("interrupted: only what is shown above was measured")),
+    };
+    // Left-overs of a demonstration in the folder for temporary files hurt nobody.
+    let _ = std::fs::remove_dir_all(&files);
+    result
+}
+
+async fn story(arguments: &DemoArgs, files: &Path) -> anyhow::Result<()> {
+    let style = Style::new(arguments.verbose);
+    style.begin()?;
+    let mut wrong = modern_cluster(files, style).await?;
+    wrong += lying_node(files, style).await?;
+    wrong += old_cluster(files, style).await?;
+    anyhow::ensure!(wrong == 0, "{wrong} result(s) are not as expected");
+    say("\nCut off: nodes send their pods' traffic past the load balancer, so the PROXY\n\
+         header is missing. With ipMode: Proxy or a hostname it goes through.")?;
+    if arguments.keep { keep(files).await } else { Ok(()) }
+}
+
+/// Kubernetes 1.36: the break and the cure.
+async fn modern_cluster(files: &Path, style: Style) -> anyhow::Result<usize> {
+    let world = World::start(&files.join("modern"), ApiVersion::V1_36, "v1.36.3").await?;
+    world
+        .create_service(json!({
+            "loadbalancer.openstack.org/proxy-protocol": "true",
+            "loadbalancer.openstack.org/ip-mode": "vip",
+        }))
+        .await?;
+    let (address, entry) =
+        world.wait_for_entry("the load balancer is published", |entry| entry["ip"].is_string()).await?;
+    let mut chapter = Chapter::new(Heading {
+        name: "Break",
+        cluster: "1.36, ipMode left unset",
+        published: "ip, ipMode: VIP",
+        title: "1. The break: Kubernetes 1.36, the status as controllers without ipMode write it",
+        explanation: "Every node sends its own traffic for the address straight to a pod, so the PROXY header is missing.",
+    });
+    for (who, expected) in
+        [(POD_ON_NODE_1, Outcome::CutOff), (POD_ON_NODE_2, Outcome::CutOff), (OUTSIDE, Outcome::Works)]
+    {
+        measure(&world, &mut chapter, "PROXY load balancer", &entry, who, address, expected).await?;
+    }
+    let mut wrong = chapter.print(style)?;
+
+    world.annotate(json!({"loadbalancer.openstack.org/ip-mode": null})).await?;
+    let (address, entry) =
+        world.wait_for_entry("ipMode is Proxy", |entry| entry["ipMode"] == "Proxy").await?;
+    let mut chapter = Chapter::new(Heading {
+        name: "Cure",
+        cluster: "1.36, openstack-ccm",
+        published: "ip, ipMode: Proxy",
+        title: "2. The cure: openstack-ccm as it is by default",
+        explanation: "The API server keeps ipMode and the nodes honour it; their traffic goes through the load balancer.",
+    });
+    for who in [POD_ON_NODE_1, POD_ON_NODE_2, OUTSIDE] {
+        measure(&world, &mut chapter, "ip-mode removed", &entry, who, address, Outcome::Works).await?;
+    }
+    wrong += chapter.print(style)?;
+    Ok(wrong)
+}
+
+/// A node whose kubelet says 1.36 and whose kube-proxy is 1.29: the canary sees it, and the Service gets a hostname.
+async fn lying_node(files: &Path, style: Style) -> anyhow::Result<usize> {
+    let world = World::with_lying_node(&files.join("lying")).await?;
+    world.create_service(json!({"loadbalancer.openstack.org/proxy-protocol": "v2"})).await?;
+    let (address, entry) =
+        world.wait_for_entry("a hostname is published", |entry| entry["hostname"].is_string()).await?;
+    let mut chapter = Chapter::new(Heading {
+        name: "Canary",
+        cluster: "1.36, one kube-proxy 1.29",
+        published: "hostname",
+        title: "3. The canary: every kubelet says 1.36, and the kube-proxy of node-2 is 1.29",
+        explanation: "The version of node-2 lies. The canary's pod there saw that ipMode is ignored, so a hostname is published.",
+    });
+    for who in [POD_ON_NODE_1, POD_ON_NODE_2, OUTSIDE] {
+        measure(&world, &mut chapter, "node-2 is unfit", &entry, who, address, Outcome::Works).await?;
+    }
+    chapter.print(style)
+}
+
+/// Kubernetes 1.28, its upgrade while everything runs, and the end of the Service.
+async fn old_cluster(files: &Path, style: Style) -> anyhow::Result<usize> {
+    let mut world = World::start(&files.join("old"), ApiVersion::V1_28, "v1.28.15").await?;
+    world.create_service(json!({"loadbalancer.openstack.org/proxy-protocol": "v2"})).await?;
+    let (address, entry) =
+        world.wait_for_entry("a hostname is published", |entry| entry["hostname"].is_string()).await?;
+    let mut chapter = Chapter::new(Heading {
+        name: "Fallback",
+        cluster: "1.28, which lacks ipMode",
+        published: "hostname",
+        title: "4. The fallback: Kubernetes 1.28, which does not know ipMode",
+        explanation: "The operator configured ingress-hostname-suffix; no node has a rule for a hostname. PROXY protocol v2 here.",
+    });
+    for who in [POD_ON_NODE_1, POD_ON_NODE_2, OUTSIDE] {
+        measure(&world, &mut chapter, "API server 1.28", &entry, who, address, Outcome::Works).await?;
+    }
+    let mut wrong = chapter.print(style)?;
+    wrong += upgrade(&mut world, style).await?;
+    wrong += clean_up(&world, style).await?;
+    Ok(wrong)
+}
+
+/// The cluster learns the field while everything runs.
+async fn upgrade(world: &mut World, style: Style) -> anyhow::Result<usize> {
+    let mut chapter = Chapter::new(Heading {
+        name: "Upgrade",
+        cluster: "1.28 to 1.36, node by node",
+        published: "hostname, then Proxy",
+        title: "5. The upgrade, while everything runs",
+        explanation: "A new API server alone is not enough: old nodes would ignore the mode. With the last node it turns by itself.",
+    });
+    world.upgrade_api_server(ApiVersion::V1_36).await?;
+    world.wait_until_asked().await?;
+    world.upgrade_node(0, "v1.36.3").await?;
+    let (address, entry) =
+        world.wait_for_entry("the hostname stays", |entry| entry["hostname"].is_string()).await?;
+    for who in [POD_ON_NODE_1, POD_ON_NODE_2] {
+        let situation = "API server and node-1 1.36";
+        measure(world, &mut chapter, situation, &entry, who, address, Outcome::Works).await?;
+    }
+    world.upgrade_node(1, "v1.36.3").await?;
+    let (address, entry) =
+        world.wait_for_entry("ipMode is Proxy", |entry| entry["ipMode"] == "Proxy").await?;
+    for who in [POD_ON_NODE_1, POD_ON_NODE_2, OUTSIDE] {
+        measure(world, &mut chapter, "node-2 1.36, too", &entry, who, address, Outcome::Works).await?;
+    }
+    chapter.print(style)
+}
+
+/// The Service goes, and with it everything in the cloud.
+async fn clean_up(world: &World, style: Style) -> anyhow::Result<usize> {
+    world.delete_service().await?;
+    let mut chapter = Chapter::new(Heading {
+        name: "Clean-up",
+        cluster: "the Service is deleted",
+        published: "nothing left behind",
+        title: "6. The end: the Service is deleted",
+        explanation: "Its finalizer holds it until the cloud is empty; nothing is left behind.",
+    });
+    let left = world.left_behind();
+    chapter.line(Line {
+        situation: "Service deleted".to_owned(),
+        published: "-".to_owned(),
+        asked: Asked::Cloud,
+        who: "load balancers, floating IPs, VIP ports".to_owned(),
+        outcome: if left.is_empty() { Outcome::Works } else { Outcome::Fails },
+        result: if left.is_empty() { "nothing is left".to_owned() } else { left.join(", ") },
+        expected: left.is_empty(),
+    });
+    chapter.print(style)
+}
+
+/// Sends one request and adds what came of it to the chapter.
+async fn measure(
+    world: &World,
+    chapter: &mut Chapter,
+    situation: &str,
+    entry: &Value,
+    who: Client,
+    address: IpAddr,
+    expected: Outcome,
+) -> anyhow::Result<()> {
+    // The hostname resolves to the address, as names under the operator's suffix do.
+    let host = entry["hostname"].as_str().map_or_else(|| address.to_string(), str::to_owned);
+    let known = address.to_string() == host || format!("{address}.{SUFFIX}") == host;
+    anyhow::ensure!(known, "{host} is not a name of {address}");
+    world.backend.take_log();
+    let answer = world.ask(who, address, &host).await?;
+    let log = world.backend.take_log().join("; ");
+    let (result, outcome) = judge(&answer, &log, who);
+    chapter.line(Line {
+        situation: situation.to_owned(),
+        published: shown(entry),
+        asked: if who == OUTSIDE { Asked::Outside } else { Asked::Pod },
+        who: format!("{} ({})", who.name, who.address),
+        outcome,
+        result,
+        expected: outcome == expected,
+    });
+    Ok(())
+}
+
+/// An answer works where the backend saw the true client; a pod is cut off where the backend logged the missing header.
+fn judge(answer: &Result<Answer, FetchError>, log: &str, who: Client) -> (String, Outcome) {
+    match answer {
+        Ok(answer) => {
+            let seen = answer.body.trim();
+            let served = answer.status == 200 && seen == format!("client={}", who.address);
+            let outcome = if served { Outcome::Works } else { Outcome::Fails };
+            (format!("{}, the backend saw {seen}", answer.status), outcome)
+        }
+        Err(error) => {
+            let broken = log.contains("broken header") && matches!(error, FetchError::NoAnswer);
+            let outcome = if broken { Outcome::CutOff } else { Outcome::Fails };
+            (format!("{error}; backend: {log}"), outcome)
+        }
+    }
+}
+
+fn shown(entry: &Value) -> String {
+    let part = |key: &str| entry[key].as_str().map(|value| format!("{key}: {value}"));
+    ["ip", "hostname", "ipMode"].into_iter().filter_map(part).collect::<Vec<_>>().join("\n")
+}
+
+/// Leaves a world running until somebody interrupts it.
+async fn keep(files: &Path) -> anyhow::Result<()> {
+    let world = World::start(&files.join("kept"), ApiVersion::V1_36, "v1.36.3").await?;
+    world.create_service(json!({"loadbalancer.openstack.org/proxy-protocol": "true"})).await?;
+    world.wait_for_entry("ipMode is Proxy", |entry| entry["ipMode"] == "Proxy").await?;
+    let folder = world.files().display();
+    say(&format!(
+        "\nA cluster with Kubernetes 1.36 is left running. In another terminal:\n\
+         \n  export KUBECONFIG={folder}/kubeconfig\
+         \n  kubectl get services,nodes; kubectl get events --sort-by=.lastTimestamp\
+         \n  kubectl create service loadbalancer web --tcp=80:8080\
+         \n  OS_CLIENT_CONFIG_FILE={folder}/clouds.yaml openstack --os-cloud lab loadbalancer list\n\
+         \nCtrl-C ends it."
+    ))?;
+    // The demo is over with success; from here on Ctrl-C only ends what was kept.
+    tokio::signal::ctrl_c().await.context("Ctrl-C cannot be handled")?;
+    drop(world);
+    say("\nThe cluster that was kept has ended, and its files are removed.")
+}

@@ -1,0 +1,101 @@
+//! `openstack-ccm hand-back`: what OCCM will do to each Service after the way back, and the status that it will write,
+//! written before.
+//!
+//! OCCM is not here to be run dry, so this is a list of the differences that are known, held to its observable behaviour:
+//! see `judge`. The flags are in `args`.
+
+pub mod args;
+pub mod judge;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::Service;
+use kube::api::{Patch, PatchParams};
+use kube::{Api, Client};
+use openstack_ccm_runtime::watch::list_all;
+use serde_json::json;
+
+use crate::configuration;
+use crate::subcommands::status::is_at_work;
+use args::{HandBackArgs, Output};
+use judge::{Return, Severity};
+
+/// Writes what OCCM will do to standard output, and with `--apply` the status of Services.
+///
+/// # Errors
+/// The configuration or the Services cannot be read, openstack-ccm is at work, a status cannot be written, or standard
+/// output is closed.
+pub async fn run(arguments: &HandBackArgs) -> anyhow::Result<ExitCode> {
+    let loaded = configuration::load(&arguments.config.cloud_config)?;
+    let client = arguments.person.client().await?;
+    if arguments.apply {
+        refuse_beside_controller(&client, arguments).await?;
+    }
+    let services = list_all::<Service>(Api::all(client.clone())).await;
+    let services = services.context("the Services of the cluster cannot be listed")?;
+    let returns: Vec<(&Service, Return)> = services
+        .iter()
+        .filter_map(|service| Some((service, Return::of(service, &loaded.config.load_balancer)?)))
+        .filter(|(_, back)| back.is_news())
+        .collect();
+    let breaks = returns.iter().filter(|(_, back)| back.severity() == Severity::Fails).count();
+    let text = match arguments.output {
+        Output::Text => text(&returns, breaks),
+        Output::Json => {
+            let changes: Vec<&Return> = returns.iter().map(|(_, back)| back).collect();
+            format!("{}\n", serde_json::to_string_pretty(&json!({"services": changes}))?)
+        }
+    };
+    std::io::stdout().lock().write_all(text.as_bytes()).context("standard output is closed")?;
+    if arguments.apply {
+        for (service, back) in &returns {
+            apply(&client, service, back).await?;
+        }
+    }
+    Ok(match (breaks, returns.len()) {
+        (0, 0) => ExitCode::SUCCESS,
+        (0, _) => ExitCode::from(2),
+        _ => ExitCode::from(3),
+    })
+}
+
+fn text(returns: &[(&Service, Return)], breaks: usize) -> String {
+    let mut text: String = returns.iter().map(|(_, back)| format!("{back}\n")).collect();
+    text.push_str(&format!(
+        "{} Service(s) change with the way back, {breaks} of them will fail.\n",
+        returns.len()
+    ));
+    text
+}
+
+async fn refuse_beside_controller(client: &Client, arguments: &HandBackArgs) -> anyhow::Result<()> {
+    let (namespace, name) =
+        (&arguments.leader_elect_resource_namespace, &arguments.leader_elect_resource_name);
+    let lease = Api::<Lease>::namespaced(client.clone(), namespace).get_opt(name).await;
+    let lease = lease.with_context(|| format!("the Lease {namespace}/{name} cannot be read"))?;
+    anyhow::ensure!(
+        !lease.is_some_and(|lease| is_at_work(&lease, Timestamp::now())),
+        "a controller holds the Lease {namespace}/{name} and would write its own status again: stop it first, for example with \
+         kubectl -n kube-system patch daemonset openstack-cloud-controller-manager --patch \
+         '{{\"spec\":{{\"template\":{{\"spec\":{{\"nodeSelector\":{{\"stopped\":\"true\"}}}}}}}}}}'"
+    );
+    Ok(())
+}
+
+/// Writes the status that OCCM will write, where it is another one.
+async fn apply(client: &Client, service: &Service, back: &Return) -> anyhow::Result<()> {
+    let Some(entry) = &back.entry else { return Ok(()) };
+    let metadata = &service.metadata;
+    let (namespace, name) =
+        (metadata.namespace.clone().unwrap_or_default(), metadata.name.clone().unwrap_or_default());
+    let patch = json!({"metadata": {"uid": metadata.uid}, "status": {"loadBalancer": {"ingress": [entry]}}});
+    let parameters =
+        PatchParams { field_manager: Some("openstack-ccm".to_owned()), ..PatchParams::default() };
+    let services = Api::<Service>::namespaced(client.clone(), &namespace);
+    let written = services.patch_status(&name, &parameters, &Patch::Merge(&patch)).await;
+    written.map(drop).with_context(|| format!("the status of {namespace}/{name} cannot be written"))
+}

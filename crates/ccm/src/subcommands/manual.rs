@@ -1,0 +1,31 @@
+//! The manual page and the completion of shells, from the definitions of the command line.
+
+use std::io::Write as _;
+
+use anyhow::Context as _;
+use clap::Command;
+use clap_complete::Shell;
+
+/// Writes the completion for a shell to standard output.
+///
+/// # Errors
+/// Standard output is closed.
+pub(crate) fn completion(command: &mut Command, shell: Shell) -> anyhow::Result<()> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, command, "openstack-ccm", &mut script);
+    write(&script)
+}
+
+/// Writes the manual page to standard output.
+///
+/// # Errors
+/// Standard output is closed.
+pub(crate) fn page(command: Command) -> anyhow::Result<()> {
+    let mut page = Vec::new();
+    clap_mangen::Man::new(command).render(&mut page).context("the manual page cannot be made")?;
+    write(&page)
+}
+
+fn write(text: &[u8]) -> anyhow::Result<()> {
+    std::io::stdout().lock().write_all(text).context("standard output is closed")
+}

@@ -1,0 +1,26 @@
+//! What the program does other than to run. Each subcommand has a folder: its flags are in `args`, `run` does it.
+//!
+//! Each module names only modules above it.
+//!
+//! | module | subcommand |
+//! | --- | --- |
+//! | [`check_config`] | `check-config`: whether the configuration works, and with it the cloud and the Services |
+//! | [`canary`] | `canary`: whether the service proxies honour `ipMode`, and the roles in the pods of the canary |
+//! | [`status`] | `status`: who leads, and how load balancers are published |
+//! | [`plan`] | `plan` and `adopt`: what the controllers would do |
+//! | [`hand_back`] | `hand-back`: what OCCM will do after the way back |
+//! | [`orphans`] | `orphans`: what is left of Services that are gone |
+//! | [`overlay`] | `overlay`: the program `ip-mode-overlay`, for clusters of other clouds |
+//! | `manual` | `completion` and `man` |
+//! | `demo` | `demo`: the demonstration on embedded simulators (cargo feature `demo`) |
+
+pub mod canary;
+pub mod check_config;
+#[cfg(feature = "demo")]
+pub mod demo;
+pub mod hand_back;
+pub(crate) mod manual;
+pub mod orphans;
+pub mod overlay;
+pub mod plan;
+pub mod status;

@@ -1,0 +1,50 @@
+//! Flags of `orphans`.
+
+use std::time::Duration;
+
+use clap::ValueEnum;
+
+use crate::args::{ConfigArgs, PersonArgs, duration};
+
+/// How orphans are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+    /// The ids of those that may be deleted, one per line.
+    Ids,
+}
+
+/// Flags of `orphans`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct OrphansArgs {
+    /// Also list what is named as OCCM names what it creates for this cluster: such names are not unique.
+    #[arg(long)]
+    pub occm_names: bool,
+    /// Leave out what is younger than this.
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = duration::parse)]
+    pub older_than: Duration,
+    /// Output format.
+    #[arg(short = 'o', long, value_enum, value_name = "FORM", default_value_t = Output::Text)]
+    pub output: Output,
+    /// Delete what has this id; several may be given. Everything is checked again first.
+    #[arg(long, value_name = "ID", num_args = 1.., requires = "yes")]
+    pub delete: Vec<String>,
+    /// Confirm that what --delete names is to be deleted.
+    #[arg(long)]
+    pub yes: bool,
+    /// The cluster is gone, and this was the uid of its namespace kube-system: nothing of it has an owner any more.
+    #[arg(long, value_name = "UID")]
+    pub cluster_uid: Option<String>,
+    /// Name of the cluster, for --occm-names.
+    #[arg(long, value_name = "NAME", env = "CLUSTER_NAME", default_value = "kubernetes")]
+    pub cluster_name: String,
+    /// The provider's configuration.
+    #[command(flatten)]
+    pub config: ConfigArgs,
+    /// The cluster.
+    #[command(flatten)]
+    pub person: PersonArgs,
+}

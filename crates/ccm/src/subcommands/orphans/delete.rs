@@ -1,0 +1,87 @@
+//! Deleting what is orphaned: by id, after another look.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use openstack_ccm_openstack_api::neutron::{Neutron, PortFilter, UpdatePort};
+use openstack_ccm_openstack_api::{ApiError, OpenStack};
+
+use super::judge::{Kind, Orphan};
+
+/// Time between two checks whether a load balancer is gone.
+const LOOK_AGAIN: Duration = Duration::from_secs(2);
+/// Looks until Octavia is held to have lost the work.
+const LOOKS: usize = 150;
+
+/// Picks out of what is orphaned now what was named.
+///
+/// # Errors
+/// An id that is not orphaned now, or that must not be deleted; nothing is deleted then.
+pub fn chosen(orphans: &[Orphan], ids: &[String]) -> anyhow::Result<Vec<Orphan>> {
+    let by_id: BTreeMap<&str, &Orphan> = orphans.iter().map(|one| (one.id.as_str(), one)).collect();
+    let mut chosen = Vec::new();
+    for id in ids {
+        let Some(orphan) = by_id.get(id.as_str()) else {
+            anyhow::bail!("{id} is not orphaned, or no longer: list the orphans again; nothing was deleted");
+        };
+        if let Some(cause) = &orphan.refused {
+            anyhow::bail!(
+                "{} {} ({id}) is not deleted: {cause}; nothing was deleted",
+                orphan.kind.as_str(),
+                orphan.name
+            );
+        }
+        chosen.push((*orphan).clone());
+    }
+    chosen.sort_by_key(|orphan| orphan.kind);
+    Ok(chosen)
+}
+
+/// Deletes one, and waits until it is gone. One that is gone already is no error.
+///
+/// # Errors
+/// Any failed call.
+pub async fn delete(openstack: &OpenStack, orphan: &Orphan) -> anyhow::Result<()> {
+    let OpenStack { octavia, neutron, .. } = openstack;
+    let id = &orphan.id;
+    let result = match orphan.kind {
+        Kind::FloatingIp => neutron.delete_floating_ip(id).await,
+        Kind::VipPort => neutron.delete_port(id).await,
+        Kind::SecurityGroup => delete_group(neutron, id).await,
+        Kind::LoadBalancer => match octavia.delete_load_balancer(id, true).await {
+            Ok(()) => return until_gone(openstack, id).await,
+            result => result,
+        },
+    };
+    match result {
+        Err(error) if error.is_not_found() => Ok(()),
+        result => result.with_context(|| format!("{} {} cannot be deleted", orphan.kind.as_str(), orphan.id)),
+    }
+}
+
+/// Takes the group off the ports that carry it, and deletes it.
+async fn delete_group(neutron: &Neutron, id: &str) -> Result<(), ApiError> {
+    let carriers = PortFilter { security_group_id: Some(id.to_owned()), ..PortFilter::default() };
+    for port in neutron.list_ports(&carriers).await? {
+        let others = port.security_groups.into_iter().filter(|group| group != id).collect();
+        let changes = UpdatePort { security_groups: Some(others), ..UpdatePort::default() };
+        neutron.update_port(&port.id, &changes, port.revision_number).await?;
+    }
+    neutron.delete_security_group(id).await
+}
+
+async fn until_gone(openstack: &OpenStack, id: &str) -> anyhow::Result<()> {
+    for _ in 0..LOOKS {
+        match openstack.octavia.get_load_balancer(id).await {
+            Err(error) if error.is_not_found() => return Ok(()),
+            Err(error) => return Err(error).context("it cannot be seen whether the load balancer is gone"),
+            Ok(seen) if seen.provisioning_status.as_str() == "DELETED" => return Ok(()),
+            Ok(seen) if seen.provisioning_status.as_str() == "ERROR" => {
+                anyhow::bail!("Octavia failed to delete the load balancer {id}: it is in ERROR");
+            }
+            Ok(_) => tokio::time::sleep(LOOK_AGAIN).await,
+        }
+    }
+    anyhow::bail!("the load balancer {id} is still being deleted; check again later")
+}

@@ -1,0 +1,149 @@
+//! The program `ip-mode-overlay`: `ipMode: Proxy` beside the controller that a cluster already has. It is the same file
+//! as `openstack-ccm`, under another name or as its subcommand `overlay`, and has flags, help and texts of its own: whoever
+//! uses it runs another cloud.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | `args` | the command line |
+//! | `controller` | start, leader election, stop |
+//! | `endpoints` | probes and metrics |
+
+pub mod args;
+mod controller;
+mod endpoints;
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Parser as _;
+use openstack_ccm_overlay::check::check;
+use openstack_ccm_overlay::cleanup::cleanup;
+use openstack_ccm_overlay::names::PROGRAM;
+use openstack_ccm_overlay::policy;
+use tokio::time::Instant;
+
+use crate::error_text::said_once;
+use args::{CheckArgs, CleanupArgs, OverlayCommand, OverlayCommandLine, PolicyArgs};
+
+/// How the overlay begins its User-Agent.
+const AGENT: &str = concat!("ip-mode-overlay/", env!("CARGO_PKG_VERSION"));
+/// Between two looks for what is left to give back.
+const LOOK_AGAIN: Duration = Duration::from_secs(3);
+/// Could not look, as `check` says it.
+const COULD_NOT_LOOK: u8 = 2;
+
+/// Whether the file is called by the name of the overlay.
+pub(crate) fn is_called(arguments: &[OsString]) -> bool {
+    let name = arguments.first().and_then(|path| Path::new(path).file_name());
+    name.is_some_and(|name| name == PROGRAM)
+}
+
+/// The command line of the overlay.
+///
+/// # Errors
+/// What is wrong with it, or the help or version that it asks for.
+pub(crate) fn parse(arguments: &[OsString]) -> Result<OverlayCommand, clap::Error> {
+    OverlayCommandLine::try_parse_from(arguments).map(|line| line.command)
+}
+
+/// Does what the command line says.
+pub(crate) async fn run(command: OverlayCommand) -> ExitCode {
+    let result = match command {
+        OverlayCommand::Policy(arguments) => print_policy(&arguments),
+        OverlayCommand::Run(arguments) => controller::run(arguments).await.map(|()| ExitCode::SUCCESS),
+        OverlayCommand::Check(arguments) => return looked(report(&arguments).await),
+        OverlayCommand::Cleanup(arguments) => give_back(&arguments).await,
+        OverlayCommand::Canary { role } => role.play().await.map(|()| ExitCode::SUCCESS),
+    };
+    result.unwrap_or_else(|error| failed(&error, ExitCode::FAILURE))
+}
+
+fn failed(error: &anyhow::Error, code: ExitCode) -> ExitCode {
+    // Standard error may be closed; the exit code remains.
+    let _ = writeln!(std::io::stderr(), "{PROGRAM}: {}", said_once(error));
+    code
+}
+
+fn looked(result: anyhow::Result<ExitCode>) -> ExitCode {
+    result.unwrap_or_else(|error| failed(&error, ExitCode::from(COULD_NOT_LOOK)))
+}
+
+fn print(text: &str) -> anyhow::Result<()> {
+    use anyhow::Context as _;
+    std::io::stdout().lock().write_all(text.as_bytes()).context("standard output is closed")
+}
+
+fn print_policy(arguments: &PolicyArgs) -> anyhow::Result<ExitCode> {
+    let version = arguments.api.into();
+    print(&policy::yaml(&arguments.rules.rules()?, version))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn report(arguments: &CheckArgs) -> anyhow::Result<ExitCode> {
+    let client = arguments.person.client_of(AGENT).await?;
+    let report = check(&client, &arguments.rules.options()?).await;
+    let report =
+        report.map_err(|error| anyhow::anyhow!("the cluster cannot be read: {}", error.message()))?;
+    print(&report.to_string())?;
+    Ok(if report.is_green() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+async fn give_back(arguments: &CleanupArgs) -> anyhow::Result<ExitCode> {
+    let client = arguments.person.client_of(AGENT).await?;
+    let mut quiet_since = Instant::now();
+    loop {
+        let done = cleanup(&client, arguments.hostname_suffix.as_deref()).await;
+        let done =
+            done.map_err(|error| anyhow::anyhow!("the services cannot be listed: {}", error.message()))?;
+        for service in &done.given_back {
+            print(&format!("{service}: ipMode VIP again\n"))?;
+        }
+        if !done.given_back.is_empty() {
+            quiet_since = Instant::now();
+        }
+        if quiet_since.elapsed() >= arguments.settle {
+            for (service, cause) in &done.failed {
+                let _ = failed(&anyhow::anyhow!("{service}: {cause}"), ExitCode::FAILURE);
+            }
+            return Ok(if done.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        }
+        tokio::time::sleep(LOOK_AGAIN.min(arguments.settle)).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    fn words(words: &[&str]) -> Vec<OsString> {
+        words.iter().map(OsString::from).collect()
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        OverlayCommandLine::command().debug_assert();
+    }
+
+    #[test]
+    fn the_name_of_the_file_chooses_the_program() {
+        assert!(is_called(&words(&["/bin/ip-mode-overlay", "run"])));
+        assert!(!is_called(&words(&["/bin/openstack-ccm", "overlay", "run"])));
+        assert!(parse(&words(&["ip-mode-overlay", "policy", "--cloud=linode,vultr"])).is_ok());
+    }
+
+    /// Who uses it runs another cloud.
+    #[test]
+    fn no_help_speaks_of_openstack() {
+        fn look(command: &mut clap::Command) {
+            let text = command.render_long_help().to_string();
+            assert!(!text.to_lowercase().contains("openstack"), "{text}");
+            command.get_subcommands_mut().for_each(look);
+        }
+        look(&mut OverlayCommandLine::command());
+    }
+}

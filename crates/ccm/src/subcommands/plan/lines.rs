@@ -1,0 +1,168 @@
+//! What a reader sees of a plan: one line for each object that would change.
+
+use std::collections::BTreeMap;
+
+use openstack_ccm_openstack_api::dry_run::{Change, Kind, is_placeholder};
+use serde_json::Value;
+
+use super::fields::{self, Field};
+use super::journal::Call;
+use super::line::{Line, Mark};
+
+/// The lines of some calls, in the order in which the objects are touched first.
+pub fn lines(calls: &[Call]) -> Vec<Line> {
+    let changes: Vec<&Change> = calls
+        .iter()
+        .filter_map(|call| match call {
+            Call::Cloud(write) => Some(&write.changes),
+            Call::Cluster(_) => None,
+        })
+        .flatten()
+        .collect();
+    let mut lines = cloud(&ends(&changes));
+    lines.extend(super::cluster_lines::lines(calls));
+    lines
+}
+
+/// An object before the first and after the last change.
+#[derive(Debug)]
+struct Ends<'a> {
+    kind: Kind,
+    id: &'a str,
+    parent: Option<&'a str>,
+    before: Option<&'a Value>,
+    after: Option<&'a Value>,
+}
+
+/// Each object once. What would be created and deleted again is left out.
+fn ends<'a>(changes: &[&'a Change]) -> Vec<Ends<'a>> {
+    let mut places: BTreeMap<(Kind, &str), usize> = BTreeMap::new();
+    let mut ends: Vec<Ends<'a>> = Vec::new();
+    for change in changes {
+        let Change { kind, id, parent, before, after } = change;
+        match places.get(&(*kind, id.as_str())) {
+            Some(place) => ends[*place].after = after.as_ref(),
+            None => {
+                places.insert((*kind, id), ends.len());
+                let (before, after) = (before.as_ref(), after.as_ref());
+                ends.push(Ends { kind: *kind, id, parent: parent.as_deref(), before, after });
+            }
+        }
+    }
+    ends.retain(|one| (one.before.is_some() || one.after.is_some()) && one.before != one.after);
+    ends
+}
+
+fn cloud(ends: &[Ends<'_>]) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let mut summed: Vec<(Kind, Option<&str>)> = Vec::new();
+    let mut replaced: Vec<&str> = Vec::new();
+    for one in ends {
+        if replaced.contains(&one.id) {
+            continue;
+        }
+        let group = match one.kind {
+            Kind::Member => Some((Kind::Member, one.parent)),
+            Kind::SecurityGroupRule => Some((Kind::SecurityGroupRule, group_of_rule(one))),
+            _ => None,
+        };
+        if let Some(group) = group {
+            if !summed.contains(&group) {
+                summed.push(group);
+                lines.push(sum(ends, group));
+            }
+            continue;
+        }
+        let partner = ends.iter().find(|other| is_replacement(one, other));
+        match partner {
+            Some(other) => {
+                replaced.push(other.id);
+                let (old, new) = if one.after.is_none() { (one, other) } else { (other, one) };
+                lines.push(line(Mark::Replace, old, old.before, new.after));
+            }
+            None => {
+                let mark = match (one.before, one.after) {
+                    (None, _) => Mark::Create,
+                    (_, None) => Mark::Delete,
+                    (Some(_), Some(_)) => Mark::Change,
+                };
+                lines.push(line(mark, one, one.before, one.after));
+            }
+        }
+    }
+    lines.retain(|line| line.mark != Mark::Change || !line.fields.is_empty());
+    lines
+}
+
+/// Whether one of the two goes and the other comes in its place.
+fn is_replacement(one: &Ends<'_>, other: &Ends<'_>) -> bool {
+    let pair = [(one, other), (other, one)];
+    let pair = pair.into_iter().find(|(gone, new)| gone.after.is_none() && new.before.is_none());
+    let Some((Some(gone), Some(new))) = pair.map(|(gone, new)| (gone.before, new.after)) else {
+        return false;
+    };
+    if one.kind != other.kind {
+        return false;
+    }
+    match one.kind {
+        Kind::LoadBalancer | Kind::Pool | Kind::SecurityGroup => gone["name"] == new["name"],
+        Kind::Listener => gone["protocol_port"] == new["protocol_port"],
+        Kind::FloatingIp => gone["description"] == new["description"],
+        Kind::HealthMonitor | Kind::Member | Kind::SecurityGroupRule | Kind::Port | Kind::Router => false,
+    }
+}
+
+fn line(mark: Mark, one: &Ends<'_>, before: Option<&Value>, after: Option<&Value>) -> Line {
+    let shown = before.or(after).unwrap_or(&Value::Null);
+    Line {
+        mark,
+        kind: one.kind.to_string(),
+        id: (!is_placeholder(one.id)).then(|| one.id.to_owned()),
+        name: fields::name(one.kind, shown),
+        fields: match (mark, before, after) {
+            (Mark::Change | Mark::Replace, Some(before), Some(after)) => {
+                fields::changed(one.kind, before, after)
+            }
+            (Mark::Create, _, Some(after)) => fields::essential(one.kind, after),
+            _ => Vec::new(),
+        },
+        count: 1,
+    }
+}
+
+fn group_of_rule<'a>(one: &Ends<'a>) -> Option<&'a str> {
+    one.before.or(one.after)?["security_group_id"].as_str()
+}
+
+/// Members of one pool, or rules of one group, as one line.
+fn sum(ends: &[Ends<'_>], (kind, parent): (Kind, Option<&str>)) -> Line {
+    let parent_of = |one: &Ends<'_>| match kind {
+        Kind::Member => one.parent.map(str::to_owned),
+        _ => group_of_rule(one).map(str::to_owned),
+    };
+    let of_parent: Vec<&Ends<'_>> =
+        ends.iter().filter(|one| one.kind == kind && parent_of(one).as_deref() == parent).collect();
+    let which = |chosen: fn(&Ends<'_>) -> bool| -> Vec<&Ends<'_>> {
+        of_parent.iter().copied().filter(|one| chosen(one)).collect()
+    };
+    let (new, gone) = (which(|one| one.before.is_none()), which(|one| one.after.is_none()));
+    let other = which(|one| one.before.is_some() && one.after.is_some());
+    let mark = match (new.is_empty(), gone.is_empty(), other.is_empty()) {
+        (false, true, true) => Mark::Create,
+        (true, false, true) => Mark::Delete,
+        _ => Mark::Change,
+    };
+    let names = |ends: &[&Ends<'_>]| {
+        ends.iter()
+            .map(|one| fields::name(kind, one.before.or(one.after).unwrap_or(&Value::Null)))
+            .collect::<Vec<_>>()
+    };
+    let mut fields = vec![Field::list("", names(&gone), names(&new))];
+    fields.extend(other.iter().flat_map(|one| {
+        let (before, after) = (one.before.unwrap_or(&Value::Null), one.after.unwrap_or(&Value::Null));
+        let name = fields::name(kind, before);
+        fields::changed(kind, before, after).into_iter().map(move |field| field.of(&name))
+    }));
+    fields.retain(|field| !field.is_empty());
+    Line { mark, kind: format!("{kind}s"), id: None, name: String::new(), fields, count: of_parent.len() }
+}

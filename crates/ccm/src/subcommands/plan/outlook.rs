@@ -1,0 +1,239 @@
+//! What a plan says about one subject, and about all of them together.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use openstack_ccm_controllers::dry_run::{End, Told};
+use openstack_ccm_core::failure::{Failure, FailureClass};
+use openstack_ccm_core::notice::Severity;
+use openstack_ccm_openstack_api::dry_run::{Change, Kind, is_placeholder};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::cluster_lines::entries;
+use super::fields;
+use super::journal::{Call, ClusterWrite, Seen};
+use super::line::{Line, Mark};
+use super::lines::lines;
+use super::rehearsal::{Item, Subject};
+
+/// How far a subject would get.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "state", content = "cause", rename_all = "kebab-case")]
+pub enum State {
+    /// All the way.
+    Settled,
+    /// The cloud is at work on it, and nobody can say what is to be done before it has finished.
+    Waits(String),
+    /// The user or the operator has to change something.
+    Refused(String),
+    /// It could not be looked at, or a call failed.
+    Unknown(String),
+}
+
+/// What a plan says about one subject.
+#[derive(Clone, Debug, Serialize)]
+pub struct Outlook {
+    /// `shop/web`, `nodes`, `routes`.
+    pub subject: String,
+    /// The load balancer that serves the Service now: its id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load_balancer: Option<String>,
+    /// Who made it, where that is not this program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub made_by: Option<String>,
+    /// What the Service is published with now.
+    pub published: Vec<String>,
+    /// How far it would get.
+    #[serde(flatten)]
+    pub state: State,
+    /// How connections would be interrupted; empty where none is.
+    pub interruptions: Vec<String>,
+    /// What would be other.
+    pub changes: Vec<Line>,
+    /// How many objects of which kind were looked at and stay as they are.
+    pub unchanged: BTreeMap<String, usize>,
+    /// Warnings that users would be told.
+    pub warnings: Vec<String>,
+}
+
+impl Outlook {
+    /// The outlook for one item of a dry run.
+    pub fn of(item: &Item) -> Self {
+        let Item { subject, calls, seen, concluded, published, awaits_identity_tags: _ } = item;
+        let changes = lines(calls);
+        let load_balancer = load_balancer(calls, seen);
+        Self {
+            subject: match subject {
+                Subject::Service(key) => key.to_string(),
+                Subject::Nodes => "nodes".to_owned(),
+                Subject::NodeLifecycle => "nodes that are shut down or gone".to_owned(),
+                Subject::Routes => "routes".to_owned(),
+            },
+            made_by: load_balancer.and_then(made_by),
+            load_balancer: load_balancer.and_then(|one| one["id"].as_str()).map(str::to_owned),
+            published: published.clone(),
+            state: state(&concluded.end, seen),
+            interruptions: interruptions(calls),
+            unchanged: unchanged(&changes, calls, seen),
+            changes,
+            warnings: warnings(&concluded.told),
+        }
+    }
+
+    /// Whether anything would be done.
+    pub fn changes_anything(&self) -> bool {
+        !self.changes.is_empty()
+    }
+
+    /// Objects that would be created, changed, and deleted. One that is replaced counts twice.
+    pub fn counts(&self) -> (usize, usize, usize) {
+        let count = |marks: &[Mark]| {
+            self.changes.iter().filter(|line| marks.contains(&line.mark)).map(|line| line.count).sum()
+        };
+        (count(&[Mark::Create, Mark::Replace]), count(&[Mark::Change]), count(&[Mark::Delete, Mark::Replace]))
+    }
+}
+
+/// The load balancer of the Service, as it was seen: the one whose children or which itself was looked at last by id.
+fn load_balancer<'a>(calls: &'a [Call], seen: &'a Seen) -> Option<&'a Value> {
+    let annotated = calls.iter().rev().find_map(|call| match call {
+        Call::Cluster(ClusterWrite { after, .. }) => {
+            after["metadata"]["annotations"]["loadbalancer.openstack.org/load-balancer-id"].as_str()
+        }
+        Call::Cloud(_) => None,
+    });
+    let of_kind = || seen.iter().filter(|((kind, id), _)| *kind == Kind::LoadBalancer && !is_placeholder(id));
+    match annotated {
+        Some(id) => of_kind().find(|((_, seen), _)| seen == id).map(|(_, object)| object),
+        None => {
+            let mut all = of_kind().map(|(_, object)| object);
+            all.next().filter(|_| all.next().is_none())
+        }
+    }
+}
+
+/// Who made a load balancer that lacks the tags of this program, by its name.
+fn made_by(load_balancer: &Value) -> Option<String> {
+    let tags = load_balancer["tags"].as_array();
+    let ours = tags.is_some_and(|tags| {
+        tags.iter().filter_map(Value::as_str).any(|tag| tag.starts_with("openstack-ccm-cluster="))
+    });
+    let name = load_balancer["name"].as_str().unwrap_or_default();
+    (!ours).then(|| if name.starts_with("kube_service_") { "OCCM" } else { "somebody else" }.to_owned())
+}
+
+fn state(end: &End, seen: &Seen) -> State {
+    match end {
+        End::Done => State::Settled,
+        End::Waits => State::Waits(pending(seen)),
+        End::Failed(failure) => failed(failure),
+    }
+}
+
+fn failed(failure: &Failure) -> State {
+    let message = failure.message.clone();
+    match failure.class {
+        FailureClass::UserInput | FailureClass::Quota | FailureClass::Held(_) => State::Refused(message),
+        FailureClass::Busy => State::Waits(message),
+        FailureClass::Auth | FailureClass::Unavailable | FailureClass::Bug => State::Unknown(message),
+    }
+}
+
+/// What Octavia is at work on.
+fn pending(seen: &Seen) -> String {
+    let pending = seen.iter().find_map(|((kind, id), object)| {
+        let status = object["provisioning_status"].as_str()?;
+        status.starts_with("PENDING").then(|| format!("{kind} {id} is {status}"))
+    });
+    pending.unwrap_or_else(|| "the cloud is at work on it".to_owned())
+}
+
+/// What ends connections that are there: a door that closes, or another address.
+fn interruptions(calls: &[Call]) -> Vec<String> {
+    let mut found = Vec::new();
+    for call in calls {
+        let Call::Cloud(write) = call else { continue };
+        for Change { kind, id, before, after, .. } in &write.changes {
+            let Some(before) = before.as_ref().filter(|_| !is_placeholder(id)) else { continue };
+            let name = fields::name(*kind, before);
+            match (kind, after) {
+                (Kind::LoadBalancer, None) => found.push(format!("load balancer {name} is deleted")),
+                (Kind::Listener, None) => found.push(format!("listener {name} is deleted or replaced")),
+                (Kind::FloatingIp, None) => found.push(format!("floating IP {name} is given up")),
+                (Kind::FloatingIp, Some(after)) if led_elsewhere(before, after) => {
+                    found.push(format!("floating IP {name} is taken off its load balancer"));
+                }
+                _ => {}
+            }
+        }
+    }
+    found.extend(other_address(calls));
+    let mut once = BTreeSet::new();
+    found.retain(|one| once.insert(one.clone()));
+    found
+}
+
+fn led_elsewhere(before: &Value, after: &Value) -> bool {
+    before["port_id"].is_string() && before["port_id"] != after["port_id"]
+}
+
+/// The Service would no longer be published with what it is published with now.
+fn other_address(calls: &[Call]) -> Option<String> {
+    let writes = || {
+        calls.iter().filter_map(|call| match call {
+            Call::Cluster(write) if write.path.contains("/services/") => Some(write),
+            Call::Cluster(_) | Call::Cloud(_) => None,
+        })
+    };
+    let places = |service: &Value| -> Vec<String> {
+        let entries = entries(service);
+        entries.iter().map(|entry| entry.split(' ').next().unwrap_or_default().to_owned()).collect()
+    };
+    let (before, after) = (places(&writes().next()?.before), entries(&writes().next_back()?.after));
+    let gone: Vec<String> = before
+        .into_iter()
+        .filter(|place| !after.iter().any(|entry| entry.split(' ').next() == Some(place)))
+        .collect();
+    (!gone.is_empty()).then(|| format!("the Service is no longer published with {}", gone.join(", ")))
+}
+
+/// What was looked at and is not among the changes.
+fn unchanged(changes: &[Line], calls: &[Call], seen: &Seen) -> BTreeMap<String, usize> {
+    let touched: BTreeSet<(Kind, &str)> = calls
+        .iter()
+        .filter_map(|call| match call {
+            Call::Cloud(write) => Some(&write.changes),
+            Call::Cluster(_) => None,
+        })
+        .flatten()
+        .map(|change| (change.kind, change.id.as_str()))
+        .collect();
+    let mut counts = BTreeMap::new();
+    if changes.is_empty() && seen.len() > 1000 {
+        // Lists of all, of which nothing was taken up.
+        return counts;
+    }
+    let counted = [Kind::Listener, Kind::Pool, Kind::Member, Kind::HealthMonitor];
+    for (kind, id) in seen.keys().filter(|(kind, id)| counted.contains(kind) && !is_placeholder(id)) {
+        if !touched.contains(&(*kind, id.as_str())) {
+            *counts.entry(format!("{kind}s")).or_default() += 1;
+        }
+    }
+    counts
+}
+
+fn warnings(told: &[Told]) -> Vec<String> {
+    // What stands in the way is told by the state.
+    let of_state = ["SyncLoadBalancerFailed", "UpdateLoadBalancerFailed", "DeleteLoadBalancerFailed"];
+    let warnings = told
+        .iter()
+        .filter(|told| told.notice.severity == Severity::Warning && !of_state.contains(&told.notice.reason));
+    let mut once = BTreeSet::new();
+    warnings
+        .map(|told| match told.kind.as_str() {
+            "Node" => format!("{} {}: {}", told.object, told.notice.reason, told.notice.message),
+            _ => format!("{}: {}", told.notice.reason, told.notice.message),
+        })
+        .filter(|text| once.insert(text.clone()))
+        .collect()
+}

@@ -1,0 +1,53 @@
+//! `ip-mode-overlay`, from outside: who uses it runs another cloud.
+
+use serde_json::json;
+
+use crate::process::Process;
+use crate::stage::{Stage, until};
+
+const NAMESPACE: &str = "default";
+const CHOSEN: &str = "service.beta.kubernetes.io/do-loadbalancer-enable-proxy-protocol";
+
+/// A Service that its owner has published by address.
+fn publish(stage: &Stage, name: &str) {
+    let service = json!({
+        "apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "annotations": {CHOSEN: "true"}},
+        "spec": {"type": "LoadBalancer", "ports": [{"port": 443}], "loadBalancerSourceRanges": ["203.0.113.0/24"]},
+    });
+    stage.kube.create(&service).unwrap();
+    let status = json!({"status": {"loadBalancer": {"ingress": [{"ip": "203.0.113.10"}]}}});
+    stage.kube.patch_status("services", NAMESPACE, name, &status).unwrap();
+}
+
+/// What reaches the cluster from it, and stays there, is in the overlay's own name: a cluster's audit log and the managers of
+/// fields are its output too.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_cluster_hears_of_no_other_program() {
+    let stage = Stage::without_cloud().await;
+    publish(&stage, "web");
+    stage.kube.clear_requests();
+    let kubeconfig = format!("--kubeconfig={}", stage.file("kubeconfig").display());
+    let running =
+        Process::command(&stage, "overlay", &["overlay", "run", &kubeconfig, "--listen=127.0.0.1:0"]);
+    until("web has the mode, and an Event tells what that means", || {
+        let service = stage.kube.get("services", NAMESPACE, "web").unwrap();
+        let is_told = !stage.kube.list("events", NAMESPACE).unwrap().is_empty();
+        service["status"]["loadBalancer"]["ingress"][0]["ipMode"] == "Proxy" && is_told
+    })
+    .await;
+    let (status, _) = Process::run(&stage, &["overlay", "check", &kubeconfig]);
+    assert!(status.success());
+    let agents: Vec<String> = stage.kube.requests().into_iter().map(|request| request.user_agent).collect();
+    let own = concat!("ip-mode-overlay/", env!("CARGO_PKG_VERSION"), "/");
+    assert!(agents.iter().all(|agent| agent.starts_with(own)), "{agents:?}");
+    for purpose in ["controller", "leader-election", "cli"] {
+        assert!(agents.contains(&format!("{own}{purpose}")), "nothing of {purpose}: {agents:?}");
+    }
+    let kept: Vec<String> = ["services", "events", "leases"]
+        .into_iter()
+        .flat_map(|kind| stage.kube.list(kind, "").unwrap())
+        .map(|object| object.to_string())
+        .collect();
+    assert!(kept.iter().all(|object| !object.contains("openstack")), "{kept:#?}");
+    assert!(!running.output().to_lowercase().contains("openstack"), "{}", running.output());
+}

@@ -1,0 +1,46 @@
+//! Whether anybody else has changed a load balancer before members are sent to it without a reading.
+//!
+//! Afterwards its `updated_at` tells of the batch, and would cover up what others changed before.
+
+use openstack_ccm_openstack_api::error::ApiError;
+use openstack_ccm_openstack_api::octavia::LoadBalancerFilter;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+use super::{Observation, Observer, Observing};
+
+/// Lists once for those that ask at about the same time.
+#[derive(Debug, Default)]
+pub(super) struct OtherChanges {
+    turn: Mutex<()>,
+}
+
+impl Observing<'_> {
+    /// Looks whether the load balancer is as it was when it agreed with the Service; where it is not, or where that cannot be told, no
+    /// digest will stand for it before it is read. What is about to be sent is right either way, so a failed look holds nothing up.
+    pub(crate) async fn look_for_other_changes(&self, observation: &mut Observation) {
+        let Some(id) = observation.id_if_not_changed_by_others() else { return };
+        let seen = self.observer.last_change(&id).await.unwrap_or_else(|error| {
+            tracing::debug!(%error, "nobody knows whether somebody else has changed the load balancer");
+            None
+        });
+        observation.was_changed_at(seen.as_deref());
+    }
+}
+
+impl Observer {
+    /// `updated_at` of a load balancer. `None` where the project of the credentials has none of this id, or it shows none.
+    async fn last_change(&self, id: &str) -> Result<Option<String>, ApiError> {
+        let asked = Instant::now();
+        let _turn = self.other_changes.turn.lock().await;
+        if let Some(known) = self.watchlist.last_change(id, asked) {
+            return Ok(known);
+        }
+        let asked = Instant::now();
+        let project_id = self.openstack.project_id.clone();
+        let filter = LoadBalancerFilter { project_id, ..LoadBalancerFilter::default() };
+        let listed = self.openstack.octavia.list_load_balancers(&filter).await?;
+        self.watchlist.note_last_changes(&listed, asked);
+        Ok(self.watchlist.last_change(id, asked).flatten())
+    }
+}

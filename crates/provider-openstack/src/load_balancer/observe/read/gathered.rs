@@ -1,0 +1,178 @@
+//! Questions about single load balancers that reconciliations ask at the same time, answered by one list.
+
+use std::future::Future;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use openstack_ccm_openstack_api::error::ApiError;
+use tokio::sync::Mutex;
+
+/// A list is asked for where it is not likely to hold more than so many entries for each of those that ask.
+const ENTRIES_FOR_EACH: usize = 50;
+/// Nobody waits longer for others: an answer that is lost holds up only who asked.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// One kind of question. Who asks while another one is under way waits for its end, with whoever asks meanwhile: all of them together get
+/// one list that is younger than each question.
+#[derive(Debug)]
+pub(super) struct Gathered<T> {
+    /// Counts questions and lists, to tell which came first.
+    clock: AtomicU64,
+    /// Those that wait for their turn.
+    waiting: AtomicUsize,
+    /// How long the last list was.
+    length: AtomicUsize,
+    turn: Mutex<Option<List<T>>>,
+}
+
+#[derive(Debug)]
+struct List<T> {
+    asked: u64,
+    entries: Vec<T>,
+}
+
+impl<T> Default for Gathered<T> {
+    fn default() -> Self {
+        Self {
+            clock: AtomicU64::new(0),
+            waiting: AtomicUsize::new(0),
+            length: AtomicUsize::new(0),
+            turn: Mutex::new(None),
+        }
+    }
+}
+
+impl<T> Gathered<T> {
+    /// The answer to one question: what `pick` finds in a list for all, else what it is `alone`.
+    ///
+    /// # Errors
+    /// What `alone` fails with. A list that fails is not missed.
+    pub(super) async fn ask<R>(
+        &self,
+        alone: impl Future<Output = Result<R, ApiError>>,
+        list: impl Future<Output = Result<Vec<T>, ApiError>>,
+        pick: impl Fn(&[T]) -> Option<R>,
+    ) -> Result<R, ApiError> {
+        let asked = self.tick();
+        let turn = {
+            let _waiting = Waiting::new(&self.waiting);
+            tokio::time::timeout(PATIENCE, self.turn.lock()).await
+        };
+        let Ok(mut turn) = turn else { return alone.await };
+        if turn.as_ref().is_none_or(|list| list.asked < asked) {
+            *turn = None;
+            // Who was woken by the same event asks in the same moment.
+            tokio::task::yield_now().await;
+            let others = self.waiting.load(Ordering::Relaxed);
+            if others == 0 {
+                // Who comes meanwhile is gathered.
+                return alone.await;
+            }
+            if self.length.load(Ordering::Relaxed) > (others + 1) * ENTRIES_FOR_EACH {
+                drop(turn);
+                return alone.await;
+            }
+            let asked = self.tick();
+            if let Ok(entries) = list.await {
+                self.length.store(entries.len(), Ordering::Relaxed);
+                *turn = Some(List { asked, entries });
+            }
+        }
+        let found = turn.as_ref().and_then(|list| pick(&list.entries));
+        if self.waiting.load(Ordering::Relaxed) == 0 {
+            *turn = None;
+        }
+        drop(turn);
+        match found {
+            Some(found) => Ok(found),
+            None => alone.await,
+        }
+    }
+
+    fn tick(&self) -> u64 {
+        self.clock.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+/// Counts one that waits, also where it ceases to.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    fn new(waiting: &'a AtomicUsize) -> Self {
+        waiting.fetch_add(1, Ordering::Relaxed);
+        Self(waiting)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex as StdMutex;
+
+    use futures::future::join_all;
+
+    use super::*;
+
+    /// A cloud with this many entries, which answers after a second; and what it was asked.
+    struct Cloud {
+        entries: usize,
+        calls: StdMutex<Vec<&'static str>>,
+        gathered: Gathered<usize>,
+    }
+
+    impl Cloud {
+        fn of(entries: usize) -> Self {
+            Self { entries, calls: StdMutex::default(), gathered: Gathered::default() }
+        }
+
+        async fn answer<R>(&self, call: &'static str, answer: R) -> Result<R, ApiError> {
+            self.calls.lock().expect("no panic").push(call);
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            Ok(answer)
+        }
+
+        async fn ask(&self, id: usize) -> usize {
+            let alone = self.answer("one", id);
+            let list = self.answer("list", (0..self.entries).collect());
+            let pick = |list: &[usize]| list.iter().find(|one| **one == id).copied();
+            self.gathered.ask(alone, list, pick).await.expect("an answer")
+        }
+
+        async fn ask_at_once(&self, ids: std::ops::Range<usize>) -> Vec<&'static str> {
+            let asked: Vec<_> = ids.collect();
+            assert_eq!(join_all(asked.iter().map(|id| self.ask(*id))).await, asked);
+            std::mem::take(&mut self.calls.lock().expect("no panic"))
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_asks_alone_gets_one_object_and_several_get_a_list() {
+        let cloud = Cloud::of(20);
+        assert_eq!(cloud.ask_at_once(3..4).await, ["one"]);
+        assert_eq!(cloud.ask_at_once(0..10).await, ["list"]);
+        assert_eq!(cloud.ask_at_once(18..21).await, ["list", "one"], "one is not in the list");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_list_is_no_answer_to_who_asks_while_it_is_made() {
+        let cloud = Cloud::of(20);
+        let later = async {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            cloud.ask(7).await
+        };
+        tokio::join!(cloud.ask_at_once(0..3), later);
+        assert_eq!(*cloud.calls.lock().expect("no panic"), ["one"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_list_of_many_others_is_not_asked_for() {
+        let cloud = Cloud::of(1000);
+        assert_eq!(cloud.ask_at_once(0..3).await, ["list"], "nobody knew how long it is");
+        assert_eq!(cloud.ask_at_once(0..3).await, ["one"; 3]);
+    }
+}
