@@ -155,11 +155,13 @@ async fn a_load_balancer_is_marked_after_it_was_put_right() {
     tokio::time::sleep(ALL_MARKED).await;
     assert_eq!(unmarked(&world), 0);
     let writes: Vec<String> = world.cloud.log().writes().into_iter().map(|call| call.path).collect();
-    let place = |path: &str| writes.iter().position(|write| write == path);
     for pool in world.cloud.pools() {
-        let batch = place(&format!("/v2.0/lbaas/pools/{}/members", id(&pool)));
+        let batch_path = format!("/v2.0/lbaas/pools/{}/members", id(&pool));
+        let batch = writes.iter().position(|write| *write == batch_path);
+        // A shared load balancer is marked by each of its Services in turn, each after its own pools.
         let load_balancer = pool["loadbalancers"][0]["id"].as_str().unwrap();
-        let mark = place(&format!("/v2.0/lbaas/loadbalancers/{load_balancer}"));
+        let mark_path = format!("/v2.0/lbaas/loadbalancers/{load_balancer}");
+        let mark = writes.iter().rposition(|write| *write == mark_path);
         assert!(batch.is_some() && batch < mark, "{pool}: {writes:#?}");
     }
 }
