@@ -59,12 +59,11 @@ impl Poller {
     /// Waits until a look is due. A new load balancer may bring that nearer, and does not make an Octavia well that fails.
     async fn rest(&self, last: Option<Instant>, after_error: Option<Duration>) {
         loop {
-            let Some(next) = self.watchlist.next_look() else {
+            let Some((next, pause)) = self.watchlist.next_look() else {
                 self.watchlist.added().await;
                 continue;
             };
-            let pause = after_error.unwrap_or(pace::SHORTEST);
-            let earliest = last.map(|last| last + pause);
+            let earliest = last.map(|last| last + after_error.unwrap_or(pause));
             let due = match after_error {
                 Some(_) => earliest.unwrap_or(next),
                 None => earliest.map_or(next, |earliest| earliest.max(next)),

@@ -10,6 +10,8 @@ use tokio::time::Instant;
 
 /// Pause between two looks, and after the beginning of a change where nothing was measured yet. For what takes long it is a tenth of that.
 pub(super) const SHORTEST: Duration = Duration::from_secs(1);
+/// Pause between two looks at new load balancers alone: of many that are made one after the other, one is always about to be done.
+const SHORTEST_OF_CREATIONS: Duration = Duration::from_secs(2);
 /// Pause that it grows to, by a fifth with each wasted look: what is noticed late is a tenth of a creation at most.
 pub(super) const LONGEST: Duration = Duration::from_secs(3);
 /// The first look comes no later, whatever was measured: what took long before may be quick now.
@@ -35,6 +37,10 @@ pub(in crate::load_balancer) enum Work {
 }
 
 impl Work {
+    fn shortest_pause(self) -> Duration {
+        if self == Self::Creation { SHORTEST_OF_CREATIONS } else { SHORTEST }
+    }
+
     fn is_change(self) -> bool {
         match self {
             Self::Creation | Self::Deletion => false,
@@ -66,13 +72,19 @@ impl Looks {
         self.next
     }
 
+    /// How long after a look at other load balancers the next one is worth a call.
+    pub(super) fn pause(&self) -> Duration {
+        self.pause
+    }
+
     /// One was wasted.
     pub(super) fn found_pending(&mut self, at: Instant) {
+        let is_due = at >= self.next;
+        self.next = self.next.max(at + self.pause);
         // Otherwise another load balancer's turn came first: its list shows this one, too, which is as good as a look of its own.
-        if at >= self.next {
+        if is_due {
             self.pause = (self.pause + self.pause / 5).min(LONGEST);
         }
-        self.next = self.next.max(at + self.pause);
     }
 }
 
@@ -81,11 +93,11 @@ impl Pace {
     pub(super) fn begin(&self, work: Option<Work>, now: Instant) -> Looks {
         let (first, pause) = match work.map(|work| (work, self.expected(work))) {
             // A little early: otherwise nobody would notice that it takes less time than it did.
-            Some((_, Some(took))) => {
-                ((took * 9 / 10).clamp(SHORTEST, LATEST), (took / 10).clamp(SHORTEST, LONGEST))
+            Some((work, Some(took))) => {
+                ((took * 9 / 10).clamp(SHORTEST, LATEST), (took / 10).clamp(work.shortest_pause(), LONGEST))
             }
             // A machine has to start.
-            Some((Work::Creation, None)) => (LONGEST, SHORTEST),
+            Some((Work::Creation, None)) => (LONGEST, SHORTEST_OF_CREATIONS),
             Some((_, None)) | None => (SHORTEST, SHORTEST),
         };
         Looks { began: work.map(|work| (work, now)), next: now + first, pause }
@@ -130,7 +142,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_took_long_once_is_looked_at_later_the_next_time() {
         let mut pace = Pace::default();
-        assert_eq!(looks(&mut pace, Work::Listener, 6), [1, 2, 3, 5, 7]);
+        assert_eq!(looks(&mut pace, Work::Listener, 6), [1, 2, 3, 4, 6]);
         assert_eq!(looks(&mut pace, Work::Listener, 6), [6]);
         assert_eq!(looks(&mut pace, Work::Pool, 1), [6], "it is a change as well");
         assert_eq!(looks(&mut pace, Work::Pool, 1), [5], "each kind of work has its own measure");
@@ -143,7 +155,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_first_creation_is_given_time() {
         let mut pace = Pace::default();
-        assert_eq!(looks(&mut pace, Work::Creation, 6), [3, 4, 5, 7]);
+        assert_eq!(looks(&mut pace, Work::Creation, 6), [3, 5, 7]);
         assert_eq!(looks(&mut pace, Work::Creation, 6), [6]);
     }
 

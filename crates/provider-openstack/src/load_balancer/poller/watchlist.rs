@@ -154,9 +154,11 @@ impl Watchlist {
         self.shared.added.notified().await;
     }
 
-    /// When the next look is due.
-    pub(super) fn next_look(&self) -> Option<Instant> {
-        self.pending().values().map(|entry| entry.looks.next()).min()
+    /// When the next look is due, and how long after another one.
+    pub(super) fn next_look(&self) -> Option<(Instant, Duration)> {
+        let pending = self.pending();
+        let looks = || pending.values().map(|entry| entry.looks);
+        looks().map(|looks| looks.next()).min().zip(looks().map(|looks| looks.pause()).min())
     }
 
     /// The smallest lists that show everything watched: one load balancer by its name or id, or those of each project.
