@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::SCENARIO;
 use super::owned::{CLOUDS, DIGITAL_OCEAN, Dials, LINODE, NAMES, Owned, clean_up, green_with, red_alone};
@@ -17,6 +17,8 @@ use crate::kubernetes::owner::INGRESS;
 use crate::stage::Stage;
 use crate::wait::soon;
 
+/// What the policy consists of.
+const KINDS: [&str; 2] = ["mutatingadmissionpolicybindings", "mutatingadmissionpolicies"];
 /// Restarts of the owner under a stream of dials, of each version.
 const RESTARTS: usize = 2;
 
@@ -26,6 +28,9 @@ const RESTARTS: usize = 2;
 /// A part cannot be set up.
 pub(super) fn run(stage: &mut Stage, audit: &Audit) -> Result<()> {
     let mut owned = Owned::prepare(stage)?;
+    stage.check(SCENARIO, "policy: v1beta1 of 1.34 and 1.35 is the same to the server", |stage| {
+        of_both_versions(stage, &owned)
+    });
     red_alone(stage, &owned);
     for object in policy(stage.program(), &[CLOUDS])? {
         manifests::apply(&owned.api, &object)?;
@@ -52,10 +57,33 @@ pub(super) fn run(stage: &mut Stage, audit: &Audit) -> Result<()> {
         Ok(format!("RED as it is wanted: {}", owned.is_red(stage, DIGITAL_OCEAN.name)?))
     });
     clean_up(stage, &mut owned, &NAMES);
-    for kind in ["mutatingadmissionpolicybindings", "mutatingadmissionpolicies"] {
-        owned.api.delete(&format!("/apis/admissionregistration.k8s.io/v1/{kind}/ip-mode-overlay"))?;
+    take_away(&owned)
+}
+
+/// Takes the policy out of force.
+fn take_away(owned: &Owned) -> Result<()> {
+    KINDS.iter().try_for_each(|kind| owned.api.delete(&stored(kind)))
+}
+
+/// Where the API server has the policy's objects.
+fn stored(kind: &str) -> String {
+    format!("/apis/admissionregistration.k8s.io/v1/{kind}/ip-mode-overlay")
+}
+
+/// What is created as `v1beta1` reads as `v1` like what is created so: what holds for the one holds for the other.
+fn of_both_versions(stage: &Stage, owned: &Owned) -> Result<String> {
+    let mut specs = Vec::new();
+    for api in ["v1beta1", "v1"] {
+        for object in policy(stage.program(), &[CLOUDS, "--api", api])? {
+            ensure!(object["apiVersion"] == format!("admissionregistration.k8s.io/{api}"), "{object}");
+            manifests::apply(&owned.api, &object)?;
+        }
+        let spec = |kind: &&str| Ok(owned.api.get(&stored(kind))?["spec"].clone());
+        specs.push(KINDS.iter().map(spec).collect::<Result<Vec<Value>>>()?);
+        take_away(owned)?;
     }
-    Ok(())
+    ensure!(specs[0] == specs[1], "{specs:#?}");
+    Ok("policy and binding, with strict validation".into())
 }
 
 /// The API server takes the policy into account some seconds after it was stored.
