@@ -1,5 +1,6 @@
 //! What each change costs: calls to OpenStack and to Kubernetes, from the change until everything is done.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -251,6 +252,39 @@ async fn octavia_is_asked_for_what_no_answer_has_told() {
         *reads = (*reads).max(*most);
     }
     assert_eq!(table, expected);
+}
+
+/// After a start nothing is known of a load balancer but that it is as its Service asks for. Where a node joins many, lists for all show them,
+/// and each costs what nobody but its pool can tell: members, to leave alone what somebody set on them, and the batch. The status tree afterwards
+/// is the price of any change.
+#[tokio::test(start_paused = true)]
+async fn the_first_node_after_a_start_costs_two_calls_for_each_load_balancer_and_its_confirmation() {
+    const SERVICES: usize = 60;
+    let mut world = World::started().await;
+    for number in 0..SERVICES {
+        world.create(&service(&format!("web-{number}"), json!({})));
+    }
+    for number in 0..SERVICES {
+        world.until_published(&format!("web-{number}")).await;
+    }
+    world.quiet_unplanned().await;
+    world.restart().await;
+    world.quiet_unplanned().await;
+    world.take_calls();
+    world.add_node("node-3", "v1.36.0");
+    world.quiet_unplanned().await;
+    let (mut each, mut shared) = (BTreeMap::new(), 0);
+    for call in world.take_calls().into_iter().filter(|call| call.side == Side::OpenStack) {
+        if call.name.contains("/ID/") {
+            *each.entry(call.name).or_insert(0) += 1;
+        } else {
+            shared += 1;
+        }
+    }
+    let expected = ["GET loadbalancers/ID/status", "GET pools/ID/members", "PUT pools/ID/members"]
+        .map(|name| (name.to_owned(), SERVICES));
+    assert_eq!(each, BTreeMap::from(expected));
+    assert!(shared < SERVICES, "{shared} lists");
 }
 
 /// Who the Service with the many ports is on its load balancer.

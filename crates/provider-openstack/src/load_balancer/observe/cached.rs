@@ -120,8 +120,8 @@ impl Observing<'_> {
             load_balancer_name: there.name.clone(),
             ownership: there.ownership,
         });
-        let neutron = &self.observer.openstack.neutron;
-        cached.observed.floating_ips = read::floating_ips(neutron, &claim, &question, vip.as_ref()).await?;
+        let reader = &self.observer.reader;
+        cached.observed.floating_ips = read::floating_ips(reader, &claim, &question, vip.as_ref()).await?;
         Ok(())
     }
 

@@ -90,8 +90,8 @@ impl Observing<'_> {
         let question = self.question_beside(Some(&found));
         let claim = self.claim.on(found.previous_name.clone(), &found.tags());
         let vip = found.vip_owner();
-        let neutron = &self.observer.openstack.neutron;
-        let floating_ips = read::floating_ips(neutron, &claim, &question, vip.as_ref()).await?;
+        let reader = &self.observer.reader;
+        let floating_ips = read::floating_ips(reader, &claim, &question, vip.as_ref()).await?;
         cached.found_again(read::without_children(found)?, floating_ips);
         Ok(Observation::new(Source::Changing, cached))
     }
@@ -131,15 +131,14 @@ impl Observing<'_> {
 
     /// The load balancer that the annotation names, else one that has the Service's name.
     async fn find(&self, report: &mut Report) -> Result<Option<Found>, Failure> {
-        let octavia = &self.observer.openstack.octavia;
-        let (claim, purpose) = (self.claim, self.purpose());
+        let (reader, claim, purpose) = (&self.observer.reader, self.claim, self.purpose());
         let mut found = None;
         if let Some(id) = &self.settings.load_balancer_id {
             let seen = self.observer.watchlist.take_end(id).and_then(|end| end.load_balancer);
             found = match seen {
                 Some(seen) => find::seen(claim, purpose, seen)?,
                 None => {
-                    let found = find::by_id(&self.observer.reader, claim, purpose, id).await;
+                    let found = find::by_id(reader, claim, purpose, id).await;
                     found.map_err(|failure| self.explain_denial(id, failure))?
                 }
             };
@@ -148,7 +147,7 @@ impl Observing<'_> {
             }
         }
         if found.is_none() {
-            found = find::by_name(octavia, claim, purpose).await?;
+            found = find::by_name(reader, claim, purpose).await?;
             self.judge_absence(found.is_some(), report).await?;
         } else if outputs::is_own_output(self.service) {
             self.observer.missing.found();

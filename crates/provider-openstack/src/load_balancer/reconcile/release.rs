@@ -144,14 +144,14 @@ impl Releasing<'_> {
         besides: Option<&str>,
         report: &mut Report,
     ) -> Result<Option<Outcome>, Failure> {
-        let octavia = &self.reconciler.openstack.octavia;
+        let reader = self.reconciler.observer.reader();
         let mut expected: Option<String> = None;
         loop {
             let lock = match &expected {
                 Some(id) => Some(self.reconciler.locks.take(id).await),
                 None => None,
             };
-            let found = find::by_name(octavia, &self.claim, purpose).await?;
+            let found = find::by_name(reader, &self.claim, purpose).await?;
             let Some(found) = found.filter(|found| besides != Some(found.load_balancer.id.as_str())) else {
                 return Ok(None);
             };

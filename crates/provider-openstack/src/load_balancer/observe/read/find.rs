@@ -61,7 +61,7 @@ pub(crate) fn seen(
 /// # Errors
 /// Any failed call; several load balancers that may be meant; one that the Service must not use.
 pub(crate) async fn by_name(
-    octavia: &Octavia,
+    reader: &Reader,
     claim: &Claim<'_>,
     purpose: Purpose,
 ) -> Result<Option<Found>, Failure> {
@@ -72,8 +72,8 @@ pub(crate) async fn by_name(
     let may_be_legacy = claim.is_known || matches!(purpose, Purpose::Release(_));
     let older = cut.into_iter().chain(may_be_legacy.then_some(legacy));
     let (present, older) = tokio::join!(
-        named(octavia, claim, purpose, name, FoundBy::Name),
-        try_join_all(older.map(|(name, by)| named(octavia, claim, purpose, name, by))),
+        named(reader, claim, purpose, name, FoundBy::Name),
+        try_join_all(older.map(|(name, by)| named(reader, claim, purpose, name, by))),
     );
     let present = present?;
     if !present.is_empty() {
@@ -150,14 +150,13 @@ fn judged(
 
 /// The load balancers of one name that count for the purpose.
 async fn named(
-    octavia: &Octavia,
+    reader: &Reader,
     claim: &Claim<'_>,
     purpose: Purpose,
     name: String,
     by: FoundBy,
 ) -> Result<Vec<Found>, Failure> {
-    let hits = octavia.list_load_balancers(&in_project(claim, LoadBalancerFilter::name(name))).await;
-    let hits = hits.map_err(|error| looking(&error))?;
+    let hits = reader.load_balancers_named(name).await.map_err(|error| looking(&error))?;
     let mut found = Vec::new();
     let mut refusal = None;
     for hit in hits.into_iter().filter(|hit| counts(hit, purpose)) {

@@ -4,8 +4,9 @@ use std::net::IpAddr;
 
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_openstack_api::error::ApiError;
-use openstack_ccm_openstack_api::neutron::{FloatingIp, FloatingIpFilter, Neutron, TagFilter};
+use openstack_ccm_openstack_api::neutron::{FloatingIp, FloatingIpFilter};
 
+use super::Reader;
 use crate::load_balancer::failure::{self, Missing};
 use crate::load_balancer::model::convert;
 use crate::load_balancer::model::observed::{ObservedFloatingIp, Ownership};
@@ -41,25 +42,25 @@ pub(crate) struct VipOwner {
 /// # Errors
 /// Any failed call.
 pub(crate) async fn read(
-    neutron: &Neutron,
+    reader: &Reader,
     claim: &Claim<'_>,
     question: &FloatingIpQuestion,
     vip: Option<&VipOwner>,
 ) -> Result<Vec<ObservedFloatingIp>, Failure> {
-    let seen = list(neutron, claim, question, vip.map(|vip| vip.port_id.as_str())).await;
+    let seen = list(reader, claim, question, vip.map(|vip| vip.port_id.as_str())).await;
     let seen = seen.map_err(|error| failure::of_call(&error, "looking for floating IPs", Missing::Race))?;
     seen.into_iter().map(|floating_ip| observed(floating_ip, claim, vip)).collect()
 }
 
 async fn list(
-    neutron: &Neutron,
+    reader: &Reader,
     claim: &Claim<'_>,
     question: &FloatingIpQuestion,
     vip_port_id: Option<&str>,
 ) -> Result<Vec<FloatingIp>, ApiError> {
     let on_vip = async {
         match vip_port_id {
-            Some(port) => neutron.list_floating_ips(&FloatingIpFilter::port(port)).await,
+            Some(port) => reader.floating_ips_on(port).await,
             None => Ok(Vec::new()),
         }
     };
@@ -70,33 +71,34 @@ async fn list(
             let mut found = on_vip.await?;
             let has_asked = asked.is_none_or(|asked| found.iter().any(|found| has_address(found, asked)));
             if found.is_empty() || !has_asked {
-                found.extend(candidates(neutron, claim, *asked).await?);
+                found.extend(candidates(reader, claim, *asked).await?);
             }
             Ok(found)
         }
         FloatingIpQuestion::ToRelease => match vip_port_id {
             Some(_) => on_vip.await,
-            None => own(neutron, claim).await,
+            None => own(reader, claim).await,
         },
     }
 }
 
 async fn candidates(
-    neutron: &Neutron,
+    reader: &Reader,
     claim: &Claim<'_>,
     asked: Option<IpAddr>,
 ) -> Result<Vec<FloatingIp>, ApiError> {
     match asked {
-        Some(asked) => neutron.list_floating_ips(&FloatingIpFilter::address(asked.to_string())).await,
-        None => own(neutron, claim).await,
+        Some(asked) => {
+            reader.neutron().list_floating_ips(&FloatingIpFilter::address(asked.to_string())).await
+        }
+        None => own(reader, claim).await,
     }
 }
 
 /// The Service's own floating IPs, wherever they lead. A description proves little, so they are found by the uids of
 /// cluster and Service.
-async fn own(neutron: &Neutron, claim: &Claim<'_>) -> Result<Vec<FloatingIp>, ApiError> {
-    let tags = TagFilter::all(claim.names.identity_tags());
-    neutron.list_floating_ips(&FloatingIpFilter { tags, ..FloatingIpFilter::default() }).await
+async fn own(reader: &Reader, claim: &Claim<'_>) -> Result<Vec<FloatingIp>, ApiError> {
+    reader.floating_ips_tagged(claim.names.identity_tags().into_iter().collect()).await
 }
 
 fn has_address(floating_ip: &FloatingIp, address: IpAddr) -> bool {

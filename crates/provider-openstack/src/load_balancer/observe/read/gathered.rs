@@ -1,6 +1,5 @@
 //! Questions about single load balancers that reconciliations ask at the same time, answered by one list.
 
-use std::future::Future;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -49,8 +48,8 @@ impl<T> Gathered<T> {
     /// What `alone` fails with. A list that fails is not missed.
     pub(super) async fn ask<R>(
         &self,
-        alone: impl Future<Output = Result<R, ApiError>>,
-        list: impl Future<Output = Result<Vec<T>, ApiError>>,
+        alone: impl AsyncFnOnce() -> Result<R, ApiError>,
+        list: impl AsyncFnOnce() -> Result<Vec<T>, ApiError>,
         pick: impl Fn(&[T]) -> Option<R>,
     ) -> Result<R, ApiError> {
         let asked = self.tick();
@@ -58,7 +57,7 @@ impl<T> Gathered<T> {
             let _waiting = Waiting::new(&self.waiting);
             tokio::time::timeout(PATIENCE, self.turn.lock()).await
         };
-        let Ok(mut turn) = turn else { return alone.await };
+        let Ok(mut turn) = turn else { return alone().await };
         if turn.as_ref().is_none_or(|list| list.asked < asked) {
             *turn = None;
             // Who was woken by the same event asks in the same moment.
@@ -66,14 +65,14 @@ impl<T> Gathered<T> {
             let others = self.waiting.load(Ordering::Relaxed);
             if others == 0 {
                 // Who comes meanwhile is gathered.
-                return alone.await;
+                return alone().await;
             }
             if self.length.load(Ordering::Relaxed) > (others + 1) * ENTRIES_FOR_EACH {
                 drop(turn);
-                return alone.await;
+                return alone().await;
             }
             let asked = self.tick();
-            if let Ok(entries) = list.await {
+            if let Ok(entries) = list().await {
                 self.length.store(entries.len(), Ordering::Relaxed);
                 *turn = Some(List { asked, entries });
             }
@@ -85,7 +84,7 @@ impl<T> Gathered<T> {
         drop(turn);
         match found {
             Some(found) => Ok(found),
-            None => alone.await,
+            None => alone().await,
         }
     }
 
@@ -137,8 +136,8 @@ mod tests {
         }
 
         async fn ask(&self, id: usize) -> usize {
-            let alone = self.answer("one", id);
-            let list = self.answer("list", (0..self.entries).collect());
+            let alone = || self.answer("one", id);
+            let list = || self.answer("list", (0..self.entries).collect());
             let pick = |list: &[usize]| list.iter().find(|one| **one == id).copied();
             self.gathered.ask(alone, list, pick).await.expect("an answer")
         }

@@ -87,7 +87,7 @@ pub(crate) async fn tree(
     };
     let vip = found.as_ref().and_then(Found::vip_owner);
     let (floating_ips, load_balancer) = tokio::join!(
-        floating_ip::read(reader.neutron(), claim, floating_ips, vip.as_ref()),
+        floating_ip::read(reader, claim, floating_ips, vip.as_ref()),
         load_balancer(reader, claim, found, depth),
     );
     Ok(Observed { load_balancer: load_balancer?, floating_ips: floating_ips? })

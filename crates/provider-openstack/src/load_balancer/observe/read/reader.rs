@@ -1,8 +1,9 @@
-//! Reads single load balancers, and listeners and pools of single load balancers; those of many at the same time in one list.
+//! Reads single load balancers, and the listeners, pools and floating IPs of single load balancers; those of many at the same time in
+//! one list.
 
 use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_openstack_api::error::ApiError;
-use openstack_ccm_openstack_api::neutron::Neutron;
+use openstack_ccm_openstack_api::neutron::{FloatingIp, FloatingIpFilter, Neutron, TagFilter};
 use openstack_ccm_openstack_api::octavia::{
     Listener, ListenerFilter, LoadBalancer, LoadBalancerFilter, Octavia, Pool, PoolFilter,
 };
@@ -16,6 +17,7 @@ pub(crate) struct Reader {
     load_balancers: Gathered<LoadBalancer>,
     listeners: Gathered<Listener>,
     pools: Gathered<Pool>,
+    floating_ips: Gathered<FloatingIp>,
 }
 
 impl Reader {
@@ -26,6 +28,7 @@ impl Reader {
             load_balancers: Gathered::default(),
             listeners: Gathered::default(),
             pools: Gathered::default(),
+            floating_ips: Gathered::default(),
         }
     }
 
@@ -43,13 +46,32 @@ impl Reader {
     /// Any failed call; [`openstack_ccm_openstack_api::error::ErrorKind::NotFound`] where there is none.
     pub(super) async fn load_balancer(&self, id: &str) -> Result<LoadBalancer, ApiError> {
         let octavia = self.octavia();
-        let Some(project_id) = self.openstack.project_id.clone() else {
+        let Some(of_project) = self.load_balancers_of_project() else {
             return octavia.get_load_balancer(id).await;
         };
-        let filter = LoadBalancerFilter { project_id: Some(project_id), ..LoadBalancerFilter::default() };
         let pick = |all: &[LoadBalancer]| all.iter().find(|one| one.id == id).cloned();
-        let list = octavia.list_load_balancers(&filter);
-        self.load_balancers.ask(octavia.get_load_balancer(id), list, pick).await
+        let list = || octavia.list_load_balancers(&of_project);
+        self.load_balancers.ask(|| octavia.get_load_balancer(id), list, pick).await
+    }
+
+    /// The load balancers of this name in the project of the credentials: an administrator's list would show those of everybody.
+    ///
+    /// # Errors
+    /// Any failed call.
+    pub(super) async fn load_balancers_named(&self, name: String) -> Result<Vec<LoadBalancer>, ApiError> {
+        let octavia = self.octavia();
+        let Some(of_project) = self.load_balancers_of_project() else {
+            return octavia.list_load_balancers(&LoadBalancerFilter::name(name)).await;
+        };
+        let filter = LoadBalancerFilter { name: Some(name.clone()), ..of_project.clone() };
+        let pick = |all: &[LoadBalancer]| Some(all.iter().filter(|one| one.name == name).cloned().collect());
+        let list = || octavia.list_load_balancers(&of_project);
+        self.load_balancers.ask(|| octavia.list_load_balancers(&filter), list, pick).await
+    }
+
+    fn load_balancers_of_project(&self) -> Option<LoadBalancerFilter> {
+        let project_id = Some(self.openstack.project_id.clone()?);
+        Some(LoadBalancerFilter { project_id, ..LoadBalancerFilter::default() })
     }
 
     /// The listeners of a load balancer.
@@ -63,8 +85,8 @@ impl Reader {
         let of_project = ListenerFilter { project_id: Some(project_id), ..ListenerFilter::default() };
         let hangs_on_it = |one: &&Listener| one.loadbalancers.iter().any(|other| other.id == of.id);
         let pick = |all: &[Listener]| Some(all.iter().filter(hangs_on_it).cloned().collect());
-        let list = octavia.list_listeners(&of_project);
-        self.listeners.ask(octavia.list_listeners(&filter), list, pick).await
+        let list = || octavia.list_listeners(&of_project);
+        self.listeners.ask(|| octavia.list_listeners(&filter), list, pick).await
     }
 
     /// The pools of a load balancer.
@@ -78,7 +100,45 @@ impl Reader {
         let of_project = PoolFilter { project_id: Some(project_id), ..PoolFilter::default() };
         let hangs_on_it = |one: &&Pool| one.loadbalancers.iter().any(|other| other.id == of.id);
         let pick = |all: &[Pool]| Some(all.iter().filter(hangs_on_it).cloned().collect());
-        self.pools.ask(octavia.list_pools(&filter), octavia.list_pools(&of_project), pick).await
+        self.pools.ask(|| octavia.list_pools(&filter), || octavia.list_pools(&of_project), pick).await
+    }
+
+    /// The floating IPs on a port.
+    ///
+    /// # Errors
+    /// Any failed call.
+    pub(super) async fn floating_ips_on(&self, port_id: &str) -> Result<Vec<FloatingIp>, ApiError> {
+        let is_on_it = |one: &FloatingIp| one.port_id.as_deref() == Some(port_id);
+        // One of another project may be on it.
+        let found = |found: Vec<FloatingIp>| (!found.is_empty()).then_some(found);
+        self.floating_ips(&FloatingIpFilter::port(port_id), is_on_it, found).await
+    }
+
+    /// The floating IPs with all of these tags, wherever they lead. None but those of the own project have tags of ours.
+    ///
+    /// # Errors
+    /// Any failed call.
+    pub(super) async fn floating_ips_tagged(&self, tags: Vec<String>) -> Result<Vec<FloatingIp>, ApiError> {
+        let is_tagged = |one: &FloatingIp| tags.iter().all(|tag| one.tags.contains(tag));
+        let filter = FloatingIpFilter { tags: TagFilter::all(tags.clone()), ..FloatingIpFilter::default() };
+        self.floating_ips(&filter, is_tagged, Some).await
+    }
+
+    /// Those that a filter shows, or in a list of the project those that are `meant`, where that `is_answer`.
+    async fn floating_ips(
+        &self,
+        filter: &FloatingIpFilter,
+        meant: impl Fn(&FloatingIp) -> bool,
+        is_answer: impl Fn(Vec<FloatingIp>) -> Option<Vec<FloatingIp>>,
+    ) -> Result<Vec<FloatingIp>, ApiError> {
+        let neutron = self.neutron();
+        let Some(project_id) = self.openstack.project_id.clone() else {
+            return neutron.list_floating_ips(filter).await;
+        };
+        let of_project = FloatingIpFilter { project_id: Some(project_id), ..FloatingIpFilter::default() };
+        let pick = |all: &[FloatingIp]| is_answer(all.iter().filter(|one| meant(one)).cloned().collect());
+        let list = || neutron.list_floating_ips(&of_project);
+        self.floating_ips.ask(|| neutron.list_floating_ips(filter), list, pick).await
     }
 
     /// The project of the credentials, if the load balancer is in it: a list of it shows all that hangs on that.
