@@ -98,7 +98,7 @@ async fn f5_a_floating_ip_that_leads_elsewhere_is_left_there() {
     let port = id(&port["port"]);
     attach(&world.cloud, &taken, &port);
     world.create(&asking_for("198.19.0.77"));
-    world.until_warned("web", &format!("leads to port {port} already")).await;
+    world.until_warned("web", &format!("is already attached to port {port}")).await;
     world.quiet().await;
     assert_eq!(only_floating_ip(&world)["port_id"], json!(port));
     assert_eq!(
