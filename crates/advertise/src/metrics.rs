@@ -43,7 +43,7 @@ impl AdvertiseMetrics {
         let metrics = Self::default();
         registry.register(
             "services_published",
-            "Services by the mode in which their load balancer is published now, and why",
+            "Services by the current published mode of their load balancer, and the reason",
             metrics.published.clone(),
         );
         registry.register(
@@ -53,7 +53,7 @@ impl AdvertiseMetrics {
         );
         registry.register(
             "ip_mode_server_support",
-            "Whether the API server keeps ipMode: 1 for the value that holds",
+            "Whether the API server keeps ipMode: 1 for the current value",
             metrics.server_support.clone(),
         );
         registry.register(

@@ -49,7 +49,7 @@ pub enum Command {
     Adopt(AdoptArgs),
     /// Show what OCCM will do to each Service when it takes over again; with --apply, write the status that it will write.
     HandBack(HandBackArgs),
-    /// List what Services that are gone have left in the cloud, and delete it by id.
+    /// List what deleted Services left behind in the cloud, and delete it by id.
     Orphans(OrphansArgs),
     /// Print a script that completes commands and flags in a shell: `source <(openstack-ccm completion bash)`.
     Completion {

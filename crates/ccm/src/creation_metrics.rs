@@ -24,7 +24,7 @@ impl Collector for CreationMetrics {
         let gauges = [
             (
                 "openstack_ccm_load_balancer_creations_waiting",
-                "Services whose load balancer is not created yet, because Octavia has enough to do",
+                "Services whose load balancer is not created yet, because Octavia is busy with others",
                 counts.waiting,
             ),
             (
@@ -34,7 +34,7 @@ impl Collector for CreationMetrics {
             ),
             (
                 "openstack_ccm_load_balancer_creations_limit",
-                "Load balancers that are created at once at most; it follows from what Octavia finishes",
+                "Maximum number of load balancers that are created at once; it depends on how fast Octavia finishes them",
                 counts.limit,
             ),
         ];

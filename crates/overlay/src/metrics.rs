@@ -22,7 +22,7 @@ impl Metrics {
         let metrics = Self::default();
         registry.register(
             "services_refused",
-            "Services that a rule chooses and whose address is left alone, by reason",
+            "Services that a rule selects but whose address is left alone, by reason",
             metrics.refused.clone(),
         );
         registry.register(
@@ -32,7 +32,7 @@ impl Metrics {
         );
         registry.register(
             "service_failures",
-            "Failed passes over Services, by class of failure",
+            "Failed reconciliations of Services, by class of failure",
             metrics.failures.clone(),
         );
         for class in FailureClass::ALL {

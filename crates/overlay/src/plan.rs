@@ -185,8 +185,7 @@ fn source_ranges(service: &Service, mode: Mode) -> Vec<Notice> {
     }
     vec![Notice::warning(
         "IPModeSourceRanges",
-        "pods come through the load balancer now, so that only its cloud holds them to spec.loadBalancerSourceRanges, and they \
-         arrive from the address by which they leave the cluster. Make sure that the ranges have that address, and that your \
+        "pods now connect through the load balancer, so only its cloud enforces spec.loadBalancerSourceRanges for them, and they arrive from the address with which they leave the cluster. Make sure that the ranges contain that address, and that your \
          cloud enforces them",
     )]
 }

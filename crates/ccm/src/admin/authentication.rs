@@ -24,7 +24,7 @@ pub(super) enum AuthenticationError {
     Token,
     #[error("the bearer token could not be checked")]
     Review(#[source] Arc<ReviewError>),
-    #[error("the proxy {0:?} is not one of those that may say who calls")]
+    #[error("the proxy {0:?} is not allowed to name the caller")]
     Proxy(String),
 }
 

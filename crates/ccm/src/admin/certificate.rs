@@ -174,7 +174,7 @@ fn certified(pem: &Pem, flags: Flags) -> anyhow::Result<Arc<CertifiedKey>> {
     let key = PrivateKeyDer::from_pem_slice(&pem.1)
         .with_context(|| format!("{}: the key cannot be read as PEM", flags.1))?;
     let key = CertifiedKey::from_der(certificates, key, &rustls::crypto::ring::default_provider())
-        .context("the certificate and the key of the endpoints do not fit together")?;
+        .context("the certificate and the key of the endpoints do not match")?;
     Ok(Arc::new(key))
 }
 
@@ -229,7 +229,7 @@ mod tests {
         let before = certificate.current.read().unwrap().pem.clone();
         let (new_certificate, new_key) = self_signed().unwrap();
         std::fs::write(folder.path().join(format!("{PAIR}.crt")), &new_certificate).unwrap();
-        assert!(certificate.reload().unwrap_err().to_string().contains("do not fit together"));
+        assert!(certificate.reload().unwrap_err().to_string().contains("do not match"));
         assert_eq!(certificate.current.read().unwrap().pem, before);
         std::fs::write(folder.path().join(format!("{PAIR}.key")), &new_key).unwrap();
         assert!(certificate.reload().unwrap());

@@ -46,7 +46,7 @@ pub(super) fn tls(arguments: &ServingArgs, certificates: Arc<Certificates>) -> a
     let algorithms = provider.signature_verification_algorithms;
     let config = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(versions)
-        .context("--tls-min-version and --tls-cipher-suites leave nothing to speak")?
+        .context("--tls-min-version and --tls-cipher-suites leave no cipher suite to use")?
         .with_client_cert_verifier(Arc::new(AnyCertificate { algorithms }))
         .with_cert_resolver(certificates);
     Ok(config)

@@ -62,7 +62,7 @@ pub const FLAGS: &[AcceptedFlag] = &[
         "kube-api-content-type",
         Value,
         Some("application/json"),
-        "JSON is spoken with the API server: its objects are changed by patches, which are JSON",
+        "requests to the API server are always JSON, because objects are changed by JSON patches",
     ),
     flag("log-flush-frequency", Value, None, NO_BUFFER),
     flag("log-json-info-buffer-size", Value, Some("0"), NO_BUFFER),
@@ -75,7 +75,7 @@ pub const FLAGS: &[AcceptedFlag] = &[
         None,
         "caches follow the API server without re-reading; load balancers are compared with the cloud every 30 minutes",
     ),
-    flag("node-sync-period", Value, None, "upstream has no use for it either"),
+    flag("node-sync-period", Value, None, "upstream does not use it either"),
     flag("permit-address-sharing", Switch, None, "the port can always be bound again after a restart"),
     flag("profiling", Switch, Some("false"), NO_PROFILER),
     flag(

@@ -36,7 +36,7 @@ pub struct AuthenticationArgs {
     /// CA certificates of proxies that name the caller in headers (PEM). Read again when the file changes.
     #[arg(long, value_name = "FILE", value_parser = path::parse)]
     pub requestheader_client_ca_file: Option<PathBuf>,
-    /// Common names of such proxies; empty: all that --requestheader-client-ca-file has signed.
+    /// Common names of these proxies; empty: all that --requestheader-client-ca-file has signed.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub requestheader_allowed_names: Vec<String>,
     /// Headers with the name of the user.

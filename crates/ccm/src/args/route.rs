@@ -17,8 +17,8 @@ pub struct RouteArgs {
         num_args = 0..=1, require_equals = true, action = clap::ArgAction::Set, value_parser = boolean::parse
     )]
     pub configure_cloud_routes: bool,
-    /// Range of the pods' addresses; with a comma between them one IPv4 and one IPv6 range. Routes outside of it are
-    /// left alone.
+    /// Address range of the pods; for dual-stack one IPv4 and one IPv6 range, separated by a comma. Routes outside of
+    /// it are left alone.
     #[arg(long, value_name = "CIDR", default_value = "")]
     pub cluster_cidr: String,
     /// Longest time between two comparisons of the routes with the nodes.

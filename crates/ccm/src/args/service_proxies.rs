@@ -9,14 +9,14 @@ use openstack_ccm_canary::addresses::Addresses;
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Service proxies on nodes")]
 pub struct ServiceProxyArgs {
-    /// Namespace of the canary, whose verdicts on nodes stand above what versions and images say; empty for none.
+    /// Namespace of the canary, whose verdicts on nodes override what versions and images suggest; empty for none.
     #[arg(long, value_name = "NAMESPACE", default_value = "")]
     pub canary_namespace: String,
     /// Addresses of the canary's Services, two for each family; nothing else may use them.
     #[arg(long, value_name = "CONTROL,SUBJECT[,...]", default_value_t = Addresses::kept())]
     pub canary_addresses: Addresses,
-    /// Port at which kube-proxy serves its metrics on the address of each node, usually 10249: it is asked whether it
-    /// honours ipMode. 0 switches this off.
+    /// Port at which kube-proxy serves its metrics on the address of each node, usually 10249; the metrics show whether
+    /// kube-proxy honours ipMode. 0 switches this off.
     #[arg(long, value_name = "PORT", default_value_t = 0, allow_negative_numbers = true)]
     pub kube_proxy_metrics_port: u16,
 }

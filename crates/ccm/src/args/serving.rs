@@ -24,8 +24,8 @@ pub struct ServingArgs {
         num_args = 0..=1, require_equals = true, action = clap::ArgAction::Set, value_parser = boolean::parse
     )]
     pub permit_port_sharing: bool,
-    /// Folder of the certificate and key when they are not named: cloud-controller-manager.crt and .key, read from
-    /// there, or generated and kept there. Without it they are generated at each start.
+    /// Folder of the certificate and key if they are not named: cloud-controller-manager.crt and .key are read from
+    /// there, or generated and stored there. Without a folder they are generated at each start.
     #[arg(long, value_name = "FOLDER", value_parser = path::parse)]
     pub cert_dir: Option<PathBuf>,
     /// Certificate of the endpoints (PEM, with intermediate ones after it); read again when the file changes.

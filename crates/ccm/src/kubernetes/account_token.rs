@@ -53,7 +53,7 @@ impl AccountToken {
         if let Some(fresh) = held.as_ref().filter(|held| Instant::now() < held.renew_from) {
             return Ok(fresh.header.clone());
         }
-        let problem = || format!("no token for the ServiceAccount {NAMESPACE}/{} could be had", self.account);
+        let problem = || format!("could not get a token for the ServiceAccount {NAMESPACE}/{}", self.account);
         let asked = timeout(PATIENCE, self.ask()).await.context("the API server did not answer in time");
         match asked.and_then(|answer| answer).with_context(problem) {
             Ok(new) => Ok(held.insert(new).header.clone()),

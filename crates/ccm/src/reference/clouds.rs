@@ -8,26 +8,26 @@ use super::{GENERATED, cell};
 
 const INTRODUCTION: &str = "# Clouds
 
-Which clouds need the overlay, as far as the sources of their controllers could be read. A controller of a newer version may know more:
-`ip-mode-overlay check` says what your cluster publishes.
+This page lists which clouds need the overlay, according to the source code of their controllers. Newer versions of a controller may write `ipMode`
+themselves: `ip-mode-overlay check` shows what your cluster publishes.
 
 ## Clouds that the rules know
 
-| Cloud | `--cloud` | A Service is chosen by | Status that its controller writes | `ipMode` | Source | Seen |
+| Cloud | `--cloud` | A Service is selected by | Status that its controller writes | `ipMode` | Source | Seen |
 | --- | --- | --- | --- | --- | --- | --- |
 ";
 
 const OTHERS: &str = "
 ## Other clouds that need it
 
-Name the annotation by which your Services ask for the PROXY protocol with `--annotation KEY=VALUE`, or annotate the Services with
+With `--annotation KEY=VALUE`, name the annotation with which your Services ask for the PROXY protocol, or annotate the Services with
 `ip-mode-overlay/mode: proxy`.
 
 | Cloud | State of its controller | Source | Seen |
 | --- | --- | --- | --- |
 | Timeweb Cloud and other clouds with a closed controller | publishes `{ip}` without `ipMode`; the PROXY protocol is switched on in a console | reports of users | 2026-08 |
 | Huawei CCE, Open Telekom Cloud | publishes `{ip}` without `ipMode`; no annotation for the PROXY protocol | huaweicloud/huaweicloud-cloud-controller-manager 037c9107 (k8s.io/cloud-provider 0.28.13), opentelekomcloud/cloud-provider-opentelekomcloud 6007a9d | 2026-08 |
-| OpenStack with the Go openstack-cloud-controller-manager | publishes `Proxy` for the PROXY protocol since 1.30, and `VIP` where the load balancer terminates TLS or inserts X-Forwarded-For; [when to use the overlay and when openstack-ccm](openstack.md) | kubernetes/cloud-provider-openstack 1.30 | 2026-08 |
+| OpenStack with the Go openstack-cloud-controller-manager | publishes `Proxy` for the PROXY protocol since 1.30, and `VIP` if the load balancer terminates TLS or inserts X-Forwarded-For; [when to use the overlay and when openstack-ccm](openstack.md) | kubernetes/cloud-provider-openstack 1.30 | 2026-08 |
 
 ## Clouds that do not need it
 
@@ -35,7 +35,7 @@ Name the annotation by which your Services ask for the PROXY protocol with `--an
 | --- | --- |
 | Hetzner, Scaleway, cloudscale, Outscale, STACKIT, NSX, Oracle (opt-in) | their controllers write `ipMode` |
 | AWS, UpCloud, IBM VPC, Brightbox | they publish hostnames, which nodes never short-circuit |
-| Exoscale, Yandex | their load balancers pass packets through; there is no PROXY protocol |
+| Exoscale, Yandex | their load balancers only forward packets; there is no PROXY protocol |
 | MetalLB, kube-vip, Cilium LB-IPAM, k3s' ServiceLB | nodes announce the address: `VIP` is right, and the overlay refuses to touch them |
 ";
 

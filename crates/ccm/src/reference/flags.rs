@@ -20,15 +20,15 @@ const INTRODUCTION: &str = "# Flags
 | `overlay` | sets `ipMode: Proxy` beside the controller of another cloud; also the program [`ip-mode-overlay`](../overlay/README.md) |
 | `plan` | shows what the controllers would do to Services and their load balancers, without doing it |
 | `adopt` | the same for a cluster that OCCM serves now |
-| `hand-back` | says what OCCM will do to each Service after the way back |
-| `orphans` | lists what Services that are gone left in the cloud, and deletes it by id |
+| `hand-back` | says what OCCM will do to each Service after a rollback |
+| `orphans` | lists what deleted Services left behind in the cloud, and deletes it by id |
 | `completion SHELL` | prints the completion for bash, zsh, fish, elvish or PowerShell |
 | `man` | prints the manual page |
 
 Names, forms and defaults are those of upstream cloud-controller-managers, so that the arguments of an existing
 Deployment work unchanged. Where the default differs, the last section says why. An unknown flag is an error. Durations
-are written as `15s`, `1m30s` or `500ms`, booleans as `true` or `false`. Of a flag that is given twice the last value
-counts; lists add up.
+are written as `15s`, `1m30s` or `500ms`, booleans as `true` or `false`. If a flag is given twice, the last value
+counts; lists are combined.
 ";
 
 const DIFFERENCES: &str = "## Where defaults differ from upstream
@@ -36,13 +36,13 @@ const DIFFERENCES: &str = "## Where defaults differ from upstream
 | Flag | Upstream | Here | Why |
 | --- | --- | --- | --- |
 | `--cloud-provider` | required | `openstack` | there is no other |
-| `--concurrent-service-syncs` | `1` | `10` | a load balancer takes a minute; with one worker the last of many waits for hours |
+| `--concurrent-service-syncs` | `1` | `10` | creating a load balancer takes a minute; with one worker the last of many would wait for hours |
 | `--authentication-tolerate-lookup-failure` | `false` | `true` | probes and controllers work without client certificates |
 | `--authentication-kubeconfig`, `--authorization-kubeconfig` | the pod's own account | that of `--kubeconfig`, else the pod's own account | one file is enough outside of a cluster |
-| `--profiling` | `true` | not offered | an endpoint for profiles is no business of production |
+| `--profiling` | `true` | not offered | a profiling endpoint does not belong in production |
 
-The lease is tried for every half to one `--leader-elect-retry-period`, upstream every one to 2.2 of them; and it is
-given back on SIGTERM. So the next instance takes over within one period.
+An instance tries to take the lease every 0.5 to 1 times `--leader-elect-retry-period` (upstream: 1 to 2.2 times), and the
+leader releases it on SIGTERM. So the next instance takes over within one period.
 ";
 
 /// The page.
@@ -58,8 +58,7 @@ pub fn markdown() -> String {
     for argument in arguments {
         row(&mut page, argument);
     }
-    page.push_str("\n## Flags without effect\n\nThey are accepted, with a warning that gives the reason, unless the value \
-                   asks for what happens in any case.\n\n");
+    page.push_str("\n## Flags without effect\n\nThey are accepted, with a warning that gives the reason, unless the value asks for what openstack-ccm does anyway.\n\n");
     page.push_str("| Flag | No warning for | Why it has no effect |\n| --- | --- | --- |\n");
     for flag in FLAGS {
         let form = match flag.form {

@@ -6,15 +6,15 @@ use super::{GENERATED, cell};
 
 const INTRODUCTION: &str = "# Metrics
 
-Served at `https://<pod>:10258/metrics` in the text format of Prometheus (`text/plain; version=0.0.4`), or in that of
-OpenMetrics where the request's `Accept` prefers it, as Prometheus' own does. Readers need the right to `get` the
-non-resource URL `/metrics`; who may is asked of the API server. `--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics`
-opens the page to everybody who reaches the port.
+The metrics are served at `https://<pod>:10258/metrics` in the text format of Prometheus (`text/plain; version=0.0.4`), or in
+that of OpenMetrics if the request's `Accept` header prefers it, as Prometheus does. Readers need the right to `get` the
+non-resource URL `/metrics`, which the API server checks. `--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics`
+opens the page to everybody who can reach the port.
 
 Names are those of the framework (`service_controller_*`, `workqueue_*`, `rest_client_*`, `leader_election_*`,
 `running_managed_controllers`, `kubernetes_*`), of the Go implementation (`openstack_api_*`,
 `cloudprovider_openstack_*`), of every Prometheus client library (`process_*`), and our own (`openstack_ccm_*`). Every
-label has a small, closed set of values: no name of a Service, of a node or of a cloud object is a label.
+label has a small set of values: no label names a Service or a cloud object, and only `openstack_ccm_node_ip_mode` names nodes.
 ";
 
 /// What is known of one metric.

@@ -12,7 +12,7 @@ const HEAD: &str = "\
 # openstack-ccm
 
 A Helm chart for openstack-ccm, the Kubernetes cloud-controller-manager for OpenStack with PROXY-protocol load balancers that work from
-inside the cluster. How to [install](../../docs/guides/install.md), [try](../../docs/guides/try-on-one-class.md),
+inside the cluster. Guides: [install](../../docs/guides/install.md), [try](../../docs/guides/try-on-one-class.md),
 [migrate from OCCM](../../docs/guides/migrate-from-occm.md), [scrape the metrics](../../docs/guides/scrape-metrics.md).
 
 ```sh
@@ -25,8 +25,8 @@ helm upgrade --install openstack-ccm charts/openstack-ccm --namespace kube-syste
 
 <!-- Generated from values.yaml by `make manifests`; do not edit. -->
 
-Every value of the OCCM chart has its name, form and effect here. A value that the chart does not know is refused, and so is a number or a
-boolean where text is meant: write it in quotes, or with `--set-string` on the command line.
+Every value of the OCCM chart has the same name, form and effect here. The chart refuses unknown values, and a number or a boolean where it
+expects text: quote it, or use `--set-string` on the command line.
 
 | Value | Default | Meaning |
 | --- | --- | --- |

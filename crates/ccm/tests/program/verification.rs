@@ -15,7 +15,7 @@ use crate::support::{Call, PROXY, Side, World, lb_name, service};
 const READ: &str = "GET loadbalancers/ID/status";
 const READ_MEMBERS: &str = "GET pools/ID/members";
 /// How the Event begins about what failed inside Octavia.
-const SENT_AGAIN: &str = "LoadBalancerChildFailed: Octavia could not make the last change of member";
+const SENT_AGAIN: &str = "LoadBalancerChildFailed: Octavia failed to apply the last change of member";
 /// A change of nodes is made by then, and no members have been read.
 const MADE: Duration = Duration::from_secs(20);
 /// They have been read by then, random part included.

@@ -33,12 +33,12 @@ impl Metrics {
         );
         registry.register(
             "openstack_ccm_route_failures",
-            "What failed while routes were compared or changed, by class of failure",
+            "Failures while routes were compared or changed, by class of failure",
             metrics.failures.clone(),
         );
         registry.register(
             "openstack_ccm_route_unreachable_nodes",
-            "Nodes of which a route to the pods is missing",
+            "Nodes that lack a route to their pods",
             metrics.unreachable.clone(),
         );
         for class in FailureClass::ALL {

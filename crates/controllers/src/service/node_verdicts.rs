@@ -21,14 +21,14 @@ pub(super) fn news(old: &NodeSnapshot, new: &NodeSnapshot) -> Vec<(String, Notic
             (None, Some(held)) => Notice::warning(
                 "ServiceProxyIgnoresIPMode",
                 format!(
-                    "Pods on this node bypass load balancers that they have to pass through: {}. Upgrade or replace its \
+                    "Pods on this node bypass load balancers that their traffic has to pass through: {}. Upgrade or replace its \
                      service proxy, or publish Services by hostname",
                     held.cause
                 ),
             ),
             (Some(_), None) if held.verdict == Verdict::Fit => Notice::normal(
                 "ServiceProxyHonoursIPMode",
-                format!("Pods on this node pass through load balancers that they have to pass through: {}", held.cause),
+                format!("Pods on this node no longer bypass load balancers: {}", held.cause),
             ),
             _ => return None,
         };
@@ -40,8 +40,7 @@ pub(super) fn news(old: &NodeSnapshot, new: &NodeSnapshot) -> Vec<(String, Notic
 fn contradictions(old: &Measurements, new: &Measurements) -> Vec<(String, Notice)> {
     let before: BTreeSet<&str> = old.contradictions().collect();
     let text = "The canary's address with ipMode Proxy was answered on this node and the one with ipMode VIP was not, which no \
-                service proxy does: the node is judged by versions and images. Look for routes or proxies that take the \
-                canary's addresses";
+                service proxy does: the node is judged by versions and images. Check for routes or proxies that use the canary's addresses";
     let odd = new.contradictions().filter(|node| !before.contains(node));
     odd.map(|node| (node.to_owned(), Notice::warning("CanaryContradiction", text))).collect()
 }

@@ -10,7 +10,7 @@ use crate::world::{World, annotation, finalizers, settle};
 
 const OTHER: &str = "example.org/other";
 
-/// A status that cannot be written is told and tried again.
+/// A status that cannot be written is reported and tried again.
 ///
 /// Framework: S10, same.
 #[tokio::test(start_paused = true)]

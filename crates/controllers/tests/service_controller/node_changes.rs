@@ -168,7 +168,7 @@ async fn a_label_is_followed_by_those_who_select_by_it() {
     assert_eq!(world.wire.journal(), ["cloud serves b on n1,n2"]);
 }
 
-/// A failed update is told, and tried again for the Services that it failed for.
+/// A failed update is reported, and tried again for the Services for which it failed.
 ///
 /// Framework: P5, same.
 #[tokio::test(start_paused = true)]

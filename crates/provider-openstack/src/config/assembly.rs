@@ -296,10 +296,8 @@ impl Assembly {
     fn note_repetition(&mut self, place: Place<'_>, key: &'static str) {
         let id = (place.file.to_owned(), title(place.section), key);
         if let Some(before) = self.written.insert(id, place.entry.position) {
-            let text = format!(
-                "it is written before, in line {}; this one counts: remove the other one",
-                before.line
-            );
+            let text =
+                format!("it is already set in line {}; this one counts: remove the other one", before.line);
             self.warnings.push(place.warning(text));
         }
     }

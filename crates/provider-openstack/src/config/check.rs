@@ -128,7 +128,7 @@ fn address(assembly: &mut Assembly) {
 fn tls(assembly: &mut Assembly, environment: &dyn Environment) {
     let global = assembly.config.global.clone();
     if global.tls_insecure == Some(true) {
-        let text = "certificates of servers are not checked: anyone on the way can read the credentials; use `ca-file`";
+        let text = "certificates of servers are not checked: anyone on the network path can read the credentials; use `ca-file`";
         assembly.warn(SectionName::Global, "tls-insecure", text);
     }
     for (key, other, given, other_given) in [

@@ -13,19 +13,19 @@ const HEAD: &str = "\
 <!-- Generated from the table of keys. To regenerate it:
      UPDATE_DOCS=1 cargo test -p openstack-ccm-provider-openstack --test config reference -->
 
-`--cloud-config` names this file. It may be given more than once: files are read in order, a later file wins per key,
-and lists grow. All errors of all files are reported at once, each with file, line, column, section, key and what to do.
-Unknown sections and keys are ignored with a warning. How to write one: [Configure cloud.conf](../guides/configure-cloud-conf.md).
+`--cloud-config` names this file. It may be given more than once: files are read in order, for each key the last file wins,
+and lists are combined. All errors of all files are reported at once, each with file, line, column, section, key and what to
+do. Unknown sections and keys are ignored with a warning. [Configure cloud.conf](../guides/configure-cloud-conf.md) is the guide.
 
-Keys marked *OCCM* have the name and meaning that they have in the Go openstack-cloud-controller-manager; the others
-exist since the version named.
+Keys marked *OCCM* have the same name and meaning as in the Go openstack-cloud-controller-manager; for the others, *Since*
+is the version that added them.
 
 ## Format
 
 | Element | Rule |
 | --- | --- |
-| Section | `[Name]`, or `[Name \"sub name\"]` with the quotes. The same section may come again. |
-| Key | `key = value`. Letters, digits and `-`; case does not matter, for sections neither. |
+| Section | `[Name]`, or `[Name \"sub name\"]` with the quotes. A section may appear several times. |
+| Key | `key = value`. Keys consist of letters, digits and `-`; case does not matter, in section names neither. |
 | Comment | `#` and `;` start one **anywhere outside quotes**, even inside a word: `password = abc#def` is `abc`. |
 | Quotes | `\"...\"` around a value or a part of it. Inside: `\\\\`, `\\\"`, `\\n`, `\\t`, nothing else. Single quotes are ordinary characters. |
 | Backslash outside quotes | At the end of a line it continues the value; before `\"` it is that character; elsewhere it is an error. |
@@ -34,9 +34,9 @@ exist since the version named.
 | Type | Values |
 | --- | --- |
 | text | Anything; empty is the same as absent. |
-| secret | Text that is never shown, in no log and no error. |
+| secret | Text that never appears in logs or errors. |
 | bool | `true`, `yes`, `on`, `1`, `false`, `no`, `off`, `0` in any case. The key alone means true. |
-| number | Decimal, or hexadecimal behind `0x`. |
+| number | Decimal, or hexadecimal with the prefix `0x`. |
 | duration | Numbers with units: `5s`, `1m30s`, `500ms`. A number without a unit is an error. |
 | list | One entry per line; repeat the key for more. The key alone empties the list. |
 ";
@@ -54,13 +54,13 @@ With `use-clouds` in `[Global]`, an entry of clouds.yaml fills what that section
 | --- | --- |
 | File | `clouds-file`, else `OS_CLIENT_CONFIG_FILE`, if that file exists; else `clouds.yaml`, then `clouds.yml`, each in the working directory, `~/.config/openstack` and `/etc/openstack` |
 | Entry | `cloud`, else `OS_CLOUD`, else the only one there is |
-| Over it | the same entry of `secure.yaml` (or `.yml`) from the same directories |
-| Under it | the entry of `clouds-public.yaml` (or `.yml`) that its `profile` (or `cloud`) names |
+| Overridden by | the same entry of `secure.yaml` (or `.yml`) from the same directories |
+| Defaults from | the entry of `clouds-public.yaml` (or `.yml`) that its `profile` (or `cloud`) names |
 
 ## Log-in
 
-A trust is taken before a password, that before a token, that before an application credential; `auth_type` of
-clouds.yaml decides otherwise. A project is the scope; without one the system (`system_scope: all`), else the domain.
+If several kinds of credentials are set, the order is: trust, password, token, application credential; `auth_type` of
+clouds.yaml overrides it. The scope is the project; without a project the system (`system_scope: all`), else the domain.
 ";
 
 /// The reference page, as `docs/reference/cloud-conf.md` holds it.

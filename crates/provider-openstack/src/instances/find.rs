@@ -132,8 +132,7 @@ fn named<'a>(name: &str, servers: &'a [Server]) -> Found<'a> {
     match found.as_slice() {
         [server] => Found::Server(server),
         [] => Found::Unknown(Failure::user_input(format!(
-            "the project has no server named {name}, and the Node has no spec.providerID: the name of the Node must be that \
-             of its server, or the kubelet be given --provider-id=openstack:///SERVER"
+            "the project has no server named {name}, and the Node has no spec.providerID: the Node must have the name of its server, or the kubelet needs --provider-id=openstack:///SERVER"
         ))),
         several => {
             let ids: Vec<&str> = several.iter().map(|server| server.id.as_str()).collect();

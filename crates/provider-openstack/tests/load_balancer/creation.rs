@@ -168,7 +168,7 @@ async fn c12_without_a_subnet_that_of_most_nodes_is_taken() {
     assert!(asked.is_empty(), "an existing load balancer tells its subnet: {asked:?}");
 }
 
-/// Where no subnet can be found, nothing is made, and the user is told what to set.
+/// If no subnet can be found, nothing is created, and an Event says what to set.
 ///
 /// Contract: C13, better: one node without provider id does no harm, only all of them.
 #[tokio::test(start_paused = true)]

@@ -295,7 +295,7 @@ fn a_health_monitor_is_made_of_annotations_and_config(
     assert_eq!(case.settings().health_monitor, expected);
 }
 
-/// A check that may last longer than the time between two is no error, since Octavia takes it; the user is told.
+/// A check that may last longer than the time between two checks is not an error, since Octavia accepts it; the user gets a Warning.
 ///
 /// Defect: 36, better: checks that overlap are named.
 #[test]

@@ -104,7 +104,7 @@ impl Once {
                 "the namespace {name} exists: another measurement is under way, or was interrupted; \
                  kubectl delete namespace {name} removes what it left"
             ),
-            Err(error) => Err(error).context(format!("the namespace {name} cannot be made")),
+            Err(error) => Err(error).context(format!("the namespace {name} cannot be created")),
         }
     }
 
@@ -126,7 +126,7 @@ impl Once {
         let services = Api::<Service>::namespaced(self.client.clone(), &self.canary.namespace);
         for object in self.canary.services() {
             let service = services.create(&PostParams::default(), &typed(object)?).await;
-            let service = service.context("a Service cannot be made")?;
+            let service = service.context("a Service cannot be created")?;
             let name = service.metadata.name.clone().unwrap_or_default();
             let spec = service.spec.unwrap_or_default();
             let ips = spec.cluster_ips.unwrap_or_else(|| spec.cluster_ip.into_iter().collect());
@@ -155,7 +155,7 @@ impl Once {
         let policies = Api::<NetworkPolicy>::namespaced(self.client.clone(), &self.canary.namespace);
         let Ok(policy) = typed(self.canary.network_policy()) else { return };
         if let Err(error) = policies.create(&PostParams::default(), &policy).await {
-            let _ = writeln!(std::io::stderr(), "the NetworkPolicy of the canary cannot be made: {error}");
+            let _ = writeln!(std::io::stderr(), "the NetworkPolicy of the canary cannot be created: {error}");
         }
     }
 
@@ -165,7 +165,7 @@ impl Once {
         let make = |node: String| async move {
             let pod = typed(self.canary.pod(&node, token))?;
             let made = pods.create(&PostParams::default(), &pod).await;
-            made.with_context(|| format!("no pod can be made on the node {node}"))
+            made.with_context(|| format!("no pod can be created on the node {node}"))
         };
         let mut made = stream::iter(nodes.iter().cloned()).map(make).buffer_unordered(AT_ONCE);
         while let Some(pod) = made.next().await {

@@ -71,8 +71,7 @@ impl Return {
         if let Some(port) = datagrams.filter(|_| proxy) {
             let protocol = port.protocol.as_deref().unwrap_or_default();
             let text = format!(
-                "OCCM deletes the pool of port {}/{protocol}, because it wants a PROXY pool there too, which Octavia refuses: \
-                 datagrams are lost, and OCCM gets no further with this Service",
+                "OCCM deletes the pool of port {}/{protocol}, to create a PROXY pool, which Octavia refuses: datagrams are lost, and OCCM cannot update this Service any further",
                 port.port
             );
             findings.push(Finding { severity: Severity::Fails, text });
@@ -136,7 +135,7 @@ fn own_annotations(service: &Service) -> impl Iterator<Item = (&str, &str)> {
 fn forgotten(key: &str, value: &str) -> String {
     match key {
         RECLAIM_POLICY => {
-            format!("{key}: {value} is forgotten: OCCM deletes the load balancer with the Service")
+            format!("{key}: {value} has no effect any more: OCCM deletes the load balancer with the Service")
         }
         _ => format!("{key}: {value} has no effect any more"),
     }

@@ -66,7 +66,7 @@ pub async fn run(arguments: &HandBackArgs) -> anyhow::Result<ExitCode> {
 fn text(returns: &[(&Service, Return)], breaks: usize) -> String {
     let mut text: String = returns.iter().map(|(_, back)| format!("{back}\n")).collect();
     text.push_str(&format!(
-        "{} Service(s) change with the way back, {breaks} of them will fail.\n",
+        "{} Service(s) change with the rollback, {breaks} of them will fail.\n",
         returns.len()
     ));
     text

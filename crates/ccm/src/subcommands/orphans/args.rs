@@ -20,22 +20,23 @@ pub enum Output {
 /// Flags of `orphans`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct OrphansArgs {
-    /// Also list what is named as OCCM names what it creates for this cluster: such names are not unique.
+    /// Also list objects with the names that OCCM gives them for this cluster; such names are not unique.
     #[arg(long)]
     pub occm_names: bool,
-    /// Leave out what is younger than this.
+    /// Leave out objects younger than this.
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = duration::parse)]
     pub older_than: Duration,
     /// Output format.
     #[arg(short = 'o', long, value_enum, value_name = "FORM", default_value_t = Output::Text)]
     pub output: Output,
-    /// Delete what has this id; several may be given. Everything is checked again first.
+    /// Delete the object with this id; may be given several times. Everything is checked again first.
     #[arg(long, value_name = "ID", num_args = 1.., requires = "yes")]
     pub delete: Vec<String>,
-    /// Confirm that what --delete names is to be deleted.
+    /// Confirm the deletion of what --delete names.
     #[arg(long)]
     pub yes: bool,
-    /// The cluster is gone, and this was the uid of its namespace kube-system: nothing of it has an owner any more.
+    /// The cluster is gone, and this was the uid of its namespace kube-system: none of its objects has an owner any
+    /// more.
     #[arg(long, value_name = "UID")]
     pub cluster_uid: Option<String>,
     /// Name of the cluster, for --occm-names.

@@ -75,7 +75,7 @@ async fn until_gone(openstack: &OpenStack, id: &str) -> anyhow::Result<()> {
     for _ in 0..LOOKS {
         match openstack.octavia.get_load_balancer(id).await {
             Err(error) if error.is_not_found() => return Ok(()),
-            Err(error) => return Err(error).context("it cannot be seen whether the load balancer is gone"),
+            Err(error) => return Err(error).context("it is not known whether the load balancer is gone"),
             Ok(seen) if seen.provisioning_status.as_str() == "DELETED" => return Ok(()),
             Ok(seen) if seen.provisioning_status.as_str() == "ERROR" => {
                 anyhow::bail!("Octavia failed to delete the load balancer {id}: it is in ERROR");

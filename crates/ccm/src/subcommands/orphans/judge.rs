@@ -121,7 +121,7 @@ impl Judge<'_> {
             && cluster == self.question.cluster.name
             && !self.owners.has_named(service);
         counts.then(|| Claim {
-            why: format!("it is named as OCCM names what it makes for {service}, which is gone"),
+            why: format!("it has the name that OCCM gives to objects of {service}, which is gone"),
             service: Some(service.clone()),
         })
     }
@@ -211,7 +211,8 @@ impl Judge<'_> {
         if in_use {
             return None;
         }
-        let why = "Octavia made it for a load balancer that does not exist; which cluster asked for that cannot be seen";
+        let why =
+            "Octavia made it for a load balancer that does not exist; it is not known for which cluster";
         let claim = Claim { why: why.to_owned(), service: None };
         Some(orphan(Kind::VipPort, &one.id, &one.name, one.created_at.as_deref(), claim, None))
     }

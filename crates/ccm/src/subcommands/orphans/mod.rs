@@ -112,8 +112,7 @@ fn text(found: &[Orphan], has_tags: bool) -> String {
     let mut text = String::new();
     if !has_tags {
         text.push_str(
-            "Octavia is older than API 2.5 and has no tags: whose a load balancer is cannot be seen, except by the names of \
-             --occm-names.\n",
+            "Octavia is older than API 2.5 and has no tags: the owner of a load balancer is not known, except by name with --occm-names.\n",
         );
     }
     for one in found {

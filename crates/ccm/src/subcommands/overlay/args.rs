@@ -35,8 +35,8 @@ pub enum OverlayCommand {
     Policy(PolicyArgs),
     /// Run the controller that sets ipMode: Proxy after the fact, on any version that knows the field.
     Run(Box<RunArgs>),
-    /// Show for each Service what is published, what is wanted and why. Exit code 0: all chosen Services are reached
-    /// through their load balancer; 1: some are not; 2: the cluster cannot be read.
+    /// Show for each Service what is published, what should be published and why. Exit code 0: pods reach all selected
+    /// Services through their load balancer; 1: not all; 2: the cluster cannot be read.
     Check(CheckArgs),
     /// Undo what the controller set: ipMode becomes VIP again.
     Cleanup(CleanupArgs),
@@ -52,11 +52,11 @@ pub enum OverlayCommand {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Services")]
 pub struct AnnotationArgs {
-    /// Clouds whose annotations for the PROXY protocol choose Services: alibaba, civo, cloudstack, digitalocean, linode,
-    /// vultr; by default all of them.
+    /// Clouds whose annotations for the PROXY protocol select Services: alibaba, civo, cloudstack, digitalocean,
+    /// linode, vultr; by default all of them.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub cloud: Vec<String>,
-    /// A further annotation that chooses a Service, as KEY=VALUE, or KEY for any value; may be given several times.
+    /// A further annotation that selects a Service, as KEY=VALUE, or KEY for any value; may be given several times.
     #[arg(long, value_name = "KEY=VALUE")]
     pub annotation: Vec<Pair>,
 }
@@ -68,18 +68,18 @@ pub struct RuleArgs {
     /// By annotations.
     #[command(flatten)]
     pub annotations: AnnotationArgs,
-    /// Labels that choose a Service, as kubectl takes them: KEY=VALUE, KEY!=VALUE, KEY in (A,B), KEY notin (A,B), KEY or
-    /// !KEY, comma separated; all of them have to match.
+    /// Labels that select a Service, in the syntax of kubectl -l: KEY=VALUE, KEY!=VALUE, KEY in (A,B), KEY notin (A,B),
+    /// KEY or !KEY, comma separated; all of them have to match.
     #[arg(long, value_name = "SELECTOR", value_parser = selector::parse)]
     pub selector: Option<Selector>,
-    /// Where the cluster does not honour ipMode, publish ADDRESS.SUFFIX in the place of a plain address. The names have to
+    /// Where the cluster does not honour ipMode, publish ADDRESS.SUFFIX instead of a plain address. The names have to
     /// resolve to the addresses.
     #[arg(long, value_name = "SUFFIX", value_parser = suffix)]
     pub hostname_suffix: Option<String>,
     /// LoadBalancerIPMode=true|false, in place of asking the cluster whether it honours ipMode.
     #[arg(long, value_name = "GATES")]
     pub feature_gates: Vec<FeatureGates>,
-    /// Namespace of the canary, whose verdicts on nodes stand above what versions and images say; empty for none.
+    /// Namespace of the canary, whose verdicts on nodes override what versions and images suggest; empty for none.
     #[arg(long, value_name = "NAMESPACE", default_value = "")]
     pub canary_namespace: String,
     /// Addresses of the canary's Services, two for each family; nothing else may use them.
@@ -169,7 +169,7 @@ pub struct RunArgs {
     /// Kubeconfig file; by default the service account of the pod is used.
     #[arg(long, value_name = "FILE", value_parser = path::parse)]
     pub kubeconfig: Option<PathBuf>,
-    /// Requests to the API server a second, on average; 0 is without a limit.
+    /// Average requests per second to the API server; 0 is no limit.
     #[arg(long, value_name = "NUMBER", default_value_t = 100.0)]
     pub kube_api_qps: f64,
     /// Requests to the API server that may be sent in a burst.

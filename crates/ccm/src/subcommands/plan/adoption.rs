@@ -112,10 +112,10 @@ impl fmt::Display for Adoption {
         let Self { statuses_stay, statuses_change, statuses_new, values, identity_tags, .. } = self;
         write!(f, "Statuses: {statuses_stay} stay, {statuses_change} change, {statuses_new} are new.")?;
         match values {
-            0 => f.write_str("\nValues: none is wrong or means something else here.")?,
+            0 => f.write_str("\nValues: none is wrong or has a different meaning here.")?,
             _ => write!(
                 f,
-                "\nValues: {values} Service(s) have some that are wrong or mean something else here; see the lines with !."
+                "\nValues: {values} Service(s) have some that are wrong or have a different meaning here; see the lines with !."
             )?,
         }
         f.write_str("\nIdentity tags: ")?;

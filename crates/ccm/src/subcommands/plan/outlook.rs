@@ -161,7 +161,7 @@ fn interruptions(calls: &[Call]) -> Vec<String> {
                 (Kind::Listener, None) => found.push(format!("listener {name} is deleted or replaced")),
                 (Kind::FloatingIp, None) => found.push(format!("floating IP {name} is given up")),
                 (Kind::FloatingIp, Some(after)) if led_elsewhere(before, after) => {
-                    found.push(format!("floating IP {name} is taken off its load balancer"));
+                    found.push(format!("floating IP {name} is detached from its load balancer"));
                 }
                 _ => {}
             }

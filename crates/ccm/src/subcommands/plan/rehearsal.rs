@@ -141,8 +141,7 @@ async fn services(
             for key in named {
                 anyhow::ensure!(
                     concerned.contains(key),
-                    "there is no Service {key} of type LoadBalancer that this controller serves: look at its name, its type \
-                     and its loadBalancerClass"
+                    "there is no Service {key} of type LoadBalancer that this controller serves: check its name, its type and its loadBalancerClass"
                 );
             }
             named.clone()

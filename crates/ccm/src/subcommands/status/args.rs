@@ -14,7 +14,7 @@ pub struct StatusArgs {
     /// Namespace of the Lease.
     #[arg(long, value_name = "NAMESPACE", default_value = "kube-system")]
     pub leader_elect_resource_namespace: String,
-    /// Namespace of the canary, whose verdicts on nodes stand above what versions and images say; empty for none.
+    /// Namespace of the canary, whose verdicts on nodes override what versions and images suggest; empty for none.
     #[arg(long, value_name = "NAMESPACE", default_value = openstack_ccm_canary::NAMESPACE)]
     pub canary_namespace: String,
 }

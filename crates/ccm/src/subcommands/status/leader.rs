@@ -55,7 +55,7 @@ impl Leader {
     /// The version of the program, if the leader says it.
     pub(super) fn version(&self) -> String {
         self.record.as_ref().map_or_else(
-            || "not known: the leader is not an openstack-ccm that says so".to_owned(),
+            || "not known: the leader does not publish it".to_owned(),
             |record| format!("openstack-ccm {}", record.version),
         )
     }

@@ -178,9 +178,9 @@ async fn e7_proxy_protocol_is_switched_without_a_gap() {
     }
 }
 
-/// A listener that has to speak another protocol is replaced, and the user is told of the short gap.
+/// A listener that has to speak another protocol is replaced, and an Event reports the short interruption.
 ///
-/// Contract: E8, better: OCCM asks for a second listener on the port, which Octavia refuses for ever.
+/// Contract: E8, better: OCCM asks for a second listener on the port, which Octavia refuses every time.
 #[tokio::test(start_paused = true)]
 async fn e8_a_listener_of_another_protocol_is_replaced() {
     let world = served().await;
@@ -192,7 +192,7 @@ async fn e8_a_listener_of_another_protocol_is_replaced() {
     assert!(warnings.iter().any(|warning| warning.contains("LoadBalancerListenerReplaced")), "{warnings:?}");
 }
 
-/// X-Forwarded-For and PROXY protocol exclude each other: the user is told and listeners and pools stay as they are; a node
+/// X-Forwarded-For and PROXY protocol exclude each other: the user gets an Event and listeners and pools stay as they are; a node
 /// that joins becomes a member all the same.
 ///
 /// Contract: E10, better: OCCM does nothing at all for the Service until one of the two is removed.
@@ -252,7 +252,7 @@ async fn e14_a_listener_of_an_administrator_stays() {
 
 /// A listener whose tags say that it is somebody else's is a conflict, whatever its protocol.
 ///
-/// Contract: E15, better: OCCM takes an HTTP listener over without a word, and refuses a TCP one.
+/// Contract: E15, better: OCCM silently takes over an HTTP listener, and refuses a TCP one.
 #[rstest]
 #[case::tcp(false)]
 #[case::http(true)]
@@ -320,7 +320,7 @@ async fn e17_udp_stays_plain() {
 
 /// Settings that only a new load balancer can have change nothing on one that serves.
 ///
-/// Contract: E18, better: the user is told what needs a new load balancer.
+/// Contract: E18, better: an Event says what needs a new load balancer.
 #[tokio::test(start_paused = true)]
 async fn e18_settings_of_creation_are_not_changed_later() {
     let world = served().await;
@@ -427,7 +427,7 @@ async fn e12_a_certificate_may_be_in_another_store() {
     assert_eq!(listener(&world, 80)["protocol"], "TCP");
 }
 
-/// A cloud without a key manager cannot have the certificate: the user is told before anything is made.
+/// A cloud without a key manager cannot have the certificate: the user gets an Event before anything is created.
 ///
 /// Contract: E12, same.
 #[tokio::test(start_paused = true)]

@@ -89,9 +89,9 @@ async fn c4_client_ip_affinity_is_persistence_by_source_ip() {
     assert_eq!(world.cloud.pools()[0]["session_persistence"]["type"], "SOURCE_IP");
 }
 
-/// Limit and timeouts come from annotations; what is no number is refused by name.
+/// Limit and timeouts come from annotations; a value that is not a number is refused by name.
 ///
-/// Contract: C6, better: a limit that is no number is an error that names it, instead of no limit without a word.
+/// Contract: C6, better: a limit that is not a number is an error that names it, instead of silently no limit.
 #[tokio::test(start_paused = true)]
 async fn c6_limit_and_timeouts_come_from_annotations() {
     let world = World::started().await;
@@ -120,9 +120,9 @@ async fn c7_flavor_and_zone_are_those_of_the_annotations() {
     assert_eq!((&made["flavor_id"], &made["availability_zone"]), (&json!(flavor), &json!("az1")));
 }
 
-/// An Octavia that is too old for zones or flavors makes the load balancer without, and the user is told.
+/// An Octavia that is too old for zones or flavors creates the load balancer without them, and the user gets an Event.
 ///
-/// Contract: C7, better: a flavor that is left out is told too.
+/// Contract: C7, better: an omitted flavor is reported too.
 #[rstest]
 #[case::no_zones(13, &["LoadBalancerAvailabilityZonesIgnored"])]
 #[case::neither(5, &["LoadBalancerAvailabilityZonesIgnored", "LoadBalancerFlavorIgnored"])]
@@ -241,7 +241,7 @@ async fn c18_another_class_is_not_touched() {
     assert!(world.events("web").is_empty());
 }
 
-/// Among several load balancers of the name none is taken, and the user is told how to choose.
+/// If several load balancers have the name, none is used, and an Event says how to choose.
 ///
 /// Contract: C20, same.
 #[tokio::test(start_paused = true)]

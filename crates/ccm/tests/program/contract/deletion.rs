@@ -170,9 +170,9 @@ async fn k8_a_refused_deletion_is_tried_again_with_the_floating_ip_in_place(#[ca
     assert!(is_empty(&world) && world.cloud.floating_ips().is_empty());
 }
 
-/// A deletion that takes Octavia very long is told, and the finalizer stays until it is over.
+/// A deletion that takes Octavia very long is reported, and the finalizer stays until it is over.
 ///
-/// Contract: K9, better: no error after five minutes; the wait goes on, and an event says so.
+/// Contract: K9, better: no error after five minutes; the controller keeps waiting, and an Event says so.
 #[tokio::test(start_paused = true)]
 async fn k9_a_deletion_that_takes_long_is_waited_for() {
     let world = World::serving(&service("web", json!({}))).await;

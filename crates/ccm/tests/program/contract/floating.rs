@@ -35,10 +35,10 @@ async fn f1_an_internal_service_asks_for_nothing_outside() {
     assert!(calls.iter().all(|call| call == "GET floatingips" || call == "GET networks/ID"), "{calls:?}");
 }
 
-/// `internal-lb` of cloud.conf makes every Service internal; one that asked for the opposite is told.
+/// `internal-lb` of cloud.conf makes every Service internal; a Service that asked for the opposite gets an Event.
 ///
 /// Contract: F2, better: a Service that asked to be external gets an event.
-/// Defect: 82, better: a Service that asked to be external is told.
+/// Defect: 82, better: a Service that asked to be external gets an Event.
 #[tokio::test(start_paused = true)]
 async fn f2_the_operator_makes_every_service_internal() {
     let world = configured(|_| "internal-lb=true\n".to_owned()).await;
@@ -98,7 +98,7 @@ async fn f5_a_floating_ip_that_leads_elsewhere_is_left_there() {
     let port = id(&port["port"]);
     attach(&world.cloud, &taken, &port);
     world.create(&asking_for("198.19.0.77"));
-    world.until_warned("web", &format!("leads to port {port} already")).await;
+    world.until_warned("web", &format!("is already attached to port {port}")).await;
     world.quiet().await;
     assert_eq!(only_floating_ip(&world)["port_id"], json!(port));
     assert_eq!(
@@ -108,7 +108,7 @@ async fn f5_a_floating_ip_that_leads_elsewhere_is_left_there() {
     assert!(world.ingress("web").is_empty());
 }
 
-/// An address that nobody has yet is asked for; Neutron refuses that to most users, and the Service is told.
+/// An address that nobody has yet is requested; Neutron refuses that to most users, and the Service gets an Event.
 ///
 /// Contract: F6, same.
 #[tokio::test(start_paused = true)]
@@ -123,9 +123,9 @@ async fn f6_an_address_that_nobody_has_is_asked_for() {
     world.until_ingress("web", FLOATING).await;
 }
 
-/// A floating IP that hangs on the VIP already is used, whoever put it there; another wish is named.
+/// A floating IP that is already attached to the VIP is used, whoever attached it; if the Service asks for another one, an Event says so.
 ///
-/// Contract: F7, better: that `spec.loadBalancerIP` is not followed is told.
+/// Contract: F7, better: an Event says that `spec.loadBalancerIP` is not used.
 #[tokio::test(start_paused = true)]
 async fn f7_a_floating_ip_that_is_there_stays() {
     let world = World::started().await;

@@ -149,7 +149,7 @@ async fn m4_to_m9_the_type_follows_protocol_policy_and_cloud(
     assert_eq!(world.take_cloud_writes(), Vec::<String>::new(), "nothing is sent twice");
 }
 
-/// A Service that keeps traffic on nodes with endpoints, and has no check to tell which these are, is told.
+/// A Service that keeps traffic on nodes with endpoints, and has no health monitor to find out which these are, gets an Event.
 ///
 /// Defect: 81, better: an event says that nodes without endpoints get traffic too, and what to set.
 #[tokio::test(start_paused = true)]

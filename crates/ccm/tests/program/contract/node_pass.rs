@@ -28,9 +28,9 @@ fn cloud_calls(world: &World) -> Vec<String> {
     calls.map(|call| call.name).filter(|name| name != "GET loadbalancers").collect()
 }
 
-/// A node that joins is one request for the pool, and the user is told.
+/// A node that joins costs one request for the pool, and the user gets an Event.
 ///
-/// Contract: U1, better: nothing is read before the request, and the statuses once when it has become calm.
+/// Contract: U1, better: nothing is read before the request, and the statuses once when no node has changed for a while.
 #[tokio::test(start_paused = true)]
 async fn u1_a_node_that_joins_is_one_batch() {
     let world = World::serving(&annotated(&[])).await;

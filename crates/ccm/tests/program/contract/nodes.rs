@@ -179,7 +179,7 @@ async fn n13_only_a_server_that_is_powered_off_taints(#[case] status: &str, #[ca
 /// A node without a provider id whose name no server has, or several, is not deleted, and an event says what to do.
 ///
 /// Contract: N14, better: the reason and the way out are an event on the node.
-/// Defect: 46, better: the reason is told apart and shown, and the node is still never deleted by its name alone.
+/// Defect: 46, better: an Event shows the reason, and the node is still never deleted by its name alone.
 #[rstest]
 #[case::none(0, "no server named node-1")]
 #[case::several(2, "several servers named node-1")]

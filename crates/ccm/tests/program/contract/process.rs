@@ -4,7 +4,7 @@ use openstack_ccm_kube_sim::Fault;
 
 use crate::support::{World, service};
 
-/// A status that may not be written is told, tried again, and no reason to crash.
+/// A status that may not be written is reported and tried again, and the program does not crash.
 ///
 /// Framework: M12, same.
 #[tokio::test(start_paused = true)]

@@ -61,9 +61,9 @@ async fn s3_what_is_no_range_is_an_error() {
     assert_eq!(allowed_cidrs(&world), [["10.0.0.0/8"]]);
 }
 
-/// An Octavia without `allowed_cidrs` admits everybody, and the Service that wants less is told.
+/// An Octavia without `allowed_cidrs` admits everybody, and a Service that restricts access gets an Event.
 ///
-/// Contract: S4, better: only a Service that asked for ranges is told.
+/// Contract: S4, better: only a Service that asked for ranges gets an Event.
 #[rstest]
 #[case::asked(true)]
 #[case::not_asked(false)]

@@ -28,14 +28,14 @@ impl LoadBalancerClass {
             name: "floating-network-id",
             field: Field::Text(|class| &mut class.floating_network_id),
             default: "",
-            meaning: "Network of new floating IPs. Wins over annotation and `[LoadBalancer]`.",
+            meaning: "Network of new floating IPs. Overrides annotation and `[LoadBalancer]`.",
             since: Since::Occm,
         },
         Key {
             name: "floating-subnet-id",
             field: Field::Text(|class| &mut class.floating_subnet_id),
             default: "",
-            meaning: "Subnet of new floating IPs. A class with any of its three `floating-subnet` keys hides those of annotation and `[LoadBalancer]`.",
+            meaning: "Subnet of new floating IPs. If a class has any of the three `floating-subnet` keys, they override those of annotation and `[LoadBalancer]`.",
             since: Since::Occm,
         },
         Key {

@@ -112,7 +112,7 @@ impl Global {
             name: "password",
             field: Field::Secret(|global| &mut global.password),
             default: "",
-            meaning: "Password of the user. Put it into quotes when it holds `#`, `;`, `\\` or `\"`.",
+            meaning: "Password of the user. Put it into quotes if it contains `#`, `;`, `\\` or `\"`.",
             since: Since::Occm,
         },
         Key {
@@ -161,7 +161,7 @@ impl Global {
             name: "domain-id",
             field: Field::Text(|global| &mut global.domain_id),
             default: "",
-            meaning: "With a project or an application credential: domain of user and project where they have none of their own. Otherwise: the domain that the log-in is for.",
+            meaning: "With a project or an application credential: domain of user and project if theirs are not set. Otherwise: the domain as the scope of the log-in.",
             since: Since::Occm,
         },
         Key {
@@ -273,7 +273,7 @@ impl Global {
             name: "use-clouds",
             field: Field::Bool(|global| &mut global.use_clouds),
             default: "false",
-            meaning: "Fills what is empty in this section from clouds.yaml.",
+            meaning: "Takes settings that are empty in this section from clouds.yaml.",
             since: Since::Occm,
         },
         Key {

@@ -59,7 +59,7 @@ impl LoadBalancerNamespace {
                 set: |section, text| list(&mut section.load_balancers, text),
             },
             default: "",
-            meaning: "Load balancers of others that `load-balancer-id` may name. Its own a Service may always use.",
+            meaning: "Load balancers of others that `load-balancer-id` may name. A Service may always use its own.",
             since: Since::Version("0.1.0"),
         },
         Key {

@@ -8,7 +8,7 @@ const SINCE: Since = Since::Version("0.1.0");
 pub const ALLOW_FOREIGN_CLUSTER: Annotation = Annotation {
     key: "loadbalancer.openstack.org/allow-foreign-cluster",
     default: "`false`",
-    effect: "`true` allows sharing the load balancer that `load-balancer-id` names although it carries another cluster's identity, within `allowed-load-balancers` of cloud.conf. It never takes one over: that is the operator's word, `adopt-foreign-cluster`.",
+    effect: "`true` allows sharing the load balancer that `load-balancer-id` names although it carries another cluster's identity, within `allowed-load-balancers` of cloud.conf. It never takes the load balancer over: only the operator can allow that, with `adopt-foreign-cluster`.",
     since: SINCE,
     ..USUAL
 };
@@ -17,7 +17,7 @@ pub const ALLOW_FOREIGN_CLUSTER: Annotation = Annotation {
 pub const X_FORWARDED_PORT: Annotation = Annotation {
     key: "loadbalancer.openstack.org/x-forwarded-port",
     default: "`false`",
-    effect: "Listeners speak HTTP and insert the header `X-Forwarded-Port`, the port that the client connected to. TCP ports only. Beside a list of ports in `proxy-protocol`: the other ports.",
+    effect: "Listeners speak HTTP and insert the header `X-Forwarded-Port`, the port that the client connected to. TCP ports only. If `proxy-protocol` lists ports, this applies to the other ports.",
     change: Change::How(HEADER_CHANGE),
     since: SINCE,
     ..USUAL
@@ -27,7 +27,7 @@ pub const X_FORWARDED_PORT: Annotation = Annotation {
 pub const X_FORWARDED_PROTO: Annotation = Annotation {
     key: "loadbalancer.openstack.org/x-forwarded-proto",
     default: "`false`",
-    effect: "Listeners speak HTTP and insert the header `X-Forwarded-Proto`, `https` where TLS ends at the load balancer and else `http`. TCP ports only. Also beside `proxy-protocol`.",
+    effect: "Listeners speak HTTP and insert the header `X-Forwarded-Proto`, `https` if the load balancer terminates TLS, otherwise `http`. TCP ports only. Can be combined with `proxy-protocol`.",
     change: Change::How(HEADER_CHANGE),
     since: SINCE,
     ..USUAL
@@ -38,8 +38,8 @@ pub const RECLAIM_POLICY: Annotation = Annotation {
     key: "loadbalancer.openstack.org/reclaim-policy",
     form: Form::Word(&["delete", "retain"]),
     default: "`delete`",
-    effect: "`retain` leaves a load balancer that was made for the Service, with its floating IP, when the Service is deleted, changes its type or moves to another one; an Event names it, and its description begins with `Retained: `. A Service of the same name takes it over again; it goes with no Service that it does not serve. What the Service has on a load balancer that others use goes in any case.",
-    change: Change::How("Read when the Service goes or moves. A value that is neither keeps."),
+    effect: "`retain` keeps a load balancer that was created for the Service, with its floating IP, when the Service is deleted, changes its type or moves to another load balancer; an Event names it, and its description begins with `Retained: `. A new Service with the same name takes it over again; until then nothing deletes it. On a load balancer that other Services use, the listeners of the Service are deleted in any case.",
+    change: Change::How("Read when the Service is deleted or moves. Any other value means `retain`."),
     since: SINCE,
     ..USUAL
 };
@@ -49,8 +49,8 @@ pub const HEALTH_MONITOR_TYPE: Annotation = Annotation {
     key: "loadbalancer.openstack.org/health-monitor-type",
     form: Form::Word(&["TCP", "HTTP", "HTTPS", "PING", "TLS-HELLO"]),
     default: "`TCP`; the health check node port over HTTP with `externalTrafficPolicy: Local`",
-    effect: "How members of TCP ports are checked, on the node port; with it the health check node port is not asked. UDP and SCTP ports keep their own types. Needs a health monitor, see `enable-health-monitor`.",
-    change: Change::How("The health monitor is replaced; members count as healthy meanwhile."),
+    effect: "How members of TCP ports are checked, on the node port instead of the health check node port. UDP and SCTP ports keep their own types. Needs a health monitor, see `enable-health-monitor`.",
+    change: Change::How("The health monitor is replaced; until then members count as healthy."),
     since: SINCE,
     ..USUAL
 };
@@ -60,7 +60,7 @@ pub const HEALTH_MONITOR_PATH: Annotation = Annotation {
     key: "loadbalancer.openstack.org/health-monitor-path",
     form: Form::Text("path that begins with `/`"),
     default: "`/`",
-    effect: "What the health monitor asks for. Only with `health-monitor-type` `HTTP` or `HTTPS`.",
+    effect: "Path that the health monitor requests. Only with `health-monitor-type` `HTTP` or `HTTPS`.",
     since: SINCE,
     ..USUAL
 };
@@ -80,7 +80,7 @@ pub const HEALTH_MONITOR_EXPECTED_CODES: Annotation = Annotation {
     key: "loadbalancer.openstack.org/health-monitor-expected-codes",
     form: Form::Text("one status, such as `200`; several, such as `200,204`; or a range, such as `200-299`"),
     default: "`200`",
-    effect: "Statuses with which a member is healthy. Only with `health-monitor-type` `HTTP` or `HTTPS`.",
+    effect: "Status codes of a healthy member. Only with `health-monitor-type` `HTTP` or `HTTPS`.",
     since: SINCE,
     ..USUAL
 };
@@ -92,7 +92,7 @@ pub const SNI_CONTAINER_REFS: Annotation = Annotation {
         "references such as those of `default-tls-container-ref`, separated by commas or blanks",
     ),
     default: "none",
-    effect: "Further certificates, chosen by the name that the client asks for (SNI). Only where TLS ends at the load balancer.",
+    effect: "Further certificates, selected by the name that the client asks for (SNI). Only if the load balancer terminates TLS.",
     since: SINCE,
     ..USUAL
 };
@@ -102,7 +102,7 @@ pub const TLS_VERSIONS: Annotation = Annotation {
     key: "loadbalancer.openstack.org/tls-versions",
     form: Form::Text("`SSLv3`, `TLSv1`, `TLSv1.1`, `TLSv1.2`, `TLSv1.3`, separated by commas or blanks"),
     default: "Octavia's",
-    effect: "Versions of TLS that clients may use. Only where TLS ends at the load balancer; needs Octavia API 2.17. An operator of Octavia may forbid old versions.",
+    effect: "Versions of TLS that clients may use. Only if the load balancer terminates TLS; needs Octavia API 2.17. An operator of Octavia may forbid old versions.",
     since: SINCE,
     ..USUAL
 };
@@ -112,7 +112,7 @@ pub const TLS_CIPHERS: Annotation = Annotation {
     key: "loadbalancer.openstack.org/tls-ciphers",
     form: Form::Text("ciphers as OpenSSL writes them, separated by `:`"),
     default: "Octavia's",
-    effect: "Ciphers that clients may use. Only where TLS ends at the load balancer; needs Octavia API 2.15.",
+    effect: "Ciphers that clients may use. Only if the load balancer terminates TLS; needs Octavia API 2.15.",
     since: SINCE,
     ..USUAL
 };
@@ -122,7 +122,7 @@ pub const ALPN_PROTOCOLS: Annotation = Annotation {
     key: "loadbalancer.openstack.org/alpn-protocols",
     form: Form::Text("`h2`, `http/1.1`, `http/1.0`, separated by commas or blanks"),
     default: "Octavia's",
-    effect: "Protocols that clients are offered by ALPN. Only where TLS ends at the load balancer; needs Octavia API 2.20.",
+    effect: "Protocols that are offered to clients by ALPN. Only if the load balancer terminates TLS; needs Octavia API 2.20.",
     since: SINCE,
     ..USUAL
 };
@@ -132,7 +132,7 @@ pub const TLS_REVISION: Annotation = Annotation {
     key: "loadbalancer.openstack.org/tls-revision",
     form: Form::Text("a text of your choice: letters, digits, `.`, `_`, `-` and `:`, at most 64"),
     default: "none",
-    effect: "Another value sends the references to the certificates again, so that Octavia reads what is behind them by now. For stores in which a certificate is renewed behind its reference (`container-store = external`); what Barbican holds never changes. Only where TLS ends at the load balancer.",
+    effect: "A new value makes openstack-ccm send the references to the certificates again, so that Octavia reads the current certificates. For stores in which a renewed certificate keeps its reference (`container-store = external`); what Barbican stores never changes. Only if the load balancer terminates TLS.",
     since: SINCE,
     ..USUAL
 };
@@ -141,7 +141,7 @@ pub const TLS_REVISION: Annotation = Annotation {
 pub const ALLOW_CLUSTER_SOURCES: Annotation = Annotation {
     key: "loadbalancer.openstack.org/allow-cluster-sources",
     default: "`false`",
-    effect: "With source ranges, also the cluster itself may connect: the subnets of the nodes, and the addresses with which their traffic leaves the cloud's routers and comes back (router gateways and floating IPs of nodes). An Event lists them. A gateway address may be shared with others behind the same router.",
+    effect: "With source ranges, the cluster itself may connect too: the subnets of the nodes, and the addresses from which their traffic comes back through the cloud's routers (router gateways and floating IPs of nodes). An Event lists them. Other machines behind the same router may share its gateway address.",
     since: SINCE,
     ..USUAL
 };
@@ -151,7 +151,7 @@ pub const IP_MODE: Annotation = Annotation {
     key: "loadbalancer.openstack.org/ip-mode",
     form: Form::Word(&["auto", "proxy", "vip"]),
     default: "`ip-mode`",
-    effect: "`proxy` and `vip` force the `ipMode` of the published address; `auto` takes `Proxy` where the load balancer is part of the protocol. With this annotation a hostname is published only where the mode cannot have its effect.",
+    effect: "`proxy` and `vip` force the `ipMode` of the published address; `auto` uses `Proxy` if the load balancer changes the traffic (PROXY protocol, TLS, HTTP headers). With this annotation a hostname is published only where the cluster cannot honour the mode.",
     since: SINCE,
     ..USUAL
 };

@@ -6,7 +6,7 @@ use super::kind::{Annotation, Form, Since, USUAL};
 pub const OWNED_LOAD_BALANCER_ID: Annotation = Annotation {
     key: "loadbalancer.openstack.org/owned-load-balancer-id",
     form: Form::Output("UUID of a load balancer, or `none`"),
-    effect: "The load balancer that was made for the Service, or adopted; `none` where it uses one that was made for somebody else. When the load balancer of `load-balancer-id` is gone, this tells whether a new one may be made.",
+    effect: "The load balancer that was created for the Service, or adopted; `none` if the Service uses one that was created for somebody else. If the load balancer in `load-balancer-id` is gone, this says whether a new one may be created.",
     since: Since::Version("0.1.0"),
     ..USUAL
 };
@@ -15,7 +15,7 @@ pub const OWNED_LOAD_BALANCER_ID: Annotation = Annotation {
 pub const CONVERGED_DIGEST: Annotation = Annotation {
     key: "loadbalancer.openstack.org/settled",
     form: Form::Output("16 hexadecimal digits"),
-    effect: "A digest of what the Service wanted when its load balancer last agreed with it, and of the load balancer's `updated_at` then. While both stand, a start of the controller reads nothing of the load balancer but its entry in the list. Removing it costs a few reads.",
+    effect: "A digest of the Service's settings when its load balancer was last up to date, and of the load balancer's `updated_at` at that time. While both are unchanged, a start of the controller only reads the load balancer's entry in the list. Removing the annotation costs a few reads.",
     since: Since::Version("0.1.0"),
     ..USUAL
 };

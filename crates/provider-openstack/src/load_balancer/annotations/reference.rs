@@ -10,21 +10,21 @@ const HEAD: &str = "\
 <!-- Generated from the table of annotations. To regenerate it:
      UPDATE_DOCS=1 cargo test -p openstack-ccm-provider-openstack --test settings reference -->
 
-What one Service wants differently from what `[LoadBalancer]` in [cloud.conf](cloud-conf.md) says for all.
+Annotations override, for one Service, the defaults in `[LoadBalancer]` of [cloud.conf](cloud-conf.md).
 
 - A value of the wrong form, or out of range, is an error: the Service gets an Event that names key, value and what to
-  do. All wrong values are named at once. A load balancer that is not there yet is not made before they are corrected. On
-  one that exists, what the value is about stays as it is; everything else, nodes, ports and source ranges, follows the
-  Service. A new port takes from the Service's other ports what cannot be read; where source ranges or certificates cannot
-  be read it waits.
-- A boolean is exactly `true` or `false`. Every other text counts as absent, as it does for OCCM, and a Warning says what to
-  write; what serves stays as it is. Numbers are decimal and have no unit. Nothing is trimmed.
-- The empty text means the same as no annotation, except where the table says otherwise.
-- A key with the prefix `loadbalancer.openstack.org/` that is not in the table has no effect; a Warning Event names the
-  key that may be meant.
+  do. All wrong values are named at once. A new load balancer is not created until they are corrected. An existing load
+  balancer keeps the setting that the value is about; it still follows the Service in everything else, such as nodes, ports
+  and source ranges. A new port copies such a setting from the Service's other ports; if it is about source ranges or
+  certificates, the new port waits.
+- A boolean is exactly `true` or `false`. Any other text counts as absent, as it does for OCCM, and a Warning says what to
+  write; what exists stays as it is. Numbers are decimal and have no unit. Spaces are not removed.
+- An empty value means the same as no annotation, unless the table says otherwise.
+- An unknown key with the prefix `loadbalancer.openstack.org/` has no effect; a Warning Event suggests the key that may be
+  meant.
 
-Keys marked *OCCM* have the name and meaning that they have in the Go openstack-cloud-controller-manager; the others
-exist since the version named. Keys in the column *Default* are those of `[LoadBalancer]`.
+Keys marked *OCCM* have the same name and meaning as in the Go openstack-cloud-controller-manager; for the others, *Since*
+is the version that added them. Keys in the row *Default* are those of `[LoadBalancer]`.
 ";
 
 /// The reference page, as `docs/reference/annotations.md` holds it.
@@ -75,7 +75,7 @@ fn change(change: Change) -> &'static str {
     match change {
         Change::Live => "Takes effect at once.",
         Change::How(how) => how,
-        Change::Creation => "None: it matters when the load balancer is created.",
+        Change::Creation => "None: it only matters when the load balancer is created.",
         Change::FloatingIpCreation => "None, as long as the load balancer has a floating IP.",
     }
 }

@@ -18,7 +18,7 @@ pub const INTERNAL: Annotation = Annotation {
     default: "`false`. `internal-lb = true` wins over the annotation.",
     effect: "No floating IP: the address is that of the VIP, and `spec.loadBalancerIP` asks for the VIP's address.",
     change: Change::How(
-        "The address changes. To internal: the floating IP is taken off, and deleted if it was made for the Service and `keep-floatingip` is not set. To external: as for a new Service.",
+        "The address changes. To internal: the floating IP is detached, and deleted if it was created for the Service and `keep-floatingip` is not set. To external: as for a new Service.",
     ),
     ..USUAL
 };
@@ -27,8 +27,8 @@ pub const INTERNAL: Annotation = Annotation {
 pub const CLASS: Annotation = Annotation {
     key: "loadbalancer.openstack.org/class",
     form: Form::Text("name of a `[LoadBalancerClass \"name\"]`, case sensitive"),
-    effect: "Networks and subnets from that section of cloud.conf. For the floating IP it wins over annotations; for VIP network and subnet it does so for external Services only.",
-    change: Change::How("As the annotations that it stands for."),
+    effect: "Takes networks and subnets from that section of cloud.conf. The class overrides annotations for the floating IP; for VIP network and subnet it overrides them only for external Services.",
+    change: Change::How("As for the annotations that it replaces."),
     ..USUAL
 };
 
@@ -36,7 +36,7 @@ pub const CLASS: Annotation = Annotation {
 pub const LOAD_BALANCER_ID: Annotation = Annotation {
     key: "loadbalancer.openstack.org/load-balancer-id",
     form: Form::Uuid("a load balancer"),
-    effect: "Uses that load balancer, which may serve other Services too. Without it the id of the load balancer that was found or made is written here.",
+    effect: "Uses this load balancer, which may serve other Services too. If the annotation is absent, openstack-ccm writes the id of the load balancer that it found or created here.",
     change: Change::How("The Service moves to the other load balancer."),
     ..USUAL
 };
@@ -67,7 +67,7 @@ pub const AVAILABILITY_ZONE: Annotation = Annotation {
 pub const PORT_ID: Annotation = Annotation {
     key: "loadbalancer.openstack.org/port-id",
     form: Form::Uuid("a Neutron port"),
-    effect: "The VIP is on this port. VIP network and subnet are then not used for it.",
+    effect: "Uses this port for the VIP, instead of VIP network and subnet.",
     change: Change::Creation,
     ..USUAL
 };
@@ -77,7 +77,7 @@ pub const SUBNET_ID: Annotation = Annotation {
     key: "loadbalancer.openstack.org/subnet-id",
     form: Form::Uuid("a subnet"),
     default: "the class, then `subnet-id`, then the subnet of the nodes",
-    effect: "Subnet of the VIP, and of the members where nothing else names theirs.",
+    effect: "Subnet of the VIP, and of the members unless another setting names theirs.",
     change: Change::Creation,
     ..USUAL
 };
@@ -107,8 +107,8 @@ pub const FLOATING_NETWORK_ID: Annotation = Annotation {
 pub const FLOATING_SUBNET_ID: Annotation = Annotation {
     key: "loadbalancer.openstack.org/floating-subnet-id",
     form: Form::Uuid("a subnet of the floating network"),
-    default: "`floating-subnet-id`, unless another `floating-subnet` annotation is there. A class with any of its three keys wins over annotations.",
-    effect: "Subnet of a new floating IP. Hides the next two.",
+    default: "`floating-subnet-id`, unless another `floating-subnet` annotation is set. A class with any of its three `floating-subnet` keys overrides the annotations.",
+    effect: "Subnet of a new floating IP. Overrides `floating-subnet` and `floating-subnet-tags`.",
     change: Change::FloatingIpCreation,
     ..USUAL
 };
@@ -139,7 +139,7 @@ pub const FLOATING_SUBNET_TAGS: Annotation = Annotation {
 pub const KEEP_FLOATING_IP: Annotation = Annotation {
     key: "loadbalancer.openstack.org/keep-floatingip",
     default: "`false`",
-    effect: "The floating IP outlives the Service, and a change to internal.",
+    effect: "The floating IP is kept when the Service is deleted or becomes internal.",
     ..USUAL
 };
 
@@ -147,10 +147,10 @@ pub const KEEP_FLOATING_IP: Annotation = Annotation {
 pub const PROXY_PROTOCOL: Annotation = Annotation {
     key: "loadbalancer.openstack.org/proxy-protocol",
     form: Form::Text(
-        "`true`, `v1`, `v2` or `false` for all TCP ports; or version and port of single ones, such as `v2:443,v1:80`",
+        "`true`, `v1`, `v2` or `false` for all TCP ports; or versions for single ports, such as `v2:443,v1:80`",
     ),
     default: "`false`",
-    effect: "Members get the PROXY protocol header: version 1 with `true` and `v1`, version 2 with `v2`. TCP ports only; UDP and SCTP ports stay plain, as do TCP ports that a list does not name. Not on one port with `x-forwarded-for`. Clients inside the cluster are led through the load balancer, see `ip-mode`.",
+    effect: "Members get the PROXY protocol header: version 1 with `true` and `v1`, version 2 with `v2`. TCP ports only; UDP and SCTP ports stay plain, as do TCP ports that a list does not name. Cannot be combined with `x-forwarded-for` on one port. Traffic of clients inside the cluster goes through the load balancer, see `ip-mode`.",
     change: Change::How("Without interruption: a new pool takes the place of the old one."),
     ..USUAL
 };
@@ -159,7 +159,7 @@ pub const PROXY_PROTOCOL: Annotation = Annotation {
 pub const X_FORWARDED_FOR: Annotation = Annotation {
     key: "loadbalancer.openstack.org/x-forwarded-for",
     default: "`false`",
-    effect: "Listeners speak HTTP and insert the header `X-Forwarded-For`. TCP ports only. Beside a list of ports in `proxy-protocol`: the other ports.",
+    effect: "Listeners speak HTTP and insert the header `X-Forwarded-For`. TCP ports only. If `proxy-protocol` lists ports, this applies to the other ports.",
     change: Change::How(HEADER_CHANGE),
     ..USUAL
 };
@@ -171,11 +171,11 @@ pub const DEFAULT_TLS_CONTAINER_REF: Annotation = Annotation {
         "Barbican URL, `.../v1/containers/<id>` or `.../v1/secrets/<id>`; any text where `container-store` is not `barbican`",
     ),
     default: "`default-tls-container-ref`",
-    effect: "TLS ends at the load balancer, with this certificate. TCP ports only.",
+    effect: "The load balancer terminates TLS with this certificate. TCP ports only.",
     change: Change::How(
-        "Another certificate: live. On and off: listeners are replaced, with a short interruption.",
+        "Another certificate takes effect at once. Switching TLS on or off replaces the listeners, with a short interruption.",
     ),
-    empty: Empty::Means("TLS does not end at the load balancer."),
+    empty: Empty::Means("The load balancer does not terminate TLS."),
     ..USUAL
 };
 
@@ -184,7 +184,7 @@ pub const CONNECTION_LIMIT: Annotation = Annotation {
     key: "loadbalancer.openstack.org/connection-limit",
     form: Form::Integer { min: -1, max: LARGEST, unit: "" },
     default: "`-1`",
-    effect: "Most connections at once of each listener; -1 is no limit.",
+    effect: "Maximum number of concurrent connections of each listener; -1 is no limit.",
     ..USUAL
 };
 
@@ -193,7 +193,7 @@ pub const TIMEOUT_CLIENT_DATA: Annotation = Annotation {
     key: "loadbalancer.openstack.org/timeout-client-data",
     form: TIMEOUT,
     default: "`50000`",
-    effect: "Longest silence of a client. Not with the provider `ovn`.",
+    effect: "Idle timeout of clients. Not with the provider `ovn`.",
     ..USUAL
 };
 
@@ -211,7 +211,7 @@ pub const TIMEOUT_MEMBER_DATA: Annotation = Annotation {
     key: "loadbalancer.openstack.org/timeout-member-data",
     form: TIMEOUT,
     default: "`50000`",
-    effect: "Longest silence of a member. Not with the provider `ovn`.",
+    effect: "Idle timeout of members. Not with the provider `ovn`.",
     ..USUAL
 };
 
@@ -238,7 +238,7 @@ pub const SOURCE_RANGES: Annotation = Annotation {
 pub const LB_METHOD: Annotation = Annotation {
     key: "loadbalancer.openstack.org/lb-method",
     form: Form::Word(&["ROUND_ROBIN", "LEAST_CONNECTIONS", "SOURCE_IP", "SOURCE_IP_PORT"]),
-    default: "`lb-method`. With the provider `ovn`, which knows nothing else, `SOURCE_IP_PORT` takes the place of `ROUND_ROBIN`.",
+    default: "`lb-method`. The provider `ovn` only supports `SOURCE_IP_PORT`, which replaces `ROUND_ROBIN` there.",
     effect: "How pools choose a member.",
     ..USUAL
 };
@@ -249,7 +249,7 @@ pub const MEMBER_SUBNET_ID: Annotation = Annotation {
     form: Form::Uuid("a subnet"),
     default: "the class, then `member-subnet-id`, then `subnet-id`, then the subnet of the VIP",
     effect: "Subnet through which the load balancer reaches the nodes.",
-    change: Change::How("Members that are there already keep theirs."),
+    change: Change::How("Existing members keep theirs."),
     ..USUAL
 };
 
@@ -257,7 +257,7 @@ pub const MEMBER_SUBNET_ID: Annotation = Annotation {
 pub const NODE_SELECTOR: Annotation = Annotation {
     key: "loadbalancer.openstack.org/node-selector",
     form: Form::Text(
-        "`key=value` or `key`, separated by commas; of several with one key the last one counts",
+        "`key=value` or `key`, separated by commas; if a key appears several times, the last one counts",
     ),
     default: "`node-selector`",
     effect: "Only nodes with all these labels become members.",
@@ -269,7 +269,7 @@ pub const NODE_SELECTOR: Annotation = Annotation {
 pub const ENABLE_HEALTH_MONITOR: Annotation = Annotation {
     key: "loadbalancer.openstack.org/enable-health-monitor",
     default: "`create-monitor`",
-    effect: "Each pool gets a health monitor. With `externalTrafficPolicy: Local` it asks the health check node port.",
+    effect: "Each pool gets a health monitor. With `externalTrafficPolicy: Local` it checks the health check node port.",
     ..USUAL
 };
 
@@ -287,7 +287,7 @@ pub const HEALTH_MONITOR_TIMEOUT: Annotation = Annotation {
     key: "loadbalancer.openstack.org/health-monitor-timeout",
     form: SECONDS,
     default: "`monitor-timeout`",
-    effect: "Time for one check. One that is longer than `health-monitor-delay` lets checks overlap, which a Warning says.",
+    effect: "Time for one check. If it is longer than `health-monitor-delay`, checks overlap, and the Service gets a Warning.",
     ..USUAL
 };
 
@@ -313,7 +313,7 @@ pub const HEALTH_MONITOR_MAX_RETRIES_DOWN: Annotation = Annotation {
 pub const HOSTNAME: Annotation = Annotation {
     key: "loadbalancer.openstack.org/hostname",
     form: Form::Text("DNS name in lower case"),
-    effect: "Published in place of the address; with `ip-mode` only where the mode cannot have its effect.",
+    effect: "Hostname that is published instead of the address; if the Service has `ip-mode`, only where the cluster cannot honour the mode.",
     ..USUAL
 };
 
@@ -321,6 +321,6 @@ pub const HOSTNAME: Annotation = Annotation {
 pub const LOAD_BALANCER_ADDRESS: Annotation = Annotation {
     key: "loadbalancer.openstack.org/load-balancer-address",
     form: Form::Output("IP address"),
-    effect: "The address of the load balancer, whatever is published: that of the floating IP, or of the VIP.",
+    effect: "The address of the load balancer, whatever is published: the floating IP, or else the VIP.",
     ..USUAL
 };

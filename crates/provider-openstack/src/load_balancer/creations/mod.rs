@@ -139,8 +139,7 @@ fn tell(before: Counts, after: Counts) {
 fn queued() -> Notice {
     Notice::normal(
         LOAD_BALANCER_QUEUED,
-        "The load balancer is not being created yet: those of other Services come first, because Octavia takes longer for each \
-         one the more it gets at once",
+        "The load balancer is not being created yet: those of other Services come first, because the more Octavia creates at once, the longer each takes",
     )
 }
 

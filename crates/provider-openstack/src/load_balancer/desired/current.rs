@@ -73,7 +73,7 @@ pub(super) fn apply(desired: &mut Desired, sources: Sources<'_>, existing: &Obse
     });
     if !waiting.is_empty() {
         let message = format!(
-            "the load balancer does not listen on {} before the settings that cannot be read are corrected",
+            "the load balancer does not listen on {} until the wrong settings are corrected",
             waiting.join(", ")
         );
         desired.notices.push(Notice::warning(PORT_WAITS, message));

@@ -32,7 +32,7 @@ pub(super) fn without_node_ports(sources: Sources<'_>) -> Option<Notice> {
         .collect();
     (!without.is_empty()).then(|| {
         let message = format!(
-            "no node port leads to {}, so nothing answers there: set spec.allocateLoadBalancerNodePorts to true, or give the \
+            "there is no node port for {}, so nothing answers there: set spec.allocateLoadBalancerNodePorts to true, or give the \
              ports a nodePort",
             without.join(", ")
         );

@@ -27,8 +27,7 @@ pub(crate) fn notice(
     let differences = differences(service, settings, features, existing);
     (!differences.is_empty()).then(|| {
         let message = format!(
-            "load balancer {} ({}) cannot be changed in this, and stays as it is: {}; take that back, or delete the \
-             Service and create it again",
+            "load balancer {} ({}) cannot be changed in this way and stays as it is: {}; revert the change, or delete the Service and create it again",
             existing.name,
             existing.id,
             differences.join(", ")

@@ -44,7 +44,7 @@ impl StatusTrees {
             Err(error) => match error.kind() {
                 ErrorKind::NotFound if is_about(&error, id) => Ok(Statuses::Gone),
                 ErrorKind::NotFound | ErrorKind::Policy | ErrorKind::BadRequest | ErrorKind::Decode => {
-                    tracing::debug!(%error, "the status tree is not to be had: children are read one by one");
+                    tracing::debug!(%error, "the status tree is not available: children are read one by one");
                     *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
                     Ok(Statuses::NotShown)
                 }

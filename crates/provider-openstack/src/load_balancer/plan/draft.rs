@@ -93,7 +93,7 @@ impl Draft {
         if failed {
             self.heals = true;
             let message =
-                format!("Octavia could not make the last change of {kind} {name} ({id}): sending it again");
+                format!("Octavia failed to apply the last change of {kind} {name} ({id}): sending it again");
             self.notices.push(Notice::warning(CHILD_FAILED, message));
         }
         failed

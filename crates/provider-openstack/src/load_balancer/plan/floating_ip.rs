@@ -93,7 +93,7 @@ fn keep_or_swap(
                 ADDRESS_IGNORED,
                 format!(
                     "spec.loadBalancerIP is {asked}, but the load balancer has the floating IP {} and keeps it: \
-                     create {asked} in the project and take {} off to change it",
+                     create {asked} in the project and detach {} to change it",
                     attached.address, attached.address
                 ),
             )),
@@ -113,7 +113,7 @@ fn obtain(draft: &mut Draft, spec: &FloatingIpSpec, candidates: &[ObservedFloati
     }
     if spec.unreadable {
         return draft.block(Failure::user_input(
-            "the load balancer has no floating IP, and gets none before what the Service says about it is corrected",
+            "the load balancer has no floating IP, and gets none until the Service's settings for it are corrected",
         ));
     }
     let found = match spec.address {
@@ -127,8 +127,7 @@ fn obtain(draft: &mut Draft, spec: &FloatingIpSpec, candidates: &[ObservedFloati
         (Some(found), _) => match &found.port_id {
             None => attach(draft, spec, found, vip),
             Some(port) => draft.block(Failure::user_input(format!(
-                "spec.loadBalancerIP {} is a floating IP that leads to port {port} already: take it off there, or \
-                 choose another address",
+                "spec.loadBalancerIP {} is a floating IP that is already attached to port {port}: detach it there, or choose another address",
                 found.address
             ))),
         },
@@ -150,7 +149,7 @@ fn claimed(floating_ip: &ObservedFloatingIp) -> Failure {
     let tag = claimed_by.as_deref().unwrap_or_default();
     Failure::user_input(format!(
         "spec.loadBalancerIP {address} is the floating IP of another Service (tag {tag}): remove the field or choose \
-         another address; if that Service is gone, take the tag off with openstack floating ip unset --tag {tag} {id}"
+         another address; if that Service is gone, remove the tag with openstack floating ip unset --tag {tag} {id}"
     ))
 }
 
@@ -227,7 +226,9 @@ pub(super) fn release(
         match port_id {
             Some(port) if !ports.contains(&Some(port.as_str())) => draft.notices.push(Notice::warning(
                 LEFT_IN_USE,
-                format!("the Service's floating IP {address} ({id}) leads to port {port} and is left there"),
+                format!(
+                    "the Service's floating IP {address} ({id}) is attached to port {port} and stays there"
+                ),
             )),
             Some(_) | None => draft.step(Step::FloatingIp(FloatingIpStep::Delete { id, address })),
         }

@@ -121,7 +121,10 @@ fn obstacle_to_replacement(
     let mut on_vip = observed.floating_ips.iter().filter(|one| floating_ip::is_on(one, vip_port_id));
     let foreign = on_vip.find(|floating_ip| !floating_ip.ours);
     foreign.filter(|_| !own_port).map(|foreign| {
-        format!("it has the floating IP {}, which is not this Service's and would be lost", foreign.address)
+        format!(
+            "it has the floating IP {}, which does not belong to this Service and would be lost",
+            foreign.address
+        )
     })
 }
 

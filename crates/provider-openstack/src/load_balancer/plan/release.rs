@@ -42,8 +42,7 @@ pub(crate) fn release(terms: &ReleaseTerms, observed: &Observed) -> Plan {
             draft.notices.push(Notice::warning(
                 LOAD_BALANCER_LEFT,
                 format!(
-                    "load balancer {} ({}) carries {foreign}, which is not this Service's: it stays, and only \
-                     what was the Service's is removed",
+                    "load balancer {} ({}) carries {foreign}, which does not belong to this Service: the load balancer stays, and only the Service's own objects are removed",
                     load_balancer.name, load_balancer.id
                 ),
             ));
@@ -103,7 +102,7 @@ fn leave(
         draft.block(Failure::new(
             FailureClass::Unavailable,
             format!(
-                "load balancer {} ({}) is in ERROR and stays, so nothing can be taken off it: have an administrator \
+                "load balancer {} ({}) is in ERROR and stays, so nothing can be removed from it: have an administrator \
                  fail it over (openstack loadbalancer failover {})",
                 load_balancer.name, load_balancer.id, load_balancer.id
             ),

@@ -78,7 +78,7 @@ mod tests {
         assert_eq!(choose(candidates), ExternalNetwork::Found("b".into()));
     }
 
-    /// Defect: 28, better: an ambiguous choice is told, with the candidates.
+    /// Defect: 28, better: an ambiguous choice is reported, with the candidates.
     #[test]
     fn several_without_a_single_default_are_named_not_chosen() {
         let pair = |id: &str| (format!("net-{id}"), id.to_owned());

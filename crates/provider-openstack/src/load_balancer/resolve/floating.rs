@@ -91,7 +91,7 @@ impl Resolver {
         let ids: Vec<String> = matching.map(|subnet| subnet.id.clone()).collect();
         if ids.is_empty() {
             return Err(Failure::user_input(format!(
-                "no subnet of the floating network {network_id} fits {condition}: correct floating-subnet or \
+                "no subnet of the floating network {network_id} matches {condition}: correct floating-subnet or \
                  floating-subnet-tags"
             )));
         }

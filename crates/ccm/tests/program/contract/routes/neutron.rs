@@ -112,7 +112,7 @@ async fn t4_no_port_is_written_where_no_pair_is_needed(#[case] no_extension: boo
     assert_eq!(stage.conditions(), [REACHABLE, REACHABLE]);
 }
 
-/// A node whose port is not behind the router gets no route, and the user is told.
+/// A node whose port is not behind the router gets no route, and the user gets an Event.
 ///
 /// Contract: T5, better: the port is looked for first, so that the route is not made and undone in each round.
 #[tokio::test(start_paused = true)]
@@ -173,7 +173,7 @@ async fn t7_a_route_outside_of_the_ranges_is_left_alone() {
     assert_eq!(stage.routes(), [ROUTE_2, FOREIGN, "192.168.0.0/24 via 198.18.0.77"]);
 }
 
-/// Each range goes over the first address of its family; without one the range has no route, and the user is told.
+/// Each range goes over the first address of its family; without one the range has no route, and the user gets an Event.
 ///
 /// Contract: T8, same.
 #[tokio::test(start_paused = true)]

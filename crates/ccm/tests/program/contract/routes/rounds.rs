@@ -156,10 +156,10 @@ async fn framework_r11_a_range_given_twice_gets_one_route() {
     assert_eq!(stage.pairs("node-1"), ["10.244.1.0/24"]);
 }
 
-/// A route that cannot be made is told as an event and in the condition, and the other nodes are served.
+/// A route that cannot be created is reported by an Event and in the condition, and the other nodes are served.
 ///
-/// Framework: R12, better: repeats are one event with a count, because the message does not name the time that each try took;
-/// and the tries become rarer.
+/// Framework: R12, better: repeats are one event with a count, because the message does not contain the time that each try
+/// took; and the retries become less frequent.
 #[tokio::test(start_paused = true)]
 async fn framework_r12_a_route_that_cannot_be_made_is_told() {
     // Without pairs ports are not looked at, and Neutron has the last word.

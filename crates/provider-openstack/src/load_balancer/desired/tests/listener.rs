@@ -41,7 +41,7 @@ fn an_old_octavia_gets_neither_timeouts_nor_source_ranges() {
     assert_snapshot!(World::new().octavia(0, "amphora").tree().lines().nth(1).unwrap(), @"  listener listener_0_kube_service_c1_default_web: TCP 80 connection_limit=-1");
 }
 
-/// Defect: 80, better: ranges of the other family are left out, and the user is told.
+/// Defect: 80, better: ranges of the other family are left out, and an Event says so.
 #[test]
 fn source_ranges_of_the_other_family_are_left_out_with_a_notice() {
     let world = World::new().with(|world| {

@@ -29,10 +29,10 @@ fn children_in_error_are_sent_again() {
     ");
     assert!(plan.heals);
     assert_snapshot!(notices(&plan), @"
-    LoadBalancerChildFailed: Octavia could not make the last change of listener listener_0_web (listener-6): sending it again
-    LoadBalancerChildFailed: Octavia could not make the last change of pool pool_0_web (pool-2): sending it again
-    LoadBalancerChildFailed: Octavia could not make the last change of member n1 (member-3): sending it again
-    LoadBalancerChildFailed: Octavia could not make the last change of health monitor monitor_0_web (monitor-5): sending it again
+    LoadBalancerChildFailed: Octavia failed to apply the last change of listener listener_0_web (listener-6): sending it again
+    LoadBalancerChildFailed: Octavia failed to apply the last change of pool pool_0_web (pool-2): sending it again
+    LoadBalancerChildFailed: Octavia failed to apply the last change of member n1 (member-3): sending it again
+    LoadBalancerChildFailed: Octavia failed to apply the last change of health monitor monitor_0_web (monitor-5): sending it again
     ");
 }
 
@@ -118,7 +118,7 @@ fn a_broken_load_balancer_with_somebody_elses_floating_ip_is_left_to_an_administ
         cloud.observed.floating_ips[0].ours = false;
     });
     assert_snapshot!(plan, @"held (load_balancer_in_error): load balancer kube_service_c1_default_web (lb-1) is in ERROR, so no change of the Service or of nodes reaches it");
-    assert_snapshot!(notices(&plan), @"LoadBalancerInError: load balancer kube_service_c1_default_web (lb-1) has the provisioning status ERROR and the operating status ERROR and stays as it is, because it has the floating IP 203.0.113.6, which is not this Service's and would be lost: have an administrator fail it over (openstack loadbalancer failover lb-1)");
+    assert_snapshot!(notices(&plan), @"LoadBalancerInError: load balancer kube_service_c1_default_web (lb-1) has the provisioning status ERROR and the operating status ERROR and stays as it is, because it has the floating IP 203.0.113.6, which does not belong to this Service and would be lost: have an administrator fail it over (openstack loadbalancer failover lb-1)");
 }
 
 #[test]
