@@ -140,5 +140,5 @@ release-dry-run: ## Push, sign, pull and verify with a registry and a key that e
 .PHONY: docs
 docs: setup ## Write the generated reference pages again
 	UPDATE_DOCS=1 $(CARGO) test $(WORKSPACE) --test config --test settings reference
+	UPDATE_DOCS=1 $(CARGO) test $(WORKSPACE) --test program
 	UPDATE_DOCS=1 $(CARGO) test $(WORKSPACE) --test reference --test compatibility
-	UPDATE_DOCS=1 $(CARGO) test $(WORKSPACE) --test program the_page_of_metrics

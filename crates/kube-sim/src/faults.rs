@@ -223,6 +223,11 @@ impl Faults {
         self.faults.clear();
     }
 
+    /// Whether a fault is left that can strike.
+    pub(crate) fn can_strike(&self) -> bool {
+        self.faults.iter().any(|(_, fault)| fault.remaining != Some(0))
+    }
+
     /// The first fault that strikes decides.
     pub(crate) fn judge(&mut self, request: &RequestRecord) -> Verdict {
         self.faults.iter_mut().find_map(|(_, fault)| fault.strike(request)).unwrap_or(Verdict::Serve)

@@ -263,6 +263,12 @@ impl Sim {
         self.shared.faults().hits(id)
     }
 
+    /// Whether an injected fault can still strike: who only looks at objects may be struck in the place of another.
+    #[must_use]
+    pub fn faults_can_strike(&self) -> bool {
+        self.shared.faults().can_strike()
+    }
+
     /// Takes a fault back.
     pub fn remove_fault(&self, id: FaultId) {
         self.shared.faults().remove(id);

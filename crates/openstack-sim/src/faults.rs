@@ -305,6 +305,18 @@ impl Faults {
         self.rules().requests.iter().find(|rule| rule.id == id).map_or(0, |rule| rule.seen)
     }
 
+    /// Whether a rule can still strike: who only looks at the cloud may be struck in the place of another, or cannot
+    /// foresee what comes.
+    #[must_use]
+    pub fn can_strike(&self) -> bool {
+        let rules = self.rules();
+        let can_strike = |RequestRule { fault, seen, .. }: &RequestRule| {
+            fault.times.is_none_or(|times| seen.saturating_sub(fault.skip) < times)
+        };
+        rules.requests.iter().any(can_strike)
+            || rules.worker.rules.iter().any(|(_, rule)| rule.times != Some(0))
+    }
+
     pub(crate) fn with_worker<R>(&self, use_rules: impl FnOnce(&mut WorkerFaults) -> R) -> R {
         use_rules(&mut self.rules().worker)
     }

@@ -50,6 +50,7 @@ pub(crate) fn world(nodes: usize, conf: &str) -> World {
         world.set_ready(text(&node["metadata"]["name"]), "True");
     }
     world.settings.latency = LATENCY;
+    world.settings.plans = false;
     world.settings.cloud_conf = format!(
         "network-id = {}\nsubnet-id = {}\nmember-subnet-id = {}\nfloating-network-id = {}\n{conf}",
         text(&inside["id"]),

@@ -20,6 +20,9 @@
 
 mod catalog;
 mod page;
+#[allow(dead_code, reason = "the tests of the whole program use other parts")]
+mod planned;
+mod proof;
 mod scan;
 
 use std::path::{Path, PathBuf};
@@ -60,7 +63,7 @@ fn a_test_that_claims_a_scenario_says_what_it_shows() {
 #[test]
 fn the_compatibility_page_is_what_the_tests_show() {
     let path = crates().join("../docs/reference/compatibility.md");
-    let page = page::markdown(&scenarios());
+    let page = page::markdown(&scenarios(), &planned::kept());
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(&path, &page).unwrap();
     }
@@ -69,4 +72,14 @@ fn the_compatibility_page_is_what_the_tests_show() {
         kept == page,
         "docs/reference/compatibility.md differs from the tests; `make docs` regenerates it"
     );
+}
+
+/// That a test which runs the whole program stands in the list, and what the list says of it, the test itself checks.
+#[test]
+fn the_list_of_what_is_planned_names_tests_of_scenarios() {
+    let tests: Vec<String> = scenarios().iter().filter_map(proof::whole_program).collect();
+    let outcomes = planned::kept();
+    let stale = outcomes.keys().filter(|name| !tests.iter().any(|test| planned::is_case_of(name, test)));
+    let stale: Vec<&String> = stale.collect();
+    assert!(stale.is_empty(), "no tests of scenarios any more: {stale:#?}");
 }

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use crate::catalog::{SECTIONS, Section, Source};
-use crate::scan::Scenario;
+use crate::proof::{self, Outcomes};
+use crate::scan::{Scenario, of};
 
 const HEAD: &str = "\
 # Compatibility
@@ -17,7 +18,7 @@ want the former behaviour back, the line names the switch.
 ";
 
 /// The whole page.
-pub(crate) fn markdown(scenarios: &[Scenario]) -> String {
+pub(crate) fn markdown(scenarios: &[Scenario], outcomes: &Outcomes) -> String {
     let mut page = HEAD.to_owned();
     let shown: usize = SECTIONS
         .iter()
@@ -25,6 +26,7 @@ pub(crate) fn markdown(scenarios: &[Scenario]) -> String {
         .sum();
     let all: usize = SECTIONS.iter().map(|section| section.ids().count()).sum();
     let _ = write!(page, "\n{shown} of {all} scenarios are shown by tests.\n");
+    page.push_str(&proof::markdown(scenarios, outcomes));
     for (source, title) in [
         (Source::Contract, "OpenStack cloud controller manager"),
         (Source::Framework, "Cloud-controller-manager framework"),
@@ -52,11 +54,6 @@ fn table(scenarios: &[Scenario], section: &Section) -> String {
         let _ = write!(text, "\nNot shown by a test yet: {}.\n", missing.join(", "));
     }
     text
-}
-
-fn of<'a>(scenarios: &'a [Scenario], section: &Section, id: &str) -> impl Iterator<Item = &'a Scenario> {
-    let (source, id) = (section.source, id.to_owned());
-    scenarios.iter().filter(move |scenario| scenario.source == source && scenario.id == id)
 }
 
 fn row(scenario: &Scenario) -> String {

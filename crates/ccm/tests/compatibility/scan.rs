@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::catalog::Source;
+use super::catalog::{Section, Source};
 
 /// One line `Contract: …`, `Framework: …` or `Defect: …` of a test's doc comment.
 #[derive(Debug)]
@@ -35,6 +35,16 @@ pub(crate) fn folder(folder: &Path) -> Vec<Scenario> {
             source(&text, &file)
         })
         .collect()
+}
+
+/// The scenarios of one id.
+pub(crate) fn of<'a>(
+    scenarios: &'a [Scenario],
+    section: &Section,
+    id: &str,
+) -> impl Iterator<Item = &'a Scenario> {
+    let (source, id) = (section.source, id.to_owned());
+    scenarios.iter().filter(move |scenario| scenario.source == source && scenario.id == id)
 }
 
 fn collect(folder: &Path, files: &mut Vec<std::path::PathBuf>) {

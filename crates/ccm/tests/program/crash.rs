@@ -6,6 +6,7 @@ use rstest::rstest;
 use serde_json::json;
 
 use crate::contract::setup::{cluster_uid, make_for_namesake};
+use crate::support::ledger::Ledger;
 use crate::support::{PROXY, Side, Stop, World, service};
 
 /// What is going on when the program is killed.
@@ -124,6 +125,7 @@ async fn tell(story: Story, stop: Option<Stop>) -> (String, bool) {
 #[case::delete_with_group(Story::DeleteWithGroup)]
 #[tokio::test(start_paused = true)]
 async fn killed_at_any_call_the_end_is_the_same(#[case] story: Story) {
+    let _all = Ledger::open();
     let (expected, _) = tell(story, None).await;
     insta::assert_snapshot!(format!("{story:?}"), expected);
     for stop in [Stop::Before, Stop::After] {

@@ -1,7 +1,5 @@
 //! What is changed in the cloud behind a Service's back is put right after a while, and reported.
 
-use std::time::Duration;
-
 use openstack_ccm_kube_sim::ApiVersion;
 use serde_json::json;
 
@@ -28,9 +26,9 @@ async fn drift_is_repaired_after_the_interval_and_reported_once() {
     let world = configured(|_| "drift-check-interval=10m\n".to_owned()).await;
     world.serve(&service("web", json!({}))).await;
     remove_members(&world);
-    tokio::time::sleep(Duration::from_secs(500)).await;
+    world.pass(500).await;
     assert_eq!(members(&world), 0, "not before the interval");
-    tokio::time::sleep(Duration::from_secs(300)).await;
+    world.pass(300).await;
     assert_eq!(members(&world), 2, "with the random part, at most a fifth later");
     let warnings = world.warnings("web");
     assert_eq!(warnings.len(), 1, "{warnings:?}");
@@ -41,7 +39,7 @@ async fn drift_is_repaired_after_the_interval_and_reported_once() {
     let mut metrics = String::new();
     prometheus_client::encoding::text::encode(&mut metrics, &world.registry.lock().unwrap()).unwrap();
     assert!(metrics.contains("openstack_ccm_drift_repairs_total 1"), "{metrics}");
-    tokio::time::sleep(Duration::from_secs(3600)).await;
+    world.pass(3600).await;
     assert_eq!(world.warnings("web").len(), 1);
 }
 
@@ -50,7 +48,7 @@ async fn a_change_of_the_service_is_no_drift() {
     let world = World::serving(&service("web", json!({}))).await;
     world.annotate("web", "loadbalancer.openstack.org/connection-limit", Some("100"));
     world.quiet().await;
-    tokio::time::sleep(Duration::from_secs(7200)).await;
+    world.pass(7200).await;
     assert!(world.warnings("web").is_empty(), "{:?}", world.warnings("web"));
 }
 
@@ -61,6 +59,6 @@ async fn with_an_interval_of_zero_nobody_looks() {
     world.start().await;
     world.serve(&service("web", json!({}))).await;
     remove_members(&world);
-    tokio::time::sleep(Duration::from_secs(6 * 3600)).await;
+    world.pass(6 * 3600).await;
     assert_eq!(members(&world), 0);
 }

@@ -10,7 +10,7 @@ use openstack_ccm_openstack_sim::{Fault, Sim as Cloud};
 use rstest::rstest;
 use serde_json::json;
 
-use crate::support::nodes::{SHUTDOWN, pass};
+use crate::support::nodes::SHUTDOWN;
 use crate::support::{Stop, World, service};
 
 /// Calls of a thousand nodes: the number does not depend on the number of nodes, only on the pages of the lists.
@@ -27,12 +27,12 @@ async fn the_number_of_calls_does_not_grow_with_the_number_of_nodes() {
         world.until_initialised(&format!("node-{number}")).await;
     }
     assert_eq!(world.take_cloud_calls(), ["GET /", "GET /v2.1/servers/detail", "GET ports"]);
-    pass(305).await;
+    world.pass(305).await;
     assert_eq!(world.take_cloud_calls(), ["GET /v2.1/servers/detail", "GET ports"]);
     for number in 0..20 {
         world.set_ready(&format!("node-{number}"), "Unknown");
     }
-    pass(5).await;
+    world.pass(5).await;
     assert_eq!(world.take_cloud_calls(), ["GET /v2.1/servers/detail"]);
 }
 
@@ -47,7 +47,7 @@ async fn a_floating_ip_becomes_an_external_address() {
     let body = json!({"floatingip": {"floating_network_id": network, "port_id": port}});
     let (_, answer) = world.cloud.user().post("network", "/v2.0/floatingips", &body);
     let address = answer["floatingip"]["floating_ip_address"].as_str().unwrap().to_owned();
-    pass(310).await;
+    world.pass(310).await;
     let addresses = world.node_addresses("node-1");
     assert!(addresses.ends_with(&format!("ExternalIP {address}, Hostname node-1")), "{addresses}");
 }
@@ -64,7 +64,7 @@ async fn an_hour_without_openstack_costs_nothing() {
     let away = world.cloud.faults().add(Fault::new().answer(503, json!({})));
     world.cloud.add_node("node-3");
     world.register("node-3");
-    pass(3600).await;
+    world.pass(3600).await;
     assert_eq!((world.node_addresses("node-1"), world.node_addresses("node-2")), before);
     assert!(world.is_uninitialized("node-3"));
     world.cloud.faults().remove(away);
@@ -91,7 +91,7 @@ async fn an_empty_answer_deletes_no_node(#[case] path: &str) {
     }
     let empty = json!({"servers": []});
     world.cloud.faults().add(Fault::new().service("compute").path("/servers/detail").answer(200, empty));
-    pass(600).await;
+    world.pass(600).await;
     assert_eq!(world.kube.list("nodes", "").unwrap().len(), 5);
     let held: Vec<String> = (0..5).flat_map(|number| world.warnings(&format!("node-{number}"))).collect();
     assert_eq!(held.len(), 1, "{held:?}");
@@ -121,7 +121,7 @@ async fn most_servers_that_vanish_at_once_cost_no_node_and_no_member() {
         world.cloud.remove_node(name);
         world.set_ready(name, "Unknown");
     }
-    pass(120).await;
+    world.pass(120).await;
     assert_eq!(world.kube.list("nodes", "").unwrap().len(), 240);
     assert_eq!(members(&world), 240);
     let events = world.kube.list("events", "default").unwrap();
@@ -130,7 +130,7 @@ async fn most_servers_that_vanish_at_once_cost_no_node_and_no_member() {
     assert!(held[0]["message"].as_str().unwrap().contains("200 of 240"), "{held:?}");
     world.cloud.restore(before);
     servers[..200].iter().for_each(|name| world.set_ready(name, "True"));
-    pass(60).await;
+    world.pass(60).await;
     world.cloud.remove_node(&servers[0]);
     world.set_ready(&servers[0], "Unknown");
     world.until("the node is deleted", |world| world.node(&servers[0]).is_null()).await;

@@ -47,7 +47,7 @@ impl Cluster {
             },
             Method::PATCH if is_question(&request) => self.real.send(request).await,
             Method::PATCH => self.patch(&path, request).await,
-            Method::DELETE => self.delete(&path).await,
+            Method::DELETE => self.delete(&path, request).await,
             _ => {
                 self.journal
                     .trouble(format!("a dry run cannot tell what {} {path} changes", request.method()));
@@ -118,7 +118,8 @@ impl Cluster {
         Ok(answer)
     }
 
-    async fn delete(&self, path: &str) -> Result<Response<Body>, kube::Error> {
+    async fn delete(&self, path: &str, request: Request<Body>) -> Result<Response<Body>, kube::Error> {
+        let conditions = request.into_body().collect_bytes().await?;
         let before = match self.object(path).await? {
             Ok(before) => before,
             Err(answer) => return Ok(answer),
@@ -127,7 +128,7 @@ impl Cluster {
         let write = ClusterWrite {
             method: Method::DELETE,
             path: path.to_owned(),
-            body: Value::Null,
+            body: serde_json::from_slice(&conditions).unwrap_or_default(),
             before,
             after: Value::Null,
         };

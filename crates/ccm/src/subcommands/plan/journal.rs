@@ -23,7 +23,7 @@ pub struct ClusterWrite {
     pub method: Method,
     /// Path, with the sub-resource.
     pub path: String,
-    /// The merge patch; null for DELETE.
+    /// The merge patch; of a DELETE under which conditions, or null.
     pub body: Value,
     /// The object as it is.
     pub before: Value,

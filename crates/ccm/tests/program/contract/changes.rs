@@ -1,7 +1,5 @@
 //! Changes of a Service that is served.
 
-use std::time::Duration;
-
 use http::Method;
 use openstack_ccm_kube_sim::ApiVersion;
 use openstack_ccm_openstack_sim::{Fault, OperationKind, Sim};
@@ -499,7 +497,7 @@ async fn a_method_that_octavia_refuses_is_sent_once() {
     world.take_calls();
     world.add_node("node-3", "v1.36.0");
     world.quiet_unplanned().await;
-    tokio::time::sleep(Duration::from_secs(7200)).await;
+    world.pass(7200).await;
     assert_eq!(world.take_cloud_writes(), ["PUT pools/ID/members"]);
     assert_eq!(world.warnings("web").len(), 1, "{:?}", world.warnings("web"));
     world.cloud.faults().remove(refused);

@@ -330,7 +330,7 @@ async fn c24_c25_one_that_fails_in_the_making_is_recreated(#[case] restarted: bo
     world.until("it is being made", |world| !world.cloud.load_balancers().is_empty()).await;
     if restarted {
         world.stop().await;
-        tokio::time::sleep(std::time::Duration::from_secs(600)).await;
+        world.pass(600).await;
         assert_eq!(load_balancer(&world)["provisioning_status"], "ERROR");
         world.start().await;
     }

@@ -110,7 +110,7 @@ async fn k5_a_load_balancer_that_octavia_works_on_is_waited_for() {
     let body = json!({"loadbalancer": {"description": "busy"}});
     world.cloud.user().put(OCTAVIA, &format!("/v2.0/lbaas/loadbalancers/{id}"), &body);
     world.delete("web");
-    tokio::time::sleep(Duration::from_secs(60)).await;
+    world.pass(60).await;
     assert!(world.take_cloud_writes().is_empty());
     world.cloud.set_delays(Duration::from_secs(1));
     world.until_gone("web").await;

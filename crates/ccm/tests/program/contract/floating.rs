@@ -143,12 +143,22 @@ async fn f7_a_floating_ip_that_is_there_stays() {
     assert!(warnings.len() == 1 && warnings[0].contains("LoadBalancerIPIgnored"), "{warnings:?}");
 }
 
-/// `spec.loadBalancerIP` that changes to a free floating IP of the project swaps the one that was made for the Service.
+/// `spec.loadBalancerIP` that changes to a free floating IP of the project swaps the one that was made for the Service, also
+/// where it changes while the program does not run.
+#[rstest]
+#[case::at_work(false)]
+#[case::away(true)]
 #[tokio::test(start_paused = true)]
-async fn f7_an_own_floating_ip_gives_way_to_the_one_that_is_asked_for() {
-    let world = World::serving(&service("web", json!({}))).await;
+async fn f7_an_own_floating_ip_gives_way_to_the_one_that_is_asked_for(#[case] away: bool) {
+    let mut world = World::serving(&service("web", json!({}))).await;
+    if away {
+        world.stop().await;
+    }
     floating_ip(&world.cloud, "198.19.0.77", "");
     world.patch("web", &json!({"spec": {"loadBalancerIP": "198.19.0.77"}}));
+    if away {
+        world.start().await;
+    }
     world.until_ingress("web", "198.19.0.77(VIP)").await;
     world.quiet().await;
     assert_eq!(only_floating_ip(&world)["floating_ip_address"], "198.19.0.77");
@@ -442,7 +452,7 @@ async fn f23_a_service_that_does_not_change_costs_no_write() {
     world.quiet().await;
     world.restart().await;
     world.quiet().await;
-    tokio::time::sleep(std::time::Duration::from_secs(7200)).await;
+    world.pass(7200).await;
     let calls = world.take_calls();
     let writes: Vec<_> = calls.iter().filter(|call| call.write && !call.name.contains("events")).collect();
     assert!(

@@ -35,10 +35,10 @@ fn cloud_calls(world: &World) -> Vec<String> {
 async fn u1_a_node_that_joins_is_one_batch() {
     let world = World::serving(&annotated(&[])).await;
     world.add_node("node-3", "v1.36.0");
-    tokio::time::sleep(Duration::from_secs(20)).await;
+    world.pass(20).await;
     assert_eq!(cloud_calls(&world), ["PUT pools/ID/members"]);
     assert_eq!(members(&world), ["node-1", "node-2", "node-3"]);
-    tokio::time::sleep(Duration::from_secs(60)).await;
+    world.pass(60).await;
     assert_eq!(cloud_calls(&world), ["GET loadbalancers/ID/status"]);
     assert!(world.events("web").iter().any(|event| event.contains("UpdatedLoadBalancer")));
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::setup::id;
 use crate::support::World;
-use crate::support::nodes::{SHUTDOWN, pass};
+use crate::support::nodes::SHUTDOWN;
 
 const TYPE: &str = "node.kubernetes.io/instance-type";
 const ZONE: &str = "topology.kubernetes.io/zone";
@@ -55,11 +55,11 @@ async fn n9_a_new_node_is_found_by_its_name() {
     let server = world.cloud.add_node("node-1");
     // Nova's filter is a regular expression that matches anywhere.
     world.cloud.add_node("node-10");
-    pass(1).await;
+    world.pass(1).await;
     world.take_calls();
     world.register("node-1");
     world.until_initialised("node-1").await;
-    pass(1).await;
+    world.pass(1).await;
     assert_eq!(world.provider_id("node-1"), format!("openstack:///{}", server.server_id));
     assert_eq!(world.label("node-1", TYPE), "m1.lab");
     assert_eq!(world.label("node-1", ZONE), "nova");
@@ -100,11 +100,11 @@ async fn n11_a_node_of_another_region_is_left_alone(#[case] provider_id: &str) {
     let world = started().await;
     world.cloud.add_node("node-1");
     world.register_with("node-1", &json!({"providerID": provider_id}));
-    pass(30).await;
+    world.pass(30).await;
     world.set_ready("node-1", "Unknown");
     let before = world.node("node-1");
     world.take_calls();
-    pass(600).await;
+    world.pass(600).await;
     assert_eq!(world.node("node-1"), before);
     assert!(world.is_uninitialized("node-1"));
     assert!(world.events("node-1").is_empty());
@@ -120,9 +120,9 @@ async fn nodes_of_other_providers_cost_nothing() {
         world.register_with(name, &json!({"providerID": format!("metal://{name}")}));
         world.set_ready(name, "Unknown");
     }
-    pass(10).await;
+    world.pass(10).await;
     world.take_calls();
-    pass(200).await;
+    world.pass(200).await;
     assert!(world.take_cloud_calls().is_empty());
 }
 
@@ -138,11 +138,11 @@ async fn n13_a_node_without_server_is_deleted() {
     let failing = Fault::new().service("compute").answer(500, json!({"computeFault": {"message": "boom"}}));
     let failing = world.cloud.faults().add(failing);
     world.cloud.remove_node("node-2");
-    pass(600).await;
+    world.pass(600).await;
     assert!(!world.node("node-2").is_null());
     world.cloud.faults().remove(failing);
     world.until("it is deleted", |world| world.node("node-2").is_null()).await;
-    pass(60).await;
+    world.pass(60).await;
     assert!(!world.node("node-1").is_null());
     let events = world.events("node-2");
     assert!(
@@ -167,11 +167,11 @@ async fn n13_only_a_server_that_is_powered_off_taints(#[case] status: &str, #[ca
     world.join("node-1").await;
     world.cloud.set_server_status("node-1", status);
     world.set_ready("node-1", "Unknown");
-    pass(60).await;
+    world.pass(60).await;
     assert_eq!(world.has_taint("node-1", SHUTDOWN), tainted);
     world.cloud.set_server_status("node-1", "ACTIVE");
     world.set_ready("node-1", "True");
-    pass(60).await;
+    world.pass(60).await;
     assert!(!world.has_taint("node-1", SHUTDOWN));
     assert!(!world.node("node-1").is_null());
 }
@@ -191,7 +191,7 @@ async fn n14_a_node_without_server_of_its_name_stays(#[case] servers: usize, #[c
     }
     world.register("node-1");
     world.set_ready("node-1", "Unknown");
-    pass(600).await;
+    world.pass(600).await;
     assert!(world.is_uninitialized("node-1"));
     let warnings = world.warnings("node-1");
     assert!(warnings[0].contains(told) && warnings[0].contains("--provider-id"), "{warnings:?}");

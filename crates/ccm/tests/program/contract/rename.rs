@@ -5,6 +5,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::setup::as_occm_leaves_it;
+use crate::support::ledger::Ledger;
 use crate::support::{ANNOTATION, Stop, World, lb_name, service};
 
 const OCTAVIA: &str = "load-balancer";
@@ -100,6 +101,7 @@ async fn r2_a_former_name_with_underscores_is_recognised() {
 /// listener's old name for good.
 #[tokio::test(start_paused = true)]
 async fn r3_an_interrupted_rename_goes_on_wherever_it_stopped() {
+    let _all = Ledger::open();
     for stop in [Stop::Before, Stop::After] {
         let mut call = 0;
         loop {

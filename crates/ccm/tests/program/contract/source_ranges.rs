@@ -1,7 +1,5 @@
 //! Source ranges, and the provider ovn.
 
-use std::time::Duration;
-
 use openstack_ccm_kube_sim::ApiVersion;
 use openstack_ccm_openstack_sim::Fault;
 use rstest::rstest;
@@ -155,7 +153,7 @@ async fn s7_a_failed_version_list_never_means_that_octavia_can_do_nothing() {
     world.start().await;
     world.create(&service("web", json!({"spec": {"loadBalancerSourceRanges": ["10.0.0.0/8"]}})));
     world.until_warned("web", "asking for Octavia's API versions").await;
-    tokio::time::sleep(Duration::from_secs(300)).await;
+    world.pass(300).await;
     assert!(world.take_cloud_writes().is_empty(), "nothing is made");
     world.cloud.faults().remove(broken);
     world.until_published("web").await;
@@ -175,7 +173,7 @@ async fn an_upgrade_of_octavia_is_noticed() {
     assert!(world.warnings("web").concat().contains("everybody may connect"));
     world.cloud.set_octavia_api(30);
     // The version list is good for seven hours at most; the next check for drift goes by the new one.
-    tokio::time::sleep(Duration::from_secs(8 * 3600)).await;
+    world.pass(8 * 3600).await;
     assert_eq!(allowed_cidrs(&world), [["192.0.2.0/24"]]);
 }
 
@@ -186,7 +184,7 @@ async fn a_version_list_that_fails_later_takes_nothing_away() {
         World::serving(&service("web", json!({"spec": {"loadBalancerSourceRanges": ["192.0.2.0/24"]}})))
             .await;
     world.cloud.faults().add(Fault::new().service("load-balancer").path("^/$").answer(503, json!({})));
-    tokio::time::sleep(Duration::from_secs(8 * 3600)).await;
+    world.pass(8 * 3600).await;
     world.annotate("web", "loadbalancer.openstack.org/connection-limit", Some("100"));
     world.quiet().await;
     assert_eq!(world.cloud.listeners()[0]["connection_limit"], 100);

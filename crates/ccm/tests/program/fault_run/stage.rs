@@ -55,6 +55,8 @@ impl Stage {
     /// The same with more lines in `[LoadBalancer]` of cloud.conf.
     pub(crate) async fn with(story: &Story, more: &str) -> Self {
         let mut world = World::without_nodes();
+        // Stories that are planned say themselves what is compared.
+        world.settings.plans = false;
         world.cloud.set_delays(Duration::from_secs(2));
         // The program reads it until it can; a test that starts it does not.
         world.settings.cluster_uid = Some("c1c1c1c1-0000-4000-8000-000000000001".to_owned());
@@ -128,6 +130,7 @@ impl Stage {
         let mut neighbour = World::in_cloud(ApiVersion::V1_36, self.world.cloud.clone());
         neighbour.kube = Kubernetes::numbered(ApiVersion::V1_36, 2);
         "c2".clone_into(&mut neighbour.settings.cluster_name);
+        neighbour.settings.plans = false;
         neighbour.settings.cluster_uid = Some("c2c2c2c2-0000-4000-8000-000000000002".to_owned());
         self.watch.cluster("c2", &neighbour.kube);
         let server = self.world.cloud.add_node("elsewhere");

@@ -1,6 +1,6 @@
 //! What is planned is what is done. The other tests check it beside what they are about: before everything that they have
-//! the program do, a plan is made of the same state, and its calls have to be those that follow, in order
-//! (see [`World::quiet`]).
+//! the program do, a plan is made of the same state, and its calls have to be those that follow, in order (see
+//! `support/comparison.rs`). Where that is not so in a scenario of the compatibility page, a list in the repository says why.
 
 mod stories;
 
@@ -9,9 +9,9 @@ use openstack_ccm::subcommands::plan::journal::Call as Planned;
 use openstack_ccm::subcommands::plan::outlook::Outlook;
 use serde_json::json;
 
-use crate::support::canonical::{self, Names};
-use crate::support::line::Asked;
-use crate::support::prediction::by_subject;
+use crate::support::canonical::Names;
+use crate::support::order::by_subject;
+use crate::support::prediction;
 use crate::support::{PROXY, World, service};
 
 /// Whether the text of a plan says so.
@@ -90,7 +90,7 @@ async fn a_plan_as_if_an_annotation_were_there_is_what_follows_when_it_is() {
     assert!(world.annotation("web", PROXY).is_none());
     let planned: Vec<&Planned> = items[0].calls.iter().collect();
     let names = Names::before(&world.cloud).with_planned(&planned);
-    let planned: Vec<Asked> = planned.into_iter().map(canonical::asked).collect();
+    let planned = prediction::planned(&items[0]);
     world.annotate("web", PROXY, Some("v2"));
     let prediction = world.predict().await;
     assert_eq!(

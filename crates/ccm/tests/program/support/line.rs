@@ -16,6 +16,8 @@ use tokio::sync::{Notify, RwLock, RwLockWriteGuard};
 use tokio::time::Instant;
 use tower::service_fn;
 
+use super::reconciliation;
+
 /// Who is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Side {
@@ -35,6 +37,8 @@ pub(crate) struct Call {
     pub(crate) at: Instant,
     /// The whole request, of a write.
     pub(crate) request: Option<Asked>,
+    /// The Service that is being reconciled.
+    pub(crate) reconciled: Option<String>,
 }
 
 /// A request for a change.
@@ -127,6 +131,11 @@ impl Line {
         self.gate.write().await
     }
 
+    /// Whether a call is on its way.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.gate.try_write().is_err()
+    }
+
     /// Answers so far that were no success.
     pub(crate) fn refusals(&self) -> usize {
         self.refusals.load(Ordering::SeqCst)
@@ -150,13 +159,14 @@ impl Line {
         side: Side,
         name: String,
         write: bool,
-        request: Option<Asked>,
+        (request, reconciled): (Option<Asked>, Option<String>),
         call: impl Future<Output = T> + Send + 'static,
     ) -> T {
         let _open = self.gate.read().await;
         let number = self.number.fetch_add(1, Ordering::SeqCst);
         self.boundary(Stop::Before(number)).await;
-        self.journal.lock().unwrap().push(Call { side, name, write, at: Instant::now(), request });
+        let at = Instant::now();
+        self.journal.lock().unwrap().push(Call { side, name, write, at, request, reconciled });
         if *self.stop.lock().unwrap() == Some(Stop::OnItsWay(number)) {
             tokio::spawn(async move {
                 tokio::time::sleep(LATE).await;
@@ -174,7 +184,7 @@ impl Line {
     pub(crate) fn kubernetes(self: &Arc<Self>, sim: &Kubernetes) -> kube::Client {
         let (line, server) = (Arc::clone(self), kube::Client::new(sim.service(), "default"));
         let service = service_fn(move |request: Request<Body>| {
-            let (line, server) = (Arc::clone(&line), server.clone());
+            let (line, server, reconciled) = (Arc::clone(&line), server.clone(), reconciliation::current());
             async move {
                 let (name, write) = super::describe::kubernetes(&request);
                 let translated =
@@ -186,7 +196,7 @@ impl Line {
                     watcher.answered(!write || answer.status().is_success());
                     translate(answer, translated).await
                 };
-                line.send(Side::Kubernetes, name, write, asked, call).await
+                line.send(Side::Kubernetes, name, write, (asked, reconciled), call).await
             }
         });
         kube::Client::new(service, "default")
@@ -197,6 +207,7 @@ impl Line {
         let (line, cloud, token) = (Arc::clone(self), sim.clone(), sim.token_of(user));
         let transport = FnTransport::new(move |request: transport::Request| {
             let (line, cloud, token) = (Arc::clone(&line), cloud.clone(), token.clone());
+            let reconciled = reconciliation::current();
             async move {
                 let mut request = request;
                 request.headers.insert("user-agent", line.client.parse().unwrap());
@@ -215,7 +226,7 @@ impl Line {
                     watcher.answered(success);
                     answer
                 };
-                line.send(Side::OpenStack, name, write, asked, call).await
+                line.send(Side::OpenStack, name, write, (asked, reconciled), call).await
             }
         });
         let mut openstack = OpenStack::new(Client::over(transport));

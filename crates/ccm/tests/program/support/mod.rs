@@ -2,13 +2,29 @@
 
 #[allow(dead_code, reason = "the benchmark uses other parts")]
 pub(crate) mod canonical;
+#[path = "../../compatibility/catalog.rs"]
+#[allow(dead_code, reason = "the page uses other parts")]
+mod catalog;
+#[allow(dead_code, reason = "the benchmark uses other parts")]
+mod comparison;
 mod describe;
+#[allow(dead_code, reason = "the benchmark uses other parts")]
+pub(crate) mod ledger;
 pub(crate) mod line;
 #[allow(dead_code, reason = "the benchmark uses other parts")]
 pub(crate) mod nodes;
 mod objects;
 #[allow(dead_code, reason = "the benchmark uses other parts")]
+pub(crate) mod order;
+#[path = "../../compatibility/planned.rs"]
+#[allow(dead_code, reason = "the page uses other parts")]
+mod planned;
+#[allow(dead_code, reason = "the benchmark uses other parts")]
 pub(crate) mod prediction;
+mod reconciliation;
+#[path = "../../compatibility/scan.rs"]
+#[allow(dead_code, reason = "the page uses other parts")]
+mod scan;
 mod world;
 
 #[allow(unused_imports, reason = "the tests and the benchmark use different parts")]

@@ -105,8 +105,3 @@ impl World {
         calls.filter(|call| call.side == super::Side::OpenStack).map(|call| call.name).collect()
     }
 }
-
-/// Lets so much time pass.
-pub(crate) async fn pass(seconds: u64) {
-    tokio::time::sleep(Duration::from_secs(seconds)).await;
-}

@@ -1,6 +1,5 @@
 //! A plan of what comes next, and whether that is what came.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use openstack_ccm::kubernetes::{ControllerClients, cluster_uid};
@@ -8,24 +7,37 @@ use openstack_ccm::subcommands::plan::as_if::AsIf;
 use openstack_ccm::subcommands::plan::cluster;
 use openstack_ccm::subcommands::plan::journal::{Call as Planned, Journal};
 use openstack_ccm::subcommands::plan::outlook::{Outlook, State};
-use openstack_ccm::subcommands::plan::rehearsal::{Chosen, Item, Stage, rehearse};
+use openstack_ccm::subcommands::plan::rehearsal::{Chosen, Item, Stage, Subject, rehearse};
 use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_openstack_api::client::Client;
 use openstack_ccm_openstack_api::dry_run::{DryRun, Reading};
 
 use super::canonical::{self, Names};
-use super::line::{Asked, cloud};
+use super::line::cloud;
+use super::order::{BySubject, Change, by_subject, left};
 use super::{Call, Side, World};
 
 /// A plan, and what is needed to compare it with what follows.
 pub(crate) struct Prediction {
-    pub(crate) planned: Vec<Asked>,
+    pub(crate) planned: Vec<Change>,
     pub(crate) names: Names,
     /// Places in the world's records when it was made.
-    calls: usize,
+    pub(super) calls: usize,
     refusals: usize,
-    /// Whether everything could be planned to its end.
-    complete: bool,
+    /// Whether there were several Services when it was made.
+    several_services: bool,
+    /// Why not everything could be planned to its end.
+    pub(crate) incomplete: Option<State>,
+}
+
+/// How far what was done got with what was planned.
+pub(crate) enum Progress {
+    /// Nothing is compared: not everything could be planned, or something was refused.
+    Unknown,
+    /// Something was done that was not planned, or not next.
+    Surprise(String),
+    /// So many of the planned calls are still to be done.
+    Left(usize),
 }
 
 impl World {
@@ -61,85 +73,95 @@ impl World {
     /// Plans what comes next.
     pub(crate) async fn predict(&self) -> Prediction {
         let items = self.plan(true, AsIf::default()).await;
-        let complete = items
+        let incomplete = items
             .iter()
-            .map(Outlook::of)
-            .all(|outlook| matches!(outlook.state, State::Settled | State::Refused(_)));
+            .map(|item| Outlook::of(item).state)
+            .find(|state| !matches!(state, State::Settled | State::Refused(_)));
         let calls: Vec<&Planned> = items.iter().flat_map(|item| &item.calls).collect();
         let names = Names::before(&self.cloud).with_planned(&calls);
-        let planned = calls.into_iter().map(canonical::asked).collect();
+        let planned = items.iter().flat_map(planned).collect();
         let (calls, refusals) = (self.call_count(), self.refusals());
-        Prediction { planned, names, calls, refusals, complete }
+        Prediction {
+            planned,
+            names,
+            calls,
+            refusals,
+            several_services: self.has_several_services(),
+            incomplete,
+        }
     }
 
     /// What was done since, where it is other than planned. Nothing is compared where the cloud or the cluster refused
     /// something: then more was tried than can be foreseen.
     pub(crate) fn surprise(&self, prediction: &Prediction) -> Option<String> {
-        if !self.is_comparable(prediction) {
-            return None;
+        match self.progress(prediction) {
+            Progress::Unknown | Progress::Left(0) => None,
+            Progress::Left(_) => Some(self.beside_each_other(prediction)),
+            Progress::Surprise(surprise) => Some(surprise),
         }
-        let done: Vec<Asked> = self
-            .calls_from(prediction.calls)
-            .into_iter()
-            .filter(|call| !is_told(call))
-            .filter_map(|call| call.request)
-            .collect();
+    }
+
+    /// How far what was done since got with what was planned.
+    pub(crate) fn progress(&self, prediction: &Prediction) -> Progress {
+        if !self.is_comparable(prediction) {
+            return Progress::Unknown;
+        }
+        let (planned, done) = self.both(prediction);
+        left(&planned, &done)
+            .map_or_else(|| Progress::Surprise(self.beside_each_other(prediction)), Progress::Left)
+    }
+
+    /// What was planned and what was done since, by subject.
+    fn both(&self, prediction: &Prediction) -> (BySubject, BySubject) {
+        let apart = self.are_apart(prediction);
+        let done = self.changes_from(prediction.calls);
         let after = prediction.names.clone().with_done(&self.cloud);
-        // Beside the API server's own: several Services are worked on at the same time, and what one does to the load balancer of another comes at any moment.
-        let apart = self.kube.list("services", "default").unwrap().len() > 2;
-        let planned = by_subject(&prediction.names, &prediction.planned, apart);
-        let done = by_subject(&after, &done, apart);
-        (planned != done).then(|| {
-            let text = |calls: &BTreeMap<String, Vec<String>>| {
-                calls
-                    .iter()
-                    .flat_map(|(subject, calls)| calls.iter().map(move |call| format!("{subject}: {call}\n")))
-                    .collect::<String>()
-            };
-            format!("planned:\n{}\ndone:\n{}", text(&planned), text(&done))
-        })
+        (by_subject(&prediction.names, &prediction.planned, apart), by_subject(&after, &done, apart))
+    }
+
+    pub(super) fn beside_each_other(&self, prediction: &Prediction) -> String {
+        let text = |calls: &BySubject| {
+            calls
+                .iter()
+                .flat_map(|(subject, calls)| calls.iter().map(move |call| format!("{subject}: {call}\n")))
+                .collect::<String>()
+        };
+        let (planned, done) = self.both(prediction);
+        format!("planned:\n{}\ndone:\n{}", text(&planned), text(&done))
+    }
+
+    /// Whether several Services are worked on at the same time. One that goes, or comes, was or is one of them.
+    fn are_apart(&self, prediction: &Prediction) -> bool {
+        prediction.several_services || self.has_several_services()
+    }
+
+    /// Beside the API server's own.
+    fn has_several_services(&self) -> bool {
+        self.kube.list("services", "default").unwrap().len() > 2
+    }
+
+    /// Whether what follows was or is compared with the prediction.
+    pub(crate) fn is_comparable(&self, prediction: &Prediction) -> bool {
+        prediction.incomplete.is_none() && self.refusals() == prediction.refusals
+    }
+
+    /// The requests for changes from a place in the records on.
+    pub(crate) fn changes_from(&self, place: usize) -> Vec<Change> {
+        let calls = self.calls_from(place).into_iter().filter(|call| !is_told(call));
+        calls.filter_map(|call| Some((call.request?, call.reconciled))).collect()
     }
 }
 
-impl World {
-    /// Whether what follows was or is compared with the prediction.
-    pub(crate) fn is_comparable(&self, prediction: &Prediction) -> bool {
-        prediction.complete && self.refusals() == prediction.refusals
-    }
+/// The calls of an item, as those that are made.
+pub(crate) fn planned(item: &Item) -> Vec<Change> {
+    let service = match &item.subject {
+        Subject::Service(key) => Some(key.to_string()),
+        Subject::Nodes | Subject::NodeLifecycle | Subject::Routes => None,
+    };
+    item.calls.iter().map(|call| (canonical::asked(call), service.clone())).collect()
 }
 
 /// Events tell of what is done, and a lease says who does it.
 fn is_told(call: &Call) -> bool {
     call.side == Side::Kubernetes && (call.name.contains("events") || call.name.contains("leases"))
-}
-
-/// The calls about each subject, in order; with `apart` those to Kubernetes and those to the cloud each for themselves.
-pub(crate) fn by_subject(names: &Names, calls: &[Asked], apart: bool) -> BTreeMap<String, Vec<String>> {
-    let mut subjects: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for call in calls {
-        if !canonical::is_note(call) {
-            let side = if apart && call.path.starts_with("/api/") { " in Kubernetes" } else { "" };
-            let subject = format!("{}{side}", names.subject(call));
-            subjects.entry(subject).or_default().push(names.line(call));
-        }
-    }
-    subjects.values_mut().for_each(|calls| sort_what_has_no_order(calls, apart));
-    subjects
-}
-
-/// Lists of children have no order, and what goes one after the other goes in theirs. Nor do the members that several Services
-/// have on one load balancer: it is a matter of who gets its lock first.
-fn sort_what_has_no_order(calls: &mut [String], several_services: bool) {
-    let is_deletion = |call: &String| call.starts_with("DELETE ");
-    let is_batch = |call: &String| {
-        several_services
-            && call.starts_with("PUT ")
-            && call.split(' ').nth(1).is_some_and(|path| path.ends_with("/members"))
-    };
-    let alike = |one: &String, next: &String| {
-        is_deletion(one) && is_deletion(next) || is_batch(one) && is_batch(next)
-    };
-    for run in calls.chunk_by_mut(alike) {
-        run.sort();
-    }
 }

@@ -1,7 +1,7 @@
 //! The world, and what a test does in it.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -22,9 +22,12 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::comparison::Comparison;
 use super::describe;
+use super::ledger::Escape;
 use super::line::{Call, Journal, Line, Side, Stop};
 use super::objects;
+use super::reconciliation;
 
 /// Longest virtual time that a condition may take.
 const PATIENCE: Duration = Duration::from_secs(7200);
@@ -57,6 +60,8 @@ pub(crate) struct Settings {
     pub(crate) latency: Duration,
     /// A text that lists of objects have in place of another.
     pub(crate) translation: Option<(&'static str, &'static str)>,
+    /// Whether what the program does is planned first.
+    pub(crate) plans: bool,
 }
 
 impl Default for Settings {
@@ -74,6 +79,7 @@ impl Default for Settings {
             key_manager: true,
             latency: Duration::ZERO,
             translation: None,
+            plans: true,
         }
     }
 }
@@ -91,10 +97,9 @@ pub(crate) struct World {
     pub(crate) health: Health,
     pub(crate) registry: Arc<Mutex<Registry>>,
     journal: Journal,
-    /// How many calls were taken out of the journal.
+    /// How many calls of the journal a test has taken notice of.
     taken: AtomicUsize,
-    /// Whether the last thing that happened is that nothing happened any more.
-    is_settled: AtomicBool,
+    pub(crate) comparison: Mutex<Comparison>,
     running: Option<Running>,
     kills: usize,
 }
@@ -117,7 +122,7 @@ impl World {
             registry: Arc::default(),
             journal: Journal::default(),
             taken: AtomicUsize::new(0),
-            is_settled: AtomicBool::new(false),
+            comparison: Mutex::new(Comparison::new()),
             running: None,
             kills: 0,
         };
@@ -150,6 +155,7 @@ impl World {
     /// Starts the program, which is killed at a call.
     pub(crate) async fn start_until(&mut self, stop: Option<Stop>) {
         let Settings { cluster_name, latency, translation, .. } = &self.settings;
+        reconciliation::follow();
         let line = Line::new(&self.journal, stop, *latency, cluster_name, *translation);
         let uid = match &self.settings.cluster_uid {
             Some(uid) => uid.clone(),
@@ -195,17 +201,21 @@ impl World {
 
     /// Ends the program as SIGTERM does.
     pub(crate) async fn stop(&mut self) {
-        let running = self.running.take().expect("not running");
+        let running = self.running.as_mut().expect("not running");
         running.stop.cancel();
-        running.task.await.unwrap();
+        (&mut running.task).await.unwrap();
+        self.close(Escape::Overtaken);
+        self.running = None;
     }
 
     /// Ends the program as SIGKILL does.
     pub(crate) async fn kill(&mut self) {
-        let running = self.running.take().expect("not running");
+        let running = self.running.as_mut().expect("not running");
         running.line.cut();
         running.task.abort();
-        assert!(running.task.await.is_err());
+        assert!((&mut running.task).await.is_err());
+        self.close(Escape::Killed);
+        self.running = None;
         self.kills += 1;
     }
 
@@ -259,14 +269,8 @@ impl World {
     /// Creates a Service and waits until everything is done; what that took is forgotten.
     pub(crate) async fn serve(&self, service: &Value) {
         self.create(service);
-        let name = service["metadata"]["name"].as_str().unwrap();
-        let prediction = self.predict().await;
-        self.until_published(name).await;
-        self.quiet_unplanned().await;
-        if let Some(surprise) = self.surprise(&prediction) {
-            panic!("other than planned: {surprise}");
-        }
-        self.is_settled.store(true, Ordering::SeqCst);
+        self.until_published(service["metadata"]["name"].as_str().unwrap()).await;
+        self.quiet().await;
         self.take_calls();
     }
 
@@ -356,15 +360,26 @@ impl World {
 
     // Both.
 
-    /// Waits, on the paused clock, until a condition holds.
+    /// Waits, on the paused clock, until a condition holds; what is done until then has to be the beginning of what is planned.
     pub(crate) async fn until(&self, what: &str, condition: impl Fn(&Self) -> bool) {
-        self.is_settled.store(false, Ordering::SeqCst);
+        if condition(self) {
+            return;
+        }
+        self.begin_wait().await;
         let start = Instant::now();
         while !condition(self) {
             let patient = start.elapsed() < PATIENCE;
             assert!(patient, "not reached: {what}\n{}\n{:#?}", self.state(), self.events("web"));
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
+        self.end_wait(false);
+    }
+
+    /// Lets so much time pass; what is done meanwhile has to be the beginning of what is planned.
+    pub(crate) async fn pass(&self, seconds: u64) {
+        self.begin_wait().await;
+        tokio::time::sleep(Duration::from_secs(seconds)).await;
+        self.end_wait(false);
     }
 
     pub(crate) async fn until_published(&self, name: &str) {
@@ -387,17 +402,9 @@ impl World {
 
     /// Waits until nothing happens any more, which has to be what a plan of it says.
     pub(crate) async fn quiet(&self) {
-        let comparable = !self.is_stopped() && self.settings.translation.is_none();
-        let prediction = if self.is_settled.swap(false, Ordering::SeqCst) && comparable {
-            Some(self.predict().await)
-        } else {
-            None
-        };
+        self.begin_wait().await;
         self.quiet_unplanned().await;
-        if let Some(surprise) = prediction.and_then(|prediction| self.surprise(&prediction)) {
-            panic!("other than planned: {surprise}");
-        }
-        self.is_settled.store(true, Ordering::SeqCst);
+        self.end_wait(true);
     }
 
     /// Waits until nothing happens any more.
@@ -426,29 +433,24 @@ impl World {
 
     /// Calls since the last time.
     pub(crate) fn take_calls(&self) -> Vec<Call> {
-        let calls = std::mem::take(&mut *self.journal.lock().unwrap());
-        self.taken.fetch_add(calls.len(), Ordering::SeqCst);
-        calls
+        let journal = self.journal.lock().unwrap();
+        let taken = self.taken.swap(journal.len(), Ordering::SeqCst);
+        journal[taken..].to_vec()
     }
 
     /// How many calls there were of all time.
     pub(crate) fn call_count(&self) -> usize {
-        self.taken.load(Ordering::SeqCst) + self.journal.lock().unwrap().len()
+        self.journal.lock().unwrap().len()
     }
 
-    /// The calls from a place on, as far as nobody took them.
+    /// The calls from a place on.
     pub(crate) fn calls_from(&self, place: usize) -> Vec<Call> {
-        let journal = self.journal.lock().unwrap();
-        journal.iter().skip(place.saturating_sub(self.taken.load(Ordering::SeqCst))).cloned().collect()
+        self.journal.lock().unwrap()[place..].to_vec()
     }
 
     /// The line of the running program.
     pub(crate) fn line(&self) -> Option<&Line> {
         self.running.as_ref().map(|running| running.line.as_ref())
-    }
-
-    fn is_stopped(&self) -> bool {
-        self.running.is_none()
     }
 
     /// Answers to the program so far that were no success.

@@ -58,8 +58,12 @@ impl Observing<'_> {
         let vips: Vec<_> =
             observed.load_balancer.iter().flat_map(ObservedLoadBalancer::vip_addresses).collect();
         let question = self.floating_ip_question(Some(ownership), &vips);
-        if matches!(question, FloatingIpQuestion::ForVip { .. }) && observed.floating_ips.is_empty() {
-            return Ok(None);
+        // Which others could be put there is not listed.
+        if let FloatingIpQuestion::ForVip { asked } = question {
+            let on_vip = &observed.floating_ips;
+            if on_vip.is_empty() || asked.is_some_and(|asked| on_vip.iter().all(|one| one.address != asked)) {
+                return Ok(None);
+            }
         }
         let source = Source::Listed { digest: digest.clone(), believed };
         Ok(Some(Observation::new(source, Box::new(Cached::new(observed, project_id, updated_at)))))

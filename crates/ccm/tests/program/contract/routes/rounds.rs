@@ -197,7 +197,7 @@ async fn framework_r13_without_a_list_nothing_is_written() {
     let fault = Fault::new().method(Method::GET).path("^/v2.0/routers/").answer(503, json!({}));
     stage.world.cloud.faults().add(fault);
     stage.world.start().await;
-    tokio::time::sleep(Duration::from_secs(600)).await;
+    stage.world.pass(600).await;
     let writes: Vec<_> = stage.world.take_calls().into_iter().filter(|call| call.write).collect();
     assert!(writes.is_empty(), "{writes:?}");
     assert_eq!(stage.conditions(), ["", ""]);
@@ -214,14 +214,14 @@ async fn framework_r14_changes_of_nodes_are_followed_at_once() {
     stage.world.settings.route.as_mut().unwrap().period = Duration::from_secs(3600);
     let stage = stage.settled().await;
     stage.add_node("node-3", &["10.244.3.0/24"]);
-    tokio::time::sleep(Duration::from_secs(3)).await;
+    stage.world.pass(3).await;
     assert_eq!(stage.routes().len(), 3);
     stage.set_addresses("node-3", &[NODE_1]);
-    tokio::time::sleep(Duration::from_secs(3)).await;
+    stage.world.pass(3).await;
     assert!(stage.routes().contains(&"10.244.3.0/24 via 198.18.0.50".to_owned()));
     stage.world.take_calls();
     stage.set_condition("node-3", "False", "RouteCreated");
-    tokio::time::sleep(Duration::from_secs(3)).await;
+    stage.world.pass(3).await;
     assert!(stage.world.take_calls().iter().all(|call| !call.name.contains("routers")));
 }
 

@@ -1,0 +1,161 @@
+//! A plan before each wait of a test, and whether what follows is what was planned.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash as _, Hasher as _};
+use std::sync::{MutexGuard, PoisonError};
+
+use openstack_ccm::subcommands::plan::outlook::State;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::World;
+use super::canonical;
+use super::ledger::{Escape, Ledger};
+use super::prediction::{Prediction, Progress};
+
+/// What is being compared.
+pub(crate) struct Comparison {
+    ledger: Ledger,
+    /// The plan that is being carried out.
+    open: Option<Prediction>,
+    /// Whether something was refused: the program knows it, and no plan does.
+    is_refused: bool,
+    /// The world when the last wait was over.
+    pause: Pause,
+}
+
+impl Comparison {
+    pub(crate) fn new() -> Self {
+        Self { ledger: Ledger::open(), open: None, is_refused: false, pause: Pause::default() }
+    }
+}
+
+/// The world at a moment: who finds the same later knows that nothing happened meanwhile.
+#[derive(Clone, Copy, Default, PartialEq)]
+struct Pause {
+    calls: usize,
+    objects: u64,
+}
+
+impl World {
+    fn comparison(&self) -> MutexGuard<'_, Comparison> {
+        self.comparison.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn pause(&self) -> Pause {
+        let mut hasher = DefaultHasher::new();
+        self.kube.resource_version().hash(&mut hasher);
+        format!("{:?}", self.cloud.snapshot()).hash(&mut hasher);
+        Pause { calls: self.call_count(), objects: hasher.finish() }
+    }
+
+    /// Plans what a test is about to wait for, unless it waits on for what was planned before.
+    pub(crate) async fn begin_wait(&self) {
+        if !self.settings.plans || self.goes_on() {
+            return;
+        }
+        self.close(Escape::Overtaken);
+        let prediction = match self.foresee().await {
+            Ok(prediction) => prediction,
+            Err(Some(escape)) => return self.comparison().ledger.escaped(escape),
+            Err(None) => return,
+        };
+        let mut comparison = self.comparison();
+        comparison.pause.calls = prediction.calls;
+        comparison.is_refused = false;
+        comparison.open = Some(prediction);
+    }
+
+    /// Compares what was done in a wait; with `to_the_end` everything planned has to be done.
+    pub(crate) fn end_wait(&self, to_the_end: bool) {
+        if !self.settings.plans {
+            return;
+        }
+        let pause = self.pause();
+        let mut comparison = self.comparison();
+        comparison.pause = pause;
+        let Some(open) = &comparison.open else { return };
+        let surprise = match self.progress(open) {
+            Progress::Left(left) if left == 0 || !to_the_end => None,
+            Progress::Left(_) => Some(self.beside_each_other(open)),
+            Progress::Surprise(surprise) => Some(surprise),
+            Progress::Unknown => {
+                comparison.ledger.escaped(Escape::Refused);
+                comparison.open = None;
+                comparison.is_refused = true;
+                None
+            }
+        };
+        if let Some(surprise) = surprise {
+            comparison.open = None;
+            comparison.ledger.surprised(&surprise);
+        }
+    }
+
+    /// Ends what is being compared, however far it got.
+    pub(crate) fn close(&self, cause: Escape) {
+        let mut comparison = self.comparison();
+        let apart = self.changes_from(comparison.pause.calls);
+        if !apart.iter().all(|(call, _)| canonical::is_note(call)) {
+            comparison.ledger.escaped(Escape::Aside);
+        }
+        comparison.pause.calls = self.call_count();
+        let Some(open) = comparison.open.take() else { return };
+        match self.progress(&open) {
+            Progress::Left(0) => comparison.ledger.compared(),
+            Progress::Left(_) => comparison.ledger.escaped(cause),
+            // What was done before the last wait was over was compared then.
+            Progress::Surprise(_) => {}
+            Progress::Unknown => comparison.ledger.escaped(Escape::Refused),
+        }
+    }
+
+    /// Whether nothing happened since the last wait: its plan is still being carried out, or was refused.
+    fn goes_on(&self) -> bool {
+        let comparison = self.comparison();
+        (comparison.open.is_some() || comparison.is_refused) && comparison.pause == self.pause()
+    }
+
+    /// What makes every plan differ from what is done.
+    fn obstacle(&self) -> Option<Escape> {
+        let is_broken = |one: &Value| one["provisioning_status"] == "ERROR";
+        // A program that has only begun replaces none.
+        let replaces = self.settings.cloud_conf.contains("error-recovery");
+        if self.settings.translation.is_some() {
+            Some(Escape::Translated)
+        } else if self.cloud.faults().can_strike() || self.kube.faults_can_strike() {
+            Some(Escape::Fault)
+        } else if replaces && self.cloud.load_balancers().iter().any(is_broken) {
+            Some(Escape::Broken)
+        } else {
+            None
+        }
+    }
+
+    /// A plan of what comes next, or why there can be none; nothing to plan where no program runs.
+    async fn foresee(&self) -> Result<Prediction, Option<Escape>> {
+        let Some(line) = self.line() else { return Err(None) };
+        if let Some(obstacle) = self.obstacle() {
+            return Err(Some(obstacle));
+        }
+        if line.is_busy() {
+            return Err(Some(Escape::Pending));
+        }
+        let start = Instant::now();
+        let prediction = self.predict().await;
+        assert_eq!(start, Instant::now(), "a plan takes no time");
+        match prediction.incomplete {
+            None => Ok(prediction),
+            Some(State::Unknown(_)) => Err(Some(Escape::Unreadable)),
+            Some(_) => Err(Some(Escape::Pending)),
+        }
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if self.settings.plans && !std::thread::panicking() {
+            self.close(Escape::Unfinished);
+        }
+    }
+}

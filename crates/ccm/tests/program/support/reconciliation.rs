@@ -1,0 +1,53 @@
+//! Which Service a call is made for: the spans of the program tell.
+
+use std::sync::Once;
+
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id};
+use tracing::{Metadata, Span, Subscriber};
+use tracing_subscriber::Registry;
+use tracing_subscriber::filter::filter_fn;
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
+use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+/// Has the spans of reconciliations noted from here on, unless somebody else takes note of spans already.
+pub(crate) fn follow() {
+    static ONCE: Once = Once::new();
+    let is_reconciliation = |metadata: &Metadata<'_>| metadata.is_span() && metadata.name() == "reconcile";
+    ONCE.call_once(|| {
+        let _ = Registry::default().with(filter_fn(is_reconciliation)).with(Followed).try_init();
+    });
+}
+
+/// The Service that is being reconciled: `default/web`.
+pub(crate) fn current() -> Option<String> {
+    tracing::dispatcher::get_default(|dispatch| {
+        let span = dispatch.downcast_ref::<Registry>()?.span(&Span::current().id()?)?;
+        span.scope().find_map(|span| span.extensions().get::<Service>().map(|service| service.0.clone()))
+    })
+}
+
+struct Followed;
+
+/// The field `service` of a span.
+#[derive(Default)]
+struct Service(String);
+
+impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Followed {
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        let mut service = Service::default();
+        attributes.record(&mut service);
+        if let Some(span) = context.span(id) {
+            span.extensions_mut().insert(service);
+        }
+    }
+}
+
+impl Visit for Service {
+    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+        if field.name() == "service" {
+            self.0 = format!("{value:?}");
+        }
+    }
+}
