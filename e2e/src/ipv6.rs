@@ -64,7 +64,7 @@ impl SecondSubnet {
         let id = answer["subnet"]["id"].as_str().context("the subnet has no id")?.to_owned();
         for (name, first, second) in machines() {
             set_addresses(cloud, &name, &[&first, &second])?;
-            run_line(&format!("ip -n {name} addr add {second}/64 dev eth0 nodad"))?;
+            run_line(&format!("ip -n {name} addr replace {second}/64 dev eth0 nodad"))?;
         }
         for place in NODES {
             forward(place)?;

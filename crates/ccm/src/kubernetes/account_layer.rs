@@ -157,7 +157,10 @@ mod tests {
         tokio::time::sleep(Duration::from_secs(700)).await;
         let error = list(&client).await.unwrap_err();
         let error = format!("{:#}", anyhow::Error::new(error));
-        assert!(error.contains("could not get a token for the ServiceAccount kube-system/node-controller"), "{error}");
+        assert!(
+            error.contains("could not get a token for the ServiceAccount kube-system/node-controller"),
+            "{error}"
+        );
         // The client itself is not lost.
         sim.remove_fault(outage);
         list(&client).await.unwrap();

@@ -13,7 +13,7 @@ pub(crate) const BETWEEN: &str = "; ";
 
 const HEAD: &str = "\
 # Tests of the compatibility page that run the whole program: whether all that it did is what was planned before, or why
-# something escaped the comparison. A test fails that finds something else here; `make docs` writes it again.
+# something escaped the comparison. A test fails that does something else than planned and does not say so here; `make docs` writes the rest again.
 ";
 
 fn path() -> PathBuf {

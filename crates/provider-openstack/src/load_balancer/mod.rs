@@ -103,6 +103,12 @@ impl OpenStackLoadBalancers {
         self.reconciler.awaiting_identity_tags()
     }
 
+    /// Reconciles as a program does that has run for a while: for a plan, which is made in a moment. One that has just begun replaces no
+    /// load balancer.
+    pub fn look_ahead(&self) {
+        self.reconciler.look_ahead();
+    }
+
     /// The creations that are under way, and the Services that wait for theirs.
     #[must_use]
     pub fn creations(&self) -> &Creations {

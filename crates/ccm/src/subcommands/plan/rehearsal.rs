@@ -115,6 +115,7 @@ pub async fn rehearse(
         item(Subject::Routes, route.dry_run().settle().await);
     }
     if let Some(ServiceParts { controller, provider, poller: _ }) = service {
+        provider.look_ahead();
         let mut of_services = services(controller.dry_run(), chosen, &journal, &mut progress).await?;
         let awaiting = provider.awaiting_identity_tags();
         for item in &mut of_services {

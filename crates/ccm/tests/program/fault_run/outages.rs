@@ -1,9 +1,6 @@
 //! One of the two servers is away for an hour, or its clock jumps, while users and machines go on: nothing is deleted
 //! meanwhile, the log says what is wrong, and afterwards everything ends as in a calm run, without a restart.
 
-use std::cell::RefCell;
-use std::io::{self, Write};
-use std::sync::Once;
 use std::time::Duration;
 
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
@@ -11,16 +8,12 @@ use openstack_ccm_kube_sim::Fault as KubernetesFault;
 use openstack_ccm_openstack_sim::Fault as CloudFault;
 use rstest::rstest;
 use serde_json::json;
-use tracing::Level;
-use tracing_subscriber::Layer as _;
-use tracing_subscriber::filter::dynamic_filter_fn;
-use tracing_subscriber::layer::SubscriberExt as _;
-use tracing_subscriber::util::SubscriberInitExt as _;
 
 use super::outcome;
 use super::stage::Stage;
 use super::story::{Edit, Story};
 use super::{LONG_ENOUGH, alone};
+use crate::support::log;
 
 const HOUR: Duration = Duration::from_secs(3600);
 /// How far a clock jumps.
@@ -157,40 +150,6 @@ async fn tell(trouble: Option<Trouble>) -> Vec<String> {
     end
 }
 
-thread_local! {
-    /// What the program of this thread logs, while somebody wants to know.
-    static KEPT: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
-}
-
-struct Kept;
-
-impl Write for Kept {
-    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
-        KEPT.with_borrow_mut(|kept| kept.as_mut().map(|kept| kept.extend_from_slice(text)));
-        Ok(text.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// What is logged while `work` goes on, and its result. One subscriber serves all threads for ever: with several that come
-/// and go, a place that logs for the first time in one thread may stay mute in another.
-fn logged<T>(work: impl FnOnce() -> T) -> (T, String) {
-    static SUBSCRIBED: Once = Once::new();
-    SUBSCRIBED.call_once(|| {
-        let wanted = dynamic_filter_fn(|about, _| {
-            *about.level() <= Level::INFO && KEPT.try_with(|kept| kept.borrow().is_some()).unwrap_or(false)
-        });
-        let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(|| Kept);
-        tracing_subscriber::registry().with(lines.with_filter(wanted)).init();
-    });
-    KEPT.set(Some(Vec::new()));
-    let result = work();
-    (result, String::from_utf8(KEPT.take().unwrap()).unwrap())
-}
-
 #[rstest]
 #[case::kubernetes_gone(Trouble::KubernetesGone, &["watch of nodes interrupted", "watch of services interrupted"])]
 #[case::kubernetes_overloaded(Trouble::KubernetesOverloaded, &["watch of nodes interrupted", "unable to handle"])]
@@ -206,7 +165,7 @@ fn an_hour_of_trouble_costs_nothing_and_ends_without_a_restart(
     #[case] said: &[&str],
 ) {
     let calm = alone(tell(None));
-    let (rough, log) = logged(|| alone(tell(Some(trouble))));
+    let (rough, log) = log::kept(|| alone(tell(Some(trouble))));
     let difference = outcome::difference(&calm, &rough);
     assert!(difference.is_empty(), "- calm\n+ after {trouble:?}\n{difference}");
     for text in said {

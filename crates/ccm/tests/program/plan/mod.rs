@@ -9,6 +9,8 @@ use openstack_ccm::subcommands::plan::journal::Call as Planned;
 use openstack_ccm::subcommands::plan::outlook::Outlook;
 use serde_json::json;
 
+use crate::cloud_faults::{REPLACE, breaks_down};
+use crate::contract::setup::configured;
 use crate::support::canonical::Names;
 use crate::support::order::by_subject;
 use crate::support::prediction;
@@ -75,6 +77,26 @@ async fn a_plan_names_the_attribute_that_changes() {
             "tags + openstack-ccm-sets=x-forwarded-proto"
         ]
     );
+}
+
+/// The program waits for some minutes after its start, and then replaces one after the other. A plan looks beyond that.
+#[tokio::test(start_paused = true)]
+async fn a_plan_shows_the_load_balancers_in_error_that_will_be_replaced() {
+    let world = configured(|_| REPLACE.to_owned()).await;
+    let services = ["shop", "web"];
+    for name in services {
+        world.create(&service(name, json!({})));
+        world.until_published(name).await;
+    }
+    world.quiet().await;
+    for name in services {
+        breaks_down(&world, name);
+    }
+    let outlooks = text(&world, AsIf::default()).await;
+    let replaced: Vec<bool> =
+        outlooks.iter().map(|one| one.changes.iter().any(|line| line.kind == "load balancer")).collect();
+    assert_eq!(replaced, [true, true], "{outlooks:#?}");
+    assert!(outlooks.iter().all(|one| !one.interruptions.is_empty()), "{outlooks:#?}");
 }
 
 /// An annotation can be tried before it is written.

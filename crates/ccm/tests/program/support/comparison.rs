@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::World;
 use super::canonical;
-use super::ledger::{Escape, Ledger};
+use super::ledger::{self, Escape, Ledger};
 use super::prediction::{Prediction, Progress};
 
 /// What is being compared.
@@ -22,11 +22,19 @@ pub(crate) struct Comparison {
     is_refused: bool,
     /// The world when the last wait was over.
     pause: Pause,
+    /// Whether that wait went on until nothing happened any more.
+    was_quiet: bool,
 }
 
 impl Comparison {
     pub(crate) fn new() -> Self {
-        Self { ledger: Ledger::open(), open: None, is_refused: false, pause: Pause::default() }
+        Self {
+            ledger: Ledger::open(),
+            open: None,
+            is_refused: false,
+            pause: Pause::default(),
+            was_quiet: false,
+        }
     }
 }
 
@@ -49,9 +57,15 @@ impl World {
         Pause { calls: self.call_count(), objects: hasher.finish() }
     }
 
-    /// Plans what a test is about to wait for, unless it waits on for what was planned before.
-    pub(crate) async fn begin_wait(&self) {
+    /// Plans what a test is about to wait for, `to_the_end` or not, unless it waits on for what was planned before.
+    pub(crate) async fn begin_wait(&self, to_the_end: bool) {
         if !self.settings.plans || self.goes_on() {
+            return;
+        }
+        // What shows no scenario is compared from one rest to the next.
+        let was_quiet = std::mem::replace(&mut self.comparison().was_quiet, false);
+        if !ledger::shows_a_scenario() && !(to_the_end && was_quiet) {
+            self.comparison().open = None;
             return;
         }
         self.close(Escape::Overtaken);
@@ -74,6 +88,7 @@ impl World {
         let pause = self.pause();
         let mut comparison = self.comparison();
         comparison.pause = pause;
+        comparison.was_quiet = to_the_end;
         let Some(open) = &comparison.open else { return };
         let surprise = match self.progress(open) {
             Progress::Left(left) if left == 0 || !to_the_end => None,
@@ -119,7 +134,7 @@ impl World {
     /// What makes every plan differ from what is done.
     fn obstacle(&self) -> Option<Escape> {
         let is_broken = |one: &Value| one["provisioning_status"] == "ERROR";
-        // A program that has only begun replaces none.
+        // A program that has only begun replaces none; a plan looks beyond that.
         let replaces = self.settings.cloud_conf.contains("error-recovery");
         if self.settings.translation.is_some() {
             Some(Escape::Translated)

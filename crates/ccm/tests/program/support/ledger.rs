@@ -34,7 +34,7 @@ impl Escape {
             Self::Fault => "something is made to fail",
             Self::Unreadable => "what is there cannot be read",
             Self::Pending => "the cloud is at work when the plan is made",
-            Self::Broken => "a load balancer in ERROR is replaced, which a plan never begins",
+            Self::Broken => "a load balancer in ERROR is replaced, minutes after the start of the program",
             Self::Translated => "objects are changed on their way to the program",
             Self::Aside => "something is done beside what is planned",
             Self::Killed => "the program is killed before all is done",
@@ -118,12 +118,20 @@ impl Drop for Ledger {
     }
 }
 
+/// Whether this test shows a scenario of the page.
+pub(crate) fn shows_a_scenario() -> bool {
+    row().is_some()
+}
+
 /// The name of this test, if it shows a scenario of the page.
 fn row() -> Option<String> {
-    static ROWS: OnceLock<BTreeSet<String>> = OnceLock::new();
-    let rows = ROWS.get_or_init(rows);
     let name = std::thread::current().name()?.to_owned();
-    rows.iter().any(|row| planned::is_case_of(&name, row)).then_some(name)
+    is_row(&name).then_some(name)
+}
+
+fn is_row(name: &str) -> bool {
+    static ROWS: OnceLock<BTreeSet<String>> = OnceLock::new();
+    ROWS.get_or_init(rows).iter().any(|row| planned::is_case_of(name, row))
 }
 
 fn rows() -> BTreeSet<String> {
@@ -132,20 +140,22 @@ fn rows() -> BTreeSet<String> {
     scenarios.map(|scenario| planned::test_name(&scenario.file, &scenario.test)).collect()
 }
 
-/// Holds what a test did against what is kept, or keeps it.
+/// Holds what a test did against what is kept, or keeps it. Whether a test went on before all was done may depend on how busy the machine is;
+/// whether something else was done than planned does not, and is never kept without somebody's writing it there.
 fn settle(name: &str, outcome: &str, surprises: &str) {
     static KEPT: Mutex<Option<BTreeMap<String, String>>> = Mutex::new(None);
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
     let kept = kept.get_or_insert_with(planned::kept);
+    let expected = kept.get(name).map_or("", String::as_str);
+    let may_differ = expected.split(planned::BETWEEN).any(|escape| escape == Escape::Other.text());
+    assert!(may_differ || surprises.is_empty(), "other than planned: {surprises}");
     if std::env::var_os("UPDATE_DOCS").is_some() {
-        kept.retain(|test, _| rows().iter().any(|row| planned::is_case_of(test, row)));
+        kept.retain(|test, _| is_row(test));
         kept.insert(name.to_owned(), outcome.to_owned());
         planned::keep(kept);
     }
-    let expected = kept.get(name).map(String::as_str);
     assert!(
-        expected == Some(outcome),
-        "beside what was planned: {outcome}\ntests/compatibility/planned.txt says: {}\n`make docs` writes it again\n{surprises}",
-        expected.unwrap_or("nothing")
+        kept.contains_key(name),
+        "tests/compatibility/planned.txt does not have it; `make docs` writes it there: {outcome}"
     );
 }

@@ -12,6 +12,8 @@ mod describe;
 pub(crate) mod ledger;
 pub(crate) mod line;
 #[allow(dead_code, reason = "the benchmark uses other parts")]
+pub(crate) mod log;
+#[allow(dead_code, reason = "the benchmark uses other parts")]
 pub(crate) mod nodes;
 mod objects;
 #[allow(dead_code, reason = "the benchmark uses other parts")]

@@ -11,12 +11,17 @@ use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-/// Has the spans of reconciliations noted from here on, unless somebody else takes note of spans already.
+use super::log;
+
+/// Has the spans of reconciliations noted from here on, and the log kept of those who want it. One subscriber serves all threads for ever: with
+/// several that come and go, a place that logs for the first time in one thread may stay mute in another.
 pub(crate) fn follow() {
     static ONCE: Once = Once::new();
     let is_reconciliation = |metadata: &Metadata<'_>| metadata.is_span() && metadata.name() == "reconcile";
     ONCE.call_once(|| {
-        let _ = Registry::default().with(filter_fn(is_reconciliation)).with(Followed).try_init();
+        let followed = Followed.with_filter(filter_fn(is_reconciliation));
+        // Somebody who looks for a fault may have another one.
+        let _ = Registry::default().with(followed).with(log::layer()).try_init();
     });
 }
 

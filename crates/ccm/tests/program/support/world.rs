@@ -365,7 +365,7 @@ impl World {
         if condition(self) {
             return;
         }
-        self.begin_wait().await;
+        self.begin_wait(false).await;
         let start = Instant::now();
         while !condition(self) {
             let patient = start.elapsed() < PATIENCE;
@@ -377,7 +377,7 @@ impl World {
 
     /// Lets so much time pass; what is done meanwhile has to be the beginning of what is planned.
     pub(crate) async fn pass(&self, seconds: u64) {
-        self.begin_wait().await;
+        self.begin_wait(false).await;
         tokio::time::sleep(Duration::from_secs(seconds)).await;
         self.end_wait(false);
     }
@@ -402,7 +402,7 @@ impl World {
 
     /// Waits until nothing happens any more, which has to be what a plan of it says.
     pub(crate) async fn quiet(&self) {
-        self.begin_wait().await;
+        self.begin_wait(true).await;
         self.quiet_unplanned().await;
         self.end_wait(true);
     }

@@ -112,6 +112,11 @@ impl Reconciler {
         self.identity_tags.waiting()
     }
 
+    /// What is reconciled is a plan of what a program will do that has run for a while.
+    pub(super) fn look_ahead(&self) {
+        self.replacements.count_as_settled();
+    }
+
     /// Notes who knows all Services.
     pub(super) fn meet(&self, neighbours: Arc<dyn Neighbours>) {
         self.observer.meet(neighbours);

@@ -21,6 +21,8 @@ pub(crate) struct Replacements {
 
 #[derive(Debug, Default)]
 struct State {
+    /// Whether it counts as known what the process before did.
+    counts_as_settled: bool,
     /// The Service whose load balancer is being replaced.
     under_way: Option<ServiceKey>,
     /// The Services whose load balancer is being created.
@@ -39,16 +41,22 @@ impl Replacements {
         act(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Who plans looks further ahead than the first minutes of a program.
+    pub(crate) fn count_as_settled(&self) {
+        self.with(|state| state.counts_as_settled = true);
+    }
+
     /// Lets the Service's load balancer be replaced, and no other one until that is over.
     ///
     /// # Errors
     /// Why it has to wait.
     pub(crate) fn begin(&self, service: &ServiceKey) -> Result<(), String> {
-        if self.started.elapsed() < AFTER_START {
-            let minutes = AFTER_START.as_secs() / 60;
-            return Err(format!("none is replaced in the first {minutes} minutes of this program"));
-        }
+        let has_begun_now = self.started.elapsed() < AFTER_START;
         self.with(|state| match (&state.under_way, &state.failed) {
+            _ if has_begun_now && !state.counts_as_settled => {
+                let minutes = AFTER_START.as_secs() / 60;
+                Err(format!("none is replaced in the first {minutes} minutes of this program"))
+            }
             (Some(other), _) if other != service => {
                 Err(format!("the load balancer of Service {other} is being replaced"))
             }

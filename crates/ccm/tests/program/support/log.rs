@@ -1,0 +1,45 @@
+//! What the program logs, of those who want to know.
+
+use std::cell::RefCell;
+use std::io::{self, Write};
+
+use tracing::{Level, Subscriber};
+use tracing_subscriber::filter::dynamic_filter_fn;
+use tracing_subscriber::layer::Layer;
+use tracing_subscriber::registry::LookupSpan;
+
+use super::reconciliation;
+
+thread_local! {
+    /// What the program of this thread logs, while somebody wants to know.
+    static KEPT: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
+}
+
+struct Kept;
+
+impl Write for Kept {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        KEPT.with_borrow_mut(|kept| kept.as_mut().map(|kept| kept.extend_from_slice(text)));
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Keeps lines, part of the one subscriber of all tests.
+pub(super) fn layer<S: Subscriber + for<'a> LookupSpan<'a>>() -> impl Layer<S> {
+    let wanted = dynamic_filter_fn(|about, _| {
+        *about.level() <= Level::INFO && KEPT.try_with(|kept| kept.borrow().is_some()).unwrap_or(false)
+    });
+    tracing_subscriber::fmt::layer().with_ansi(false).with_writer(|| Kept).with_filter(wanted)
+}
+
+/// What is logged while `work` goes on, and its result.
+pub(crate) fn kept<T>(work: impl FnOnce() -> T) -> (T, String) {
+    reconciliation::follow();
+    KEPT.set(Some(Vec::new()));
+    let result = work();
+    (result, String::from_utf8(KEPT.take().unwrap()).unwrap())
+}
