@@ -64,7 +64,8 @@ impl World {
         }
         // What shows no scenario is compared from one rest to the next.
         let was_quiet = std::mem::replace(&mut self.comparison().was_quiet, false);
-        if !ledger::shows_a_scenario() && !(to_the_end && was_quiet) {
+        let from_rest_to_rest = to_the_end && was_quiet;
+        if !(ledger::shows_a_scenario() || from_rest_to_rest) {
             self.comparison().open = None;
             return;
         }
