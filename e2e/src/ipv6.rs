@@ -76,7 +76,7 @@ impl SecondSubnet {
             }
             for other in NODES.into_iter().filter(|other| *other != place) {
                 let (range, way) = (other.pod_range_v6(), other.address_v6());
-                run_line(&format!("ip -n {} route add {range} via {way}", place.name()))?;
+                run_line(&format!("ip -n {} route replace {range} via {way}", place.name()))?;
             }
         }
         Ok(Self { id })
@@ -123,9 +123,9 @@ fn forward(place: NodePlace) -> Result<()> {
 
 /// A node answers on a link of its pods for the addresses of that link only, so it has one there that all pods know.
 fn connect(node: &str, pod: &str, address: &str) -> Result<()> {
-    run_line(&format!("ip -n {node} addr add fe80::1/64 dev {pod} nodad"))?;
-    run_line(&format!("ip -n {node} route add {address}/128 dev {pod}"))?;
-    run_line(&format!("ip -n {pod} addr add {address}/128 dev eth0 nodad"))?;
-    run_line(&format!("ip -n {pod} route add default via fe80::1 dev eth0"))?;
+    run_line(&format!("ip -n {node} addr replace fe80::1/64 dev {pod} nodad"))?;
+    run_line(&format!("ip -n {node} route replace {address}/128 dev {pod}"))?;
+    run_line(&format!("ip -n {pod} addr replace {address}/128 dev eth0 nodad"))?;
+    run_line(&format!("ip -n {pod} route replace default via fe80::1 dev eth0"))?;
     Ok(())
 }
