@@ -9,6 +9,7 @@ use openstack_ccm_kube_sim::ApiVersion;
 use serde_json::{Value, json};
 
 use crate::contract::setup::{INTERNAL, as_occm_leaves_it, id};
+use crate::support::line::Asked;
 use crate::support::{Call, Side, Stop, World, lb_name, service};
 
 const LB_ID: &str = "loadbalancer.openstack.org/load-balancer-id";
@@ -151,17 +152,24 @@ async fn a_load_balancer_is_marked_after_it_was_put_right() {
         assert_eq!(world.cloud.user().delete("load-balancer", &path).0, 204);
         world.cloud.settle();
     }
-    world.cloud.log().clear();
+    world.take_calls();
     tokio::time::sleep(ALL_MARKED).await;
     assert_eq!(unmarked(&world), 0);
-    let writes: Vec<String> = world.cloud.log().writes().into_iter().map(|call| call.path).collect();
+    let writes: Vec<Asked> = world.take_calls().into_iter().filter_map(|call| call.request).collect();
     for pool in world.cloud.pools() {
         let batch_path = format!("/v2.0/lbaas/pools/{}/members", id(&pool));
-        let batch = writes.iter().position(|write| *write == batch_path);
-        // A shared load balancer is marked by each of its Services in turn, each after its own pools.
+        let batch = writes.iter().position(|write| write.path == batch_path);
+        // A shared load balancer is marked by each of its Services in turn, each after its own pools: with the Service's own uid.
+        let service = pool["name"].as_str().unwrap().rsplit_once("default_").unwrap().1;
+        let uid = world.service(service)["metadata"]["uid"].clone();
+        let tag = json!(format!("openstack-ccm-service={}", uid.as_str().unwrap()));
         let load_balancer = pool["loadbalancers"][0]["id"].as_str().unwrap();
         let mark_path = format!("/v2.0/lbaas/loadbalancers/{load_balancer}");
-        let mark = writes.iter().rposition(|write| *write == mark_path);
+        let marks = |write: &Asked| {
+            let tags = write.body.pointer("/loadbalancer/tags").and_then(Value::as_array);
+            write.path == mark_path && tags.is_some_and(|tags| tags.contains(&tag))
+        };
+        let mark = writes.iter().position(marks);
         assert!(batch.is_some() && batch < mark, "{pool}: {writes:#?}");
     }
 }

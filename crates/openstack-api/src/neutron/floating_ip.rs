@@ -63,6 +63,12 @@ impl FloatingIpFilter {
     pub fn address(address: impl Into<String>) -> Self {
         Self { floating_ip_address: Some(address.into()), ..Self::default() }
     }
+
+    /// All floating IPs of a project; without one, all that the credentials may see.
+    #[must_use]
+    pub fn of_project(project_id: Option<String>) -> Self {
+        Self { project_id, ..Self::default() }
+    }
 }
 
 /// A new floating IP. Only what is set is sent.

@@ -98,6 +98,12 @@ impl LoadBalancerFilter {
     pub fn name(name: impl Into<String>) -> Self {
         Self { name: Some(name.into()), ..Self::default() }
     }
+
+    /// All load balancers of a project; without one, all that the credentials may see.
+    #[must_use]
+    pub fn of_project(project_id: Option<String>) -> Self {
+        Self { project_id, ..Self::default() }
+    }
 }
 
 /// A new load balancer, with all that hangs on it. Only what is set is sent.

@@ -29,8 +29,8 @@ impl Inventory {
     pub async fn read(openstack: &OpenStack) -> Result<Self, ApiError> {
         let OpenStack { octavia, neutron, project_id, .. } = openstack;
         let project = || project_id.clone();
-        let load_balancers = LoadBalancerFilter { project_id: project(), ..Default::default() };
-        let floating_ips = FloatingIpFilter { project_id: project(), ..Default::default() };
+        let load_balancers = LoadBalancerFilter::of_project(project());
+        let floating_ips = FloatingIpFilter::of_project(project());
         let vip_ports = PortFilter {
             device_owner: Some(VIP_OWNER.to_owned()),
             project_id: project(),

@@ -68,11 +68,10 @@ impl BulkLists {
     /// One list after the other: two answers of megabytes at the same time are what most memory would be needed for.
     async fn list(&self) -> Result<Listing, ApiError> {
         let asked = Instant::now();
-        let filter =
-            LoadBalancerFilter { project_id: self.openstack.project_id.clone(), ..Default::default() };
+        let filter = LoadBalancerFilter::of_project(self.openstack.project_id.clone());
         let all = self.openstack.octavia.list_load_balancers(&filter).await?;
         let load_balancers = all.into_iter().map(|one| (one.id.clone(), Box::new(one))).collect();
-        let filter = FloatingIpFilter { project_id: self.openstack.project_id.clone(), ..Default::default() };
+        let filter = FloatingIpFilter::of_project(self.openstack.project_id.clone());
         let all = self.openstack.neutron.list_floating_ips(&filter).await?;
         let mut floating_ips: HashMap<String, Vec<FloatingIp>> = HashMap::new();
         for one in all {

@@ -37,8 +37,7 @@ impl Observer {
             return Ok(known);
         }
         let asked = Instant::now();
-        let project_id = self.openstack.project_id.clone();
-        let filter = LoadBalancerFilter { project_id, ..LoadBalancerFilter::default() };
+        let filter = LoadBalancerFilter::of_project(self.openstack.project_id.clone());
         let listed = self.openstack.octavia.list_load_balancers(&filter).await?;
         self.watchlist.note_last_changes(&listed, asked);
         Ok(self.watchlist.last_change(id, asked).flatten())

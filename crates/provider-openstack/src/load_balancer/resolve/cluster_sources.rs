@@ -136,8 +136,7 @@ impl Resolver {
     ) -> Result<BTreeSet<IpAddr>, Arc<ApiError>> {
         let neutron = &self.openstack.neutron;
         let on_network = PortFilter { network_id: Some(network_id.to_owned()), ..PortFilter::default() };
-        let all =
-            FloatingIpFilter { project_id: self.openstack.project_id.clone(), ..FloatingIpFilter::default() };
+        let all = FloatingIpFilter::of_project(self.openstack.project_id.clone());
         let list =
             async { tokio::try_join!(neutron.list_ports(&on_network), neutron.list_floating_ips(&all)) };
         let (ports, floating_ips) = self.cluster_sources.get_or_ask(network_id, list).await?;

@@ -70,8 +70,8 @@ impl Reader {
     }
 
     fn load_balancers_of_project(&self) -> Option<LoadBalancerFilter> {
-        let project_id = Some(self.openstack.project_id.clone()?);
-        Some(LoadBalancerFilter { project_id, ..LoadBalancerFilter::default() })
+        let project_id = self.openstack.project_id.clone()?;
+        Some(LoadBalancerFilter::of_project(Some(project_id)))
     }
 
     /// The listeners of a load balancer.
@@ -135,7 +135,7 @@ impl Reader {
         let Some(project_id) = self.openstack.project_id.clone() else {
             return neutron.list_floating_ips(filter).await;
         };
-        let of_project = FloatingIpFilter { project_id: Some(project_id), ..FloatingIpFilter::default() };
+        let of_project = FloatingIpFilter::of_project(Some(project_id));
         let pick = |all: &[FloatingIp]| is_answer(all.iter().filter(|one| meant(one)).cloned().collect());
         let list = || neutron.list_floating_ips(&of_project);
         self.floating_ips.ask(|| neutron.list_floating_ips(filter), list, pick).await
