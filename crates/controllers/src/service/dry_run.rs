@@ -80,7 +80,9 @@ impl ServiceDryRun {
             let progressed = now > std::mem::replace(&mut before, now);
             idle = if progressed { 0 } else { idle + 1 };
             let may_go_on = match &end {
-                End::Done => false,
+                // A load balancer that the Service left is given up only when the Service is served elsewhere. What was
+                // released stands in the cache still, and would be released once more.
+                End::Done => progressed && self.sync.memory.serves(key),
                 End::Waits => progressed,
                 End::Failed(failure) => {
                     progressed || (failure.class == FailureClass::Busy && idle < MOST_IDLE)
