@@ -11,6 +11,8 @@ use crate::machine::python;
 use crate::process::{run, run_logged};
 use crate::report::say;
 
+pub(crate) mod acme;
+
 /// The program of OCCM.
 const OCCM: &str = "openstack-cloud-controller-manager";
 
@@ -177,13 +179,7 @@ impl Artifacts {
     fn go(&self, name: &str, how: &GoBuild, program: &str, package: &str) -> Result<PathBuf> {
         let folder = self.cache.entry(name, &how.key()?, |folder| {
             let began = Instant::now();
-            // It ends with this run, however that ends.
-            let mut build = Command::new("setpriv");
-            build.args(["--pdeathsig", "KILL", "nice", "go", "build", "-modfile", how.module_file]);
-            build.args(how.tags).args(["-trimpath", "-buildvcs=false", "-ldflags", &how.linker]);
-            build.arg("-o").arg(folder.join(program)).arg(package);
-            build.current_dir(&how.module).env("CGO_ENABLED", "0");
-            run_logged(&beside(folder, "log"), &mut build)?;
+            how.build(folder, &folder.join(program), &[package])?;
             say(&format!("built {name} in {} s", began.elapsed().as_secs()));
             Ok(())
         })?;
@@ -254,6 +250,17 @@ impl GoBuild {
     /// A program of a module that this one only pins.
     fn new(module: PathBuf, linker: impl Into<String>) -> Self {
         Self { module, module_file: "go.mod", sources: &[], tags: &[], linker: linker.into() }
+    }
+
+    /// Builds packages for an entry of the cache, into a file or, where there are several, a folder.
+    fn build(&self, entry: &Path, output: &Path, packages: &[&str]) -> Result<()> {
+        // It ends with this run, however that ends.
+        let mut build = Command::new("setpriv");
+        build.args(["--pdeathsig", "KILL", "nice", "go", "build", "-modfile", self.module_file]);
+        build.args(self.tags).args(["-trimpath", "-buildvcs=false", "-ldflags", &self.linker]);
+        build.arg("-o").arg(output).args(packages);
+        build.current_dir(&self.module).env("CGO_ENABLED", "0");
+        run_logged(&beside(entry, "log"), &mut build)
     }
 
     fn key(&self) -> Result<Key> {

@@ -120,6 +120,26 @@ pub(crate) fn from_namespace_by_tls(
     told(command.args(["ask", host, &port.to_string(), "--authority"]).arg(authority))
 }
 
+/// The text of `https://host:port/path`, asked from a namespace that trusts only the given authority.
+///
+/// # Errors
+/// The answer is another one than 200, or there is none.
+pub(crate) fn page_by_tls(
+    namespace: &str,
+    host: &str,
+    port: u16,
+    path: &str,
+    authority: &Path,
+) -> Result<String> {
+    let this = std::env::current_exe()?;
+    let mut command = in_namespace(namespace, this);
+    command.args(["ask", host, &port.to_string(), "--path", path, "--authority"]).arg(authority);
+    match told(&mut command)? {
+        Outcome::Answered { status: 200, body } => Ok(body),
+        other => bail!("https://{host}:{port}{path}: {other}"),
+    }
+}
+
 /// The status of `http://host:port/path`, asked from a namespace; absent where there is no answer.
 ///
 /// # Errors
@@ -158,7 +178,7 @@ pub(crate) fn told(command: &mut Command) -> Result<Outcome> {
 /// The other end of [`from_namespace`]: asks, and describes the outcome as JSON.
 pub(crate) fn account(host: &str, port: u16, path: &str, authority: Option<&Path>) -> Value {
     let outcome = match authority {
-        Some(authority) => ask_by_tls(host, port, authority)
+        Some(authority) => ask_by_tls(host, port, path, authority)
             .unwrap_or_else(|error| Outcome::Unreachable(format!("{error:#}"))),
         None => ask(host, port, path),
     };
@@ -175,14 +195,15 @@ pub(crate) fn ask(host: &str, port: u16, path: &str) -> Outcome {
     exchange(host, path, &address).unwrap_or_else(|error| Outcome::of_failure(&error))
 }
 
-fn ask_by_tls(host: &str, port: u16, authority: &Path) -> Result<Outcome> {
+fn ask_by_tls(host: &str, port: u16, path: &str, authority: &Path) -> Result<Outcome> {
     let client = reqwest::blocking::Client::builder()
         .use_rustls_tls()
         .tls_built_in_root_certs(false)
         .add_root_certificate(reqwest::Certificate::from_pem(&std::fs::read(authority)?)?)
         .timeout(PATIENCE)
+        .user_agent(env!("CARGO_PKG_NAME"))
         .build()?;
-    let response = client.get(format!("https://{host}:{port}/")).send()?;
+    let response = client.get(format!("https://{host}:{port}{path}")).send()?;
     let status = response.status().as_u16();
     Ok(Outcome::Answered { status, body: response.text()?.trim_end().to_owned() })
 }

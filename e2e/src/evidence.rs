@@ -9,12 +9,14 @@ use crate::process::{last_lines, run};
 use crate::report::say;
 use crate::stage::Stage;
 
-/// Objects of Kubernetes that are kept.
-const OBJECTS: [(&str, &str); 5] = [
+/// Objects of Kubernetes that are kept, as far as there are any.
+const OBJECTS: [(&str, &str); 7] = [
     ("services", "/api/v1/services"),
     ("nodes", "/api/v1/nodes"),
     ("endpointslices", "/apis/discovery.k8s.io/v1/endpointslices"),
     ("events", "/apis/events.k8s.io/v1/events"),
+    ("certificates", "/apis/cert-manager.io/v1/certificates"),
+    ("challenges", "/apis/acme.cert-manager.io/v1/challenges"),
     ("leases", "/apis/coordination.k8s.io/v1/leases"),
 ];
 /// Objects of OpenStack that are kept.

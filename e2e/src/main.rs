@@ -21,6 +21,7 @@ mod lane;
 mod machine;
 mod network;
 mod openstack;
+mod pebble;
 mod process;
 mod queue;
 mod report;
@@ -70,7 +71,7 @@ enum Command {
         /// Ask by TLS, and trust this authority.
         #[arg(long)]
         authority: Option<PathBuf>,
-        /// What is asked for, without TLS.
+        /// What is asked for.
         #[arg(long, default_value = "/")]
         path: String,
     },

@@ -154,10 +154,12 @@ fn node(cloud: &OpenStack, networks: &Networks, place: NodePlace) -> Result<()> 
     run_line(&format!("ip -n {name} link set management up"))?;
     run_line(&format!("ip netns exec {name} sysctl -qw net.ipv4.ip_forward=1"))?;
     // What a network plug-in does: pods that leave the cluster are masked by the address of their node.
-    run_line(&format!(
-        "ip netns exec {name} iptables -w -t nat -A POSTROUTING -s {} ! -d 10.244.0.0/16 -o eth0 -j MASQUERADE",
-        place.pod_range()
-    ))?;
+    for out in ["eth0", "management"] {
+        run_line(&format!(
+            "ip netns exec {name} iptables -w -t nat -A POSTROUTING -s {} ! -d 10.244.0.0/16 -o {out} -j MASQUERADE",
+            place.pod_range()
+        ))?;
+    }
     run_line(&format!("ip -n {name} addr add 10.244.{}.1/32 dev lo", place.0))?;
     Ok(())
 }

@@ -79,10 +79,7 @@ impl Daemon {
     }
 
     fn signal(&self, signal: Signal) {
-        if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
-            // It may have ended by itself.
-            kill_process(pid, signal).ok();
-        }
+        send(self.child.id(), signal);
     }
 
     /// Asks it to end, and kills it if it does not.
@@ -122,6 +119,18 @@ impl Drop for Daemon {
         // Nothing can be done about a process that is gone already.
         self.child.kill().ok();
         self.child.wait().ok();
+    }
+}
+
+/// Has a daemon of this id read its configuration again, as nginx does it.
+pub(crate) fn reload(process: u32) {
+    send(process, Signal::HUP);
+}
+
+fn send(process: u32, signal: Signal) {
+    if let Some(pid) = i32::try_from(process).ok().and_then(Pid::from_raw) {
+        // It may have ended by itself.
+        kill_process(pid, signal).ok();
     }
 }
 

@@ -202,6 +202,10 @@ impl Plan {
             if group.with_occm {
                 artifacts.occm()?;
             }
+            if group.with_acme {
+                artifacts.pebble()?;
+                artifacts.cert_manager()?;
+            }
             lane.queue.offer(group)?;
         }
         Ok(())
@@ -265,6 +269,9 @@ fn missing(artifacts: &Artifacts, group: &Group) -> Result<Duration> {
     }
     if group.with_occm && !artifacts.has_occm()? {
         time += Minor::BUILD;
+    }
+    if group.with_acme && !artifacts.has_acme()? {
+        time += Artifacts::ACME_BUILD;
     }
     Ok(time)
 }

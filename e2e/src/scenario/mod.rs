@@ -4,6 +4,7 @@ pub(crate) mod address;
 pub(crate) mod back;
 pub(crate) mod calls;
 pub(crate) mod canary;
+pub(crate) mod certificates;
 pub(crate) mod choice;
 pub(crate) mod cluster;
 pub(crate) mod datagrams;
@@ -48,6 +49,8 @@ pub(crate) struct Group {
     pub owners: &'static [Framework],
     /// Whether it needs OCCM.
     pub with_occm: bool,
+    /// Whether it needs cert-manager and Pebble.
+    pub with_acme: bool,
     /// What it does.
     pub run: fn(&mut Stage) -> Result<()>,
 }
@@ -59,7 +62,7 @@ impl Group {
         programs: &'static [&'static str],
         run: fn(&mut Stage) -> Result<()>,
     ) -> Self {
-        Self { name, needs, programs, owners: &[], with_occm: false, run }
+        Self { name, needs, programs, owners: &[], with_occm: false, with_acme: false, run }
     }
 }
 
@@ -80,7 +83,8 @@ const SERVED: &[&str] = &["kube-apiserver", "kube-proxy"];
 const MANAGED: &[&str] = &["kube-apiserver", "kube-proxy", "kube-controller-manager"];
 
 /// All groups, in the order in which they begin: first those that need the fewest programs, then the long ones. `cluster` and `gate`
-/// wait for leases and servers more than they work, so they run beside others that do not.
+/// wait for leases and servers more than they work, so they run beside others that do not. Programs are built in this order too, so
+/// `certificates`, whose programs nobody else needs, is the last, and the first to be left out when time is short.
 pub(crate) const GROUPS: &[Group] = &[
     Group::new("current", &[Minor::V1_36], SERVED, current),
     Group::new("life", &[Minor::V1_36], SERVED, life),
@@ -101,6 +105,7 @@ pub(crate) const GROUPS: &[Group] = &[
     },
     Group::new("old", &[Minor::V1_28], SERVED, old),
     Group { with_occm: true, ..Group::new("back", &[Minor::V1_36], SERVED, back::run) },
+    Group { with_acme: true, ..Group::new("certificates", &[Minor::V1_36], SERVED, certificates::run) },
 ];
 
 fn current(stage: &mut Stage) -> Result<()> {
@@ -197,4 +202,16 @@ fn gate(stage: &mut Stage) -> Result<()> {
     fallback::run(stage)?;
     upgrade::run(stage)?;
     truth::kubernetes(stage, &[GATE_OFF, GATE_ON])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_for_one_group_alone_are_built_last() {
+        let only: Vec<&str> = GROUPS.iter().filter(|group| group.with_acme).map(|group| group.name).collect();
+        assert_eq!(only, ["certificates"]);
+        assert_eq!(GROUPS.last().map(|group| group.name), Some("certificates"));
+    }
 }

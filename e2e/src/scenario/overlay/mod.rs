@@ -16,7 +16,7 @@ mod blink;
 mod canary;
 mod controller;
 mod former;
-mod owned;
+pub(super) mod owned;
 mod policy;
 mod quiet;
 

@@ -18,9 +18,9 @@ use crate::stream::{Stream, Tally};
 use crate::wait::soon;
 
 /// A Service with PROXY protocol, as the users of one cloud write it.
-pub(super) struct Sketch {
+pub(in crate::scenario) struct Sketch {
     /// Its name: that of the cloud.
-    pub(super) name: &'static str,
+    pub(in crate::scenario) name: &'static str,
     /// Version of the PROXY protocol.
     version: &'static str,
     /// The annotation by which its users ask for the PROXY protocol, with the value.
@@ -29,7 +29,16 @@ pub(super) struct Sketch {
     ingress: &'static str,
 }
 
-pub(super) const DIGITAL_OCEAN: Sketch = Sketch {
+impl Sketch {
+    /// The Service, for openstack-ccm and for the controller of this cloud.
+    pub(in crate::scenario) fn service(&self, internal: bool) -> ServiceSketch {
+        ServiceSketch::proxy(self.name, self.version, internal)
+            .annotate(self.annotation.0, self.annotation.1)
+            .annotate(INGRESS, self.ingress)
+    }
+}
+
+pub(in crate::scenario) const DIGITAL_OCEAN: Sketch = Sketch {
     name: "digitalocean",
     version: "v2",
     annotation: ("service.beta.kubernetes.io/do-loadbalancer-enable-proxy-protocol", "true"),
@@ -78,10 +87,7 @@ impl Owned {
     pub(super) fn prepare(stage: &mut Stage) -> Result<Self> {
         let api = stage.api()?;
         for sketch in [DIGITAL_OCEAN, LINODE] {
-            let service = ServiceSketch::proxy(sketch.name, sketch.version, true)
-                .annotate(sketch.annotation.0, sketch.annotation.1)
-                .annotate(INGRESS, sketch.ingress);
-            service.create(&api, &[NODES[0], NODES[1]])?;
+            sketch.service(true).create(&api, &[NODES[0], NODES[1]])?;
         }
         stage.start_controller()?;
         for name in NAMES {
@@ -183,7 +189,7 @@ impl Owned {
 ///
 /// # Errors
 /// It cannot be built or started.
-pub(super) fn start(stage: &mut Stage, framework: Framework) -> Result<Owner> {
+pub(in crate::scenario) fn start(stage: &mut Stage, framework: Framework) -> Result<Owner> {
     let artifacts = stage.artifacts.clone();
     let cluster = stage.cluster.as_ref().context("no cluster runs")?;
     Owner::start(&cluster.plane, &artifacts, framework)

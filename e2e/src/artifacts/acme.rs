@@ -1,0 +1,120 @@
+//! cert-manager and Pebble, the ACME server of Let's Encrypt for tests.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+
+use super::{Artifacts, GoBuild, pinned_version, source};
+use crate::process::run;
+use crate::report::say;
+
+/// The module with what cert-manager's programs are made of.
+const MODULE: &str = "github.com/cert-manager/cert-manager";
+/// Manifests in it: its types, and the rights of its controller.
+const MANIFESTS: [&str; 2] = ["deploy/crds", "deploy/charts/cert-manager/templates"];
+
+/// cert-manager as it is built.
+#[derive(Clone, Debug)]
+pub(crate) struct CertManager {
+    folder: PathBuf,
+    /// Such as `v1.20.3`.
+    pub version: String,
+}
+
+impl CertManager {
+    /// The program that runs its controllers.
+    pub(crate) fn controller(&self) -> PathBuf {
+        self.folder.join("controller")
+    }
+
+    /// The program that answers challenges.
+    pub(crate) fn solver(&self) -> PathBuf {
+        self.folder.join("acmesolver")
+    }
+
+    /// A file or folder of its sources.
+    pub(crate) fn manifest(&self, path: &str) -> PathBuf {
+        self.folder.join(path)
+    }
+}
+
+impl Artifacts {
+    /// How long both take to build on two busy cores with nothing in the compiler's cache.
+    pub(crate) const ACME_BUILD: Duration = Duration::from_secs(300);
+
+    /// cert-manager, with the manifests of the same sources.
+    ///
+    /// # Errors
+    /// It cannot be built.
+    pub(crate) fn cert_manager(&self) -> Result<CertManager> {
+        let how = cert_manager_build();
+        let version = pinned_version(&how.module, MODULE)?;
+        let folder = self.cache.entry("cert-manager", &how.key()?, |folder| {
+            let began = Instant::now();
+            how.build(folder, folder, &["./controller", "./acmesolver"])?;
+            copy_manifests(&how.module, folder)?;
+            say(&format!("built cert-manager in {} s", began.elapsed().as_secs()));
+            Ok(())
+        })?;
+        Ok(CertManager { folder, version })
+    }
+
+    /// Pebble.
+    ///
+    /// # Errors
+    /// It cannot be built.
+    pub(crate) fn pebble(&self) -> Result<PathBuf> {
+        self.go("pebble", &pebble_build(), "pebble", "github.com/letsencrypt/pebble/v2/cmd/pebble")
+    }
+
+    /// Whether both are built.
+    ///
+    /// # Errors
+    /// A module cannot be read.
+    pub(crate) fn has_acme(&self) -> Result<bool> {
+        let cert_manager = self.cache.has("cert-manager", &cert_manager_build().key()?);
+        Ok(cert_manager && self.cache.has("pebble", &pebble_build().key()?))
+    }
+}
+
+fn cert_manager_build() -> GoBuild {
+    let new = GoBuild::new(source("tools/cert-manager"), "-s -w");
+    GoBuild { sources: &["controller/main.go", "acmesolver/main.go"], ..new }
+}
+
+fn pebble_build() -> GoBuild {
+    GoBuild::new(source("tools/pebble"), "-s -w")
+}
+
+/// Takes the manifests from the sources that were built, whose sum is in `go.sum`.
+fn copy_manifests(module: &Path, entry: &Path) -> Result<()> {
+    let mut list = Command::new("go");
+    let sources = run(list.current_dir(module).args(["list", "-m", "-f", "{{.Dir}}", MODULE]))?;
+    for path in MANIFESTS {
+        let to = entry.join(path);
+        std::fs::create_dir_all(&to)?;
+        for file in std::fs::read_dir(Path::new(sources.trim()).join(path))? {
+            let file = file?;
+            std::fs::copy(file.path(), to.join(file.file_name()))?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_of_cert_manager_comes_from_the_pinned_module() {
+        let version = pinned_version(&cert_manager_build().module, MODULE).unwrap();
+        assert!(version.starts_with("v1."), "{version}");
+    }
+
+    #[test]
+    fn what_the_programs_are_made_from_is_there() {
+        assert!(cert_manager_build().key().is_ok() && pebble_build().key().is_ok());
+    }
+}
