@@ -49,8 +49,7 @@ impl Artifacts {
     /// # Errors
     /// It cannot be built.
     pub(crate) fn cert_manager(&self) -> Result<CertManager> {
-        let how = cert_manager_build();
-        let version = pinned_version(&how.module, MODULE)?;
+        let (how, version) = cert_manager_build()?;
         let folder = self.cache.entry("cert-manager", &how.key()?, |folder| {
             let began = Instant::now();
             how.build(folder, folder, &["./controller", "./acmesolver"])?;
@@ -74,14 +73,17 @@ impl Artifacts {
     /// # Errors
     /// A module cannot be read.
     pub(crate) fn has_acme(&self) -> Result<bool> {
-        let cert_manager = self.cache.has("cert-manager", &cert_manager_build().key()?);
+        let cert_manager = self.cache.has("cert-manager", &cert_manager_build()?.0.key()?);
         Ok(cert_manager && self.cache.has("pebble", &pebble_build().key()?))
     }
 }
 
-fn cert_manager_build() -> GoBuild {
-    let new = GoBuild::new(source("tools/cert-manager"), "-s -w");
-    GoBuild { sources: &["controller/main.go", "acmesolver/main.go"], ..new }
+/// What cert-manager is made from, and its version, which it tells as the released one does.
+fn cert_manager_build() -> Result<(GoBuild, String)> {
+    let module = source("tools/cert-manager");
+    let version = pinned_version(&module, MODULE)?;
+    let new = GoBuild::new(module, format!("-s -w -X {MODULE}/pkg/util.AppVersion={version}"));
+    Ok((GoBuild { sources: &["controller/main.go", "acmesolver/main.go"], ..new }, version))
 }
 
 fn pebble_build() -> GoBuild {
@@ -108,13 +110,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_version_of_cert_manager_comes_from_the_pinned_module() {
-        let version = pinned_version(&cert_manager_build().module, MODULE).unwrap();
-        assert!(version.starts_with("v1."), "{version}");
-    }
-
-    #[test]
     fn what_the_programs_are_made_from_is_there() {
-        assert!(cert_manager_build().key().is_ok() && pebble_build().key().is_ok());
+        let (cert_manager, version) = cert_manager_build().unwrap();
+        assert!(version.starts_with("v1."), "{version}");
+        assert!(cert_manager.key().is_ok() && pebble_build().key().is_ok());
     }
 }

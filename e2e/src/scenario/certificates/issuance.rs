@@ -14,8 +14,8 @@ use crate::stage::Stage;
 use crate::wait::soon;
 
 const ISSUER: &str = "pebble";
-/// How often the self check of a Challenge is seen to fail: twice when it is new, and ten seconds later.
-const FAILURES: usize = 3;
+/// How often the self check of a Challenge is seen to fail: two or three times when it is new, then every ten seconds.
+const FAILURES: usize = 5;
 
 /// Everything that makes certificates.
 pub(super) struct Issuance {
@@ -58,13 +58,14 @@ impl Issuance {
 
     /// A certificate is asked for, the self check of its Challenge fails again and again, nginx says why, and nothing arrives.
     pub(super) fn is_red(&mut self, stage: &Stage, name: &str, address: &str) -> Result<String> {
-        let before = stage.ingress.broken_headers();
+        let (since, before) = (Instant::now(), stage.ingress.broken_headers());
         self.request(stage, name, address)?;
         let broken = soon("the ingress logs what the self checks make", || {
             let broken = stage.ingress.broken_headers() - before;
             ensure!(broken >= FAILURES, "{broken} lines; {}", self.challenge(name)?["status"]);
             Ok(broken)
         })?;
+        let took = since.elapsed();
         let challenge = self.challenge(name)?;
         let (status, token) = (&challenge["status"], token(&challenge)?);
         let reason = status["reason"].as_str().context("the Challenge has no reason")?;
@@ -77,7 +78,8 @@ impl Issuance {
         let callers = stage.ingress.callers(&path(&token));
         ensure!(callers.is_empty(), "the challenge was answered to {callers:?}");
         Ok(format!(
-            "RED as it must be: Challenge pending, nginx logs `broken header` {broken} times, no Secret: {}",
+            "RED as it must be: after {} s Challenge pending, nginx has logged `broken header` {broken} times, no Secret: {}",
+            took.as_secs(),
             reason.replace(&token, "…")
         ))
     }
