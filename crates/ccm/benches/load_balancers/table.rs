@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use openstack_ccm_controllers::service::ServiceControllerOptions;
+
 use crate::cloud::{CHANGE, CREATION, LATENCY};
 use crate::pass::Pass;
 use crate::phases::Phase;
@@ -52,12 +54,13 @@ fn titled<'a>(scenario: &Scenario, row: &'a Row) -> impl Iterator<Item = (String
 
 fn times(rows: &[(String, &Simulated)]) -> String {
     let mut text = format!(
-        "Simulated time: a call to OpenStack takes {} ms, a new load balancer {} s, a change {} s; 10 Services at once.\n\n\
+        "Simulated time: a call to OpenStack takes {} ms, a new load balancer {} s, a change {} s; {} Services at once.\n\n\
          | scenario | time | the cloud's own | ratio | OpenStack: calls | writes | for each load balancer | Kubernetes: calls | writes |\n\
          | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
         LATENCY.as_millis(),
         CREATION.as_secs(),
-        CHANGE.as_secs()
+        CHANGE.as_secs(),
+        ServiceControllerOptions::default().concurrency
     );
     for (title, row) in rows {
         let own = if row.own > 0.0 { format!("{:.1} s", row.own) } else { "–".to_owned() };

@@ -170,7 +170,8 @@ impl ServiceController {
         }));
         let judging = Arc::clone(&node_changes).judge_again();
         parts.spawn(named("judgement of unreachable nodes", judging));
-        let rollout = node_changes.queue_services(queue.clone(), options.node_change_delay);
+        let (delay, interval) = (options.node_change_delay, options.node_change_interval);
+        let rollout = node_changes.queue_services(queue.clone(), delay, interval);
         parts.spawn(named("reconciliation after changes of nodes", rollout));
         parts.spawn(named("detection of ipMode", {
             let sync = Arc::clone(&sync);

@@ -36,12 +36,20 @@ impl NodeChanges {
         Self { sync, store, snapshots, changed: Notify::new() }
     }
 
-    /// Queues all Services for ever, each time some nodes changed; changes within `delay` are one.
-    pub(super) async fn queue_services(self: Arc<Self>, queue: ServiceQueue, delay: Duration) {
+    /// Queues all Services for ever, each time some nodes changed; changes within `delay` are one, and so are those within
+    /// `interval` of the last time.
+    pub(super) async fn queue_services(
+        self: Arc<Self>,
+        queue: ServiceQueue,
+        delay: Duration,
+        interval: Duration,
+    ) {
+        let mut earliest = Instant::now();
         loop {
             self.changed.notified().await;
             let since = Instant::now();
-            tokio::time::sleep(delay).await;
+            tokio::time::sleep_until(earliest.max(since + delay)).await;
+            earliest = Instant::now() + interval;
             // Changes during the delay are in what the reconciliations will see.
             let _more = self.changed.notified().now_or_never();
             let services = self.sync.cache.served_keys();

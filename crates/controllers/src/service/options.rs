@@ -28,6 +28,8 @@ pub struct ServiceControllerOptions {
     pub resync: Option<Duration>,
     /// Changes of nodes within this time lead to one reconciliation of all Services.
     pub node_change_delay: Duration,
+    /// Time between two such reconciliations: what changes meanwhile is in the next one.
+    pub node_change_interval: Duration,
     /// Longest wait for one call to the API server.
     pub call_timeout: Duration,
     /// How often the API server is asked whether it keeps `ipMode`, while nothing points at a change.
@@ -41,7 +43,7 @@ pub struct ServiceControllerOptions {
 impl Default for ServiceControllerOptions {
     fn default() -> Self {
         Self {
-            concurrency: 10,
+            concurrency: 32,
             load_balancer_class: None,
             ip_mode_gate: None,
             canary: None,
@@ -49,7 +51,8 @@ impl Default for ServiceControllerOptions {
             node_selector_annotation: None,
             node_selector: None,
             resync: Some(Duration::from_secs(1800)),
-            node_change_delay: Duration::from_secs(1),
+            node_change_delay: Duration::from_millis(100),
+            node_change_interval: Duration::from_secs(1),
             call_timeout: Duration::from_secs(30),
             probe_interval: Duration::from_secs(600),
             version_interval: Duration::from_secs(60),

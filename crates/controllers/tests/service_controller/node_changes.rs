@@ -198,7 +198,7 @@ async fn framework_p15_a_service_that_has_the_new_nodes_already_is_not_bothered(
     let world = three_services().await;
     world.create_node("n3", "v1.36.0").await;
     // Its own change arrives first and finds the new node.
-    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     world.patch("b", json!({"metadata": {"annotations": {"x": "y"}}})).await;
     settle().await;
     let served: Vec<String> = world.wire.journal().into_iter().filter(|line| line.contains(" b ")).collect();

@@ -7,6 +7,7 @@ mod observer;
 mod paging;
 mod retry;
 mod span;
+mod write_limit;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,6 +28,7 @@ pub(crate) use paging::next_page;
 use crate::error::{ApiError, DecodeError, Fault};
 use crate::transport::{Request, Response, Transport};
 use answer::Answer;
+use write_limit::WriteLimit;
 
 /// How a [`Client`] behaves.
 #[derive(Clone, Debug)]
@@ -54,6 +56,7 @@ struct Shared {
     transport: Arc<dyn Transport>,
     observer: Arc<dyn CallObserver>,
     retry: RetryPolicy,
+    write_limit: WriteLimit,
 }
 
 impl Client {
@@ -61,7 +64,7 @@ impl Client {
     #[must_use]
     pub fn new(transport: Arc<dyn Transport>, settings: ClientSettings) -> Self {
         let ClientSettings { observer, retry } = settings;
-        Self { shared: Arc::new(Shared { transport, observer, retry }) }
+        Self { shared: Arc::new(Shared { transport, observer, retry, write_limit: WriteLimit::default() }) }
     }
 
     /// A client with default settings, as tests want it.
@@ -74,7 +77,18 @@ impl Client {
     pub(crate) async fn send(&self, call: &Call) -> Result<Response, ApiError> {
         let name = call.name();
         let request = call.request()?;
-        self.shared.retry.run(&request.method, || self.exchange(name, request.clone())).await
+        self.shared.retry.run(&request.method, || self.exchange_in_turn(name, request.clone())).await
+    }
+
+    /// One HTTP exchange, for which Octavia has room.
+    async fn exchange_in_turn(&self, call: &'static str, request: Request) -> Result<Response, ApiError> {
+        if !WriteLimit::binds(call, &request) {
+            return self.exchange(call, request).await;
+        }
+        let under_way = self.shared.write_limit.enter(call).await;
+        let result = self.exchange(call, request).await;
+        under_way.answered(&result);
+        result
     }
 
     /// One HTTP exchange, observed and logged.

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 /// Pause between two looks, and after the beginning of a change where nothing was measured yet. For what takes long it is a tenth of that.
 pub(super) const SHORTEST: Duration = Duration::from_secs(1);
 /// Pause between two looks at new load balancers alone: of many that are made one after the other, one is always about to be done.
-const SHORTEST_OF_CREATIONS: Duration = Duration::from_secs(2);
+const SHORTEST_OF_CREATIONS: Duration = Duration::from_millis(1750);
 /// Pause that it grows to, by a fifth with each wasted look: what is noticed late is a tenth of a creation at most.
 pub(super) const LONGEST: Duration = Duration::from_secs(3);
 /// The first look comes no later, whatever was measured: what took long before may be quick now.
@@ -156,7 +156,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_first_creation_is_given_time() {
         let mut pace = Pace::default();
-        assert_eq!(looks(&mut pace, Work::Creation, 6), [3, 5, 7]);
+        assert_eq!(looks(&mut pace, Work::Creation, 6), [3, 4, 6]);
         assert_eq!(looks(&mut pace, Work::Creation, 6), [6]);
     }
 
