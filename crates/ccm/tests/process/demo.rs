@@ -70,7 +70,7 @@ async fn what_is_kept_answers_to_kubectl_and_an_interruption_says_what_is_true()
         let start = Instant::now();
         let path = "jsonpath={.status.loadBalancer.ingress[0].ip}";
         while kubectl(&kubeconfig, &["get", "service", "web", "-o", path]).unwrap().trim().is_empty() {
-            assert!(start.elapsed() < Duration::from_secs(30), "the Service gets no address");
+            assert!(start.elapsed() < Duration::from_secs(120), "the Service gets no address");
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     } else {
