@@ -101,6 +101,7 @@ async fn m3_the_annotation_switches_the_monitor() {
 /// Contract: M9, same.
 #[rstest]
 #[case::m4_udp("UDP", false, true, 30, "", Some("UDP-CONNECT"), None)]
+#[case::m4_sctp("SCTP", false, true, 30, "", Some("SCTP"), None)]
 #[case::m5_local("TCP", true, true, 30, "", Some("HTTP"), Some(32000))]
 #[case::m6_local_udp("UDP", true, true, 30, "", Some("HTTP"), Some(32000))]
 #[case::m6_local_udp_on_old_octavia("UDP", true, true, 15, "", Some("UDP-CONNECT"), None)]
