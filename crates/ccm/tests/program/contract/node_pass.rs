@@ -21,13 +21,13 @@ fn cloud_calls(world: &World) -> Vec<String> {
 
 /// A node that joins costs one request for the pool, and the user gets an Event.
 ///
-/// Contract: U1, better: nothing is read before the request, and the statuses once when no node has changed for a while.
+/// Contract: U1, better: nothing is read before the request but one list for all Services, and the statuses once when no node has changed for a while.
 #[tokio::test(start_paused = true)]
 async fn u1_a_node_that_joins_is_one_batch() {
     let world = World::serving(&annotated(&[])).await;
     world.add_node("node-3", "v1.36.0");
     world.pass(20).await;
-    assert_eq!(cloud_calls(&world), ["PUT pools/ID/members"]);
+    assert_eq!(cloud_calls(&world), ["GET loadbalancers", "PUT pools/ID/members"]);
     assert_eq!(member_names(&world), ["node-1", "node-2", "node-3"]);
     world.pass(60).await;
     assert_eq!(cloud_calls(&world), ["GET loadbalancers/ID/status"]);
