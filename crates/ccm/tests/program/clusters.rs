@@ -37,7 +37,8 @@ async fn fifty_services_at_once_get_one_load_balancer_each() {
     assert!(world.cloud.load_balancers().is_empty() && world.cloud.floating_ips().is_empty());
 }
 
-/// Two clusters whose operators did not choose a name, with a Service of the same name in the same namespace.
+/// Two clusters whose operators did not choose a name, with a Service of the same name in the same namespace, never share a load
+/// balancer by accident.
 ///
 /// Contract: C29, better: the second is refused with an Event, instead of taking the members over.
 /// Defect: 83, better: tags carry the identity of the cluster, and another cluster's load balancer is
