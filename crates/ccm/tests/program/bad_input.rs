@@ -134,7 +134,15 @@ async fn is_named_and_heals(world: &World, key: &str, value: &str) {
 async fn what_nothing_has_is_named_and_without_it_the_service_is_served() {
     for annotation in ALL {
         let Some(value) = unknown(annotation.key, annotation.form) else { continue };
-        is_named_and_heals(&World::started().await, annotation.key, &value).await;
+        let world = World::started().await;
+        is_named_and_heals(&world, annotation.key, &value).await;
+        let key = short(annotation.key);
+        if let Some(kind) =
+            ["network", "subnet", "port"].iter().find(|kind| key.ends_with(&format!("{kind}-id")))
+        {
+            let text = format!("{kind} {value} does not exist");
+            assert!(world.warnings("web")[0].contains(&text), "{key}: {:?}", world.warnings("web"));
+        }
     }
 }
 

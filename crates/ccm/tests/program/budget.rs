@@ -125,6 +125,127 @@ async fn the_budget_is_kept() {
     assert_eq!(table, expected);
 }
 
+/// The calls to OpenStack since the last time by name and how often, reads first. The rounds of the poller are shared by all Services and not
+/// counted.
+fn take_counts(world: &World) -> Vec<String> {
+    let calls = world.take_calls();
+    let mut counts: BTreeMap<(bool, &str), usize> = BTreeMap::new();
+    for call in calls.iter().filter(|call| call.side == Side::OpenStack && !call.poll) {
+        *counts.entry((call.write, &call.name)).or_default() += 1;
+    }
+    counts.iter().map(|((_, name), count)| format!("{count} {name}")).collect()
+}
+
+fn http(node_port: u16) -> Value {
+    json!({"name": "http", "port": 80, "protocol": "TCP", "nodePort": node_port})
+}
+
+/// A served Service with one port.
+async fn served() -> World {
+    World::serving(&service("web", json!({"spec": {"ports": [http(30080)]}}))).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_second_creation_asks_for_nothing_that_is_known() {
+    let world = World::started().await;
+    world.create(&service("web", json!({})));
+    world.until_published("web").await;
+    world.quiet().await;
+    // The last list shows whether a request of an earlier process has made another one meanwhile.
+    let expected = [
+        "1 GET /",
+        "1 GET floatingips",
+        "2 GET loadbalancers",
+        "1 GET loadbalancers/ID/status",
+        "1 GET networks/ID",
+        "1 GET security-groups",
+        "1 GET subnets",
+        "1 POST floatingips",
+        "1 POST loadbalancers",
+        "1 PUT floatingips/ID/tags",
+    ];
+    assert_eq!(take_counts(&world), expected);
+    world.create(&service("web-2", json!({})));
+    world.until_published("web-2").await;
+    world.quiet().await;
+    let again = take_counts(&world);
+    let known = ["GET /", "networks", "networks/ID", "subnets"];
+    assert!(again.iter().all(|call| known.iter().all(|known| !call.ends_with(known))), "{again:?}");
+}
+
+/// What it depends on is known where nothing else changed.
+#[tokio::test(start_paused = true)]
+async fn a_changed_limit_costs_a_look_at_the_load_balancer_alone() {
+    let world = served().await;
+    world.annotate("web", "loadbalancer.openstack.org/connection-limit", Some("100"));
+    world.quiet().await;
+    let calls = take_counts(&world);
+    let expected = [
+        "1 GET floatingips",
+        "1 GET loadbalancers/ID",
+        "1 GET loadbalancers/ID/status",
+        "1 PUT listeners/ID",
+    ];
+    assert_eq!(calls, expected);
+    assert_eq!(world.cloud.listeners()[0]["connection_limit"], 100);
+}
+
+/// However many ports a Service has, its load balancer is read once, and one status tree confirms what was done.
+///
+/// Defect: 23, better: nothing is read that an answer told.
+#[tokio::test(start_paused = true)]
+async fn an_added_port_costs_its_writes_and_what_no_answer_tells() {
+    let world = served().await;
+    let https = json!({"name": "https", "port": 443, "protocol": "TCP", "nodePort": 30443});
+    world.patch("web", &json!({"spec": {"ports": [http(30080), https]}}));
+    world.quiet().await;
+    let expected = [
+        "1 GET floatingips",
+        "1 GET loadbalancers/ID",
+        "1 GET loadbalancers/ID/status",
+        "1 POST listeners",
+        "1 POST pools",
+        "1 PUT pools/ID/members",
+    ];
+    assert_eq!(take_counts(&world), expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn proxy_protocol_costs_one_look_at_the_members_of_the_new_pool() {
+    let world = served().await;
+    world.annotate("web", PROXY, Some("true"));
+    world.quiet().await;
+    // No listener has the new pool before it is complete, so that the tree cannot show its members.
+    let expected = [
+        "1 GET floatingips",
+        "1 GET loadbalancers/ID",
+        "1 GET loadbalancers/ID/status",
+        "1 GET pools/ID/members",
+        "1 DELETE pools/ID",
+        "1 POST pools",
+        "1 PUT listeners/ID",
+        "1 PUT pools/ID/members",
+    ];
+    assert_eq!(take_counts(&world), expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deletion_looks_for_what_is_there_and_what_is_left() {
+    let world = served().await;
+    world.delete("web");
+    world.until_gone("web").await;
+    world.quiet().await;
+    let expected = [
+        "2 GET floatingips",
+        "2 GET loadbalancers",
+        "1 GET loadbalancers/ID",
+        "1 GET security-groups",
+        "1 DELETE floatingips/ID",
+        "1 DELETE loadbalancers/ID",
+    ];
+    assert_eq!(take_counts(&world), expected);
+}
+
 /// A Service is held before anything is made for it, names its load balancer as soon as there is one, and is published with everything else in
 /// one write: a program that ends between two of these leaves nothing that the next one would not find. Whoever starts over writes nothing.
 #[tokio::test(start_paused = true)]

@@ -37,8 +37,10 @@ async fn fifty_services_at_once_get_one_load_balancer_each() {
     assert!(world.cloud.load_balancers().is_empty() && world.cloud.floating_ips().is_empty());
 }
 
-/// Two clusters whose operators did not choose a name, with a Service of the same name in the same namespace.
+/// Two clusters whose operators did not choose a name, with a Service of the same name in the same namespace, never share a load
+/// balancer by accident.
 ///
+/// Contract: C29, better: the second is refused with an Event, instead of taking the members over.
 /// Defect: 83, better: tags carry the identity of the cluster, and another cluster's load balancer is
 /// refused.
 #[tokio::test(start_paused = true)]
@@ -58,6 +60,7 @@ async fn two_clusters_of_one_name_never_share_a_load_balancer_by_accident() {
     assert!(second.ingress("web").is_empty());
     second.delete("web");
     second.until_gone("web").await;
+    assert!(second.take_cloud_writes().is_empty());
     assert_eq!(first.cloud_state(), before);
     assert!(first.cloud.load_balancer(&lb_name("web")).is_some());
 }

@@ -1,13 +1,22 @@
 //! The program is killed at every call, to either side, before it is sent and after it was carried out, and started
 //! anew: the end is the same as without, nothing is leaked, nothing is doubled.
 
+use std::time::Duration;
+
 use openstack_ccm_kube_sim::ApiVersion;
 use rstest::rstest;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::contract::setup::{cluster_uid, make_for_namesake};
+use crate::cloud_faults::{REPLACE, breaks_down};
+use crate::contract::setup::{INTERNAL, cluster_uid, id, make_for_namesake};
 use crate::support::ledger::Ledger;
-use crate::support::{PROXY, Side, Stop, World, service};
+use crate::support::{ANNOTATION, PROXY, Side, Stop, World, lb_name, service};
+
+const MONITOR: &str = "loadbalancer.openstack.org/enable-health-monitor";
+const LB_ID: &str = "loadbalancer.openstack.org/load-balancer-id";
+
+/// For so long after its start the program replaces nothing.
+const NO_REPLACEMENT: Duration = Duration::from_secs(300);
 
 /// What is going on when the program is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,9 +24,20 @@ enum Story {
     Create,
     CreateOnOldCluster,
     AddPort,
+    RemovePort,
+    MovePort,
     SwitchProxyOn,
+    SwitchHeadersOn,
+    TurnInternal,
     AddNode,
+    /// The load balancer has broken down.
+    Replace,
+    /// The Service moves in with another one.
+    Join,
+    /// The Service moves out, the other one stays.
+    Leave,
     Delete,
+    DeleteChildByChild,
     DeleteHeldByAnother,
     TypeChanged,
     CreateWithGroup,
@@ -27,43 +47,92 @@ enum Story {
 
 impl Story {
     fn proxy(self) -> Option<&'static str> {
+        matches!(self, Self::Create | Self::CreateOnOldCluster | Self::AddNode).then_some("v2")
+    }
+
+    fn health_monitor(self) -> Option<&'static str> {
+        let with_monitor = [
+            Self::RemovePort,
+            Self::MovePort,
+            Self::SwitchHeadersOn,
+            Self::TurnInternal,
+            Self::Replace,
+            Self::Join,
+            Self::Leave,
+            Self::DeleteChildByChild,
+        ];
+        with_monitor.contains(&self).then_some("true")
+    }
+
+    /// Beside what all stories have in cloud.conf.
+    fn cloud_conf(self) -> &'static str {
         match self {
-            Self::Create | Self::CreateOnOldCluster | Self::AddNode => Some("v2"),
-            Self::AddPort
+            Self::CreateWithGroup | Self::ChangeGroup | Self::DeleteWithGroup => {
+                "manage-security-groups = true\n"
+            }
+            Self::DeleteChildByChild => "cascade-delete = false\n",
+            Self::Replace => REPLACE,
+            Self::Create
+            | Self::CreateOnOldCluster
+            | Self::AddPort
+            | Self::RemovePort
+            | Self::MovePort
             | Self::SwitchProxyOn
+            | Self::SwitchHeadersOn
+            | Self::TurnInternal
+            | Self::AddNode
+            | Self::Join
+            | Self::Leave
             | Self::Delete
             | Self::DeleteHeldByAnother
-            | Self::TypeChanged
-            | Self::CreateWithGroup
-            | Self::ChangeGroup
-            | Self::DeleteWithGroup => None,
+            | Self::TypeChanged => "",
         }
     }
 
-    fn manages_groups(self) -> bool {
-        matches!(self, Self::CreateWithGroup | Self::ChangeGroup | Self::DeleteWithGroup)
+    /// The Service that the story is about, on the load balancer of the other one where there is one.
+    fn service(self, world: &World) -> Value {
+        let host = world.cloud.load_balancer(&lb_name("host")).map(|host| id(&host));
+        let annotations = json!({
+            PROXY: self.proxy(),
+            MONITOR: self.health_monitor(),
+            LB_ID: host,
+            "theirs": "kept",
+        });
+        let mut service = service("web", json!({"metadata": {"annotations": annotations}}));
+        if self == Self::RemovePort {
+            service["spec"]["ports"] = json!([
+                {"name": "http", "port": 80, "protocol": "TCP", "nodePort": 30080},
+                {"name": "https", "port": 443, "protocol": "TCP", "nodePort": 30443},
+            ]);
+        }
+        if self == Self::DeleteHeldByAnother {
+            service["metadata"]["finalizers"] = json!(["example.org/other"]);
+        }
+        service
     }
 
     async fn prepare(self, stop: Option<Stop>) -> World {
         let version = if self == Self::CreateOnOldCluster { ApiVersion::V1_28 } else { ApiVersion::V1_36 };
         let mut world = World::new(version);
-        world.settings.cloud_conf = "ingress-hostname-suffix = lb.example.org\n".to_owned();
-        if self.manages_groups() {
-            world.settings.cloud_conf.push_str("manage-security-groups = true\n");
-        }
-        let mut service =
-            service("web", json!({"metadata": {"annotations": {PROXY: self.proxy(), "theirs": "kept"}}}));
-        if self == Self::DeleteHeldByAnother {
-            service["metadata"]["finalizers"] = json!(["example.org/other"]);
-        }
+        world.settings.cloud_conf =
+            format!("ingress-hostname-suffix = lb.example.org\n{}", self.cloud_conf());
         if matches!(self, Self::Create | Self::CreateOnOldCluster | Self::CreateWithGroup) {
             // The start of the program belongs to the story.
-            world.create(&service);
+            world.create(&self.service(&world));
             world.start_until(stop).await;
             return world;
         }
         world.start().await;
-        world.serve(&service).await;
+        if matches!(self, Self::Join | Self::Leave) {
+            let ports = json!([{"name": "http", "port": 8080, "protocol": "TCP", "nodePort": 31080}]);
+            world.serve(&service("host", json!({"spec": {"ports": ports}}))).await;
+        }
+        if self != Self::Join {
+            world.serve(&self.service(&world)).await;
+        }
+        if self == Self::Replace {
+            tokio::time::sleep(NO_REPLACEMENT).await;
+        }
         world.take_calls();
         if let Some(stop) = stop {
             world.stop_at(stop);
@@ -72,25 +141,42 @@ impl Story {
     }
 
     fn act(self, world: &World) {
+        let set_ports = |ports: Value| world.patch("web", &json!({"spec": {"ports": ports}}));
         match self {
             Self::Create | Self::CreateOnOldCluster | Self::CreateWithGroup => {}
-            Self::AddPort => {
-                let ports = json!([
-                    {"name": "http", "port": 80, "protocol": "TCP", "nodePort": 30080},
-                    {"name": "dns", "port": 53, "protocol": "UDP", "nodePort": 30053},
-                ]);
-                world.patch("web", &json!({"spec": {"ports": ports}}));
+            Self::AddPort => set_ports(json!([
+                {"name": "http", "port": 80, "protocol": "TCP", "nodePort": 30080},
+                {"name": "dns", "port": 53, "protocol": "UDP", "nodePort": 30053},
+            ])),
+            Self::RemovePort => {
+                set_ports(json!([{"name": "https", "port": 443, "protocol": "TCP", "nodePort": 30443}]));
+            }
+            Self::MovePort => {
+                set_ports(json!([{"name": "http", "port": 8080, "protocol": "TCP", "nodePort": 30080}]));
             }
             Self::SwitchProxyOn => world.annotate("web", PROXY, Some("v2")),
+            Self::SwitchHeadersOn => {
+                world.annotate("web", &format!("{ANNOTATION}x-forwarded-for"), Some("true"));
+            }
+            Self::TurnInternal => world.annotate("web", INTERNAL, Some("true")),
             Self::AddNode => world.add_node("node-3", "v1.36.0"),
+            Self::Replace => {
+                breaks_down(world, "web");
+                // A change of the Service has it looked at.
+                world.annotate("web", &format!("{ANNOTATION}connection-limit"), Some("100"));
+            }
+            Self::Join => world.create(&self.service(world)),
             Self::ChangeGroup => {
-                let ports = json!([{"name": "http", "port": 80, "protocol": "TCP", "nodePort": 30099}]);
-                world.patch("web", &json!({"spec": {"ports": ports}}));
+                set_ports(json!([{"name": "http", "port": 80, "protocol": "TCP", "nodePort": 30099}]));
                 let label = "node.kubernetes.io/exclude-from-external-load-balancers";
                 let exclude = json!({"metadata": {"labels": {label: "true"}}});
                 world.kube.patch("nodes", "", "node-1", &exclude).unwrap();
             }
-            Self::Delete | Self::DeleteHeldByAnother | Self::DeleteWithGroup => world.delete("web"),
+            Self::Leave
+            | Self::Delete
+            | Self::DeleteChildByChild
+            | Self::DeleteHeldByAnother
+            | Self::DeleteWithGroup => world.delete("web"),
             Self::TypeChanged => world.patch("web", &json!({"spec": {"type": "ClusterIP"}})),
         }
     }
@@ -104,6 +190,9 @@ async fn tell(story: Story, stop: Option<Stop>) -> (String, bool) {
     if killed {
         world.kill().await;
         world.start().await;
+        if story == Story::Replace {
+            tokio::time::sleep(2 * NO_REPLACEMENT).await;
+        }
         world.quiet().await;
     }
     let leaked = format!("leaked ports: {}", world.cloud.leaked_ports().len());
@@ -115,9 +204,17 @@ async fn tell(story: Story, stop: Option<Stop>) -> (String, bool) {
 #[case::create(Story::Create)]
 #[case::create_on_old_cluster(Story::CreateOnOldCluster)]
 #[case::add_port(Story::AddPort)]
+#[case::remove_port(Story::RemovePort)]
+#[case::move_port(Story::MovePort)]
 #[case::switch_proxy_on(Story::SwitchProxyOn)]
+#[case::switch_headers_on(Story::SwitchHeadersOn)]
+#[case::turn_internal(Story::TurnInternal)]
 #[case::add_node(Story::AddNode)]
+#[case::replace(Story::Replace)]
+#[case::join(Story::Join)]
+#[case::leave(Story::Leave)]
 #[case::delete(Story::Delete)]
+#[case::delete_child_by_child(Story::DeleteChildByChild)]
 #[case::delete_held_by_another(Story::DeleteHeldByAnother)]
 #[case::type_changed(Story::TypeChanged)]
 #[case::create_with_group(Story::CreateWithGroup)]

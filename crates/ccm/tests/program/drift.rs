@@ -1,9 +1,10 @@
 //! What is changed in the cloud behind a Service's back is put right after a while, and reported.
 
 use openstack_ccm_kube_sim::ApiVersion;
+use rstest::rstest;
 use serde_json::json;
 
-use crate::contract::setup::configured;
+use crate::contract::setup::{configured, id, load_balancer, member_names, only_floating_ip, put};
 use crate::support::{World, service};
 
 fn members(world: &World) -> usize {
@@ -61,4 +62,38 @@ async fn with_an_interval_of_zero_nobody_looks() {
     remove_members(&world);
     world.pass(6 * 3600).await;
     assert_eq!(members(&world), 0);
+}
+
+/// Strangers are members in place of the nodes.
+fn replace_members(world: &World) {
+    let stranger = |address: &str| json!({"address": address, "protocol_port": 30080, "name": "stranger"});
+    let members = json!({"members": [stranger("10.0.0.77"), stranger("10.0.0.78")]});
+    put(world, &format!("/v2.0/lbaas/pools/{}/members", id(&world.cloud.pools()[0])), &members);
+}
+
+fn replace_nodes(world: &World) {
+    world.kube.delete("nodes", "", "node-1").unwrap();
+    world.add_node("node-3", "v1.36.0");
+}
+
+fn take_floating_ip_off(world: &World) {
+    let path = format!("/v2.0/floatingips/{}", id(&only_floating_ip(world)));
+    put(world, &path, &json!({"floatingip": {"port_id": null}}));
+}
+
+#[rstest]
+#[case::members_were_replaced(replace_members)]
+#[case::nodes_were_replaced(replace_nodes)]
+#[case::the_floating_ip_was_taken_off(take_floating_ip_off)]
+#[tokio::test(start_paused = true)]
+async fn what_changed_while_nobody_was_at_work_is_put_right_by_the_next_start(#[case] change: fn(&World)) {
+    let mut world = World::serving(&service("web", json!({}))).await;
+    world.stop().await;
+    change(&world);
+    world.start().await;
+    world.quiet().await;
+    let nodes = world.kube.list("nodes", "").unwrap();
+    let nodes: Vec<_> = nodes.iter().map(|node| node["metadata"]["name"].as_str().unwrap()).collect();
+    assert_eq!(member_names(&world), nodes);
+    assert_eq!(only_floating_ip(&world)["port_id"], load_balancer(&world)["vip_port_id"]);
 }

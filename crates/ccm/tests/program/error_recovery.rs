@@ -8,7 +8,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use crate::cloud_faults::{REPLACE, breaks, breaks_down};
-use crate::contract::setup::{INTERNAL, annotated, configured, id, load_balancer};
+use crate::contract::setup::{INTERNAL, annotated, configured, forget_load_balancer, id, load_balancer};
 use crate::support::{ANNOTATION, Side, World, lb_name, service};
 
 const FAILOVER: &str = "error-recovery = failover\n";
@@ -121,9 +121,7 @@ async fn a_service_whose_status_was_lost_gets_it_back_from_a_load_balancer_in_er
     let before = (load_balancer(&world)["id"].clone(), world.ingress("web"));
     world.stop().await;
     breaks(&world, "web");
-    for key in ["owned-load-balancer-id", "settled", "load-balancer-id", "load-balancer-address"] {
-        world.annotate("web", &format!("{ANNOTATION}{key}"), None);
-    }
+    forget_load_balancer(&world);
     let empty = json!({"status": {"loadBalancer": {"ingress": null}}});
     world.kube.patch_status("services", "default", "web", &empty).unwrap();
     assert!(world.ingress("web").is_empty());

@@ -9,11 +9,15 @@ use rstest::rstest;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::support::{Call, PROXY, Side, World, lb_name, service};
+use crate::contract::setup::{configured, id, member_names, put};
+use crate::support::{ANNOTATION, Call, PROXY, Side, World, lb_name, service};
 
 /// How members are read where the status tree shows them, and where it is not to be had.
 const READ: &str = "GET loadbalancers/ID/status";
 const READ_MEMBERS: &str = "GET pools/ID/members";
+const BATCH: &str = "PUT pools/ID/members";
+/// The list before a batch that shows whether somebody else has changed the load balancer; once for all Services.
+const LOOK: &str = "GET loadbalancers";
 /// How the Event begins about what failed inside Octavia.
 const SENT_AGAIN: &str = "LoadBalancerChildFailed: Octavia failed to apply the last change of member";
 /// A change of nodes is made by then, and no members have been read.
@@ -38,10 +42,27 @@ fn has_failed(world: &World) -> bool {
 /// Calls to OpenStack by name, without the rounds of the poller.
 fn counts(calls: &[Call]) -> BTreeMap<&str, usize> {
     let mut counts = BTreeMap::new();
-    for call in calls.iter().filter(|call| call.side == Side::OpenStack && call.name != "GET loadbalancers") {
+    for call in calls.iter().filter(|call| call.side == Side::OpenStack && !call.poll) {
         *counts.entry(call.name.as_str()).or_default() += 1;
     }
     counts
+}
+
+/// Names of the calls to OpenStack since the last time, without the rounds of the poller.
+fn cloud_calls(world: &World) -> Vec<String> {
+    let calls = world.take_calls().into_iter();
+    calls.filter(|call| call.side == Side::OpenStack && !call.poll).map(|call| call.name).collect()
+}
+
+/// Changes an object of Octavia as an administrator does; `path` is relative to its root.
+fn edit(world: &World, path: &str, body: &Value) {
+    put(world, &format!("/v2.0/lbaas/{path}"), body);
+}
+
+fn only_pool(world: &World) -> String {
+    let pools = world.cloud.pools();
+    let [only] = pools.as_slice() else { panic!("{pools:#?}") };
+    id(only)
 }
 
 /// The Service without the digest of what was seen last, which nobody reads but the next start.
@@ -76,7 +97,7 @@ async fn members_that_were_verified_are_read_neither_by_a_restart_nor_by_the_loo
     world.add_node("node-3", "v1.36.0");
     tokio::time::sleep(MADE + CALM).await;
     world.take_calls();
-    let is_list = |name: &&str| ["GET floatingips", "GET security-groups"].contains(name);
+    let is_list = |name: &&str| ["GET floatingips", LOOK, "GET security-groups"].contains(name);
     let reads = |calls: &[Call]| counts(calls).into_keys().filter(|name| !is_list(name)).collect::<String>();
     tokio::time::sleep(DRIFT).await;
     assert_eq!(reads(&world.take_calls()), "", "the look for drift");
@@ -92,11 +113,8 @@ async fn members_that_were_verified_are_read_neither_by_a_restart_nor_by_the_loo
 #[tokio::test(start_paused = true)]
 async fn a_change_of_nodes_does_not_cover_up_what_somebody_else_changed_before(#[case] restarts: bool) {
     let mut world = serving().await;
-    let listener = world.cloud.listeners()[0]["id"].as_str().unwrap().to_owned();
-    let path = format!("/v2.0/lbaas/listeners/{listener}");
-    let change = json!({"listener": {"allowed_cidrs": ["192.0.2.0/24"]}});
-    assert_eq!(world.cloud.user().put("load-balancer", &path, &change).0, 200);
-    world.cloud.settle();
+    let path = format!("listeners/{}", id(&world.cloud.listeners()[0]));
+    edit(&world, &path, &json!({"listener": {"allowed_cidrs": ["192.0.2.0/24"]}}));
     world.add_node("node-3", "v1.36.0");
     tokio::time::sleep(MADE + CALM).await;
     let is_changed = |world: &World| world.cloud.listeners()[0]["allowed_cidrs"] == json!(["192.0.2.0/24"]);
@@ -183,6 +201,22 @@ async fn a_batch_that_fails_again_and_again_is_reported() {
         .await;
     assert!(has_failed(&world));
     world.until("it is put right", |world| !has_failed(world)).await;
+    assert_eq!(member_names(&world), ["node-1", "node-2", "node-3"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_leaves_does_not_wait_for_the_pause_between_repairs() {
+    let world = serving().await;
+    fail_batches(&world, 2);
+    world.add_node("node-3", "v1.36.0");
+    world.until_warned("web", "Octavia failed again").await;
+    // The second repair has to rest for ten seconds.
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert!(has_failed(&world));
+    world.kube.delete("nodes", "", "node-1").unwrap();
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert!(!has_failed(&world));
+    assert_eq!(member_names(&world), ["node-2", "node-3"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -195,7 +229,144 @@ async fn nodes_that_are_replaced_one_after_another_cost_one_read() {
     tokio::time::sleep(CALM).await;
     let calls = world.take_calls();
     let counts = counts(&calls);
-    assert_eq!((counts.get(READ), counts.get("PUT pools/ID/members")), (Some(&1), Some(&6)), "{counts:?}");
+    assert_eq!(counts, BTreeMap::from([(LOOK, 6), (BATCH, 6), (READ, 1)]));
+}
+
+/// One status tree tells of all changes of all pools.
+#[tokio::test(start_paused = true)]
+async fn nodes_that_are_replaced_and_go_cost_one_read_for_all_ports() {
+    let ports = json!([
+        {"name": "http", "port": 80, "protocol": "TCP"},
+        {"name": "https", "port": 443, "protocol": "TCP"},
+        {"name": "dns", "port": 53, "protocol": "UDP"},
+    ]);
+    let world = World::serving(&service("web", json!({"spec": {"ports": ports}}))).await;
+    world.add_node("node-3", "v1.36.0");
+    for node in ["node-1", "node-2"] {
+        world.kube.delete("nodes", "", node).unwrap();
+    }
+    tokio::time::sleep(MADE).await;
+    assert_eq!(cloud_calls(&world), [LOOK, BATCH, BATCH, BATCH]);
+    assert_eq!(member_names(&world), ["node-3"; 3]);
+    world.kube.delete("nodes", "", "node-3").unwrap();
+    tokio::time::sleep(MADE).await;
+    assert_eq!(cloud_calls(&world), [LOOK, BATCH, BATCH, BATCH]);
+    assert_eq!(member_names(&world), [""; 0]);
+    tokio::time::sleep(CALM).await;
+    assert_eq!(cloud_calls(&world), [READ]);
+}
+
+/// Somebody who edits the status of the Service has it reconciled.
+#[tokio::test(start_paused = true)]
+async fn a_reconciliation_for_another_reason_does_not_bring_the_read_forward() {
+    let world = serving().await;
+    world.add_node("node-3", "v1.36.0");
+    tokio::time::sleep(MADE / 2).await;
+    world.publish("web", "192.0.2.1");
+    tokio::time::sleep(MADE / 2).await;
+    assert_eq!(world.ingress("web"), ["198.19.0.11(Proxy)"]);
+    assert_eq!(cloud_calls(&world), [LOOK, BATCH]);
+    tokio::time::sleep(CALM / 2).await;
+    assert_eq!(cloud_calls(&world), [READ], "nor does it put it off");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_look_for_drift_in_between_spares_the_read() {
+    let world = configured(|_| "drift-check-interval = 15s\n".to_owned()).await;
+    world.create(&service("web", json!({})));
+    world.until_published("web").await;
+    tokio::time::sleep(CALM).await;
+    fail_batches(&world, 1);
+    world.add_node("node-3", "v1.36.0");
+    tokio::time::sleep(MADE / 4).await;
+    assert!(has_failed(&world));
+    tokio::time::sleep(MADE).await;
+    assert!(!has_failed(&world));
+    world.take_calls();
+    tokio::time::sleep(2 * CALM).await;
+    assert_eq!(counts(&world.take_calls()).get(READ), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_changes_is_read_at_once_and_not_again() {
+    let world = serving().await;
+    world.add_node("node-3", "v1.36.0");
+    tokio::time::sleep(MADE).await;
+    world.take_calls();
+    world.annotate("web", &format!("{ANNOTATION}connection-limit"), Some("100"));
+    tokio::time::sleep(MADE / 4).await;
+    assert_eq!(counts(&world.take_calls()).get(READ), Some(&1));
+    assert_eq!(world.cloud.listeners()[0]["connection_limit"], 100);
+    tokio::time::sleep(2 * CALM).await;
+    assert_eq!(cloud_calls(&world), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn members_that_are_not_those_that_were_sent_are_put_right() {
+    let world = serving().await;
+    world.add_node("node-3", "v1.36.0");
+    tokio::time::sleep(MADE).await;
+    let stranger = json!({"address": "10.0.0.77", "protocol_port": 30080, "name": "stranger"});
+    edit(&world, &format!("pools/{}/members", only_pool(&world)), &json!({"members": [stranger]}));
+    world.take_calls();
+    tokio::time::sleep(2 * CALM).await;
+    let calls = [READ, READ_MEMBERS, LOOK, BATCH, READ];
+    assert_eq!(cloud_calls(&world), calls, "the correction is verified too");
+    assert_eq!(member_names(&world), ["node-1", "node-2", "node-3"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pool_that_is_gone_when_its_members_are_read_is_recreated() {
+    let world = serving().await;
+    world.add_node("node-3", "v1.36.0");
+    tokio::time::sleep(MADE).await;
+    let path = format!("/v2.0/lbaas/pools/{}", only_pool(&world));
+    assert_eq!(world.cloud.user().delete("load-balancer", &path).0, 204);
+    world.cloud.settle();
+    tokio::time::sleep(CALM).await;
+    assert_eq!(member_names(&world), ["node-1", "node-2", "node-3"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_read_that_fails_is_a_failure_after_which_everything_is_looked_at() {
+    let world = serving().await;
+    fail_batches(&world, 1);
+    world.add_node("node-3", "v1.36.0");
+    tokio::time::sleep(MADE).await;
+    let read = Fault::new().path("/loadbalancers/[^/]+/status$");
+    world.cloud.faults().add(read.answer(503, json!({"faultstring": "down"})).times(3));
+    world.until_warned("web", "SyncLoadBalancerFailed").await;
+    assert!(has_failed(&world));
+    world.take_calls();
+    world.until("it is put right", |world| !has_failed(world)).await;
+    let calls = world.take_calls();
+    assert_eq!(counts(&calls).get("GET listeners"), Some(&1), "{calls:?}");
+    tokio::time::sleep(2 * CALM).await;
+    assert_eq!(cloud_calls(&world).iter().filter(|name| *name != READ).count(), 0);
+}
+
+/// Nobody has seen the result of the changes in between.
+#[tokio::test(start_paused = true)]
+async fn the_weight_of_a_member_survives_several_changes_of_nodes() {
+    let world = serving().await;
+    let pool = only_pool(&world);
+    let member = world.cloud.members(&pool).into_iter().find(|member| member["name"] == "node-1").unwrap();
+    edit(&world, &format!("pools/{pool}/members/{}", id(&member)), &json!({"member": {"weight": 5}}));
+    tokio::time::sleep(DRIFT).await;
+    world.take_calls();
+    world.add_node("node-3", "v1.36.0");
+    tokio::time::sleep(MADE / 2).await;
+    world.kube.delete("nodes", "", "node-3").unwrap();
+    tokio::time::sleep(MADE / 2).await;
+    world.add_node("node-4", "v1.36.0");
+    tokio::time::sleep(CALM).await;
+    let calls = [LOOK, BATCH, LOOK, BATCH, LOOK, BATCH, READ];
+    assert_eq!(cloud_calls(&world), calls, "nobody reads the members");
+    let members = world.cloud.members(&pool);
+    let weight =
+        |name: &str| members.iter().find(|member| member["name"] == name).map(|one| one["weight"].clone());
+    assert_eq!(["node-1", "node-2", "node-4"].map(weight), [Some(json!(5)), Some(json!(1)), Some(json!(1))]);
+    assert_eq!(members.len(), 3);
 }
 
 #[tokio::test(start_paused = true)]
@@ -221,9 +392,13 @@ async fn a_restart_before_the_read_looks_at_everything() {
     world.add_node("node-3", "v1.36.0");
     tokio::time::sleep(MADE).await;
     assert!(has_failed(&world));
+    world.take_calls();
     world.restart().await;
     tokio::time::sleep(Duration::from_secs(10)).await;
     assert!(!has_failed(&world));
+    let calls = world.take_calls();
+    assert_eq!(counts(&calls).get("GET listeners"), Some(&1), "{calls:?}");
+    assert_eq!(member_names(&world), ["node-1", "node-2", "node-3"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,8 +4,9 @@ use openstack_ccm_core::instance::Instance;
 use rstest::rstest;
 use serde_json::json;
 
+use crate::base::pass;
 use crate::cloud::{addresses, machine};
-use crate::world::{World, pass};
+use crate::world::World;
 
 fn status(text: &str) -> serde_json::Value {
     let entries = addresses(text).into_iter();

@@ -5,8 +5,9 @@ use openstack_ccm_core::instance::{Description, Instance};
 use rstest::rstest;
 use serde_json::json;
 
+use crate::base::pass;
 use crate::cloud::{addresses, machine};
-use crate::world::{UNINITIALIZED, World, pass, taint};
+use crate::world::{UNINITIALIZED, World, taint};
 
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 

@@ -5,7 +5,8 @@ use openstack_ccm_core::instance::census::DELETIONS_PER_ROUND;
 use rstest::rstest;
 use serde_json::json;
 
-use crate::world::{World, pass};
+use crate::base::pass;
+use crate::world::World;
 
 /// So many nodes, of which the first `missing` are not ready and their machines missing.
 async fn with(nodes: usize, missing: usize) -> World {

@@ -5,7 +5,8 @@ use openstack_ccm_core::instance::Presence;
 use rstest::rstest;
 use serde_json::json;
 
-use crate::world::{SHUTDOWN, World, pass, taint};
+use crate::base::pass;
+use crate::world::{SHUTDOWN, World, taint};
 
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 

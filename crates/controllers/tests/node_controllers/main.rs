@@ -10,6 +10,9 @@
 )]
 
 mod addresses;
+#[path = "../support/base.rs"]
+#[allow(dead_code, reason = "the worlds use different parts")]
+mod base;
 mod cloud;
 mod initialisation;
 mod interlock;

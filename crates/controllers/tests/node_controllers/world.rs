@@ -1,23 +1,18 @@
 //! A cluster, a cloud, and the controllers between them.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use kube::Client;
+use openstack_ccm_controllers::WorkQueues;
 use openstack_ccm_controllers::node::{NodeController, NodeControllerOptions};
 use openstack_ccm_controllers::node_lifecycle::{NodeLifecycleController, NodeLifecycleOptions};
 use openstack_ccm_controllers::nodes::NodeInformer;
-use openstack_ccm_controllers::{ControllerError, WorkQueues};
 use openstack_ccm_kube_sim::{ApiVersion, Fault, Sim, merge_patch};
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
-use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
 
+use crate::base::{self, Running};
 use crate::cloud::Cloud;
-
-/// Longest virtual time that a condition may take.
-const PATIENCE: Duration = Duration::from_secs(3600);
 
 pub(crate) const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
 pub(crate) const SHUTDOWN: &str = "node.cloudprovider.kubernetes.io/shutdown";
@@ -26,8 +21,7 @@ pub(crate) struct World {
     pub(crate) kube: Sim,
     pub(crate) cloud: Arc<Cloud>,
     pub(crate) registry: Registry,
-    stop: CancellationToken,
-    running: Vec<JoinHandle<Result<(), ControllerError>>>,
+    running: Vec<Running>,
 }
 
 impl World {
@@ -36,13 +30,12 @@ impl World {
             kube: Sim::new(ApiVersion::V1_36),
             cloud: Arc::default(),
             registry: Registry::default(),
-            stop: CancellationToken::new(),
             running: Vec::new(),
         }
     }
 
     fn client(&self) -> Client {
-        Client::new(self.kube.service(), "default")
+        base::client(&self.kube)
     }
 
     pub(crate) async fn start_node_controller(&mut self) {
@@ -56,7 +49,7 @@ impl World {
         let controller =
             NodeController::new(self.client(), cloud, options, &mut nodes, &mut self.registry, &queues);
         let listed = controller.listed();
-        self.run(controller.run(self.stop.clone()), nodes);
+        self.running.push(Running::start_beside(nodes.run(), |shutdown| controller.run(shutdown)));
         listed.await;
     }
 
@@ -66,28 +59,14 @@ impl World {
         let controller =
             NodeLifecycleController::new(self.client(), cloud, options, &nodes, &mut self.registry);
         let listed = controller.listed();
-        self.run(controller.run(self.stop.clone()), nodes);
+        self.running.push(Running::start_beside(nodes.run(), |shutdown| controller.run(shutdown)));
         listed.await;
-    }
-
-    fn run(
-        &mut self,
-        controller: impl Future<Output = Result<(), ControllerError>> + Send + 'static,
-        nodes: NodeInformer,
-    ) {
-        self.running.push(tokio::spawn(async move {
-            tokio::select! {
-                result = controller => result,
-                error = nodes.run() => Err(error),
-            }
-        }));
     }
 
     /// Stops the controllers as SIGTERM does.
     pub(crate) async fn stop(&mut self) {
-        self.stop.cancel();
         for running in self.running.drain(..) {
-            running.await.unwrap().unwrap();
+            running.stop().await;
         }
     }
 
@@ -176,40 +155,22 @@ impl World {
 
     /// `Normal Synced: Node synced successfully`, oldest first, repeats folded.
     pub(crate) fn events(&self, name: &str) -> Vec<String> {
-        let mut events = self.kube.list("events", "default").unwrap();
-        events.retain(|event| event["involvedObject"]["name"] == name);
-        events.sort_by_key(|event| event["metadata"]["name"].to_string());
-        let text = |event: &Value, key: &str| event[key].as_str().unwrap_or_default().to_owned();
-        events
-            .iter()
-            .map(|event| {
-                assert_eq!(event["involvedObject"]["apiVersion"], "v1");
-                assert_eq!(event["involvedObject"]["kind"], "Node");
-                format!("{} {}: {}", text(event, "type"), text(event, "reason"), text(event, "message"))
-            })
-            .collect()
+        let text = |event: &Value| {
+            assert_eq!(event["involvedObject"]["apiVersion"], "v1");
+            assert_eq!(event["involvedObject"]["kind"], "Node");
+            base::event_text(event)
+        };
+        base::events(&self.kube, name).iter().map(text).collect()
     }
 
     /// The value of a metric, by the start of its line.
     pub(crate) fn metric(&self, start: &str) -> String {
-        let mut text = String::new();
-        prometheus_client::encoding::text::encode(&mut text, &self.registry).unwrap();
-        let line = text.lines().find(|line| line.starts_with(start));
-        line.and_then(|line| line.rsplit(' ').next()).unwrap_or("absent").to_owned()
+        base::metric(&self.registry, start)
     }
 
     pub(crate) async fn until(&self, what: &str, condition: impl Fn(&Self) -> bool) {
-        let start = tokio::time::Instant::now();
-        while !condition(self) {
-            assert!(start.elapsed() < PATIENCE, "not reached: {what}");
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
+        base::until(what, async || condition(self)).await;
     }
-}
-
-/// Lets so much time pass.
-pub(crate) async fn pass(seconds: u64) {
-    tokio::time::sleep(Duration::from_secs(seconds)).await;
 }
 
 pub(crate) fn taint(key: &str) -> Value {

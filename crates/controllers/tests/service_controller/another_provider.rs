@@ -49,12 +49,12 @@ fn the_contract_and_the_controllers_have_no_word_of_one_cloud() {
 }
 
 async fn events(world: &World) -> String {
-    world.events("app").await.join("\n")
+    world.events("app").join("\n")
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_user_reads_the_names_of_the_provider_that_serves_the_cluster() {
-    let mut world = World::new(ApiVersion::V1_28).await;
+    let mut world = World::new(ApiVersion::V1_28);
     world.options.resync = Some(Duration::from_secs(600));
     world.cloud.publish_by(PROXY, Preference::default());
     world.start().await;

@@ -10,7 +10,8 @@ use openstack_ccm_core::advertise::{Needs, Path, Preference};
 use openstack_ccm_kube_sim::ApiVersion;
 use serde_json::{Value, json};
 
-use crate::world::{World, settle, until};
+use crate::base::until;
+use crate::world::{World, settle};
 
 const BY_PROXY: &str = "203.0.113.10(Proxy)";
 const BY_HOSTNAME: &str = "203.0.113.10.example.org";
@@ -23,7 +24,7 @@ fn canary() -> Canary {
 
 /// A controller that keeps a canary, and the namespace with its Services.
 async fn world(version: ApiVersion, kubelets: &str) -> World {
-    let mut world = World::new(version).await;
+    let mut world = World::new(version);
     for node in ["n1", "n2"] {
         world.patch_node_status(node, json!({"status": {"nodeInfo": {"kubeletVersion": kubelets}}})).await;
     }
@@ -113,7 +114,7 @@ async fn a_node_whose_version_lies_turns_the_publication_until_it_is_fit() {
     say(&world, "n2", UNFIT);
     world.until_ingress("app", BY_HOSTNAME).await;
     settle().await;
-    let warned = world.events("app").await.join("\n");
+    let warned = world.events("app").join("\n");
     assert!(warned.contains("node n2 does not honour ipMode: the canary found"), "{warned}");
     assert_eq!(reasons(&world, "default", "n2"), ["ServiceProxyIgnoresIPMode"]);
     say(&world, "n2", FIT);
@@ -221,7 +222,7 @@ async fn a_thousand_nodes_with_verdicts_that_flap_do_not_turn_the_publication_ea
     let mut world = world(ApiVersion::V1_36, "v1.36.3").await;
     let nodes: Vec<String> = (0..1000).map(|number| format!("w{number}")).collect();
     for node in &nodes {
-        world.create_node(node, "v1.36.3").await;
+        world.create_node(node, "v1.36.3");
         say(&world, node, FIT);
     }
     all_are_fit(&world);

@@ -20,7 +20,7 @@ async fn framework_s10_a_refused_status_is_told_and_tried_again() {
     world.create("app").await;
     world.until_published("app").await;
     settle().await;
-    let events = world.events("app").await;
+    let events = world.events("app");
     let expected = "Warning SyncLoadBalancerFailed: Error syncing load balancer: failed to update load balancer \
                     status: the API server answered 409 Conflict";
     assert!(events.iter().any(|event| event.contains(expected)), "{events:?}");
@@ -37,7 +37,7 @@ async fn framework_m12_a_missing_permission_is_named() {
     world.create("app").await;
     world.until_published("app").await;
     settle().await;
-    let events = world.events("app").await;
+    let events = world.events("app");
     assert!(events.iter().any(|event| event.contains("answered 403 Forbidden")), "{events:?}");
     assert_eq!(world.metric("openstack_ccm_service_failures_total{class=\"auth\"}"), "1");
 }
@@ -51,7 +51,7 @@ async fn framework_s11_a_service_that_is_gone_when_its_status_is_written_is_no_f
     world.wire.break_next("ingress", Fault::Answer(404));
     world.create("app").await;
     settle().await;
-    assert!(!world.events("app").await.iter().any(|event| event.contains("Warning")));
+    assert!(!world.events("app").iter().any(|event| event.contains("Warning")));
 }
 
 #[tokio::test(start_paused = true)]
@@ -67,7 +67,7 @@ async fn a_type_that_changes_during_the_pass_is_no_failure() {
     settle().await;
     assert!(world.cloud.load_balancers().is_empty());
     assert!(finalizers(&world.get("app").await.unwrap()).is_empty());
-    let events = world.events("app").await;
+    let events = world.events("app");
     assert!(!events.iter().any(|event| event.contains("Warning")), "{events:?}");
 }
 
@@ -123,12 +123,12 @@ async fn a_lost_answer_leads_to_the_same_end(#[case] write: &'static str) {
     let writes = journal.iter().filter(|line| line.starts_with("patch") && line.contains(write)).count();
     assert!(writes <= 2, "{journal:?}");
     assert_eq!(finalizers(&world.get("app").await.unwrap()), [FINALIZER]);
-    assert!(world.events("app").await.last().unwrap().contains("EnsuredLoadBalancer"));
+    assert!(world.events("app").last().unwrap().contains("EnsuredLoadBalancer"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_silent_api_server_holds_up_one_service_and_not_for_ever() {
-    let mut world = World::new(ApiVersion::V1_36).await;
+    let mut world = World::new(ApiVersion::V1_36);
     world.options.concurrency = 2;
     world.start().await;
     world.serve("first").await;
@@ -152,5 +152,5 @@ async fn a_cache_that_lost_a_service_is_not_believed() {
     world.delete("app").await;
     tokio::time::sleep(std::time::Duration::from_secs(1)).await;
     assert_eq!(world.cloud.load_balancers().len(), 1);
-    crate::world::until("it is released in the end", async || world.cloud.load_balancers().is_empty()).await;
+    crate::base::until("it is released in the end", async || world.cloud.load_balancers().is_empty()).await;
 }

@@ -19,7 +19,7 @@ fn with_suffix() -> Preference {
 }
 
 async fn world(version: ApiVersion, gate: Option<bool>) -> World {
-    let mut world = World::new(version).await;
+    let mut world = World::new(version);
     world.options.ip_mode_gate = gate;
     world.cloud.publish_by(PROXY, with_suffix());
     world.start().await;
@@ -116,7 +116,7 @@ async fn an_old_node_makes_it_a_hostname_until_it_is_gone() {
     world.create("app").await;
     world.until_ingress("app", BY_PROXY).await;
     world.wire.journal();
-    world.create_node("old", "v1.29.3").await;
+    world.create_node("old", "v1.29.3");
     world.until_ingress("app", BY_HOSTNAME).await;
     assert_eq!(world.metric("openstack_ccm_ip_mode_unfit_nodes"), "1");
     world.patch_node_status("old", json!({"status": {"nodeInfo": {"kubeletVersion": "v1.30.1"}}})).await;
@@ -216,18 +216,18 @@ async fn servers_of_two_kinds_behind_one_address_do_not_turn_the_status_over_and
 /// A node that ignores the mode loses nothing by it, and all others lose everything by `VIP`.
 #[tokio::test(start_paused = true)]
 async fn an_odd_node_turns_no_service_from_proxy_to_vip() {
-    let mut world = World::new(ApiVersion::V1_36).await;
+    let mut world = World::new(ApiVersion::V1_36);
     world.cloud.publish_by(PROXY, Preference::default());
     world.start().await;
     world.create("app").await;
     world.until_ingress("app", BY_PROXY).await;
     world.wire.journal();
     for (name, version) in [("old", "v1.29.3"), ("odd", "self-made")] {
-        world.create_node(name, version).await;
+        world.create_node(name, version);
         settle().await;
         assert_eq!(world.ingress("app").await, [BY_PROXY]);
     }
-    let events = world.events("app").await;
+    let events = world.events("app");
     assert!(events.iter().any(|event| event.contains("LoadBalancerIPModeNotHonoured")), "{events:?}");
 }
 
@@ -236,8 +236,8 @@ async fn a_virtual_node_turns_nothing_over() {
     let world = world(ApiVersion::V1_36, None).await;
     world.create("app").await;
     world.until_ingress("app", BY_PROXY).await;
-    world.create_node("virtual", "v1.15.2-vk-azure-aci-1.5.1").await;
-    world.create_node("simulated", "kwok-v0.6.0").await;
+    world.create_node("virtual", "v1.15.2-vk-azure-aci-1.5.1");
+    world.create_node("simulated", "kwok-v0.6.0");
     settle().await;
     assert_eq!(world.ingress("app").await, [BY_PROXY]);
     assert_eq!(world.metric("openstack_ccm_ip_mode_unfit_nodes"), "0");
@@ -248,7 +248,7 @@ async fn a_virtual_node_turns_nothing_over() {
 async fn a_node_that_was_lost_long_ago_does_not_count() {
     let world = world(ApiVersion::V1_36, None).await;
     world.create("app").await;
-    world.create_node("lost", "v1.28.3").await;
+    world.create_node("lost", "v1.28.3");
     world.until_ingress("app", BY_HOSTNAME).await;
     let lost = json!({"type": "Ready", "status": "Unknown", "lastTransitionTime": "2020-01-01T00:00:00Z"});
     world.patch_node_status("lost", json!({"status": {"conditions": [lost]}})).await;
@@ -264,7 +264,7 @@ async fn source_ranges_that_lack_the_cluster_keep_the_status_as_occm_left_it(
     #[case] needs: Needs,
     #[case] expected: &str,
 ) {
-    let mut world = World::new(ApiVersion::V1_36).await;
+    let mut world = World::new(ApiVersion::V1_36);
     world.start().await;
     world.create("app").await;
     world.until_ingress("app", "203.0.113.10(VIP)").await;
@@ -275,7 +275,7 @@ async fn source_ranges_that_lack_the_cluster_keep_the_status_as_occm_left_it(
     world.start().await;
     settle().await;
     assert_eq!(world.ingress("app").await, [expected]);
-    let events = world.events("app").await;
+    let events = world.events("app");
     let told = events.iter().any(|event| {
         event.contains("LoadBalancerSourceRangesLackCluster")
             && event.contains("10.0.0.0/24")

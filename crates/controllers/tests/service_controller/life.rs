@@ -10,8 +10,9 @@ use openstack_ccm_kube_sim::ApiVersion;
 use rstest::rstest;
 use serde_json::{Value, json};
 
+use crate::base::until;
 use crate::cloud::{ADDRESS, ID};
-use crate::world::{World, annotation, finalizers, settle, until};
+use crate::world::{World, annotation, finalizers, settle};
 
 const LATEST: ApiVersion = ApiVersion::V1_36;
 
@@ -82,7 +83,7 @@ async fn framework_s1_s5_services_of_others_are_left_alone(#[case] change: Value
     world.delete("app").await;
     settle().await;
     assert!(world.wire.journal().is_empty());
-    assert!(world.events("app").await.is_empty());
+    assert!(world.events("app").is_empty());
 }
 
 /// A Service that is of another type now loses its load balancer, then the finalizer.
@@ -139,7 +140,7 @@ async fn framework_s7_a_deleted_service_goes_after_its_load_balancer() {
 /// Framework: S8, better: what a half-made load balancer left behind goes as well.
 #[tokio::test(start_paused = true)]
 async fn framework_s8_the_cloud_is_asked_to_release_even_after_a_restart() {
-    let mut world = World::new(LATEST).await;
+    let mut world = World::new(LATEST);
     world.create_with("app", json!({"metadata": {"finalizers": [FINALIZER]}})).await;
     world.delete("app").await;
     world.start().await;
@@ -233,7 +234,7 @@ async fn an_edited_status_is_restored_without_asking_the_cloud(#[case] ingress: 
 
 #[tokio::test(start_paused = true)]
 async fn waiting_costs_no_worker_and_ends_with_a_wake() {
-    let mut world = World::new(LATEST).await;
+    let mut world = World::new(LATEST);
     world.options.concurrency = 1;
     world.start().await;
     world.cloud.script(waiting(600));
@@ -279,7 +280,7 @@ async fn framework_s12_s13_a_key_that_nobody_knows_is_ignored() {
 
 #[tokio::test(start_paused = true)]
 async fn the_cloud_is_compared_again_after_a_while() {
-    let mut world = World::new(LATEST).await;
+    let mut world = World::new(LATEST);
     world.options.resync = Some(Duration::from_secs(600));
     world.start().await;
     world.serve("app").await;
@@ -298,21 +299,21 @@ async fn a_provider_that_wants_another_pass_gets_it_or_a_look(
     #[case] resync: Duration,
     #[case] expected: &[&str],
 ) {
-    let mut world = World::new(LATEST).await;
+    let mut world = World::new(LATEST);
     world.options.resync = Some(resync);
     world.start().await;
     world.cloud.want_another_pass_after(Duration::from_secs(30));
     world.create("app").await;
     world.until_published("app").await;
     settle().await;
-    let events = world.events("app").await;
+    let events = world.events("app");
     world.wire.journal();
     let due = resync.min(Duration::from_secs(30));
     tokio::time::sleep(due - Duration::from_secs(6)).await;
     assert_eq!(world.wire.journal(), Vec::<String>::new());
     tokio::time::sleep(due / 5 + Duration::from_secs(7)).await;
     assert_eq!(world.wire.journal(), expected);
-    assert_eq!(world.events("app").await, events);
+    assert_eq!(world.events("app"), events);
 }
 
 /// A provider that says it is done and names no address is not believed.
@@ -338,7 +339,7 @@ async fn framework_s19_a_load_balancer_without_an_address_is_a_failure() {
     world.create("app").await;
     // The first retry comes after five seconds and a random part, which may be none.
     tokio::time::sleep(Duration::from_secs(4)).await;
-    let events = world.events("app").await;
+    let events = world.events("app");
     let expected = "Warning SyncLoadBalancerFailed: Error syncing load balancer: the provider reported a load balancer \
                     without an address";
     assert!(events.iter().any(|event| event.contains(expected)), "{events:?}");
@@ -364,7 +365,7 @@ async fn framework_s14_s15_a_service_that_vanished_is_released() {
     settle().await;
     let journal = world.wire.journal();
     assert_eq!(journal.iter().filter(|line| *line == "cloud releases app").count(), 2, "{journal:?}");
-    let events = world.events("app").await;
+    let events = world.events("app");
     assert!(
         events.iter().any(|event| event
             .contains("Warning DeleteLoadBalancerFailed: Error deleting load balancer: 503 from the cloud")),
@@ -413,7 +414,7 @@ async fn stopping_lets_a_running_pass_end() {
 
 #[tokio::test(start_paused = true)]
 async fn a_panic_in_the_provider_harms_no_other_service() {
-    let mut world = World::new(LATEST).await;
+    let mut world = World::new(LATEST);
     world.options.concurrency = 1;
     world.start().await;
     world.cloud.panic_next();

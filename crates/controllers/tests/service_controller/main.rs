@@ -11,6 +11,9 @@
 )]
 
 mod another_provider;
+#[path = "../support/base.rs"]
+#[allow(dead_code, reason = "the worlds use different parts")]
+mod base;
 mod canary;
 mod cloud;
 mod faults;

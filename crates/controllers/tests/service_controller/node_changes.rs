@@ -6,10 +6,11 @@ use openstack_ccm_kube_sim::{ApiVersion, Fault};
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::world::{World, settle, until};
+use crate::base::until;
+use crate::world::{World, settle};
 
 async fn three_services() -> World {
-    let mut world = World::new(ApiVersion::V1_36).await;
+    let mut world = World::new(ApiVersion::V1_36);
     world.options.node_selector_annotation = Some("lb.example.org/node-selector".into());
     world.start().await;
     for name in ["a", "b", "c"] {
@@ -34,7 +35,7 @@ async fn framework_p4_a_new_node_is_brought_to_every_load_balancer_once() {
     let world = three_services().await;
     // Several at once are one change.
     for name in ["n3", "n4", "n5"] {
-        world.create_node(name, "v1.36.0").await;
+        world.create_node(name, "v1.36.0");
     }
     settle().await;
     let nodes = "n1,n2,n3,n4,n5";
@@ -42,7 +43,7 @@ async fn framework_p4_a_new_node_is_brought_to_every_load_balancer_once() {
         sorted(world.wire.journal()),
         ["a", "b", "c"].map(|name| format!("cloud serves {name} on {nodes}"))
     );
-    let events = world.events("a").await;
+    let events = world.events("a");
     assert!(
         events.last().unwrap().contains("Normal UpdatedLoadBalancer: Updated load balancer with new hosts"),
         "{events:?}"
@@ -61,7 +62,7 @@ async fn framework_p1_p2_each_load_balancer_is_updated_once(
     #[values(0, 1, 3, 4)] services: usize,
     #[values(1, 2, 3)] workers: usize,
 ) {
-    let mut world = World::new(ApiVersion::V1_36).await;
+    let mut world = World::new(ApiVersion::V1_36);
     world.options.concurrency = workers;
     world.start().await;
     world.create_with("plain", json!({"spec": {"type": "ClusterIP"}})).await;
@@ -69,7 +70,7 @@ async fn framework_p1_p2_each_load_balancer_is_updated_once(
     for index in 0..services {
         world.serve(&format!("s{index}")).await;
     }
-    world.create_node("n3", "v1.36.0").await;
+    world.create_node("n3", "v1.36.0");
     settle().await;
     let expected: Vec<String> =
         (0..services).map(|index| format!("cloud serves s{index} on n1,n2,n3")).collect();
@@ -87,7 +88,7 @@ async fn framework_p11_nodes_that_cannot_be_listed_change_nothing() {
     let fault = Fault::when(|request| request.method == "GET" && request.path.ends_with("/nodes"));
     let fault = world.kube.inject(fault.unavailable());
     world.kube.break_watches();
-    world.create_node("n3", "v1.36.0").await;
+    world.create_node("n3", "v1.36.0");
     tokio::time::sleep(std::time::Duration::from_secs(300)).await;
     assert!(!world.wire.journal().iter().any(|line| line.starts_with("cloud")));
     assert!(world.cloud.load_balancers().iter().all(|load_balancer| load_balancer.nodes.len() == 2));
@@ -179,11 +180,11 @@ async fn framework_p5_a_failed_update_is_told_and_tried_again() {
             .cloud
             .script(Reconciliation::failed(Failure::new(FailureClass::Unavailable, "503 from the cloud")));
     }
-    world.create_node("n3", "v1.36.0").await;
+    world.create_node("n3", "v1.36.0");
     tokio::time::sleep(std::time::Duration::from_secs(60)).await;
     assert_eq!(world.wire.journal().len(), 6);
     assert!(world.cloud.load_balancers().iter().all(|load_balancer| load_balancer.nodes.len() == 3));
-    let events = world.events("a").await;
+    let events = world.events("a");
     let expected = "Warning UpdateLoadBalancerFailed: Error updating load balancer with new hosts n1,n2,n3 \
                     [node names limited, total number of nodes: 3], error: 503 from the cloud";
     assert!(events.iter().any(|event| event.contains(expected)), "{events:?}");
@@ -196,7 +197,7 @@ async fn framework_p5_a_failed_update_is_told_and_tried_again() {
 #[tokio::test(start_paused = true)]
 async fn framework_p15_a_service_that_has_the_new_nodes_already_is_not_bothered() {
     let world = three_services().await;
-    world.create_node("n3", "v1.36.0").await;
+    world.create_node("n3", "v1.36.0");
     // Its own change arrives first and finds the new node.
     tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     world.patch("b", json!({"metadata": {"annotations": {"x": "y"}}})).await;
@@ -210,13 +211,13 @@ async fn framework_p15_a_service_that_has_the_new_nodes_already_is_not_bothered(
 /// Framework: S23, same.
 #[tokio::test(start_paused = true)]
 async fn framework_s23_without_nodes_the_user_is_warned_and_the_address_is_there_all_the_same() {
-    let mut world = World::new(ApiVersion::V1_36).await;
+    let mut world = World::new(ApiVersion::V1_36);
     for name in ["n1", "n2"] {
         world.nodes().delete(name, &kube::api::DeleteParams::default()).await.unwrap();
     }
     world.start().await;
     world.serve("app").await;
-    let events = world.events("app").await;
+    let events = world.events("app");
     let warning = "Warning UnAvailableLoadBalancer: There are no available nodes for LoadBalancer";
     assert!(events.iter().any(|event| event.contains(warning)), "{events:?}");
     assert!(world.cloud.load_balancers()[0].nodes.is_empty());
@@ -224,7 +225,7 @@ async fn framework_s23_without_nodes_the_user_is_warned_and_the_address_is_there
 
 #[tokio::test(start_paused = true)]
 async fn a_pass_that_the_provider_asked_for_does_not_repeat_that_there_are_no_nodes() {
-    let mut world = World::new(ApiVersion::V1_36).await;
+    let mut world = World::new(ApiVersion::V1_36);
     for name in ["n1", "n2"] {
         world.nodes().delete(name, &kube::api::DeleteParams::default()).await.unwrap();
     }

@@ -9,7 +9,8 @@ use openstack_ccm_kube_sim::{ApiVersion, Fault, User};
 use rstest::rstest;
 use serde_json::{from_value, json};
 
-use crate::world::{World, finalizers, settle, until};
+use crate::base::until;
+use crate::world::{World, finalizers, settle};
 
 const LATEST: ApiVersion = ApiVersion::V1_36;
 
@@ -37,7 +38,7 @@ async fn changes_that_the_watch_missed_are_found(#[case] forgotten: bool) {
     world.delete("vanished").await;
     world.patch("retyped", json!({"spec": {"type": "ClusterIP"}})).await;
     world.create("created").await;
-    world.create_node("n3", "v1.36.0").await;
+    world.create_node("n3", "v1.36.0");
     if forgotten {
         world.kube.compact();
     }
@@ -58,7 +59,7 @@ async fn changes_that_the_watch_missed_are_found(#[case] forgotten: bool) {
 
 #[tokio::test(start_paused = true)]
 async fn an_api_server_that_is_down_at_the_start_is_waited_for() {
-    let mut world = World::new(LATEST).await;
+    let mut world = World::new(LATEST);
     world.create("app").await;
     world.kube.inject(Fault::on("GET", "/api/v1/").times(6).refuse());
     world.start().await;
@@ -88,7 +89,7 @@ async fn two_writers_who_disagree_do_not_fight_for_ever() {
 
 #[tokio::test(start_paused = true)]
 async fn api_servers_of_different_minds_do_not_turn_the_status_over_all_the_time() {
-    let mut world = World::new(LATEST).await;
+    let mut world = World::new(LATEST);
     let preference = Preference { hostname_suffix: Some("example.org".into()), ..Preference::default() };
     world.cloud.publish_by(Path::ThroughLoadBalancer(Needs::ProxyProtocol), preference);
     world.start().await;
@@ -136,7 +137,7 @@ async fn one_slow_service_delays_no_other() {
 
 #[tokio::test(start_paused = true)]
 async fn the_least_rights_are_enough() {
-    let mut world = World::new(LATEST).await;
+    let mut world = World::new(LATEST);
     world.kube.add_token("ours", User::named("system:serviceaccount:kube-system:openstack-ccm"));
     world.kube.set_authorizer(|_, wish| {
         match (wish.group.as_str(), wish.resource.as_str(), wish.subresource.as_str()) {
@@ -164,5 +165,5 @@ async fn the_least_rights_are_enough() {
     settle().await;
     let refused = world.kube.requests_where(|request| request.status == Some(403));
     assert!(refused.is_empty(), "{refused:?}");
-    assert_eq!(world.events("app").await.len(), 8);
+    assert_eq!(world.events("app").len(), 8);
 }

@@ -20,7 +20,7 @@ async fn a_life_without_trouble_has_four_events() {
     world.delete("app").await;
     settle().await;
     assert_eq!(
-        world.events("app").await,
+        world.events("app"),
         [
             "service-controller Normal EnsuringLoadBalancer: Ensuring load balancer (1)",
             "service-controller Normal EnsuredLoadBalancer: Ensured load balancer (1)",
@@ -43,7 +43,7 @@ async fn a_failure_that_repeats_is_one_event_with_a_count() {
     world.until_published("app").await;
     settle().await;
     assert_eq!(
-        world.events("app").await,
+        world.events("app"),
         [
             "service-controller Normal EnsuringLoadBalancer: Ensuring load balancer (1)",
             "service-controller Warning SyncLoadBalancerFailed: Error syncing load balancer: the cloud answered 503 (3)",
@@ -64,7 +64,7 @@ async fn notices_of_the_provider_keep_their_component() {
     let world = World::started(ApiVersion::V1_36).await;
     world.cloud.say(vec![Notice::normal("LoadBalancerSourceRangesIgnored", "not supported")]);
     world.serve("app").await;
-    let events = world.events("app").await;
+    let events = world.events("app");
     assert!(
         events.contains(
             &"cloud-provider-example Normal LoadBalancerSourceRangesIgnored: not supported (1)".to_owned()
@@ -77,7 +77,7 @@ async fn notices_of_the_provider_keep_their_component() {
 async fn changes(world: &World) -> Vec<String> {
     let text =
         |event: String| event.split_once("LoadBalancerIPModeChanged: ").map(|(_, text)| text.to_owned());
-    world.events("app").await.into_iter().filter_map(text).collect()
+    world.events("app").into_iter().filter_map(text).collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -116,7 +116,7 @@ async fn where_neither_mode_nor_hostname_is_possible_the_ways_out_are_named() {
     world.cloud.publish_by(PROXY, Preference::default());
     world.serve("app").await;
     assert_eq!(world.ingress("app").await, ["203.0.113.10"]);
-    let events = world.events("app").await;
+    let events = world.events("app");
     let warning =
         events.iter().find(|event| event.contains("Warning LoadBalancerIPModeNotHonoured")).unwrap();
     assert!(warning.contains("lb.example.org/hostname"), "{warning}");

@@ -1,32 +1,21 @@
 //! A cluster, a cloud, and the controller between them, on a paused clock.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Event, Node, Service};
+use k8s_openapi::api::core::v1::{Node, Service};
 use kube::Client;
-use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use openstack_ccm_controllers::WorkQueues;
 use openstack_ccm_controllers::nodes::NodeInformer;
 use openstack_ccm_controllers::service::{ServiceController, ServiceControllerOptions, ServiceQueue};
-use openstack_ccm_controllers::{ControllerError, WorkQueues};
 use openstack_ccm_core::provider::Wake;
 use openstack_ccm_kube_sim::{ApiVersion, Sim, merge_patch};
 use prometheus_client::registry::Registry;
 use serde_json::{Value, from_value, json};
-use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
 
+use crate::base::{self, Running, until};
 use crate::cloud::Cloud;
 use crate::wire::Wire;
-
-/// Longest virtual time that a condition may take.
-const PATIENCE: Duration = Duration::from_secs(3600);
-
-struct Running {
-    shutdown: CancellationToken,
-    task: JoinHandle<Result<(), ControllerError>>,
-    waker: Arc<dyn Wake>,
-}
 
 pub(crate) struct World {
     pub(crate) kube: Sim,
@@ -36,27 +25,27 @@ pub(crate) struct World {
     pub(crate) cloud: Arc<Cloud>,
     pub(crate) options: ServiceControllerOptions,
     pub(crate) registry: Registry,
-    running: Option<Running>,
+    running: Option<(Running, Arc<dyn Wake>)>,
 }
 
 impl World {
     /// A cluster of this version with two nodes, and no controller yet.
-    pub(crate) async fn new(version: ApiVersion) -> Self {
+    pub(crate) fn new(version: ApiVersion) -> Self {
         let kube = Sim::new(version);
-        let user = Client::new(kube.service(), "default");
+        let user = base::client(&kube);
         let wire = Wire::new();
         let cloud = Cloud::new(Arc::clone(&wire));
         // The check for drift has its own test.
         let options = ServiceControllerOptions { resync: None, ..ServiceControllerOptions::default() };
         let world = Self { kube, user, wire, cloud, options, registry: Registry::default(), running: None };
-        world.create_node("n1", "v1.36.0").await;
-        world.create_node("n2", "v1.36.0").await;
+        world.create_node("n1", "v1.36.0");
+        world.create_node("n2", "v1.36.0");
         world
     }
 
     /// The same, with the controller at work.
     pub(crate) async fn started(version: ApiVersion) -> Self {
-        let mut world = Self::new(version).await;
+        let mut world = Self::new(version);
         world.start().await;
         world
     }
@@ -67,7 +56,7 @@ impl World {
         let waker = queue.waker();
         self.registry = Registry::default();
         let queues = WorkQueues::registered(&mut self.registry);
-        let client = || self.wire.client(Client::new(self.kube.service(), "default"));
+        let client = || self.wire.client(base::client(&self.kube));
         let mut nodes = NodeInformer::new(client());
         let controller = ServiceController::new(
             client(),
@@ -80,35 +69,26 @@ impl World {
         );
         let synced = controller.caches_synced();
         assert!(!synced.is_synced());
-        let shutdown = CancellationToken::new();
-        let work = controller.run(shutdown.clone());
-        let task = tokio::spawn(async move {
-            tokio::select! {
-                result = work => result,
-                error = nodes.run() => Err(error),
-            }
-        });
-        self.running = Some(Running { shutdown, task, waker });
+        let running = Running::start_beside(nodes.run(), |shutdown| controller.run(shutdown));
+        self.running = Some((running, waker));
         until("the caches are synced", async || synced.is_synced()).await;
     }
 
     /// Stops the controller as SIGTERM does.
     pub(crate) async fn stop(&mut self) {
-        let running = self.running.take().expect("not running");
-        running.shutdown.cancel();
-        running.task.await.unwrap().unwrap();
+        let (running, _) = self.running.take().expect("not running");
+        running.stop().await;
     }
 
     /// Ends the controller as SIGKILL does.
     pub(crate) async fn kill(&mut self) {
-        let running = self.running.take().expect("not running");
-        running.task.abort();
-        assert!(running.task.await.is_err());
+        let (running, _) = self.running.take().expect("not running");
+        running.kill().await;
     }
 
     pub(crate) fn wake(&self, name: &str) {
         let key = openstack_ccm_core::service::ServiceKey::new("default", name);
-        self.running.as_ref().expect("not running").waker.wake(&key);
+        self.running.as_ref().expect("not running").1.wake(&key);
     }
 
     pub(crate) fn services(&self) -> Api<Service> {
@@ -125,10 +105,7 @@ impl World {
     }
 
     pub(crate) async fn create_with(&self, name: &str, change: Value) -> Service {
-        let mut service = json!({
-            "metadata": {"name": name, "namespace": "default"},
-            "spec": {"type": "LoadBalancer", "ports": [{"port": 80, "protocol": "TCP"}]},
-        });
+        let mut service = base::service(name, 80);
         merge_patch(&mut service, &change);
         self.services().create(&PostParams::default(), &from_value(service).unwrap()).await.unwrap()
     }
@@ -186,16 +163,10 @@ impl World {
         until(&what, async || self.ingress(name).await == [expected]).await;
     }
 
-    pub(crate) async fn create_node(&self, name: &str, kubelet: &str) {
-        let node = json!({"metadata": {"name": name}, "spec": {"providerID": format!("example:///{name}")}});
-        self.nodes().create(&PostParams::default(), &from_value(node).unwrap()).await.unwrap();
-        let info = json!({
-            "kubeletVersion": kubelet, "operatingSystem": "linux", "architecture": "amd64", "bootID": "b",
-            "containerRuntimeVersion": "c", "kernelVersion": "k", "kubeProxyVersion": "", "machineID": "m",
-            "osImage": "o", "systemUUID": "s",
-        });
-        let address = json!([{"type": "InternalIP", "address": "10.0.0.11"}]);
-        self.patch_node_status(name, json!({"status": {"nodeInfo": info, "addresses": address}})).await;
+    pub(crate) fn create_node(&self, name: &str, kubelet: &str) {
+        let mut node = base::node(name, "10.0.0.11", kubelet);
+        node["spec"]["providerID"] = json!(format!("example:///{name}"));
+        self.kube.create(&node).unwrap();
     }
 
     pub(crate) async fn patch_node(&self, name: &str, patch: Value) {
@@ -206,54 +177,28 @@ impl World {
         self.nodes().patch_status(name, &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
     }
 
-    /// Events about a Service: `component reason: message (count)`, oldest first.
-    pub(crate) async fn events(&self, name: &str) -> Vec<String> {
-        let events: Api<Event> = Api::namespaced(self.user.clone(), "default");
-        let mut events: Vec<Event> = events
-            .list(&ListParams::default())
-            .await
-            .unwrap()
-            .items
-            .into_iter()
-            .filter(|event| event.involved_object.name.as_deref() == Some(name))
-            .collect();
-        events.sort_by_key(|event| event.metadata.name.clone());
-        events
-            .into_iter()
-            .map(|event| {
-                format!(
-                    "{} {} {}: {} ({})",
-                    event.source.and_then(|source| source.component).unwrap_or_default(),
-                    event.type_.unwrap_or_default(),
-                    event.reason.unwrap_or_default(),
-                    event.message.unwrap_or_default(),
-                    event.count.unwrap_or_default(),
-                )
-            })
-            .collect()
+    /// Events about a Service: `component type reason: message (count)`, oldest first.
+    pub(crate) fn events(&self, name: &str) -> Vec<String> {
+        let text = |event: Value| {
+            let component = event["source"]["component"].as_str().unwrap_or_default();
+            format!(
+                "{component} {} ({})",
+                base::event_text(&event),
+                event["count"].as_i64().unwrap_or_default()
+            )
+        };
+        base::events(&self.kube, name).into_iter().map(text).collect()
     }
 
     /// The value of a metric, by the start of its line.
     pub(crate) fn metric(&self, start: &str) -> String {
-        let mut text = String::new();
-        prometheus_client::encoding::text::encode(&mut text, &self.registry).unwrap();
-        let line = text.lines().find(|line| line.starts_with(start));
-        line.and_then(|line| line.rsplit(' ').next()).unwrap_or("absent").to_owned()
+        base::metric(&self.registry, start)
     }
 }
 
 /// Lets everything that is due happen, on the paused clock.
 pub(crate) async fn settle() {
-    tokio::time::sleep(Duration::from_secs(5)).await;
-}
-
-/// Waits, on the paused clock, until a condition holds.
-pub(crate) async fn until(what: &str, condition: impl AsyncFn() -> bool) {
-    let start = tokio::time::Instant::now();
-    while !condition().await {
-        assert!(start.elapsed() < PATIENCE, "not reached: {what}");
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
+    base::pass(5).await;
 }
 
 pub(crate) fn finalizers(service: &Service) -> Vec<String> {

@@ -72,7 +72,7 @@ const UNFIT_NODES: &str = "ip_mode_overlay_ip_mode_unfit_nodes";
 async fn a_node_that_was_measured_unfit_is_told_of_whatever_its_version() {
     let world = world("v1.36.0", UNFIT).await;
     assert_eq!(world.metric(UNFIT_NODES), "2");
-    let events = world.events("app").await;
+    let events = world.events("app");
     let told = events.iter().any(|event| {
         event.contains("LoadBalancerIPModeNotHonoured") && event.contains("n1") && event.contains("canary")
     });

@@ -32,7 +32,7 @@ async fn a_fight_ends_after_six_rewrites_an_hour() {
     tokio::time::sleep(Duration::from_secs(3000)).await;
     assert_eq!(world.writes().len(), 7, "the first, and six rewrites");
     assert_eq!(world.metric("ip_mode_overlay_services_contested"), "1");
-    let events = world.events("app").await;
+    let events = world.events("app");
     assert_eq!(
         events.iter().filter(|event| event.starts_with("Warning IPModeContested")).count(),
         1,

@@ -12,7 +12,7 @@ async fn a_server_that_drops_the_mode_is_told_of_and_nothing_is_written() {
     world.serve("app").await;
     assert_eq!(world.ingress("app"), json!([{"ip": "203.0.113.10"}]));
     assert_eq!(world.writes().len(), 0);
-    let events = world.events("app").await;
+    let events = world.events("app");
     assert!(
         events
             .iter()
@@ -68,6 +68,6 @@ async fn one_old_node_is_told_of_and_takes_the_mode_from_nobody() {
     settle().await;
     assert_eq!(world.ingress("app"), json!([{"ip": "203.0.113.10", "ipMode": "Proxy"}]));
     assert_eq!(world.metric("ip_mode_overlay_ip_mode_unfit_nodes"), "1");
-    let events = world.events("app").await;
+    let events = world.events("app");
     assert!(events.iter().any(|event| event.contains("node old does not honour ipMode")), "{events:?}");
 }

@@ -27,7 +27,7 @@ async fn a_service_with_the_proxy_protocol_gets_the_mode_once_and_then_there_is_
     let labels = "ip_mode_overlay_services_published{mode=\"proxy\",reason=\"proxy_protocol\"}";
     assert_eq!(world.metric(labels), "1");
     assert_eq!(
-        world.events("app").await,
+        world.events("app"),
         [
             "Normal LoadBalancerIPModeChanged: The load balancer is published by address with ipMode Proxy: the load balancer \
           adds the PROXY protocol header"
@@ -94,7 +94,7 @@ async fn a_service_decides_for_itself() {
     assert_eq!(world.ingress("app"), json!([{"ip": "203.0.113.10", "ipMode": "VIP"}]));
     world.annotate("app", json!({MODE: "prxy"})).await;
     assert_eq!(world.ingress("app"), json!([{"ip": "203.0.113.10", "ipMode": "VIP"}]), "what is there stays");
-    let events = world.events("app").await;
+    let events = world.events("app");
     assert!(
         events.iter().any(|event| event.contains("IPModeNotUnderstood") && event.contains("\"prxy\"")),
         "{events:?}"
@@ -120,7 +120,7 @@ async fn some_services_are_never_touched(
     settle().await;
     assert_eq!(world.ingress("app")[0]["ipMode"], "VIP");
     assert_eq!(world.writes().len(), 0);
-    let events = world.events("app").await;
+    let events = world.events("app");
     assert_eq!(events.len(), usize::from(told.is_some()), "{events:?}");
     assert!(
         told.is_none_or(|told| events[0].contains("IPModeRefused") && events[0].contains(told)),
@@ -137,7 +137,7 @@ async fn who_restricts_the_sources_is_told_who_enforces_that_now() {
     );
     world.owner_publishes("app", json!([{"ip": "203.0.113.10"}])).await;
     settle().await;
-    let events = world.events("app").await;
+    let events = world.events("app");
     assert!(events.iter().any(|event| event.starts_with("Warning IPModeSourceRanges")), "{events:?}");
     assert_eq!(world.ingress("app")[0]["ipMode"], "Proxy");
 }

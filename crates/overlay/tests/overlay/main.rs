@@ -7,6 +7,9 @@
     reason = "the helpers of tests say what they expect by panicking, as the tests do"
 )]
 
+#[path = "../../../controllers/tests/support/base.rs"]
+#[allow(dead_code, reason = "the worlds use different parts")]
+mod base;
 mod canary;
 mod check;
 mod contest;

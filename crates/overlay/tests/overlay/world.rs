@@ -1,18 +1,16 @@
 //! A cluster, an owner of its load balancers, and the overlay.
 
-use std::time::Duration;
-
-use k8s_openapi::api::core::v1::{Event, Service};
+use k8s_openapi::api::core::v1::Service;
 use kube::Client;
-use kube::api::{Api, ListParams, Patch, PatchParams};
+use kube::api::{Api, Patch, PatchParams};
 use openstack_ccm_kube_sim::{ApiVersion, RequestRecord, Sim, merge_patch};
 use openstack_ccm_overlay::controller::{Overlay, OverlayOptions};
 use openstack_ccm_overlay::rules::{Rules, clouds};
-use openstack_ccm_runtime::parts::ControllerError;
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
-use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
+use tokio::sync::watch;
+
+use crate::base::{self, Running};
 
 /// By which a Service asks its cloud for the PROXY protocol.
 pub(crate) const PROXY_PROTOCOL: &str = "service.beta.kubernetes.io/do-loadbalancer-enable-proxy-protocol";
@@ -23,14 +21,14 @@ pub(crate) struct World {
     pub(crate) user: Client,
     pub(crate) options: OverlayOptions,
     pub(crate) registry: Registry,
-    running: Option<(CancellationToken, JoinHandle<Result<(), ControllerError>>)>,
+    running: Option<Running>,
 }
 
 impl World {
     /// A cluster with two nodes, and no overlay yet.
     pub(crate) fn new(version: ApiVersion) -> Self {
         let kube = Sim::new(version);
-        let user = Client::new(kube.service(), "default");
+        let user = base::client(&kube);
         let rules = Rules { clouds: clouds(&[]).unwrap(), ..Rules::default() };
         let options = OverlayOptions { rules, ..OverlayOptions::default() };
         let world = Self { kube, user, options, registry: Registry::default(), running: None };
@@ -47,54 +45,32 @@ impl World {
     }
 
     pub(crate) async fn start(&mut self) {
-        self.registry = Registry::default();
-        let client = Client::new(self.kube.service(), "default");
-        let overlay = Overlay::new(client, self.options.clone(), &mut self.registry);
-        let mut listed = overlay.listed();
-        let shutdown = CancellationToken::new();
-        let task = tokio::spawn(overlay.run(shutdown.clone()));
-        self.running = Some((shutdown, task));
+        let mut listed = self.spawn();
         listed.wait_for(|listed| *listed).await.unwrap();
         settle().await;
     }
 
     /// Starts without waiting, for tests that kill it at once.
-    pub(crate) fn spawn(&mut self) {
+    pub(crate) fn spawn(&mut self) -> watch::Receiver<bool> {
         self.registry = Registry::default();
-        let client = Client::new(self.kube.service(), "default");
-        let overlay = Overlay::new(client, self.options.clone(), &mut self.registry);
-        let shutdown = CancellationToken::new();
-        self.running = Some((shutdown.clone(), tokio::spawn(overlay.run(shutdown))));
+        let overlay = Overlay::new(base::client(&self.kube), self.options.clone(), &mut self.registry);
+        let listed = overlay.listed();
+        self.running = Some(Running::start(|shutdown| overlay.run(shutdown)));
+        listed
     }
 
     /// Stops the overlay as SIGTERM does.
     pub(crate) async fn stop(&mut self) {
-        let (shutdown, task) = self.running.take().expect("not running");
-        shutdown.cancel();
-        task.await.unwrap().unwrap();
+        self.running.take().expect("not running").stop().await;
     }
 
     /// Ends the overlay as SIGKILL does.
     pub(crate) async fn kill(&mut self) {
-        let (_, task) = self.running.take().expect("not running");
-        task.abort();
-        assert!(task.await.is_err());
+        self.running.take().expect("not running").kill().await;
     }
 
     pub(crate) fn create_node(&self, name: &str, address: &str, kubelet: &str) {
-        self.kube
-            .create(&json!({
-                "apiVersion": "v1", "kind": "Node", "metadata": {"name": name},
-                "status": {
-                    "nodeInfo": {
-                        "kubeletVersion": kubelet, "operatingSystem": "linux", "architecture": "amd64", "bootID": "b",
-                        "containerRuntimeVersion": "c", "kernelVersion": "k", "kubeProxyVersion": "", "machineID": "m",
-                        "osImage": "o", "systemUUID": "s",
-                    },
-                    "addresses": [{"type": "InternalIP", "address": address}],
-                },
-            }))
-            .unwrap();
+        self.kube.create(&base::node(name, address, kubelet)).unwrap();
     }
 
     /// Creates a Service that asks for the PROXY protocol.
@@ -103,10 +79,7 @@ impl World {
     }
 
     pub(crate) fn create_with(&self, name: &str, change: &Value) {
-        let mut service = json!({
-            "apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": "default"},
-            "spec": {"type": "LoadBalancer", "ports": [{"port": 443, "protocol": "TCP"}]},
-        });
+        let mut service = base::service(name, 443);
         merge_patch(&mut service, change);
         self.kube.create(&service).unwrap();
     }
@@ -153,28 +126,21 @@ impl World {
     }
 
     /// Events about a Service: `Warning IPModeRefused: ...`.
-    pub(crate) async fn events(&self, name: &str) -> Vec<String> {
-        let events: Api<Event> = Api::namespaced(self.user.clone(), "default");
-        let events = events.list(&ListParams::default()).await.unwrap().items;
-        let about = events.into_iter().filter(|event| event.involved_object.name.as_deref() == Some(name));
-        about
-            .map(|event| {
-                assert_eq!(event.source.unwrap().component.as_deref(), Some("ip-mode-overlay"));
-                format!("{} {}: {}", event.type_.unwrap(), event.reason.unwrap(), event.message.unwrap())
-            })
-            .collect()
+    pub(crate) fn events(&self, name: &str) -> Vec<String> {
+        let text = |event: &Value| {
+            assert_eq!(event["source"]["component"], "ip-mode-overlay");
+            base::event_text(event)
+        };
+        base::events(&self.kube, name).iter().map(text).collect()
     }
 
     /// The value of a metric, by the start of its line.
     pub(crate) fn metric(&self, start: &str) -> String {
-        let mut text = String::new();
-        prometheus_client::encoding::text::encode(&mut text, &self.registry).unwrap();
-        let line = text.lines().find(|line| line.starts_with(start));
-        line.and_then(|line| line.rsplit(' ').next()).unwrap_or("absent").to_owned()
+        base::metric(&self.registry, start)
     }
 }
 
 /// Lets everything that is due happen, on the paused clock.
 pub(crate) async fn settle() {
-    tokio::time::sleep(Duration::from_secs(10)).await;
+    base::pass(10).await;
 }

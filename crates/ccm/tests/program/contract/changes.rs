@@ -356,6 +356,7 @@ async fn e20_the_weight_of_a_member_stays() {
     world.quiet().await;
     let weights: Vec<Value> = world.cloud.members(&pool).iter().map(|one| one["weight"].clone()).collect();
     assert_eq!(weights.iter().filter(|weight| **weight == json!(5)).count(), 1, "{weights:?}");
+    assert_eq!(weights.len(), 3);
 }
 
 /// A certificate reference makes a listener that ends TLS; with PROXY protocol its pool speaks that. What is not there, or

@@ -7,6 +7,7 @@ use openstack_ccm_openstack_sim::{Fault, OperationKind, WorkerFault};
 use rstest::rstest;
 use serde_json::{Value, json};
 
+use super::setup::{legacy_name, make_load_balancer};
 use crate::support::{ANNOTATION, World, lb_name, service};
 
 const OCTAVIA: &str = "load-balancer";
@@ -210,10 +211,7 @@ async fn k10_the_security_group_goes_although_groups_are_not_managed_any_more() 
 async fn k11_a_load_balancer_with_the_legacy_name_goes() {
     let mut world = World::new(openstack_ccm_kube_sim::ApiVersion::V1_36);
     world.create(&service("web", json!({})));
-    let uid = text(&world.service("web")["metadata"]["uid"]).replace('-', "");
-    let name: String = format!("a{uid}").chars().take(32).collect();
-    let body = json!({"loadbalancer": {"name": name, "vip_subnet_id": world.cloud.seed().subnet_id}});
-    assert_eq!(world.cloud.user().post(OCTAVIA, "/v2.0/lbaas/loadbalancers", &body).0, 201);
+    make_load_balancer(&world, &legacy_name(&world), &json!({}));
     world.cloud.settle();
     world.publish("web", "192.0.2.1");
     world.start().await;

@@ -115,6 +115,7 @@ async fn m3_the_annotation_switches_the_monitor() {
     None
 )]
 #[case::m9_local_without_monitors("TCP", true, false, 30, "", None, None)]
+#[case::m4_sctp("SCTP", false, true, 30, "", Some("SCTP"), None)]
 #[tokio::test(start_paused = true)]
 async fn m4_to_m9_the_type_follows_protocol_policy_and_cloud(
     #[case] protocol: &str,

@@ -10,36 +10,29 @@ use openstack_ccm_provider_openstack::config::{self, Environment};
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::setup::{annotated, load_balancer};
+use super::setup::{annotated, id, load_balancer, member_names};
 use crate::support::{OneFile, Side, World};
-
-/// Names of all members, sorted.
-fn members(world: &World) -> Vec<String> {
-    let pools = world.cloud.pools();
-    let members = pools.iter().flat_map(|pool| world.cloud.members(pool["id"].as_str().unwrap()));
-    let mut names: Vec<String> = members.map(|member| member["name"].as_str().unwrap().to_owned()).collect();
-    names.sort();
-    names
-}
 
 /// Names of the calls to OpenStack since the last time, without the rounds of the poller.
 fn cloud_calls(world: &World) -> Vec<String> {
-    let calls = world.take_calls().into_iter().filter(|call| call.side == Side::OpenStack);
-    calls.map(|call| call.name).filter(|name| name != "GET loadbalancers").collect()
+    let calls = world.take_calls().into_iter().filter(|call| call.side == Side::OpenStack && !call.poll);
+    calls.map(|call| call.name).collect()
 }
 
 /// A node that joins costs one request for the pool, and the user gets an Event.
 ///
-/// Contract: U1, better: nothing is read before the request, and the statuses once when no node has changed for a while.
+/// Contract: U1, better: nothing is read before the request but one list for all Services, and the statuses once when no node has changed for a while.
 #[tokio::test(start_paused = true)]
 async fn u1_a_node_that_joins_is_one_batch() {
     let world = World::serving(&annotated(&[])).await;
     world.add_node("node-3", "v1.36.0");
     world.pass(20).await;
-    assert_eq!(cloud_calls(&world), ["PUT pools/ID/members"]);
-    assert_eq!(members(&world), ["node-1", "node-2", "node-3"]);
+    assert_eq!(cloud_calls(&world), ["GET loadbalancers", "PUT pools/ID/members"]);
+    assert_eq!(member_names(&world), ["node-1", "node-2", "node-3"]);
     world.pass(60).await;
     assert_eq!(cloud_calls(&world), ["GET loadbalancers/ID/status"]);
+    world.pass(60).await;
+    assert_eq!(cloud_calls(&world), [""; 0]);
     assert!(world.events("web").iter().any(|event| event.contains("UpdatedLoadBalancer")));
 }
 
@@ -60,7 +53,7 @@ async fn u2_a_node_that_is_to_take_no_traffic_leaves(#[case] change: Value) {
     }
     world.quiet().await;
     assert_eq!(world.take_cloud_writes(), ["PUT pools/ID/members"]);
-    assert_eq!(members(&world), ["node-2"]);
+    assert_eq!(member_names(&world), ["node-2"]);
 }
 
 /// Without nodes there are no members, and the user is warned.
@@ -73,25 +66,30 @@ async fn u3_without_nodes_there_are_no_members() {
         world.kube.delete("nodes", "", node).unwrap();
     }
     world.quiet().await;
-    assert!(members(&world).is_empty());
+    assert!(member_names(&world).is_empty());
     assert!(world.warnings("web").iter().any(|event| event.contains("UnAvailableLoadBalancer")));
 }
 
 /// A listener or pool that somebody deleted is recreated when a node change finds it missing.
 ///
 /// Contract: U4, better: the same reconciliation repairs it, without an error in between.
+#[rstest]
+#[case::listener_and_pool(&["listeners", "pools"])]
+#[case::pool(&["pools"])]
 #[tokio::test(start_paused = true)]
-async fn u4_a_child_that_is_gone_is_repaired_by_the_same_pass() {
+async fn u4_a_child_that_is_gone_is_repaired_by_the_same_pass(#[case] kinds: &[&str]) {
     let world = World::serving(&annotated(&[])).await;
-    for kind in ["listeners", "pools"] {
-        let object = if kind == "pools" { world.cloud.pools() } else { world.cloud.listeners() };
-        let path = format!("/v2.0/lbaas/{kind}/{}", object[0]["id"].as_str().unwrap());
+    for kind in kinds {
+        let object = if *kind == "pools" { world.cloud.pools() } else { world.cloud.listeners() };
+        let path = format!("/v2.0/lbaas/{kind}/{}", id(&object[0]));
         assert_eq!(world.cloud.user().delete("load-balancer", &path).0, 204);
         world.cloud.settle();
     }
     world.add_node("node-3", "v1.36.0");
     world.quiet().await;
-    assert_eq!((members(&world).len(), world.cloud.listeners().len()), (3, 1));
+    assert_eq!(member_names(&world), ["node-1", "node-2", "node-3"]);
+    assert_eq!(world.cloud.listeners().len(), 1);
+    assert_eq!(world.cloud.listeners()[0]["default_pool_id"], world.cloud.pools()[0]["id"]);
     assert!(world.warnings("web").is_empty(), "{:?}", world.warnings("web"));
 }
 
@@ -106,7 +104,7 @@ async fn u5_a_load_balancer_that_is_not_active_is_waited_for() {
     let body = json!({"loadbalancer": {"admin_state_up": true}});
     assert_eq!(world.cloud.user().put("load-balancer", &path, &body).0, 200);
     world.add_node("node-3", "v1.36.0");
-    world.until("the node is a member", |world| members(world).len() == 3).await;
+    world.until("the node is a member", |world| member_names(world).len() == 3).await;
     assert!(world.warnings("web").is_empty(), "{:?}", world.warnings("web"));
 }
 
@@ -185,10 +183,10 @@ async fn a_member_that_somebody_added_goes_with_the_next_change() {
     let path = format!("/v2.0/lbaas/pools/{pool}/members");
     assert_eq!(world.cloud.user().post("load-balancer", &path, &body).0, 201);
     world.cloud.settle();
-    assert_eq!(members(&world).len(), 3);
+    assert_eq!(member_names(&world).len(), 3);
     world.add_node("node-3", "v1.36.0");
     world.quiet().await;
-    assert_eq!(members(&world), ["node-1", "node-2", "node-3"]);
+    assert_eq!(member_names(&world), ["node-1", "node-2", "node-3"]);
 }
 
 /// A load balancer that fails while it is waited for is not waited for any longer.

@@ -1,6 +1,6 @@
 //! What several scenarios begin with.
 
-use openstack_ccm_kube_sim::ApiVersion;
+use openstack_ccm_kube_sim::{ApiVersion, merge_patch};
 use openstack_ccm_openstack_sim::Sim as Cloud;
 use serde_json::{Value, json};
 
@@ -91,6 +91,29 @@ pub(crate) fn cluster_uid(world: &World) -> String {
     namespace["metadata"]["uid"].as_str().unwrap().to_owned()
 }
 
+/// The name that Kubernetes gave the load balancer of the Service `web` in former times.
+pub(crate) fn legacy_name(world: &World) -> String {
+    let uid = world.service("web")["metadata"]["uid"].as_str().unwrap().replace('-', "");
+    format!("a{uid}").chars().take(32).collect()
+}
+
+/// Starts making a load balancer with these attributes as the user, and answers its id.
+pub(crate) fn make_load_balancer(world: &World, name: &str, attributes: &Value) -> String {
+    let mut body = json!({"name": name, "vip_subnet_id": world.cloud.seed().subnet_id});
+    merge_patch(&mut body, attributes);
+    let path = "/v2.0/lbaas/loadbalancers";
+    let (status, answer) = world.cloud.user().post("load-balancer", path, &json!({"loadbalancer": body}));
+    assert_eq!(status, 201, "{answer}");
+    id(&answer["loadbalancer"])
+}
+
+/// Takes everything out of the Service `web` that tells of its load balancer.
+pub(crate) fn forget_load_balancer(world: &World) {
+    for key in ["owned-load-balancer-id", "settled", "load-balancer-id", "load-balancer-address"] {
+        world.annotate("web", &format!("{ANNOTATION}{key}"), None);
+    }
+}
+
 /// Makes a load balancer as the request for a Service `web` of an earlier time would, and answers its id.
 pub(crate) fn make_for_namesake(
     world: &World,
@@ -98,20 +121,12 @@ pub(crate) fn make_for_namesake(
     service_uid: &str,
     description: &str,
 ) -> String {
-    let body = json!({
-        "name": lb_name("web"),
-        "description": description,
-        "vip_subnet_id": world.cloud.seed().subnet_id,
-        "tags": [
-            lb_name("web"),
-            format!("openstack-ccm-cluster={cluster_uid}"),
-            format!("openstack-ccm-service={service_uid}"),
-        ],
-    });
-    let path = "/v2.0/lbaas/loadbalancers";
-    let (status, answer) = world.cloud.user().post("load-balancer", path, &json!({"loadbalancer": body}));
-    assert_eq!(status, 201, "{answer}");
-    id(&answer["loadbalancer"])
+    let tags = [
+        lb_name("web"),
+        format!("openstack-ccm-cluster={cluster_uid}"),
+        format!("openstack-ccm-service={service_uid}"),
+    ];
+    make_load_balancer(world, &lb_name("web"), &json!({"description": description, "tags": tags}))
 }
 
 /// The only floating IP.
@@ -126,6 +141,15 @@ pub(crate) fn member_subnets(world: &World) -> Vec<Value> {
     let pools = world.cloud.pools();
     let members = pools.iter().flat_map(|pool| world.cloud.members(pool["id"].as_str().unwrap()));
     members.map(|member| member["subnet_id"].clone()).collect()
+}
+
+/// Names of all members, sorted.
+pub(crate) fn member_names(world: &World) -> Vec<String> {
+    let pools = world.cloud.pools();
+    let members = pools.iter().flat_map(|pool| world.cloud.members(pool["id"].as_str().unwrap()));
+    let mut names: Vec<String> = members.map(|member| member["name"].as_str().unwrap().to_owned()).collect();
+    names.sort();
+    names
 }
 
 /// The networks that may connect to each listener, sorted.

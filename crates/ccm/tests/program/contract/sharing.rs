@@ -429,6 +429,28 @@ async fn services_that_join_at_once_lose_no_tag_and_keep_the_limit() {
     assert_eq!(served.count(), 3);
 }
 
+/// A Service that changes and one that joins: neither asks for anything while the other has locked the load balancer.
+///
+/// Defect: 61, better: changes of one load balancer are made one after another.
+#[tokio::test(start_paused = true)]
+async fn services_on_one_load_balancer_take_turns() {
+    let (mut world, id) = sharing("").await;
+    world.settings.latency = std::time::Duration::from_millis(120);
+    world.restart().await;
+    world.quiet().await;
+    let refusals = world.refusals();
+    let ports = json!([{"name": "http", "port": 80, "protocol": "TCP", "nodePort": 30081}]);
+    world.patch("web", &json!({"spec": {"ports": ports}}));
+    world.create(&guest("web2", 8080, &id, json!({})));
+    world.until_published("web2").await;
+    world.quiet().await;
+    assert_eq!(world.refusals(), refusals);
+    assert!(world.cloud_state().contains(":30081 ACTIVE"), "{}", world.cloud_state());
+    for name in ["web", "web2"] {
+        assert!(world.warnings(name).is_empty(), "{:?}", world.warnings(name));
+    }
+}
+
 /// The health monitor of a guest is named for the guest, in its creation and when nodes change.
 ///
 /// Defect: 14, better: one rule for names, so that nothing is renamed back and forth.
