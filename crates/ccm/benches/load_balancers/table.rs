@@ -203,7 +203,12 @@ fn targets(rows: &[(&Scenario, Row)]) -> String {
                 line("creation within 1.2 times the cloud's own time", format!("{ratio:.2}"), ratio <= 1.2);
             }
             ("nodes", Some(row)) => {
-                let writes = row.openstack_writes;
+                let (ratio, writes) = (row.time / row.own, row.openstack_writes);
+                line(
+                    "a node change within 1.5 times the cloud's own time",
+                    format!("{ratio:.2}"),
+                    ratio <= 1.5,
+                );
                 line(
                     "a node change: one write for each pool",
                     writes.to_string(),
