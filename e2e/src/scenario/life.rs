@@ -185,7 +185,14 @@ fn annotate(stage: &Stage, key: &str, value: &str) -> Result<()> {
 }
 
 fn deleted_behind_its_back(stage: &mut Stage) -> Result<String> {
-    let before = soon("Octavia is at rest", || Tree::of(&stage.cloud.user, SERVICE))?.id;
+    // One that the controller has never seen finished may only be late to show, and is waited for.
+    annotate(stage, "connection-limit", "900")?;
+    let before = soon("the controller has changed the load balancer", || {
+        let tree = Tree::of(&stage.cloud.user, SERVICE)?;
+        tree.settled()?;
+        ensure!(tree.listeners.iter().all(|one| one["connection_limit"] == 900), "{:?}", tree.listeners);
+        Ok(tree.id)
+    })?;
     stage
         .cloud
         .user
