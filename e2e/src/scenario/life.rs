@@ -65,7 +65,7 @@ pub(super) const CHANGES: [Change; 12] = [
     Change {
         case: "the type changes to ClusterIP",
         make: |stage| set_type(stage, "ClusterIP"),
-        seen: |stage, before| soon("nothing of it is left", || nothing_left_of(stage, before)),
+        seen: released,
     },
     Change { case: "the type changes back", make: |stage| set_type(stage, "LoadBalancer"), seen: works },
     Change {
@@ -140,6 +140,19 @@ fn nothing_left_of(stage: &Stage, id: &str) -> Result<String> {
     Ok("nothing of it is left".to_owned())
 }
 
+/// Nothing is left of the load balancer, and the controller has let the Service go: what it publishes next is another one.
+fn released(stage: &mut Stage, before: &str) -> Result<String> {
+    let left = soon("nothing of it is left", || nothing_left_of(stage, before))?;
+    soon("the status is cleared", || {
+        let service = stage.api()?.get(&Kubernetes::service_path(SERVICE))?;
+        let (ingress, finalizers) =
+            (&service["status"]["loadBalancer"]["ingress"], &service["metadata"]["finalizers"]);
+        ensure!(ingress.is_null() && finalizers.is_null(), "{ingress} {finalizers}");
+        Ok(())
+    })?;
+    Ok(left)
+}
+
 fn works(stage: &mut Stage, _before: &str) -> Result<String> {
     let address = published_through(&stage.api()?, SERVICE)?;
     Ok(format!("{address}: {}", green(&address, &clients_inside(stage, Reach::Internal))?))
@@ -185,14 +198,7 @@ fn annotate(stage: &Stage, key: &str, value: &str) -> Result<()> {
 }
 
 fn deleted_behind_its_back(stage: &mut Stage) -> Result<String> {
-    // One that the controller has never seen finished may only be late to show, and is waited for.
-    annotate(stage, "connection-limit", "900")?;
-    let before = soon("the controller has changed the load balancer", || {
-        let tree = Tree::of(&stage.cloud.user, SERVICE)?;
-        tree.settled()?;
-        ensure!(tree.listeners.iter().all(|one| one["connection_limit"] == 900), "{:?}", tree.listeners);
-        Ok(tree.id)
-    })?;
+    let before = soon("Octavia is at rest", || Tree::of(&stage.cloud.user, SERVICE))?.id;
     stage
         .cloud
         .user
