@@ -24,7 +24,7 @@ const LONGER: f64 = 1.5;
 const NOISE: Duration = Duration::from_millis(200);
 /// What is left of the limit after a slow answer.
 const LESS: f64 = 0.7;
-/// The limit does not become larger: whoever sends has no more workers.
+/// The limit does not become larger, however many workers there are.
 const MOST: usize = 128;
 
 /// The limit, and the requests under it.
