@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
+use super::api::Kubernetes;
 use super::authorization::token;
 use super::manifests;
 use super::server::ControlPlane;
@@ -83,6 +84,20 @@ impl OverlayLaunch {
 pub(crate) fn policy(binary: &Path, arguments: &[&str]) -> Result<Vec<Value>> {
     let text = run(Command::new(binary).args(["overlay", "policy"]).args(arguments))?;
     manifests::parse(&text).context("the policy")
+}
+
+/// Where the API server has the objects of the policy, in the order in which they can be removed.
+pub(crate) fn policy_objects() -> [String; 2] {
+    ["mutatingadmissionpolicybindings", "mutatingadmissionpolicies"]
+        .map(|kind| format!("/apis/admissionregistration.k8s.io/v1/{kind}/{NAME}"))
+}
+
+/// Takes the policy out of force.
+///
+/// # Errors
+/// The API server refuses it.
+pub(crate) fn remove_policy(api: &Kubernetes) -> Result<()> {
+    policy_objects().iter().try_for_each(|path| api.delete(path))
 }
 
 /// A running replica.

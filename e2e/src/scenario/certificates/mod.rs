@@ -6,7 +6,7 @@
 //! | --- | --- |
 //! | `issuance` | cert-manager, the ACME server, and what red and green mean |
 //! | `own` | the Service belongs to openstack-ccm |
-//! | `beside` | it belongs to the controller of another cloud, and then there is a policy |
+//! | `beside` | it belongs to the controller of another cloud, and there is a policy, or the overlay runs |
 
 mod beside;
 mod issuance;

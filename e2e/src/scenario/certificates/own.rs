@@ -43,14 +43,14 @@ pub(super) fn run(stage: &mut Stage, issuance: &mut Issuance) -> Result<()> {
         let ingress = api.ingress(SERVICE)?;
         Ok(format!("GREEN: {ingress}: {}", issuance.is_green(stage, NAME, since)?))
     });
-    stage.check(SCENARIO, "openstack-ccm, clean-up", |stage| released(stage, SERVICE));
+    stage.check(SCENARIO, "openstack-ccm, clean-up", |stage| released(stage, &[SERVICE]));
     Ok(())
 }
 
-/// Neither the cluster nor the cloud has anything of it.
-pub(super) fn released(stage: &mut Stage, service: &str) -> Result<String> {
+/// Neither the cluster nor the cloud has anything of them.
+pub(super) fn released(stage: &mut Stage, services: &[&str]) -> Result<String> {
     let api = stage.api()?;
     soon("nothing of the challenges is left", || Solvers::nothing_left(&api))?;
-    let left = steps::release(stage, &[service])?;
+    let left = steps::release(stage, services)?;
     Ok(format!("no solver is left; {left}"))
 }

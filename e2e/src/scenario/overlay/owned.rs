@@ -44,7 +44,7 @@ pub(in crate::scenario) const DIGITAL_OCEAN: Sketch = Sketch {
     annotation: ("service.beta.kubernetes.io/do-loadbalancer-enable-proxy-protocol", "true"),
     ingress: r#"[{"ip": "{address}"}]"#,
 };
-pub(super) const LINODE: Sketch = Sketch {
+pub(in crate::scenario) const LINODE: Sketch = Sketch {
     name: "linode",
     version: "v1",
     annotation: ("service.beta.kubernetes.io/linode-loadbalancer-default-proxy-protocol", "v1"),

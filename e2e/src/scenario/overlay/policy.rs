@@ -12,13 +12,11 @@ use crate::artifacts::Framework;
 use crate::kubernetes::api::Kubernetes;
 use crate::kubernetes::audit::Audit;
 use crate::kubernetes::manifests;
-use crate::kubernetes::overlay::policy;
+use crate::kubernetes::overlay::{policy, policy_objects, remove_policy};
 use crate::kubernetes::owner::INGRESS;
 use crate::stage::Stage;
 use crate::wait::soon;
 
-/// What the policy consists of.
-const KINDS: [&str; 2] = ["mutatingadmissionpolicybindings", "mutatingadmissionpolicies"];
 /// Restarts of the owner under a stream of dials, of each version.
 const RESTARTS: usize = 2;
 
@@ -57,17 +55,7 @@ pub(super) fn run(stage: &mut Stage, audit: &Audit) -> Result<()> {
         Ok(format!("RED as it is wanted: {}", owned.is_red(stage, DIGITAL_OCEAN.name)?))
     });
     clean_up(stage, &mut owned, &NAMES);
-    take_away(&owned)
-}
-
-/// Takes the policy out of force.
-fn take_away(owned: &Owned) -> Result<()> {
-    KINDS.iter().try_for_each(|kind| owned.api.delete(&stored(kind)))
-}
-
-/// Where the API server has the policy's objects.
-fn stored(kind: &str) -> String {
-    format!("/apis/admissionregistration.k8s.io/v1/{kind}/ip-mode-overlay")
+    remove_policy(&owned.api)
 }
 
 /// What is created as `v1beta1` reads as `v1` like what is created so: what holds for the one holds for the other.
@@ -78,9 +66,9 @@ fn of_both_versions(stage: &Stage, owned: &Owned) -> Result<String> {
             ensure!(object["apiVersion"] == format!("admissionregistration.k8s.io/{api}"), "{object}");
             manifests::apply(&owned.api, &object)?;
         }
-        let spec = |kind: &&str| Ok(owned.api.get(&stored(kind))?["spec"].clone());
-        specs.push(KINDS.iter().map(spec).collect::<Result<Vec<Value>>>()?);
-        take_away(owned)?;
+        let spec = |path: &String| Ok(owned.api.get(path)?["spec"].clone());
+        specs.push(policy_objects().iter().map(spec).collect::<Result<Vec<Value>>>()?);
+        remove_policy(&owned.api)?;
     }
     ensure!(specs[0] == specs[1], "{specs:#?}");
     Ok("policy and binding, with strict validation".into())
