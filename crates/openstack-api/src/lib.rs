@@ -5,6 +5,7 @@
 //! | [`identity`] | credentials and Keystone |
 //! | [`transport`] | the seam under which tests replace HTTP |
 //! | [`client`] | retries, metrics, logging |
+//! | [`adaptive_limit`] | how many requests at once do not make a cloud slower |
 //! | [`dry_run`] | a cloud to plan on: reads are real, writes are recorded |
 //! | [`octavia`], [`neutron`], [`nova`], [`barbican`] | the calls |
 //! | [`error`] | what a failed call means |
@@ -25,6 +26,7 @@
 //! # });
 //! ```
 
+pub mod adaptive_limit;
 pub mod barbican;
 pub mod change;
 pub mod client;

@@ -11,19 +11,12 @@ use http::Method;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
+use crate::adaptive_limit::{ANSWER_NOISE, AdaptiveLimit, Shortest};
 use crate::error::{ApiError, ErrorKind};
 use crate::transport::{Request, Service};
 
 /// Requests that may be under way before anything was measured.
-const FIRST: usize = 10;
-/// It does not become fewer.
-const FEWEST: usize = 2;
-/// An answer counts as slow from this factor of the quickest one on,
-const LONGER: f64 = 1.5;
-/// and by more than what chance makes of it.
-const NOISE: Duration = Duration::from_millis(200);
-/// What is left of the limit after a slow answer.
-const LESS: f64 = 0.7;
+const FIRST: u16 = 10;
 /// The limit does not become larger, however many workers there are.
 const MOST: usize = 128;
 
@@ -46,7 +39,7 @@ pub(super) struct UnderWay<'a> {
 
 impl Default for WriteLimit {
     fn default() -> Self {
-        Self { room: Semaphore::new(FIRST), window: Mutex::default() }
+        Self { room: Semaphore::new(FIRST.into()), window: Mutex::default() }
     }
 }
 
@@ -103,13 +96,12 @@ impl Drop for UnderWay<'_> {
 /// The limit as a number, and what it follows from. Pure.
 #[derive(Debug)]
 struct Window {
-    size: f64,
+    limit: AdaptiveLimit,
     /// Permits that were given out or lie in the semaphore.
     permits: usize,
     under_way: usize,
     /// The quickest answer to each call.
-    quickest: HashMap<&'static str, Duration>,
-    shrunk_at: Option<Instant>,
+    quickest: HashMap<&'static str, Shortest>,
 }
 
 /// A request that is over.
@@ -127,52 +119,28 @@ struct Answered {
 
 impl Default for Window {
     fn default() -> Self {
-        let quickest = HashMap::new();
-        Self { size: to_float(FIRST), permits: FIRST, under_way: 0, quickest, shrunk_at: None }
+        let limit = AdaptiveLimit::new(FIRST);
+        Self { permits: limit.size(), limit, under_way: 0, quickest: HashMap::new() }
     }
 }
 
 impl Window {
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is small and positive")]
-    fn size(&self) -> usize {
-        self.size as usize
-    }
-
     fn answered(&mut self, answered: Answered) {
         let Answered { call, took, began, company, is_full } = answered;
-        if took.is_some_and(|took| !self.is_slow(call, took, company)) {
-            if is_full {
-                self.size = (self.size + 1.0).min(to_float(MOST));
-            }
-        } else if self.shrunk_at.is_none_or(|at| began >= at) {
-            // Those that began before were sent under the larger limit.
-            self.size = (self.size * LESS).max(to_float(FEWEST));
-            self.shrunk_at = Some(Instant::now());
+        let quickest = self.quickest.entry(call).or_default();
+        if took.is_none_or(|took| quickest.is_longer(took, company, ANSWER_NOISE)) {
+            self.limit.shrink(began, Instant::now());
+        } else if is_full && self.limit.size() < MOST {
+            self.limit.grow(1);
         }
-    }
-
-    /// Whether an answer took longer than the quickest one. With so few under way as there always may be, fewer would not help:
-    /// then that is the new measure.
-    fn is_slow(&mut self, call: &'static str, took: Duration, company: usize) -> bool {
-        let quickest = match self.quickest.get(call) {
-            Some(quickest) if company > FEWEST => took.min(*quickest),
-            Some(_) | None => took,
-        };
-        self.quickest.insert(call, quickest);
-        took > quickest.mul_f64(LONGER) + NOISE
     }
 
     /// A request is over: how many others may begin.
     fn give_room(&mut self) -> usize {
-        let free = (self.size() + 1).saturating_sub(self.permits);
+        let free = (self.limit.size() + 1).saturating_sub(self.permits);
         self.permits = self.permits - 1 + free;
         free
     }
-}
-
-#[allow(clippy::cast_precision_loss, reason = "it is small")]
-fn to_float(count: usize) -> f64 {
-    count as f64
 }
 
 #[cfg(test)]
@@ -181,6 +149,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
+    use crate::adaptive_limit::FEWEST;
 
     const CALL: &str = "loadbalancer_member_batch";
 
@@ -219,10 +188,10 @@ mod tests {
     async fn a_cloud_that_becomes_slow_gets_fewer() {
         let limit = Arc::default();
         burst(&limit, 1, |_| Duration::from_millis(100)).await;
-        let each = |beside: usize| Duration::from_millis(100).mul_f64(to_float(beside.max(4)) / 4.0);
+        let each = |beside: usize| Duration::from_millis(25 * beside.max(4) as u64);
         burst(&limit, 300, each).await;
-        let size = limit.window().size();
-        assert!((FEWEST..=20).contains(&size), "{size}");
+        let size = limit.window().limit.size();
+        assert!((FEWEST.into()..=20).contains(&size), "{size}");
     }
 
     #[tokio::test(start_paused = true)]
@@ -236,7 +205,7 @@ mod tests {
             retry_after: None,
         };
         limit.enter(CALL).await.answered::<()>(&Err(error));
-        assert_eq!(limit.window().size(), 7);
+        assert_eq!(limit.window().limit.size(), 7);
         assert_eq!(limit.room.available_permits(), 9, "the room that is left goes as requests end");
         for _ in 0..5 {
             drop(limit.enter(CALL).await);
@@ -250,17 +219,17 @@ mod tests {
         for _ in 0..30 {
             drop(limit.enter(CALL).await);
         }
-        assert_eq!((limit.window().under_way, limit.room.available_permits()), (0, FIRST));
+        assert_eq!((limit.window().under_way, limit.room.available_permits()), (0, FIRST.into()));
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_takes_long_by_itself_is_no_sign() {
-        let mut window = Window { size: to_float(FEWEST), ..Window::default() };
+        let mut window = Window { limit: AdaptiveLimit::new(FEWEST), ..Window::default() };
         for (call, took) in [("loadbalancer_listener_create", 5000), (CALL, 50)].into_iter().cycle().take(12)
         {
             let (took, began) = (Some(Duration::from_millis(took)), Instant::now());
-            window.answered(Answered { call, took, began, company: FEWEST, is_full: true });
+            window.answered(Answered { call, took, began, company: FEWEST.into(), is_full: true });
         }
-        assert!(window.size() > FEWEST, "{window:?}");
+        assert!(window.limit.size() > FEWEST.into(), "{window:?}");
     }
 }

@@ -1,5 +1,7 @@
 //! What Octavia's answer to a step shows of the child that the step is about.
 
+use std::sync::Arc;
+
 use openstack_ccm_openstack_api::octavia::{CreatedLoadBalancer, HealthMonitor, Listener, Pool};
 
 use crate::load_balancer::model::member::Member;
@@ -26,7 +28,7 @@ pub(crate) enum Answer {
         /// The pool.
         pool_id: String,
         /// The members, as they were sent.
-        members: Vec<Member>,
+        members: Vec<Arc<Member>>,
     },
     /// A child is gone.
     Gone(Child),

@@ -52,7 +52,7 @@ fn listener_with_pool(desired: &DesiredListener) -> CreateListener {
 
 fn pool_with_members(desired: &DesiredPool) -> CreatePool {
     let mut body = pool(&desired.pool);
-    body.members = desired.members.iter().map(member).collect();
+    body.members = desired.members.iter().map(|one| member(one)).collect();
     body.health_monitor = desired.monitor.as_ref().map(monitor);
     body
 }

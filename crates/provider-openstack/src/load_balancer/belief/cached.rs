@@ -48,7 +48,16 @@ pub(crate) struct Cached {
 
 impl Cached {
     /// What was read just now.
-    pub(crate) fn new(observed: Observed, project_id: Option<String>, updated_at: Option<String>) -> Self {
+    pub(crate) fn new(
+        mut observed: Observed,
+        project_id: Option<String>,
+        updated_at: Option<String>,
+    ) -> Self {
+        // It is kept for as long as the Service is there, and lists that were collected have room for more.
+        if let Some(children) = observed.load_balancer.as_mut().and_then(|there| there.children.as_mut()) {
+            children.listeners.shrink_to_fit();
+            children.pools.shrink_to_fit();
+        }
         Self {
             project_id,
             observed,

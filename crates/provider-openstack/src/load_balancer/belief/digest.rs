@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 
 use openstack_ccm_core::service::Service;
 
@@ -27,7 +28,7 @@ impl Digest {
     }
 
     /// The members of one pool: thousands of nodes under thousands of Services are too many to keep.
-    pub(crate) fn of_members(members: &[Member]) -> Self {
+    pub(crate) fn of_members(members: &[Arc<Member>]) -> Self {
         Self::of(members)
     }
 

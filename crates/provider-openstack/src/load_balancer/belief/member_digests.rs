@@ -1,6 +1,7 @@
 //! Digests in the place of members: thousands of nodes under thousands of Services are too many to keep.
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 
 use openstack_ccm_openstack_api::octavia::{LbAlgorithm, ProvisioningStatus};
 use tokio::time::Instant;
@@ -68,7 +69,7 @@ impl Cached {
             digests.remove(id);
             pool.members = members.iter().map(ObservedMember::as_wanted).collect();
         }
-        let sent = Digest::of_member_keys(members.iter().map(Member::key));
+        let sent = Digest::of_member_keys(members.iter().map(|member| member.key()));
         self.unconfirmed = Some(UnconfirmedBatches::sent(id.clone(), sent, self.unconfirmed.take(), now));
         self
     }
@@ -79,7 +80,7 @@ impl Cached {
         for (pool, wanted) in own_pools(observed, desired) {
             let plain = pool.members.len() == wanted.len()
                 && pool.members.iter().all(|one| {
-                    let place = wanted.binary_search_by_key(&one.key(), Member::key).ok();
+                    let place = wanted.binary_search_by_key(&one.key(), |member| member.key()).ok();
                     one.status != ProvisioningStatus::Error
                         && place.and_then(|place| wanted.get(place)) == Some(&one.member)
                 });
@@ -96,7 +97,7 @@ impl Cached {
 fn own_pools<'a>(
     observed: &'a mut Observed,
     desired: &'a Desired,
-) -> impl Iterator<Item = (&'a mut ObservedPool, &'a [Member])> {
+) -> impl Iterator<Item = (&'a mut ObservedPool, &'a [Arc<Member>])> {
     let children = observed.load_balancer.as_mut().and_then(|load_balancer| load_balancer.children.as_mut());
     let (listeners, pools) = children.map_or((&[][..], &mut [][..]), |children| {
         (children.listeners.as_slice(), children.pools.as_mut_slice())
@@ -115,7 +116,7 @@ fn is_user(listener: &ObservedListener, pool: &ObservedPool) -> bool {
 
 /// Stands for members that are not kept, and are not the wanted ones.
 fn nobody() -> ObservedMember {
-    ObservedMember::as_wanted(&Member {
+    ObservedMember::as_wanted(&Arc::new(Member {
         name: String::new(),
         address: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
         port: 0,
@@ -125,5 +126,5 @@ fn nobody() -> ObservedMember {
         weight: 1,
         backup: false,
         admin_state_up: true,
-    })
+    }))
 }

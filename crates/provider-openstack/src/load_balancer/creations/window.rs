@@ -6,41 +6,30 @@
 
 use std::time::Duration;
 
+use openstack_ccm_openstack_api::adaptive_limit::{ANSWER_NOISE, AdaptiveLimit, Shortest};
 use tokio::time::Instant;
 
-/// The window does not become smaller than this. The very first creation is made alone, so that it is known what one takes.
-pub(super) const FEWEST: usize = 2;
-/// A time counts as longer than the shortest one from this factor on,
-const LONGER: f64 = 1.5;
-/// and by more than what chance makes of it: of an answer,
-const ANSWER_NOISE: Duration = Duration::from_millis(200);
-/// and of a whole creation, the end of which is seen when the poller asks.
+/// What chance makes of the time of a creation, the end of which is seen when the poller asks.
 const CREATION_NOISE: Duration = Duration::from_secs(3);
-/// What is left of the window when creations take longer.
-const LESS: f64 = 0.7;
 /// After so long without any creation the cloud may be another one.
 const FORGOTTEN: Duration = Duration::from_secs(600);
 
 /// The number and what it follows from.
 #[derive(Debug)]
 pub(super) struct Window {
-    size: f64,
+    limit: AdaptiveLimit,
     /// Whether it grows with each answer, by two, so that it doubles with each round.
     ramps: bool,
     answer: Shortest,
     creation: Shortest,
-    shrunk_at: Option<Instant>,
     used_at: Option<Instant>,
 }
 
-/// The time that something takes when it is hardly disturbed.
-#[derive(Debug, Default)]
-struct Shortest(Option<Duration>);
-
 impl Default for Window {
     fn default() -> Self {
-        let (answer, creation) = (Shortest::default(), Shortest::default());
-        Self { size: 1.0, ramps: true, answer, creation, shrunk_at: None, used_at: None }
+        // The very first creation is made alone, so that it is known what one takes.
+        let limit = AdaptiveLimit::new(1);
+        Self { limit, ramps: true, answer: Shortest::default(), creation: Shortest::default(), used_at: None }
     }
 }
 
@@ -57,9 +46,8 @@ pub(super) struct Measured {
 
 impl Window {
     /// How many may be under way.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is small and positive")]
     pub(super) fn size(&self) -> usize {
-        self.size as usize
+        self.limit.size()
     }
 
     /// A creation begins.
@@ -70,26 +58,21 @@ impl Window {
 
     /// Octavia has answered the request.
     pub(super) fn answered(&mut self, request: Measured) {
-        if self.answer.is_longer(request, ANSWER_NOISE) {
+        if self.answer.is_longer(request.took, request.company, ANSWER_NOISE) {
             self.ramps = false;
         } else if self.ramps && self.is_full(request) {
-            self.size += 2.0;
+            self.limit.grow(2);
         }
     }
 
     /// The load balancer serves, or has failed.
     pub(super) fn ended(&mut self, creation: Measured, now: Instant) {
         self.used_at = Some(now);
-        if !self.creation.is_longer(creation, CREATION_NOISE) {
-            if self.is_full(creation) {
-                // Until they took longer once, nobody knows how far it goes.
-                self.size += if self.shrunk_at.is_none() { 1.0 } else { 1.0 / self.size };
-            }
-        } else if self.shrunk_at.is_none_or(|at| creation.began >= at) {
-            // Those that began before were sent into the larger window.
-            self.size = (self.size * LESS).max(to_float(FEWEST));
-            self.ramps = false;
-            self.shrunk_at = Some(now);
+        if self.creation.is_longer(creation.took, creation.company, CREATION_NOISE) {
+            self.ramps &= !self.limit.shrink(creation.began, now);
+        } else if self.is_full(creation) {
+            // Until they took longer once, nobody knows how far it goes.
+            if self.limit.has_shrunk() { self.limit.grow_slowly() } else { self.limit.grow(1) }
         }
     }
 
@@ -97,24 +80,6 @@ impl Window {
     fn is_full(&self, measured: Measured) -> bool {
         measured.company >= self.size()
     }
-}
-
-impl Shortest {
-    /// Whether it took longer than it does undisturbed. With so few under way as there always may be, it cannot be shortened: then
-    /// the cloud has become another one.
-    fn is_longer(&mut self, measured: Measured, noise: Duration) -> bool {
-        let shortest = match self.0 {
-            Some(shortest) if measured.company > FEWEST => shortest.min(measured.took),
-            Some(_) | None => measured.took,
-        };
-        self.0 = Some(shortest);
-        measured.took > shortest.mul_f64(LONGER) + noise
-    }
-}
-
-#[allow(clippy::cast_precision_loss, reason = "it is small")]
-fn to_float(count: usize) -> f64 {
-    count as f64
 }
 
 #[cfg(test)]

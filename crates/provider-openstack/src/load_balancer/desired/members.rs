@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use openstack_ccm_core::notice::Notice;
 
@@ -68,7 +69,7 @@ pub(super) fn of_pool(
     backends: &[Backend],
     node_port: Option<u16>,
     monitor_port: Option<u16>,
-) -> Vec<Member> {
+) -> Vec<Arc<Member>> {
     let Some(port) = node_port else { return Vec::new() };
     let name = |backend: &Backend| match sources.settings.serial_api_calls {
         true => names::serial_member(&backend.name, backend.address, port),
@@ -85,5 +86,5 @@ pub(super) fn of_pool(
         backup: false,
         admin_state_up: true,
     };
-    backends.iter().map(member).collect()
+    backends.iter().map(|backend| Arc::new(member(backend))).collect()
 }

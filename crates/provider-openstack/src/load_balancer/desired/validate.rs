@@ -4,6 +4,7 @@
 //! does not pass is a defect of this program, and is not sent.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::service::IpFamily;
@@ -96,8 +97,8 @@ fn attributes(listener: &ListenerSpec, vip_families: &[IpFamily]) -> Result<(), 
     })
 }
 
-fn members(members: &[Member]) -> Result<(), Failure> {
-    let keys: BTreeSet<MemberKey> = members.iter().map(Member::key).collect();
+fn members(members: &[Arc<Member>]) -> Result<(), Failure> {
+    let keys: BTreeSet<MemberKey> = members.iter().map(|member| member.key()).collect();
     ensure(keys.len() == members.len(), || "a pool has one member twice".to_owned())?;
     for member in members {
         text("member name", &member.name)?;

@@ -1,5 +1,7 @@
 //! What is there where a digest says that it is as wanted.
 
+use std::sync::Arc;
+
 use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
 use super::listener::ListenerKey;
@@ -24,8 +26,8 @@ impl Children {
 impl ObservedMember {
     /// A member that is as wanted.
     #[must_use]
-    pub(crate) fn as_wanted(member: &Member) -> Self {
-        Self { id: String::new(), status: ProvisioningStatus::Active, member: member.clone() }
+    pub(crate) fn as_wanted(member: &Arc<Member>) -> Self {
+        Self { id: String::new(), status: ProvisioningStatus::Active, member: Arc::clone(member) }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_openstack_api::octavia::{
@@ -151,7 +152,7 @@ pub(crate) fn member(seen: OctaviaMember) -> Result<ObservedMember, Failure> {
         backup: seen.backup,
         admin_state_up: seen.admin_state_up,
     };
-    Ok(ObservedMember { id: seen.id, status: seen.provisioning_status, member })
+    Ok(ObservedMember { id: seen.id, status: seen.provisioning_status, member: Arc::new(member) })
 }
 
 /// A health monitor.

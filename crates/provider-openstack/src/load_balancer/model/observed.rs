@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use openstack_ccm_openstack_api::octavia::{
     HealthMonitorType, ListenerProtocol, OperatingStatus, PoolProtocol, ProvisioningStatus,
@@ -193,7 +194,7 @@ pub(crate) struct ObservedMember {
     /// Whether the last change succeeded.
     pub(crate) status: ProvisioningStatus,
     /// Its attributes.
-    pub(crate) member: Member,
+    pub(crate) member: Arc<Member>,
 }
 
 impl ObservedMember {

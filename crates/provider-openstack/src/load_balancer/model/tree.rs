@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use openstack_ccm_core::notice::Notice;
 
@@ -97,7 +98,7 @@ pub(crate) struct DesiredPool {
     /// The pool.
     pub(crate) pool: PoolSpec,
     /// Its members, sorted by key, each key once.
-    pub(crate) members: Vec<Member>,
+    pub(crate) members: Vec<Arc<Member>>,
     /// Its health monitor.
     pub(crate) monitor: Option<MonitorSpec>,
 }

@@ -1,6 +1,7 @@
 //! What makes the members of a pool the wanted ones.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
@@ -10,14 +11,14 @@ use crate::load_balancer::model::observed::{ObservedMember, ObservedPool};
 use crate::load_balancer::step::{Handle, MemberStep, Step};
 
 /// Replaces the members in one batch, if they differ: even an unchanged batch locks the load balancer for seconds.
-pub(super) fn converge(draft: &mut Draft, pool: &ObservedPool, wanted: &[Member]) {
+pub(super) fn converge(draft: &mut Draft, pool: &ObservedPool, wanted: &[Arc<Member>]) {
     let before: BTreeMap<MemberKey, &ObservedMember> =
         pool.members.iter().map(|member| (member.key(), member)).collect();
     let failed = pool.members.iter().filter(|member| member.status == ProvisioningStatus::Error);
     for member in failed {
         draft.must_heal("member", &member.member.name, &member.id, &member.status);
     }
-    let merged: Vec<Member> =
+    let merged: Vec<Arc<Member>> =
         wanted.iter().map(|member| merge(before.get(&member.key()).copied(), member)).collect();
     let same = merged.len() == before.len()
         && merged.iter().all(|member| before.get(&member.key()).is_some_and(|before| agrees(before, member)));
@@ -30,7 +31,7 @@ pub(super) fn converge(draft: &mut Draft, pool: &ObservedPool, wanted: &[Member]
             .iter()
             .all(|member| before.get(&member.key()).is_some_and(|before| is_same(before, member)));
     let handle = Handle::Id(pool.id.clone());
-    let (broken, sound): (Vec<&Member>, Vec<&Member>) = merged.iter().partition(|member| {
+    let (broken, sound): (Vec<&Arc<Member>>, Vec<&Arc<Member>>) = merged.iter().partition(|member| {
         before.get(&member.key()).is_some_and(|before| is_on_wrong_subnet(before, member))
     });
     if !broken.is_empty() {
@@ -42,11 +43,11 @@ pub(super) fn converge(draft: &mut Draft, pool: &ObservedPool, wanted: &[Member]
 }
 
 /// A wanted member as it is sent: what an administrator may have set on the existing one stays.
-fn merge(before: Option<&ObservedMember>, wanted: &Member) -> Member {
-    let Some(ObservedMember { status, member: before, .. }) = before else { return wanted.clone() };
+fn merge(before: Option<&ObservedMember>, wanted: &Arc<Member>) -> Arc<Member> {
+    let Some(ObservedMember { status, member: before, .. }) = before else { return Arc::clone(wanted) };
     // The subnet of a member that failed may be the reason why it failed.
     let subnet = if *status == ProvisioningStatus::Error { &wanted.subnet_id } else { &before.subnet_id };
-    Member {
+    let merged = Member {
         name: wanted.name.clone(),
         address: wanted.address,
         port: wanted.port,
@@ -56,7 +57,8 @@ fn merge(before: Option<&ObservedMember>, wanted: &Member) -> Member {
         weight: before.weight,
         backup: before.backup,
         admin_state_up: before.admin_state_up,
-    }
+    };
+    if merged == **wanted { Arc::clone(wanted) } else { Arc::new(merged) }
 }
 
 fn agrees(before: &ObservedMember, merged: &Member) -> bool {

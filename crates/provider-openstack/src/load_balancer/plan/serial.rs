@@ -4,6 +4,7 @@
 //! never empty in between.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
@@ -13,7 +14,7 @@ use crate::load_balancer::model::observed::{ObservedMember, ObservedPool};
 use crate::load_balancer::step::{Handle, MemberStep, Step};
 
 /// Fills a new pool.
-pub(super) fn fill(draft: &mut Draft, pool: &Handle, wanted: &[Member]) {
+pub(super) fn fill(draft: &mut Draft, pool: &Handle, wanted: &[Arc<Member>]) {
     for member in wanted {
         draft.step(create(pool, member));
     }
@@ -21,7 +22,7 @@ pub(super) fn fill(draft: &mut Draft, pool: &Handle, wanted: &[Member]) {
 
 /// Adds what is missing, replaces what failed or is checked on another port, and takes away what is not wanted. Names
 /// are not compared: a member that was made in the normal mode stays.
-pub(super) fn converge(draft: &mut Draft, pool: &ObservedPool, wanted: &[Member]) {
+pub(super) fn converge(draft: &mut Draft, pool: &ObservedPool, wanted: &[Arc<Member>]) {
     let before: BTreeMap<MemberKey, &ObservedMember> =
         pool.members.iter().map(|member| (member.key(), member)).collect();
     let handle = Handle::Id(pool.id.clone());
@@ -39,14 +40,14 @@ pub(super) fn converge(draft: &mut Draft, pool: &ObservedPool, wanted: &[Member]
             draft.change(failed, create(&handle, member));
         }
     }
-    let wanted: BTreeSet<MemberKey> = wanted.iter().map(Member::key).collect();
+    let wanted: BTreeSet<MemberKey> = wanted.iter().map(|member| member.key()).collect();
     for member in pool.members.iter().filter(|member| !wanted.contains(&member.key())) {
         draft.step(delete(pool, member));
     }
 }
 
-fn create(pool: &Handle, member: &Member) -> Step {
-    Step::Member(MemberStep::Create { pool: pool.clone(), member: Box::new(member.clone()) })
+fn create(pool: &Handle, member: &Arc<Member>) -> Step {
+    Step::Member(MemberStep::Create { pool: pool.clone(), member: Arc::clone(member) })
 }
 
 fn delete(pool: &ObservedPool, member: &ObservedMember) -> Step {

@@ -1,5 +1,7 @@
 //! The steps that Octavia carries out, by kind of object. Each makes the load balancer PENDING.
 
+use std::sync::Arc;
+
 use openstack_ccm_openstack_api::octavia::{
     UpdateHealthMonitor, UpdateListener, UpdateLoadBalancer, UpdatePool,
 };
@@ -115,14 +117,14 @@ pub(crate) enum MemberStep {
         /// The pool.
         pool: Handle,
         /// All members, sorted by key.
-        members: Vec<Member>,
+        members: Vec<Arc<Member>>,
     },
     /// Adds one member to a pool.
     Create {
         /// The pool.
         pool: Handle,
         /// The member.
-        member: Box<Member>,
+        member: Arc<Member>,
     },
     /// Takes one member out of a pool.
     Delete {

@@ -57,7 +57,7 @@ fn a_vip_address_of_the_other_family_is_refused() {
 #[case::other_family(|listener: &mut DesiredListener| listener.listener.attributes.allowed_cidrs = Some(["::/0".parse().unwrap()].into()))]
 #[case::other_port(|listener: &mut DesiredListener| listener.listener.port = 81)]
 #[case::member_twice(|listener: &mut DesiredListener| listener.pool.members.push(listener.pool.members[0].clone()))]
-#[case::member_port(|listener: &mut DesiredListener| listener.pool.members[0].port = 0)]
+#[case::member_port(|listener: &mut DesiredListener| Arc::make_mut(&mut listener.pool.members[0]).port = 0)]
 #[case::monitor_type(|listener: &mut DesiredListener| {
     listener.pool.monitor.as_mut().unwrap().kind = openstack_ccm_openstack_api::octavia::HealthMonitorType::UdpConnect;
 })]

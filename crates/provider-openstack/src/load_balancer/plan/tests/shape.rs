@@ -1,6 +1,7 @@
 //! Services in few words, from which whole trees follow.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use openstack_ccm_core::service::Protocol;
 use openstack_ccm_openstack_api::octavia::{
@@ -195,8 +196,8 @@ fn protocols(port: &Port) -> (ListenerProtocol, PoolProtocol) {
     }
 }
 
-fn member(node: u8, port: &Port) -> Member {
-    Member {
+fn member(node: u8, port: &Port) -> Arc<Member> {
+    Arc::new(Member {
         name: format!("n{node}"),
         address: [10, 0, 0, 10 + node].into(),
         port: port.node_port,
@@ -206,7 +207,7 @@ fn member(node: u8, port: &Port) -> Member {
         weight: 1,
         backup: false,
         admin_state_up: true,
-    }
+    })
 }
 
 fn monitor(index: usize, port: &Port, delay: u32) -> MonitorSpec {

@@ -6,6 +6,7 @@ mod pairs;
 mod words;
 
 use std::fmt::{self, Display, Formatter};
+use std::sync::Arc;
 
 use super::{
     FloatingIpStep, Handle, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep, Step,
@@ -165,8 +166,8 @@ fn tree(f: &mut Formatter<'_>, spec: &LoadBalancerSpec, listeners: &[DesiredList
 /// As many members are named; a pool may have thousands, and each change of a node writes such a line for every pool.
 const NAMED: usize = 10;
 
-fn beginning_of(members: &[Member]) -> String {
-    let mut items: Vec<String> = members.iter().take(NAMED).map(Member::to_string).collect();
+fn beginning_of(members: &[Arc<Member>]) -> String {
+    let mut items: Vec<String> = members.iter().take(NAMED).map(ToString::to_string).collect();
     if members.len() > NAMED {
         items.push(format!("and {} others", members.len() - NAMED));
     }
@@ -196,7 +197,7 @@ mod tests {
             backup: false,
             admin_state_up: true,
         };
-        let members = (0..count).map(member).collect();
+        let members = (0..count).map(|number| Arc::new(member(number))).collect();
         let line = MemberStep::ReplaceAll { pool: Handle::Id("pool-1".into()), members }.to_string();
         assert!(line.starts_with("set members of pool pool-1: ["), "{line}");
         assert!(line.ends_with(end) && line.len() < 400, "{line}");

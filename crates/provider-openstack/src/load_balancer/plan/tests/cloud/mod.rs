@@ -4,6 +4,7 @@ mod attributes;
 mod neutron;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use openstack_ccm_openstack_api::octavia::{OperatingStatus, ProvisioningStatus};
 
@@ -167,9 +168,9 @@ impl Cloud {
             Step::Member(MemberStep::Create { pool, member }) => {
                 self.lock();
                 let pool_id = pool.id().expect("applicable");
-                let mut members: Vec<Member> =
+                let mut members: Vec<Arc<Member>> =
                     self.own_pool(pool_id).members.iter().map(|one| one.member.clone()).collect();
-                members.push(member.as_ref().clone());
+                members.push(Arc::clone(member));
                 self.replace_members(pool_id, &members);
             }
             Step::Member(MemberStep::Delete { pool_id, id, .. }) => {
@@ -300,15 +301,15 @@ impl Cloud {
         self.children().pools.retain(|pool| pool.id != *id);
     }
 
-    pub(crate) fn replace_members(&mut self, pool_id: &str, members: &[Member]) {
-        let keys: BTreeSet<MemberKey> = members.iter().map(Member::key).collect();
+    pub(crate) fn replace_members(&mut self, pool_id: &str, members: &[Arc<Member>]) {
+        let keys: BTreeSet<MemberKey> = members.iter().map(|member| member.key()).collect();
         assert_eq!(keys.len(), members.len(), "400: member must be updated only once in the same request");
         let before = self.own_pool(pool_id).members.clone();
         let mut after = Vec::new();
         for member in members {
             let existing = before.iter().find(|existing| existing.key() == member.key());
             let id = existing.map_or_else(|| self.id("member"), |existing| existing.id.clone());
-            let mut member = member.clone();
+            let mut member = member.as_ref().clone();
             let mut status = ProvisioningStatus::Active;
             if let Some(existing) = existing {
                 member.subnet_id.clone_from(&existing.member.subnet_id);
@@ -318,7 +319,7 @@ impl Cloud {
                     status = ProvisioningStatus::Error;
                 }
             }
-            after.push(ObservedMember { id, status, member });
+            after.push(ObservedMember { id, status, member: Arc::new(member) });
         }
         self.own_pool(pool_id).members = after;
     }

@@ -1,5 +1,7 @@
 //! The cloud changes behind the back of the program.
 
+use std::sync::Arc;
+
 use insta::assert_snapshot;
 use openstack_ccm_openstack_api::octavia::{ListenerLimit, ListenerProtocol, SessionPersistenceType};
 
@@ -19,8 +21,9 @@ fn what_an_administrator_set_stays() {
         children.listeners[0].tags.insert("team-a".to_owned());
         let cookie = Persistence { kind: SessionPersistenceType::HttpCookie, timeout: None };
         children.pools[0].attributes.session_persistence = Some(cookie);
-        children.pools[0].members[0].member.weight = 5;
-        children.pools[0].members[0].member.subnet_id = Some("SUB9".to_owned());
+        let member = Arc::make_mut(&mut children.pools[0].members[0].member);
+        member.weight = 5;
+        member.subnet_id = Some("SUB9".to_owned());
         cloud.load_balancer().tags.insert("team-a".to_owned());
     });
     assert_snapshot!(plan, @"nothing to do");
@@ -39,7 +42,7 @@ fn persistence_by_address_that_an_administrator_set_stays() {
 #[test]
 fn a_batch_keeps_weight_and_subnet_of_members_that_stay() {
     let mut cloud = Cloud::serving(&Shape::web().desired());
-    let member = &mut cloud.children().pools[0].members[0].member;
+    let member = Arc::make_mut(&mut cloud.children().pools[0].members[0].member);
     member.weight = 5;
     member.backup = true;
     member.subnet_id = Some("SUB9".to_owned());
@@ -54,7 +57,7 @@ fn a_batch_keeps_weight_and_subnet_of_members_that_stay() {
     done
     ");
     cloud.converge(&after, |_| {});
-    assert_eq!(cloud.children().pools[0].members[0].member, kept);
+    assert_eq!(*cloud.children().pools[0].members[0].member, kept);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! What happens to a cloud while nobody looks.
 
+use std::sync::Arc;
+
 use openstack_ccm_openstack_api::octavia::{OperatingStatus, ProvisioningStatus};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -165,7 +167,7 @@ fn happen_to_pool(children: &mut Children, accident: Accident, which: usize) {
             if let Some(member) = pick(&mut pool.members, which) {
                 member.status = ProvisioningStatus::Error;
                 if let Accident::MemberOnWrongSubnet = accident {
-                    member.member.subnet_id = Some("unknown".to_owned());
+                    Arc::make_mut(&mut member.member).subnet_id = Some("unknown".to_owned());
                 }
             }
         }

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
 use crate::load_balancer::model::floating_ip::FloatingIpGoal;
-use crate::load_balancer::model::member::Member;
 use crate::load_balancer::model::observed::{
     Children, Observed, ObservedFloatingIp, ObservedListener, ObservedPool,
 };
@@ -63,7 +62,7 @@ fn assert_port_served(wanted: &DesiredListener, listener: &ObservedListener, chi
     assert_eq!(pool.attributes, wanted.pool.pool.attributes);
     assert!(pool.members.iter().all(|member| member.status == ProvisioningStatus::Active));
     let mut members: Vec<_> = pool.members.iter().map(|member| member.member.clone()).collect();
-    members.sort_by_key(Member::key);
+    members.sort_by_key(|member| member.key());
     assert_eq!(members, wanted.pool.members);
     match (&pool.monitor, &wanted.pool.monitor) {
         (Some(seen), Some(wanted)) => {
