@@ -10,8 +10,9 @@ use tokio::time::Instant;
 
 /// Pause between two looks, and after the beginning of a change where nothing was measured yet. For what takes long it is a tenth of that.
 pub(super) const SHORTEST: Duration = Duration::from_secs(1);
-/// Pause between two looks at new load balancers alone: of many that are made one after the other, one is always about to be done.
-const SHORTEST_OF_CREATIONS: Duration = Duration::from_millis(1750);
+/// Pause between two looks at load balancers that come or go: of many that do so one after the other, one is always about to be
+/// done, and no chain of changes waits for that.
+const SHORTEST_OF_WHOLE: Duration = Duration::from_millis(1750);
 /// Pause that it grows to, by a fifth with each wasted look: what is noticed late is a tenth of a creation at most.
 pub(super) const LONGEST: Duration = Duration::from_secs(3);
 /// The first look comes no later, whatever was measured: what took long before may be quick now.
@@ -38,7 +39,7 @@ pub(in crate::load_balancer) enum Work {
 
 impl Work {
     fn shortest_pause(self) -> Duration {
-        if self == Self::Creation { SHORTEST_OF_CREATIONS } else { SHORTEST }
+        if self.is_change() { SHORTEST } else { SHORTEST_OF_WHOLE }
     }
 
     fn is_change(self) -> bool {
@@ -97,8 +98,9 @@ impl Pace {
                 ((took * 9 / 10).clamp(SHORTEST, LATEST), (took / 10).clamp(work.shortest_pause(), LONGEST))
             }
             // A machine has to start.
-            Some((Work::Creation, None)) => (LONGEST, SHORTEST_OF_CREATIONS),
-            Some((_, None)) | None => (SHORTEST, SHORTEST),
+            Some((Work::Creation, None)) => (LONGEST, Work::Creation.shortest_pause()),
+            Some((work, None)) => (SHORTEST, work.shortest_pause()),
+            None => (SHORTEST, SHORTEST),
         };
         Looks { began: work.map(|work| (work, now)), next: now + first, pause }
     }
