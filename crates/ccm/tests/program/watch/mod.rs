@@ -193,7 +193,12 @@ impl Cluster {
         for lost in before.difference(&after) {
             let birth = self.published.remove(&(name.clone(), lost.clone())).unwrap_or(now);
             let wishes = since(&self.services[&name], birth);
-            let asked = wishes.iter().any(|(_, wish)| !wish.alive)
+            // Published by a write that was under way when the Service named it no longer.
+            let names = |wish: &Wish| wish.names(lost);
+            let late = !wishes.iter().any(|(_, wish)| names(wish))
+                && self.services[&name].iter().any(|(_, wish)| names(wish));
+            let asked = late
+                || wishes.iter().any(|(_, wish)| !wish.alive)
                 || wishes.windows(2).any(|pair| pair[0].1.published_by() != pair[1].1.published_by());
             if !asked && change.after.is_some() {
                 breaches.push(format!("{owner}: {lost} was taken out of its status, now {after:?}"));

@@ -91,6 +91,11 @@ impl Wish {
         }
     }
 
+    /// Whether the Service names this hostname.
+    pub(super) fn names(&self, hostname: &str) -> bool {
+        self.hostname.as_deref() == Some(hostname)
+    }
+
     /// What decides which address is published. A hostname is published where the address has no mode of its own, which is a
     /// matter of PROXY protocol, headers and TLS.
     pub(super) fn published_by(&self) -> impl PartialEq {
