@@ -194,9 +194,8 @@ impl Cluster {
             let birth = self.published.remove(&(name.clone(), lost.clone())).unwrap_or(now);
             let wishes = since(&self.services[&name], birth);
             // Published by a write that was under way when the Service named it no longer.
-            let names = |wish: &Wish| wish.names(lost);
-            let late = !wishes.iter().any(|(_, wish)| names(wish))
-                && self.services[&name].iter().any(|(_, wish)| names(wish));
+            let named = |wishes: &[(Moment, Wish)]| wishes.iter().any(|(_, wish)| wish.names(lost));
+            let late = named(&self.services[&name]) && !named(wishes);
             let asked = late
                 || wishes.iter().any(|(_, wish)| !wish.alive)
                 || wishes.windows(2).any(|pair| pair[0].1.published_by() != pair[1].1.published_by());

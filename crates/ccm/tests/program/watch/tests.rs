@@ -104,6 +104,28 @@ async fn what_the_service_asked_for_is_none(#[case] removal: Removal, #[case] wi
     assert_eq!(watch.take_breaches(), Vec::<String>::new());
 }
 
+/// A hostname that the Service had named before it was published may be taken back; one that it never named may not.
+#[rstest]
+#[case::named_before(true)]
+#[case::never_named(false)]
+#[tokio::test(start_paused = true)]
+async fn a_hostname_that_came_late_may_be_taken_back(#[case] was_named: bool) {
+    let (world, watch) = served().await;
+    let publish = |entry: Value| {
+        let patch = json!({"status": {"loadBalancer": {"ingress": [entry]}}});
+        world.kube.patch_status("services", "default", "web", &patch).unwrap();
+    };
+    if was_named {
+        world.annotate("web", "loadbalancer.openstack.org/hostname", Some("web.example.org"));
+        world.annotate("web", "loadbalancer.openstack.org/hostname", None);
+    }
+    let address = world.service("web")["status"]["loadBalancer"]["ingress"][0].clone();
+    publish(json!({"hostname": "web.example.org"}));
+    watch.take_breaches();
+    publish(address);
+    assert_eq!(watch.take_breaches().is_empty(), was_named);
+}
+
 /// Members of a node that is gone, or is taken out of load balancing, may go.
 #[rstest]
 #[case::gone(true)]
