@@ -1,6 +1,7 @@
 //! The answer to a request that creates a load balancer with all that hangs on it.
 
 use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 
 use super::{HealthMonitor, Listener, LoadBalancer, Member, Pool};
 use crate::decode::null_as_default;
@@ -39,8 +40,9 @@ pub struct CreatedPool {
 impl<'de> Deserialize<'de> for CreatedLoadBalancer {
     /// Children that are shown by id alone make no tree, and are no mistake.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let shown = serde_json::Value::deserialize(deserializer)?;
-        let load_balancer = LoadBalancer::deserialize(&shown).map_err(serde::de::Error::custom)?;
-        Ok(Self { load_balancer, tree: CreatedTree::deserialize(&shown).ok() })
+        // The text is read twice: values of thousands of members would be many times larger in between.
+        let shown = <Box<RawValue>>::deserialize(deserializer)?;
+        let load_balancer = serde_json::from_str(shown.get()).map_err(serde::de::Error::custom)?;
+        Ok(Self { load_balancer, tree: serde_json::from_str(shown.get()).ok() })
     }
 }

@@ -9,7 +9,8 @@ use tokio::time::Instant;
 use super::answered;
 use super::confirm;
 use super::digest::Digest;
-use super::event::LockEnd;
+use super::event::{Goal, LockEnd};
+use super::member_digests::MemberDigests;
 use super::unconfirmed::UnconfirmedBatches;
 use crate::load_balancer::apply::{Answer, Applied};
 use crate::load_balancer::model::observed::{
@@ -43,7 +44,7 @@ pub(crate) struct Cached {
     /// Batches of members that count as made, although nobody has read the result.
     pub(super) unconfirmed: Option<UnconfirmedBatches>,
     /// By id of the pool.
-    pub(super) members: BTreeMap<String, Digest>,
+    pub(super) members: BTreeMap<String, MemberDigests>,
 }
 
 impl Cached {
@@ -185,7 +186,7 @@ impl Cached {
         let answered = std::mem::take(&mut self.answered);
         let digests = &self.members;
         let there = self.observed.load_balancer.as_mut()?;
-        confirm::confirm(there, answered, tree, |pool| digests.contains_key(&pool.id))
+        confirm::confirm(there, answered, tree, |pool| digests.get(&pool.id).map(|digests| digests.keys))
     }
 
     /// The children that count as answered, which are to be read one by one: all that are there, or those of pools that no
@@ -296,8 +297,13 @@ impl Cached {
         self
     }
 
-    /// The load balancer was made. `None` where the answer does not show it whole.
-    pub(super) fn created(mut self: Box<Self>, applied: &Applied) -> Option<Box<Self>> {
+    /// The load balancer was made. `None` where the answer does not show it whole. Many that are made at the same time wait for Octavia
+    /// for minutes: they do not keep what was just sent.
+    pub(super) fn created(
+        mut self: Box<Self>,
+        applied: &Applied,
+        goal: Option<&Goal<'_>>,
+    ) -> Option<Box<Self>> {
         let Some(Answer::LoadBalancer(made)) = &applied.answer else { return None };
         let there = answered::created(&made.load_balancer, made.tree.as_ref()?).ok()??;
         self.answered = there.children.as_ref().map(answered::all).unwrap_or_default();
@@ -306,6 +312,9 @@ impl Cached {
         self.observed.floating_ips.extend_from_slice(&applied.floating_ips);
         self.touched = vec![Touched::LoadBalancer];
         self.next_needs = applied.next_needs.clone();
-        Some(self)
+        Some(match goal {
+            Some(goal) => self.with_digests(goal),
+            None => self,
+        })
     }
 }

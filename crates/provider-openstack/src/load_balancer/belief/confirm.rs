@@ -4,17 +4,20 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use openstack_ccm_openstack_api::octavia::{MemberStatus, PoolStatus, ProvisioningStatus, StatusTree};
 
+use super::digest::Digest;
+use super::sent::shows_members;
 use crate::load_balancer::model::member::MemberKey;
 use crate::load_balancer::model::observed::{Children, ObservedLoadBalancer, ObservedPool, Ownership};
 use crate::load_balancer::step::Child;
 
-/// Compares what is believed with what the status tree shows, and takes over the statuses. `has_digest` tells for which
-/// pools a digest stands for the members. Answers which of the children `answered` the tree does not show, so that they have to be read; `None` where it shows something else than is believed.
+/// Compares what is believed with what the status tree shows, and takes over the statuses. `digest` is
+/// what stands for the addresses and ports of a pool's members where they are not kept. Answers which of the children `answered` the tree
+/// does not show, so that they have to be read; `None` where it shows something else than is believed.
 pub(super) fn confirm(
     there: &mut ObservedLoadBalancer,
     answered: BTreeSet<Child>,
     tree: &StatusTree,
-    has_digest: impl Fn(&ObservedPool) -> bool,
+    digest: impl Fn(&ObservedPool) -> Option<Digest>,
 ) -> Option<Vec<Child>> {
     if tree.provisioning_status != ProvisioningStatus::Active {
         return None;
@@ -43,7 +46,7 @@ pub(super) fn confirm(
     }
     for pool in children.pools.iter_mut().filter(|pool| pool.ours) {
         if let Some(seen) = pools.get(pool.id.as_str()) {
-            confirm_pool(pool, seen, has_digest(pool))?;
+            confirm_pool(pool, seen, digest(pool))?;
         }
     }
     let on_none = |pool: &ObservedPool| !pools.contains_key(pool.id.as_str());
@@ -73,7 +76,7 @@ pub(super) fn of_pools(
     answered.into_iter().filter(|child| needs_a_look(child) && meant(child)).collect()
 }
 
-fn confirm_pool(pool: &mut ObservedPool, seen: &PoolStatus, has_digest: bool) -> Option<()> {
+fn confirm_pool(pool: &mut ObservedPool, seen: &PoolStatus, digest: Option<Digest>) -> Option<()> {
     pool.status = seen.provisioning_status.clone();
     match (&mut pool.monitor, &seen.health_monitor) {
         (None, None) => {}
@@ -82,10 +85,9 @@ fn confirm_pool(pool: &mut ObservedPool, seen: &PoolStatus, has_digest: bool) ->
         }
         (Some(_), _) | (None, Some(_)) => return None,
     }
-    // A digest that stands for them holds as long as none has failed.
-    if has_digest {
-        let sound = |member: &MemberStatus| member.provisioning_status == ProvisioningStatus::Active;
-        return seen.members.iter().all(sound).then_some(());
+    // A digest does not tell which of them failed.
+    if let Some(digest) = digest {
+        return shows_members(seen, digest).then_some(());
     }
     let mut shown: BTreeMap<MemberKey, &MemberStatus> = BTreeMap::new();
     for member in &seen.members {
@@ -117,6 +119,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::load_balancer::model::observed::ObservedMember;
     use crate::load_balancer::plan::tests::cloud::Cloud;
     use crate::load_balancer::plan::tests::shape::Shape;
 
@@ -157,7 +160,7 @@ mod tests {
     fn confirmed(edit: impl FnOnce(&mut Value)) -> Option<(usize, Vec<ProvisioningStatus>)> {
         let mut there = serving();
         let tree = tree(&there, edit);
-        let unseen = confirm(&mut there, BTreeSet::new(), &tree, |_| false)?;
+        let unseen = confirm(&mut there, BTreeSet::new(), &tree, |_| None)?;
         let children = there.children.expect("it was read");
         let of_pool = |pool: ObservedPool| {
             let monitor = pool.monitor.map(|monitor| monitor.status);
@@ -207,6 +210,23 @@ mod tests {
     }
 
     #[test]
+    fn members_that_a_digest_stands_for_are_compared_too() {
+        let confirmed = |member: &str, edit: fn(&mut Value)| {
+            let mut there = serving();
+            let tree = tree(&there, |tree| edit(&mut tree["listeners"][0]["pools"][0]["members"]));
+            let pool = &mut there.children.as_mut().expect("it was read").pools[0];
+            let members = std::mem::take(&mut pool.members);
+            let digest = Digest::of_member_keys(members.iter().map(ObservedMember::key));
+            let agrees = confirm(&mut there, BTreeSet::new(), &tree, |_| Some(digest)).is_some();
+            assert_eq!(agrees, member.is_empty(), "{member}");
+        };
+        confirmed("", |_| {});
+        confirmed("one less", |members| drop(members.as_array_mut().expect("a list").pop()));
+        confirmed("another one", |members| members[0]["address"] = json!("192.0.2.99"));
+        confirmed("one that failed", |members| members[0]["provisioning_status"] = json!("ERROR"));
+    }
+
+    #[test]
     fn a_pool_that_hangs_on_no_listener_is_read() {
         let mut there = serving();
         let tree = tree(&there, |_| {});
@@ -217,6 +237,6 @@ mod tests {
         let members = Child::Members("lone".to_owned());
         let answered = BTreeSet::from([Child::Pool("lone".to_owned()), members.clone()]);
         assert!(!any_is_shown(children, &answered));
-        assert_eq!(confirm(&mut there, answered, &tree, |_| false), Some(vec![members]));
+        assert_eq!(confirm(&mut there, answered, &tree, |_| None), Some(vec![members]));
     }
 }

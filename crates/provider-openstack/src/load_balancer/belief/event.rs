@@ -27,19 +27,14 @@ pub(crate) enum Event<'a> {
         /// What became of them.
         applied: &'a Applied,
         /// The plan that they are of, and what it leads to; absent where a load balancer is given up.
-        served: Option<(&'a Plan, &'a Desired)>,
+        served: Option<(&'a Plan, Goal<'a>)>,
         /// Whether the steps send again what failed inside Octavia.
         repairs: bool,
     },
     /// The plan waits for work of Octavia that is under way.
     Waits,
     /// Everything is as the Service asks for.
-    Converged {
-        /// What it asks for.
-        desired: &'a Desired,
-        /// Whether digests may stand for members; not where what is wrong is judged by the members that are there.
-        digests: bool,
-    },
+    Converged(Goal<'a>),
     /// A call failed, the cloud refused a step, or the plan is blocked.
     Failed,
     /// The load balancer is in ERROR and left alone.
@@ -50,6 +45,15 @@ pub(crate) enum Event<'a> {
     Moved,
     /// The load balancer was deleted to be recreated, or Neutron refused the addresses that it had.
     Replaced(PreviousVips),
+}
+
+/// What a Service asks for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Goal<'a> {
+    /// Its load balancer and all that hangs on it.
+    pub(crate) desired: &'a Desired,
+    /// Whether digests may stand for members; not where what is wrong is judged by the members that are there.
+    pub(crate) digests: bool,
 }
 
 /// A load balancer whose lock ended.

@@ -8,12 +8,29 @@ use tokio::time::Instant;
 
 use super::cached::Cached;
 use super::digest::Digest;
+use super::event::Goal;
 use super::unconfirmed::UnconfirmedBatches;
 use crate::load_balancer::model::member::Member;
 use crate::load_balancer::model::observed::{Observed, ObservedListener, ObservedMember, ObservedPool};
 use crate::load_balancer::model::tree::Desired;
 use crate::load_balancer::plan::Plan;
 use crate::load_balancer::step::{Handle, MemberStep, Step};
+
+/// What stands for the members of one pool.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MemberDigests {
+    /// For all their attributes.
+    attributes: Digest,
+    /// For their addresses and ports, which the status tree shows.
+    pub(super) keys: Digest,
+}
+
+impl MemberDigests {
+    fn of(members: &[Arc<Member>]) -> Self {
+        let keys = Digest::of_member_keys(members.iter().map(|member| member.key()));
+        Self { attributes: Digest::of_members(members), keys }
+    }
+}
 
 impl Cached {
     /// What is there, as far as the wanted state makes a difference. A pool whose members a digest stands for shows the
@@ -25,7 +42,7 @@ impl Cached {
         let mut observed = self.observed.clone();
         for (pool, wanted) in own_pools(&mut observed, desired) {
             match self.members.get(&pool.id) {
-                Some(digest) if *digest == Digest::of_members(wanted) => {
+                Some(digests) if digests.attributes == Digest::of_members(wanted) => {
                     pool.members = wanted.iter().map(ObservedMember::as_wanted).collect();
                 }
                 Some(_) => pool.members = vec![nobody()],
@@ -63,7 +80,7 @@ impl Cached {
             return self;
         };
         if members == wanted {
-            digests.insert(id.clone(), Digest::of_members(wanted));
+            digests.insert(id.clone(), MemberDigests::of(wanted));
             pool.members = Vec::new();
         } else {
             digests.remove(id);
@@ -75,9 +92,12 @@ impl Cached {
     }
 
     /// Puts digests in place of members that are exactly the wanted ones, with no attribute of an administrator.
-    pub(super) fn with_digests(mut self: Box<Self>, desired: &Desired) -> Box<Self> {
+    pub(super) fn with_digests(mut self: Box<Self>, goal: &Goal<'_>) -> Box<Self> {
+        if !goal.digests {
+            return self;
+        }
         let Self { observed, members: digests, .. } = &mut *self;
-        for (pool, wanted) in own_pools(observed, desired) {
+        for (pool, wanted) in own_pools(observed, goal.desired) {
             let plain = pool.members.len() == wanted.len()
                 && pool.members.iter().all(|one| {
                     let place = wanted.binary_search_by_key(&one.key(), |member| member.key()).ok();
@@ -85,7 +105,7 @@ impl Cached {
                         && place.and_then(|place| wanted.get(place)) == Some(&one.member)
                 });
             if plain {
-                digests.insert(pool.id.clone(), Digest::of_members(wanted));
+                digests.insert(pool.id.clone(), MemberDigests::of(wanted));
                 pool.members = Vec::new();
             }
         }

@@ -30,7 +30,7 @@ mod unconfirmed;
 
 pub(crate) use cached::Cached;
 pub(crate) use digest::Digest;
-pub(crate) use event::{Event, LockEnd, PreviousVips};
+pub(crate) use event::{Event, Goal, LockEnd, PreviousVips};
 pub(crate) use sent::not_as_sent;
 pub(crate) use state::Belief;
 pub(crate) use store::Beliefs;

@@ -26,13 +26,18 @@ pub(crate) fn not_as_sent(sent: &BTreeMap<String, Digest>, tree: &StatusTree) ->
 }
 
 fn is_as_sent(pool: &PoolStatus, sent: Digest) -> bool {
-    let active = |status: &ProvisioningStatus| *status == ProvisioningStatus::Active;
-    let keys = pool.members.iter().map(|member| {
+    pool.provisioning_status == ProvisioningStatus::Active && shows_members(pool, sent)
+}
+
+/// Whether the members of a pool have the addresses and ports that a digest stands for, and none has failed.
+pub(super) fn shows_members(pool: &PoolStatus, keys: Digest) -> bool {
+    let shown = pool.members.iter().map(|member| {
         let address = member.address.parse().ok()?;
-        active(&member.provisioning_status).then_some(MemberKey { address, port: member.protocol_port })
+        let active = member.provisioning_status == ProvisioningStatus::Active;
+        active.then_some(MemberKey { address, port: member.protocol_port })
     });
-    let keys: Option<Vec<MemberKey>> = keys.collect();
-    active(&pool.provisioning_status) && keys.is_some_and(|keys| Digest::of_member_keys(keys) == sent)
+    let shown: Option<Vec<MemberKey>> = shown.collect();
+    shown.is_some_and(|shown| Digest::of_member_keys(shown) == keys)
 }
 
 #[cfg(test)]

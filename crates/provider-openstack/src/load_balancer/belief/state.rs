@@ -67,33 +67,35 @@ impl Belief {
                 }
                 Some(_) | None => Self::Unknown,
             },
-            Event::Applied { applied, .. } if applied.touched.contains(&Touched::Everything) => match self {
-                Self::Changing(cached) => cached.created(applied).map_or(Self::Unknown, Self::Changing),
-                Self::Unknown
-                | Self::DigestOnly
-                | Self::Converged(_)
-                | Self::Recheck(_)
-                | Self::DriftDue(_) => Self::Unknown,
-            },
+            Event::Applied { applied, served, .. } if applied.touched.contains(&Touched::Everything) => {
+                match self {
+                    Self::Changing(cached) => {
+                        let goal = served.as_ref().map(|(_, goal)| goal);
+                        cached.created(applied, goal).map_or(Self::Unknown, Self::Changing)
+                    }
+                    Self::Unknown
+                    | Self::DigestOnly
+                    | Self::Converged(_)
+                    | Self::Recheck(_)
+                    | Self::DriftDue(_) => Self::Unknown,
+                }
+            }
             Event::Applied { applied, served, .. } => {
                 match (self.map(|cached| cached.applied(applied)), served) {
-                    (Self::Converged(cached), Some((plan, desired))) if applied.changed => {
-                        Self::Converged(cached.batch_sent(plan, desired, now))
+                    (Self::Converged(cached), Some((plan, goal))) if applied.changed => {
+                        Self::Converged(cached.batch_sent(plan, goal.desired, now))
                     }
                     (Self::Changing(cached), _) => Self::Changing(cached.answered(applied)),
                     (believed, _) => believed,
                 }
             }
-            Event::Converged { desired, digests } => match self {
-                Self::Changing(cached) | Self::Converged(cached) if *digests => {
-                    Self::Converged(cached.with_digests(desired))
+            Event::Converged(goal) => match self {
+                Self::Changing(cached) | Self::Converged(cached) => {
+                    Self::Converged(cached.with_digests(goal))
                 }
-                Self::Changing(cached) => Self::Converged(cached),
-                believed @ (Self::Unknown
-                | Self::DigestOnly
-                | Self::Converged(_)
-                | Self::Recheck(_)
-                | Self::DriftDue(_)) => believed,
+                believed @ (Self::Unknown | Self::DigestOnly | Self::Recheck(_) | Self::DriftDue(_)) => {
+                    believed
+                }
             },
             Event::Waits => self,
         }

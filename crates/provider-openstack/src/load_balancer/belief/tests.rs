@@ -5,10 +5,10 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::cached::Cached;
-use super::event::{Event, LockEnd, PreviousVips};
+use super::event::{Event, Goal, LockEnd, PreviousVips};
 use super::state::Belief;
 use crate::load_balancer::apply::{Answer, Applied};
-use crate::load_balancer::model::observed::Children;
+use crate::load_balancer::model::observed::{Children, Observed};
 use crate::load_balancer::model::tree::Desired;
 use crate::load_balancer::plan::tests::cloud::Cloud;
 use crate::load_balancer::plan::tests::shape::Shape;
@@ -90,7 +90,8 @@ impl Grown {
         let members = touched(Touched::Child(Child::Members(pool)));
         let everything = touched(Touched::Everything);
         let created = Applied { answer: Some(Answer::LoadBalancer(Box::new(made()))), ..everything.clone() };
-        let served = Some((&self.plan, &self.after));
+        let goal = Goal { desired: &self.after, digests: true };
+        let served = Some((&self.plan, goal));
         let read = self.read();
         let children = read.load_balancer().and_then(|there| there.children.as_ref());
         let (active, broken) = (listed("ACTIVE", children), listed("ERROR", children));
@@ -109,8 +110,8 @@ impl Grown {
             "applied: everything" => Event::Applied { applied: &everything, served, repairs: false },
             "applied: created" => Event::Applied { applied: &created, served, repairs: false },
             "waits" => Event::Waits,
-            "converged" => Event::Converged { desired: &self.after, digests: true },
-            "converged, no digests" => Event::Converged { desired: &self.after, digests: false },
+            "converged" => Event::Converged(goal),
+            "converged, no digests" => Event::Converged(Goal { digests: false, ..goal }),
             "failed" => Event::Failed,
             "held" => Event::Held,
             "changed by others" => Event::ChangedByOthers,
@@ -164,9 +165,48 @@ fn each_event_ends_exactly_the_beliefs_of_the_table() {
 }
 
 #[test]
+fn members_of_a_load_balancer_that_is_being_made_are_not_kept() {
+    let wanted = Shape::web().desired();
+    let (key, port) = wanted.listeners.first_key_value().expect("a port");
+    let members = port.pool.members.iter().map(|member| {
+        json!({"id": member.name, "name": member.name, "address": member.address, "protocol_port": member.port,
+            "subnet_id": member.subnet_id, "monitor_port": member.monitor_port,
+            "provisioning_status": "PENDING_CREATE", "operating_status": "OFFLINE"})
+    });
+    let status = |id: &str| {
+        json!({"id": id, "provisioning_status": "PENDING_CREATE", "operating_status": "OFFLINE",
+            "protocol": "TCP", "listeners": [{"id": "listener"}]})
+    };
+    let (mut listener, mut pool) = (status("listener"), status("pool"));
+    (listener["protocol_port"], listener["default_pool_id"]) = (json!(key.port), json!("pool"));
+    (pool["lb_algorithm"], pool["members"]) = (json!("ROUND_ROBIN"), members.collect());
+    let mut answer = json!({"id": "lb-1", "provisioning_status": "PENDING_CREATE", "operating_status": "OFFLINE",
+        "vip_address": "10.0.0.1", "vip_port_id": "port"});
+    (answer["listeners"], answer["pools"]) = (json!([listener]), json!([pool]));
+    let made: CreatedLoadBalancer = serde_json::from_value(answer).expect("a load balancer");
+    let applied = Applied {
+        changed: true,
+        touched: vec![Touched::Everything],
+        answer: Some(Answer::LoadBalancer(Box::new(made))),
+        ..Applied::default()
+    };
+    let plan = plan::serve(&wanted, &Observed::default());
+    let goal = Goal { desired: &wanted, digests: true };
+    let event = Event::Applied { applied: &applied, served: Some((&plan, goal)), repairs: false };
+    let nothing = Box::new(Cached::new(Observed::default(), None, None));
+    let belief = Belief::Changing(nothing).after(&event, Instant::now());
+    let cached = belief.cached().expect("the answer shows it whole");
+    let pools = &cached.own_children().expect("children").pools;
+    assert!(pools[0].members.is_empty() && cached.has_digests());
+    let seen = cached.seen_beside(&wanted, &[]);
+    let seen = seen.load_balancer.and_then(|there| there.children).expect("children");
+    assert_eq!(seen.pools[0].members.len(), port.pool.members.len());
+}
+
+#[test]
 fn members_that_agree_are_not_kept_and_a_digest_tells_when_others_are_wanted() {
     let service = Grown::new();
-    let event = Event::Converged { desired: &service.before, digests: true };
+    let event = Event::Converged(Goal { desired: &service.before, digests: true });
     let belief = Belief::Changing(service.read()).after(&event, Instant::now());
     let cached = belief.cached().expect("it is believed");
     assert!(cached.has_digests());

@@ -12,9 +12,8 @@ use tokio::time::Instant;
 
 use super::Reconciler;
 use crate::load_balancer::apply::{self, Applied, Locked};
-use crate::load_balancer::belief::{Belief, Event};
+use crate::load_balancer::belief::{Belief, Event, Goal};
 use crate::load_balancer::model::observed::{ObservedLoadBalancer, Ownership};
-use crate::load_balancer::model::tree::Desired;
 use crate::load_balancer::plan::{Plan, Then, Wait};
 use crate::load_balancer::poller::Awaited;
 use crate::load_balancer::report::Report;
@@ -34,7 +33,7 @@ pub(super) struct Work<'a> {
     pub(super) service: &'a Service,
     pub(super) plan: &'a Plan,
     /// What the plan leads to; absent where a load balancer is given up.
-    pub(super) desired: Option<&'a Desired>,
+    pub(super) goal: Option<Goal<'a>>,
     /// The load balancer, if there is one.
     pub(super) load_balancer: Option<&'a ObservedLoadBalancer>,
     /// Its owner.
@@ -68,7 +67,7 @@ impl Reconciler {
         believed: Option<Belief>,
         report: &mut Report,
     ) -> Result<Progress, Failure> {
-        let Work { service, plan, desired, .. } = *work;
+        let Work { service, plan, goal, .. } = *work;
         report.notices(plan.notices.iter().cloned());
         let resting = self.resting(service, plan);
         let steps = if resting.is_some() {
@@ -80,7 +79,7 @@ impl Reconciler {
         if let Some(believed) = believed {
             self.beliefs.put_back(&service.key, believed);
         }
-        let served = desired.map(|desired| (plan, desired));
+        let served = goal.map(|goal| (plan, goal));
         let repairs = plan.heals && resting.is_none();
         self.beliefs.note(&service.key, &Event::Applied { applied: &applied, served, repairs });
         report.notices(applied.notices.iter().cloned());
@@ -107,7 +106,7 @@ impl Reconciler {
     }
 
     fn wait_for_lock(&self, work: &Work<'_>, locked: &Locked, report: &mut Report) -> Progress {
-        let Work { service, desired, load_balancer, project_id, .. } = *work;
+        let Work { service, goal, load_balancer, project_id, .. } = *work;
         match (&locked.made, load_balancer) {
             (Some(made), _) => {
                 report.load_balancer(service, &made.id, Ownership::Sole);
@@ -117,7 +116,7 @@ impl Reconciler {
             }
             (None, Some(existing)) => {
                 // What is given up keeps its name.
-                let name = desired.is_none().then_some(existing.name.as_str());
+                let name = goal.is_none().then_some(existing.name.as_str());
                 let awaited = Awaited { id: &existing.id, project_id, name, work: locked.work };
                 self.watchlist.watch(awaited, &service.key);
             }

@@ -201,7 +201,7 @@ impl Releasing<'_> {
         let work = Work {
             service: self.service,
             plan: &plan,
-            desired: None,
+            goal: None,
             load_balancer: observed.load_balancer.as_ref(),
             project_id: project_id.as_deref(),
         };

@@ -26,7 +26,7 @@ impl Releasing<'_> {
         let work = Work {
             service: self.service,
             plan: &plan,
-            desired: None,
+            goal: None,
             load_balancer: Some(&observed),
             project_id: project_id.as_deref(),
         };

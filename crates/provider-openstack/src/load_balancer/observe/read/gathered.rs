@@ -10,6 +10,9 @@ use tokio::sync::Mutex;
 const ENTRIES_FOR_EACH: usize = 50;
 /// Nobody waits longer for others: an answer that is lost holds up only who asked.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Who had to wait for somebody else's answer waits so much longer for others: Services that are deleted with one command come one after
+/// another, a few milliseconds apart.
+const GATHERING: Duration = Duration::from_millis(100);
 
 /// One kind of question. Who asks while another one is under way waits for its end, with whoever asks meanwhile: all of them together get
 /// one list that is younger than each question.
@@ -53,21 +56,26 @@ impl<T> Gathered<T> {
         pick: impl Fn(&[T]) -> Option<R>,
     ) -> Result<R, ApiError> {
         let asked = self.tick();
-        let turn = {
-            let _waiting = Waiting::new(&self.waiting);
-            tokio::time::timeout(PATIENCE, self.turn.lock()).await
+        let (turn, waited) = match self.turn.try_lock() {
+            Ok(turn) => (Ok(turn), false),
+            Err(_) => {
+                let _waiting = Waiting::new(&self.waiting);
+                (tokio::time::timeout(PATIENCE, self.turn.lock()).await, true)
+            }
         };
         let Ok(mut turn) = turn else { return alone().await };
         if turn.as_ref().is_none_or(|list| list.asked < asked) {
             *turn = None;
             // Who was woken by the same event asks in the same moment.
             tokio::task::yield_now().await;
-            let others = self.waiting.load(Ordering::Relaxed);
-            if others == 0 {
+            if waited && !self.is_too_long() {
+                tokio::time::sleep(GATHERING).await;
+            }
+            if self.waiting.load(Ordering::Relaxed) == 0 {
                 // Who comes meanwhile is gathered.
                 return alone().await;
             }
-            if self.length.load(Ordering::Relaxed) > (others + 1) * ENTRIES_FOR_EACH {
+            if self.is_too_long() {
                 drop(turn);
                 return alone().await;
             }
@@ -86,6 +94,12 @@ impl<T> Gathered<T> {
             Some(found) => Ok(found),
             None => alone().await,
         }
+    }
+
+    /// Whether a list likely holds too much for who asks now, and those that wait.
+    fn is_too_long(&self) -> bool {
+        let asking = self.waiting.load(Ordering::Relaxed) + 1;
+        self.length.load(Ordering::Relaxed) > asking * ENTRIES_FOR_EACH
     }
 
     fn tick(&self) -> u64 {
@@ -114,6 +128,7 @@ mod tests {
     use std::sync::Mutex as StdMutex;
 
     use futures::future::join_all;
+    use tokio::time::Instant;
 
     use super::*;
 
@@ -166,6 +181,23 @@ mod tests {
         };
         tokio::join!(cloud.ask_at_once(0..3), later);
         assert_eq!(*cloud.calls.lock().expect("no panic"), ["one"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_had_to_wait_waits_a_moment_more_for_others() {
+        let cloud = Cloud::of(20);
+        let start = Instant::now();
+        let one_after_another = (0..11_u32).map(|id| {
+            let cloud = &cloud;
+            async move {
+                tokio::time::sleep(Duration::from_millis(108) * id).await;
+                cloud.ask(id as usize).await
+            }
+        });
+        assert_eq!(join_all(one_after_another).await, (0..11).collect::<Vec<_>>());
+        // The first one is not held up. The last one comes when that has just been answered.
+        assert_eq!(*cloud.calls.lock().expect("no panic"), ["one", "list"]);
+        assert_eq!(start.elapsed(), Duration::from_millis(2100));
     }
 
     #[tokio::test(start_paused = true)]

@@ -58,7 +58,7 @@ impl Serving<'_> {
         let work = Work {
             service: self.service,
             plan,
-            desired: Some(&wanted.desired),
+            goal: Some(wanted.goal()),
             load_balancer,
             project_id: project_id.as_deref(),
         };

@@ -150,9 +150,7 @@ impl Serving<'_> {
         match &mut outcome {
             Ok(Outcome::Ready(ready)) if is_held(ready) => beliefs.note(key, &Event::Held),
             Ok(Outcome::Ready(ready)) => {
-                // What cannot be read is judged by the members that are there, too.
-                let digests = wanted.faults.unreadable().is_empty();
-                beliefs.note(key, &Event::Converged { desired: &wanted.desired, digests });
+                beliefs.note(key, &Event::Converged(wanted.goal()));
                 ready.requeue_after = beliefs.confirm_in(key).into_iter().chain(tags_in).min();
                 if let Some(digest) = digest {
                     report.annotate(self.service, CONVERGED_DIGEST.key, digest.to_string());

@@ -6,6 +6,7 @@
 use openstack_ccm_core::failure::Failure;
 
 use super::Serving;
+use crate::load_balancer::belief::Goal;
 use crate::load_balancer::desired::{self, Sources};
 use crate::load_balancer::model::facts::Facts;
 use crate::load_balancer::model::observed::{Observed, ObservedLoadBalancer};
@@ -26,6 +27,14 @@ pub(super) struct Wanted {
     pub(super) facts: Facts,
     /// The whole tree.
     pub(super) desired: Desired,
+}
+
+impl Wanted {
+    /// For what is believed of the load balancer.
+    pub(super) fn goal(&self) -> Goal<'_> {
+        // What cannot be read is judged by the members that are there, too.
+        Goal { desired: &self.desired, digests: self.faults.unreadable().is_empty() }
+    }
 }
 
 /// What is to be done for it.
