@@ -71,7 +71,11 @@ impl Call {
     /// Sets the body to `{root: value}`.
     pub(crate) fn body<T: Serialize + ?Sized>(mut self, root: &str, value: &T) -> Self {
         // Straight into text: a tree with thousands of members would be many times larger in between.
-        self.body = Some(serde_json::to_vec(&BTreeMap::from([(root, value)])).map(Bytes::from));
+        let body = serde_json::to_vec(&BTreeMap::from([(root, value)]));
+        self.body = Some(body.map(|mut text| {
+            text.shrink_to_fit();
+            Bytes::from(text)
+        }));
         self
     }
 

@@ -87,7 +87,7 @@ fn new(name: &str) -> CreateLoadBalancer {
 #[tokio::test]
 async fn what_is_created_is_seen_by_later_reads_and_stands_out() {
     let (octavia, neutron, notes, _) = cloud(false);
-    let made = octavia.create_load_balancer(&new("api")).await.unwrap().load_balancer;
+    let made = octavia.create_load_balancer(new("api")).await.unwrap().load_balancer;
     assert!(is_placeholder(&made.id));
     assert!(is_placeholder_address(made.vip_address.as_deref().unwrap().parse().unwrap()));
     let listed = octavia.list_load_balancers(&LoadBalancerFilter::name("api")).await.unwrap();
@@ -126,7 +126,7 @@ async fn a_change_is_told_with_what_was_there_and_is_seen_by_later_reads(#[case]
         protocol_port: 30080,
         ..Default::default()
     };
-    octavia.batch_members("po", &[member("10.0.0.1"), member("10.0.0.2")], false).await.unwrap();
+    octavia.batch_members("po", vec![member("10.0.0.1"), member("10.0.0.2")], false).await.unwrap();
     assert_eq!(octavia.list_members("po").await.unwrap().len(), 2);
     let writes = notes.0.lock().unwrap();
     let [update, batch] = writes.as_slice() else { panic!("{writes:?}") };

@@ -198,9 +198,11 @@ impl Octavia {
     /// Any [`ApiError`]. After [`crate::ErrorKind::LostAnswer`] look for the name before trying again.
     pub async fn create_load_balancer(
         &self,
-        new: &CreateLoadBalancer,
+        new: CreateLoadBalancer,
     ) -> Result<CreatedLoadBalancer, ApiError> {
-        let call = post("loadbalancer_create", lbaas!("loadbalancers")).body("loadbalancer", new);
+        let call = post("loadbalancer_create", lbaas!("loadbalancers")).body("loadbalancer", &new);
+        // Thousands of members need not wait for the answer.
+        drop(new);
         self.client.fetch(&call, "loadbalancer").await
     }
 

@@ -101,12 +101,14 @@ impl Octavia {
     pub async fn batch_members(
         &self,
         pool_id: &str,
-        members: &[MemberSpec],
+        members: Vec<MemberSpec>,
         additive_only: bool,
     ) -> Result<(), ApiError> {
         let call = put("loadbalancer_members_update", lbaas!("pools", pool_id, "members"))
             .query_if("additive_only", additive_only.then_some("true"))
-            .body("members", members);
+            .body("members", &members);
+        // Thousands of them need not wait for the answer.
+        drop(members);
         self.client.execute(&call).await
     }
 

@@ -57,7 +57,7 @@ async fn a_creation_is_never_repeated_when_it_may_have_happened(
 ) {
     let stand_in = StandIn::new([outcome]);
     let new = CreateLoadBalancer { name: "a".to_owned(), ..CreateLoadBalancer::default() };
-    let error = Octavia::new(stand_in.client()).create_load_balancer(&new).await.unwrap_err();
+    let error = Octavia::new(stand_in.client()).create_load_balancer(new).await.unwrap_err();
     assert_eq!(error.kind(), kind);
     assert_eq!(stand_in.lines().len(), 1);
 }
@@ -68,7 +68,7 @@ async fn a_rate_limit_is_waited_out_even_for_a_creation() {
     let stand_in = StandIn::new([Ok(answer_with(429, &[("retry-after", "7")], &Value::Null)), Ok(created)]);
     let new = CreateLoadBalancer { name: "a".to_owned(), ..CreateLoadBalancer::default() };
     let start = Instant::now();
-    Octavia::new(stand_in.client()).create_load_balancer(&new).await.unwrap();
+    Octavia::new(stand_in.client()).create_load_balancer(new).await.unwrap();
     assert_eq!(stand_in.lines().len(), 2);
     assert!(start.elapsed() >= Duration::from_secs(7));
 }

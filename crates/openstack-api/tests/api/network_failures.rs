@@ -60,7 +60,7 @@ async fn cloud(octavia: SocketAddr) -> (MockServer, OpenStack) {
 
 async fn create(openstack: &OpenStack) -> ApiError {
     let new = CreateLoadBalancer { name: "a".to_owned(), ..CreateLoadBalancer::default() };
-    openstack.octavia.create_load_balancer(&new).await.unwrap_err()
+    openstack.octavia.create_load_balancer(new).await.unwrap_err()
 }
 
 #[tokio::test]

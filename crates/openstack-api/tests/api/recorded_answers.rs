@@ -101,7 +101,7 @@ async fn a_load_balancer_has_what_the_controller_compares() {
 async fn the_answer_to_a_whole_tree_shows_all_of_it() {
     let stand_in = stand_in("full", "load balancer: everything in one POST");
     let new = CreateLoadBalancer::default();
-    let made = Octavia::new(stand_in.client()).create_load_balancer(&new).await.unwrap();
+    let made = Octavia::new(stand_in.client()).create_load_balancer(new).await.unwrap();
     assert_eq!(made.load_balancer.vip_address.as_deref(), Some("198.18.0.52"));
     let CreatedTree { listeners, pools } = made.tree.unwrap();
     assert_eq!((listeners.len(), pools.len()), (3, 3));
@@ -118,7 +118,7 @@ async fn an_answer_that_shows_children_by_id_alone_is_no_tree() {
     let shown = exchange("full", "load balancer: the single POST once ACTIVE");
     let stand_in = StandIn::new([Ok(shown.answer())]);
     let new = CreateLoadBalancer::default();
-    let made = Octavia::new(stand_in.client()).create_load_balancer(&new).await.unwrap();
+    let made = Octavia::new(stand_in.client()).create_load_balancer(new).await.unwrap();
     assert_eq!((made.load_balancer.listeners.len(), made.tree), (3, None));
 }
 

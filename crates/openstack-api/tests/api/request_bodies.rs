@@ -93,7 +93,7 @@ fn tree() -> CreateLoadBalancer {
 
 #[tokio::test]
 async fn a_whole_tree_is_one_request_with_nothing_that_was_not_set() {
-    let (line, body) = sent!(Octavia, |octavia| octavia.create_load_balancer(&tree()));
+    let (line, body) = sent!(Octavia, |octavia| octavia.create_load_balancer(tree()));
     assert_eq!(line, "POST /v2.0/lbaas/loadbalancers");
     insta::assert_snapshot!(serde_json::to_string_pretty(&body).unwrap());
 }
@@ -125,14 +125,14 @@ async fn listener_pool_and_monitor_on_their_own_match_the_recorded_requests() {
 
 #[tokio::test]
 async fn a_batch_holds_the_whole_list_and_may_be_empty() {
-    let members = [member("198.18.0.50", 30_080)];
-    let (line, body) = sent!(Octavia, |octavia| octavia.batch_members("pool", &members, false));
+    let members = vec![member("198.18.0.50", 30_080)];
+    let (line, body) = sent!(Octavia, |octavia| octavia.batch_members("pool", members, false));
     assert_eq!(line, "PUT /v2.0/lbaas/pools/pool/members");
     let expected =
         json!({"address": "198.18.0.50", "protocol_port": 30080, "name": "node-1", "subnet_id": "subnet"});
     assert_eq!(body, json!({ "members": [expected] }));
 
-    let (line, body) = sent!(Octavia, |octavia| octavia.batch_members("pool", &[], true));
+    let (line, body) = sent!(Octavia, |octavia| octavia.batch_members("pool", Vec::new(), true));
     assert_eq!(
         (line.as_str(), body),
         ("PUT /v2.0/lbaas/pools/pool/members?additive_only=true", json!({"members": []}))

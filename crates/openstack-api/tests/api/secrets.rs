@@ -80,7 +80,7 @@ async fn no_secret_is_logged_in_a_whole_run() {
     let settings = ClientSettings { retry: RetryPolicy::never(), ..ClientSettings::default() };
     let openstack = connect(&options, settings).await.unwrap();
     let new = CreateLoadBalancer { name: "visible-name".to_owned(), ..CreateLoadBalancer::default() };
-    openstack.octavia.create_load_balancer(&new).await.unwrap();
+    openstack.octavia.create_load_balancer(new).await.unwrap();
     let error = openstack.octavia.list_load_balancers(&LoadBalancerFilter::default()).await.unwrap_err();
 
     let text = log.text();

@@ -10,7 +10,7 @@ pub(super) async fn load_balancer(octavia: &Octavia, step: &LoadBalancerStep) ->
     match step {
         LoadBalancerStep::Create { load_balancer, listeners } => {
             let body = requests::load_balancer(load_balancer, listeners);
-            let mut made = octavia.create_load_balancer(&body).await?;
+            let mut made = octavia.create_load_balancer(body).await?;
             made.tree = made.tree.filter(|tree| tree.listeners.len() == listeners.len());
             return Ok(Ended::Locked(Answer::LoadBalancer(Box::new(made))));
         }
@@ -64,8 +64,8 @@ pub(super) async fn member(octavia: &Octavia, step: &MemberStep) -> Result<Ended
     match step {
         MemberStep::ReplaceAll { pool, members } => {
             let pool_id = pool.id().unwrap_or_default();
-            let specs: Vec<_> = members.iter().map(|member| requests::member(member)).collect();
-            octavia.batch_members(pool_id, &specs, false).await?;
+            let specs = members.iter().map(|member| requests::member(member)).collect();
+            octavia.batch_members(pool_id, specs, false).await?;
             let (pool_id, members) = (pool_id.to_owned(), members.clone());
             return Ok(Ended::Locked(Answer::Members { pool_id, members }));
         }
