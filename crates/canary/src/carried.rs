@@ -10,9 +10,8 @@
 //! The kubelet asks the two one after the other, so that one of them may be ahead for a moment: what counts is what stays
 //! ([`crate::ledger`]).
 
-use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
-
 use crate::look::{Finding, Verdict};
+use crate::observed_pod::{ObservedContainerStatus, ObservedPod};
 use crate::{CONCLUSIVE, FIT};
 
 /// What a pod says of its node.
@@ -50,11 +49,11 @@ impl Carried {
     }
 
     /// What a pod says. Nothing, unless both containers run: one that ended has no readiness to speak of.
-    pub fn of_pod(pod: &Pod) -> Option<Self> {
+    pub fn of_pod(pod: &ObservedPod) -> Option<Self> {
         if pod.metadata.deletion_timestamp.is_some() {
             return None;
         }
-        let statuses = pod.status.as_ref()?.container_statuses.as_ref()?;
+        let statuses = pod.status.container_statuses.as_ref()?;
         let ready = |name: &str| {
             let status = statuses.iter().find(|status| status.name == name)?;
             runs(status).then_some(status.ready)
@@ -81,8 +80,8 @@ impl Carried {
     }
 }
 
-fn runs(status: &ContainerStatus) -> bool {
-    status.state.as_ref().is_some_and(|state| state.running.is_some())
+fn runs(status: &ObservedContainerStatus) -> bool {
+    status.state.running.is_some()
 }
 
 #[cfg(test)]
@@ -92,7 +91,7 @@ mod tests {
 
     use super::*;
 
-    fn pod(conclusive: &Value, fit: &Value) -> Pod {
+    fn pod(conclusive: &Value, fit: &Value) -> ObservedPod {
         from_value(json!({
             "metadata": {"name": "canary-x"},
             "status": {"phase": "Running", "containerStatuses": [conclusive, fit]},
@@ -125,6 +124,6 @@ mod tests {
         let mut ended = status(FIT, false);
         ended["state"] = json!({"terminated": {"exitCode": 1}});
         assert_eq!(Carried::of_pod(&pod(&status(CONCLUSIVE, true), &ended)), None);
-        assert_eq!(Carried::of_pod(&Pod::default()), None);
+        assert_eq!(Carried::of_pod(&ObservedPod::default()), None);
     }
 }

@@ -12,6 +12,7 @@
 //! | [`steady`] | from looks to a verdict: equal looks, patience before a node is fit again, lapse |
 //! | [`pod`] | the program in the pods |
 //! | [`carried`] | the verdict as the status of a pod carries it |
+//! | [`observed_pod`] | a pod, with what is read of it |
 //! | [`ledger`] | the verdicts of all nodes over time |
 //! | [`objects`] | the objects that make a canary |
 //!
@@ -23,6 +24,7 @@ pub mod carried;
 pub mod ledger;
 pub mod look;
 pub mod objects;
+pub mod observed_pod;
 pub mod pod;
 pub mod steady;
 

@@ -7,18 +7,18 @@ use std::sync::Arc;
 
 use crate::node::Node;
 
-/// Namespace and name of a Service.
+/// Namespace and name of a Service. Clones share the text: what is known of a Service is kept in several places, each under its key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ServiceKey {
     /// `metadata.namespace`
-    pub namespace: String,
+    pub namespace: Arc<str>,
     /// `metadata.name`
-    pub name: String,
+    pub name: Arc<str>,
 }
 
 impl ServiceKey {
     /// A key from its two parts.
-    pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Self {
+    pub fn new(namespace: impl Into<Arc<str>>, name: impl Into<Arc<str>>) -> Self {
         Self { namespace: namespace.into(), name: name.into() }
     }
 }

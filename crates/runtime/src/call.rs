@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use openstack_ccm_core::failure::{Failure, FailureClass};
 
 /// Why a call to the API server gave no result.
@@ -87,14 +88,18 @@ impl From<kube::Error> for CallError {
 }
 
 /// Waits for one call, at most `limit`.
-pub async fn call<T>(
+///
+/// Boxed: otherwise every future that asks for something would have room for it, and the code that drives it in itself.
+pub fn call<'a, T>(
     limit: Duration,
-    request: impl Future<Output = kube::Result<T>>,
-) -> Result<T, CallError> {
-    match tokio::time::timeout(limit, request).await {
-        Ok(answer) => answer.map_err(CallError::from),
-        Err(_elapsed) => Err(CallError::Timeout(limit)),
-    }
+    request: impl Future<Output = kube::Result<T>> + Send + 'a,
+) -> BoxFuture<'a, Result<T, CallError>> {
+    Box::pin(async move {
+        match tokio::time::timeout(limit, request).await {
+            Ok(answer) => answer.map_err(CallError::from),
+            Err(_elapsed) => Err(CallError::Timeout(limit)),
+        }
+    })
 }
 
 #[cfg(test)]

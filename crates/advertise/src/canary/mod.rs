@@ -12,11 +12,12 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures::{StreamExt as _, pin_mut};
-use k8s_openapi::api::core::v1::{ObjectReference, Pod, Service};
+use k8s_openapi::api::core::v1::{ObjectReference, Service};
 use kube::api::ListParams;
 use kube::runtime::watcher::Event;
 use kube::{Api, Client};
 use openstack_ccm_canary::addresses::Addresses;
+use openstack_ccm_canary::observed_pod::ObservedPod;
 use openstack_ccm_canary::{CONTROL, SUBJECT};
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::ServiceKey;
@@ -94,7 +95,7 @@ impl Canary {
     /// Keeps it for ever.
     pub async fn keep(mut self) {
         let namespace = self.options.namespace.clone();
-        let pods = events::<Pod>(Api::namespaced(self.client.clone(), &namespace));
+        let pods = events::<ObservedPod>(Api::namespaced(self.client.clone(), &namespace));
         let services = events::<Service>(Api::namespaced(self.client.clone(), &namespace));
         pin_mut!(pods, services);
         let patience = sleep(PATIENCE);
@@ -133,7 +134,7 @@ impl Canary {
     }
 
     /// Answers whether this was the end of a list.
-    fn pod(&mut self, event: Event<Pod>, arriving: &mut Vec<Pod>) -> bool {
+    fn pod(&mut self, event: Event<ObservedPod>, arriving: &mut Vec<ObservedPod>) -> bool {
         let now = Instant::now();
         match event {
             Event::Init => arriving.clear(),
@@ -279,7 +280,7 @@ pub async fn measured_now(
 ) -> Result<Measured, CallError> {
     let namespace = &options.namespace;
     let services = Api::<Service>::namespaced(client.clone(), namespace);
-    let pods = Api::<Pod>::namespaced(client.clone(), namespace);
+    let pods = Api::<ObservedPod>::namespaced(client.clone(), namespace);
     let (services, pods) = (
         call(limit, services.list(&ListParams::default())).await?.items,
         call(limit, pods.list(&ListParams::default())).await?.items,

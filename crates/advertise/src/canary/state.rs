@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Pod;
 use openstack_ccm_canary::carried::Carried;
 use openstack_ccm_canary::ledger::Ledger;
+use openstack_ccm_canary::observed_pod::ObservedPod;
 use openstack_ccm_canary::{CONTROL, SUBJECT};
 use tokio::time::Instant;
 
@@ -43,22 +43,22 @@ impl State {
     }
 
     /// A pod as it is now.
-    pub(super) fn pod(&mut self, pod: &Pod, now: Instant) {
+    pub(super) fn pod(&mut self, pod: &ObservedPod, now: Instant) {
         let Some((name, node)) = names(pod) else { return };
         self.pods.insert(name, (node.clone(), Carried::of_pod(pod)));
         self.node(&node, now);
     }
 
     /// A pod that is gone.
-    pub(super) fn no_pod(&mut self, pod: &Pod, now: Instant) {
+    pub(super) fn no_pod(&mut self, pod: &ObservedPod, now: Instant) {
         let Some((name, node)) = names(pod) else { return };
         self.pods.remove(&name);
         self.node(&node, now);
     }
 
     /// All pods.
-    pub(super) fn listed(&mut self, pods: &[Pod], now: Instant) {
-        let word = |pod: &Pod| names(pod).map(|(name, node)| (name, (node, Carried::of_pod(pod))));
+    pub(super) fn listed(&mut self, pods: &[ObservedPod], now: Instant) {
+        let word = |pod: &ObservedPod| names(pod).map(|(name, node)| (name, (node, Carried::of_pod(pod))));
         self.pods = pods.iter().filter_map(word).collect();
         self.pods_listed = true;
         self.everybody(now);
@@ -122,6 +122,6 @@ impl State {
     }
 }
 
-fn names(pod: &Pod) -> Option<(String, String)> {
-    Some((pod.metadata.name.clone()?, pod.spec.as_ref()?.node_name.clone()?))
+fn names(pod: &ObservedPod) -> Option<(String, String)> {
+    Some((pod.metadata.name.clone()?, pod.spec.node_name.clone()?))
 }

@@ -21,8 +21,8 @@ pub(crate) fn object(key: &ServiceKey, uid: &str) -> ObjectReference {
     ObjectReference {
         api_version: Some("v1".into()),
         kind: Some("Service".into()),
-        namespace: Some(key.namespace.clone()),
-        name: Some(key.name.clone()),
+        namespace: Some(key.namespace.to_string()),
+        name: Some(key.name.to_string()),
         uid: Some(uid.to_owned()),
         ..ObjectReference::default()
     }

@@ -65,7 +65,7 @@ async fn changes_go_before_startup_before_nodes_before_retries() {
     let mut order = Vec::new();
     for _ in 0..7 {
         let taken = taken(&queue).await;
-        order.push(taken.key.name.clone());
+        order.push(taken.key.name.to_string());
         taken.finish(Requeue::Done { resync: None });
     }
     assert_eq!(order, ["new", "upgraded", "woken", "startup", "nodes", "retry", "again"]);

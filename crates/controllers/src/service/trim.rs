@@ -19,10 +19,14 @@ fn trim_ours(service: &mut k8s::Service) {
     let metadata = &mut service.metadata;
     metadata.labels = None;
     metadata.owner_references = None;
+    metadata.creation_timestamp = None;
     if let Some(spec) = &mut service.spec {
         spec.selector = None;
         spec.cluster_ip = None;
         spec.cluster_ips = None;
+        spec.allocate_load_balancer_node_ports = None;
+        spec.internal_traffic_policy = None;
+        spec.ip_family_policy = None;
     }
     if let Some(status) = &mut service.status {
         status.conditions = None;
@@ -57,8 +61,11 @@ mod tests {
     fn service(kind: &str) -> k8s::Service {
         from_value(json!({
             "metadata": {"namespace": "default", "name": "app", "uid": "u1", "resourceVersion": "7",
-                "labels": {"l": "1"}, "annotations": {"a": "1"}},
-            "spec": {"type": kind, "ports": [{"port": 80}], "selector": {"s": "1"}, "clusterIP": "10.96.0.7"},
+                "creationTimestamp": "2026-01-01T00:00:00Z", "labels": {"l": "1"},
+                "annotations": {"a": "1"}},
+            "spec": {"type": kind, "ports": [{"port": 80}], "selector": {"s": "1"}, "clusterIP": "10.96.0.7",
+                "ipFamilyPolicy": "SingleStack", "internalTrafficPolicy": "Cluster",
+                "allocateLoadBalancerNodePorts": true},
             "status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]},
                 "conditions": [{"type": "x", "status": "True", "reason": "", "message": "",
                     "lastTransitionTime": "2026-01-01T00:00:00Z"}]},
@@ -76,10 +83,10 @@ mod tests {
     fn of_our_services_everything_stays_that_a_load_balancer_depends_on() {
         for service in [trimmed("LoadBalancer", false), trimmed("ClusterIP", true)] {
             assert_eq!(service["metadata"]["annotations"]["a"], "1");
-            assert_eq!(service["spec"]["ports"][0]["port"], 80);
-            assert_eq!(service["status"]["loadBalancer"]["ingress"][0]["ip"], "192.0.2.1");
+            assert_eq!(service["metadata"]["creationTimestamp"], Value::Null);
             assert_eq!(service["metadata"]["labels"], Value::Null);
-            assert_eq!(service["spec"]["selector"], Value::Null);
+            assert_eq!(service["spec"], json!({"type": service["spec"]["type"], "ports": [{"port": 80}]}));
+            assert_eq!(service["status"]["loadBalancer"]["ingress"][0]["ip"], "192.0.2.1");
         }
     }
 

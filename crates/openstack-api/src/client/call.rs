@@ -9,6 +9,10 @@ use serde::Serialize;
 use crate::error::{ApiError, DecodeError};
 use crate::transport::{Request, Service};
 
+/// Objects in one answer of a long list. Octavia and Neutron have no bound of their own unless an administrator sets one, and the
+/// text of thousands is megabytes, beside what is read from it.
+const PAGE: u32 = 400;
+
 /// One call: its metric name and everything of its request.
 #[derive(Debug)]
 pub(crate) struct Call {
@@ -60,6 +64,11 @@ impl Call {
             Some(value) => self.query(key, value),
             None => self,
         }
+    }
+
+    /// Asks for a list in pages of [`PAGE`].
+    pub(crate) fn in_pages(self) -> Self {
+        self.query("limit", PAGE.to_string())
     }
 
     /// Adds a header.

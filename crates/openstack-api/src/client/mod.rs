@@ -77,7 +77,10 @@ impl Client {
     pub(crate) async fn send(&self, call: &Call) -> Result<Response, ApiError> {
         let name = call.name();
         let request = call.request()?;
-        self.shared.retry.run(&request.method, || self.exchange_in_turn(name, request.clone())).await
+        let repeated =
+            self.shared.retry.run(&request.method, || self.exchange_in_turn(name, request.clone()));
+        // Boxed: otherwise every future above would have room for it, several times where it asks for several things.
+        Box::pin(repeated).await
     }
 
     /// One HTTP exchange, for which Octavia has room.

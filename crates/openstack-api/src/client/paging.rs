@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use futures::future::BoxFuture;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -14,16 +15,27 @@ const MOST_PAGES: usize = 1000;
 impl Client {
     /// Reads every page of the list named `root`. Either the whole list comes back or an error, never a part of it, and never
     /// anything that the call did not ask for.
-    pub(crate) async fn list<T: DeserializeOwned>(
+    ///
+    /// Boxed, as a single request is.
+    pub(crate) fn list<'a, T: DeserializeOwned + Send + 'a>(
+        &'a self,
+        call: Call,
+        root: &'static str,
+    ) -> BoxFuture<'a, Result<Vec<T>, ApiError>> {
+        Box::pin(self.collect::<T, _>(call, root))
+    }
+
+    /// The same into a collection of the caller's, which gets each page before the next one is asked for.
+    pub(crate) async fn collect<T: DeserializeOwned, C: Default + Extend<T>>(
         &self,
         mut call: Call,
         root: &str,
-    ) -> Result<Vec<T>, ApiError> {
+    ) -> Result<C, ApiError> {
         let asked = call.query.clone();
         let mut seen = HashSet::new();
-        let mut items = Vec::new();
+        let mut items = C::default();
         loop {
-            let (page, links) = self.fetch_page(&call, root).await?;
+            let (page, links) = self.fetch_page::<T>(&call, root).await?;
             items.extend(page);
             let Some(next) = next_page(&links, &asked) else { return Ok(items) };
             if seen.len() >= MOST_PAGES || !seen.insert(next.clone()) {

@@ -7,10 +7,10 @@ use super::kind::Kind;
 /// Query keys that choose no objects.
 const NO_FILTERS: [&str; 5] = ["fields", "limit", "marker", "sort_key", "sort_dir"];
 
-/// Whether the query can be answered here.
+/// Whether the query can be answered here. Where a page is asked for, everything is its first and only one.
 pub(super) fn understands(kind: Kind, query: &[(String, String)]) -> bool {
     query.iter().all(|(key, value)| {
-        !matches!(key.as_str(), "limit" | "marker")
+        key != "marker"
             && (NO_FILTERS.contains(&key.as_str()) || holds(kind, &Value::Null, key, value).is_some())
     })
 }
@@ -95,6 +95,7 @@ mod tests {
     #[case::fixed_ips_add_up(Kind::Port, &[("fixed_ips", "ip_address=192.0.2.1"), ("fixed_ips", "subnet_id=s")], true)]
     #[case::another_subnet(Kind::Port, &[("fixed_ips", "ip_address=192.0.2.1"), ("fixed_ips", "subnet_id=t")], false)]
     #[case::below(Kind::Pool, &[("loadbalancer_id", "lb")], true)]
+    #[case::a_page_is_all(Kind::LoadBalancer, &[("limit", "1"), ("project_id", "p")], true)]
     #[case::fields_choose_nothing(Kind::Port, &[("fields", "id"), ("fields", "name")], true)]
     fn lists_are_filtered_as_the_services_do(
         #[case] kind: Kind,

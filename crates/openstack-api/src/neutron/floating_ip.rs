@@ -14,27 +14,23 @@ pub struct FloatingIp {
     pub id: String,
     /// The address.
     pub floating_ip_address: String,
-    /// External network of the address.
-    pub floating_network_id: String,
     /// Port that it leads to.
     pub port_id: Option<String>,
     /// Address of the port that it leads to.
     pub fixed_ip_address: Option<String>,
-    /// Router that translates.
-    pub router_id: Option<String>,
-    /// `ACTIVE`, `DOWN` or `ERROR`.
-    pub status: Option<String>,
     /// Free text.
     #[serde(default, deserialize_with = "null_as_default")]
     pub description: String,
     /// Tags.
     #[serde(default, deserialize_with = "null_as_default")]
     pub tags: Vec<String>,
-    /// Owner.
-    pub project_id: Option<String>,
     /// Time of creation, as Neutron writes it.
     pub created_at: Option<String>,
 }
+
+/// What is read of a floating IP. Neutron shows about twice as much.
+const FIELDS: [&str; 7] =
+    ["id", "floating_ip_address", "port_id", "fixed_ip_address", "description", "tags", "created_at"];
 
 /// Which floating IPs to list. Every part that is set must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,8 +41,6 @@ pub struct FloatingIpFilter {
     pub floating_ip_address: Option<String>,
     /// Exact description.
     pub description: Option<String>,
-    /// Owner.
-    pub project_id: Option<String>,
     /// By tags.
     pub tags: TagFilter,
 }
@@ -62,12 +56,6 @@ impl FloatingIpFilter {
     #[must_use]
     pub fn address(address: impl Into<String>) -> Self {
         Self { floating_ip_address: Some(address.into()), ..Self::default() }
-    }
-
-    /// All floating IPs of a project; without one, all that the credentials may see.
-    #[must_use]
-    pub fn of_project(project_id: Option<String>) -> Self {
-        Self { project_id, ..Self::default() }
     }
 }
 
@@ -111,9 +99,25 @@ impl Neutron {
         let call = get("floating_ip_list", &["floatingips"])
             .query_if("port_id", filter.port_id.as_deref())
             .query_if("floating_ip_address", filter.floating_ip_address.as_deref())
-            .query_if("description", filter.description.as_deref())
-            .query_if("project_id", filter.project_id.as_deref());
+            .query_if("description", filter.description.as_deref());
         self.client.list(call.query_if("tags", tags.as_deref()), "floatingips").await
+    }
+
+    /// Lists all floating IPs of a project, page by page; without one, all that the credentials may see. The collection gets each page
+    /// before the next one is asked for.
+    ///
+    /// # Errors
+    /// Any [`ApiError`]; never a part of the list.
+    pub async fn list_floating_ips_of_project<C: Default + Extend<FloatingIp>>(
+        &self,
+        project_id: Option<&str>,
+    ) -> Result<C, ApiError> {
+        let call = FIELDS
+            .iter()
+            .fold(get("floating_ip_list", &["floatingips"]), |call, field| call.query("fields", *field))
+            .query_if("project_id", project_id)
+            .in_pages();
+        self.client.collect(call, "floatingips").await
     }
 
     /// Makes a floating IP.

@@ -184,6 +184,20 @@ impl Octavia {
         self.client.list(call, "loadbalancers").await
     }
 
+    /// Lists all load balancers of a project, page by page; without one, all that the credentials may see. The collection gets each page
+    /// before the next one is asked for.
+    ///
+    /// # Errors
+    /// Any [`ApiError`]; never a part of the list.
+    pub async fn list_load_balancers_of_project<C: Default + Extend<LoadBalancer>>(
+        &self,
+        project_id: Option<&str>,
+    ) -> Result<C, ApiError> {
+        let call =
+            get("loadbalancer_list", lbaas!("loadbalancers")).query_if("project_id", project_id).in_pages();
+        self.client.collect(call, "loadbalancers").await
+    }
+
     /// Reads one load balancer.
     ///
     /// # Errors

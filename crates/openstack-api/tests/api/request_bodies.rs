@@ -227,6 +227,8 @@ async fn filters_become_queries() {
     let (line, _) = sent!(Octavia, |octavia| octavia.list_load_balancers(&filter));
     let query = "id=1&name=kube+service&tags=a%2Cb";
     assert_eq!(line, format!("GET /v2.0/lbaas/loadbalancers?{query}"));
+    let (line, _) = sent!(Octavia, |octavia| octavia.list_load_balancers_of_project::<Vec<_>>(Some("p")));
+    assert_eq!(line, "GET /v2.0/lbaas/loadbalancers?project_id=p&limit=400");
 
     let filter = PortFilter {
         network_id: Some("n".to_owned()),
@@ -243,6 +245,15 @@ async fn filters_become_queries() {
     let filter = FloatingIpFilter { tags: TagFilter::all(["k", "l"]), ..FloatingIpFilter::default() };
     let (line, _) = sent!(Neutron, |neutron| neutron.list_floating_ips(&filter));
     assert_eq!(line, "GET /v2.0/floatingips?tags=k%2Cl");
+    // What nobody reads is left out of a list of all.
+    let (line, _) = sent!(Neutron, |neutron| neutron.list_floating_ips_of_project::<Vec<_>>(Some("p")));
+    let fields = "fields=id&fields=floating_ip_address&fields=port_id&fields=fixed_ip_address";
+    assert_eq!(
+        line,
+        format!(
+            "GET /v2.0/floatingips?{fields}&fields=description&fields=tags&fields=created_at&project_id=p&limit=400"
+        )
+    );
 
     let (line, _) = sent!(Neutron, |neutron| neutron.list_subnets(&SubnetFilter::ids(["a", "b"])));
     assert_eq!(line, "GET /v2.0/subnets?id=a&id=b");

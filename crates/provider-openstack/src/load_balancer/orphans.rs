@@ -81,6 +81,6 @@ mod tests {
         let made = made_for_services(serde_json::from_value(listed).expect("a load balancer"));
         let found = made.as_ref().map(|made| made.service_uids.iter().cloned().collect::<Vec<_>>().join(" "));
         assert_eq!(found.as_deref(), uids);
-        assert!(made.is_none_or(|made| made.service.is_some_and(|service| service.name == "web")));
+        assert!(made.is_none_or(|made| made.service.is_some_and(|service| &*service.name == "web")));
     }
 }

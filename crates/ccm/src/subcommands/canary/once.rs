@@ -9,11 +9,14 @@ use anyhow::{Context as _, bail};
 use futures::{StreamExt as _, stream};
 use k8s_openapi::api::core::v1::{Namespace, Node, Pod, Service};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
-use kube::api::{DeleteParams, ListParams, LogParams, Patch, PatchParams, PostParams};
+use kube::api::{
+    ApiResource, DeleteParams, DynamicObject, ListParams, LogParams, Patch, PatchParams, PostParams,
+};
 use kube::{Api, Client};
 use openstack_ccm_canary::carried::Carried;
 use openstack_ccm_canary::look::{Finding, Verdict};
 use openstack_ccm_canary::objects::{Canary, ingress};
+use openstack_ccm_canary::observed_pod::{ObservedPod, Waiting};
 use openstack_ccm_canary::{CONCLUSIVE, SUBJECT};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -75,9 +78,10 @@ async fn report(arguments: &OnceArgs) -> anyhow::Result<Report> {
 
 /// The image that the controller of this cluster runs with.
 async fn image_in_use(client: &Client) -> anyhow::Result<String> {
-    let pods = Api::<Pod>::namespaced(client.clone(), "kube-system").list(&ListParams::default()).await;
+    let pods =
+        Api::<ObservedPod>::namespaced(client.clone(), "kube-system").list(&ListParams::default()).await;
     let pods = pods.context("the pods of kube-system, one of which names the image, cannot be read")?;
-    let containers = pods.items.into_iter().filter_map(|pod| Some(pod.spec?.containers)).flatten();
+    let containers = pods.items.into_iter().flat_map(|pod| pod.spec.containers);
     let program = |words: &Option<Vec<String>>| {
         words.as_ref().and_then(|words| words.first()).is_some_and(|word| word.ends_with("/openstack-ccm"))
     };
@@ -160,7 +164,9 @@ impl Once {
     }
 
     async fn make_pods(&self, nodes: &[String]) -> anyhow::Result<()> {
-        let pods = &Api::<Pod>::namespaced(self.client.clone(), &self.canary.namespace);
+        // Sent as it stands: nobody here decodes all that a pod may hold.
+        let kind = &ApiResource::erase::<ObservedPod>(&());
+        let pods = &Api::<DynamicObject>::namespaced_with(self.client.clone(), &self.canary.namespace, kind);
         let token = &uuid::Uuid::new_v4().to_string();
         let make = |node: String| async move {
             let pod = typed(self.canary.pod(&node, token))?;
@@ -180,16 +186,16 @@ impl Once {
         nodes: &[String],
         deadline: Instant,
     ) -> anyhow::Result<BTreeMap<String, (Verdict, String)>> {
-        let api = Api::<Pod>::namespaced(self.client.clone(), &self.canary.namespace);
+        let api = Api::<ObservedPod>::namespaced(self.client.clone(), &self.canary.namespace);
         let mut before = BTreeMap::new();
         loop {
             let pods = api.list(&ListParams::default()).await.context("the pods cannot be read")?.items;
             let carried: BTreeMap<String, Option<Carried>> =
-                pods.iter().map(|pod| (node_of(pod), Carried::of_pod(pod))).collect();
+                pods.iter().map(|pod| (pod.node().to_owned(), Carried::of_pod(pod))).collect();
             let all = nodes.iter().all(|node| carried.get(node).is_some_and(Option::is_some));
             // The readiness of two containers does not change at the same moment: what counts is what stays.
             if (all && carried == before) || Instant::now() >= deadline {
-                return Ok(self.told(&api, &pods).await);
+                return Ok(self.told(&pods).await);
             }
             before = carried;
             let pause = if all { PERIOD * 10 } else { PERIOD };
@@ -198,17 +204,17 @@ impl Once {
     }
 
     /// What each pod says, with the finding of its log where that can be read.
-    async fn told(&self, api: &Api<Pod>, pods: &[Pod]) -> BTreeMap<String, (Verdict, String)> {
-        let tell = |pod: Pod| async move {
+    async fn told(&self, pods: &[ObservedPod]) -> BTreeMap<String, (Verdict, String)> {
+        let tell = |pod: ObservedPod| async move {
             let carried = Carried::of_pod(&pod);
             let verdict = carried.map_or(Verdict::Unknown, Carried::verdict);
-            let reason = match finding(api, &pod).await {
+            let reason = match finding(&self.client, &pod).await {
                 Some(finding) if carried.is_none() || finding.verdict() == verdict => {
                     finding.text().to_owned()
                 }
                 _ => carried.map_or_else(|| trouble(&pod), |carried| carried.text().to_owned()),
             };
-            (node_of(&pod), (verdict, reason))
+            (pod.node().to_owned(), (verdict, reason))
         };
         stream::iter(pods.to_vec()).map(tell).buffer_unordered(AT_ONCE).collect().await
     }
@@ -244,10 +250,6 @@ fn name(node: &Node) -> String {
     node.metadata.name.clone().unwrap_or_default()
 }
 
-fn node_of(pod: &Pod) -> String {
-    pod.spec.as_ref().and_then(|spec| spec.node_name.clone()).unwrap_or_default()
-}
-
 /// Why no canary comes to a node.
 fn excuse(node: &Node) -> Option<&'static str> {
     let label =
@@ -265,18 +267,14 @@ fn excuse(node: &Node) -> Option<&'static str> {
 }
 
 /// Why a pod says nothing.
-fn trouble(pod: &Pod) -> String {
-    let status = pod.status.as_ref();
-    let statuses = status.and_then(|status| status.container_statuses.as_deref()).unwrap_or_default();
-    let waiting = statuses.iter().filter_map(|status| status.state.as_ref()?.waiting.as_ref()).next();
+fn trouble(pod: &ObservedPod) -> String {
+    let statuses = pod.status.container_statuses.as_deref().unwrap_or_default();
+    let waiting = statuses.iter().find_map(|status| status.state.waiting.as_ref());
     match waiting {
-        Some(waiting) => {
-            let part = |part: &Option<String>| part.clone().unwrap_or_default();
-            format!("its pod does not run: {} {}", part(&waiting.reason), part(&waiting.message))
-                .trim_end()
-                .to_owned()
+        Some(Waiting { reason, message }) => {
+            format!("its pod does not run: {reason} {message}").trim_end().to_owned()
         }
-        None => match status.and_then(|status| status.phase.as_deref()) {
+        None => match pod.status.phase.as_deref() {
             Some("Running") => "its pod has no verdict yet".to_owned(),
             phase => format!("its pod does not run: it is {}", phase.unwrap_or("not seen by a kubelet")),
         },
@@ -284,9 +282,11 @@ fn trouble(pod: &Pod) -> String {
 }
 
 /// The last finding in the log of a pod.
-async fn finding(api: &Api<Pod>, pod: &Pod) -> Option<Finding> {
+async fn finding(client: &Client, pod: &ObservedPod) -> Option<Finding> {
     let parameters =
         LogParams { container: Some(CONCLUSIVE.to_owned()), tail_lines: Some(20), ..LogParams::default() };
+    let namespace = pod.metadata.namespace.as_deref()?;
+    let api = Api::<Pod>::namespaced(client.clone(), namespace);
     let log = api.logs(pod.metadata.name.as_deref()?, &parameters).await.ok()?;
     log.lines().rev().find_map(|line| {
         let line: Value = serde_json::from_str(line).ok()?;
@@ -298,13 +298,11 @@ async fn finding(api: &Api<Pod>, pod: &Pod) -> Option<Finding> {
 async fn service_proxies(client: &Client) -> BTreeMap<String, String> {
     let mut proxies = BTreeMap::<String, String>::new();
     let parameters = ListParams::default().labels(SERVICE_PROXIES);
-    let pods = Api::<Pod>::all(client.clone()).list(&parameters).await;
+    let pods = Api::<ObservedPod>::all(client.clone()).list(&parameters).await;
     for pod in pods.map(|pods| pods.items).unwrap_or_default() {
-        let images =
-            pod.spec.iter().flat_map(|spec| spec.containers.first()).filter_map(|one| one.image.as_deref());
-        for image in images {
+        if let Some(image) = pod.spec.containers.first().and_then(|one| one.image.as_deref()) {
             let short = image.rsplit('/').next().unwrap_or(image).split('@').next().unwrap_or_default();
-            let all = proxies.entry(node_of(&pod)).or_default();
+            let all = proxies.entry(pod.node().to_owned()).or_default();
             *all = if all.is_empty() { short.to_owned() } else { format!("{all},{short}") };
         }
     }

@@ -1,9 +1,9 @@
 //! What may be orphaned: everything in the project that could have been made for a Service.
 
 use openstack_ccm_openstack_api::neutron::{
-    FloatingIp, FloatingIpFilter, Port, PortFilter, SecurityGroup, SecurityGroupFilter,
+    FloatingIp, Port, PortFilter, SecurityGroup, SecurityGroupFilter,
 };
-use openstack_ccm_openstack_api::octavia::{LoadBalancer, LoadBalancerFilter};
+use openstack_ccm_openstack_api::octavia::LoadBalancer;
 use openstack_ccm_openstack_api::{ApiError, OpenStack};
 
 /// The owner of ports that Octavia makes for VIPs.
@@ -29,8 +29,6 @@ impl Inventory {
     pub async fn read(openstack: &OpenStack) -> Result<Self, ApiError> {
         let OpenStack { octavia, neutron, project_id, .. } = openstack;
         let project = || project_id.clone();
-        let load_balancers = LoadBalancerFilter::of_project(project());
-        let floating_ips = FloatingIpFilter::of_project(project());
         let vip_ports = PortFilter {
             device_owner: Some(VIP_OWNER.to_owned()),
             project_id: project(),
@@ -41,8 +39,8 @@ impl Inventory {
         let vip_ports = neutron.list_ports(&vip_ports).await?;
         Ok(Self {
             vip_ports,
-            load_balancers: octavia.list_load_balancers(&load_balancers).await?,
-            floating_ips: neutron.list_floating_ips(&floating_ips).await?,
+            load_balancers: octavia.list_load_balancers_of_project(project_id.as_deref()).await?,
+            floating_ips: neutron.list_floating_ips_of_project(project_id.as_deref()).await?,
             security_groups: neutron.list_security_groups(&security_groups).await?,
             has_tags: octavia.api_versions().await?.tags(),
         })

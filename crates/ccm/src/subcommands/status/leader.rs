@@ -4,9 +4,9 @@ use std::fmt;
 
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use kube::api::ListParams;
+use openstack_ccm_canary::observed_pod::ObservedPod;
 
 use crate::leader_record::LeaderRecord;
 
@@ -89,7 +89,7 @@ impl fmt::Display for Leader {
 ///
 /// # Errors
 /// Pods cannot be read.
-pub(super) async fn pod(pods: &Api<Pod>, host: &str) -> kube::Result<Option<(String, String)>> {
+pub(super) async fn pod(pods: &Api<ObservedPod>, host: &str) -> kube::Result<Option<(String, String)>> {
     if let Some(pod) = pods.get_opt(host).await? {
         return Ok(Some(name_and_node(&pod)));
     }
@@ -97,15 +97,14 @@ pub(super) async fn pod(pods: &Api<Pod>, host: &str) -> kube::Result<Option<(Str
     Ok(on_node.items.iter().find(|pod| is_controller(pod)).map(name_and_node))
 }
 
-fn name_and_node(pod: &Pod) -> (String, String) {
-    let node = pod.spec.as_ref().and_then(|spec| spec.node_name.clone()).unwrap_or_default();
-    (pod.metadata.name.clone().unwrap_or_default(), node)
+fn name_and_node(pod: &ObservedPod) -> (String, String) {
+    (pod.metadata.name.clone().unwrap_or_default(), pod.node().to_owned())
 }
 
 /// Whether a pod on the host's network runs a cloud-controller-manager for OpenStack.
-fn is_controller(pod: &Pod) -> bool {
-    let containers = pod.spec.iter().flat_map(|spec| &spec.containers);
-    let texts = containers.flat_map(|container| {
+fn is_controller(pod: &ObservedPod) -> bool {
+    let containers = &pod.spec.containers;
+    let texts = containers.iter().flat_map(|container| {
         container
             .image
             .iter()

@@ -20,9 +20,10 @@ use std::io::Write as _;
 use anyhow::Context as _;
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{Node, Pod, Service};
+use k8s_openapi::api::core::v1::{Node, Service};
 use kube::api::ListParams;
 use kube::{Api, Client};
+use openstack_ccm_canary::observed_pod::ObservedPod;
 
 use crate::error_text::said_once;
 use args::StatusArgs;
@@ -65,7 +66,7 @@ pub async fn run(arguments: &StatusArgs) -> anyhow::Result<()> {
 
 /// The pod that leads, and how to read its log.
 async fn pod(client: &Client, namespace: &str, host: &str) -> anyhow::Result<()> {
-    let pods = Api::<Pod>::namespaced(client.clone(), namespace);
+    let pods = Api::<ObservedPod>::namespaced(client.clone(), namespace);
     match leader::pod(&pods, host).await {
         Ok(Some((pod, node))) => {
             line("Pod", format_args!("{namespace}/{pod} on node {node}"))?;
@@ -98,11 +99,11 @@ async fn cluster(client: &Client, canary_namespace: &str) -> anyhow::Result<()> 
 }
 
 /// The canary's pods, or why they are not known.
-async fn canary(client: &Client, namespace: &str) -> (Vec<Pod>, Option<String>) {
+async fn canary(client: &Client, namespace: &str) -> (Vec<ObservedPod>, Option<String>) {
     if namespace.is_empty() {
         return (Vec::new(), None);
     }
-    match Api::<Pod>::namespaced(client.clone(), namespace).list(&ListParams::default()).await {
+    match Api::<ObservedPod>::namespaced(client.clone(), namespace).list(&ListParams::default()).await {
         Ok(pods) => (pods.items, None),
         Err(error) => (Vec::new(), Some(format!("the canary's pods in {namespace}: {}", unreadable(error)))),
     }

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::Node;
 use openstack_ccm_advertise::measured::Measurements;
 use openstack_ccm_advertise::node::{
     NodeVerdict, Verdict, guess_of, is_unreachable_for_long, unreachable_since,
 };
 use openstack_ccm_canary::carried::Carried;
+use openstack_ccm_canary::observed_pod::ObservedPod;
 
 /// Nodes that are named; the others are counted.
 const MOST: usize = 10;
@@ -24,9 +25,9 @@ pub(super) fn versions(nodes: &[Node]) -> String {
 
 /// What is held of each node's service proxy, by the name of the node. `canary` are the canary's pods: what they say stands
 /// above what a node shows, unless the node has been unreachable for a while. Nodes on which no client is left do not count.
-pub(super) fn verdicts(nodes: &[Node], canary: &[Pod], now: Timestamp) -> Vec<(String, NodeVerdict)> {
+pub(super) fn verdicts(nodes: &[Node], canary: &[ObservedPod], now: Timestamp) -> Vec<(String, NodeVerdict)> {
     let said = canary.iter().filter_map(|pod| {
-        let node = pod.spec.as_ref()?.node_name.clone()?;
+        let node = pod.spec.node_name.clone()?;
         Some((node, Carried::of_pod(pod)?))
     });
     let measured = Measurements::of_canary(said.collect());
@@ -91,7 +92,7 @@ mod tests {
         .unwrap()
     }
 
-    fn canary(node: &str, fit: bool) -> Pod {
+    fn canary(node: &str, fit: bool) -> ObservedPod {
         let container = |name: &str, ready: bool| {
             json!({"name": name, "ready": ready, "image": "", "imageID": "", "restartCount": 0,
                 "state": {"running": {}}})

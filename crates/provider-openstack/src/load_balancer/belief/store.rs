@@ -25,13 +25,16 @@ struct Entry {
     /// The Service as it looked last.
     service: Option<Digest>,
     belief: Belief,
-    attempts: Attempts,
+    /// Absent where there were none: a table has room for up to twice as many Services as there are.
+    attempts: Option<Box<Attempts>>,
 }
 
 impl Entry {
     fn note(&mut self, event: &Event<'_>, now: Instant) {
         self.belief = std::mem::take(&mut self.belief).after(event, now);
-        self.attempts = std::mem::take(&mut self.attempts).after(event, now);
+        let before = self.attempts.take().map(|attempts| *attempts).unwrap_or_default();
+        let after = before.after(event, now);
+        self.attempts = (after != Attempts::default()).then(|| Box::new(after));
     }
 }
 
@@ -81,7 +84,7 @@ impl Beliefs {
 
     /// What was tried, and with what result.
     pub(crate) fn attempts(&self, service: &ServiceKey) -> Attempts {
-        self.read(service, |entry| entry.attempts.clone())
+        self.read(service, |entry| entry.attempts.as_deref().cloned()).unwrap_or_default()
     }
 
     /// Id and ownership of the load balancer that the Service is believed to have.

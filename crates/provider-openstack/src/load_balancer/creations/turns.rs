@@ -1,6 +1,7 @@
 //! Whose load balancers are being created, and who waits for that. Pure.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 use openstack_ccm_core::service::ServiceKey;
@@ -43,9 +44,9 @@ pub(super) struct Turns {
     under_way: HashMap<ServiceKey, Turn>,
     waiting: HashMap<ServiceKey, Place>,
     /// Those who wait, in order, by namespace. None is empty.
-    queues: BTreeMap<String, VecDeque<ServiceKey>>,
+    queues: BTreeMap<Arc<str>, VecDeque<ServiceKey>>,
     /// The namespace whose turn it was last.
-    last: String,
+    last: Arc<str>,
 }
 
 #[derive(Debug)]

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_openstack_api::error::ApiError;
-use openstack_ccm_openstack_api::neutron::{FloatingIp, FloatingIpFilter};
-use openstack_ccm_openstack_api::octavia::{LoadBalancer, LoadBalancerFilter};
+use openstack_ccm_openstack_api::neutron::FloatingIp;
+use openstack_ccm_openstack_api::octavia::LoadBalancer;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
@@ -22,10 +22,33 @@ pub(crate) struct BulkLists {
 
 struct Listing {
     asked: Instant,
-    /// By id; each on its own, because a table has room for up to twice as many as it holds.
-    load_balancers: HashMap<String, Box<LoadBalancer>>,
-    /// By port.
-    floating_ips: HashMap<String, Vec<FloatingIp>>,
+    load_balancers: ById,
+    floating_ips: ByPort,
+}
+
+/// Load balancers by id; each on its own, because a table has room for up to twice as many as it holds.
+#[derive(Default)]
+struct ById(HashMap<String, Box<LoadBalancer>>);
+
+impl Extend<LoadBalancer> for ById {
+    fn extend<I: IntoIterator<Item = LoadBalancer>>(&mut self, page: I) {
+        self.0.extend(page.into_iter().map(|one| (one.id.clone(), Box::new(one))));
+    }
+}
+
+/// Floating IPs by the port that they lead to; without those that lead nowhere.
+#[derive(Default)]
+struct ByPort(HashMap<String, Vec<FloatingIp>>);
+
+impl Extend<FloatingIp> for ByPort {
+    fn extend<I: IntoIterator<Item = FloatingIp>>(&mut self, page: I) {
+        for one in page {
+            if let Some(port) = one.port_id.clone() {
+                // Hardly ever more than one.
+                self.0.entry(port).or_insert_with(|| Vec::with_capacity(1)).push(one);
+            }
+        }
+    }
 }
 
 /// What the lists show of one load balancer.
@@ -51,13 +74,13 @@ impl BulkLists {
             Some(good) => lists.insert(good),
             None => lists.insert(self.list().await?),
         };
-        let Some(load_balancer) = known.load_balancers.remove(load_balancer_id) else { return Ok(None) };
+        let Some(load_balancer) = known.load_balancers.0.remove(load_balancer_id) else { return Ok(None) };
         let port = load_balancer.vip_port_id.as_ref();
-        let floating_ips = port.and_then(|port| known.floating_ips.remove(port)).unwrap_or_default();
-        if known.load_balancers.is_empty() {
+        let floating_ips = port.and_then(|port| known.floating_ips.0.remove(port)).unwrap_or_default();
+        if known.load_balancers.0.is_empty() {
             // A table keeps its room.
-            known.load_balancers = HashMap::new();
-            known.floating_ips.shrink_to_fit();
+            known.load_balancers = ById::default();
+            known.floating_ips.0.shrink_to_fit();
         }
         Ok(Some(Listed { load_balancer: *load_balancer, floating_ips }))
     }
@@ -68,18 +91,9 @@ impl BulkLists {
     /// One list after the other: two answers of megabytes at the same time are what most memory would be needed for.
     async fn list(&self) -> Result<Listing, ApiError> {
         let asked = Instant::now();
-        let filter = LoadBalancerFilter::of_project(self.openstack.project_id.clone());
-        let all = self.openstack.octavia.list_load_balancers(&filter).await?;
-        let load_balancers = all.into_iter().map(|one| (one.id.clone(), Box::new(one))).collect();
-        let filter = FloatingIpFilter::of_project(self.openstack.project_id.clone());
-        let all = self.openstack.neutron.list_floating_ips(&filter).await?;
-        let mut floating_ips: HashMap<String, Vec<FloatingIp>> = HashMap::new();
-        for one in all {
-            if let Some(port) = one.port_id.clone() {
-                // Hardly ever more than one.
-                floating_ips.entry(port).or_insert_with(|| Vec::with_capacity(1)).push(one);
-            }
-        }
+        let project_id = self.openstack.project_id.as_deref();
+        let load_balancers = self.openstack.octavia.list_load_balancers_of_project(project_id).await?;
+        let floating_ips = self.openstack.neutron.list_floating_ips_of_project(project_id).await?;
         Ok(Listing { asked, load_balancers, floating_ips })
     }
 }

@@ -14,7 +14,7 @@ use openstack_ccm_core::advertise::{ClusterAccess, Path};
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::service::IpFamily;
 use openstack_ccm_openstack_api::error::ApiError;
-use openstack_ccm_openstack_api::neutron::{FloatingIpFilter, Port, PortFilter};
+use openstack_ccm_openstack_api::neutron::{Port, PortFilter};
 
 use super::subnets::Places;
 use super::{Question, Resolver};
@@ -136,9 +136,13 @@ impl Resolver {
     ) -> Result<BTreeSet<IpAddr>, Arc<ApiError>> {
         let neutron = &self.openstack.neutron;
         let on_network = PortFilter { network_id: Some(network_id.to_owned()), ..PortFilter::default() };
-        let all = FloatingIpFilter::of_project(self.openstack.project_id.clone());
-        let list =
-            async { tokio::try_join!(neutron.list_ports(&on_network), neutron.list_floating_ips(&all)) };
+        let project_id = self.openstack.project_id.as_deref();
+        let list = async {
+            tokio::try_join!(
+                neutron.list_ports(&on_network),
+                neutron.list_floating_ips_of_project(project_id)
+            )
+        };
         let (ports, floating_ips) = self.cluster_sources.get_or_ask(network_id, list).await?;
         let ids: BTreeSet<&str> =
             ports.iter().filter(|port| is_of_router(port)).map(|port| port.device_id.as_str()).collect();

@@ -17,7 +17,7 @@ type List = Option<BTreeSet<String>>;
 
 /// Checks what the Service itself names. Answers the load balancers of others that it may use; absent, any.
 pub(super) fn check(reader: &mut Reader<'_>, config: &Config) -> List {
-    let namespace = &reader.service.key.namespace;
+    let namespace = &*reader.service.key.namespace;
     let policy = config.namespaces.get(namespace).or_else(|| config.namespaces.get(ANY_NAMESPACE))?;
     let LoadBalancerNamespace { networks, subnets, ports, load_balancers, secrets, addresses } = policy;
     for (annotation, list, key) in [

@@ -132,12 +132,12 @@ impl Reader {
         is_answer: impl Fn(Vec<FloatingIp>) -> Option<Vec<FloatingIp>>,
     ) -> Result<Vec<FloatingIp>, ApiError> {
         let neutron = self.neutron();
-        let Some(project_id) = self.openstack.project_id.clone() else {
+        let project_id = self.openstack.project_id.as_deref();
+        if project_id.is_none() {
             return neutron.list_floating_ips(filter).await;
-        };
-        let of_project = FloatingIpFilter::of_project(Some(project_id));
+        }
         let pick = |all: &[FloatingIp]| is_answer(all.iter().filter(|one| meant(one)).cloned().collect());
-        let list = || neutron.list_floating_ips(&of_project);
+        let list = || neutron.list_floating_ips_of_project(project_id);
         self.floating_ips.ask(|| neutron.list_floating_ips(filter), list, pick).await
     }
 

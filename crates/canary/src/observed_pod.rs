@@ -1,0 +1,197 @@
+//! A pod, with what is read of it here: the type of all that a pod may hold is half a megabyte of machine code to decode.
+
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::Deserialize;
+
+/// A pod as the API server shows it. What is absent is empty.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct ObservedPod {
+    /// `metadata`
+    pub metadata: ObjectMeta,
+    /// `spec`
+    pub spec: ObservedSpec,
+    /// `status`
+    pub status: ObservedStatus,
+}
+
+/// `spec`
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ObservedSpec {
+    /// The node that the pod runs on.
+    pub node_name: Option<String>,
+    /// What runs in it.
+    pub containers: Vec<ObservedContainer>,
+}
+
+/// One entry of `spec.containers`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct ObservedContainer {
+    /// Its image.
+    pub image: Option<String>,
+    /// What it runs, in place of the entry point of its image.
+    pub command: Option<Vec<String>>,
+    /// Arguments of what it runs.
+    pub args: Option<Vec<String>>,
+}
+
+/// `status`
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ObservedStatus {
+    /// `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`.
+    pub phase: Option<String>,
+    /// What the kubelet says of each container; absent until it has said something.
+    pub container_statuses: Option<Vec<ObservedContainerStatus>>,
+}
+
+/// One entry of `status.containerStatuses`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct ObservedContainerStatus {
+    /// Name of the container.
+    pub name: String,
+    /// Whether it is ready.
+    pub ready: bool,
+    /// What it does.
+    pub state: ObservedState,
+}
+
+/// What a container does. At most one of these is there.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct ObservedState {
+    /// It runs.
+    pub running: Option<Running>,
+    /// It does not run yet, or not again.
+    pub waiting: Option<Waiting>,
+}
+
+/// That a container runs.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+pub struct Running {}
+
+/// Why a container does not run.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Waiting {
+    /// In one word, for example `ErrImagePull`.
+    pub reason: String,
+    /// For people.
+    pub message: String,
+}
+
+impl k8s_openapi::Resource for ObservedPod {
+    const API_VERSION: &'static str = "v1";
+    const GROUP: &'static str = "";
+    const KIND: &'static str = "Pod";
+    const VERSION: &'static str = "v1";
+    const URL_PATH_SEGMENT: &'static str = "pods";
+    type Scope = NamespaceResourceScope;
+}
+
+impl k8s_openapi::Metadata for ObservedPod {
+    type Ty = ObjectMeta;
+
+    fn metadata(&self) -> &Self::Ty {
+        &self.metadata
+    }
+
+    fn metadata_mut(&mut self) -> &mut Self::Ty {
+        &mut self.metadata
+    }
+}
+
+impl ObservedPod {
+    /// The node that the pod runs on; empty where it has none yet.
+    pub fn node(&self) -> &str {
+        self.spec.node_name.as_deref().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::{
+        Container, ContainerState, ContainerStateRunning, ContainerStateWaiting, ContainerStatus, Pod,
+        PodSpec, PodStatus,
+    };
+
+    use super::*;
+
+    /// A field of another name than Kubernetes gives it would be empty for ever.
+    #[test]
+    fn what_is_read_has_the_names_that_kubernetes_gives_it() {
+        let text = |text: &str| Some(text.to_owned());
+        let status = |name: &str, state| ContainerStatus {
+            name: name.to_owned(),
+            ready: true,
+            state: Some(state),
+            ..ContainerStatus::default()
+        };
+        let pod = Pod {
+            metadata: ObjectMeta { name: text("a"), ..ObjectMeta::default() },
+            spec: Some(PodSpec {
+                node_name: text("n1"),
+                containers: vec![Container {
+                    image: text("i"),
+                    command: Some(vec!["c".to_owned()]),
+                    args: Some(vec!["x".to_owned()]),
+                    ..Container::default()
+                }],
+                ..PodSpec::default()
+            }),
+            status: Some(PodStatus {
+                phase: text("Running"),
+                container_statuses: Some(vec![
+                    status(
+                        "r",
+                        ContainerState {
+                            running: Some(ContainerStateRunning::default()),
+                            ..ContainerState::default()
+                        },
+                    ),
+                    status(
+                        "w",
+                        ContainerState {
+                            waiting: Some(ContainerStateWaiting { reason: text("R"), message: text("m") }),
+                            ..ContainerState::default()
+                        },
+                    ),
+                ]),
+                ..PodStatus::default()
+            }),
+        };
+        let seen: ObservedPod = serde_json::from_value(serde_json::to_value(&pod).unwrap()).unwrap();
+        let of = |name: &str, state| ObservedContainerStatus { name: name.to_owned(), ready: true, state };
+        let waiting = Waiting { reason: "R".to_owned(), message: "m".to_owned() };
+        let expected = ObservedPod {
+            metadata: pod.metadata.clone(),
+            spec: ObservedSpec {
+                node_name: text("n1"),
+                containers: vec![ObservedContainer {
+                    image: text("i"),
+                    command: Some(vec!["c".to_owned()]),
+                    args: Some(vec!["x".to_owned()]),
+                }],
+            },
+            status: ObservedStatus {
+                phase: text("Running"),
+                container_statuses: Some(vec![
+                    of("r", ObservedState { running: Some(Running {}), waiting: None }),
+                    of("w", ObservedState { running: None, waiting: Some(waiting) }),
+                ]),
+            },
+        };
+        assert_eq!(seen, expected);
+        assert_eq!(seen.node(), "n1");
+    }
+
+    #[test]
+    fn a_pod_without_a_node_or_status_can_be_read() {
+        let seen: ObservedPod = serde_json::from_str(r#"{"metadata": {"name": "a"}}"#).unwrap();
+        assert_eq!((seen.node(), seen.status.container_statuses.as_ref()), ("", None));
+    }
+}
