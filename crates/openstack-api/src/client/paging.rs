@@ -54,10 +54,13 @@ pub(crate) fn next_page(links: &Value, asked: &[(String, String)]) -> Option<Que
 }
 
 /// Puts back what was asked for and the link has lost. Octavia's links keep limit, sort order and marker only: followed as they are,
-/// the second page of a project's or of a name's load balancers would be a page of everybody's.
+/// the second page of a project's or of a name's load balancers would be a page of everybody's. Of a key that was given several
+/// times, a link may keep one value.
 fn with_filters(mut link: Query, asked: &[(String, String)]) -> Query {
-    let lost: Query =
-        asked.iter().filter(|(key, _)| link.iter().all(|(kept, _)| kept != key)).cloned().collect();
+    let count =
+        |query: &[(String, String)], key: &str| query.iter().filter(|(other, _)| other == key).count();
+    link.retain(|(key, _)| count(asked, key) < 2);
+    let lost: Query = asked.iter().filter(|(key, _)| count(&link, key) == 0).cloned().collect();
     link.extend(lost);
     link
 }

@@ -153,6 +153,27 @@ async fn the_second_page_is_filtered_like_the_first() {
     assert_eq!(second, "GET /v2.0/lbaas/loadbalancers?limit=1000&marker=1&project_id=p&tags=a");
 }
 
+/// A link that keeps one value only of what was given several times would lead to objects that lack all but one field.
+#[tokio::test]
+async fn the_second_page_has_the_fields_of_the_first() {
+    let first = answer(
+        200,
+        &json!({
+            "floatingips": [],
+            "floatingips_links": [{"rel": "next", "href": "http://net/v2.0/floatingips?fields=created_at&limit=400&marker=1"}]
+        }),
+    );
+    let last = answer(200, &json!({ "floatingips": [] }));
+    let stand_in = StandIn::new([Ok(first), Ok(last)]);
+    let neutron = Neutron::new(stand_in.client());
+    let found: Vec<_> = neutron.list_floating_ips_of_project(Some("p")).await.unwrap();
+    assert!(found.is_empty());
+    let lines = stand_in.lines();
+    let fields = |line: &str| line.split(['?', '&']).filter(|part| part.starts_with("fields=")).count();
+    assert_eq!(fields(&lines[1]), fields(&lines[0]), "{lines:?}");
+    assert!(lines[1].contains("limit=400&marker=1") && lines[1].contains("project_id=p"), "{lines:?}");
+}
+
 #[tokio::test]
 async fn an_octavia_without_a_page_size_is_not_asked_for_a_page_that_it_refuses() {
     let whole = answer(
