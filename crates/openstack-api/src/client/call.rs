@@ -66,6 +66,11 @@ impl Call {
         }
     }
 
+    /// Asks for these fields of each object only.
+    pub(crate) fn fields(self, names: &[&str]) -> Self {
+        names.iter().fold(self, |call, name| call.query("fields", *name))
+    }
+
     /// Asks for a list in pages of [`PAGE`].
     pub(crate) fn in_pages(self) -> Self {
         self.query("limit", PAGE.to_string())

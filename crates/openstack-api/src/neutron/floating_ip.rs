@@ -112,9 +112,8 @@ impl Neutron {
         &self,
         project_id: Option<&str>,
     ) -> Result<C, ApiError> {
-        let call = FIELDS
-            .iter()
-            .fold(get("floating_ip_list", &["floatingips"]), |call, field| call.query("fields", *field))
+        let call = get("floating_ip_list", &["floatingips"])
+            .fields(&FIELDS)
             .query_if("project_id", project_id)
             .in_pages();
         self.client.collect(call, "floatingips").await

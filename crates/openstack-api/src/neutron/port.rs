@@ -172,10 +172,8 @@ impl Neutron {
         &self,
         project_id: Option<&str>,
     ) -> Result<Vec<PortSecurityGroups>, ApiError> {
-        let fields = ["id", "device_id", "security_groups"];
-        let call = fields
-            .iter()
-            .fold(get("port_security_group_list", &["ports"]), |call, field| call.query("fields", *field))
+        let call = get("port_security_group_list", &["ports"])
+            .fields(&["id", "device_id", "security_groups"])
             .query_if("project_id", project_id);
         self.client.list(call, "ports").await
     }

@@ -150,7 +150,7 @@ impl Neutron {
     /// # Errors
     /// Any [`ApiError`]; never a part of the list.
     pub async fn list_security_group_names(&self) -> Result<Vec<String>, ApiError> {
-        let call = get("security_group_name_list", &["security-groups"]).query("fields", "name");
+        let call = get("security_group_name_list", &["security-groups"]).fields(&["name"]);
         let named: Vec<Named> = self.client.list(call, "security_groups").await?;
         Ok(named.into_iter().map(|group| group.name).collect())
     }
