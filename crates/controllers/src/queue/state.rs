@@ -10,7 +10,8 @@ use super::{Key, Reason};
 
 /// What a queue holds.
 pub(super) struct State<K, R> {
-    entries: HashMap<K, Entry<R>>,
+    /// Each is on its own: a table has room for up to twice as many as it holds.
+    entries: HashMap<K, Box<Entry<R>>>,
     /// What can be taken, in the order in which it is taken.
     ready: BTreeMap<(u32, u64), K>,
     /// What becomes ready later.

@@ -80,7 +80,10 @@ impl ServiceSync {
         if backends.is_empty() && operation == Operation::Ensure && is_news {
             self.tell(&key, &facts.uid, event_texts::no_nodes());
         }
-        self.memory.with(&key, |known| known.drift = drift::after(known.drift.take(), causes));
+        self.memory.with(&key, |known| {
+            let drift = known.drift.take().map(|drift| *drift);
+            known.drift = drift::after(drift, causes).map(Box::new);
+        });
         if causes.has(Cause::Resync) {
             self.provider.expect_drift(&key);
         }

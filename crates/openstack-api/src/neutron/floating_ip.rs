@@ -8,7 +8,7 @@ use crate::decode::null_as_default;
 use crate::error::ApiError;
 
 /// A floating IP as Neutron shows it.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FloatingIp {
     /// Id.
     pub id: String,

@@ -12,7 +12,7 @@ use crate::decode::null_as_default;
 use crate::error::ApiError;
 
 /// A load balancer as Octavia shows it.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoadBalancer {
     /// Id.
     pub id: String,
@@ -30,36 +30,46 @@ pub struct LoadBalancer {
     #[serde(default = "enabled")]
     pub admin_state_up: bool,
     /// Owner.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub project_id: Option<String>,
     /// Primary VIP address.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub vip_address: Option<String>,
     /// Neutron port of the VIP.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub vip_port_id: Option<String>,
     /// Subnet of the VIP.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub vip_subnet_id: Option<String>,
     /// Network of the VIP.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub vip_network_id: Option<String>,
     /// Further VIP addresses on the same port. Cannot be changed.
-    #[serde(default, deserialize_with = "null_as_default")]
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
     pub additional_vips: Vec<AdditionalVip>,
     /// Provider driver, for example `amphora` or `ovn`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
     /// Flavor.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub flavor_id: Option<String>,
     /// Availability zone.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub availability_zone: Option<String>,
     /// Tags, in no fixed order. Empty where Octavia is older than 2.5.
-    #[serde(default, deserialize_with = "null_as_default")]
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
     /// Listeners, in no fixed order.
-    #[serde(default, deserialize_with = "null_as_default")]
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
     pub listeners: Vec<IdRef>,
     /// Pools, in no fixed order.
-    #[serde(default, deserialize_with = "null_as_default")]
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
     pub pools: Vec<IdRef>,
     /// Time of creation, UTC without a zone, as Octavia writes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub created_at: Option<String>,
     /// Time of the last change, like `created_at`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<String>,
 }
 
@@ -184,8 +194,8 @@ impl Octavia {
         self.client.list(call, "loadbalancers").await
     }
 
-    /// Lists all load balancers of a project, page by page; without one, all that the credentials may see. The collection gets each page
-    /// before the next one is asked for.
+    /// Lists all load balancers of a project, page by page; without one, all that the credentials may see. The collection gets
+    /// each page before the next one is asked for.
     ///
     /// # Errors
     /// Any [`ApiError`]; never a part of the list.

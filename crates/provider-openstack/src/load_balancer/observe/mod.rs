@@ -109,6 +109,9 @@ pub(crate) struct Observing<'a> {
 impl Observing<'_> {
     /// What is there, from the first source that can tell: what is believed, bulk lists, or reading.
     ///
+    /// Readings are boxed: after a start, all reconciliations wait here for the lists, each with room for all that it may
+    /// have to wait for.
+    ///
     /// # Errors
     /// Any failed call; a load balancer that the Service must not use.
     pub(crate) async fn observe(
@@ -119,12 +122,12 @@ impl Observing<'_> {
         let spared = match self.beliefs.take(&self.service.key) {
             Belief::Unknown => None,
             believed @ (Belief::DigestOnly | Belief::DriftDue(_)) => self.listed(believed, report).await?,
-            believed @ Belief::Recheck(_) => Some(self.recheck(believed, lock, report).await?),
+            believed @ Belief::Recheck(_) => Some(Box::pin(self.recheck(believed, lock, report)).await?),
             believed @ (Belief::Changing(_) | Belief::Converged(_)) => self.cached(believed, report).await?,
         };
         match spared {
             Some(observation) => Ok(observation),
-            None => self.read(lock, report).await,
+            None => Box::pin(self.read(lock, report)).await,
         }
     }
 }

@@ -71,9 +71,14 @@ impl Observation {
         matches!(self.source, Source::Read)
     }
 
+    /// Whether it was found in lists, which all Services are after a start.
+    pub(crate) fn was_listed(&self) -> bool {
+        matches!(self.source, Source::Listed { .. })
+    }
+
     /// Whether it matters that what the user names is there. Not where a digest says that everything agreed: it was then.
     pub(crate) fn verifies_names(&self) -> bool {
-        !matches!(self.source, Source::Listed { .. })
+        !self.was_listed()
     }
 
     /// Whether it tells what stands in for wishes that cannot be read. Digests do not. Nor does what was read longer ago than

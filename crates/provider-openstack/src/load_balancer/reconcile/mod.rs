@@ -30,6 +30,7 @@ use std::sync::Arc;
 use openstack_ccm_core::provider::{Neighbours, Reconciliation};
 use openstack_ccm_core::service::{Goal, ServiceKey};
 use openstack_ccm_openstack_api::OpenStack;
+use tokio::sync::Semaphore;
 
 use super::belief::{Beliefs, Event};
 use super::creations::Creations;
@@ -59,7 +60,13 @@ pub(super) struct Reconciler {
     security_groups: SecurityGroups,
     replacements: Replacements,
     identity_tags: IdentityTagQueue,
+    /// For Services that lists show. See [`MOST_LISTED`].
+    listed: Semaphore,
 }
+
+/// How many Services that lists show are compared with their digests at once. After a start that is all of them: each has a
+/// whole plan in hand while all wait for the same few answers.
+const MOST_LISTED: usize = 8;
 
 impl Reconciler {
     /// Reconciles Services of a cluster with a cloud; what Octavia is at work on is put on the watchlist.
@@ -86,6 +93,7 @@ impl Reconciler {
             security_groups: SecurityGroups::new(openstack.neutron.clone()),
             replacements: Replacements::new(),
             identity_tags: IdentityTagQueue::new(section.identity_tags_per_minute),
+            listed: Semaphore::new(MOST_LISTED),
             openstack,
             config,
             cluster,
@@ -97,7 +105,7 @@ impl Reconciler {
         let mut report = Report::default();
         let result = match goal {
             Goal::Serve(intent) => self.serve(intent, &mut report).await,
-            Goal::Release(service) => self.release(service, &mut report).await,
+            Goal::Release(service) => Box::pin(self.release(service, &mut report)).await,
         };
         report.end(result)
     }

@@ -137,7 +137,7 @@ impl Resolver {
             floating => floating?,
         };
         let cluster_sources = self.cluster_sources(question, &places).await?;
-        let cluster_access = self.cluster_access(question, &places).await;
+        let cluster_access = Box::pin(self.cluster_access(question, &places)).await;
         notices.extend(places.notices);
         notices.extend(floating.notice);
         let mut previous = question.previous_vip_addresses.iter().copied();

@@ -101,7 +101,12 @@ impl Serving<'_> {
         let mut observation = observing.observe(&mut lock, report).await.map_err(beside)?;
         loop {
             let was_read = observation.was_read();
-            match self.converge(observation, report).await {
+            // Given back before anything is read: that may have to wait for the lock of one who waits here.
+            let place =
+                if observation.was_listed() { self.reconciler.listed.acquire().await.ok() } else { None };
+            let converged = Box::pin(self.converge(observation, report)).await;
+            drop(place);
+            match converged {
                 Ok(Some(outcome)) => return Ok(outcome),
                 Ok(None) if was_read => {
                     let message = "the observed state was not enough for a plan";
@@ -109,7 +114,9 @@ impl Serving<'_> {
                 }
                 Err(failure) if was_read || !may_be_mistaken(&failure) => return Err(failure),
                 // The plan needs more than the observation permits, or what was believed is wrong.
-                Ok(None) | Err(_) => observation = observing.read(&mut lock, report).await.map_err(beside)?,
+                Ok(None) | Err(_) => {
+                    observation = Box::pin(observing.read(&mut lock, report)).await.map_err(beside)?;
+                }
             }
         }
     }

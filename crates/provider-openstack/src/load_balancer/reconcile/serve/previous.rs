@@ -34,7 +34,7 @@ impl Serving<'_> {
             report.ownership(self.service, &current, ownership);
             return ready;
         }
-        match self.try_leave_previous(&current, ownership, report).await {
+        match Box::pin(self.try_leave_previous(&current, ownership, report)).await {
             Ok(true) => report.ownership(self.service, &current, ownership),
             Ok(false) => {
                 // The poller wakes the Service when Octavia is done.
