@@ -30,15 +30,15 @@ pub(crate) struct Cached {
     /// What was changed since, and not read again.
     pub(crate) touched: Vec<Touched>,
     /// `updated_at` of the load balancer after the last change; absent where somebody else may have changed it before that.
-    updated_at: Option<String>,
+    pub(super) updated_at: Option<String>,
     /// Whether somebody else may have changed it since it was read.
-    changed_by_others: bool,
+    pub(super) changed_by_others: bool,
     /// When it was read as a whole.
-    read_at: Instant,
+    pub(super) read_at: Instant,
     /// Children that count as Octavia's answers showed them.
-    answered: BTreeSet<Child>,
+    pub(super) answered: BTreeSet<Child>,
     /// What the next step of the plan needs.
-    next_needs: Needs,
+    pub(super) next_needs: Needs,
     /// The others of the load balancer's name, as listed when Octavia had ended its last work.
     pub(crate) namesakes: Option<Vec<LoadBalancer>>,
     /// Batches of members that count as made, although nobody has read the result.

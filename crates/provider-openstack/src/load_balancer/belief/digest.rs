@@ -6,6 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use openstack_ccm_core::service::Service;
+use serde::{Deserialize, Serialize};
 
 use crate::load_balancer::annotations::{
     CONVERGED_DIGEST, LOAD_BALANCER_ADDRESS, LOAD_BALANCER_ID, OWNED_LOAD_BALANCER_ID,
@@ -17,7 +18,7 @@ use crate::load_balancer::model::tree::Desired;
 ///
 /// Not stable between versions of the standard library: what is compared across processes holds the version of this
 /// program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Digest(u64);
 
 impl Digest {

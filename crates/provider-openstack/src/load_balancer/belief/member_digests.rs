@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use openstack_ccm_openstack_api::octavia::{LbAlgorithm, ProvisioningStatus};
+use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use super::cached::Cached;
@@ -17,7 +18,7 @@ use crate::load_balancer::plan::Plan;
 use crate::load_balancer::step::{Handle, MemberStep, Step};
 
 /// What stands for the members of one pool.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct MemberDigests {
     /// For all their attributes.
     attributes: Digest,

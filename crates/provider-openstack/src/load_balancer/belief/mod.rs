@@ -6,6 +6,7 @@
 //! | `event` | what may happen to a belief |
 //! | `store` | the one map, by Service |
 //! | `cached` | what is known of a load balancer that was read |
+//! | `packed` | the same as one text, while nothing happens to it |
 //! | `member_digests` | digests in the place of members |
 //! | `digest` | what stands for content that is compared and not kept |
 //! | `confirm` | whether what counts as answered is there, by the statuses that Octavia shows |
@@ -21,6 +22,7 @@ mod confirm;
 mod digest;
 mod event;
 mod member_digests;
+mod packed;
 mod sent;
 mod state;
 mod store;

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use super::attempts::Attempts;
 use super::digest::Digest;
 use super::event::Event;
+use super::packed::Packed;
 use super::state::Belief;
 use crate::load_balancer::model::observed::Ownership;
 
@@ -25,13 +26,24 @@ struct Entry {
     /// The Service as it looked last.
     service: Option<Digest>,
     belief: Belief,
+    /// In place of a [`Belief::Converged`] to which nothing happens.
+    packed: Option<Box<Packed>>,
     /// Absent where there were none: a table has room for up to twice as many Services as there are.
     attempts: Option<Box<Attempts>>,
 }
 
 impl Entry {
+    /// What is believed. What cannot be unpacked is not known.
+    fn belief(&mut self) -> &mut Belief {
+        if let Some(cached) = self.packed.take().and_then(|packed| packed.unpack()) {
+            self.belief = Belief::Converged(Box::new(cached));
+        }
+        &mut self.belief
+    }
+
     fn note(&mut self, event: &Event<'_>, now: Instant) {
-        self.belief = std::mem::take(&mut self.belief).after(event, now);
+        let belief = self.belief();
+        *belief = std::mem::take(belief).after(event, now);
         let before = self.attempts.take().map(|attempts| *attempts).unwrap_or_default();
         let after = before.after(event, now);
         self.attempts = (after != Attempts::default()).then(|| Box::new(after));
@@ -44,9 +56,9 @@ impl Beliefs {
         act(services.entry(service.clone()).or_default())
     }
 
-    fn read<T: Default>(&self, service: &ServiceKey, read: impl FnOnce(&Entry) -> T) -> T {
-        let services = self.services.lock().unwrap_or_else(PoisonError::into_inner);
-        services.get(service).map(read).unwrap_or_default()
+    fn read<T: Default>(&self, service: &ServiceKey, read: impl FnOnce(&mut Entry) -> T) -> T {
+        let mut services = self.services.lock().unwrap_or_else(PoisonError::into_inner);
+        services.get_mut(service).map(read).unwrap_or_default()
     }
 
     /// A reconciliation begins, and the Service looks like this.
@@ -67,17 +79,29 @@ impl Beliefs {
     /// Takes what is believed into the hands of a reconciliation. It is put back with [`Beliefs::put_back`] once it is known
     /// what became of the plan: one that is dropped on the way leaves nothing behind.
     pub(crate) fn take(&self, service: &ServiceKey) -> Belief {
-        self.with(service, |entry| std::mem::take(&mut entry.belief))
+        self.with(service, |entry| std::mem::take(entry.belief()))
     }
 
     /// Puts back what was taken, or what was read in its place.
     pub(crate) fn put_back(&self, service: &ServiceKey, belief: Belief) {
         self.with(service, |entry| {
             // Only the check for drift becomes due while somebody holds it.
-            let drift_due = matches!(entry.belief, Belief::DigestOnly);
-            entry.belief = belief;
+            let drift_due = matches!(entry.belief(), Belief::DigestOnly);
+            *entry.belief() = belief;
             if drift_due {
                 entry.note(&Event::DriftDue, Instant::now());
+            }
+        });
+    }
+
+    /// A reconciliation has ended, and nothing happens for a while.
+    pub(crate) fn rest(&self, service: &ServiceKey) {
+        self.read(service, |entry| {
+            if let Belief::Converged(cached) = &entry.belief
+                && let Some(packed) = Packed::of(cached)
+            {
+                entry.packed = Some(Box::new(packed));
+                entry.belief = Belief::Unknown;
             }
         });
     }
@@ -90,19 +114,19 @@ impl Beliefs {
     /// Id and ownership of the load balancer that the Service is believed to have.
     pub(crate) fn load_balancer(&self, service: &ServiceKey) -> Option<(String, Ownership)> {
         self.read(service, |entry| {
-            let there = entry.belief.cached()?.load_balancer()?;
+            let there = entry.belief().cached()?.load_balancer()?;
             Some((there.id.clone(), there.ownership))
         })
     }
 
     /// The others of the load balancer's name, where that was listed when Octavia ended its last work. Told once.
     pub(crate) fn take_namesakes(&self, service: &ServiceKey) -> Option<Vec<LoadBalancer>> {
-        self.with(service, |entry| entry.belief.take_namesakes())
+        self.with(service, |entry| entry.belief().take_namesakes())
     }
 
     /// The time until batches of members are to be read whose result nobody has seen.
     pub(crate) fn confirm_in(&self, service: &ServiceKey) -> Option<Duration> {
-        self.read(service, |entry| entry.belief.cached()?.confirm_in())
+        self.read(service, |entry| entry.belief().cached()?.confirm_in())
     }
 
     /// The Service is gone.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use openstack_ccm_openstack_api::octavia::{
     HealthMonitorType, ListenerProtocol, OperatingStatus, PoolProtocol, ProvisioningStatus,
 };
+use serde::{Deserialize, Serialize};
 
 use super::Tags;
 use super::listener::{ListenerAttributes, ListenerKey};
@@ -16,7 +17,7 @@ use super::pool::PoolAttributes;
 use crate::load_balancer::names;
 
 /// What is there for one Service.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Observed {
     /// The Service's load balancer. One in PENDING_DELETE counts as there, one in DELETED as gone.
     pub(crate) load_balancer: Option<ObservedLoadBalancer>,
@@ -25,7 +26,7 @@ pub(crate) struct Observed {
 }
 
 /// A load balancer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ObservedLoadBalancer {
     /// Id.
     pub(crate) id: String,
@@ -59,7 +60,7 @@ pub(crate) struct ObservedLoadBalancer {
 }
 
 /// What a load balancer was made with and cannot be changed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct MadeWith {
     /// Provider driver.
     pub(crate) provider: Option<String>,
@@ -84,7 +85,7 @@ impl ObservedLoadBalancer {
 }
 
 /// To whom a load balancer belongs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Ownership {
     /// Made for this Service, or adopted, and no other Service uses it: it goes with the Service.
     Sole,
@@ -95,7 +96,7 @@ pub(crate) enum Ownership {
 }
 
 /// What hangs on a load balancer, complete.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Children {
     /// Listeners.
     pub(crate) listeners: Vec<ObservedListener>,
@@ -132,7 +133,7 @@ impl Children {
 }
 
 /// A listener.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ObservedListener {
     /// Id.
     pub(crate) id: String,
@@ -162,7 +163,7 @@ impl ObservedListener {
 }
 
 /// A pool.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ObservedPool {
     /// Id.
     pub(crate) id: String,
@@ -181,6 +182,7 @@ pub(crate) struct ObservedPool {
     /// Ids of the listeners that use it, as default pool or in a policy.
     pub(crate) used_by: BTreeSet<String>,
     /// Members. Not read, and empty, where the pool is not this Service's.
+    #[serde(skip)]
     pub(crate) members: Vec<ObservedMember>,
     /// Health monitor. Not read, and absent, where the pool is not this Service's.
     pub(crate) monitor: Option<ObservedMonitor>,
@@ -205,7 +207,7 @@ impl ObservedMember {
 }
 
 /// A health monitor.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ObservedMonitor {
     /// Id.
     pub(crate) id: String,
@@ -222,7 +224,7 @@ pub(crate) struct ObservedMonitor {
 }
 
 /// A floating IP.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ObservedFloatingIp {
     /// Id.
     pub(crate) id: String,

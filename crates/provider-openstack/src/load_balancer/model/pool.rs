@@ -5,6 +5,7 @@ use std::fmt;
 use openstack_ccm_openstack_api::octavia::{
     LbAlgorithm, PoolProtocol, SessionPersistence, SessionPersistenceType,
 };
+use serde::{Deserialize, Serialize};
 
 use super::Tags;
 
@@ -23,7 +24,7 @@ pub(crate) struct PoolSpec {
 }
 
 /// The attributes of a pool that are compared.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct PoolAttributes {
     /// How it chooses a member.
     pub(crate) lb_algorithm: LbAlgorithm,
@@ -32,7 +33,7 @@ pub(crate) struct PoolAttributes {
 }
 
 /// What ties a client to a member. Cookie names and masks of addresses are not managed.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct Persistence {
     /// What the load balancer goes by.
     pub(crate) kind: SessionPersistenceType,

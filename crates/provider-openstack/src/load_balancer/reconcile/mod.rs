@@ -103,10 +103,11 @@ impl Reconciler {
     /// One reconciliation, with all that it has to say.
     pub(super) async fn reconcile(&self, goal: &Goal) -> Reconciliation {
         let mut report = Report::default();
-        let result = match goal {
-            Goal::Serve(intent) => self.serve(intent, &mut report).await,
-            Goal::Release(service) => Box::pin(self.release(service, &mut report)).await,
+        let (service, result) = match goal {
+            Goal::Serve(intent) => (&intent.service, self.serve(intent, &mut report).await),
+            Goal::Release(service) => (service, Box::pin(self.release(service, &mut report)).await),
         };
+        self.beliefs.rest(&service.key);
         report.end(result)
     }
 

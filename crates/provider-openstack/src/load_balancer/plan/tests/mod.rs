@@ -3,6 +3,6 @@
 
 pub(crate) mod cloud;
 mod golden;
-mod properties;
+pub(crate) mod properties;
 mod recovery;
 pub(crate) mod shape;

@@ -3,7 +3,7 @@
 mod accidents;
 mod current;
 mod oracle;
-mod states;
+pub(crate) mod states;
 
 use proptest::collection::{btree_set, vec};
 use proptest::prelude::*;

@@ -47,7 +47,7 @@ fn floating_ip() -> impl Strategy<Value = FloatingIpGoal> {
     ]
 }
 
-pub(super) fn shape(nodes: impl Strategy<Value = BTreeSet<u8>>) -> impl Strategy<Value = Shape> {
+pub(crate) fn shape(nodes: impl Strategy<Value = BTreeSet<u8>>) -> impl Strategy<Value = Shape> {
     let listener =
         (select(vec![-1, 100]), select(vec![50000, 60000]), select(vec!["0.0.0.0/0", "10.0.0.0/8"]));
     let pool = (proptest::option::of(select(vec![5, 20])), any::<bool>(), any::<bool>());
@@ -68,6 +68,6 @@ pub(super) fn shape(nodes: impl Strategy<Value = BTreeSet<u8>>) -> impl Strategy
     })
 }
 
-pub(super) fn any_nodes() -> impl Strategy<Value = BTreeSet<u8>> {
+pub(crate) fn any_nodes() -> impl Strategy<Value = BTreeSet<u8>> {
     btree_set(1..=4_u8, 0..=4)
 }
