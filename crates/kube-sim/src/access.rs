@@ -27,7 +27,6 @@ pub struct User {
 
 impl User {
     /// A user who is in the group of all who logged in.
-    #[must_use]
     pub fn named(name: &str) -> Self {
         Self::member(name, ["system:authenticated"].map(str::to_owned).into())
     }

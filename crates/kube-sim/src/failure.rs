@@ -260,7 +260,6 @@ impl Failure {
     }
 
     /// The body of the answer.
-    #[must_use]
     pub fn to_status(&self) -> Value {
         let mut metadata = Map::new();
         if let Some(token) = &self.continue_token {
