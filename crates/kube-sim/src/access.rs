@@ -59,7 +59,7 @@ impl User {
 /// What someone wants to do.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Attributes {
-    /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`; `get` or `post` for paths.
+    /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`; `get` or `post` for paths.
     pub verb: String,
     /// API group, empty for the core group.
     pub group: String,

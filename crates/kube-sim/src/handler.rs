@@ -19,7 +19,7 @@ use crate::patch::PatchKind;
 use crate::route::{Review, Route};
 use crate::shared::Shared;
 use crate::table::IncludeObject;
-use crate::verbs::{DeleteOptions, ListOptions, Target, Written, patch_options};
+use crate::verbs::{DeleteOptions, Target, Written, patch_options};
 use crate::{body, discovery, openapi, review, table, token, watch};
 
 /// Serves one request. An error is a broken connection: a fault asked for it.
@@ -126,7 +126,6 @@ impl Call<'_> {
             (&Method::POST, true) => "create",
             (&Method::PUT, false) => "update",
             (&Method::PATCH, false) => "patch",
-            (&Method::DELETE, true) => "deletecollection",
             (&Method::DELETE, false) if target.part == Part::Main => "delete",
             _ => return Err(Failure::method_not_allowed()),
         };
@@ -217,12 +216,7 @@ impl Call<'_> {
         let body = if self.record.body.is_empty() { Value::Null } else { self.body()? };
         let mut options = DeleteOptions::from_body(&body);
         options.dry_run |= parameters::is_dry_run(&self.parameters, "DeleteOptions", self.version())?;
-        let mut state = self.shared.state();
-        if target.name.is_empty() {
-            let list: ListOptions = self.parameters.list(target.resource, self.version())?;
-            return Ok(written(&state.delete_collection(target, &list, &options)?));
-        }
-        Ok(written(&state.delete(target, &options)?))
+        Ok(written(&self.shared.state().delete(target, &options)?))
     }
 
     fn token(&self, target: &Target) -> Result<Answer, Failure> {

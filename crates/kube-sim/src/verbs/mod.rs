@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use crate::clock::Clock;
 use crate::failure::{Failure, FieldError, Subject};
 use crate::go_text;
-use crate::kinds::{self, Allocations, Part, Resource, View};
+use crate::kinds::{self, Allocations, Part, Resource, View, Write};
 use crate::managed_fields::{self, Entry, FieldSet, Operation};
 use crate::object::{name, section};
 use crate::schema::{DecodeError, decode};
@@ -216,7 +216,7 @@ impl State {
     /// What the rules say against a write.
     fn problems(&self, target: &Target, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let rules = target.resource.rules;
-        let own = rules.validate(new, old, target.part, self.version);
+        let own = rules.validate(&Write { new, old, part: target.part, version: self.version });
         let common = match old {
             None => metadata::creation_problems(new, rules.name_rule(self.version), self.version),
             Some(old) => metadata::update_problems(new, old),
