@@ -27,7 +27,6 @@ pub struct User {
 
 impl User {
     /// A user who is in the group of all who logged in.
-    #[must_use]
     pub fn named(name: &str) -> Self {
         Self::member(name, ["system:authenticated"].map(str::to_owned).into())
     }
@@ -60,7 +59,7 @@ impl User {
 /// What someone wants to do.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Attributes {
-    /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`; `get` or `post` for paths.
+    /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`; `get` or `post` for paths.
     pub verb: String,
     /// API group, empty for the core group.
     pub group: String,

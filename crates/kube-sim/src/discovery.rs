@@ -6,7 +6,7 @@ use crate::kinds::{self, Resource};
 use crate::route::Review;
 use crate::version::ApiVersion;
 
-const VERBS: [&str; 8] = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+const VERBS: [&str; 7] = ["create", "delete", "get", "list", "patch", "update", "watch"];
 /// Groups that have reviews only.
 const REVIEW_GROUPS: [&str; 2] = ["authentication.k8s.io", "authorization.k8s.io"];
 
@@ -81,18 +81,18 @@ pub(crate) fn resources(group: &str, version: &str) -> Option<Value> {
 }
 
 fn entries(resource: &'static Resource) -> Vec<Value> {
-    let Resource { plural, singular, kind, namespaced, short_names, .. } = resource;
-    let mut main = json!({"name": plural, "singularName": singular, "namespaced": namespaced, "kind": kind,
+    let Resource { plural, kind, namespaced, .. } = resource;
+    let mut main = json!({"name": plural, "singularName": kind.to_lowercase(), "namespaced": namespaced, "kind": kind,
         "verbs": VERBS});
-    if !short_names.is_empty() {
-        main["shortNames"] = json!(short_names);
+    if let Some(short_name) = resource.short_name {
+        main["shortNames"] = json!([short_name]);
     }
     if matches!(*plural, "pods" | "services") {
         main["categories"] = json!(["all"]);
     }
-    let subresources = resource.subresources.iter().map(|subresource| {
+    let subresource = resource.subresource.map(|subresource| {
         let name = format!("{plural}/{subresource}");
-        if *subresource == "token" {
+        if subresource == "token" {
             json!({"name": name, "singularName": "", "namespaced": namespaced, "group": "authentication.k8s.io",
                 "version": "v1", "kind": "TokenRequest", "verbs": ["create"]})
         } else {
@@ -100,5 +100,5 @@ fn entries(resource: &'static Resource) -> Vec<Value> {
                 "verbs": ["get", "patch", "update"]})
         }
     });
-    std::iter::once(main).chain(subresources).collect()
+    std::iter::once(main).chain(subresource).collect()
 }

@@ -183,29 +183,6 @@ impl Failure {
         Self::conflict(subject, detail)
     }
 
-    /// 409 of server-side apply: other managers own fields with other values.
-    pub(crate) fn apply_conflict(conflicts: &[(String, String)]) -> Self {
-        let causes: Vec<FieldError> = conflicts
-            .iter()
-            .map(|(manager, field)| FieldError {
-                reason: "FieldManagerConflict",
-                message: format!("conflict with {manager}"),
-                field: field.clone(),
-            })
-            .collect();
-        let message = match causes.as_slice() {
-            [one] => format!("Apply failed with 1 conflict: {}: {}", one.message, one.field),
-            many => {
-                let lines: Vec<String> =
-                    many.iter().map(|cause| format!("- {}: {}", cause.message, cause.field)).collect();
-                format!("Apply failed with {} conflicts: {}", many.len(), lines.join("\n"))
-            }
-        };
-        let mut failure = Self::new(409, "Conflict", message);
-        failure.details = Some(causes_only(&causes));
-        failure
-    }
-
     /// 410: the resourceVersion or the continue token is older than what is kept.
     pub(crate) fn expired(message: impl Into<String>) -> Self {
         Self::new(410, "Expired", message)
@@ -237,10 +214,11 @@ impl Failure {
         };
         let object = subject.qualified();
         let message = format!("{object} \"{}\" is invalid: {listed}", subject.name);
-        let mut failure = Self::about(subject, 422, "Invalid", message);
-        let causes = causes_only(errors);
-        failure.details.get_or_insert_with(Map::new).extend(causes);
-        failure
+        let mut details = subject.details();
+        if !errors.is_empty() {
+            details.insert("causes".to_owned(), errors.iter().map(FieldError::as_cause).collect());
+        }
+        Self { details: Some(details), ..Self::new(422, "Invalid", message) }
     }
 
     /// 422 without causes: a JSON patch that cannot be applied.
@@ -260,7 +238,6 @@ impl Failure {
     }
 
     /// The body of the answer.
-    #[must_use]
     pub fn to_status(&self) -> Value {
         let mut metadata = Map::new();
         if let Some(token) = &self.continue_token {
@@ -283,12 +260,4 @@ impl Failure {
     pub(crate) fn retry_after(&self) -> Option<u64> {
         self.details.as_ref()?.get("retryAfterSeconds")?.as_u64()
     }
-}
-
-fn causes_only(errors: &[FieldError]) -> Map<String, Value> {
-    let mut details = Map::new();
-    if !errors.is_empty() {
-        details.insert("causes".to_owned(), errors.iter().map(FieldError::as_cause).collect());
-    }
-    details
 }

@@ -73,7 +73,6 @@ impl fmt::Debug for Fault {
 impl Fault {
     /// Requests with this method (`*` for any) whose path contains `path_part`. Refuses the connection unless
     /// another action is chosen.
-    #[must_use]
     pub fn on(method: &str, path_part: &str) -> Self {
         let (method, path_part) = (method.to_owned(), path_part.to_owned());
         Self::when(move |request| {
@@ -82,27 +81,23 @@ impl Fault {
     }
 
     /// Requests that a function chooses.
-    #[must_use]
     pub fn when(matcher: impl Fn(&RequestRecord) -> bool + Send + Sync + 'static) -> Self {
         Self { matcher: Box::new(matcher), skip: 0, remaining: None, hits: 0, action: Action::Refuse }
     }
 
     /// Leaves the first `count` matching requests alone.
-    #[must_use]
     pub fn after(mut self, count: usize) -> Self {
         self.skip = count;
         self
     }
 
     /// Ends after this many faults.
-    #[must_use]
     pub fn times(mut self, count: usize) -> Self {
         self.remaining = Some(count);
         self
     }
 
     /// Ends after one fault.
-    #[must_use]
     pub fn once(self) -> Self {
         self.times(1)
     }
@@ -113,33 +108,28 @@ impl Fault {
     }
 
     /// Answers with this status and body; no object is touched.
-    #[must_use]
     pub fn answer(self, status: u16, body: Value) -> Self {
         self.with(Action::Answer { status, body, retry_after: None })
     }
 
     /// Answers with a `Status` object of this code, reason and message.
-    #[must_use]
     pub fn fail(self, code: u16, reason: &str, message: &str) -> Self {
         let body = status(code, reason, message);
         self.answer(code, body)
     }
 
     /// Answers 503.
-    #[must_use]
     pub fn unavailable(self) -> Self {
         self.fail(503, "ServiceUnavailable", "the server is currently unable to handle the request")
     }
 
     /// Answers 429 with `Retry-After`.
-    #[must_use]
     pub fn too_many_requests(self, seconds: u64) -> Self {
         let body = status(429, "TooManyRequests", "the server has received too many requests");
         self.with(Action::Answer { status: 429, body, retry_after: Some(seconds) })
     }
 
     /// Answers 409: the object has been modified.
-    #[must_use]
     pub fn conflict(self) -> Self {
         let message = "Operation cannot be fulfilled: the object has been modified; please apply your changes to the \
                        latest version and try again";
@@ -147,25 +137,21 @@ impl Fault {
     }
 
     /// Fails the connection; the request has no effect.
-    #[must_use]
     pub fn refuse(self) -> Self {
         self.with(Action::Refuse)
     }
 
     /// Performs the request, then fails the connection: the client cannot know.
-    #[must_use]
     pub fn lose_answer(self) -> Self {
         self.with(Action::LoseAnswer)
     }
 
     /// Never answers; the request has no effect.
-    #[must_use]
     pub fn hang(self) -> Self {
         self.with(Action::Hang)
     }
 
     /// Performs the request after this time.
-    #[must_use]
     pub fn delay(self, time: Duration) -> Self {
         self.with(Action::Delay(time))
     }

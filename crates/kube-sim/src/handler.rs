@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::access::{Attributes, User};
 use crate::answer::{self, Answer};
-use crate::failure::{Failure, FieldError};
+use crate::failure::Failure;
 use crate::faults::Verdict;
 use crate::kinds::Part;
 use crate::log::RequestRecord;
@@ -19,7 +19,7 @@ use crate::patch::PatchKind;
 use crate::route::{Review, Route};
 use crate::shared::Shared;
 use crate::table::IncludeObject;
-use crate::verbs::{DeleteOptions, ListOptions, Target, Written, patch_options};
+use crate::verbs::{DeleteOptions, Target, Written};
 use crate::{body, discovery, openapi, review, table, token, watch};
 
 /// Serves one request. An error is a broken connection: a fault asked for it.
@@ -126,7 +126,6 @@ impl Call<'_> {
             (&Method::POST, true) => "create",
             (&Method::PUT, false) => "update",
             (&Method::PATCH, false) => "patch",
-            (&Method::DELETE, true) => "deletecollection",
             (&Method::DELETE, false) if target.part == Part::Main => "delete",
             _ => return Err(Failure::method_not_allowed()),
         };
@@ -177,7 +176,6 @@ impl Call<'_> {
         Ok(answer::lines(watch::open(self.shared, target.clone(), options)))
     }
 
-    /// The body as JSON; YAML is read as well.
     fn body(&self) -> Result<Value, Failure> {
         body::parse(&self.record.content_type, &self.record.body)
     }
@@ -201,15 +199,8 @@ impl Call<'_> {
     fn patch(&self, target: &Target) -> Result<Answer, Failure> {
         let kind = PatchKind::from_media_type(&self.record.content_type)
             .ok_or_else(Failure::unsupported_media_type)?;
-        let mut options = self.parameters.write("PatchOptions", &self.record.user_agent, self.version())?;
-        if kind == PatchKind::Apply {
-            // An applier must say who it is; the user agent will not do.
-            options.manager = self.parameters.get("fieldManager").to_owned();
-        } else if self.parameters.is_set("force") {
-            let problem = FieldError::forbidden("force", "may not be specified for non-apply patch");
-            return Err(Failure::invalid(patch_options(), &[problem]));
-        }
-        let patch = body::parse_patch(kind, &self.record.body)?;
+        let options = self.parameters.write("PatchOptions", &self.record.user_agent, self.version())?;
+        let patch = body::parse_patch(&self.record.body)?;
         Ok(written(&self.shared.state().patch(target, kind, &patch, &options)?))
     }
 
@@ -217,12 +208,7 @@ impl Call<'_> {
         let body = if self.record.body.is_empty() { Value::Null } else { self.body()? };
         let mut options = DeleteOptions::from_body(&body);
         options.dry_run |= parameters::is_dry_run(&self.parameters, "DeleteOptions", self.version())?;
-        let mut state = self.shared.state();
-        if target.name.is_empty() {
-            let list: ListOptions = self.parameters.list(target.resource, self.version())?;
-            return Ok(written(&state.delete_collection(target, &list, &options)?));
-        }
-        Ok(written(&state.delete(target, &options)?))
+        Ok(written(&self.shared.state().delete(target, &options)?))
     }
 
     fn token(&self, target: &Target) -> Result<Answer, Failure> {

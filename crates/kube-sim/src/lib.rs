@@ -1,7 +1,7 @@
 //! A Kubernetes API to run against, with all objects in memory.
 //!
-//! It behaves as real API servers were recorded to behave: lists and watches with one global resourceVersion, the four
-//! kinds of patch, sub-resource `status`, finalizers, dry runs, conflicts, and the texts of refusals. The release can
+//! It behaves as real API servers were recorded to behave: lists and watches with one global resourceVersion, merge,
+//! strategic and JSON patches, sub-resource `status`, finalizers, dry runs, conflicts, and the texts of refusals. The release can
 //! be switched while it runs, which decides what happens to `status.loadBalancer.ingress[].ipMode`.
 //!
 //! [`Sim`] holds the cluster. [`Sim::service`] serves a client in the same process without sockets, so that tests can

@@ -54,31 +54,26 @@ impl RequestRecord {
     }
 
     /// The first value of a query parameter.
-    #[must_use]
     pub fn parameter(&self, name: &str) -> Option<&str> {
         self.query.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
     /// The body as JSON; null where there is none or it is no JSON.
-    #[must_use]
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 
     /// Whether this is a watch.
-    #[must_use]
     pub fn is_watch(&self) -> bool {
         matches!(self.parameter("watch"), Some("1" | "true"))
     }
 
     /// Whether this asks for no effect.
-    #[must_use]
     pub fn is_dry_run(&self) -> bool {
         self.parameter("dryRun").is_some()
     }
 
     /// Whether this is a request that changes objects: anything but GET, and no dry run.
-    #[must_use]
     pub fn is_write(&self) -> bool {
         self.method != Method::GET && !self.is_dry_run()
     }

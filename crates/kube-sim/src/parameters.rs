@@ -105,7 +105,6 @@ impl<'a> Parameters<'a> {
             dry_run: is_dry_run(self, kind, version)?,
             field_validation,
             manager: manager.to_owned(),
-            force: self.is_set("force"),
         })
     }
 }

@@ -138,7 +138,7 @@ fn one(resource: &'static Resource, namespace: &str, rest: &[&str]) -> Route {
         [] => Route::Objects(target("", Part::Main)),
         [name] => Route::Objects(target(name, Part::Main)),
         [name, "status"] if resource.has_status() => Route::Objects(target(name, Part::Status)),
-        [name, "token"] if resource.subresources.contains(&"token") => Route::Token(target(name, Part::Main)),
+        [name, "token"] if resource.subresource == Some("token") => Route::Token(target(name, Part::Main)),
         _ => Route::Unknown,
     }
 }

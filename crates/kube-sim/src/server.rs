@@ -34,19 +34,16 @@ impl Server {
     }
 
     /// Where it listens.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// `http://ADDRESS`
-    #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
     /// The text of a kubeconfig file that leads here.
-    #[must_use]
     pub fn kubeconfig(&self) -> String {
         format!(
             "apiVersion: v1\nkind: Config\nclusters:\n- name: kube-sim\n  cluster:\n    server: {}\nusers:\n\

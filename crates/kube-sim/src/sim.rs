@@ -43,7 +43,6 @@ impl Sim {
     /// `default/kubernetes`.
     ///
     /// Objects are stamped with the system's time, which from then on runs with tokio's clock.
-    #[must_use]
     pub fn new(version: ApiVersion) -> Self {
         let sim = Self { shared: Arc::new(Shared::new(State::new(version, Clock::system()))) };
         sim.furnish();
@@ -51,7 +50,6 @@ impl Sim {
     }
 
     /// The same for another cluster: as in life, its objects have other uids than those of a cluster with another number.
-    #[must_use]
     pub fn numbered(version: ApiVersion, number: u16) -> Self {
         let sim = Self { shared: Arc::new(Shared::new(State::new(version, Clock::system()))) };
         sim.shared.state().number_identities(number);
@@ -81,7 +79,6 @@ impl Sim {
     }
 
     /// A service for `kube::Client::new(sim.service(), "default")`.
-    #[must_use]
     pub fn service(&self) -> SimService {
         SimService::new(Arc::clone(&self.shared))
     }
@@ -89,7 +86,6 @@ impl Sim {
     // Version and time.
 
     /// The release that is simulated.
-    #[must_use]
     pub fn version(&self) -> ApiVersion {
         self.shared.state().version
     }
@@ -101,7 +97,6 @@ impl Sim {
     }
 
     /// The simulator's time.
-    #[must_use]
     pub fn now(&self) -> Timestamp {
         self.shared.state().clock.now()
     }
@@ -214,7 +209,6 @@ impl Sim {
     }
 
     /// The newest resourceVersion.
-    #[must_use]
     pub fn resource_version(&self) -> u64 {
         self.shared.state().store.revision()
     }
@@ -258,13 +252,11 @@ impl Sim {
     }
 
     /// How often a fault has struck.
-    #[must_use]
     pub fn fault_hits(&self, id: FaultId) -> usize {
         self.shared.faults().hits(id)
     }
 
     /// Whether an injected fault can still strike: who only looks at objects may be struck in the place of another.
-    #[must_use]
     pub fn faults_can_strike(&self) -> bool {
         self.shared.faults().can_strike()
     }
@@ -282,19 +274,16 @@ impl Sim {
     // Requests.
 
     /// The requests since the start or [`Sim::clear_requests`], oldest first; the last 20,000 where there were more.
-    #[must_use]
     pub fn requests(&self) -> Vec<RequestRecord> {
         self.shared.log().records()
     }
 
     /// Requests that a function chooses.
-    #[must_use]
     pub fn requests_where(&self, chosen: impl Fn(&RequestRecord) -> bool) -> Vec<RequestRecord> {
         self.requests().into_iter().filter(|request| chosen(request)).collect()
     }
 
     /// Requests with this method (`*` for any) whose path contains `path_part`.
-    #[must_use]
     pub fn count_requests(&self, method: &str, path_part: &str) -> usize {
         let is_meant = |request: &RequestRecord| {
             (method == "*" || request.method.as_str() == method) && request.path.contains(path_part)

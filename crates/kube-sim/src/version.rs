@@ -71,13 +71,11 @@ impl ApiVersion {
     }
 
     /// The minor release, 28 for 1.28.
-    #[must_use]
     pub fn minor(self) -> u8 {
         self.minor
     }
 
     /// Whether the gate `LoadBalancerIPMode` is on (false where the field does not exist).
-    #[must_use]
     pub fn ip_mode_gate(self) -> bool {
         self.ip_mode_gate
     }
@@ -92,7 +90,6 @@ impl ApiVersion {
     }
 
     /// `gitVersion` as `/version` shows it.
-    #[must_use]
     pub fn git_version(self) -> String {
         format!("v1.{}.{}", self.minor, self.patch_release())
     }

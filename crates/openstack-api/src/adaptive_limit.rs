@@ -23,20 +23,17 @@ pub struct AdaptiveLimit {
 
 impl AdaptiveLimit {
     /// A limit under which nothing has been measured yet.
-    #[must_use]
     pub fn new(size: u16) -> Self {
         Self { size: f64::from(size), shrunk_at: None }
     }
 
     /// How many may be under way.
-    #[must_use]
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is small and positive")]
     pub fn size(&self) -> usize {
         self.size as usize
     }
 
     /// Whether something ever took longer.
-    #[must_use]
     pub fn has_shrunk(&self) -> bool {
         self.shrunk_at.is_some()
     }

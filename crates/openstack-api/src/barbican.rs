@@ -27,7 +27,6 @@ pub enum Reference {
 
 impl Reference {
     /// Reads a reference. `None` when it leads to neither a container nor a secret.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let url = url::Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
         let segments: Vec<&str> = url.path_segments()?.filter(|segment| !segment.is_empty()).collect();
@@ -86,7 +85,6 @@ pub struct Secret {
 
 impl Barbican {
     /// Calls over `client`.
-    #[must_use]
     pub const fn new(client: Client) -> Self {
         Self { client }
     }

@@ -17,7 +17,6 @@ pub enum Change<T> {
 
 impl<T> Change<T> {
     /// Whether the attribute is left out of the request.
-    #[must_use]
     pub const fn is_keep(&self) -> bool {
         matches!(self, Self::Keep)
     }

@@ -34,7 +34,6 @@ pub struct OpenStack {
 
 impl OpenStack {
     /// All services over `client`, as if the catalog listed them all.
-    #[must_use]
     pub fn new(client: Client) -> Self {
         Self::with_services(client, Service::ALL.to_vec(), None, Vec::new())
     }
@@ -59,7 +58,6 @@ impl OpenStack {
     }
 
     /// Whether the catalog has an endpoint of the service.
-    #[must_use]
     pub fn has(&self, service: Service) -> bool {
         self.services.contains(&service)
     }

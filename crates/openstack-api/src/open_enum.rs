@@ -14,7 +14,6 @@ macro_rules! open_enum {
 
         impl $name {
             /// The value as the service writes it.
-            #[must_use]
             pub fn as_str(&self) -> &str {
                 match self {
                     $(Self::$variant => $text,)+

@@ -74,13 +74,11 @@ impl SessionTransport {
     }
 
     /// The session, for the typed calls of the `openstack` crate.
-    #[must_use]
     pub const fn session(&self) -> &Session {
         &self.session
     }
 
     /// The authentication plugin.
-    #[must_use]
     pub const fn keystone(&self) -> &Keystone {
         &self.keystone
     }

@@ -36,7 +36,6 @@ impl Service {
         [Self::Compute, Self::Network, Self::LoadBalancer, Self::KeyManager, Self::Identity];
 
     /// The service type under which the Keystone catalog lists it.
-    #[must_use]
     pub const fn catalog_type(self) -> &'static str {
         match self {
             Self::Compute => "compute",
@@ -209,7 +208,6 @@ impl Transport for FnTransport {
 
 impl Request {
     /// Path and encoded query, as they stand in an HTTP request line.
-    #[must_use]
     pub fn path_and_query(&self) -> String {
         if self.query.is_empty() {
             return self.path.clone();

@@ -21,7 +21,6 @@ impl<'a> Actor<'a> {
     }
 
     /// GET: status and body.
-    #[must_use]
     pub fn get(&self, service: &str, path: &str) -> (u16, Value) {
         self.send(&Method::GET, service, path, &Value::Null)
     }

@@ -33,42 +33,36 @@ impl Default for SimBuilder {
 
 impl SimBuilder {
     /// How many node servers there are from the beginning: `node-1`, `node-2`, ...; 3 by default.
-    #[must_use]
     pub fn nodes(mut self, nodes: usize) -> Self {
         self.nodes = nodes;
         self
     }
 
     /// The IPv4 subnet of the network `cluster`, in which the nodes are; 198.18.0.0/24 by default.
-    #[must_use]
     pub fn cluster_cidr(mut self, cidr: &str) -> Self {
         cidr.clone_into(&mut self.cluster_cidr);
         self
     }
 
     /// Whether the network `cluster` has an IPv6 subnet beside the IPv4 one; not by default.
-    #[must_use]
     pub fn ipv6(mut self, ipv6: bool) -> Self {
         self.ipv6 = ipv6;
         self
     }
 
     /// How long tokens live; one hour by default.
-    #[must_use]
     pub fn token_lifetime(mut self, lifetime: Duration) -> Self {
         self.token_lifetime = lifetime;
         self
     }
 
     /// The newest API version 2.x that Octavia knows; 2.30 by default.
-    #[must_use]
     pub fn octavia_api(mut self, minor: u8) -> Self {
         self.octavia_api = minor;
         self
     }
 
     /// The simulator.
-    #[must_use]
     pub fn build(self) -> Sim {
         let mut world = World::new(Timestamp::now());
         let seed = seed::plant(&mut world, &self.cluster_cidr, self.ipv6, self.token_lifetime);

@@ -6,7 +6,6 @@ use crate::sim::Sim;
 
 impl Sim {
     /// A `cloud.conf` for the cloud-controller-manager: user and password, the network of the nodes, the external network.
-    #[must_use]
     pub fn cloud_conf(&self) -> String {
         let seed = self.seed();
         format!(
@@ -30,7 +29,6 @@ impl Sim {
     }
 
     /// A `clouds.yaml` with the clouds `lab` (user demo) and `lab-admin`.
-    #[must_use]
     pub fn clouds_yaml(&self) -> String {
         let url = format!("{}/v3", self.service_url(Service::Identity));
         let cloud = |name: &str, user: &str, project: &str| {

@@ -13,14 +13,12 @@ use crate::{nova, octavia};
 
 impl Sim {
     /// A valid token of the user `demo` in the project `demo`.
-    #[must_use]
     pub fn token(&self) -> String {
         self.token_of(seed::USER)
     }
 
     /// A valid token of a seeded user (`admin`, `demo`, `plain`, `stranger`, `octavia`, ...) in its project; empty when
     /// there is no such user.
-    #[must_use]
     pub fn token_of(&self, user: &str) -> String {
         self.write(|world| seed::token_of(world, user))
     }
@@ -31,19 +29,16 @@ impl Sim {
     }
 
     /// An administrator.
-    #[must_use]
     pub fn admin(&self) -> Actor<'_> {
         Actor::new(self, self.token_of("admin"))
     }
 
     /// The user `demo`, beside whoever else uses that account.
-    #[must_use]
     pub fn user(&self) -> Actor<'_> {
         Actor::new(self, self.token())
     }
 
     /// A user of another project with the same roles.
-    #[must_use]
     pub fn stranger(&self) -> Actor<'_> {
         Actor::new(self, self.token_of("stranger"))
     }
@@ -64,7 +59,6 @@ impl Sim {
     }
 
     /// The node servers by name.
-    #[must_use]
     pub fn nodes(&self) -> Vec<Node> {
         self.read(|world| seed::nodes(world, self.seed()))
     }

@@ -18,7 +18,6 @@ impl Sim {
     /// Everything that a controller makes or changes, comparable between runs: objects are sorted, ids and allocated addresses are
     /// replaced by names such as `listeners/0`, times and revisions are left out. Two runs that end alike have equal end states,
     /// however many requests were lost and repeated on the way. Ports are those that Octavia made and those that belong to nobody.
-    #[must_use]
     pub fn end_state(&self) -> Value {
         let pools = self.pools();
         let members: Vec<Value> = pools

@@ -41,74 +41,63 @@ enum Effect {
 
 impl Fault {
     /// A rule that matches everything and does nothing.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Only requests to the service with this catalog type, such as `load-balancer`.
-    #[must_use]
     pub fn service(mut self, catalog_type: &str) -> Self {
         self.service = Some(catalog_type.to_owned());
         self
     }
 
     /// Only requests with this method.
-    #[must_use]
     pub fn method(mut self, method: Method) -> Self {
         self.method = Some(method);
         self
     }
 
     /// Only requests whose path with query has a match of this regular expression (or has it as text, if it is not one).
-    #[must_use]
     pub fn path(mut self, pattern: &str) -> Self {
         self.path = Some(pattern.to_owned());
         self
     }
 
     /// Lets this many matching requests through first.
-    #[must_use]
     pub fn after(mut self, requests: u32) -> Self {
         self.skip = requests;
         self
     }
 
     /// Strikes this many times, then no more.
-    #[must_use]
     pub fn times(mut self, times: u32) -> Self {
         self.times = Some(times);
         self
     }
 
     /// Strikes the first matching request only.
-    #[must_use]
     pub fn once(self) -> Self {
         self.times(1)
     }
 
     /// Strikes the n-th matching request only, counted from 1.
-    #[must_use]
     pub fn nth(self, n: u32) -> Self {
         self.after(n.saturating_sub(1)).once()
     }
 
     /// Delays the request before anything else happens to it.
-    #[must_use]
     pub fn latency(mut self, latency: Duration) -> Self {
         self.latency = latency;
         self
     }
 
     /// Lets the service do what was asked at once and delays only the answer: a client that gives up has made its change.
-    #[must_use]
     pub fn slow_answer(mut self, latency: Duration) -> Self {
         self.answer_latency = latency;
         self
     }
 
     /// Answers with this status and body; the service never sees the request. A status that does not exist becomes 500.
-    #[must_use]
     pub fn answer(mut self, status: u16, body: Value) -> Self {
         let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         self.effect = Effect::Answer(status, body);
@@ -116,28 +105,24 @@ impl Fault {
     }
 
     /// Adds `Retry-After` in seconds to the answer.
-    #[must_use]
     pub fn retry_after(mut self, seconds: u64) -> Self {
         self.retry_after = Some(seconds);
         self
     }
 
     /// Answers 401 as if the token were no longer good.
-    #[must_use]
     pub fn unauthorized(mut self) -> Self {
         self.effect = Effect::Unauthorized;
         self
     }
 
     /// Closes the connection; the service never sees the request.
-    #[must_use]
     pub fn drop_before(mut self) -> Self {
         self.effect = Effect::DropBefore;
         self
     }
 
     /// Lets the service do what was asked, then closes the connection: the answer is lost.
-    #[must_use]
     pub fn drop_after(mut self) -> Self {
         self.effect = Effect::DropAfter;
         self
@@ -165,26 +150,22 @@ pub struct WorkerFault {
 
 impl WorkerFault {
     /// Operations of a kind fail; `None` means every kind.
-    #[must_use]
     pub fn fail(kind: impl Into<Option<OperationKind>>) -> Self {
         Self { kind: kind.into(), object: None, times: None, holds: false }
     }
 
     /// Operations of a kind stay unfinished, and their load balancer PENDING, until the rule is removed.
-    #[must_use]
     pub fn hold(kind: impl Into<Option<OperationKind>>) -> Self {
         Self { kind: kind.into(), object: None, times: None, holds: true }
     }
 
     /// Only operations on the object with this id or name, or on anything of the load balancer with this id or name.
-    #[must_use]
     pub fn of(mut self, id_or_name: &str) -> Self {
         self.object = Some(id_or_name.to_owned());
         self
     }
 
     /// Strikes this many times, then no more. A hold is not counted.
-    #[must_use]
     pub fn times(mut self, times: u32) -> Self {
         self.times = Some(times);
         self
@@ -300,14 +281,12 @@ impl Faults {
     }
 
     /// How many requests a rule has matched so far, those that it let through too.
-    #[must_use]
     pub fn matched(&self, id: FaultId) -> u32 {
         self.rules().requests.iter().find(|rule| rule.id == id).map_or(0, |rule| rule.seen)
     }
 
     /// Whether a rule can still strike: who only looks at the cloud may be struck in the place of another, or cannot
     /// foresee what comes.
-    #[must_use]
     pub fn can_strike(&self) -> bool {
         let rules = self.rules();
         let can_strike = |RequestRule { fault, seen, .. }: &RequestRule| {

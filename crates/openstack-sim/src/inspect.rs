@@ -25,25 +25,21 @@ impl Sim {
     }
 
     /// The networks.
-    #[must_use]
     pub fn networks(&self) -> Vec<Value> {
         self.neutron(neutron::Kind::Network)
     }
 
     /// The subnets.
-    #[must_use]
     pub fn subnets(&self) -> Vec<Value> {
         self.neutron(neutron::Kind::Subnet)
     }
 
     /// The ports, those of routers and floating IPs too.
-    #[must_use]
     pub fn ports(&self) -> Vec<Value> {
         self.neutron(neutron::Kind::Port)
     }
 
     /// The ports that Octavia made for load balancers that do not exist.
-    #[must_use]
     pub fn leaked_ports(&self) -> Vec<Value> {
         let used: Vec<Value> = self.load_balancers().iter().map(|lb| lb["vip_port_id"].clone()).collect();
         self.ports()
@@ -53,31 +49,26 @@ impl Sim {
     }
 
     /// The floating IPs.
-    #[must_use]
     pub fn floating_ips(&self) -> Vec<Value> {
         self.neutron(neutron::Kind::FloatingIp)
     }
 
     /// The security groups with their rules.
-    #[must_use]
     pub fn security_groups(&self) -> Vec<Value> {
         self.neutron(neutron::Kind::SecurityGroup)
     }
 
     /// The security group rules.
-    #[must_use]
     pub fn security_group_rules(&self) -> Vec<Value> {
         self.neutron(neutron::Kind::SecurityGroupRule)
     }
 
     /// The routers.
-    #[must_use]
     pub fn routers(&self) -> Vec<Value> {
         self.neutron(neutron::Kind::Router)
     }
 
     /// The load balancers.
-    #[must_use]
     pub fn load_balancers(&self) -> Vec<Value> {
         self.octavia(|world| {
             let state = &world.load_balancing;
@@ -86,13 +77,11 @@ impl Sim {
     }
 
     /// The load balancer with this name.
-    #[must_use]
     pub fn load_balancer(&self, name: &str) -> Option<Value> {
         self.load_balancers().into_iter().find(|lb| lb["name"] == name)
     }
 
     /// The listeners.
-    #[must_use]
     pub fn listeners(&self) -> Vec<Value> {
         self.octavia(|world| {
             let minor = world.load_balancing.api_minor;
@@ -101,7 +90,6 @@ impl Sim {
     }
 
     /// The pools.
-    #[must_use]
     pub fn pools(&self) -> Vec<Value> {
         self.octavia(|world| {
             let state = &world.load_balancing;
@@ -110,7 +98,6 @@ impl Sim {
     }
 
     /// The members of a pool, oldest first.
-    #[must_use]
     pub fn members(&self, pool_id: &str) -> Vec<Value> {
         self.octavia(|world| {
             let state = &world.load_balancing;
@@ -119,7 +106,6 @@ impl Sim {
     }
 
     /// The health monitors.
-    #[must_use]
     pub fn health_monitors(&self) -> Vec<Value> {
         self.octavia(|world| {
             let minor = world.load_balancing.api_minor;
@@ -137,7 +123,6 @@ impl Sim {
     }
 
     /// The servers: id, name, status and metadata.
-    #[must_use]
     pub fn servers(&self) -> Vec<Value> {
         self.read(|world| {
             world
@@ -150,7 +135,6 @@ impl Sim {
     }
 
     /// The references of the secrets in Barbican.
-    #[must_use]
     pub fn secrets(&self) -> Vec<String> {
         self.read(|world| {
             let base = world.endpoint(Service::KeyManager);
@@ -159,7 +143,6 @@ impl Sim {
     }
 
     /// The references of the containers in Barbican.
-    #[must_use]
     pub fn containers(&self) -> Vec<String> {
         self.read(|world| {
             let base = world.endpoint(Service::KeyManager);

@@ -30,13 +30,11 @@ pub struct Call {
 
 impl Call {
     /// The body as JSON; null where there is none or it is no JSON.
-    #[must_use]
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 
     /// Whether the call asked for a change.
-    #[must_use]
     pub fn is_write(&self) -> bool {
         !matches!(self.method, Method::GET | Method::HEAD)
     }
@@ -75,13 +73,11 @@ impl CallLog {
     }
 
     /// The calls since the beginning or the last [`Self::clear`].
-    #[must_use]
     pub fn calls(&self) -> Vec<Call> {
         self.lock().iter().cloned().collect()
     }
 
     /// The calls that asked for a change, log-ins not counted.
-    #[must_use]
     pub fn writes(&self) -> Vec<Call> {
         self.lock()
             .iter()
@@ -91,13 +87,11 @@ impl CallLog {
     }
 
     /// How many calls fulfil a condition.
-    #[must_use]
     pub fn count(&self, condition: impl Fn(&Call) -> bool) -> usize {
         self.lock().iter().filter(|call| condition(call)).count()
     }
 
     /// How many calls with this method went to a path that contains `part`.
-    #[must_use]
     pub fn count_of(&self, method: &Method, part: &str) -> usize {
         self.count(|call| call.method == *method && call.path.contains(part))
     }

@@ -27,7 +27,6 @@ pub struct Server {
 
 impl Server {
     /// Where it listens.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }

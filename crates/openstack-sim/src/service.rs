@@ -23,13 +23,11 @@ impl Service {
         [Self::LoadBalancer, Self::Network, Self::KeyManager, Self::Identity, Self::Compute];
 
     /// The service with this catalog type (`identity`, `compute`, `network`, `load-balancer`, `key-manager`).
-    #[must_use]
     pub fn from_catalog_type(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|service| service.catalog_type() == name)
     }
 
     /// The type in the service catalog; also the path prefix on the simulator's TCP port.
-    #[must_use]
     pub fn catalog_type(self) -> &'static str {
         match self {
             Self::Identity => "identity",
@@ -41,7 +39,6 @@ impl Service {
     }
 
     /// The project that implements the service, as the catalog names it.
-    #[must_use]
     pub fn project_name(self) -> &'static str {
         match self {
             Self::Identity => "keystone",

@@ -102,13 +102,11 @@ impl Default for Sim {
 
 impl Sim {
     /// A simulator with the default seed and three nodes.
-    #[must_use]
     pub fn new() -> Self {
         SimBuilder::default().build()
     }
 
     /// Chooses how the simulator begins.
-    #[must_use]
     pub fn builder() -> SimBuilder {
         SimBuilder::default()
     }
@@ -234,25 +232,21 @@ impl Sim {
     }
 
     /// What the cloud has from the beginning.
-    #[must_use]
     pub fn seed(&self) -> &Seed {
         &self.inner.seed
     }
 
     /// The rules about what goes wrong.
-    #[must_use]
     pub fn faults(&self) -> &Faults {
         &self.inner.faults
     }
 
     /// Every call that was made.
-    #[must_use]
     pub fn log(&self) -> &CallLog {
         &self.inner.log
     }
 
     /// A copy of everything that exists.
-    #[must_use]
     pub fn snapshot(&self) -> World {
         self.read(World::clone)
     }
@@ -263,7 +257,6 @@ impl Sim {
     }
 
     /// The base URL of a service, as the catalog has it (without the version).
-    #[must_use]
     pub fn service_url(&self, service: Service) -> String {
         self.read(|world| world.endpoint(service).to_owned())
     }

@@ -158,7 +158,6 @@ impl Sim {
     }
 
     /// What carries traffic now.
-    #[must_use]
     pub fn traffic(&self) -> Traffic {
         self.read(Traffic::of)
     }

@@ -1,4 +1,4 @@
-//! Our simulators, served over TCP as their programs do it.
+//! Our simulators, served over TCP.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};

@@ -19,12 +19,11 @@ pub(crate) struct Resource {
     pub(crate) group: &'static str,
     pub(crate) version: &'static str,
     pub(crate) plural: &'static str,
-    pub(crate) singular: &'static str,
     pub(crate) kind: &'static str,
-    pub(crate) short_names: &'static [&'static str],
+    pub(crate) short_name: Option<&'static str>,
     pub(crate) namespaced: bool,
-    /// Sub-resources that are served: `status`, `token`.
-    pub(crate) subresources: &'static [&'static str],
+    /// The sub-resource that is served: `status` or `token`.
+    pub(crate) subresource: Option<&'static str>,
     /// Name of the storage; two resources with one storage are two views of the same objects.
     pub(crate) storage: &'static str,
     pub(crate) view: View,
@@ -43,7 +42,47 @@ impl Resource {
     }
 
     pub(crate) fn has_status(&self) -> bool {
-        self.subresources.contains(&"status")
+        self.subresource == Some("status")
+    }
+
+    /// A namespaced resource without a short name and without a sub-resource.
+    fn new(
+        group: &'static str,
+        plural: &'static str,
+        kind: &'static str,
+        fields: &str,
+        rules: &'static dyn Rules,
+    ) -> Self {
+        Self {
+            group,
+            version: "v1",
+            plural,
+            kind,
+            short_name: None,
+            namespaced: true,
+            subresource: None,
+            storage: plural,
+            view: View::Stored,
+            // The texts are constants; a test below reads each of them.
+            schema: schema::parse(&format!("{METADATA} {fields}")).unwrap_or(Schema::Anything),
+            rules,
+        }
+    }
+
+    fn short_name(self, name: &'static str) -> Self {
+        Self { short_name: Some(name), ..self }
+    }
+
+    fn cluster_scoped(self) -> Self {
+        Self { namespaced: false, ..self }
+    }
+
+    fn with_subresource(self, subresource: &'static str) -> Self {
+        Self { subresource: Some(subresource), ..self }
+    }
+
+    fn viewed_as(self, view: View) -> Self {
+        Self { view, ..self }
     }
 }
 
@@ -52,155 +91,41 @@ const METADATA: &str = "apiVersion kind metadata!{name generateName namespace se
     annotations:map ownerReferences[uid]{apiVersion! kind! name! uid! controller*:flag blockOwnerDeletion*:flag} \
     finalizers[=] managedFields[]{manager operation apiVersion time:time fieldsType fieldsV1:any subresource}}";
 
-/// The description of one resource before its fields are read.
-struct Row {
-    group: &'static str,
-    plural: &'static str,
-    singular: &'static str,
-    kind: &'static str,
-    short_names: &'static [&'static str],
-    namespaced: bool,
-    subresources: &'static [&'static str],
-    fields: &'static str,
-    rules: &'static dyn Rules,
-}
-
-const ROWS: [Row; 10] = [
-    Row {
-        group: "",
-        plural: "configmaps",
-        singular: "configmap",
-        kind: "ConfigMap",
-        short_names: &["cm"],
-        namespaced: true,
-        subresources: &[],
-        fields: plain::CONFIG_MAP,
-        rules: &plain::ConfigMap,
-    },
-    Row {
-        group: "",
-        plural: "events",
-        singular: "event",
-        kind: "Event",
-        short_names: &["ev"],
-        namespaced: true,
-        subresources: &[],
-        fields: event::CORE,
-        rules: &event::CoreEvent,
-    },
-    Row {
-        group: "",
-        plural: "namespaces",
-        singular: "namespace",
-        kind: "Namespace",
-        short_names: &["ns"],
-        namespaced: false,
-        subresources: &["status"],
-        fields: namespace::FIELDS,
-        rules: &namespace::Namespace,
-    },
-    Row {
-        group: "",
-        plural: "nodes",
-        singular: "node",
-        kind: "Node",
-        short_names: &["no"],
-        namespaced: false,
-        subresources: &["status"],
-        fields: node::FIELDS,
-        rules: &node::Node,
-    },
-    Row {
-        group: "",
-        plural: "pods",
-        singular: "pod",
-        kind: "Pod",
-        short_names: &["po"],
-        namespaced: true,
-        subresources: &["status"],
-        fields: plain::POD,
-        rules: &plain::Pod,
-    },
-    Row {
-        group: "",
-        plural: "serviceaccounts",
-        singular: "serviceaccount",
-        kind: "ServiceAccount",
-        short_names: &["sa"],
-        namespaced: true,
-        subresources: &["token"],
-        fields: plain::SERVICE_ACCOUNT,
-        rules: &plain::ServiceAccount,
-    },
-    Row {
-        group: "",
-        plural: "services",
-        singular: "service",
-        kind: "Service",
-        short_names: &["svc"],
-        namespaced: true,
-        subresources: &["status"],
-        fields: service::FIELDS,
-        rules: &service::Service,
-    },
-    Row {
-        group: "coordination.k8s.io",
-        plural: "leases",
-        singular: "lease",
-        kind: "Lease",
-        short_names: &[],
-        namespaced: true,
-        subresources: &[],
-        fields: plain::LEASE,
-        rules: &plain::Lease,
-    },
-    Row {
-        group: "discovery.k8s.io",
-        plural: "endpointslices",
-        singular: "endpointslice",
-        kind: "EndpointSlice",
-        short_names: &[],
-        namespaced: true,
-        subresources: &[],
-        fields: plain::ENDPOINT_SLICE,
-        rules: &plain::EndpointSlice,
-    },
-    Row {
-        group: "events.k8s.io",
-        plural: "events",
-        singular: "event",
-        kind: "Event",
-        short_names: &["ev"],
-        namespaced: true,
-        subresources: &[],
-        fields: event::EVENTS_GROUP,
-        rules: &event::GroupEvent,
-    },
-];
-
-static RESOURCES: LazyLock<Vec<Resource>> = LazyLock::new(|| ROWS.iter().map(build).collect());
-
-fn build(row: &Row) -> Resource {
-    Resource {
-        group: row.group,
-        version: "v1",
-        plural: row.plural,
-        singular: row.singular,
-        kind: row.kind,
-        short_names: row.short_names,
-        namespaced: row.namespaced,
-        subresources: row.subresources,
-        storage: row.plural,
-        view: if row.group == "events.k8s.io" { View::EventsGroup } else { View::Stored },
-        // The texts are constants; a test below reads each of them.
-        schema: schema::parse(&format!("{METADATA} {}", row.fields)).unwrap_or(Schema::Anything),
-        rules: row.rules,
-    }
-}
+static RESOURCES: LazyLock<[Resource; 9]> = LazyLock::new(|| {
+    [
+        Resource::new("", "configmaps", "ConfigMap", plain::CONFIG_MAP, &plain::ConfigMap).short_name("cm"),
+        Resource::new("", "events", "Event", event::CORE, &event::Event::Core).short_name("ev"),
+        Resource::new("", "namespaces", "Namespace", namespace::FIELDS, &namespace::Namespace)
+            .short_name("ns")
+            .cluster_scoped()
+            .with_subresource("status"),
+        Resource::new("", "nodes", "Node", node::FIELDS, &node::Node)
+            .short_name("no")
+            .cluster_scoped()
+            .with_subresource("status"),
+        Resource::new("", "pods", "Pod", plain::POD, &plain::Pod).short_name("po").with_subresource("status"),
+        Resource::new(
+            "",
+            "serviceaccounts",
+            "ServiceAccount",
+            plain::SERVICE_ACCOUNT,
+            &plain::ServiceAccount,
+        )
+        .short_name("sa")
+        .with_subresource("token"),
+        Resource::new("", "services", "Service", service::FIELDS, &service::Service)
+            .short_name("svc")
+            .with_subresource("status"),
+        Resource::new("coordination.k8s.io", "leases", "Lease", plain::LEASE, &plain::Lease),
+        Resource::new("events.k8s.io", "events", "Event", event::EVENTS_GROUP, &event::Event::EventsGroup)
+            .short_name("ev")
+            .viewed_as(View::EventsGroup),
+    ]
+});
 
 /// All resources, by group and name.
 pub(crate) fn all() -> &'static [Resource] {
-    &RESOURCES
+    &*RESOURCES
 }
 
 /// The resource with this group, version and plural.

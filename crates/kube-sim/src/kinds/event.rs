@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Part, Rules};
+use super::{Part, Rules, Write};
 use crate::failure::FieldError;
 use crate::object::{namespace, text};
 use crate::version::ApiVersion;
@@ -67,52 +67,27 @@ const SELECTABLE: [(&str, &str); 10] = [
     ("type", "/type"),
 ];
 
-/// Events written through the core group: the old, lenient rules.
-pub(super) struct CoreEvent;
-
-impl Rules for CoreEvent {
-    fn before_update(&self, _new: &mut Value, _old: &Value, _part: Part, _version: ApiVersion) {}
-
-    fn creates_on_update(&self) -> bool {
-        true
-    }
-
-    fn validate(
-        &self,
-        new: &Value,
-        _old: Option<&Value>,
-        _part: Part,
-        _version: ApiVersion,
-    ) -> Vec<FieldError> {
-        namespace_problem(new, "involvedObject").into_iter().collect()
-    }
-
-    fn selectable_fields(&self, _version: ApiVersion) -> &'static [(&'static str, &'static str)] {
-        &SELECTABLE
-    }
+/// Through which group an event is written.
+pub(super) enum Event {
+    /// The core group: the old, lenient rules.
+    Core,
+    /// events.k8s.io
+    EventsGroup,
 }
 
-/// Events written through events.k8s.io.
-pub(super) struct GroupEvent;
-
-impl Rules for GroupEvent {
+impl Rules for Event {
     fn before_update(&self, _new: &mut Value, _old: &Value, _part: Part, _version: ApiVersion) {}
 
     fn creates_on_update(&self) -> bool {
         true
     }
 
-    /// `new` and `old` have the stored form; so has the server when it validates, hence `message` for the note.
-    fn validate(
-        &self,
-        new: &Value,
-        old: Option<&Value>,
-        _part: Part,
-        _version: ApiVersion,
-    ) -> Vec<FieldError> {
-        match old {
-            Some(old) => immutable_problems(new, old),
-            None => creation_problems(new),
+    /// An event has the stored form here; so it has when the server validates it, hence `message` for the note.
+    fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
+        match (self, write.old) {
+            (Self::Core, _) => namespace_problem(write.new).into_iter().collect(),
+            (Self::EventsGroup, Some(old)) => immutable_problems(write.new, old),
+            (Self::EventsGroup, None) => creation_problems(write.new),
         }
     }
 
@@ -121,20 +96,20 @@ impl Rules for GroupEvent {
     }
 }
 
-fn namespace_problem(event: &Value, field: &str) -> Option<FieldError> {
-    let subject = text(event, &format!("/{field}/namespace"));
+fn namespace_problem(event: &Value) -> Option<FieldError> {
+    let subject = text(event, "/involvedObject/namespace");
     let own = namespace(event);
     let matches = if subject.is_empty() { own == "default" || own.is_empty() } else { subject == own };
     (!matches).then(|| {
         let rule = "does not match event.namespace";
-        FieldError::invalid(format!("{field}.namespace"), &subject.into(), rule)
+        FieldError::invalid("involvedObject.namespace", &subject.into(), rule)
     })
 }
 
 /// An event with a time may be about an object in another namespace; about one without, only in two of them.
 fn new_namespace_problem(event: &Value) -> Option<FieldError> {
     if event["eventTime"].is_null() {
-        return namespace_problem(event, "involvedObject");
+        return namespace_problem(event);
     }
     let about_none = text(event, "/involvedObject/namespace").is_empty();
     (about_none && !["default", "kube-system"].contains(&namespace(event))).then(|| {

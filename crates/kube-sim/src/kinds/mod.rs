@@ -25,6 +25,16 @@ pub(crate) enum Part {
     Status,
 }
 
+/// A write that is validated.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Write<'a> {
+    pub(crate) new: &'a Value,
+    /// Absent on creation.
+    pub(crate) old: Option<&'a Value>,
+    pub(crate) part: Part,
+    pub(crate) version: ApiVersion,
+}
+
 /// What distinguishes one kind from another on its way through the server.
 ///
 /// The order is that of the server: decode, `set_defaults`, `before_create` or `before_update`, `validate`,
@@ -49,14 +59,8 @@ pub(crate) trait Rules: Send + Sync {
         }
     }
 
-    /// Problems of the kind's own fields. `old` is absent on creation.
-    fn validate(
-        &self,
-        _new: &Value,
-        _old: Option<&Value>,
-        _part: Part,
-        _version: ApiVersion,
-    ) -> Vec<FieldError> {
+    /// Problems of the kind's own fields.
+    fn validate(&self, _write: &Write<'_>) -> Vec<FieldError> {
         Vec::new()
     }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Part, Rules};
+use super::{Rules, Write};
 use crate::failure::FieldError;
 use crate::object::{list, text};
 use crate::version::ApiVersion;
@@ -38,13 +38,8 @@ impl Rules for Node {
         }
     }
 
-    fn validate(
-        &self,
-        new: &Value,
-        old: Option<&Value>,
-        _part: Part,
-        _version: ApiVersion,
-    ) -> Vec<FieldError> {
+    fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
+        let Write { new, old, .. } = *write;
         let mut problems = taint_problems(new);
         let Some(old) = old else { return problems };
         let provider_id = text(old, "/spec/providerID");

@@ -1,10 +1,9 @@
-//! Kinds with few rules of their own: ConfigMap, EndpointSlice, Lease, Pod, ServiceAccount.
+//! Kinds with few rules of their own: ConfigMap, Lease, Pod, ServiceAccount.
 
 use serde_json::Value;
 
-use super::{Part, Rules};
+use super::{Rules, Write};
 use crate::failure::FieldError;
-use crate::names::NameRule;
 use crate::object::{integer, text};
 use crate::version::ApiVersion;
 
@@ -13,24 +12,14 @@ pub(super) const SERVICE_ACCOUNT: &str = "secrets[name]{kind namespace name uid 
     fieldPath} imagePullSecrets[]{name} automountServiceAccountToken*:flag";
 pub(super) const LEASE: &str = "spec!{holderIdentity* leaseDurationSeconds*:int acquireTime:microtime \
     renewTime:microtime leaseTransitions*:int strategy*@31 preferredHolder*@31}";
-pub(super) const ENDPOINT_SLICE: &str = "addressType! endpoints![]{addresses[=] conditions!{ready*:flag \
-    serving*:flag terminating*:flag} hostname* targetRef{kind namespace name uid apiVersion resourceVersion \
-    fieldPath} deprecatedTopology:map nodeName* zone* hints{forZones[]{name!} forNodes@33[]{name!}}} \
-    ports![]{name* protocol* port*:int appProtocol*}";
 /// Pods are kept as they are given: nothing here runs them.
 pub(super) const POD: &str = "spec:any status:any";
 
 pub(super) struct ConfigMap;
 
 impl Rules for ConfigMap {
-    fn validate(
-        &self,
-        new: &Value,
-        old: Option<&Value>,
-        _part: Part,
-        _version: ApiVersion,
-    ) -> Vec<FieldError> {
-        old.map(|old| immutable_problems(new, old, &["data", "binaryData"])).unwrap_or_default()
+    fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
+        write.old.map(|old| immutable_problems(write.new, old, &["data", "binaryData"])).unwrap_or_default()
     }
 }
 
@@ -90,13 +79,8 @@ impl Rules for Lease {
         false
     }
 
-    fn validate(
-        &self,
-        new: &Value,
-        _old: Option<&Value>,
-        _part: Part,
-        _version: ApiVersion,
-    ) -> Vec<FieldError> {
+    fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
+        let new = write.new;
         let mut problems = Vec::new();
         let duration = &new["spec"]["leaseDurationSeconds"];
         if !duration.is_null() && integer(new, "/spec/leaseDurationSeconds") <= 0 {
@@ -112,36 +96,5 @@ impl Rules for Lease {
             problems.push(FieldError::invalid("spec.leaseTransitions", transitions, rule));
         }
         problems
-    }
-}
-
-pub(super) struct EndpointSlice;
-
-impl Rules for EndpointSlice {
-    fn name_rule(&self, _version: ApiVersion) -> NameRule {
-        NameRule::Subdomain
-    }
-
-    fn validate(
-        &self,
-        new: &Value,
-        old: Option<&Value>,
-        _part: Part,
-        _version: ApiVersion,
-    ) -> Vec<FieldError> {
-        let known = ["FQDN", "IPv4", "IPv6"];
-        let given = text(new, "/addressType");
-        if given.is_empty() {
-            return vec![FieldError::required("addressType", "")];
-        }
-        if !known.contains(&given) {
-            return vec![FieldError::not_supported("addressType", &new["addressType"].to_string(), &known)];
-        }
-        match old {
-            Some(old) if old["addressType"] != new["addressType"] => {
-                vec![FieldError::invalid("addressType", &new["addressType"], "field is immutable")]
-            }
-            Some(_) | None => Vec::new(),
-        }
     }
 }

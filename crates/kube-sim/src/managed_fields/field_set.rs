@@ -92,24 +92,6 @@ impl FieldSet {
         combined
     }
 
-    /// Paths of the members that have nothing below them, as conflicts name them: `.spec.ports[port=80].name`.
-    pub(crate) fn leaf_paths(&self) -> Vec<String> {
-        fn walk(set: &FieldSet, path: &str, paths: &mut Vec<String>) {
-            if set.children.is_empty() {
-                if set.member {
-                    paths.push(path.to_owned());
-                }
-                return;
-            }
-            for (element, child) in &set.children {
-                walk(child, &format!("{path}{}", shown(element)), paths);
-            }
-        }
-        let mut paths = Vec::new();
-        walk(self, "", &mut paths);
-        paths
-    }
-
     /// `fieldsV1`.
     pub(crate) fn to_json(&self) -> Value {
         let mut fields = Map::new();
@@ -130,31 +112,10 @@ impl FieldSet {
             .collect();
         Self { member: children.is_empty() || fields.contains_key("."), children }
     }
-
-    pub(crate) fn child(&self, element: &str) -> Option<&Self> {
-        self.children.get(element)
-    }
-
-    pub(crate) fn is_member(&self) -> bool {
-        self.member
-    }
-}
-
-fn shown(element: &str) -> String {
-    match element.split_once(':') {
-        Some(("k", keys)) => {
-            let keys: Map<String, Value> = serde_json::from_str(keys).unwrap_or_default();
-            let keys: Vec<String> = keys.iter().map(|(key, value)| format!("{key}={value}")).collect();
-            format!("[{}]", keys.join(","))
-        }
-        Some(("v", value)) => format!("[={value}]"),
-        Some((_, name)) => format!(".{name}"),
-        None => element.to_owned(),
-    }
 }
 
 /// The path element of an entry of a list; `None` for lists that are one value.
-pub(crate) fn list_element(topology: &Topology, item: &Value) -> Option<String> {
+fn list_element(topology: &Topology, item: &Value) -> Option<String> {
     match topology {
         Topology::Atomic => None,
         Topology::Set => Some(format!("v:{item}")),
@@ -172,12 +133,12 @@ pub(crate) fn list_element(topology: &Topology, item: &Value) -> Option<String> 
 }
 
 /// All fields that are set in a value.
-pub(crate) fn fields_of(schema: &Schema, value: &Value) -> FieldSet {
+pub(super) fn fields_of(schema: &Schema, value: &Value) -> FieldSet {
     changed_fields(schema, &Value::Null, value)
 }
 
 /// Fields that are set in `new` and were not set, or set to something else, in `old`.
-pub(crate) fn changed_fields(schema: &Schema, old: &Value, new: &Value) -> FieldSet {
+pub(super) fn changed_fields(schema: &Schema, old: &Value, new: &Value) -> FieldSet {
     if old == new {
         return FieldSet::default();
     }
@@ -241,13 +202,5 @@ mod tests {
             prop_assert!(set.difference(&set).is_empty());
             prop_assert_eq!(&set.intersection(&set), &set);
         }
-    }
-
-    #[test]
-    fn leaves_are_named_as_conflicts_name_them() {
-        let schema = parse("ports[port,protocol=TCP]{port:int name} all[]").unwrap();
-        let set = fields_of(&schema, &json!({"ports": [{"port": 80, "name": "x"}], "all": [1]}));
-        let ports = ".ports[port=80,protocol=\"TCP\"]";
-        assert_eq!(set.leaf_paths(), [".all".to_owned(), format!("{ports}.name"), format!("{ports}.port")]);
     }
 }

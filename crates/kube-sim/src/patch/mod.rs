@@ -1,6 +1,5 @@
-//! The four ways to change a part of an object.
+//! The three ways to change a part of an object.
 
-pub(crate) mod apply;
 pub(crate) mod json;
 pub(crate) mod merge;
 pub(crate) mod strategic;
@@ -11,7 +10,6 @@ pub(crate) enum PatchKind {
     Json,
     Merge,
     Strategic,
-    Apply,
 }
 
 impl PatchKind {
@@ -21,7 +19,6 @@ impl PatchKind {
             "application/json-patch+json" => Some(Self::Json),
             "application/merge-patch+json" => Some(Self::Merge),
             "application/strategic-merge-patch+json" => Some(Self::Strategic),
-            "application/apply-patch+yaml" => Some(Self::Apply),
             _ => None,
         }
     }

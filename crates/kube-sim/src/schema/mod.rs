@@ -1,7 +1,7 @@
 //! What the server knows about the fields of its objects: names, types, when an empty value is left out, how a
 //! list is merged, and since which release a field exists.
 //!
-//! One description serves decoding, field validation, strategic merge and server-side apply. The descriptions of
+//! One description serves decoding, field validation, strategic merge and managed fields. The descriptions of
 //! the kinds are written in a small language, see [`parse`].
 
 mod decode;
@@ -21,7 +21,7 @@ pub(crate) enum Schema {
     Anything,
     /// Known fields, each a value of its own.
     Object(Vec<Field>),
-    /// Known fields that are one value for server-side apply.
+    /// Known fields that are one value in managed fields.
     AtomicObject(Vec<Field>),
     /// Several values of one type.
     List(Box<Schema>, Topology),

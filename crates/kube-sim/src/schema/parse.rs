@@ -5,7 +5,7 @@
 //! - mark: none = left out when empty, `*` = left out only when null, `!` = always shown;
 //! - release: `@29` = known since 1.29;
 //! - type: none = text; `:int`, `:flag`, `:time`, `:microtime`, `:intstr`, `:map`, `:any`; `{...}` = object,
-//!   `={...}` = object that server-side apply takes as one value;
+//!   `={...}` = object that is one value in managed fields;
 //!   `[]` atomic list, `[=]` set, `[a,b=X]` list keyed by `a` and `b` (`X` where it is
 //!   absent), each followed by `{...}` for objects.
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{State, Target, WriteOptions, Written, judge_unknown_sent, storage_of};
 use crate::failure::{Failure, FieldError};
 use crate::kinds::Resource;
-use crate::managed_fields::{self, Entry};
+use crate::managed_fields;
 use crate::object::{self, text};
 use crate::store::{Key, Stored};
 
@@ -25,17 +25,16 @@ impl State {
         if !text(&object, "/metadata/resourceVersion").is_empty() {
             return Err(Failure::bad_request("resourceVersion should not be set on objects to be created"));
         }
-        let object = self.create_decoded(target, object, options, None)?;
+        let object = self.create_decoded(target, object, options)?;
         Ok(Written { object, created: true, warnings })
     }
 
-    /// Creates a decoded object in stored form. An applier passes its managed fields along.
+    /// Creates a decoded object in stored form.
     pub(super) fn create_decoded(
         &mut self,
         target: &Target,
         mut object: Value,
         options: &WriteOptions,
-        applied: Option<Vec<Entry>>,
     ) -> Result<Value, Failure> {
         let resource = target.resource;
         let namespace = self.namespace_of(target, &object)?;
@@ -60,7 +59,7 @@ impl State {
         if self.store.get(resource.storage, &key).is_some() {
             return Err(Failure::already_exists(target.subject(&name)));
         }
-        let entries = applied.unwrap_or_else(|| self.account(target, None, &as_sent, options));
+        let entries = self.account(target, None, &as_sent, options);
         managed_fields::write(&mut object, &entries);
         storage
             .rules

@@ -1,11 +1,10 @@
-//! DELETE of one object and of a collection.
+//! DELETE.
 
 use serde_json::Value;
 
-use super::list::ListOptions;
 use super::{State, Target, Written, deleted_status};
 use crate::failure::Failure;
-use crate::object::{is_terminating, name, namespace, set_metadata, text, texts};
+use crate::object::{is_terminating, set_metadata, text, texts};
 
 /// How to delete.
 #[derive(Debug, Clone, Default)]
@@ -90,24 +89,5 @@ impl State {
             self.finish_namespace(&target.namespace);
         }
         Ok(written(answer))
-    }
-
-    /// Deletes everything that a list shows; answers with that list.
-    pub(crate) fn delete_collection(
-        &mut self,
-        target: &Target,
-        list: &ListOptions,
-        options: &DeleteOptions,
-    ) -> Result<Written, Failure> {
-        let shown = self.list(target, list)?;
-        for item in crate::object::list(&shown, "/items") {
-            let one = Target {
-                namespace: namespace(item).to_owned(),
-                name: name(item).to_owned(),
-                ..target.clone()
-            };
-            self.delete(&one, options)?;
-        }
-        Ok(Written { object: shown, created: false, warnings: Vec::new() })
     }
 }

@@ -10,7 +10,6 @@ mod update;
 
 pub(crate) use delete::DeleteOptions;
 pub(crate) use list::{ListOptions, VersionMatch, is_listed, parse_resource_version};
-pub(crate) use update::patch_options;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -20,8 +19,8 @@ use serde_json::{Value, json};
 use crate::clock::Clock;
 use crate::failure::{Failure, FieldError, Subject};
 use crate::go_text;
-use crate::kinds::{self, Allocations, Part, Resource, View};
-use crate::managed_fields::{self, Entry, FieldSet, Operation};
+use crate::kinds::{self, Allocations, Part, Resource, View, Write};
+use crate::managed_fields::{self, Entry, FieldSet};
 use crate::object::{name, section};
 use crate::schema::{DecodeError, decode};
 use crate::store::{Key, Store, Stored};
@@ -74,8 +73,6 @@ pub(crate) struct WriteOptions {
     pub(crate) field_validation: FieldValidation,
     /// Name of the writer in `managedFields`.
     pub(crate) manager: String,
-    /// Server-side apply takes fields from other writers.
-    pub(crate) force: bool,
 }
 
 /// The outcome of a write.
@@ -145,7 +142,7 @@ impl State {
         }
     }
 
-    /// `managedFields` after a write by `options.manager` that was no apply. `old` is absent on creation.
+    /// `managedFields` after a write by `options.manager`. `old` is absent on creation.
     fn account(
         &self,
         target: &Target,
@@ -154,7 +151,7 @@ impl State {
         options: &WriteOptions,
     ) -> Vec<Entry> {
         let resource = target.resource;
-        let writer = self.writer(target, options, Operation::Update);
+        let writer = self.writer(target, options);
         let old = match old {
             Some(old) => self.in_view(resource, old),
             // Fields that are always shown were not set by anyone.
@@ -216,7 +213,7 @@ impl State {
     /// What the rules say against a write.
     fn problems(&self, target: &Target, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let rules = target.resource.rules;
-        let own = rules.validate(new, old, target.part, self.version);
+        let own = rules.validate(&Write { new, old, part: target.part, version: self.version });
         let common = match old {
             None => metadata::creation_problems(new, rules.name_rule(self.version), self.version),
             Some(old) => metadata::update_problems(new, old),
@@ -254,10 +251,9 @@ impl State {
         self.store.remove(resource.storage, last, self.version);
     }
 
-    fn writer(&self, target: &Target, options: &WriteOptions, operation: Operation) -> Entry {
+    fn writer(&self, target: &Target, options: &WriteOptions) -> Entry {
         Entry {
             manager: options.manager.clone(),
-            operation,
             api_version: target.resource.api_version(),
             subresource: match target.part {
                 Part::Main => String::new(),

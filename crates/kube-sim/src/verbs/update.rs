@@ -5,9 +5,9 @@ use serde_json::Value;
 use super::create::{check_name, check_type};
 use super::metadata;
 use super::{State, Target, WriteOptions, Written, judge_unknown_sent, storage_of};
-use crate::failure::{Failure, FieldError, Subject};
+use crate::failure::{Failure, FieldError};
 use crate::kinds::Part;
-use crate::managed_fields::{self, Entry};
+use crate::managed_fields;
 use crate::object::{is_same_content, is_terminating, set_metadata, text, texts};
 use crate::store::Stored;
 
@@ -29,7 +29,7 @@ impl State {
             {
                 return Err(target.not_found());
             }
-            let object = self.create_decoded(target, object, options, None)?;
+            let object = self.create_decoded(target, object, options)?;
             return Ok(Written { object, created: true, warnings });
         };
         if version.is_empty() && !target.resource.rules.allows_unconditional_update() {
@@ -47,18 +47,17 @@ impl State {
                 format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {own_uid}");
             return Err(Failure::conflict(target.subject(&target.name), &detail));
         }
-        let object = self.update_decoded(target, &stored, object, options, None)?;
+        let object = self.update_decoded(target, &stored, object, options)?;
         Ok(Written { object, created: false, warnings })
     }
 
-    /// Replaces a stored object with a decoded one. An applier passes its managed fields along.
+    /// Replaces a stored object with a decoded one.
     pub(super) fn update_decoded(
         &mut self,
         target: &Target,
         stored: &Stored,
         mut new: Value,
         options: &WriteOptions,
-        applied: Option<Vec<Entry>>,
     ) -> Result<Value, Failure> {
         let resource = target.resource;
         let storage = storage_of(resource);
@@ -72,7 +71,7 @@ impl State {
         storage.rules.before_update(&mut new, &old, target.part, self.version);
         self.refuse_invalid(target, &new, Some(&old))?;
         set_metadata(&mut new, "managedFields", old["metadata"]["managedFields"].clone());
-        let entries = applied.unwrap_or_else(|| self.account(target, Some(&old), &new, options));
+        let entries = self.account(target, Some(&old), &new, options);
         storage
             .rules
             .allocate(&mut new, Some(&old), &self.allocations)
@@ -94,9 +93,4 @@ impl State {
         let stored = self.store_object(resource, Some(&old), new);
         Ok(self.show(resource, &stored))
     }
-}
-
-/// The subject of refusals of the options of a patch.
-pub(crate) fn patch_options() -> Subject<'static> {
-    Subject { group: "meta.k8s.io", kind: "PatchOptions", name: "" }
 }

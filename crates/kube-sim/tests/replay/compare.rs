@@ -85,9 +85,10 @@ fn masked(value: &Value) -> Value {
     }
 }
 
-/// Entries of writers in an order that does not depend on the time of writing.
+/// Entries of writers in an order that does not depend on the time of writing, without those of server-side apply.
 fn sorted(entries: &Value) -> Value {
     let mut entries = entries.as_array().unwrap().clone();
+    entries.retain(|entry| entry["operation"] != "Apply");
     entries
         .sort_by_key(|entry| format!("{}{}{}", entry["manager"], entry["operation"], entry["subresource"]));
     entries.into()

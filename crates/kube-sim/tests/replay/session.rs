@@ -69,8 +69,6 @@ impl Session {
             self.create(&cluster).await;
         } else if name.ends_with("dry-run") {
             self.merge("web/status", json!({"status": {"loadBalancer": {"ingress": null}}})).await;
-        } else if name.ends_with("server-side-apply") {
-            self.create(&load_balancer("applied")).await;
         } else if name.ends_with("conflict") {
             let made = self.create(&load_balancer("contended")).await;
             let _ = self.learn_metadata(&exchanges[0]["request"]["body"], &made);
@@ -88,6 +86,9 @@ impl Session {
                 let path = format!("{SERVICES}/watched");
                 other.send(&json!({"method": "DELETE", "path": path})).await;
             });
+        } else if name.ends_with("watch-list") {
+            // On the real server it had been through a server-side apply, which the simulator leaves out.
+            self.create(&load_balancer("applied")).await;
         } else if name.ends_with("expired") {
             sim.compact();
         }

@@ -61,14 +61,12 @@ struct Shared {
 
 impl Client {
     /// A client over `transport`.
-    #[must_use]
     pub fn new(transport: Arc<dyn Transport>, settings: ClientSettings) -> Self {
         let ClientSettings { observer, retry } = settings;
         Self { shared: Arc::new(Shared { transport, observer, retry, write_limit: WriteLimit::default() }) }
     }
 
     /// A client with default settings, as tests want it.
-    #[must_use]
     pub fn over(transport: impl Transport + 'static) -> Self {
         Self::new(Arc::new(transport), ClientSettings::default())
     }

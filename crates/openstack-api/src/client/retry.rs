@@ -32,7 +32,6 @@ impl Default for RetryPolicy {
 
 impl RetryPolicy {
     /// No repetition.
-    #[must_use]
     pub fn never() -> Self {
         Self { most_repetitions: 0, ..Self::default() }
     }

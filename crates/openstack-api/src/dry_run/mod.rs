@@ -99,7 +99,6 @@ pub struct DryRun {
 
 impl DryRun {
     /// A dry run on the cloud behind `transport`.
-    #[must_use]
     pub fn new(transport: Arc<dyn Transport>, reading: Reading, recorder: Arc<dyn Recorder>) -> Self {
         let cloud = ReadOnly::new(transport);
         Self { view: View::new(cloud.clone(), reading), cloud, recorder }

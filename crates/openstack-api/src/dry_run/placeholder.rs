@@ -11,7 +11,6 @@ pub(super) fn id(number: u32) -> String {
 }
 
 /// Whether an id stands for an object that would be created.
-#[must_use]
 pub fn is_placeholder(id: &str) -> bool {
     id.starts_with(ID)
 }
@@ -29,7 +28,6 @@ pub(super) fn address(number: u32, v6: bool) -> IpAddr {
 }
 
 /// Whether an address stands for one that would be assigned.
-#[must_use]
 pub fn is_placeholder_address(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => address.octets()[0] == 240,

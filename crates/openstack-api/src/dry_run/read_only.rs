@@ -15,7 +15,6 @@ pub struct ReadOnly {
 
 impl ReadOnly {
     /// The reading half of a transport.
-    #[must_use]
     pub fn new(transport: Arc<dyn Transport>) -> Self {
         Self { transport }
     }

@@ -50,7 +50,6 @@ pub enum ConflictCause {
 
 impl ErrorKind {
     /// A short stable name for logs and metric labels.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::NotFound => "not_found",

@@ -31,7 +31,6 @@ impl Fault {
     /// Reads an error body. Known shapes: Octavia's `faultstring`, a `title` with `description` (Octavia's routing, Barbican),
     /// the Keystone middleware's `error` with `message`, `NeutronError`, and Nova's object in an object. A body of another
     /// shape is kept as text, cut short.
-    #[must_use]
     pub fn from_body(body: &[u8]) -> Self {
         match serde_json::from_slice::<Value>(body) {
             Ok(Value::Object(object)) => Self::from_object(&object).unwrap_or_else(|| Self::from_text(body)),

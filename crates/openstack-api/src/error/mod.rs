@@ -119,19 +119,16 @@ impl ApiError {
     }
 
     /// What the failure means: the one thing to decide on.
-    #[must_use]
     pub fn kind(&self) -> ErrorKind {
         classification::classify(self)
     }
 
     /// Whether the object is not there.
-    #[must_use]
     pub fn is_not_found(&self) -> bool {
         self.kind() == ErrorKind::NotFound
     }
 
     /// Name of the call that failed, as in the metrics.
-    #[must_use]
     pub const fn call(&self) -> &'static str {
         match self {
             Self::Status { call, .. }
@@ -144,7 +141,6 @@ impl ApiError {
     }
 
     /// HTTP status, if there was an answer with an error status.
-    #[must_use]
     pub const fn status(&self) -> Option<StatusCode> {
         match self {
             Self::Status { status, .. } => Some(*status),
@@ -157,7 +153,6 @@ impl ApiError {
     }
 
     /// What the service said, if it answered with an error status.
-    #[must_use]
     pub const fn fault(&self) -> Option<&Fault> {
         match self {
             Self::Status { fault, .. } => Some(fault),
@@ -170,7 +165,6 @@ impl ApiError {
     }
 
     /// How long the service asked to wait before the next try.
-    #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Status { retry_after, .. } => *retry_after,

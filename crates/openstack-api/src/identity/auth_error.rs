@@ -62,13 +62,11 @@ pub enum AuthError {
 
 impl AuthError {
     /// What the failure means: the one thing to decide on.
-    #[must_use]
     pub fn kind(&self) -> ErrorKind {
         classify_log_in(self)
     }
 
     /// How long Keystone asked to wait before the next try.
-    #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Refused { retry_after, .. } => *retry_after,

@@ -56,7 +56,6 @@ impl Endpoint {
 impl Catalog {
     /// Address of a service: the first endpoint of this interface, in this region if one is given. A region matches by id or
     /// by name.
-    #[must_use]
     pub fn endpoint(&self, service_type: &str, interface: Interface, region: Option<&str>) -> Option<&Url> {
         self.services
             .iter()
@@ -68,7 +67,6 @@ impl Catalog {
     }
 
     /// Every region that has an endpoint, in alphabetical order.
-    #[must_use]
     pub fn regions(&self) -> Vec<String> {
         let endpoints = self.services.iter().flat_map(|service| &service.endpoints);
         let regions: BTreeSet<&String> = endpoints

@@ -123,7 +123,6 @@ pub enum Interface {
 
 impl Interface {
     /// As the catalog writes it.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Public => "public",
@@ -187,7 +186,6 @@ impl AuthOptions {
     pub const DEFAULT_REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 
     /// Options with every setting at its default.
-    #[must_use]
     pub fn new(auth_url: impl Into<String>, credentials: Credentials, scope: Scope) -> Self {
         Self {
             auth_url: auth_url.into(),

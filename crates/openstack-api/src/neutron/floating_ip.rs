@@ -47,13 +47,11 @@ pub struct FloatingIpFilter {
 
 impl FloatingIpFilter {
     /// Floating IPs of one port.
-    #[must_use]
     pub fn port(id: impl Into<String>) -> Self {
         Self { port_id: Some(id.into()), ..Self::default() }
     }
 
     /// The floating IP of this address.
-    #[must_use]
     pub fn address(address: impl Into<String>) -> Self {
         Self { floating_ip_address: Some(address.into()), ..Self::default() }
     }

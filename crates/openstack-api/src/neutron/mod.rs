@@ -44,7 +44,6 @@ pub struct Neutron {
 
 impl Neutron {
     /// Calls over `client`.
-    #[must_use]
     pub const fn new(client: Client) -> Self {
         Self { client }
     }

@@ -127,13 +127,11 @@ pub struct PortFilter {
 
 impl PortFilter {
     /// Ports of a server or router.
-    #[must_use]
     pub fn device(id: impl Into<String>) -> Self {
         Self { device_ids: vec![id.into()], ..Self::default() }
     }
 
     /// Ports of any of these servers. A query holds some hundred ids at most.
-    #[must_use]
     pub fn devices(ids: Vec<String>) -> Self {
         Self { device_ids: ids, ..Self::default() }
     }

@@ -44,7 +44,6 @@ pub struct MicroversionRange {
 
 impl MicroversionRange {
     /// Whether a microversion is among them.
-    #[must_use]
     pub fn contains(&self, version: Microversion) -> bool {
         (self.oldest..=self.newest).contains(&version)
     }

@@ -24,14 +24,12 @@ pub struct Nova {
 
 impl Nova {
     /// Calls over `client`, at microversion 2.1.
-    #[must_use]
     pub const fn new(client: Client) -> Self {
         Self { client, microversion: None }
     }
 
     /// The same calls at another microversion. One that the service does not have makes it answer 406 to every call: see
     /// [`Nova::microversions`].
-    #[must_use]
     pub const fn with_microversion(mut self, microversion: Microversion) -> Self {
         self.microversion = Some(microversion);
         self

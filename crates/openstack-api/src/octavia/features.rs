@@ -20,49 +20,41 @@ pub struct OctaviaFeatures {
 
 impl OctaviaFeatures {
     /// Features of a version.
-    #[must_use]
     pub const fn of(major: u32, minor: u32) -> Self {
         Self { version: (major, minor) }
     }
 
     /// Timeouts of listeners.
-    #[must_use]
     pub fn timeouts(self) -> bool {
         self.version >= (2, 1)
     }
 
     /// Tags.
-    #[must_use]
     pub fn tags(self) -> bool {
         self.version >= (2, 5)
     }
 
     /// Flavors.
-    #[must_use]
     pub fn flavors(self) -> bool {
         self.version >= (2, 6)
     }
 
     /// `allowed_cidrs` of listeners.
-    #[must_use]
     pub fn allowed_cidrs(self) -> bool {
         self.version >= (2, 12)
     }
 
     /// Availability zones.
-    #[must_use]
     pub fn availability_zones(self) -> bool {
         self.version >= (2, 14)
     }
 
     /// HTTP health monitors on UDP pools.
-    #[must_use]
     pub fn http_monitor_on_udp(self) -> bool {
         self.version >= (2, 16)
     }
 
     /// More than one VIP address.
-    #[must_use]
     pub fn additional_vips(self) -> bool {
         self.version >= (2, 26)
     }

@@ -28,7 +28,6 @@ impl ListenerLimit {
         [Self::Connections, Self::ClientData, Self::MemberConnect, Self::MemberData, Self::TcpInspect];
 
     /// Octavia's name.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Connections => "connection_limit",
@@ -40,7 +39,6 @@ impl ListenerLimit {
     }
 
     /// Whether it is a timeout.
-    #[must_use]
     pub fn is_timeout(self) -> bool {
         self != Self::Connections
     }
@@ -52,7 +50,6 @@ pub struct ListenerLimits([Option<i64>; ListenerLimit::ALL.len()]);
 
 impl ListenerLimits {
     /// One of them.
-    #[must_use]
     pub fn get(&self, limit: ListenerLimit) -> Option<i64> {
         self.0[limit as usize]
     }

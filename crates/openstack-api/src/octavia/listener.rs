@@ -99,7 +99,6 @@ pub struct ListenerFilter {
 
 impl ListenerFilter {
     /// Listeners of one load balancer.
-    #[must_use]
     pub fn load_balancer(id: impl Into<String>) -> Self {
         Self { load_balancer_id: Some(id.into()), ..Self::default() }
     }
@@ -167,7 +166,6 @@ pub struct CreateListener {
 
 impl CreateListener {
     /// A listener with nothing but what it cannot do without.
-    #[must_use]
     pub fn new(name: impl Into<String>, protocol: ListenerProtocol, protocol_port: u16) -> Self {
         Self {
             name: name.into(),

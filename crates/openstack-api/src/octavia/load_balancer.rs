@@ -104,13 +104,11 @@ pub struct LoadBalancerFilter {
 
 impl LoadBalancerFilter {
     /// Load balancers of this name.
-    #[must_use]
     pub fn name(name: impl Into<String>) -> Self {
         Self { name: Some(name.into()), ..Self::default() }
     }
 
     /// All load balancers of a project; without one, all that the credentials may see.
-    #[must_use]
     pub fn of_project(project_id: Option<String>) -> Self {
         Self { project_id, ..Self::default() }
     }

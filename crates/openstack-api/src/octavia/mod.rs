@@ -61,7 +61,6 @@ pub struct Octavia {
 
 impl Octavia {
     /// Calls over `client`.
-    #[must_use]
     pub fn new(client: Client) -> Self {
         Self { client, versions: Arc::default() }
     }

@@ -134,7 +134,6 @@ pub struct PoolFilter {
 
 impl PoolFilter {
     /// Pools of one load balancer.
-    #[must_use]
     pub fn load_balancer(id: impl Into<String>) -> Self {
         Self { load_balancer_id: Some(id.into()), ..Self::default() }
     }
@@ -171,7 +170,6 @@ pub struct CreatePool {
 
 impl CreatePool {
     /// A pool with nothing but what it cannot do without.
-    #[must_use]
     pub fn new(name: impl Into<String>, protocol: PoolProtocol, lb_algorithm: LbAlgorithm) -> Self {
         Self {
             name: name.into(),

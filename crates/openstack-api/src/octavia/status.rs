@@ -22,7 +22,6 @@ open_enum! {
 
 impl ProvisioningStatus {
     /// Whether Octavia is at work, so that every write is refused.
-    #[must_use]
     pub fn is_pending(&self) -> bool {
         match self {
             Self::PendingCreate | Self::PendingUpdate | Self::PendingDelete => true,

@@ -91,7 +91,6 @@ impl Sim {
     }
 
     /// Where the listener on a VIP, or behind a floating IP, really listens; `None` while it does not.
-    #[must_use]
     pub fn endpoint(&self, address: &str, port: u16) -> Option<SocketAddr> {
         let vip = self.read(|world| route::vip_behind(world, address));
         let state = self.forwarding().state();

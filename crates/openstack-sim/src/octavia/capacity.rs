@@ -28,7 +28,6 @@ impl Capacity {
     /// | 5 | after 15.6 to 18.2 s, all at nearly the same time | 16 s |
     /// | 15 | the last one after 36 to 48 s | 49 s |
     /// | 30 | the first one after 41 s, the last one after 116 s | 48 s, 99 s |
-    #[must_use]
     pub fn small() -> Self {
         Self {
             processors: 1.4,

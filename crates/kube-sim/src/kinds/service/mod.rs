@@ -8,7 +8,7 @@ pub(crate) use allocation::Allocations;
 
 use serde_json::{Value, json};
 
-use super::{Part, Rules};
+use super::{Part, Rules, Write};
 use crate::failure::FieldError;
 use crate::names::NameRule;
 use crate::object::{list, section, text};
@@ -113,10 +113,10 @@ impl Rules for Service {
         }
     }
 
-    fn validate(&self, new: &Value, old: Option<&Value>, part: Part, version: ApiVersion) -> Vec<FieldError> {
-        match part {
-            Part::Main => validation::of_main(new, old, version),
-            Part::Status => validation::of_status(new, version),
+    fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
+        match write.part {
+            Part::Main => validation::of_main(write),
+            Part::Status => validation::of_status(write.new, write.version),
         }
     }
 

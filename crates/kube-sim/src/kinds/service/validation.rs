@@ -10,6 +10,7 @@ use super::{
 };
 use crate::failure::FieldError;
 use crate::go_text;
+use crate::kinds::Write;
 use crate::names::{NameRule, address_problem, subdomain_problem};
 use crate::object::{integer, list, text, texts};
 use crate::version::ApiVersion;
@@ -21,7 +22,8 @@ const PORT_RANGE: &str = "must be between 1 and 65535, inclusive";
 const ONLY_LOAD_BALANCER: &str = "may only be used when `type` is 'LoadBalancer'";
 
 /// Problems of a write of the main resource.
-pub(super) fn of_main(new: &Value, old: Option<&Value>, version: ApiVersion) -> Vec<FieldError> {
+pub(super) fn of_main(write: &Write<'_>) -> Vec<FieldError> {
+    let Write { new, old, version, .. } = *write;
     let mut problems = Vec::new();
     if list(new, "/spec/ports").is_empty() && needs_cluster_ip(new) && !is_headless(new) {
         problems.push(FieldError::required("spec.ports", ""));
