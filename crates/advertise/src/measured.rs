@@ -66,14 +66,14 @@ fn verdict_of_canary(carried: Carried) -> Option<NodeVerdict> {
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
     now: watch::Sender<Arc<Measurements>>,
-    settled: watch::Sender<bool>,
+    ready: watch::Sender<bool>,
 }
 
 impl Measured {
     /// Where nobody measures there is nothing to wait for.
     pub fn by_nobody() -> Self {
         let measured = Self::default();
-        measured.settled.send_replace(true);
+        measured.ready.send_replace(true);
         measured
     }
 
@@ -88,12 +88,12 @@ impl Measured {
     }
 
     /// Becomes true when verdicts from before the start are known, or nobody can tell them.
-    pub fn settled(&self) -> watch::Receiver<bool> {
-        self.settled.subscribe()
+    pub fn ready(&self) -> watch::Receiver<bool> {
+        self.ready.subscribe()
     }
 
-    pub(crate) fn settle(&self) {
-        self.settled.send_if_modified(|settled| !std::mem::replace(settled, true));
+    pub(crate) fn set_ready(&self) {
+        self.ready.send_if_modified(|ready| !std::mem::replace(ready, true));
     }
 
     pub(crate) fn by_canary(&self, verdicts: BTreeMap<String, Carried>) {

@@ -80,7 +80,7 @@ impl Metrics {
     pub(crate) fn registered(registry: &mut Registry, provider: &str) -> Self {
         let metrics = Self::default();
         metrics.register_known(registry);
-        metrics.register_passes(registry.sub_registry_with_prefix(provider));
+        metrics.register_reconciliations(registry.sub_registry_with_prefix(provider));
         metrics.register_own(registry);
         for operation in Operation::ALL {
             let label = [("operation", operation.as_str())];
@@ -121,7 +121,7 @@ impl Metrics {
     }
 
     /// Names that dashboards know from other controllers of the same cloud.
-    fn register_passes(&self, registry: &mut Registry) {
+    fn register_reconciliations(&self, registry: &mut Registry) {
         registry.register("reconcile", "Reconciliations of Services, by operation", self.reconciles.clone());
         registry.register(
             "reconcile_errors",

@@ -50,7 +50,7 @@ pub trait LoadBalancers: Send + Sync {
     ///
     /// # Errors
     /// The cloud could not be asked: nothing is known then.
-    async fn made_for_services(&self) -> Result<Vec<MadeForServices>, Failure>;
+    async fn orphan_candidates(&self) -> Result<Vec<OrphanCandidate>, Failure>;
 }
 
 /// The names by which users, operators and dashboards know a provider and its settings.
@@ -68,7 +68,7 @@ pub struct ProviderNames {
 
 /// A load balancer in the cloud that was made for Services of this cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MadeForServices {
+pub struct OrphanCandidate {
     /// Id in the cloud.
     pub id: String,
     /// Name in the cloud.

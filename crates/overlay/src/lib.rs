@@ -1,9 +1,9 @@
 //! `ipMode: Proxy` beside the load balancer controller that a cluster already has.
 //!
 //! Somebody else makes the load balancers and writes their addresses into `status.loadBalancer.ingress`, and does not know
-//! `ipMode`. A status write starts no pass of such an owner, so that the mode can be added afterwards, by an admission
+//! `ipMode`. A status write starts no reconciliation of such an owner, so that the mode can be added afterwards, by an admission
 //! policy in the very write ([`policy`]) or by a controller that watches ([`controller`]). Only the status is written:
-//! annotations and spec would start passes of the owner.
+//! annotations and spec would start reconciliations of the owner.
 //!
 //! | module | holds |
 //! | --- | --- |

@@ -56,7 +56,7 @@ impl Metrics {
         self.contested.inc_by(i64::from(now) - i64::from(before));
     }
 
-    /// A pass failed.
+    /// A reconciliation failed.
     pub(crate) fn failed(&self, class: FailureClass) {
         self.failures.get_or_create(&[("class", class.as_str())]).inc();
     }

@@ -73,9 +73,9 @@ impl Nodes {
 
 /// Follows the nodes for ever. Nothing is sent before the first complete list, and before it is known what was measured.
 pub(crate) async fn follow(client: Client, measured: Measured, sender: watch::Sender<Option<Arc<Nodes>>>) {
-    let (mut changes, mut settled) = (measured.changes(), measured.settled());
+    let (mut changes, mut ready) = (measured.changes(), measured.ready());
     // The other end is in `measured`.
-    let _ = settled.wait_for(|settled| *settled).await;
+    let _ = ready.wait_for(|ready| *ready).await;
     let tell = |known: &BTreeMap<String, Facts>| tell(&sender, known, &measured.now());
     let mut events = std::pin::pin!(events::<Node>(Api::all(client)));
     let (mut known, mut arriving) = (BTreeMap::new(), BTreeMap::new());

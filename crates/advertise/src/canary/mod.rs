@@ -116,12 +116,12 @@ impl Canary {
                     None => return,
                 },
                 () = sleep_until(next) => {}
-                () = &mut patience, if !*self.measured.settled().borrow() => self.measured.settle(),
+                () = &mut patience, if !*self.measured.ready().borrow() => self.measured.set_ready(),
             }
             self.state.settle(Instant::now());
             self.measured.by_canary(self.state.verdicts());
             if listed == (true, true) {
-                self.measured.settle();
+                self.measured.set_ready();
             }
         }
     }
@@ -130,7 +130,7 @@ impl Canary {
     fn interrupted(&self, what: &str, error: &kube::runtime::watcher::Error) {
         let namespace = &self.options.namespace;
         tracing::warn!(%error, namespace, "watch of {what} of the canary interrupted");
-        self.measured.settle();
+        self.measured.set_ready();
     }
 
     /// Answers whether this was the end of a list.

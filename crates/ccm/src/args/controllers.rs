@@ -49,13 +49,15 @@ impl ControllerName {
 
     /// The controller with this name: canonical, alias, or the one that it had in leader migration before.
     pub fn named(name: &str) -> Option<Self> {
-        let former = |controller: Self| match controller {
+        let previous = |controller: Self| match controller {
             Self::ServiceLb => Some("service-controller"),
             Self::NodeRoute => Some("route-controller"),
             Self::CloudNode | Self::CloudNodeLifecycle => None,
         };
         Self::ALL.into_iter().find(|controller| {
-            name == controller.canonical() || name == controller.alias() || former(*controller) == Some(name)
+            name == controller.canonical()
+                || name == controller.alias()
+                || previous(*controller) == Some(name)
         })
     }
 }

@@ -130,11 +130,11 @@ impl Cluster {
 
     /// Installs OCCM's own chart as the release `occm`, with its default values.
     pub(crate) fn has_occm(&self) {
-        let former = repository("crates/ccm/tests/chart/former").display().to_string();
+        let chart = repository("crates/ccm/tests/chart/occm_chart").display().to_string();
         let values = repository("crates/ccm/tests/chart/values/occm-defaults.yaml").display().to_string();
         let image =
             "image.repository=registry.example.org/openstack-cloud-controller-manager,image.tag=v1.36.0";
-        let output = self.helm(&["install", "occm", &former, "--values", &values, "--set", image]);
+        let output = self.helm(&["install", "occm", &chart, "--values", &values, "--set", image]);
         assert!(output.status.success(), "{}", text(&output.stderr));
     }
 

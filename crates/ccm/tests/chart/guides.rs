@@ -214,13 +214,13 @@ async fn somebody_without_helm_installs_and_uninstalls_by_the_page() {
 async fn an_operator_of_occm_tries_switches_and_goes_back_by_the_pages() {
     let Some(reader) = Reader::start() else { return };
     reader.sees_a_leader().await;
-    let former = repository("crates/ccm/tests/chart/former").display().to_string();
+    let chart = repository("crates/ccm/tests/chart/occm_chart").display().to_string();
     let values = repository("crates/ccm/tests/chart/values/occm-defaults.yaml").display().to_string();
     // An image of its own, as people have it among their values, and a cloud.conf that can be checked.
     let occm = OfOccm::start().await;
     reader.has("of-occm.yaml", &occm.values);
     let of_occm = reader.folder.path().join("of-occm.yaml").display().to_string();
-    let release = ["install", "occm", &former, "--values", &values, "--values", &of_occm];
+    let release = ["install", "occm", &chart, "--values", &values, "--values", &of_occm];
     succeeds(&reader.cluster.helm(&release));
     let workloads = reader.daemon_sets().await;
     let before = workloads.get(WORKLOAD).await.unwrap();

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use openstack_ccm_core::instance::census::ROUNDS;
+use openstack_ccm_core::instance::missing::ROUNDS;
 
 use crate::nodes::NodeObject;
 

@@ -1,6 +1,6 @@
 //! The node lifecycle controller on a dry run.
 
-use openstack_ccm_core::instance::census::ROUNDS;
+use openstack_ccm_core::instance::missing::ROUNDS;
 use openstack_ccm_runtime::events::EventWriter;
 
 use super::NodeLifecycleController;

@@ -2,7 +2,7 @@
 //!
 //! Deleting a Node gives up everything that runs there, so a Node goes only when all of this holds: its kubelet does not
 //! vouch for it; its machine was missing in two rounds in a row; most of the other machines are there
-//! ([`openstack_ccm_core::instance::census`]); and a last question about this one machine says that it is gone.
+//! ([`openstack_ccm_core::instance::missing`]); and a last question about this one machine says that it is gone.
 
 mod absence;
 mod dry_run;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openstack_ccm_core::failure::Failure;
-use openstack_ccm_core::instance::census::{Census, DELETIONS_PER_ROUND, Doubt};
-use openstack_ccm_core::instance::lifecycle::{Care, Readiness, care, care_of_ready};
+use openstack_ccm_core::instance::lifecycle::{NodeAction, Readiness, action, action_for_ready};
+use openstack_ccm_core::instance::missing::{DELETIONS_PER_ROUND, Doubt, MissingMachines};
 use openstack_ccm_core::instance::{Instances, NodeIdentity, Presence};
 use openstack_ccm_core::notice::Notice;
 use tokio::time::{Instant, MissedTickBehavior};
@@ -76,7 +76,7 @@ impl Lifecycle {
     pub(super) async fn round(&mut self) {
         let nodes = self.store.all();
         for node in nodes.iter().filter(|node| node.readiness == Readiness::Ready) {
-            if care_of_ready(node.has_shutdown_taint()) == Care::Lift {
+            if action_for_ready(node.has_shutdown_taint()) == NodeAction::Lift {
                 self.lift(node).await;
             }
         }
@@ -103,10 +103,10 @@ impl Lifecycle {
         let answers = self.ask(asked).await?;
         let mut missing = Vec::new();
         for (node, presence) in answers.iter().filter(|(node, _)| node.readiness == Readiness::NotReady) {
-            match care(presence) {
-                Care::Missing => missing.push(Arc::clone(node)),
-                Care::Taint => self.taint(node).await,
-                Care::Lift | Care::Leave => self.left(node, presence),
+            match action(presence) {
+                NodeAction::Missing => missing.push(Arc::clone(node)),
+                NodeAction::Taint => self.taint(node).await,
+                NodeAction::Lift | NodeAction::Leave => self.left(node, presence),
             }
         }
         self.absences.keep_only(missing.iter().map(AsRef::as_ref));
@@ -116,7 +116,7 @@ impl Lifecycle {
             return Ok(());
         }
         let all = if answers.len() == nodes.len() { answers } else { self.ask(nodes).await? };
-        if let Some(doubt) = census(&all).doubt() {
+        if let Some(doubt) = missing_machines(&all).doubt() {
             self.hold(&missing, doubt);
             return Ok(());
         }
@@ -235,17 +235,17 @@ impl Lifecycle {
 }
 
 /// Nodes of other providers and those without a provider id count for nothing.
-fn census(answers: &[(Arc<NodeObject>, Presence)]) -> Census {
-    let mut census = Census { known: 0, missing: 0 };
+fn missing_machines(answers: &[(Arc<NodeObject>, Presence)]) -> MissingMachines {
+    let mut counts = MissingMachines { known: 0, missing: 0 };
     for (_, presence) in answers {
         match presence {
-            Presence::Exists | Presence::ShutDown => census.known += 1,
+            Presence::Exists | Presence::ShutDown => counts.known += 1,
             Presence::Gone => {
-                census.known += 1;
-                census.missing += 1;
+                counts.known += 1;
+                counts.missing += 1;
             }
             Presence::Foreign(_) | Presence::Unknown(_) => {}
         }
     }
-    census
+    counts
 }

@@ -113,13 +113,13 @@ impl<K: Key, R: Reason> WorkQueue<K, R> {
         queues.add(name, &self.0.metrics, source);
     }
 
-    /// Queues a key. One that waits for another try goes now: what changed may have mended it.
+    /// Queues a key. One that waits for a retry is ready at once: the change may have removed the cause of the failure.
     pub(crate) fn add(&self, key: &K, reason: R) {
         self.state().add(key, reason, &self.0.metrics);
         self.0.changed.notify_one();
     }
 
-    /// The next key to work on; absent when the queue is closed. Waits as long as there is none.
+    /// The next key to work on; absent when the queue is closed. Waits while there is none.
     pub(crate) async fn take(&self) -> Option<Taken<K, R>> {
         while self.is_ready().await {
             if let Some(taken) = self.pop() {
@@ -184,18 +184,6 @@ impl<K: Key, R: Reason> WorkQueue<K, R> {
         self.0.changed.notify_one();
     }
 
-    /// Failures of a key in a row, if anything is known of it.
-    #[cfg(test)]
-    pub(crate) fn failures(&self, key: &K) -> Option<u32> {
-        self.state().failures(key)
-    }
-
-    /// Whether no key is remembered.
-    #[cfg(test)]
-    pub(crate) fn knows_nothing(&self) -> bool {
-        self.state().is_empty()
-    }
-
     fn finish(&self, key: &K, next: Requeue<R>) {
         let shared = &*self.0;
         let mut state = self.state();
@@ -225,15 +213,15 @@ impl<K: Key, R: Reason> WorkQueue<K, R> {
     }
 }
 
-/// One key in the hands of one worker.
+/// One key that one worker has taken.
 ///
-/// When it is dropped before [`Taken::finish`] is through, because the work panicked or was cancelled, it returns to the queue as
+/// If it is dropped before [`Taken::finish`], because the work panicked or was cancelled, the key returns to the queue as
 /// a failure.
 pub(crate) struct Taken<K: Key, R: Reason> {
     queue: WorkQueue<K, R>,
-    /// What.
+    /// The key.
     pub(crate) key: K,
-    /// Why.
+    /// Why it was queued.
     pub(crate) reason: R,
     finished: bool,
 }

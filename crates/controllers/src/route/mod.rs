@@ -75,7 +75,7 @@ pub struct RouteController {
     events: EventWriter,
     nodes: NodeStore,
     changed: Arc<Notify>,
-    settled: watch::Sender<bool>,
+    ready: watch::Sender<bool>,
 }
 
 impl RouteController {
@@ -100,17 +100,17 @@ impl RouteController {
         };
         let changed = Arc::new(Notify::new());
         nodes.listen(Arc::new(RoutedNodes { changed: Arc::clone(&changed) }));
-        let (nodes, settled) = (nodes.store(), watch::Sender::new(false));
-        Self { provider, options, round, events, nodes, changed, settled }
+        let (nodes, ready) = (nodes.store(), watch::Sender::new(false));
+        Self { provider, options, round, events, nodes, changed, ready }
     }
 
     /// Ends when the nodes have been listed, or when it is clear that there is nothing to do.
     pub fn listed(&self) -> impl Future<Output = ()> + Send + 'static {
-        let (listed, mut settled) = (self.nodes.wait_listed(), self.settled.subscribe());
+        let (listed, mut ready) = (self.nodes.wait_listed(), self.ready.subscribe());
         async move {
             let done = tokio::select! {
                 () = listed => true,
-                done = settled.wait_for(|settled| *settled) => done.is_ok(),
+                done = ready.wait_for(|ready| *ready) => done.is_ok(),
             };
             if !done {
                 // The controller has ended, which is noticed where it is joined.
@@ -131,7 +131,7 @@ impl RouteController {
             supported = supported(self.provider.as_ref()) => supported,
         };
         if !supported {
-            self.settled.send_replace(true);
+            self.ready.send_replace(true);
             shutdown.cancelled().await;
             return Ok(());
         }

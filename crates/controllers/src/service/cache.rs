@@ -72,7 +72,7 @@ impl CachedService {
     /// A text that is not what was written.
     pub(crate) fn object(&self) -> Result<Arc<k8s::Service>, Failure> {
         serde_json::from_slice(&self.text).map(Arc::new).map_err(|error| {
-            Failure::new(FailureClass::Bug, format!("the object of the service cannot be kept: {error}"))
+            Failure::new(FailureClass::Bug, format!("the object of the service cannot be read: {error}"))
         })
     }
 }
@@ -111,8 +111,8 @@ impl ServiceCache {
     }
 
     /// Puts a state in place of another, which is answered.
-    pub(super) fn put(&self, key: ServiceKey, kept: Arc<CachedService>) -> Option<Arc<CachedService>> {
-        lock(&self.0).insert(key, kept)
+    pub(super) fn put(&self, key: ServiceKey, cached: Arc<CachedService>) -> Option<Arc<CachedService>> {
+        lock(&self.0).insert(key, cached)
     }
 
     /// Takes a Service out.
@@ -130,25 +130,25 @@ impl ServiceCache {
 
     /// Whether any Service is as asked for.
     pub(crate) fn any(&self, asked: impl Fn(&ServiceKey, &CachedService) -> bool) -> bool {
-        lock(&self.0).iter().any(|(key, kept)| asked(key, kept))
+        lock(&self.0).iter().any(|(key, cached)| asked(key, cached))
     }
 
     /// The names of the Services that are ours to serve.
     pub(super) fn served_keys(&self) -> Vec<ServiceKey> {
-        lock(&self.0).iter().filter(|(_, kept)| kept.served).map(|(key, _)| key.clone()).collect()
+        lock(&self.0).iter().filter(|(_, cached)| cached.served).map(|(key, _)| key.clone()).collect()
     }
 
     /// The uids of all Services.
     pub(super) fn uids(&self) -> HashSet<Box<str>> {
-        lock(&self.0).values().map(|kept| kept.uid.clone()).collect()
+        lock(&self.0).values().map(|cached| cached.uid.clone()).collect()
     }
 }
 
 impl Neighbours for ServiceCache {
     fn served(&self) -> Vec<Service> {
-        let kept: Vec<Arc<CachedService>> =
-            lock(&self.0).values().filter(|kept| kept.served).cloned().collect();
-        kept.iter().filter_map(|kept| kept.object().ok()).map(|object| facts(&object)).collect()
+        let cached: Vec<Arc<CachedService>> =
+            lock(&self.0).values().filter(|cached| cached.served).cloned().collect();
+        cached.iter().filter_map(|cached| cached.object().ok()).map(|object| facts(&object)).collect()
     }
 }
 
@@ -159,12 +159,12 @@ mod tests {
 
     use super::*;
 
-    fn keep(service: Value) -> Arc<CachedService> {
+    fn cached(service: Value) -> Arc<CachedService> {
         CachedService::of(&from_value(service).unwrap(), &Ours::WithoutClass)
     }
 
     fn state(uid: &str, version: &str) -> Arc<CachedService> {
-        keep(json!({"metadata": {"name": "a", "uid": uid, "resourceVersion": version}}))
+        cached(json!({"metadata": {"name": "a", "uid": uid, "resourceVersion": version}}))
     }
 
     #[rstest]
@@ -202,12 +202,12 @@ mod tests {
         #[case] mode: &str,
         #[case] expected: bool,
     ) {
-        let kept = keep(json!({
+        let cached = cached(json!({
             "metadata": {"name": "a", "uid": "u1", "deletionTimestamp": deleted},
             "spec": {"type": kind},
             "status": {"loadBalancer": {"ingress": [{"hostname": "x"}, {"ip": "192.0.2.1", "ipMode": mode}]}},
         }));
-        assert_eq!(kept.needs_proxy(&["192.0.2.1".parse().unwrap()]), expected);
-        assert!(!kept.needs_proxy(&["192.0.2.2".parse().unwrap()]));
+        assert_eq!(cached.needs_proxy(&["192.0.2.1".parse().unwrap()]), expected);
+        assert!(!cached.needs_proxy(&["192.0.2.2".parse().unwrap()]));
     }
 }

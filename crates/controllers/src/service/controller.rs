@@ -124,7 +124,7 @@ impl ServiceController {
         CachesSynced {
             services: self.listed.subscribe(),
             nodes: self.sync.nodes.clone(),
-            measured: self.sync.measured.settled(),
+            measured: self.sync.measured.ready(),
         }
     }
 

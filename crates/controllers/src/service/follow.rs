@@ -55,12 +55,12 @@ impl Follower {
         match event {
             Event::Init => self.listing.clear(),
             Event::InitApply(service) => {
-                let (key, kept) = self.kept(service);
-                self.listing.insert(key, kept);
+                let (key, cached) = self.cached(service);
+                self.listing.insert(key, cached);
             }
             Event::InitDone => self.list_complete(),
             Event::Apply(service) => {
-                let (key, new) = self.kept(service);
+                let (key, new) = self.cached(service);
                 let old = self.sync.cache.put(key.clone(), Arc::clone(&new));
                 self.changed(&key, old.as_deref(), &new, Cause::Changed);
             }
@@ -72,17 +72,18 @@ impl Follower {
         }
     }
 
-    /// What is kept of an object.
-    fn kept(&self, mut service: k8s::Service) -> (ServiceKey, Arc<CachedService>) {
+    /// What is cached of an object.
+    fn cached(&self, mut service: k8s::Service) -> (ServiceKey, Arc<CachedService>) {
         let key = key(&service);
         trim(&mut service, &self.sync.ours, self.sync.memory.serves(&key));
-        let kept = CachedService::of(&service, &self.sync.ours);
-        (key, kept)
+        let cached = CachedService::of(&service, &self.sync.ours);
+        (key, cached)
     }
 
     /// Compares the new list with what was known, because changes may have been missed.
     fn list_complete(&mut self) {
-        let new: Vec<_> = self.listing.iter().map(|(key, kept)| (key.clone(), Arc::clone(kept))).collect();
+        let new: Vec<_> =
+            self.listing.iter().map(|(key, cached)| (key.clone(), Arc::clone(cached))).collect();
         let mut old = self.sync.cache.replace(std::mem::take(&mut self.listing));
         let first = !*self.listed.borrow();
         for (key, new) in &new {

@@ -1,7 +1,7 @@
 //! The check for load balancers whose Service is gone.
 //!
 //! A request to create a load balancer can outlive the process that sent it, and the Service as well. What it makes then
-//! serves nobody and goes with nobody. It is reported and never deleted: a copy of the cluster's data, restored
+//! serves nobody and is deleted with nobody. It is reported and never deleted: a copy of the cluster's data, restored
 //! elsewhere, has the same identity, and what one of the two made looks like an orphan to the other.
 
 use std::collections::BTreeSet;
@@ -9,18 +9,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openstack_ccm_core::notice::Notice;
-use openstack_ccm_core::provider::MadeForServices;
+use openstack_ccm_core::provider::OrphanCandidate;
 
 use super::context::ServiceSync;
 use super::intent::uid;
 use super::synced::CachesSynced;
 
-/// What is seen for the first time is checked again after so long.
+/// Delay before an orphan that is seen for the first time is checked again.
 const CONFIRM_AFTER: Duration = Duration::from_secs(300);
 /// A load balancer has the name of a Service that is there, and was made for an earlier one.
 const WITHOUT_SERVICE: &str = "LoadBalancerWithoutService";
 
-/// Checks every `interval` for ever, for the first time after one.
+/// Checks every `interval` forever, for the first time after one.
 pub(super) async fn report_orphans(sync: Arc<ServiceSync>, mut synced: CachesSynced, interval: Duration) {
     synced.wait().await;
     let mut orphans = Orphans::default();
@@ -45,35 +45,39 @@ impl Orphans {
     /// One check. Answers whether something was seen that the next check has to confirm.
     async fn check(&mut self, sync: &ServiceSync) -> bool {
         // The cloud first: what is made afterwards is not listed, and the Service of what is listed is in the cache.
-        let made = match sync.provider.made_for_services().await {
-            Ok(made) => made,
+        let candidates = match sync.provider.orphan_candidates().await {
+            Ok(candidates) => candidates,
             Err(failure) => {
                 tracing::warn!(error = %failure, "could not check for orphaned load balancers");
                 return false;
             }
         };
         let there = sync.cache.uids();
-        let lacks_service =
-            |made: &MadeForServices| made.service_uids.iter().all(|uid| !there.contains(uid.as_str()));
+        let lacks_service = |candidate: &OrphanCandidate| {
+            candidate.service_uids.iter().all(|uid| !there.contains(uid.as_str()))
+        };
         let mut without_service = Vec::new();
-        for made in made.into_iter().filter(lacks_service) {
-            if self.is_confirmed(sync, &made).await {
-                without_service.push(made);
+        for candidate in candidates.into_iter().filter(lacks_service) {
+            if self.is_confirmed(sync, &candidate).await {
+                without_service.push(candidate);
             }
         }
         let news = self.note(&without_service);
         sync.metrics.orphans(self.reported.len());
-        without_service.iter().filter(|made| news.contains(&made.id)).for_each(|made| report(sync, made));
-        without_service.iter().any(|made| !self.reported.contains(&made.id))
+        without_service
+            .iter()
+            .filter(|orphan| news.contains(&orphan.id))
+            .for_each(|orphan| report(sync, orphan));
+        without_service.iter().any(|orphan| !self.reported.contains(&orphan.id))
     }
 
     /// A cache that lacks a Service is not proof enough: asks the API server, until it is reported.
-    async fn is_confirmed(&self, sync: &ServiceSync, made: &MadeForServices) -> bool {
-        let Some(key) = made.service.as_ref().filter(|_| !self.reported.contains(&made.id)) else {
+    async fn is_confirmed(&self, sync: &ServiceSync, candidate: &OrphanCandidate) -> bool {
+        let Some(key) = candidate.service.as_ref().filter(|_| !self.reported.contains(&candidate.id)) else {
             return true;
         };
         match sync.writer.get(key).await {
-            Ok(live) => live.is_none_or(|live| !made.service_uids.contains(uid(&live))),
+            Ok(live) => live.is_none_or(|live| !candidate.service_uids.contains(uid(&live))),
             Err(error) => {
                 let error = error.message();
                 tracing::warn!(service = %key, error, "could not check whether the service is gone");
@@ -83,8 +87,8 @@ impl Orphans {
     }
 
     /// Notes what a check saw, and answers which of it the check before saw too and is news.
-    fn note(&mut self, now: &[MadeForServices]) -> BTreeSet<String> {
-        let now: BTreeSet<String> = now.iter().map(|made| made.id.clone()).collect();
+    fn note(&mut self, now: &[OrphanCandidate]) -> BTreeSet<String> {
+        let now: BTreeSet<String> = now.iter().map(|orphan| orphan.id.clone()).collect();
         let confirmed: BTreeSet<String> = now.intersection(&self.seen).cloned().collect();
         let news = confirmed.difference(&self.reported).cloned().collect();
         self.reported = confirmed;
@@ -93,9 +97,9 @@ impl Orphans {
     }
 }
 
-/// Tells of one: in the log, and to whoever looks at a Service of the same name.
-fn report(sync: &ServiceSync, made: &MadeForServices) {
-    let MadeForServices { id, name, service_uids, service } = made;
+/// Reports one in the log, and as an Event of a Service of the same name.
+fn report(sync: &ServiceSync, orphan: &OrphanCandidate) {
+    let OrphanCandidate { id, name, service_uids, service } = orphan;
     let uids = service_uids.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
     let delete = sync.names.delete_command;
     tracing::warn!(
@@ -118,8 +122,8 @@ fn report(sync: &ServiceSync, made: &MadeForServices) {
 mod tests {
     use super::*;
 
-    fn made(ids: &str) -> Vec<MadeForServices> {
-        let one = |id: &str| MadeForServices {
+    fn candidates(ids: &str) -> Vec<OrphanCandidate> {
+        let one = |id: &str| OrphanCandidate {
             id: id.to_owned(),
             name: "kube_service_c1_default_web".to_owned(),
             service_uids: BTreeSet::from(["gone".to_owned()]),
@@ -132,7 +136,7 @@ mod tests {
     fn what_two_checks_saw_is_news_once_and_again_when_it_came_back() {
         let mut orphans = Orphans::default();
         let mut check = |now: &str| {
-            let news: Vec<String> = orphans.note(&made(now)).into_iter().collect();
+            let news: Vec<String> = orphans.note(&candidates(now)).into_iter().collect();
             (news.join(" "), orphans.reported.len())
         };
         assert_eq!(check("a"), (String::new(), 0), "it may be gone in a moment");

@@ -108,5 +108,48 @@ impl Wake for ServiceQueue {
 }
 
 #[cfg(test)]
-#[path = "queue_tests.rs"]
-mod tests;
+mod tests {
+    use super::*;
+
+    fn key(name: &str) -> ServiceKey {
+        ServiceKey::new("default", name)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn changes_go_before_startup_before_nodes_before_retries() {
+        let queue = ServiceQueue::new();
+        for (name, cause) in [
+            ("again", Cause::Again),
+            ("retry", Cause::Retry),
+            ("nodes", Cause::Nodes),
+            ("startup", Cause::Startup),
+            ("woken", Cause::Woken),
+            ("new", Cause::Changed),
+            ("upgraded", Cause::Resync),
+        ] {
+            queue.add(&key(name), cause);
+        }
+        queue.add(&key("upgraded"), Cause::Changed);
+        let order: Vec<String> = queue.drain().iter().map(|key| key.name.to_string()).collect();
+        assert_eq!(order, ["new", "upgraded", "woken", "startup", "nodes", "retry", "again"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wake_before_anybody_works_is_not_lost() {
+        let queue = ServiceQueue::new();
+        queue.waker().wake(&key("early"));
+        let woken = queue.take().await.unwrap();
+        assert_eq!((woken.key.clone(), woken.reason), (key("early"), Causes::only(Cause::Woken)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_second_reconciliation_has_a_cause_of_its_own() {
+        let queue = ServiceQueue::new();
+        queue.add(&key("a"), Cause::Changed);
+        queue.take().await.unwrap().finish(Requeue::Again(Duration::from_secs(30)));
+        let again = queue.take().await.unwrap();
+        assert_eq!(again.reason, Causes::only(Cause::Again));
+        again.finish(Requeue::Done { resync: Some(Duration::from_secs(60)) });
+        assert_eq!(queue.take().await.unwrap().reason, Causes::only(Cause::Resync));
+    }
+}

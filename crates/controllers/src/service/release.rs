@@ -19,10 +19,10 @@ use crate::metrics::Operation;
 
 impl ServiceSync {
     /// Removes the load balancer of a Service that is there, then our finalizer.
-    pub(super) async fn release(&self, kept: &Arc<CachedService>, service: Arc<k8s::Service>) -> Requeue {
+    pub(super) async fn release(&self, cached: &Arc<CachedService>, service: Arc<k8s::Service>) -> Requeue {
         let key = intent::key(&service);
         let facts = facts(&service);
-        self.memory.remember(&key, kept);
+        self.memory.remember(&key, cached);
         self.announce_deletion(&facts);
         let reconciliation = self.reconcile_cloud(&Goal::Release(facts), Operation::Release).await;
         let failed = |failure| self.failed(&key, uid(&service), Operation::Release, failure, &[]);

@@ -46,11 +46,16 @@ impl ServiceSync {
         }
     }
 
-    async fn serve(&self, kept: &Arc<CachedService>, service: Arc<k8s::Service>, causes: Causes) -> Requeue {
+    async fn serve(
+        &self,
+        cached: &Arc<CachedService>,
+        service: Arc<k8s::Service>,
+        causes: Causes,
+    ) -> Requeue {
         let key = intent::key(&service);
         let backends = Arc::clone(&self.nodes.borrow().backends);
         let only_nodes = !causes.asks_for_more_than(&[Cause::Nodes, Cause::Readvertise]);
-        if only_nodes && (!causes.has(Cause::Nodes) || self.settled(&key, &service, &backends)) {
+        if only_nodes && (!causes.has(Cause::Nodes) || self.has_converged(&key, &service, &backends)) {
             return if causes.has(Cause::Readvertise) {
                 self.readvertise(service).await
             } else {
@@ -68,7 +73,7 @@ impl ServiceSync {
             Ok(service) => service,
             Err(next) => return next,
         };
-        self.memory.remember(&key, kept);
+        self.memory.remember(&key, cached);
         if !Arc::ptr_eq(&before, &service) {
             self.answered(&key, &service);
         }
@@ -93,7 +98,7 @@ impl ServiceSync {
     }
 
     /// Whether the last successful reconciliation already had these backends, as far as this Service can tell.
-    fn settled(&self, key: &ServiceKey, service: &k8s::Service, backends: &Backends) -> bool {
+    fn has_converged(&self, key: &ServiceKey, service: &k8s::Service, backends: &Backends) -> bool {
         let empty = std::collections::BTreeMap::new();
         let annotations = service.metadata.annotations.as_ref().unwrap_or(&empty);
         let selected_by = self.selectors.keys(annotations);

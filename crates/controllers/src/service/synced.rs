@@ -26,7 +26,7 @@ impl CachesSynced {
         // An error means that the watch ended, which is noticed where the watch is joined.
         let services = self.services.wait_for(|listed| *listed).await.is_ok();
         let nodes = self.nodes.wait_for(|nodes| nodes.listed).await.is_ok();
-        let measured = self.measured.wait_for(|settled| *settled).await.is_ok();
+        let measured = self.measured.wait_for(|ready| *ready).await.is_ok();
         if !(services && nodes && measured) {
             std::future::pending::<()>().await;
         }

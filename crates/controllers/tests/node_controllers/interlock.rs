@@ -1,7 +1,7 @@
 //! Thousands of nodes that vanish at once: nothing is deleted by mistake.
 
 use openstack_ccm_core::instance::Presence;
-use openstack_ccm_core::instance::census::DELETIONS_PER_ROUND;
+use openstack_ccm_core::instance::missing::DELETIONS_PER_ROUND;
 use rstest::rstest;
 use serde_json::json;
 

@@ -5,7 +5,7 @@ use std::path::{Path as Folder, PathBuf};
 use std::time::Duration;
 
 use openstack_ccm_core::advertise::{ClusterAccess, IpModeChoice, Needs, Path, Preference};
-use openstack_ccm_core::provider::MadeForServices;
+use openstack_ccm_core::provider::OrphanCandidate;
 use openstack_ccm_core::service::ServiceKey;
 use openstack_ccm_kube_sim::ApiVersion;
 
@@ -78,7 +78,7 @@ async fn a_user_reads_the_names_of_the_provider_that_serves_the_cluster() {
     let told = events(&world).await;
     assert!(told.contains("or remove ip-mode in example.toml"), "{told}");
 
-    world.cloud.has_made(MadeForServices {
+    world.cloud.has_made(OrphanCandidate {
         id: "lb-7".into(),
         name: "app-of-old".into(),
         service_uids: BTreeSet::from(["gone".to_owned()]),

@@ -10,7 +10,7 @@ use openstack_ccm_core::advertise::{ClusterAccess, Path, Preference, SettingName
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::provider::{
-    LoadBalancers, MadeForServices, Outcome, ProviderNames, Ready, Reconciliation,
+    LoadBalancers, OrphanCandidate, Outcome, ProviderNames, Ready, Reconciliation,
 };
 use openstack_ccm_core::service::{Goal, Service, ServiceKey};
 
@@ -49,7 +49,7 @@ struct State {
     cluster_access: ClusterAccess,
     notices: Vec<Notice>,
     requeue_after: Option<Duration>,
-    orphans: Vec<MadeForServices>,
+    orphan_candidates: Vec<OrphanCandidate>,
     panics: usize,
     hangs: bool,
 }
@@ -85,8 +85,8 @@ impl Cloud {
     }
 
     /// Load balancers that are there, and were made for Services of this cluster.
-    pub(crate) fn has_made(&self, orphan: MadeForServices) {
-        self.state().orphans.push(orphan);
+    pub(crate) fn has_made(&self, orphan: OrphanCandidate) {
+        self.state().orphan_candidates.push(orphan);
     }
 
     pub(crate) fn say(&self, notices: Vec<Notice>) {
@@ -187,7 +187,7 @@ impl LoadBalancers for Cloud {
         self.wire.note(format!("cloud is to be asked about {}", service.name));
     }
 
-    async fn made_for_services(&self) -> Result<Vec<MadeForServices>, Failure> {
-        Ok(self.state().orphans.clone())
+    async fn orphan_candidates(&self) -> Result<Vec<OrphanCandidate>, Failure> {
+        Ok(self.state().orphan_candidates.clone())
     }
 }

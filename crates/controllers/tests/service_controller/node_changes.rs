@@ -75,8 +75,8 @@ async fn framework_p1_p2_each_load_balancer_is_updated_once(
     let expected: Vec<String> =
         (0..services).map(|index| format!("cloud serves s{index} on n1,n2,n3")).collect();
     assert_eq!(sorted(world.wire.journal()), expected);
-    let waves = world.metric("service_controller_nodesync_latency_seconds_count");
-    assert_eq!(waves, if services == 0 { "0" } else { "1" });
+    let changes_measured = world.metric("service_controller_nodesync_latency_seconds_count");
+    assert_eq!(changes_measured, if services == 0 { "0" } else { "1" });
 }
 
 /// Nodes that cannot be listed are not taken for nodes that are gone.

@@ -1,4 +1,4 @@
-//! What becomes of a node that is not ready.
+//! What is done about nodes whose machine is gone or shut down.
 
 use super::Presence;
 
@@ -20,30 +20,30 @@ impl Readiness {
 
 /// What is done about a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Care {
+pub enum NodeAction {
     /// Nothing.
     Leave,
     /// Its machine is missing: if that stays so and is believed, the Node is deleted.
     Missing,
     /// The shutdown taint is set.
     Taint,
-    /// The shutdown taint is lifted.
+    /// The shutdown taint is removed.
     Lift,
 }
 
 /// What is done about a node that is not ready, from what the cloud says of its machine. A shutdown taint stays until
 /// the node is ready: a machine that was started may take long to become a node again.
-pub fn care(presence: &Presence) -> Care {
+pub fn action(presence: &Presence) -> NodeAction {
     match presence {
-        Presence::Gone => Care::Missing,
-        Presence::ShutDown => Care::Taint,
-        Presence::Exists | Presence::Foreign(_) | Presence::Unknown(_) => Care::Leave,
+        Presence::Gone => NodeAction::Missing,
+        Presence::ShutDown => NodeAction::Taint,
+        Presence::Exists | Presence::Foreign(_) | Presence::Unknown(_) => NodeAction::Leave,
     }
 }
 
 /// What is done about a ready node; the cloud is not asked.
-pub fn care_of_ready(has_shutdown_taint: bool) -> Care {
-    if has_shutdown_taint { Care::Lift } else { Care::Leave }
+pub fn action_for_ready(has_shutdown_taint: bool) -> NodeAction {
+    if has_shutdown_taint { NodeAction::Lift } else { NodeAction::Leave }
 }
 
 #[cfg(test)]
@@ -54,13 +54,13 @@ mod tests {
     use crate::failure::Failure;
 
     #[rstest]
-    #[case::gone(Presence::Gone, Care::Missing)]
-    #[case::shut_down(Presence::ShutDown, Care::Taint)]
-    #[case::runs(Presence::Exists, Care::Leave)]
-    #[case::foreign(Presence::Foreign("aws".into()), Care::Leave)]
-    #[case::unknown(Presence::Unknown(Failure::user_input("x")), Care::Leave)]
-    fn only_certain_knowledge_has_consequences(#[case] presence: Presence, #[case] expected: Care) {
-        assert_eq!(care(&presence), expected);
+    #[case::gone(Presence::Gone, NodeAction::Missing)]
+    #[case::shut_down(Presence::ShutDown, NodeAction::Taint)]
+    #[case::runs(Presence::Exists, NodeAction::Leave)]
+    #[case::foreign(Presence::Foreign("aws".into()), NodeAction::Leave)]
+    #[case::unknown(Presence::Unknown(Failure::user_input("x")), NodeAction::Leave)]
+    fn only_certain_knowledge_has_consequences(#[case] presence: Presence, #[case] expected: NodeAction) {
+        assert_eq!(action(&presence), expected);
     }
 
     #[rstest]

@@ -1,17 +1,17 @@
-//! The machines behind nodes: what a provider tells of them, and what follows for the Node objects.
+//! The machines behind nodes: what a provider knows of them, and what follows for the Node objects.
 //!
 //! | module | decides |
 //! | --- | --- |
 //! | [`address`] | which addresses a node gets, given what its kubelet asked for |
 //! | [`label`] | which labels a node gets |
 //! | [`taint`] | which taints the controllers set and lift |
-//! | [`lifecycle`] | what becomes of a node that is not ready |
-//! | [`census`] | whether an answer that many machines are gone is believed |
+//! | [`lifecycle`] | what is done about a node whose machine is gone or shut down |
+//! | [`missing`] | whether an answer that many machines are gone is believed |
 
 pub mod address;
-pub mod census;
 pub mod label;
 pub mod lifecycle;
+pub mod missing;
 pub mod taint;
 
 use std::collections::BTreeMap;

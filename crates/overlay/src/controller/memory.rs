@@ -25,11 +25,11 @@ pub(super) struct Remembered {
     pub(super) rewrites: Rewrites,
     /// Whether its status is left alone for a while because another manager keeps rewriting it.
     pub(super) contested: bool,
-    /// Failed passes in a row.
+    /// Failed reconciliations in a row.
     pub(super) failures: u32,
 }
 
-/// The Services that a pass has seen and that are chosen, or were.
+/// The Services that a reconciliation has seen and that are chosen, or were.
 #[derive(Debug, Default)]
 pub(super) struct Memory(Mutex<HashMap<ServiceKey, Remembered>>);
 

@@ -2,11 +2,11 @@
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | `pass` | one pass over one Service |
+//! | `reconciliation` | one reconciliation of one Service |
 //! | `memory` | what is remembered of the Services |
 
 mod memory;
-mod pass;
+mod reconciliation;
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ use crate::nodes::{self, Nodes};
 use crate::rules::Rules;
 use crate::service::{is_load_balancer, key, trim};
 use memory::Memory;
-use pass::Passes;
+use reconciliation::Reconciler;
 
 /// Settings of an [`Overlay`].
 #[derive(Clone, Debug)]
@@ -76,7 +76,7 @@ impl Default for OverlayOptions {
 pub struct Overlay {
     client: Client,
     concurrency: u16,
-    passes: Arc<Passes>,
+    reconciler: Arc<Reconciler>,
     events: EventWriter,
     nodes: watch::Sender<Option<Arc<Nodes>>>,
     listed: watch::Sender<bool>,
@@ -105,7 +105,7 @@ impl Overlay {
             Canary::new(client, writer, canary, measured.clone(), recorder.clone(), PROGRAM)
         });
         let nodes = watch::Sender::new(None);
-        let passes = Arc::new(Passes {
+        let reconciler = Arc::new(Reconciler {
             rules: options.rules,
             hostname_suffix: options.hostname_suffix,
             writer,
@@ -118,7 +118,7 @@ impl Overlay {
         });
         let concurrency = options.concurrency.max(1);
         let listed = watch::Sender::new(false);
-        Self { client, concurrency, passes, events, nodes, listed, measured, canary }
+        Self { client, concurrency, reconciler, events, nodes, listed, measured, canary }
     }
 
     /// Whether the Services have been listed.
@@ -131,23 +131,23 @@ impl Overlay {
     /// # Errors
     /// A part ended that runs for ever.
     pub async fn run(self, shutdown: CancellationToken) -> Result<(), ControllerError> {
-        let Self { client, concurrency, passes, events, nodes, listed, measured, canary } = self;
+        let Self { client, concurrency, reconciler, events, nodes, listed, measured, canary } = self;
         let mut parts = JoinSet::new();
         parts.spawn(named("watch of nodes", nodes::follow(client.clone(), measured, nodes)));
         if let Some(canary) = canary {
             parts.spawn(named("watch of the canary", canary.keep()));
         }
         let (reader, writer) = reflector::store();
-        let services = followed(client, Arc::clone(&passes), listed, writer);
+        let services = followed(client, Arc::clone(&reconciler), listed, writer);
         parts.spawn(named("detection of ipMode", {
-            let (passes, reader) = (Arc::clone(&passes), reader.clone());
-            async move { passes.server.follow(|| candidates(&reader)).await }
+            let (reconciler, reader) = (Arc::clone(&reconciler), reader.clone());
+            async move { reconciler.server.follow(|| candidates(&reader)).await }
         }));
-        let changed = cluster_changes(&passes, reader.clone());
+        let changed = cluster_changes(&reconciler, reader.clone());
         let queue = futures::stream::select(trigger_self(services, ()), changed);
         let config = Config::default().concurrency(concurrency);
-        let results = applier(reconcile, retried, passes, reader, queue, config);
-        parts.spawn(named("passes over services", results.for_each(|_| std::future::ready(()))));
+        let results = applier(reconcile, retried, reconciler, reader, queue, config);
+        parts.spawn(named("reconciliation of services", results.for_each(|_| std::future::ready(()))));
         run_parts(parts, events, shutdown).await
     }
 }
@@ -155,23 +155,23 @@ impl Overlay {
 /// The Services as they change, trimmed and stored.
 fn followed(
     client: Client,
-    passes: Arc<Passes>,
+    reconciler: Arc<Reconciler>,
     listed: watch::Sender<bool>,
     writer: reflector::store::Writer<Service>,
 ) -> impl Stream<Item = Result<Service, Infallible>> + Send {
     let services = whole::<Service>(Api::all(client)).modify(trim).reflect(writer);
     services
         .inspect(move |event| match event {
-            Ok(Event::Delete(service)) => passes.forget(&key(service)),
+            Ok(Event::Delete(service)) => reconciler.forget(&key(service)),
             Ok(Event::InitDone) => {
                 if listed.send_replace(true) {
-                    passes.server.suspect();
+                    reconciler.server.suspect();
                 }
             }
             Ok(_) => {}
             Err(error) => {
                 tracing::warn!(%error, "watch of services interrupted");
-                passes.server.suspect();
+                reconciler.server.suspect();
             }
         })
         .applied_objects()
@@ -185,12 +185,12 @@ fn candidates(services: &Store<Service>) -> Vec<ServiceKey> {
 
 /// All Services, each time that the cluster honours something else.
 fn cluster_changes(
-    passes: &Arc<Passes>,
+    reconciler: &Arc<Reconciler>,
     services: Store<Service>,
 ) -> impl Stream<Item = Result<ReconcileRequest<Service>, Infallible>> + Send + use<> {
-    let metrics = passes.advertise_metrics.clone();
-    let server = changes(passes.server.verdicts()).map(|_| None);
-    let nodes = changes(passes.nodes.clone()).map(Some);
+    let metrics = reconciler.advertise_metrics.clone();
+    let server = changes(reconciler.server.verdicts()).map(|_| None);
+    let nodes = changes(reconciler.nodes.clone()).map(Some);
     futures::stream::select(server, nodes)
         .inspect(move |change| {
             if let Some(Some(nodes)) = change {
@@ -216,15 +216,15 @@ fn changes<T: Clone + Send + Sync>(receiver: watch::Receiver<T>) -> impl Stream<
 
 fn reconcile(
     service: Arc<Service>,
-    passes: Arc<Passes>,
+    reconciler: Arc<Reconciler>,
 ) -> futures::future::BoxFuture<'static, Result<Action, Failure>> {
     Box::pin(async move {
-        let again = passes.pass(&service).await?;
+        let again = reconciler.reconcile(&service).await?;
         Ok(again.map_or_else(Action::await_change, Action::requeue))
     })
 }
 
 #[allow(clippy::needless_pass_by_value, reason = "the form that the library asks for")]
-fn retried(service: Arc<Service>, failure: &Failure, passes: Arc<Passes>) -> Action {
-    Action::requeue(passes.failed(&service, failure))
+fn retried(service: Arc<Service>, failure: &Failure, reconciler: Arc<Reconciler>) -> Action {
+    Action::requeue(reconciler.failed(&service, failure))
 }

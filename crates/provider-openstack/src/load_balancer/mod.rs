@@ -56,7 +56,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::provider::{
-    LoadBalancers, MadeForServices, Neighbours, ProviderNames, Reconciliation, Wake,
+    LoadBalancers, Neighbours, OrphanCandidate, ProviderNames, Reconciliation, Wake,
 };
 use openstack_ccm_core::service::{Goal, ServiceKey};
 use openstack_ccm_openstack_api::OpenStack;
@@ -144,7 +144,7 @@ impl LoadBalancers for OpenStackLoadBalancers {
         annotations::is_known(key) || annotations::is_ours(key)
     }
 
-    async fn made_for_services(&self) -> Result<Vec<MadeForServices>, Failure> {
+    async fn orphan_candidates(&self) -> Result<Vec<OrphanCandidate>, Failure> {
         self.orphan_candidates.list().await
     }
 }

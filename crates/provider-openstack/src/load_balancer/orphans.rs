@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use openstack_ccm_core::failure::Failure;
-use openstack_ccm_core::provider::MadeForServices;
+use openstack_ccm_core::provider::OrphanCandidate;
 use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::octavia::{LoadBalancer, LoadBalancerFilter, ProvisioningStatus};
@@ -27,7 +27,7 @@ impl OrphanCandidates {
     ///
     /// # Errors
     /// Any failed call.
-    pub(super) async fn list(&self) -> Result<Vec<MadeForServices>, Failure> {
+    pub(super) async fn list(&self) -> Result<Vec<OrphanCandidate>, Failure> {
         let octavia = &self.openstack.octavia;
         let failed = |error: &ApiError| failure::of_call(error, "listing the load balancers", Missing::Race);
         if !octavia.api_versions().await.map_err(|error| failed(&error))?.tags() {
@@ -39,12 +39,12 @@ impl OrphanCandidates {
             ..LoadBalancerFilter::default()
         };
         let listed = octavia.list_load_balancers(&filter).await.map_err(|error| failed(&error))?;
-        Ok(listed.into_iter().filter_map(made_for_services).collect())
+        Ok(listed.into_iter().filter_map(orphan_candidate).collect())
     }
 }
 
 /// What a load balancer tells. `None` where it goes already, stays on purpose, or names no Service.
-fn made_for_services(listed: LoadBalancer) -> Option<MadeForServices> {
+fn orphan_candidate(listed: LoadBalancer) -> Option<OrphanCandidate> {
     let LoadBalancer { id, name, description, provisioning_status, tags, .. } = listed;
     let tags: Tags = tags.into_iter().collect();
     let service_uids: BTreeSet<String> = names::service_uids(&tags).map(str::to_owned).collect();
@@ -52,7 +52,7 @@ fn made_for_services(listed: LoadBalancer) -> Option<MadeForServices> {
     let counts = !goes && !names::is_retained(&description) && !service_uids.is_empty();
     counts.then(|| {
         let service = GeneratedName::parse(&name).map(|parsed| parsed.service);
-        MadeForServices { id, name, service_uids, service }
+        OrphanCandidate { id, name, service_uids, service }
     })
 }
 
@@ -78,7 +78,7 @@ mod tests {
     ) {
         let listed = json!({"id": "lb-1", "name": "kube_service_c1_default_web", "description": description,
             "tags": tags, "provisioning_status": status, "operating_status": "ONLINE"});
-        let made = made_for_services(serde_json::from_value(listed).expect("a load balancer"));
+        let made = orphan_candidate(serde_json::from_value(listed).expect("a load balancer"));
         let found = made.as_ref().map(|made| made.service_uids.iter().cloned().collect::<Vec<_>>().join(" "));
         assert_eq!(found.as_deref(), uids);
         assert!(made.is_none_or(|made| made.service.is_some_and(|service| &*service.name == "web")));

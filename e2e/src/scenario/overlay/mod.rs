@@ -10,12 +10,12 @@
 //! | `blink` | what a restart of the owner costs without the policy |
 //! | `quiet` | nobody writes as long as nobody changes anything |
 //! | `canary` | what follows from verdicts on nodes |
-//! | `former` | statuses as the Go openstack-cloud-controller-manager writes them |
+//! | `occm` | statuses as the Go openstack-cloud-controller-manager writes them |
 
 mod blink;
 mod canary;
 mod controller;
-mod former;
+mod occm;
 pub(super) mod owned;
 mod policy;
 mod quiet;
@@ -39,7 +39,7 @@ pub(crate) fn run(stage: &mut Stage) -> Result<()> {
         stage.join(place, CURRENT, Mode::Iptables)?;
     }
     policy::run(stage, &audit)?;
-    former::run(stage)?;
+    occm::run(stage)?;
     stage.start_cluster("overlay on 1.29", GATE_ON, Mode::Iptables)?;
     controller::run(stage)
 }

@@ -20,8 +20,9 @@ use super::rehearsal::{Item, Subject};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", content = "cause", rename_all = "kebab-case")]
 pub enum State {
-    /// All the way.
-    Settled,
+    /// All the way. The JSON keeps its word for this.
+    #[serde(rename = "settled")]
+    Converged,
     /// The cloud is at work on it, and nobody can say what is to be done before it has finished.
     Waits(String),
     /// The user or the operator has to change something.
@@ -124,7 +125,7 @@ fn made_by(load_balancer: &Value) -> Option<String> {
 
 fn state(end: &End, seen: &Seen) -> State {
     match end {
-        End::Done => State::Settled,
+        End::Done => State::Converged,
         End::Waits => State::Waits(pending(seen)),
         End::Failed(failure) => failed(failure),
     }

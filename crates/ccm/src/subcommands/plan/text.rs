@@ -46,7 +46,7 @@ pub(super) fn text(
             line(format_args!("  =   {}: no change", counts.join(", ")));
         }
         match &one.state {
-            State::Settled => {}
+            State::Converged => {}
             State::Waits(cause) => line(format_args!("  !   waits           {cause}")),
             State::Refused(cause) => line(format_args!("  !   refused         {cause}")),
             State::Unknown(cause) => line(format_args!("  !   could not plan  {cause}")),
@@ -63,7 +63,7 @@ pub(super) fn text(
 }
 
 fn is_worth_a_word(one: &Outlook) -> bool {
-    one.changes_anything() || one.state != State::Settled || !one.warnings.is_empty()
+    one.changes_anything() || one.state != State::Converged || !one.warnings.is_empty()
 }
 
 fn head(one: &Outlook) -> String {

@@ -165,7 +165,7 @@ fn an_hour_of_trouble_costs_nothing_and_ends_without_a_restart(
     #[case] said: &[&str],
 ) {
     let calm = alone(tell(None));
-    let (rough, log) = log::kept(|| alone(tell(Some(trouble))));
+    let (rough, log) = log::logged(|| alone(tell(Some(trouble))));
     let difference = outcome::difference(&calm, &rough);
     assert!(difference.is_empty(), "- calm\n+ after {trouble:?}\n{difference}");
     for text in said {

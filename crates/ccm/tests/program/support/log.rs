@@ -12,14 +12,14 @@ use super::reconciliation;
 
 thread_local! {
     /// What the program of this thread logs, while somebody wants to know.
-    static KEPT: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
+    static LINES: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
 }
 
-struct Kept;
+struct LinesWriter;
 
-impl Write for Kept {
+impl Write for LinesWriter {
     fn write(&mut self, text: &[u8]) -> io::Result<usize> {
-        KEPT.with_borrow_mut(|kept| kept.as_mut().map(|kept| kept.extend_from_slice(text)));
+        LINES.with_borrow_mut(|lines| lines.as_mut().map(|lines| lines.extend_from_slice(text)));
         Ok(text.len())
     }
 
@@ -31,15 +31,15 @@ impl Write for Kept {
 /// Keeps lines, part of the one subscriber of all tests.
 pub(super) fn layer<S: Subscriber + for<'a> LookupSpan<'a>>() -> impl Layer<S> {
     let wanted = dynamic_filter_fn(|about, _| {
-        *about.level() <= Level::INFO && KEPT.try_with(|kept| kept.borrow().is_some()).unwrap_or(false)
+        *about.level() <= Level::INFO && LINES.try_with(|lines| lines.borrow().is_some()).unwrap_or(false)
     });
-    tracing_subscriber::fmt::layer().with_ansi(false).with_writer(|| Kept).with_filter(wanted)
+    tracing_subscriber::fmt::layer().with_ansi(false).with_writer(|| LinesWriter).with_filter(wanted)
 }
 
 /// What is logged while `work` goes on, and its result.
-pub(crate) fn kept<T>(work: impl FnOnce() -> T) -> (T, String) {
+pub(crate) fn logged<T>(work: impl FnOnce() -> T) -> (T, String) {
     reconciliation::follow();
-    KEPT.set(Some(Vec::new()));
+    LINES.set(Some(Vec::new()));
     let result = work();
-    (result, String::from_utf8(KEPT.take().unwrap()).unwrap())
+    (result, String::from_utf8(LINES.take().unwrap()).unwrap())
 }

@@ -76,7 +76,7 @@ impl World {
         let incomplete = items
             .iter()
             .map(|item| Outlook::of(item).state)
-            .find(|state| !matches!(state, State::Settled | State::Refused(_)));
+            .find(|state| !matches!(state, State::Converged | State::Refused(_)));
         let calls: Vec<&Planned> = items.iter().flat_map(|item| &item.calls).collect();
         let names = Names::before(&self.cloud).with_planned(&calls);
         let planned = items.iter().flat_map(planned).collect();

@@ -1,4 +1,4 @@
-//! Load balancers whose Service is gone: they are named, and never deleted.
+//! The controller reports load balancers whose Service is gone, and never deletes them.
 
 use std::time::Duration;
 
@@ -68,7 +68,7 @@ async fn a_load_balancer_that_was_made_after_its_service_was_gone_is_counted_and
     assert_eq!((without_service(&world), world.cloud.load_balancers().len()), ("0".to_owned(), 2));
 }
 
-/// What other clusters made, what stays on purpose and what serves is no leftover, whatever its name.
+/// What other clusters made, what stays on purpose and what serves is not an orphan, whatever its name.
 #[tokio::test(start_paused = true)]
 async fn only_what_names_this_cluster_and_no_service_that_is_there_counts() {
     let world = World::serving(&service("web", json!({}))).await;
@@ -78,7 +78,7 @@ async fn only_what_names_this_cluster_and_no_service_that_is_there_counts() {
     made_for(&world, &own, earlier, "Retained: Kubernetes external service default/web from cluster c1");
     tokio::time::sleep(TWO_LOOKS).await;
     assert_eq!((without_service(&world), warnings(&world)), ("0".to_owned(), Vec::new()));
-    let leftover = made_for(&world, &own, earlier, "Kubernetes external service default/web from cluster c1");
+    let orphan = made_for(&world, &own, earlier, "Kubernetes external service default/web from cluster c1");
     tokio::time::sleep(TWO_LOOKS).await;
     tokio::time::sleep(TWO_LOOKS).await;
     assert_eq!(without_service(&world), "1");
@@ -86,13 +86,13 @@ async fn only_what_names_this_cluster_and_no_service_that_is_there_counts() {
     let told: Vec<&Value> =
         told.iter().filter(|event| event["reason"] == "LoadBalancerWithoutService").collect();
     assert_eq!((told.len(), warnings(&world).len()), (1, 1), "it is told once");
-    assert!(told[0]["message"].as_str().unwrap().contains(&leftover) && served != leftover);
+    assert!(told[0]["message"].as_str().unwrap().contains(&orphan) && served != orphan);
     assert_eq!(world.cloud.load_balancers().len(), 4);
     assert!(world.take_cloud_writes().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_service_that_is_retained_or_of_another_type_leaves_no_leftover() {
+async fn a_service_that_is_retained_or_of_another_type_leaves_no_orphan() {
     let world = World::serving(&annotated(&[("reclaim-policy", "retain")])).await;
     world.patch("web", &json!({"spec": {"type": "ClusterIP"}}));
     tokio::time::sleep(TWO_LOOKS).await;

@@ -11,7 +11,7 @@ pub const FEW: usize = 2;
 
 /// One look at all nodes whose machines are in the cloud, ready ones included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Census {
+pub struct MissingMachines {
     /// Nodes that belong to this cloud by their provider id.
     pub known: usize,
     /// Those of them whose machine the cloud does not have.
@@ -20,11 +20,11 @@ pub struct Census {
 
 /// Why an answer is not believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Doubt(Census);
+pub struct Doubt(MissingMachines);
 
 impl fmt::Display for Doubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Census { known, missing } = self.0;
+        let MissingMachines { known, missing } = self.0;
         write!(
             f,
             "the cloud does not show the machines of {missing} of {known} nodes; no Node is deleted while more than half \
@@ -34,7 +34,7 @@ impl fmt::Display for Doubt {
     }
 }
 
-impl Census {
+impl MissingMachines {
     /// Whether there is reason for doubt: no machine is left of several, or more than half are missing and more than
     /// [`FEW`]. A cluster with one node is believed.
     pub fn doubt(self) -> Option<Doubt> {
@@ -74,21 +74,21 @@ mod tests {
         #[case] missing: usize,
         #[case] believed: bool,
     ) {
-        assert_eq!(Census { known, missing }.doubt().is_none(), believed);
+        assert_eq!(MissingMachines { known, missing }.doubt().is_none(), believed);
     }
 
     proptest! {
         #[test]
         fn an_empty_answer_is_never_believed_of_several_nodes(known in 2_usize..10_000) {
-            let empty = Census { known, missing: known };
+            let empty = MissingMachines { known, missing: known };
             prop_assert!(empty.doubt().is_some());
         }
 
         #[test]
         fn more_missing_machines_never_restore_belief(known in 1_usize..2000, missing in 0_usize..2000) {
             prop_assume!(missing < known);
-            let fewer = Census { known, missing };
-            let more = Census { known, missing: missing + 1 };
+            let fewer = MissingMachines { known, missing };
+            let more = MissingMachines { known, missing: missing + 1 };
             prop_assert!(fewer.doubt().is_none() || more.doubt().is_some());
         }
     }

@@ -17,7 +17,7 @@ use crate::scenario::tls;
 use crate::stage::Stage;
 use crate::wait::soon;
 
-const FORWARDED: &str = "former-forwarded";
+const FORWARDED: &str = "occm-forwarded";
 /// As it writes it since 1.30 wherever there is no PROXY protocol.
 const WRITTEN: &str = r#"[{"ip": "{address}", "ipMode": "VIP"}]"#;
 const FLAGS: [&str; 2] = [

@@ -1,4 +1,4 @@
-//! One pass over one Service.
+//! One reconciliation of one Service.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,8 +31,8 @@ use crate::service::{is_load_balancer, key};
 /// After a patch was refused because the list was another one by then: the watch brings it sooner than this.
 const CATCH_UP: Duration = Duration::from_secs(5);
 
-/// Everything that a pass needs.
-pub(super) struct Passes {
+/// Everything that a reconciliation needs.
+pub(super) struct Reconciler {
     pub(super) rules: Rules,
     pub(super) hostname_suffix: Option<String>,
     pub(super) writer: StatusWriter,
@@ -44,15 +44,15 @@ pub(super) struct Passes {
     pub(super) advertise_metrics: AdvertiseMetrics,
 }
 
-/// When the next pass is due though nothing happens; absent: not at all.
+/// Delay before the next reconciliation although nothing happens; absent: there is none.
 pub(super) type Again = Option<Duration>;
 
-impl Passes {
+impl Reconciler {
     /// Does what is to be done for one Service now.
     ///
     /// # Errors
     /// A call failed.
-    pub(super) async fn pass(&self, service: &Service) -> Result<Again, Failure> {
+    pub(super) async fn reconcile(&self, service: &Service) -> Result<Again, Failure> {
         let key = key(service);
         if !is_load_balancer(service) {
             self.forget(&key);
@@ -182,7 +182,7 @@ impl Passes {
         self.metrics.contest_changed(before, false);
     }
 
-    /// Counts a failed pass, and answers the delay before the next.
+    /// Counts a failed reconciliation, and answers the delay before the next.
     pub(super) fn failed(&self, service: &Service, failure: &Failure) -> Duration {
         let key = key(service);
         self.metrics.failed(failure.class);
