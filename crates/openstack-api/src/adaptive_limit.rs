@@ -7,9 +7,9 @@ use tokio::time::Instant;
 
 /// A limit does not become smaller than this.
 pub const FEWEST: u16 = 2;
-/// What chance makes of the time until OpenStack has answered a request.
+/// Random variation of the time until OpenStack has answered a request.
 pub const ANSWER_NOISE: Duration = Duration::from_millis(200);
-/// A time counts as longer than the shortest one from this factor on, and by more than what chance makes of it.
+/// A time counts as longer if it is this many times the shortest one, and random variation on top of that.
 const LONGER: f64 = 1.5;
 /// What is left of a limit when something took longer.
 const LESS: f64 = 0.7;

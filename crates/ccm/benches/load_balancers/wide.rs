@@ -72,11 +72,11 @@ async fn measured(stage: &Stage, program: Program, operation: impl AsyncFnOnce()
 /// Members of pools, by the id of the pool.
 #[derive(Clone, Debug, Default)]
 struct Members {
-    shared: Arc<Mutex<Kept>>,
+    shared: Arc<Mutex<MemberStore>>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct MemberStore {
     /// Texts that pools share.
     texts: HashSet<Arc<str>>,
     pools: HashMap<String, Pool>,
@@ -98,24 +98,24 @@ impl Members {
         let views: Vec<Value> =
             members.iter().enumerate().map(|(number, member)| view(number, member)).collect();
         let text = json!({"members": views, "members_links": []}).to_string();
-        let mut kept = self.shared.lock().unwrap();
-        let known = kept.texts.get(text.as_str()).cloned();
+        let mut store = self.shared.lock().unwrap();
+        let known = store.texts.get(text.as_str()).cloned();
         let text = known.unwrap_or_else(|| Arc::from(text));
-        kept.texts.insert(Arc::clone(&text));
-        kept.pools.insert(pool_id.to_owned(), Pool { text, node_port, length: members.len() });
+        store.texts.insert(Arc::clone(&text));
+        store.pools.insert(pool_id.to_owned(), Pool { text, node_port, length: members.len() });
     }
 
     /// The list of a pool's members as Octavia answers it.
     fn list(&self, pool_id: &str) -> Option<String> {
-        let kept = self.shared.lock().unwrap();
-        let pool = kept.pools.get(pool_id)?;
+        let store = self.shared.lock().unwrap();
+        let pool = store.pools.get(pool_id)?;
         Some(pool.text.replace(PORT, &pool.node_port.to_string()))
     }
 
     /// How many pools have so many members.
     fn count_of_length(&self, length: usize) -> usize {
-        let kept = self.shared.lock().unwrap();
-        kept.pools.values().filter(|pool| pool.length == length).count()
+        let store = self.shared.lock().unwrap();
+        store.pools.values().filter(|pool| pool.length == length).count()
     }
 }
 

@@ -22,7 +22,7 @@ pub(super) use answer::Answer;
 use super::failure::{self, Missing};
 use super::model::observed::ObservedFloatingIp;
 use super::model::recovery::Failover;
-use super::poller::Work;
+use super::poller::Operation;
 use super::step::{FloatingIpStep, LoadBalancerStep, Needs, PoolStep, Step, Touched};
 
 /// What became of a plan.
@@ -56,7 +56,7 @@ pub(super) struct Locked {
     /// Its id, where the step made the load balancer.
     pub(super) made: Option<Made>,
     /// What Octavia does there; absent where it is the work of somebody else.
-    pub(super) work: Option<Work>,
+    pub(super) operation: Option<Operation>,
     /// What is going on, for logs.
     pub(super) on: String,
 }
@@ -114,7 +114,8 @@ impl Applier<'_> {
                 Err(error) if is_locked(&error) => {
                     // By somebody else, whose change may be anything.
                     self.applied.touched.push(Touched::Everything);
-                    self.applied.locked = Some(Locked { made: None, work: None, on: failure::chain(&error) });
+                    self.applied.locked =
+                        Some(Locked { made: None, operation: None, on: failure::chain(&error) });
                     return Ok(());
                 }
                 Err(error) => {
@@ -138,7 +139,8 @@ impl Applier<'_> {
             };
             self.applied.touched.push(step.touches(answer.child_id()));
             self.applied.next_needs = steps.get(place + 1).map(Step::needs).unwrap_or_default();
-            self.applied.locked = Some(Locked { made: made(&answer), work: work(step), on: doing(step) });
+            self.applied.locked =
+                Some(Locked { made: made(&answer), operation: operation(step), on: doing(step) });
             self.applied.answer = Some(answer);
             return Ok(());
         }
@@ -174,17 +176,17 @@ impl Applier<'_> {
 }
 
 /// What Octavia is at work on after a step. A failover takes as long as a creation.
-fn work(step: &Step) -> Option<Work> {
+fn operation(step: &Step) -> Option<Operation> {
     match step {
         Step::LoadBalancer(LoadBalancerStep::Create { .. } | LoadBalancerStep::Failover { .. }) => {
-            Some(Work::Creation)
+            Some(Operation::Creation)
         }
-        Step::LoadBalancer(LoadBalancerStep::Update { .. }) => Some(Work::LoadBalancer),
-        Step::LoadBalancer(LoadBalancerStep::Delete { .. }) => Some(Work::Deletion),
-        Step::Listener(_) => Some(Work::Listener),
-        Step::Pool(_) => Some(Work::Pool),
-        Step::Member(_) => Some(Work::Members),
-        Step::Monitor(_) => Some(Work::Monitor),
+        Step::LoadBalancer(LoadBalancerStep::Update { .. }) => Some(Operation::LoadBalancer),
+        Step::LoadBalancer(LoadBalancerStep::Delete { .. }) => Some(Operation::Deletion),
+        Step::Listener(_) => Some(Operation::Listener),
+        Step::Pool(_) => Some(Operation::Pool),
+        Step::Member(_) => Some(Operation::Members),
+        Step::Monitor(_) => Some(Operation::Monitor),
         Step::FloatingIp(_) => None,
     }
 }

@@ -1,15 +1,15 @@
 //! How many load balancers are created at once.
 //!
 //! Octavia works on everything that it was sent at the same time: of thirty creations that it gets at once each one is late, the
-//! first one too. So only as many are under way as it finishes without taking longer for each; the others wait for their turn,
-//! which costs nothing while they wait. What is no creation does not wait for any.
+//! first one too. So only as many are under way as it finishes without taking longer for each; the others wait in a queue,
+//! which costs nothing. Other changes never wait for creations.
 //!
 //! | module | |
 //! | --- | --- |
 //! | [`window`] | how many (pure) |
-//! | [`turns`] | who, and who is next (pure) |
+//! | [`queue`] | who, and who is next (pure) |
 
-mod turns;
+mod queue;
 mod window;
 
 use std::fmt;
@@ -22,8 +22,8 @@ use openstack_ccm_core::service::ServiceKey;
 use tokio::time::Instant;
 use tracing::{debug, info};
 
-pub use turns::Counts;
-use turns::{Answer, Turns};
+pub use queue::Counts;
+use queue::{Admission, CreationQueue};
 
 /// A Service waits for so long before an Event says why.
 const QUIETLY_FOR: Duration = Duration::from_secs(10);
@@ -35,7 +35,7 @@ const LOAD_BALANCER_QUEUED: &str = "LoadBalancerQueued";
 /// The creations of load balancers that are under way, and the Services that wait for theirs. Clones are the same.
 #[derive(Clone)]
 pub struct Creations {
-    turns: Arc<Mutex<Turns>>,
+    queue: Arc<Mutex<CreationQueue>>,
     wake: Arc<dyn Wake>,
 }
 
@@ -48,7 +48,7 @@ impl fmt::Debug for Creations {
 impl Creations {
     /// None yet. Services are woken with `wake`.
     pub(super) fn new(wake: Arc<dyn Wake>) -> Self {
-        Self { turns: Arc::default(), wake }
+        Self { queue: Arc::default(), wake }
     }
 
     /// How many there are now.
@@ -57,19 +57,19 @@ impl Creations {
         self.lock().counts()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Turns> {
-        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, CreationQueue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Asks whether the load balancer of a Service may be created now. If not, the Service is woken when it may; until then it
     /// waits as this says, with a notice for the user once it has waited for long.
     pub(super) fn ask(&self, service: &ServiceKey) -> Result<(), (Waiting, Option<Notice>)> {
         let now = Instant::now();
-        let (answer, next) = self.change(|turns| turns.ask(service, now));
+        let (admission, next) = self.change(|queue| queue.ask(service, now));
         self.wake_all(&next);
-        let since = match answer {
-            Answer::Now => return Ok(()),
-            Answer::Later { since } => since,
+        let since = match admission {
+            Admission::Granted => return Ok(()),
+            Admission::Queued { since } => since,
         };
         let waited = now.saturating_duration_since(since);
         let is_first_notice = waited >= QUIETLY_FOR && self.lock().tell(service);
@@ -80,30 +80,30 @@ impl Creations {
 
     /// Octavia took the creation and answered after this time.
     pub(super) fn sent(&self, service: &ServiceKey, answered_after: Duration) {
-        let ((), next) = self.change(|turns| turns.sent(service, answered_after, Instant::now()));
+        let ((), next) = self.change(|queue| queue.sent(service, answered_after, Instant::now()));
         self.wake_all(&next);
     }
 
-    /// A reconciliation of the Service came to its end. What it did not use its turn for is for others.
+    /// A reconciliation of the Service came to its end. An admission that it did not use goes to another Service.
     pub(super) fn reconciled(&self, service: &ServiceKey, is_ready: bool) {
-        let ((), next) = self.change(|turns| turns.reconciled(service, is_ready, Instant::now()));
+        let ((), next) = self.change(|queue| queue.reconciled(service, is_ready, Instant::now()));
         self.wake_all(&next);
     }
 
     /// The Service goes.
     pub(super) fn forget(&self, service: &ServiceKey) {
-        let ((), next) = self.change(|turns| turns.forget(service, Instant::now()));
+        let ((), next) = self.change(|queue| queue.forget(service, Instant::now()));
         self.wake_all(&next);
     }
 
-    /// Makes a change, and answers what it says and whose turn it is then.
-    fn change<R>(&self, change: impl FnOnce(&mut Turns) -> R) -> (R, Vec<ServiceKey>) {
-        let mut turns = self.lock();
-        let before = turns.counts();
-        let result = change(&mut turns);
-        let next = turns.take_next(Instant::now());
-        let after = turns.counts();
-        drop(turns);
+    /// Makes a change, and returns its result and the Services that are admitted now.
+    fn change<R>(&self, change: impl FnOnce(&mut CreationQueue) -> R) -> (R, Vec<ServiceKey>) {
+        let mut queue = self.lock();
+        let before = queue.counts();
+        let result = change(&mut queue);
+        let next = queue.take_next(Instant::now());
+        let after = queue.counts();
+        drop(queue);
         tell(before, after);
         (result, next)
     }
@@ -116,7 +116,7 @@ impl Creations {
 /// Octavia has ended its work on the load balancer of a Service, which is woken for it.
 impl Wake for Creations {
     fn wake(&self, service: &ServiceKey) {
-        let ((), next) = self.change(|turns| turns.ended(service, Instant::now()));
+        let ((), next) = self.change(|queue| queue.ended(service, Instant::now()));
         self.wake.wake(service);
         self.wake_all(&next);
     }

@@ -32,7 +32,7 @@ fn ask(creations: &Creations, services: &[&str]) -> Vec<bool> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_is_woken_when_it_is_its_turn() {
+async fn who_waits_is_woken_when_it_is_admitted() {
     let (creations, bells) = creations();
     assert_eq!(ask(&creations, &["n/a", "n/b", "n/c"]), [true, false, false]);
     assert_eq!(creations.counts(), Counts { waiting: 2, under_way: 1, limit: 1 });
@@ -48,7 +48,7 @@ async fn nobody_comes_before_those_who_wait() {
     let (creations, bells) = creations();
     ask(&creations, &["n/a", "n/b"]);
     creations.reconciled(&key("n/a"), false);
-    assert_eq!(bells.take(), ["n/b"], "a turn that was not used is for the next one");
+    assert_eq!(bells.take(), ["n/b"], "an admission that was not used goes to the next one");
     assert_eq!(ask(&creations, &["n/new", "n/b"]), [false, true]);
 }
 
@@ -83,7 +83,7 @@ async fn what_nobody_ends_holds_nobody_up_for_ever() {
     assert_eq!(ask(&creations, &["n/vanished", "n/too", "n/a"]), [true, true, false]);
     tokio::time::advance(Duration::from_secs(60)).await;
     ask(&creations, &["n/b"]);
-    assert_eq!(bells.take(), ["n/a", "n/b"], "turns that nobody took");
+    assert_eq!(bells.take(), ["n/a", "n/b"], "admissions that nobody used");
     tokio::time::advance(Duration::from_secs(600)).await;
     assert_eq!(ask(&creations, &["n/c"]), [true]);
     assert_eq!(creations.counts().under_way, 1, "nobody saw the others end");

@@ -9,7 +9,7 @@ use std::time::Duration;
 use openstack_ccm_openstack_api::adaptive_limit::{ANSWER_NOISE, AdaptiveLimit, Shortest};
 use tokio::time::Instant;
 
-/// What chance makes of the time of a creation, the end of which is seen when the poller asks.
+/// Random variation of the time of a creation, the end of which is seen when the poller asks.
 const CREATION_NOISE: Duration = Duration::from_secs(3);
 /// After so long without any creation the cloud may be another one.
 const FORGOTTEN: Duration = Duration::from_secs(600);

@@ -7,7 +7,7 @@
 //! | module | holds |
 //! | --- | --- |
 //! | `watchlist` | what is waited for, and what became of it |
-//! | `pace` | when to look, by what Octavia took before |
+//! | `pace` | polling times |
 
 mod pace;
 mod watchlist;
@@ -15,6 +15,7 @@ mod watchlist;
 use std::sync::Arc;
 use std::time::Duration;
 
+use openstack_ccm_core::backoff::Backoff;
 use openstack_ccm_core::provider::Wake;
 use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::octavia::{LoadBalancer, Octavia};
@@ -22,12 +23,12 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
-pub(super) use pace::Work;
-use watchlist::Question;
+pub(super) use pace::Operation;
+use watchlist::ListQuery;
 pub(super) use watchlist::{Awaited, End, Watchlist};
 
-/// Pause that it grows to, doubling each round, while the list call fails.
-const LONGEST_AFTER_ERRORS: Duration = Duration::from_secs(30);
+/// Pauses while the list call fails.
+const PAUSES_AFTER_ERRORS: Backoff = Backoff::doubling(Duration::from_secs(2), Duration::from_secs(30));
 
 /// The task. It costs nothing while nothing is PENDING.
 pub struct Poller {
@@ -47,19 +48,20 @@ impl Poller {
     }
 
     async fn run_forever(&self) {
-        let (mut last, mut after_error) = (None, None);
+        let (mut last, mut after_error, mut failures) = (None, None, 0);
         loop {
             self.rest(last, after_error).await;
             let asked = Instant::now();
             last = Some(asked);
-            after_error = self.round(asked, after_error).await;
+            after_error = self.round(asked, failures).await;
+            failures = if after_error.is_some() { failures + 1 } else { 0 };
         }
     }
 
-    /// Waits until a look is due. A new load balancer may bring that nearer, and does not make an Octavia well that fails.
+    /// Waits until a poll is due. A new entry may shorten the pause, but not the back-off after errors.
     async fn rest(&self, last: Option<Instant>, after_error: Option<Duration>) {
         loop {
-            let Some((next, pause)) = self.watchlist.next_look() else {
+            let Some((next, pause)) = self.watchlist.next_poll() else {
                 self.watchlist.added().await;
                 continue;
             };
@@ -75,21 +77,21 @@ impl Poller {
         }
     }
 
-    async fn lists(&self, question: &Question) -> Result<Vec<LoadBalancer>, ApiError> {
+    async fn lists(&self, query: &ListQuery) -> Result<Vec<LoadBalancer>, ApiError> {
         let mut all = Vec::new();
-        for filter in &question.filters {
+        for filter in &query.filters {
             all.extend(self.octavia.list_load_balancers(filter).await?);
         }
         Ok(all)
     }
 
-    /// One question for all, or one for each project. Answers how long to rest where that failed.
-    async fn round(&self, asked: Instant, after_error: Option<Duration>) -> Option<Duration> {
-        let question = self.watchlist.question();
-        match self.lists(&question).await {
+    /// One list for all, or one for each project. Returns how long to rest where that failed, as it did so many times in a row
+    /// before.
+    async fn round(&self, asked: Instant, failures: u32) -> Option<Duration> {
+        let query = self.watchlist.list_query();
+        match self.lists(&query).await {
             Ok(list) => {
-                for (load_balancer, services) in
-                    self.watchlist.finished(&list, question.shows_namesakes, asked)
+                for (load_balancer, services) in self.watchlist.finished(&list, query.shows_namesakes, asked)
                 {
                     debug!(%load_balancer, "load balancer is no longer pending");
                     services.iter().for_each(|service| self.wake.wake(service));
@@ -97,9 +99,9 @@ impl Poller {
                 None
             }
             Err(error) => {
-                let pause = after_error.unwrap_or(pace::SHORTEST);
-                let next = error.retry_after().unwrap_or_default().max(pause * 2);
-                let next = next.min(LONGEST_AFTER_ERRORS);
+                let asked_for = error.retry_after().unwrap_or_default();
+                let next =
+                    PAUSES_AFTER_ERRORS.delay(failures).max(asked_for).min(PAUSES_AFTER_ERRORS.longest);
                 warn!(%error, retry_seconds = next.as_secs(), "could not list the load balancers that are pending");
                 Some(next)
             }

@@ -1,26 +1,26 @@
-//! When to look, by what Octavia took before.
+//! Polling times, based on how long Octavia took before.
 //!
-//! A look that finds Octavia still at work was wasted, and one that comes late keeps a Service waiting. What a kind of work
-//! took the last time tells when the next one is worth a look, on this cloud and under its present load.
+//! A poll that finds Octavia still at work was wasted, and one that comes late keeps a Service waiting. What an operation
+//! took the last time tells when to poll the next time, on this cloud and under its present load.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Pause between two looks, and after the beginning of a change where nothing was measured yet. For what takes long it is a tenth of that.
-pub(super) const SHORTEST: Duration = Duration::from_secs(1);
-/// Pause between two looks at load balancers that come or go: of many that do so one after the other, one is always about to be
-/// done, and no chain of changes waits for that.
+/// Pause between two polls, and after the beginning of a change where nothing was measured yet. For what takes long it is a tenth of that.
+const SHORTEST: Duration = Duration::from_secs(1);
+/// Pause between two polls for load balancers that are created or deleted: of many, one is always about to be done, and no chain of
+/// changes waits for it.
 const SHORTEST_OF_WHOLE: Duration = Duration::from_millis(1750);
-/// Pause that it grows to, by a fifth with each wasted look: what is noticed late is a tenth of a creation at most.
-pub(super) const LONGEST: Duration = Duration::from_secs(3);
-/// The first look comes no later, whatever was measured: what took long before may be quick now.
+/// Longest pause. It grows by a fifth with each wasted poll.
+const LONGEST: Duration = Duration::from_secs(3);
+/// The first poll comes no later, whatever was measured: what took long before may be quick now.
 const LATEST: Duration = Duration::from_secs(20);
 
 /// What Octavia is at work on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::load_balancer) enum Work {
+pub(in crate::load_balancer) enum Operation {
     /// A new load balancer.
     Creation,
     /// The end of one.
@@ -37,7 +37,7 @@ pub(in crate::load_balancer) enum Work {
     Monitor,
 }
 
-impl Work {
+impl Operation {
     fn shortest_pause(self) -> Duration {
         if self.is_change() { SHORTEST } else { SHORTEST_OF_WHOLE }
     }
@@ -50,30 +50,30 @@ impl Work {
     }
 }
 
-/// What each kind of work took the last time.
+/// What each operation took the last time.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
-    took: BTreeMap<Work, Duration>,
+    took: BTreeMap<Operation, Duration>,
     /// What the last change took, of whatever kind: stands for kinds that were not measured yet.
     change: Option<Duration>,
 }
 
-/// The looks at one load balancer.
+/// When to poll for one load balancer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Looks {
+pub(super) struct PollSchedule {
     /// What was begun, and when; absent where that is not known, so that it measures nothing.
-    began: Option<(Work, Instant)>,
+    began: Option<(Operation, Instant)>,
     next: Instant,
     pause: Duration,
 }
 
-impl Looks {
+impl PollSchedule {
     /// When the next one is due.
     pub(super) fn next(&self) -> Instant {
         self.next
     }
 
-    /// How long after a look at other load balancers the next one is worth a call.
+    /// The shortest time between two polls that is worth a call.
     pub(super) fn pause(&self) -> Duration {
         self.pause
     }
@@ -82,7 +82,7 @@ impl Looks {
     pub(super) fn found_pending(&mut self, at: Instant) {
         let is_due = at >= self.next;
         self.next = self.next.max(at + self.pause);
-        // Otherwise another load balancer's turn came first: its list shows this one, too, which is as good as a look of its own.
+        // Otherwise the poll was due for another load balancer. Its list shows this one, too, which is as good as a poll of its own.
         if is_due {
             self.pause = (self.pause + self.pause / 5).min(LONGEST);
         }
@@ -91,33 +91,34 @@ impl Looks {
 
 impl Pace {
     /// Something was begun.
-    pub(super) fn begin(&self, work: Option<Work>, now: Instant) -> Looks {
-        let (first, pause) = match work.map(|work| (work, self.expected(work))) {
+    pub(super) fn begin(&self, operation: Option<Operation>, now: Instant) -> PollSchedule {
+        let (first, pause) = match operation.map(|operation| (operation, self.expected(operation))) {
             // A little early: otherwise nobody would notice that it takes less time than it did.
-            Some((work, Some(took))) => {
-                ((took * 9 / 10).clamp(SHORTEST, LATEST), (took / 10).clamp(work.shortest_pause(), LONGEST))
-            }
+            Some((operation, Some(took))) => (
+                (took * 9 / 10).clamp(SHORTEST, LATEST),
+                (took / 10).clamp(operation.shortest_pause(), LONGEST),
+            ),
             // A machine has to start.
-            Some((Work::Creation, None)) => (LONGEST, Work::Creation.shortest_pause()),
-            Some((work, None)) => (SHORTEST, work.shortest_pause()),
+            Some((Operation::Creation, None)) => (LONGEST, Operation::Creation.shortest_pause()),
+            Some((operation, None)) => (SHORTEST, operation.shortest_pause()),
             None => (SHORTEST, SHORTEST),
         };
-        Looks { began: work.map(|work| (work, now)), next: now + first, pause }
+        PollSchedule { began: operation.map(|operation| (operation, now)), next: now + first, pause }
     }
 
-    /// A look found the work done.
-    pub(super) fn ended(&mut self, looks: &Looks, at: Instant) {
-        if let Some((work, began)) = looks.began {
+    /// A poll found the operation done.
+    pub(super) fn ended(&mut self, schedule: &PollSchedule, at: Instant) {
+        if let Some((operation, began)) = schedule.began {
             let took = at.saturating_duration_since(began);
-            self.took.insert(work, took);
-            if work.is_change() {
+            self.took.insert(operation, took);
+            if operation.is_change() {
                 self.change = Some(took);
             }
         }
     }
 
-    fn expected(&self, work: Work) -> Option<Duration> {
-        self.took.get(&work).copied().or(self.change.filter(|_| work.is_change()))
+    fn expected(&self, operation: Operation) -> Option<Duration> {
+        self.took.get(&operation).copied().or(self.change.filter(|_| operation.is_change()))
     }
 }
 
@@ -125,47 +126,47 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// The seconds of the looks at work that takes so long.
-    fn looks(pace: &mut Pace, work: Work, takes: u64) -> Vec<u64> {
+    /// The seconds of the polls for an operation that takes so long.
+    fn polls(pace: &mut Pace, operation: Operation, takes: u64) -> Vec<u64> {
         let began = Instant::now();
-        let mut looks = pace.begin(Some(work), began);
+        let mut schedule = pace.begin(Some(operation), began);
         let mut seconds = Vec::new();
         loop {
-            let at = looks.next();
+            let at = schedule.next();
             seconds.push((at - began).as_secs());
             if at >= began + Duration::from_secs(takes) {
-                pace.ended(&looks, at);
+                pace.ended(&schedule, at);
                 return seconds;
             }
-            looks.found_pending(at);
+            schedule.found_pending(at);
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_took_long_once_is_looked_at_later_the_next_time() {
+    async fn what_took_long_once_is_polled_later_the_next_time() {
         let mut pace = Pace::default();
-        assert_eq!(looks(&mut pace, Work::Listener, 6), [1, 2, 3, 4, 6]);
-        assert_eq!(looks(&mut pace, Work::Listener, 6), [5, 6]);
-        assert_eq!(looks(&mut pace, Work::Listener, 6), [6]);
-        assert_eq!(looks(&mut pace, Work::Pool, 1), [5], "it is a change as well");
-        assert_eq!(looks(&mut pace, Work::Pool, 1), [4], "each kind of work has its own measure");
-        assert_eq!(looks(&mut pace, Work::Deletion, 1), [1]);
-        // What has become quicker is found out, look by look.
-        let later: Vec<_> = (0..8).map(|_| looks(&mut pace, Work::Listener, 3)).collect();
+        assert_eq!(polls(&mut pace, Operation::Listener, 6), [1, 2, 3, 4, 6]);
+        assert_eq!(polls(&mut pace, Operation::Listener, 6), [5, 6]);
+        assert_eq!(polls(&mut pace, Operation::Listener, 6), [6]);
+        assert_eq!(polls(&mut pace, Operation::Pool, 1), [5], "it is a change as well");
+        assert_eq!(polls(&mut pace, Operation::Pool, 1), [4], "each operation has its own measure");
+        assert_eq!(polls(&mut pace, Operation::Deletion, 1), [1]);
+        // If it has become quicker, each poll comes a little earlier.
+        let later: Vec<_> = (0..8).map(|_| polls(&mut pace, Operation::Listener, 3)).collect();
         assert_eq!(later, [vec![5], vec![4], vec![4], vec![3], vec![3], vec![3], vec![2, 3], vec![3]]);
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_first_creation_is_given_time() {
         let mut pace = Pace::default();
-        assert_eq!(looks(&mut pace, Work::Creation, 6), [3, 4, 6]);
-        assert_eq!(looks(&mut pace, Work::Creation, 6), [6]);
+        assert_eq!(polls(&mut pace, Operation::Creation, 6), [3, 4, 6]);
+        assert_eq!(polls(&mut pace, Operation::Creation, 6), [6]);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_took_very_long_does_not_put_the_first_look_off_for_ever() {
+    async fn what_took_very_long_does_not_put_the_first_poll_off_for_ever() {
         let mut pace = Pace::default();
-        looks(&mut pace, Work::Deletion, 600);
-        assert_eq!(looks(&mut pace, Work::Deletion, 1), [20]);
+        polls(&mut pace, Operation::Deletion, 600);
+        assert_eq!(polls(&mut pace, Operation::Deletion, 1), [20]);
     }
 }

@@ -100,7 +100,7 @@ impl Rig {
 }
 
 fn awaited<'a>(id: &'a str, project_id: Option<&'a str>) -> Awaited<'a> {
-    Awaited { id, project_id, name: None, work: None }
+    Awaited { id, project_id, name: None, operation: None }
 }
 
 async fn pass(seconds: u64) {
@@ -196,7 +196,8 @@ async fn one_that_is_made_is_asked_for_by_its_name_so_that_its_namesakes_show() 
     let rig = rig();
     rig.octavia.set("lb", "ACTIVE");
     rig.octavia.set("another", "ACTIVE");
-    let made = Awaited { name: Some(""), work: Some(Work::Creation), ..awaited("lb", Some("project")) };
+    let made =
+        Awaited { name: Some(""), operation: Some(Operation::Creation), ..awaited("lb", Some("project")) };
     rig.watchlist.watch(made, &ServiceKey::new("default", "web"));
     pass(4).await;
     assert_eq!(rig.octavia.asked(), [(3, "loadbalancers?name=&project_id=project".to_owned())]);

@@ -9,7 +9,7 @@ use openstack_ccm_openstack_api::octavia::{LoadBalancer, LoadBalancerFilter};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::pace::{Looks, Pace, Work};
+use super::pace::{Operation, Pace, PollSchedule};
 
 /// For how long what a round saw stands for the present: until the reconciliation that it woke has begun.
 const GOOD_FOR: Duration = Duration::from_secs(10);
@@ -26,7 +26,7 @@ pub(in crate::load_balancer) struct Watchlist {
 struct Register {
     pending: Mutex<BTreeMap<String, Pending>>,
     /// What became of load balancers on which Octavia has ended its work.
-    ends: Mutex<BTreeMap<String, Seen>>,
+    ends: Mutex<BTreeMap<String, RecordedEnd>>,
     /// `updated_at` of load balancers, and when the list was asked for that shows it.
     last_changes: Mutex<HashMap<String, (Instant, Option<String>)>>,
     pace: Mutex<Pace>,
@@ -34,7 +34,7 @@ struct Register {
 }
 
 #[derive(Debug)]
-struct Seen {
+struct RecordedEnd {
     end: End,
     at: Instant,
 }
@@ -60,7 +60,7 @@ pub(in crate::load_balancer) struct Awaited<'a> {
     /// Name, where Octavia's work does not change it.
     pub(in crate::load_balancer) name: Option<&'a str>,
     /// What was begun just now; absent where nobody knows since when it goes on.
-    pub(in crate::load_balancer) work: Option<Work>,
+    pub(in crate::load_balancer) operation: Option<Operation>,
 }
 
 /// One load balancer that somebody waits for.
@@ -71,12 +71,12 @@ struct Pending {
     name: Option<String>,
     /// When it was last registered: an answer to a question asked before that tells nothing.
     since: Instant,
-    looks: Looks,
+    schedule: PollSchedule,
 }
 
 /// Lists that show everything watched.
 #[derive(Debug)]
-pub(super) struct Question {
+pub(super) struct ListQuery {
     pub(super) filters: Vec<LoadBalancerFilter>,
     /// Whether they also show what has the same name as one that is watched.
     pub(super) shows_namesakes: bool,
@@ -85,23 +85,23 @@ pub(super) struct Question {
 impl Watchlist {
     /// Has `service` woken when the load balancer is no longer PENDING.
     pub(in crate::load_balancer) fn watch(&self, awaited: Awaited<'_>, service: &ServiceKey) {
-        let Awaited { id, project_id, name, work } = awaited;
+        let Awaited { id, project_id, name, operation } = awaited;
         self.ends().remove(id);
         let now = Instant::now();
-        let looks = self.pace().begin(work, now);
+        let schedule = self.pace().begin(operation, now);
         let mut pending = self.pending();
         let entry = pending.entry(id.to_owned()).or_insert_with(|| Pending {
             services: BTreeSet::new(),
             project_id: None,
             name: None,
             since: now,
-            looks,
+            schedule,
         });
         entry.services.insert(service.clone());
         entry.project_id = project_id.map(str::to_owned).or_else(|| entry.project_id.take());
         entry.name = name.map(str::to_owned);
         entry.since = now;
-        entry.looks = looks;
+        entry.schedule = schedule;
         drop(pending);
         self.shared.added.notify_one();
     }
@@ -112,7 +112,7 @@ impl Watchlist {
         self.shared.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn ends(&self) -> MutexGuard<'_, BTreeMap<String, Seen>> {
+    fn ends(&self) -> MutexGuard<'_, BTreeMap<String, RecordedEnd>> {
         self.shared.ends.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -131,8 +131,8 @@ impl Watchlist {
 
     /// What became of the load balancer a moment ago, when Octavia had ended its work on it. Told once.
     pub(in crate::load_balancer) fn take_end(&self, load_balancer_id: &str) -> Option<End> {
-        let seen = self.ends().remove(load_balancer_id)?;
-        (seen.at.elapsed() < GOOD_FOR).then_some(seen.end)
+        let recorded = self.ends().remove(load_balancer_id)?;
+        (recorded.at.elapsed() < GOOD_FOR).then_some(recorded.end)
     }
 
     /// `updated_at` of a load balancer, if a list shows it that was asked for at `now` or a moment before.
@@ -154,17 +154,18 @@ impl Watchlist {
         self.shared.added.notified().await;
     }
 
-    /// When the next look is due, and how long after another one.
-    pub(super) fn next_look(&self) -> Option<(Instant, Duration)> {
+    /// When the next poll is due, and how long after the last one at least.
+    pub(super) fn next_poll(&self) -> Option<(Instant, Duration)> {
         let pending = self.pending();
-        let looks = || pending.values().map(|entry| entry.looks);
-        looks().map(|looks| looks.next()).min().zip(looks().map(|looks| looks.pause()).min())
+        let schedules = || pending.values().map(|entry| entry.schedule);
+        let next = schedules().map(|schedule| schedule.next()).min();
+        next.zip(schedules().map(|schedule| schedule.pause()).min())
     }
 
     /// The smallest lists that show everything watched: one load balancer by its name or id, or those of each project.
     /// Nothing less is asked for where the owner of one is not known: an administrator's list would be that of the whole
     /// cloud.
-    pub(super) fn question(&self) -> Question {
+    pub(super) fn list_query(&self) -> ListQuery {
         let pending = self.pending();
         let by_id =
             |id: &String| LoadBalancerFilter { id: Some(id.clone()), ..LoadBalancerFilter::default() };
@@ -177,7 +178,7 @@ impl Watchlist {
             } else {
                 by_id(id)
             };
-            return Question { filters: vec![filter], shows_namesakes };
+            return ListQuery { filters: vec![filter], shows_namesakes };
         }
         let projects: BTreeSet<_> = pending.values().filter_map(|entry| entry.project_id.as_ref()).collect();
         let of_project = |id: &String| LoadBalancerFilter {
@@ -187,7 +188,7 @@ impl Watchlist {
         let without_owner = pending.iter().filter(|(_, entry)| entry.project_id.is_none());
         let filters =
             projects.into_iter().map(of_project).chain(without_owner.map(|(id, _)| by_id(id))).collect();
-        Question { filters, shows_namesakes: true }
+        ListQuery { filters, shows_namesakes: true }
     }
 
     /// Takes out what the list shows as finished, and returns who waited for it. `asked` is when the question was
@@ -208,7 +209,7 @@ impl Watchlist {
         let mut finished = Vec::new();
         for (id, entry) in pending.iter_mut().filter(|(_, entry)| entry.since < asked) {
             if still_pending.contains(id.as_str()) {
-                entry.looks.found_pending(asked);
+                entry.schedule.found_pending(asked);
             } else {
                 finished.push(id.clone());
             }
@@ -217,7 +218,7 @@ impl Watchlist {
         ends.retain(|_, seen| seen.at.elapsed() < GOOD_FOR);
         let mut woken = Vec::new();
         for (id, entry) in finished.into_iter().filter_map(|id| pending.remove_entry(&id)) {
-            self.pace().ended(&entry.looks, asked);
+            self.pace().ended(&entry.schedule, asked);
             let load_balancer = list.iter().find(|one| one.id == id).cloned();
             let known = shows_namesakes && entry.project_id.is_some();
             let name = load_balancer.as_ref().map(|one| one.name.clone()).or(entry.name);
@@ -226,7 +227,7 @@ impl Watchlist {
                 let of_project = |one: &&LoadBalancer| one.project_id == entry.project_id;
                 list.iter().filter(is_other).filter(of_project).cloned().collect()
             });
-            ends.insert(id.clone(), Seen { end: End { name, load_balancer, namesakes }, at: asked });
+            ends.insert(id.clone(), RecordedEnd { end: End { name, load_balancer, namesakes }, at: asked });
             woken.push((id, entry.services));
         }
         woken

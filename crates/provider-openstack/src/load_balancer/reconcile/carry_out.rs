@@ -29,7 +29,7 @@ const LOAD_BALANCER_STUCK: &str = "LoadBalancerStuck";
 
 /// A plan and what it is for.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Work<'a> {
+pub(super) struct PlanContext<'a> {
     pub(super) service: &'a Service,
     pub(super) plan: &'a Plan,
     /// What the plan leads to; absent where a load balancer is given up.
@@ -63,11 +63,11 @@ impl Reconciler {
     /// A step that failed; what blocks the plan; a repair that has to rest.
     pub(super) async fn carry_out(
         &self,
-        work: &Work<'_>,
+        context: &PlanContext<'_>,
         believed: Option<Belief>,
         report: &mut Report,
     ) -> Result<Progress, Failure> {
-        let Work { service, plan, goal, .. } = *work;
+        let PlanContext { service, plan, goal, .. } = *context;
         report.notices(plan.notices.iter().cloned());
         let resting = self.resting(service, plan);
         let steps = if resting.is_some() {
@@ -85,12 +85,12 @@ impl Reconciler {
         report.notices(applied.notices.iter().cloned());
         result?;
         if let Some(locked) = &applied.locked {
-            return Ok(self.wait_for_lock(work, locked, report));
+            return Ok(self.wait_for_lock(context, locked, report));
         }
         if let Some(rest) = resting {
             return Err(rest);
         }
-        self.conclude(work, &applied, report)
+        self.conclude(context, &applied, report)
     }
 
     /// What failed inside Octavia may fail again: the first repair is made at once, the next ones wait. What is no
@@ -105,19 +105,19 @@ impl Reconciler {
         Some(failure)
     }
 
-    fn wait_for_lock(&self, work: &Work<'_>, locked: &Locked, report: &mut Report) -> Progress {
-        let Work { service, goal, load_balancer, project_id, .. } = *work;
+    fn wait_for_lock(&self, context: &PlanContext<'_>, locked: &Locked, report: &mut Report) -> Progress {
+        let PlanContext { service, goal, load_balancer, project_id, .. } = *context;
         match (&locked.made, load_balancer) {
             (Some(made), _) => {
                 report.load_balancer(service, &made.id, Ownership::Sole);
                 let (id, project_id, name) = (&made.id, made.project_id.as_deref(), Some(made.name.as_str()));
-                let awaited = Awaited { id, project_id, name, work: locked.work };
+                let awaited = Awaited { id, project_id, name, operation: locked.operation };
                 self.watchlist.watch(awaited, &service.key);
             }
             (None, Some(existing)) => {
                 // What is given up keeps its name.
                 let name = goal.is_none().then_some(existing.name.as_str());
-                let awaited = Awaited { id: &existing.id, project_id, name, work: locked.work };
+                let awaited = Awaited { id: &existing.id, project_id, name, operation: locked.operation };
                 self.watchlist.watch(awaited, &service.key);
             }
             (None, None) => {}
@@ -125,8 +125,13 @@ impl Reconciler {
         Progress::Waiting(Waiting { on: locked.on.clone(), at_most: AT_MOST })
     }
 
-    fn conclude(&self, work: &Work<'_>, applied: &Applied, report: &mut Report) -> Result<Progress, Failure> {
-        let Work { service, plan, load_balancer, project_id, .. } = *work;
+    fn conclude(
+        &self,
+        context: &PlanContext<'_>,
+        applied: &Applied,
+        report: &mut Report,
+    ) -> Result<Progress, Failure> {
+        let PlanContext { service, plan, load_balancer, project_id, .. } = *context;
         let converged = |held: Option<Failure>| Progress::Converged {
             changed: applied.changed,
             address: applied.address.or(plan.address),
@@ -137,7 +142,7 @@ impl Reconciler {
             Then::Held(failure) => Ok(converged(Some(failure.clone()))),
             Then::WaitFor(wait) => {
                 if let Some(existing) = load_balancer {
-                    let awaited = Awaited { id: &existing.id, project_id, name: None, work: None };
+                    let awaited = Awaited { id: &existing.id, project_id, name: None, operation: None };
                     self.watchlist.watch(awaited, &service.key);
                 }
                 self.beliefs.note(&service.key, &Event::Waits);

@@ -6,7 +6,7 @@ use openstack_ccm_core::service::Service;
 use tracing::debug;
 
 use super::Reconciler;
-use super::carry_out::{Progress, Work};
+use super::carry_out::{PlanContext, Progress};
 use crate::load_balancer::belief::{Cached, Event};
 use crate::load_balancer::desired;
 use crate::load_balancer::model::observed::Ownership;
@@ -198,14 +198,14 @@ impl Releasing<'_> {
         let observed = read::tree(reader, &self.claim, found, depth, &floating_ips).await?;
         let plan = plan::release(&self.terms, &observed);
         debug!(service = %self.service.key, %plan, "planned");
-        let work = Work {
+        let context = PlanContext {
             service: self.service,
             plan: &plan,
             goal: None,
             load_balancer: observed.load_balancer.as_ref(),
             project_id: project_id.as_deref(),
         };
-        let next = self.reconciler.carry_out(&work, None, report).await?;
+        let next = self.reconciler.carry_out(&context, None, report).await?;
         match next {
             Progress::Waiting(waiting) => Ok(Some(Outcome::Waiting(waiting))),
             Progress::Converged { .. } => Ok(None),

@@ -4,7 +4,7 @@ use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::provider::Outcome;
 use tracing::debug;
 
-use super::carry_out::{Progress, Work};
+use super::carry_out::{PlanContext, Progress};
 use super::release::Releasing;
 use crate::load_balancer::observe::read::{self, Found};
 use crate::load_balancer::plan;
@@ -23,14 +23,14 @@ impl Releasing<'_> {
         self.terms.retained_vip_ports.extend(observed.vip_port_id.clone());
         let plan = plan::retain(&observed);
         debug!(service = %self.service.key, %plan, "planned");
-        let work = Work {
+        let context = PlanContext {
             service: self.service,
             plan: &plan,
             goal: None,
             load_balancer: Some(&observed),
             project_id: project_id.as_deref(),
         };
-        let next = self.reconciler.carry_out(&work, None, report).await?;
+        let next = self.reconciler.carry_out(&context, None, report).await?;
         match next {
             Progress::Waiting(waiting) => Ok(Some(Outcome::Waiting(waiting))),
             Progress::Converged { .. } => Ok(None),

@@ -15,7 +15,7 @@ use crate::load_balancer::model::observed::ObservedLoadBalancer;
 use crate::load_balancer::observe::Observation;
 use crate::load_balancer::plan::Plan;
 use crate::load_balancer::reconcile::addresses::addresses;
-use crate::load_balancer::reconcile::carry_out::{Progress, Work};
+use crate::load_balancer::reconcile::carry_out::{PlanContext, Progress};
 use crate::load_balancer::report::Report;
 use crate::load_balancer::step::{LoadBalancerStep, Step};
 
@@ -55,7 +55,7 @@ impl Serving<'_> {
         let (beliefs, key) = (&self.reconciler.beliefs, &self.service.key);
         let load_balancer = observed.load_balancer.as_ref();
         let project_id = observation.project_id().map(str::to_owned);
-        let work = Work {
+        let context = PlanContext {
             service: self.service,
             plan,
             goal: Some(wanted.goal()),
@@ -63,7 +63,7 @@ impl Serving<'_> {
             project_id: project_id.as_deref(),
         };
         let began = Instant::now();
-        let next = self.reconciler.carry_out(&work, Some(observation.into_belief()), report).await;
+        let next = self.reconciler.carry_out(&context, Some(observation.into_belief()), report).await;
         if matches!(next, Ok(Progress::Waiting(_))) {
             self.note_creation(plan, began);
         }

@@ -1,11 +1,11 @@
 //! One reconciliation of a Service that is to be served.
 
+mod admission;
 mod apply;
 mod facts;
 mod previous;
 mod recovery;
 mod security_group;
-mod turn;
 mod wanted;
 
 use std::time::Duration;
@@ -59,7 +59,7 @@ impl Reconciler {
             features,
             claim,
         };
-        let result = match serving.wait_for_turn(report) {
+        let result = match serving.wait_for_admission(report) {
             Some(waits) => Ok(waits),
             None => serving.converge_under_lock(report).await,
         };
@@ -136,7 +136,7 @@ impl Serving<'_> {
         if !observation.permits(&plan) {
             return Ok(None);
         }
-        if let Some(waits) = self.wait_for_turn_of(&plan, report) {
+        if let Some(waits) = self.wait_for_admission_of(&plan, report) {
             self.give_back(observation.seen());
             return Ok(Some(waits));
         }

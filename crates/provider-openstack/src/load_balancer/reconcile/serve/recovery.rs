@@ -4,8 +4,8 @@ use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
 use super::Serving;
+use super::admission::creates;
 use super::apply::replaces;
-use super::turn::creates;
 use crate::config::ErrorRecovery;
 use crate::load_balancer::annotations::{CONVERGED_DIGEST, LOAD_BALANCER_ADDRESS, LOAD_BALANCER_ID};
 use crate::load_balancer::model::observed::{Observed, ObservedLoadBalancer};

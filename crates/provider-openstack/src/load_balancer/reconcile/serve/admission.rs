@@ -12,19 +12,19 @@ use crate::load_balancer::step::{LoadBalancerStep, Step};
 impl Serving<'_> {
     /// What to wait for before anything is read, where it is as good as certain that there is no load balancer yet. A Service that is
     /// refused should hear of it at once, so one with faults is not held up.
-    pub(super) fn wait_for_turn(&self, report: &mut Report) -> Option<Outcome> {
+    pub(super) fn wait_for_admission(&self, report: &mut Report) -> Option<Outcome> {
         let was_served = outputs::was_served(self.service) || !self.service.published.is_empty();
         let is_new =
             !was_served && self.settings.load_balancer_id.is_none() && self.faults.failure().is_none();
-        if is_new { self.ask_for_turn(report) } else { None }
+        if is_new { self.ask_for_admission(report) } else { None }
     }
 
     /// The same where a plan is there.
-    pub(super) fn wait_for_turn_of(&self, plan: &Plan, report: &mut Report) -> Option<Outcome> {
-        if creates(plan) { self.ask_for_turn(report) } else { None }
+    pub(super) fn wait_for_admission_of(&self, plan: &Plan, report: &mut Report) -> Option<Outcome> {
+        if creates(plan) { self.ask_for_admission(report) } else { None }
     }
 
-    fn ask_for_turn(&self, report: &mut Report) -> Option<Outcome> {
+    fn ask_for_admission(&self, report: &mut Report) -> Option<Outcome> {
         let (waiting, notice): (Waiting, _) = self.reconciler.creations().ask(&self.service.key).err()?;
         report.notices(notice);
         Some(Outcome::Waiting(waiting))

@@ -9,9 +9,9 @@ use tokio::time::Instant;
 
 use super::window::{Measured, Window};
 
-/// A turn that nobody takes within this time is somebody else's: the Service may be gone.
-const TAKEN_WITHIN: Duration = Duration::from_secs(60);
-/// A creation whose end nobody sees holds others up no longer than this.
+/// An admission that is not used within this time goes to the next Service: the one that has it may be gone.
+const USED_WITHIN: Duration = Duration::from_secs(60);
+/// A creation whose end is never seen keeps its place no longer than this.
 const LONGEST: Duration = Duration::from_secs(600);
 
 /// How many there are.
@@ -25,32 +25,32 @@ pub struct Counts {
     pub limit: usize,
 }
 
-/// What is said to a Service that asks.
+/// The answer to a Service that asks whether it may create its load balancer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
-    /// It is its turn.
-    Now,
-    /// It is not, since it asked first.
-    Later {
-        /// When that was.
+pub(super) enum Admission {
+    /// It may.
+    Granted,
+    /// It waits for others.
+    Queued {
+        /// When it asked first.
         since: Instant,
     },
 }
 
-/// The creations and those who wait.
+/// The creations that are under way, and the Services that wait for theirs.
 #[derive(Debug, Default)]
-pub(super) struct Turns {
+pub(super) struct CreationQueue {
     window: Window,
-    under_way: HashMap<ServiceKey, Turn>,
-    waiting: HashMap<ServiceKey, Place>,
-    /// Those who wait, in order, by namespace. None is empty.
+    under_way: HashMap<ServiceKey, Creation>,
+    waiting: HashMap<ServiceKey, Waiter>,
+    /// Services that wait, in order, by namespace. No namespace has an empty queue.
     queues: BTreeMap<Arc<str>, VecDeque<ServiceKey>>,
-    /// The namespace whose turn it was last.
+    /// The namespace of the Service that was admitted last.
     last: Arc<str>,
 }
 
 #[derive(Debug)]
-struct Turn {
+struct Creation {
     began: Instant,
     /// Whether Octavia has taken the creation.
     sent: bool,
@@ -59,56 +59,56 @@ struct Turn {
 }
 
 #[derive(Debug)]
-struct Place {
+struct Waiter {
     since: Instant,
     told: bool,
 }
 
-impl Turns {
+impl CreationQueue {
     pub(super) fn counts(&self) -> Counts {
         Counts { waiting: self.waiting.len(), under_way: self.under_way.len(), limit: self.window.size() }
     }
 
     /// A Service asks whether its load balancer may be created now.
-    pub(super) fn ask(&mut self, service: &ServiceKey, now: Instant) -> Answer {
+    pub(super) fn ask(&mut self, service: &ServiceKey, now: Instant) -> Admission {
         self.expire(now);
-        if let Some(turn) = self.under_way.get_mut(service) {
-            // One that was sent before is gone, or its turn has come.
-            *turn = Turn { began: now, sent: false, company: turn.company };
-            return Answer::Now;
+        if let Some(creation) = self.under_way.get_mut(service) {
+            // It was admitted before, or its load balancer is gone and has to be created again.
+            *creation = Creation { began: now, sent: false, company: creation.company };
+            return Admission::Granted;
         }
-        if let Some(place) = self.waiting.get(service) {
-            return Answer::Later { since: place.since };
+        if let Some(waiter) = self.waiting.get(service) {
+            return Admission::Queued { since: waiter.since };
         }
         if self.waiting.is_empty() && self.has_room() {
             self.begin(service.clone(), now);
-            return Answer::Now;
+            return Admission::Granted;
         }
-        self.waiting.insert(service.clone(), Place { since: now, told: false });
+        self.waiting.insert(service.clone(), Waiter { since: now, told: false });
         self.queues.entry(service.namespace.clone()).or_default().push_back(service.clone());
-        Answer::Later { since: now }
+        Admission::Queued { since: now }
     }
 
-    /// Whether a Service that waits is yet to be told so; it is now.
+    /// Whether a Service that waits has not been told so yet. From now on it has.
     pub(super) fn tell(&mut self, service: &ServiceKey) -> bool {
-        self.waiting.get_mut(service).is_some_and(|place| !std::mem::replace(&mut place.told, true))
+        self.waiting.get_mut(service).is_some_and(|waiter| !std::mem::replace(&mut waiter.told, true))
     }
 
     /// Octavia took the creation and answered after this time.
     pub(super) fn sent(&mut self, service: &ServiceKey, answered_after: Duration, now: Instant) {
-        let Some(turn) = self.under_way.get_mut(service) else { return };
-        turn.sent = true;
+        let Some(creation) = self.under_way.get_mut(service) else { return };
+        creation.sent = true;
         let began = now.checked_sub(answered_after).unwrap_or(now);
-        turn.began = began;
-        self.window.answered(Measured { took: answered_after, began, company: turn.company });
+        creation.began = began;
+        self.window.answered(Measured { took: answered_after, began, company: creation.company });
     }
 
     /// Octavia has ended its work on the load balancer of a Service.
     pub(super) fn ended(&mut self, service: &ServiceKey, now: Instant) {
-        let Some(turn) = self.under_way.remove(service) else { return };
-        if turn.sent {
-            let took = now.saturating_duration_since(turn.began);
-            self.window.ended(Measured { took, began: turn.began, company: turn.company }, now);
+        let Some(creation) = self.under_way.remove(service) else { return };
+        if creation.sent {
+            let took = now.saturating_duration_since(creation.began);
+            self.window.ended(Measured { took, began: creation.began, company: creation.company }, now);
         }
     }
 
@@ -116,8 +116,8 @@ impl Turns {
     pub(super) fn reconciled(&mut self, service: &ServiceKey, is_ready: bool, now: Instant) {
         if is_ready {
             self.ended(service, now);
-            self.leave(service);
-        } else if self.under_way.get(service).is_some_and(|turn| !turn.sent) {
+            self.remove_waiter(service);
+        } else if self.under_way.get(service).is_some_and(|creation| !creation.sent) {
             self.under_way.remove(service);
         }
     }
@@ -126,16 +126,16 @@ impl Turns {
     pub(super) fn forget(&mut self, service: &ServiceKey, now: Instant) {
         self.expire(now);
         self.under_way.remove(service);
-        self.leave(service);
+        self.remove_waiter(service);
     }
 
-    /// Gives turns to those who wait, as many as there is room for, and answers to whom: to one of each namespace in turn.
+    /// Admits as many of those who wait as there is room for, and returns them: one of each namespace in turn.
     pub(super) fn take_next(&mut self, now: Instant) -> Vec<ServiceKey> {
         let mut next = Vec::new();
         while self.has_room()
             && let Some(service) = self.first()
         {
-            self.leave(&service);
+            self.remove_waiter(&service);
             self.last.clone_from(&service.namespace);
             self.begin(service.clone(), now);
             next.push(service);
@@ -154,14 +154,14 @@ impl Turns {
 
     fn begin(&mut self, service: ServiceKey, now: Instant) {
         self.window.begins(now);
-        self.under_way.insert(service, Turn { began: now, sent: false, company: 0 });
+        self.under_way.insert(service, Creation { began: now, sent: false, company: 0 });
         let company = self.under_way.len();
-        for turn in self.under_way.values_mut() {
-            turn.company = turn.company.max(company);
+        for creation in self.under_way.values_mut() {
+            creation.company = creation.company.max(company);
         }
     }
 
-    fn leave(&mut self, service: &ServiceKey) {
+    fn remove_waiter(&mut self, service: &ServiceKey) {
         if self.waiting.remove(service).is_none() {
             return;
         }
@@ -174,9 +174,9 @@ impl Turns {
     }
 
     fn expire(&mut self, now: Instant) {
-        self.under_way.retain(|_, turn| {
-            let longest = if turn.sent { LONGEST } else { TAKEN_WITHIN };
-            now.saturating_duration_since(turn.began) < longest
+        self.under_way.retain(|_, creation| {
+            let longest = if creation.sent { LONGEST } else { USED_WITHIN };
+            now.saturating_duration_since(creation.began) < longest
         });
     }
 }
