@@ -4,5 +4,5 @@
 pub mod config;
 pub mod instances;
 pub mod load_balancer;
-mod provider_names;
+mod node_selector;
 pub mod routes;

@@ -1,5 +1,6 @@
-//! Where the table of a folder says so, each module names only modules above it in the table: no circle of modules.
+//! No circle of modules. Where the table of a folder says so, each module names only modules above it in the table.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -34,27 +35,90 @@ impl Folder {
         self.order.iter().position(|one| one == name)
     }
 
-    /// The modules of the folder that a file names, without its tests and comments.
+    /// The modules of the table that a file names.
     fn named(&self, file: &Path) -> Vec<String> {
-        let text = fs::read_to_string(file).unwrap();
-        let product = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
-        let lines = product.lines().map(|line| line.split("//").next().unwrap_or_default());
-        let code: String = lines.collect::<Vec<_>>().join(" ");
-        let inside = file.strip_prefix(&self.path).unwrap();
-        let depth = inside.components().count();
-        let is_root = depth == 1 || inside.ends_with("mod.rs") && depth == 2;
-        let parent = if is_root { format!(r"(?:{}|\bsuper)", self.module) } else { self.module.to_owned() };
-        let path = Regex::new(&format!(r"{parent}::(?:(\w+)|\{{([^;]*)\}};)")).unwrap();
-        let word = Regex::new(r"\w+").unwrap();
-        let mut named = Vec::new();
-        for found in path.captures_iter(&code) {
-            named.extend(found.get(1).map(|one| one.as_str().to_owned()));
-            let group = found.get(2).map(|group| group.as_str()).unwrap_or_default();
-            named.extend(word.find_iter(group).map(|one| one.as_str().to_owned()));
-        }
+        let mut named = named(&self.path, self.module, file);
         named.retain(|name| self.order.contains(name));
         named
     }
+}
+
+/// What a file names of the folder that it is in, directly or deeper, without its tests and comments: modules, and what the folder
+/// exports again.
+fn named(folder: &Path, module: &str, file: &Path) -> Vec<String> {
+    let code = code(file);
+    let inside = file.strip_prefix(folder).unwrap();
+    let depth = inside.components().count();
+    let is_root = depth == 1 || inside.ends_with("mod.rs") && depth == 2;
+    let parent = if is_root { format!(r"(?:\b{module}|\bsuper)") } else { format!(r"\b{module}") };
+    let path = Regex::new(&format!(r"{parent}::(?:(\w+)|\{{([^;]*)\}};)")).unwrap();
+    let mut named = Vec::new();
+    for found in path.captures_iter(&code) {
+        named.extend(found.get(1).map(|one| one.as_str().to_owned()));
+        named.extend(first_segments(found.get(2).map_or("", |group| group.as_str())).map(|(first, _)| first));
+    }
+    named
+}
+
+/// The code of a file on one line.
+fn code(file: &Path) -> String {
+    let text = fs::read_to_string(file).unwrap();
+    let product = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    let lines = product.lines().map(|line| line.split("//").next().unwrap_or_default());
+    lines.collect::<Vec<_>>().join(" ")
+}
+
+/// The paths of a group of imports: the first segment of each, and what follows it.
+fn first_segments(group: &str) -> impl Iterator<Item = (String, String)> {
+    let mut depth = 0;
+    let paths = group.split(move |letter| {
+        depth += i32::from(letter == '{') - i32::from(letter == '}');
+        depth == 0 && letter == ','
+    });
+    paths.filter(|path| !path.trim().is_empty()).map(|path| {
+        let (first, rest) = path.trim().split_once("::").unwrap_or((path.trim(), ""));
+        (first.to_owned(), rest.to_owned())
+    })
+}
+
+/// The modules of a folder, each with the modules beside it that it names.
+fn siblings(folder: &Path, module: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let name = |file: &Path| {
+        let inside = file.strip_prefix(folder).unwrap().to_string_lossy().into_owned();
+        inside.split(['/', '.']).next().unwrap_or_default().to_owned()
+    };
+    let is_module = |file: &Path| {
+        let inside = file.strip_prefix(folder).unwrap().to_string_lossy();
+        !inside.contains("tests") && !["mod", "lib", "main"].contains(&name(file).as_str())
+    };
+    let files: Vec<PathBuf> = files(folder).into_iter().filter(|file| is_module(file)).collect();
+    let modules: BTreeSet<String> = files.iter().map(|file| name(file)).collect();
+    let root = [folder.join("mod.rs"), folder.join("lib.rs")].into_iter().find(|root| root.exists());
+    let exported = exported(&code(&root.unwrap()));
+    let mut siblings = BTreeMap::<_, BTreeSet<_>>::new();
+    for file in files {
+        let own = name(&file);
+        let named = named(folder, module, &file).into_iter();
+        let named = named.map(|one| exported.get(&one).cloned().unwrap_or(one));
+        let others: BTreeSet<_> = named.filter(|one| modules.contains(one) && *one != own).collect();
+        siblings.entry(own).or_default().extend(others);
+    }
+    siblings
+}
+
+/// What a module exports again of its children: the child by name.
+fn exported(code: &str) -> BTreeMap<String, String> {
+    let import = Regex::new(r"\buse (?:self::)?(\w+)::(?:\{([^;]*)\}|([^;{]+));").unwrap();
+    let mut exported = BTreeMap::new();
+    for found in import.captures_iter(code) {
+        let group = found.get(2).or(found.get(3)).map_or("", |group| group.as_str());
+        for (first, rest) in first_segments(group) {
+            let path = if rest.is_empty() { first } else { rest };
+            let name = path.rsplit([' ', ':']).next().unwrap_or_default();
+            exported.insert(name.to_owned(), found[1].to_owned());
+        }
+    }
+    exported
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {
@@ -89,4 +153,36 @@ fn each_module_names_only_modules_above_it(
         }
     }
     assert!(seen >= at_least, "{root}: hardly any module names another: {seen}");
+}
+
+#[rstest]
+#[case::advertise("advertise", 10)]
+#[case::canary("canary", 10)]
+#[case::controllers("controllers", 100)]
+#[case::core("core", 10)]
+#[case::overlay("overlay", 20)]
+#[case::program("ccm", 100)]
+#[case::provider("provider-openstack", 300)]
+#[case::runtime("runtime", 3)]
+fn no_modules_beside_each_other_name_each_other_in_a_circle(#[case] package: &str, #[case] at_least: usize) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(package).join("src");
+    let mut folders = vec![(root, "crate".to_owned())];
+    let mut seen = 0;
+    while let Some((folder, module)) = folders.pop() {
+        let mut circle = siblings(&folder, &module);
+        seen += circle.values().map(BTreeSet::len).sum::<usize>();
+        for name in circle.keys().filter(|name| folder.join(name).is_dir()) {
+            folders.push((folder.join(name), format!("{module}::{name}")));
+        }
+        // A module that names none of those left is on no circle.
+        while let Some(last) = circle.iter().find(|(_, named)| named.is_empty()).map(|(name, _)| name.clone())
+        {
+            circle.remove(&last);
+            for named in circle.values_mut() {
+                named.remove(&last);
+            }
+        }
+        assert!(circle.is_empty(), "{module}: {circle:?}");
+    }
+    assert!(seen >= at_least, "hardly any module names another: {seen}");
 }

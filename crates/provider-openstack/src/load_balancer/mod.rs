@@ -5,6 +5,7 @@
 //! | step | module | does |
 //! | --- | --- | --- |
 //! | settings | [`annotations`] | all annotations, as one table |
+//! | | `provider_names` | the names by which users and operators know the provider |
 //! | | [`floating_subnet`] | which subnets a floating IP may come from |
 //! | | `failure` | explains what the cloud refuses |
 //! | | [`names`] | names, descriptions and tags of what is made, and how to read them |
@@ -43,6 +44,7 @@ mod outputs;
 mod ownership;
 mod plan;
 pub mod poller;
+mod provider_names;
 mod reconcile;
 mod report;
 mod resolve;
@@ -62,11 +64,11 @@ use openstack_ccm_core::service::{Goal, ServiceKey};
 use openstack_ccm_openstack_api::OpenStack;
 
 use crate::config::Config;
-use crate::provider_names::PROVIDER_NAMES;
 use creations::Creations;
 use names::ClusterIdentity;
 use orphans::OrphanCandidates;
 use poller::{Poller, Watchlist};
+use provider_names::PROVIDER_NAMES;
 use reconcile::Reconciler;
 
 /// Load balancers in Octavia.

@@ -1,6 +1,6 @@
 //! `[LoadBalancerClass "name"]`.
 
-use super::key::{Field, Key, Since};
+use super::key::{Field, Key, key};
 
 /// A class of load balancers, chosen by a Service's annotation `loadbalancer.openstack.org/class`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,54 +24,28 @@ pub struct LoadBalancerClass {
 impl LoadBalancerClass {
     /// The keys of the section.
     pub const KEYS: &'static [Key<Self>] = &[
-        Key {
-            name: "floating-network-id",
-            field: Field::Text(|class| &mut class.floating_network_id),
-            default: "",
-            meaning: "Network of new floating IPs. Overrides annotation and `[LoadBalancer]`.",
-            since: Since::Occm,
-        },
-        Key {
-            name: "floating-subnet-id",
-            field: Field::Text(|class| &mut class.floating_subnet_id),
-            default: "",
-            meaning: "Subnet of new floating IPs. If a class has any of the three `floating-subnet` keys, they override those of annotation and `[LoadBalancer]`.",
-            since: Since::Occm,
-        },
-        Key {
-            name: "floating-subnet",
-            field: Field::Text(|class| &mut class.floating_subnet),
-            default: "",
-            meaning: "Pattern for the name of the floating IP's subnet, as in `[LoadBalancer]`.",
-            since: Since::Occm,
-        },
-        Key {
-            name: "floating-subnet-tags",
-            field: Field::Text(|class| &mut class.floating_subnet_tags),
-            default: "",
-            meaning: "Tags of the floating IP's subnet, as in `[LoadBalancer]`.",
-            since: Since::Occm,
-        },
-        Key {
-            name: "network-id",
-            field: Field::Text(|class| &mut class.network_id),
-            default: "",
-            meaning: "Network of the VIP.",
-            since: Since::Occm,
-        },
-        Key {
-            name: "subnet-id",
-            field: Field::Text(|class| &mut class.subnet_id),
-            default: "",
-            meaning: "Subnet of the VIP.",
-            since: Since::Occm,
-        },
-        Key {
-            name: "member-subnet-id",
-            field: Field::Text(|class| &mut class.member_subnet_id),
-            default: "",
-            meaning: "Subnet of the members.",
-            since: Since::Occm,
-        },
+        key(
+            "floating-network-id",
+            Field::Text(|class| &mut class.floating_network_id),
+            "Network of new floating IPs. Overrides annotation and `[LoadBalancer]`.",
+        ),
+        key(
+            "floating-subnet-id",
+            Field::Text(|class| &mut class.floating_subnet_id),
+            "Subnet of new floating IPs. If a class has any of the three `floating-subnet` keys, they override those of annotation and `[LoadBalancer]`.",
+        ),
+        key(
+            "floating-subnet",
+            Field::Text(|class| &mut class.floating_subnet),
+            "Pattern for the name of the floating IP's subnet, as in `[LoadBalancer]`.",
+        ),
+        key(
+            "floating-subnet-tags",
+            Field::Text(|class| &mut class.floating_subnet_tags),
+            "Tags of the floating IP's subnet, as in `[LoadBalancer]`.",
+        ),
+        key("network-id", Field::Text(|class| &mut class.network_id), "Network of the VIP."),
+        key("subnet-id", Field::Text(|class| &mut class.subnet_id), "Subnet of the VIP."),
+        key("member-subnet-id", Field::Text(|class| &mut class.member_subnet_id), "Subnet of the members."),
     ];
 }

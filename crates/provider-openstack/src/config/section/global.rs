@@ -3,7 +3,7 @@
 use openstack_ccm_openstack_api::identity::Interface;
 use secrecy::SecretString;
 
-use super::key::{Field, Key, Parsed, Since};
+use super::key::{Field, Key, Parsed, defaulting_key, key};
 use crate::config::error::Fault;
 
 /// Log-in and endpoints. `Debug` shows no secret.
@@ -87,209 +87,137 @@ pub enum LoginKind {
 impl Global {
     /// The keys of the section.
     pub const KEYS: &'static [Key<Self>] = &[
-        Key {
-            name: "auth-url",
-            field: Field::Text(|global| &mut global.auth_url),
-            default: "",
-            meaning: "Address of Keystone, with or without a version path, such as `https://keystone.example.org:5000/v3`. Required.",
-            since: Since::Occm,
-        },
-        Key {
-            name: "username",
-            field: Field::Text(|global| &mut global.username),
-            default: "",
-            meaning: "User by name; needs the user's domain.",
-            since: Since::Occm,
-        },
-        Key {
-            name: "user-id",
-            field: Field::Text(|global| &mut global.user_id),
-            default: "",
-            meaning: "User by id; wins over `username`.",
-            since: Since::Occm,
-        },
-        Key {
-            name: "password",
-            field: Field::Secret(|global| &mut global.password),
-            default: "",
-            meaning: "Password of the user. Put it into quotes if it contains `#`, `;`, `\\` or `\"`.",
-            since: Since::Occm,
-        },
-        Key {
-            name: "tenant-id",
-            field: Field::Text(|global| &mut global.tenant_id),
-            default: "",
-            meaning: "Project by id; wins over `tenant-name`.",
-            since: Since::Occm,
-        },
-        Key {
-            name: "tenant-name",
-            field: Field::Text(|global| &mut global.tenant_name),
-            default: "",
-            meaning: "Project by name; needs the project's domain.",
-            since: Since::Occm,
-        },
-        Key {
-            name: "tenant-domain-id",
-            field: Field::Text(|global| &mut global.tenant_domain_id),
-            default: "",
-            meaning: "Domain of the project by id.",
-            since: Since::Occm,
-        },
-        Key {
-            name: "tenant-domain-name",
-            field: Field::Text(|global| &mut global.tenant_domain_name),
-            default: "",
-            meaning: "Domain of the project by name.",
-            since: Since::Occm,
-        },
-        Key {
-            name: "user-domain-id",
-            field: Field::Text(|global| &mut global.user_domain_id),
-            default: "",
-            meaning: "Domain of the user by id.",
-            since: Since::Occm,
-        },
-        Key {
-            name: "user-domain-name",
-            field: Field::Text(|global| &mut global.user_domain_name),
-            default: "",
-            meaning: "Domain of the user by name.",
-            since: Since::Occm,
-        },
-        Key {
-            name: "domain-id",
-            field: Field::Text(|global| &mut global.domain_id),
-            default: "",
-            meaning: "With a project or an application credential: domain of user and project if theirs are not set. Otherwise: the domain as the scope of the log-in.",
-            since: Since::Occm,
-        },
-        Key {
-            name: "domain-name",
-            field: Field::Text(|global| &mut global.domain_name),
-            default: "",
-            meaning: "Like `domain-id`, by name.",
-            since: Since::Occm,
-        },
-        Key {
-            name: "application-credential-id",
-            field: Field::Text(|global| &mut global.application_credential_id),
-            default: "",
-            meaning: "Application credential by id. It brings its own project: no scope is sent.",
-            since: Since::Occm,
-        },
-        Key {
-            name: "application-credential-name",
-            field: Field::Text(|global| &mut global.application_credential_name),
-            default: "",
-            meaning: "Application credential by name; needs the user and the user's domain.",
-            since: Since::Occm,
-        },
-        Key {
-            name: "application-credential-secret",
-            field: Field::Secret(|global| &mut global.application_credential_secret),
-            default: "",
-            meaning: "Secret of the application credential.",
-            since: Since::Occm,
-        },
-        Key {
-            name: "token",
-            field: Field::Secret(|global| &mut global.token),
-            default: "",
-            meaning: "Ready-made token. It cannot be renewed when it expires; for tests.",
-            since: Since::Occm,
-        },
-        Key {
-            name: "trust-id",
-            field: Field::Text(|global| &mut global.trust_id),
-            default: "",
-            meaning: "Trust that the log-in is for. Replaces the project.",
-            since: Since::Occm,
-        },
-        Key {
-            name: "trustee-id",
-            field: Field::Text(|global| &mut global.trustee_id),
-            default: "",
-            meaning: "User id for the trust log-in; replaces `user-id` and `username`.",
-            since: Since::Occm,
-        },
-        Key {
-            name: "trustee-password",
-            field: Field::Secret(|global| &mut global.trustee_password),
-            default: "",
-            meaning: "Password for the trust log-in; replaces `password`.",
-            since: Since::Occm,
-        },
-        Key {
-            name: "region",
-            field: Field::Text(|global| &mut global.region),
-            default: "",
-            meaning: "Region of the endpoints. Without it the first matching endpoint of the catalog is used.",
-            since: Since::Occm,
-        },
-        Key {
-            name: "os-endpoint-type",
-            field: Field::Form { form: "word", set: endpoint_type },
-            default: "public",
-            meaning: "Kind of the endpoints: `public`, `internal` or `admin`.",
-            since: Since::Occm,
-        },
-        Key {
-            name: "ca-file",
-            field: Field::Text(|global| &mut global.ca_file),
-            default: "",
-            meaning: "PEM file with CA certificates. They replace the system's.",
-            since: Since::Occm,
-        },
-        Key {
-            name: "cafilecontents",
-            field: Field::Text(|global| &mut global.ca_file_contents),
-            default: "",
-            meaning: "PEM text with CA certificates (in quotes, with `\\n` for line breaks); used when `ca-file` is empty.",
-            since: Since::Occm,
-        },
-        Key {
-            name: "cert-file",
-            field: Field::Text(|global| &mut global.cert_file),
-            default: "",
-            meaning: "PEM file of a client certificate; goes together with `key-file`.",
-            since: Since::Occm,
-        },
-        Key {
-            name: "key-file",
-            field: Field::Text(|global| &mut global.key_file),
-            default: "",
-            meaning: "PEM file of the client certificate's key.",
-            since: Since::Occm,
-        },
-        Key {
-            name: "tls-insecure",
-            field: Field::Form { form: "word", set: tls_insecure },
-            default: "",
-            meaning: "Exactly `true` accepts any server certificate; everything else checks it. For tests only.",
-            since: Since::Occm,
-        },
-        Key {
-            name: "use-clouds",
-            field: Field::Bool(|global| &mut global.use_clouds),
-            default: "false",
-            meaning: "Takes settings that are empty in this section from clouds.yaml.",
-            since: Since::Occm,
-        },
-        Key {
-            name: "clouds-file",
-            field: Field::Text(|global| &mut global.clouds_file),
-            default: "",
-            meaning: "Path of clouds.yaml, in place of `OS_CLIENT_CONFIG_FILE`. Only with `use-clouds`.",
-            since: Since::Occm,
-        },
-        Key {
-            name: "cloud",
-            field: Field::Text(|global| &mut global.cloud),
-            default: "",
-            meaning: "Entry of clouds.yaml, in place of `OS_CLOUD`. Only with `use-clouds`.",
-            since: Since::Occm,
-        },
+        key(
+            "auth-url",
+            Field::Text(|global| &mut global.auth_url),
+            "Address of Keystone, with or without a version path, such as `https://keystone.example.org:5000/v3`. Required.",
+        ),
+        key("username", Field::Text(|global| &mut global.username), "User by name; needs the user's domain."),
+        key("user-id", Field::Text(|global| &mut global.user_id), "User by id; wins over `username`."),
+        key(
+            "password",
+            Field::Secret(|global| &mut global.password),
+            "Password of the user. Put it into quotes if it contains `#`, `;`, `\\` or `\"`.",
+        ),
+        key(
+            "tenant-id",
+            Field::Text(|global| &mut global.tenant_id),
+            "Project by id; wins over `tenant-name`.",
+        ),
+        key(
+            "tenant-name",
+            Field::Text(|global| &mut global.tenant_name),
+            "Project by name; needs the project's domain.",
+        ),
+        key(
+            "tenant-domain-id",
+            Field::Text(|global| &mut global.tenant_domain_id),
+            "Domain of the project by id.",
+        ),
+        key(
+            "tenant-domain-name",
+            Field::Text(|global| &mut global.tenant_domain_name),
+            "Domain of the project by name.",
+        ),
+        key("user-domain-id", Field::Text(|global| &mut global.user_domain_id), "Domain of the user by id."),
+        key(
+            "user-domain-name",
+            Field::Text(|global| &mut global.user_domain_name),
+            "Domain of the user by name.",
+        ),
+        key(
+            "domain-id",
+            Field::Text(|global| &mut global.domain_id),
+            "With a project or an application credential: domain of user and project if theirs are not set. Otherwise: the domain as the scope of the log-in.",
+        ),
+        key("domain-name", Field::Text(|global| &mut global.domain_name), "Like `domain-id`, by name."),
+        key(
+            "application-credential-id",
+            Field::Text(|global| &mut global.application_credential_id),
+            "Application credential by id. It brings its own project: no scope is sent.",
+        ),
+        key(
+            "application-credential-name",
+            Field::Text(|global| &mut global.application_credential_name),
+            "Application credential by name; needs the user and the user's domain.",
+        ),
+        key(
+            "application-credential-secret",
+            Field::Secret(|global| &mut global.application_credential_secret),
+            "Secret of the application credential.",
+        ),
+        key(
+            "token",
+            Field::Secret(|global| &mut global.token),
+            "Ready-made token. It cannot be renewed when it expires; for tests.",
+        ),
+        key(
+            "trust-id",
+            Field::Text(|global| &mut global.trust_id),
+            "Trust that the log-in is for. Replaces the project.",
+        ),
+        key(
+            "trustee-id",
+            Field::Text(|global| &mut global.trustee_id),
+            "User id for the trust log-in; replaces `user-id` and `username`.",
+        ),
+        key(
+            "trustee-password",
+            Field::Secret(|global| &mut global.trustee_password),
+            "Password for the trust log-in; replaces `password`.",
+        ),
+        key(
+            "region",
+            Field::Text(|global| &mut global.region),
+            "Region of the endpoints. Without it the first matching endpoint of the catalog is used.",
+        ),
+        defaulting_key(
+            "os-endpoint-type",
+            Field::Form { form: "word", set: endpoint_type },
+            "public",
+            "Kind of the endpoints: `public`, `internal` or `admin`.",
+        ),
+        key(
+            "ca-file",
+            Field::Text(|global| &mut global.ca_file),
+            "PEM file with CA certificates. They replace the system's.",
+        ),
+        key(
+            "cafilecontents",
+            Field::Text(|global| &mut global.ca_file_contents),
+            "PEM text with CA certificates (in quotes, with `\\n` for line breaks); used when `ca-file` is empty.",
+        ),
+        key(
+            "cert-file",
+            Field::Text(|global| &mut global.cert_file),
+            "PEM file of a client certificate; goes together with `key-file`.",
+        ),
+        key(
+            "key-file",
+            Field::Text(|global| &mut global.key_file),
+            "PEM file of the client certificate's key.",
+        ),
+        key(
+            "tls-insecure",
+            Field::Form { form: "word", set: tls_insecure },
+            "Exactly `true` accepts any server certificate; everything else checks it. For tests only.",
+        ),
+        defaulting_key(
+            "use-clouds",
+            Field::Bool(|global| &mut global.use_clouds),
+            "false",
+            "Takes settings that are empty in this section from clouds.yaml.",
+        ),
+        key(
+            "clouds-file",
+            Field::Text(|global| &mut global.clouds_file),
+            "Path of clouds.yaml, in place of `OS_CLIENT_CONFIG_FILE`. Only with `use-clouds`.",
+        ),
+        key(
+            "cloud",
+            Field::Text(|global| &mut global.cloud),
+            "Entry of clouds.yaml, in place of `OS_CLOUD`. Only with `use-clouds`.",
+        ),
     ];
 }
 

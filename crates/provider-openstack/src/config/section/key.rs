@@ -22,6 +22,26 @@ pub struct Key<S: 'static> {
     pub since: Since,
 }
 
+/// A key that OCCM has too, and that has no default.
+pub(super) const fn key<S>(name: &'static str, field: Field<S>, meaning: &'static str) -> Key<S> {
+    defaulting_key(name, field, "", meaning)
+}
+
+/// A key that OCCM has too, and the value that applies without it.
+pub(super) const fn defaulting_key<S>(
+    name: &'static str,
+    field: Field<S>,
+    default: &'static str,
+    meaning: &'static str,
+) -> Key<S> {
+    Key { name, field, default, meaning, since: Since::Occm }
+}
+
+/// A key that this version of the program added.
+pub(super) const fn since<S>(version: &'static str, key: Key<S>) -> Key<S> {
+    Key { since: Since::Version(version), ..key }
+}
+
 /// Where a key comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Since {

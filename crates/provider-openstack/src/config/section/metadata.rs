@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::key::{Field, Key, Parsed, Since};
+use super::key::{Field, Key, Parsed, defaulting_key};
 use crate::config::error::Fault;
 
 /// Settings that share a section with the instance metadata for historical reasons.
@@ -26,20 +26,18 @@ impl Metadata {
 
     /// The keys of the section.
     pub const KEYS: &'static [Key<Self>] = &[
-        Key {
-            name: "request-timeout",
-            field: Field::Duration(|metadata| &mut metadata.request_timeout),
-            default: "60s",
-            meaning: "Longest time for one call to any OpenStack service, whatever the name of the section says. `0` stands for the default.",
-            since: Since::Occm,
-        },
-        Key {
-            name: "search-order",
-            field: Field::Form { form: "list of words", set: search_order },
-            default: "configDrive,metadataService",
-            meaning: "One or two of `configDrive` and `metadataService`, separated by commas. Checked and without effect: instance metadata is never read.",
-            since: Since::Occm,
-        },
+        defaulting_key(
+            "request-timeout",
+            Field::Duration(|metadata| &mut metadata.request_timeout),
+            "60s",
+            "Longest time for one call to any OpenStack service, whatever the name of the section says. `0` stands for the default.",
+        ),
+        defaulting_key(
+            "search-order",
+            Field::Form { form: "list of words", set: search_order },
+            "configDrive,metadataService",
+            "One or two of `configDrive` and `metadataService`, separated by commas. Checked and without effect: instance metadata is never read.",
+        ),
     ];
 
     /// Longest time for one call to any OpenStack service.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::key::{Field, Key, Parsed, Since};
+use super::key::{Field, Key, Parsed, key, since};
 use crate::config::error::Fault;
 
 /// The name of the section for all namespaces that have none of their own.
@@ -28,57 +28,60 @@ pub struct LoadBalancerNamespace {
 impl LoadBalancerNamespace {
     /// The keys of the section.
     pub const KEYS: &'static [Key<Self>] = &[
-        Key {
-            name: "allowed-networks",
-            field: Field::Form {
-                form: "list of ids",
-                set: |section, text| list(&mut section.networks, text),
-            },
-            default: "",
-            meaning: "Networks that `network-id` and `floating-network-id` may name.",
-            since: Since::Version("0.1.0"),
-        },
-        Key {
-            name: "allowed-subnets",
-            field: Field::Form { form: "list of ids", set: |section, text| list(&mut section.subnets, text) },
-            default: "",
-            meaning: "Subnets that `subnet-id`, `member-subnet-id` and `floating-subnet-id` may name. With it `floating-subnet` and `floating-subnet-tags` are refused.",
-            since: Since::Version("0.1.0"),
-        },
-        Key {
-            name: "allowed-ports",
-            field: Field::Form { form: "list of ids", set: |section, text| list(&mut section.ports, text) },
-            default: "",
-            meaning: "Ports that `port-id` may name.",
-            since: Since::Version("0.1.0"),
-        },
-        Key {
-            name: "allowed-load-balancers",
-            field: Field::Form {
-                form: "list of ids",
-                set: |section, text| list(&mut section.load_balancers, text),
-            },
-            default: "",
-            meaning: "Load balancers of others that `load-balancer-id` may name. A Service may always use its own.",
-            since: Since::Version("0.1.0"),
-        },
-        Key {
-            name: "allowed-secrets",
-            field: Field::Form { form: "list of ids", set: |section, text| list(&mut section.secrets, text) },
-            default: "",
-            meaning: "Containers and secrets that `default-tls-container-ref` and `sni-container-refs` may name, by id or whole reference.",
-            since: Since::Version("0.1.0"),
-        },
-        Key {
-            name: "allowed-addresses",
-            field: Field::Form {
-                form: "list of CIDRs",
-                set: |section, text| cidrs(&mut section.addresses, text),
-            },
-            default: "",
-            meaning: "Networks of the addresses that `spec.loadBalancerIP` may ask for.",
-            since: Since::Version("0.1.0"),
-        },
+        since(
+            "0.1.0",
+            key(
+                "allowed-networks",
+                Field::Form { form: "list of ids", set: |section, text| list(&mut section.networks, text) },
+                "Networks that `network-id` and `floating-network-id` may name.",
+            ),
+        ),
+        since(
+            "0.1.0",
+            key(
+                "allowed-subnets",
+                Field::Form { form: "list of ids", set: |section, text| list(&mut section.subnets, text) },
+                "Subnets that `subnet-id`, `member-subnet-id` and `floating-subnet-id` may name. With it `floating-subnet` and `floating-subnet-tags` are refused.",
+            ),
+        ),
+        since(
+            "0.1.0",
+            key(
+                "allowed-ports",
+                Field::Form { form: "list of ids", set: |section, text| list(&mut section.ports, text) },
+                "Ports that `port-id` may name.",
+            ),
+        ),
+        since(
+            "0.1.0",
+            key(
+                "allowed-load-balancers",
+                Field::Form {
+                    form: "list of ids",
+                    set: |section, text| list(&mut section.load_balancers, text),
+                },
+                "Load balancers of others that `load-balancer-id` may name. A Service may always use its own.",
+            ),
+        ),
+        since(
+            "0.1.0",
+            key(
+                "allowed-secrets",
+                Field::Form { form: "list of ids", set: |section, text| list(&mut section.secrets, text) },
+                "Containers and secrets that `default-tls-container-ref` and `sni-container-refs` may name, by id or whole reference.",
+            ),
+        ),
+        since(
+            "0.1.0",
+            key(
+                "allowed-addresses",
+                Field::Form {
+                    form: "list of CIDRs",
+                    set: |section, text| cidrs(&mut section.addresses, text),
+                },
+                "Networks of the addresses that `spec.loadBalancerIP` may ask for.",
+            ),
+        ),
     ];
 }
 

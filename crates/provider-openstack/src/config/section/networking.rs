@@ -2,7 +2,7 @@
 
 use ipnet::IpNet;
 
-use super::key::{Field, Key, Parsed, Since};
+use super::key::{Field, Key, Parsed, defaulting_key, key};
 
 /// Which addresses of servers become addresses of nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,34 +20,27 @@ pub struct Networking {
 impl Networking {
     /// The keys of the section.
     pub const KEYS: &'static [Key<Self>] = &[
-        Key {
-            name: "ipv6-support-disabled",
-            field: Field::Bool(|networking| &mut networking.ipv6_support_disabled),
-            default: "false",
-            meaning: "Drops IPv6 addresses of nodes.",
-            since: Since::Occm,
-        },
-        Key {
-            name: "public-network-name",
-            field: Field::Names(|networking| &mut networking.public_network_name),
-            default: "",
-            meaning: "Network whose addresses are `ExternalIP`. One name per line; repeat the key for more.",
-            since: Since::Occm,
-        },
-        Key {
-            name: "internal-network-name",
-            field: Field::Names(|networking| &mut networking.internal_network_name),
-            default: "",
-            meaning: "Network whose addresses are `InternalIP`; if any is given, only these are. One name per line; repeat the key for more.",
-            since: Since::Occm,
-        },
-        Key {
-            name: "address-sort-order",
-            field: Field::Form { form: "list of CIDRs", set: address_sort_order },
-            default: "",
-            meaning: "Addresses of a node in an earlier CIDR come first. Separated by commas or blanks; what is no CIDR is left out with a warning.",
-            since: Since::Occm,
-        },
+        defaulting_key(
+            "ipv6-support-disabled",
+            Field::Bool(|networking| &mut networking.ipv6_support_disabled),
+            "false",
+            "Drops IPv6 addresses of nodes.",
+        ),
+        key(
+            "public-network-name",
+            Field::Names(|networking| &mut networking.public_network_name),
+            "Network whose addresses are `ExternalIP`. One name per line; repeat the key for more.",
+        ),
+        key(
+            "internal-network-name",
+            Field::Names(|networking| &mut networking.internal_network_name),
+            "Network whose addresses are `InternalIP`; if any is given, only these are. One name per line; repeat the key for more.",
+        ),
+        key(
+            "address-sort-order",
+            Field::Form { form: "list of CIDRs", set: address_sort_order },
+            "Addresses of a node in an earlier CIDR come first. Separated by commas or blanks; what is no CIDR is left out with a warning.",
+        ),
     ];
 }
 

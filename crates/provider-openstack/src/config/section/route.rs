@@ -1,6 +1,6 @@
 //! `[Route]`.
 
-use super::key::{Field, Key, Since};
+use super::key::{Field, Key, key};
 
 /// Routes of pod networks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -11,11 +11,9 @@ pub struct Route {
 
 impl Route {
     /// The keys of the section.
-    pub const KEYS: &'static [Key<Self>] = &[Key {
-        name: "router-id",
-        field: Field::Text(|route| &mut route.router_id),
-        default: "",
-        meaning: "Neutron router that gets a route for the pod network of each node. Without it there is no route support.",
-        since: Since::Occm,
-    }];
+    pub const KEYS: &'static [Key<Self>] = &[key(
+        "router-id",
+        Field::Text(|route| &mut route.router_id),
+        "Neutron router that gets a route for the pod network of each node. Without it there is no route support.",
+    )];
 }

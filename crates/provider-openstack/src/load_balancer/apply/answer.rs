@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::octavia::{CreatedLoadBalancer, HealthMonitor, Listener, Pool};
 
 use crate::load_balancer::model::member::Member;
@@ -45,5 +46,21 @@ impl Answer {
             Self::Monitor { monitor, .. } => Some(monitor.id.clone()),
             Self::LoadBalancer(_) | Self::Members { .. } | Self::Gone(_) | Self::Nothing => None,
         }
+    }
+}
+
+/// How one step ended.
+pub(super) enum Ended {
+    /// Done; Octavia is not involved.
+    Done,
+    /// Done; Octavia is at work.
+    Locked(Answer),
+}
+
+/// What is to be deleted may be gone already.
+pub(super) fn gone(result: Result<(), ApiError>) -> Result<(), ApiError> {
+    match result {
+        Err(error) if error.is_not_found() => Ok(()),
+        other => other,
     }
 }

@@ -18,6 +18,7 @@ use openstack_ccm_openstack_api::octavia::LbAlgorithm;
 use tracing::info;
 
 pub(super) use answer::Answer;
+use answer::Ended;
 
 use super::failure::{self, Missing};
 use super::model::observed::ObservedFloatingIp;
@@ -70,14 +71,6 @@ pub(super) struct Made {
     pub(super) name: String,
     /// Owner.
     pub(super) project_id: Option<String>,
-}
-
-/// How one step ended.
-enum Ended {
-    /// Done; Octavia is not involved.
-    Done,
-    /// Done; Octavia is at work.
-    Locked(Answer),
 }
 
 /// Applies the steps in order, up to the first that locks the load balancer.
@@ -216,14 +209,6 @@ fn answer_to_failover(answer: &Result<Ended, ApiError>) -> Option<Failover> {
             | ErrorKind::ServerFault
             | ErrorKind::NoEndpoint => Some(Failover::Refused(failure::chain(error))),
         },
-    }
-}
-
-/// What is to be deleted may be gone already.
-fn gone(result: Result<(), ApiError>) -> Result<(), ApiError> {
-    match result {
-        Err(error) if error.is_not_found() => Ok(()),
-        other => other,
     }
 }
 

@@ -4,7 +4,8 @@ use openstack_ccm_openstack_api::change::Change;
 use openstack_ccm_openstack_api::error::{ApiError, ConflictCause, ErrorKind};
 use openstack_ccm_openstack_api::neutron::{CreateFloatingIp, FloatingIp, Tagged, UpdateFloatingIp};
 
-use super::{Applier, Ended, gone, requests};
+use super::answer::{Ended, gone};
+use super::{Applier, requests};
 use crate::load_balancer::failure;
 use crate::load_balancer::model::floating_ip::SubnetChoice;
 use crate::load_balancer::model::observed::ObservedFloatingIp;

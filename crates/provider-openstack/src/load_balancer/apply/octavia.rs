@@ -3,7 +3,8 @@
 use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::octavia::Octavia;
 
-use super::{Answer, Ended, gone, requests};
+use super::answer::{Answer, Ended, gone};
+use super::requests;
 use crate::load_balancer::step::{Child, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep};
 
 pub(super) async fn load_balancer(octavia: &Octavia, step: &LoadBalancerStep) -> Result<Ended, ApiError> {

@@ -8,9 +8,8 @@ use tokio::time::Instant;
 
 use super::answered;
 use super::confirm;
-use super::digest::Digest;
+use super::digest::{Digest, MemberDigests};
 use super::event::{Goal, LockEnd};
-use super::member_digests::MemberDigests;
 use super::unconfirmed::UnconfirmedBatches;
 use crate::load_balancer::apply::{Answer, Applied};
 use crate::load_balancer::model::observed::{

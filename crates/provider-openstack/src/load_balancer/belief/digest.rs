@@ -66,3 +66,19 @@ impl fmt::Display for Digest {
         write!(f, "{:016x}", self.0)
     }
 }
+
+/// The digests of the members of one pool.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct MemberDigests {
+    /// Of all their attributes.
+    pub(super) attributes: Digest,
+    /// Of their addresses and ports, which the status tree shows.
+    pub(super) keys: Digest,
+}
+
+impl MemberDigests {
+    pub(super) fn of(members: &[Arc<Member>]) -> Self {
+        let keys = Digest::of_member_keys(members.iter().map(|member| member.key()));
+        Self { attributes: Digest::of_members(members), keys }
+    }
+}

@@ -4,11 +4,10 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use openstack_ccm_openstack_api::octavia::{LbAlgorithm, ProvisioningStatus};
-use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use super::cached::Cached;
-use super::digest::Digest;
+use super::digest::{Digest, MemberDigests};
 use super::event::Goal;
 use super::unconfirmed::UnconfirmedBatches;
 use crate::load_balancer::model::member::Member;
@@ -16,22 +15,6 @@ use crate::load_balancer::model::observed::{Observed, ObservedListener, Observed
 use crate::load_balancer::model::tree::Desired;
 use crate::load_balancer::plan::Plan;
 use crate::load_balancer::step::{Handle, MemberStep, Step};
-
-/// What stands for the members of one pool.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct MemberDigests {
-    /// For all their attributes.
-    attributes: Digest,
-    /// For their addresses and ports, which the status tree shows.
-    pub(super) keys: Digest,
-}
-
-impl MemberDigests {
-    fn of(members: &[Arc<Member>]) -> Self {
-        let keys = Digest::of_member_keys(members.iter().map(|member| member.key()));
-        Self { attributes: Digest::of_members(members), keys }
-    }
-}
 
 impl Cached {
     /// What is there, as far as the wanted state makes a difference. A pool whose members a digest stands for shows the

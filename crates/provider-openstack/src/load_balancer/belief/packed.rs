@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use super::cached::Cached;
-use super::member_digests::MemberDigests;
+use super::digest::MemberDigests;
 use super::unconfirmed::UnconfirmedBatches;
 use crate::load_balancer::model::observed::Observed;
 use crate::load_balancer::step::Needs;

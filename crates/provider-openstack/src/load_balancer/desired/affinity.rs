@@ -4,7 +4,7 @@ use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::{Protocol, ServicePort, SessionAffinity};
 use openstack_ccm_openstack_api::octavia::SessionPersistenceType;
 
-use super::Sources;
+use super::sources::Sources;
 use crate::load_balancer::model::pool::Persistence;
 use crate::load_balancer::settings::WITHOUT_EFFECT;
 

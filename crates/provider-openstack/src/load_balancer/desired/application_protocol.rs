@@ -8,7 +8,7 @@ use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::ServicePort;
 use openstack_ccm_openstack_api::octavia::PoolProtocol;
 
-use super::Sources;
+use super::sources::Sources;
 use crate::load_balancer::settings::Settings;
 
 /// The load balancer speaks another protocol than the nodes.

@@ -4,9 +4,12 @@ use openstack_ccm_core::service::{Protocol, ServicePort};
 use openstack_ccm_openstack_api::octavia::{HealthMonitorType, LbAlgorithm, ListenerProtocol, PoolProtocol};
 
 use super::health_monitor::{self, SHORTEST_UDP_DELAY};
-use super::{Sources, source_ranges, vip_fault};
+use super::source_ranges;
+use super::sources::Sources;
 use crate::load_balancer::annotations::{HEALTH_MONITOR_TYPE, PROXY_PROTOCOL};
-use crate::load_balancer::settings::{Aspect, Fault};
+use crate::load_balancer::model::facts::Facts;
+use crate::load_balancer::settings::node_address::family_of;
+use crate::load_balancer::settings::{Aspect, Fault, Settings};
 
 /// Everything that Octavia would refuse, and keep port and address of the tree. `exists` says that the load balancer is
 /// there: what matters only when one is created does not count then.
@@ -83,4 +86,14 @@ fn monitor_fault(sources: Sources<'_>, port: &ServicePort) -> Option<Fault> {
             );
             Fault::new([Aspect::MonitorCheck], message)
         })
+}
+
+/// What is wrong with an address that the VIP is to have.
+fn vip_fault(settings: &Settings, facts: &Facts) -> Option<Fault> {
+    let asked = settings.vip.address.filter(|asked| family_of(*asked) != facts.vip_family)?;
+    let message = format!(
+        "spec.loadBalancerIP {asked} is not of the family of the load balancer's subnet: name an address of that \
+         subnet, or another subnet with loadbalancer.openstack.org/subnet-id"
+    );
+    Some(Fault::new([Aspect::Creation], message))
 }

@@ -10,8 +10,8 @@ use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::Protocol;
 use openstack_ccm_openstack_api::octavia::{HealthMonitorType, ListenerProtocol};
 
-use crate::load_balancer::desired::Sources;
 use crate::load_balancer::desired::health_monitor::SHORTEST_UDP_DELAY;
+use crate::load_balancer::desired::sources::Sources;
 use crate::load_balancer::model::header::{self, InsertedHeader};
 use crate::load_balancer::model::listener::{ListenerKey, ListenerSpec};
 use crate::load_balancer::model::monitor::{MonitorAttributes, MonitorSpec};

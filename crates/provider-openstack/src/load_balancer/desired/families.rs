@@ -3,7 +3,7 @@
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::{IpFamily, Protocol, ServicePort};
 
-use super::Sources;
+use super::sources::Sources;
 use crate::load_balancer::annotations::{
     FLOATING_NETWORK_ID, FLOATING_SUBNET, FLOATING_SUBNET_ID, FLOATING_SUBNET_TAGS,
 };

@@ -4,7 +4,7 @@ use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::{ExternalTrafficPolicy, Protocol, ServicePort};
 use openstack_ccm_openstack_api::octavia::HealthMonitorType;
 
-use super::Sources;
+use super::sources::Sources;
 use crate::load_balancer::annotations::ENABLE_HEALTH_MONITOR;
 use crate::load_balancer::model::facts::Features;
 use crate::load_balancer::model::monitor::{HttpCheck, MonitorAttributes, MonitorSpec};

@@ -14,6 +14,7 @@ mod port;
 pub(crate) mod recreation;
 mod release;
 mod source_ranges;
+mod sources;
 #[cfg(test)]
 mod tests;
 mod tls;
@@ -23,45 +24,24 @@ use std::collections::BTreeMap;
 
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
-use openstack_ccm_core::service::{Intent, IpFamily};
+use openstack_ccm_core::service::IpFamily;
 
 pub(crate) use capability::faults;
 pub(crate) use release::release_terms;
+pub(crate) use sources::Sources;
 
-use super::model::Tags;
 use super::model::facts::{self, Facts};
 use super::model::floating_ip::{FloatingIpGoal, FloatingIpSpec};
 use super::model::listener::ListenerKey;
 use super::model::observed::ObservedLoadBalancer;
 use super::model::recovery::Recovery;
 use super::model::tree::{AdditionalVip, Desired, DesiredListener, LoadBalancerSpec, Vip};
-use super::names::Names;
 use super::settings::node_address::family_of;
-use super::settings::{Aspect, Exposure, Fault, Faults, Settings};
+use super::settings::{Aspect, Exposure, Faults, Settings};
 
 /// As OCCM names it.
 const ZONES_IGNORED: &str = "LoadBalancerAvailabilityZonesIgnored";
 const FLAVOR_IGNORED: &str = "LoadBalancerFlavorIgnored";
-
-/// What a tree is built from.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Sources<'a> {
-    /// The Service and its nodes.
-    pub(crate) intent: &'a Intent,
-    /// What the Service asks for.
-    pub(crate) settings: &'a Settings,
-    /// Its names.
-    pub(crate) names: &'a Names,
-    /// What was looked up.
-    pub(crate) facts: &'a Facts,
-}
-
-impl Sources<'_> {
-    /// Tags of the load balancer and its children.
-    fn tags(&self) -> Tags {
-        if self.facts.features.tags { self.names.tags() } else { Tags::new() }
-    }
-}
 
 /// Builds what is wanted where there is nothing yet.
 ///
@@ -139,16 +119,6 @@ fn load_balancer(sources: Sources<'_>, notices: &mut Vec<Notice>) -> LoadBalance
         availability_zone,
         tags: sources.tags(),
     }
-}
-
-/// What is wrong with an address that the VIP is to have.
-fn vip_fault(settings: &Settings, facts: &Facts) -> Option<Fault> {
-    let asked = settings.vip.address.filter(|asked| family_of(*asked) != facts.vip_family)?;
-    let message = format!(
-        "spec.loadBalancerIP {asked} is not of the family of the load balancer's subnet: name an address of that \
-         subnet, or another subnet with loadbalancer.openstack.org/subnet-id"
-    );
-    Some(Fault::new([Aspect::Creation], message))
 }
 
 fn vip(settings: &Settings, facts: &Facts) -> Vip {

@@ -6,7 +6,8 @@ use ipnet::IpNet;
 use openstack_ccm_core::service::ServicePort;
 
 use super::members::Backend;
-use super::{Sources, affinity, health_monitor, members, tls};
+use super::sources::Sources;
+use super::{affinity, health_monitor, members, tls};
 use crate::load_balancer::model::listener::{ListenerAttributes, ListenerSpec};
 use crate::load_balancer::model::pool::{PoolAttributes, PoolSpec};
 use crate::load_balancer::model::tree::{DesiredListener, DesiredPool};

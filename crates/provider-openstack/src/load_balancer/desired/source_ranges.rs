@@ -6,7 +6,7 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::IpFamily;
 
-use super::Sources;
+use super::sources::Sources;
 use crate::load_balancer::settings::{Aspect, Fault};
 
 /// As OCCM names it.

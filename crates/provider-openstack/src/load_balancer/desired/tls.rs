@@ -3,7 +3,7 @@
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::ServicePort;
 
-use super::Sources;
+use super::sources::Sources;
 use crate::load_balancer::annotations::{ALPN_PROTOCOLS, TLS_CIPHERS, TLS_VERSIONS};
 use crate::load_balancer::model::listener::TlsAttributes;
 

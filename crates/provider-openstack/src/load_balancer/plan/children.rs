@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
-use super::Wait;
 use super::draft::Draft;
+use super::types::Wait;
 use crate::load_balancer::model::listener::ListenerKey;
 use crate::load_balancer::model::observed::{Children, ObservedListener, ObservedPool};
 use crate::load_balancer::step::{ListenerStep, PoolStep, Step};

@@ -8,7 +8,7 @@ use openstack_ccm_core::notice::Notice;
 use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
 use super::rename::Rename;
-use super::{Plan, Then, Wait};
+use super::types::{Plan, Then, Wait};
 use crate::load_balancer::model::Tags;
 use crate::load_balancer::names;
 use crate::load_balancer::step::Step;

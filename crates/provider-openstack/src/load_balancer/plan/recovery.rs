@@ -12,7 +12,8 @@ use openstack_ccm_openstack_api::octavia::OperatingStatus;
 
 use super::converge::{converge, create_tree, vip_port};
 use super::draft::Draft;
-use super::{Plan, Then, children, floating_ip};
+use super::types::{Plan, Then};
+use super::{children, floating_ip};
 use crate::config::ErrorRecovery;
 use crate::load_balancer::model::Tags;
 use crate::load_balancer::model::floating_ip::FloatingIpGoal;

@@ -5,7 +5,8 @@ use openstack_ccm_core::notice::Notice;
 use openstack_ccm_openstack_api::octavia::{ProvisioningStatus, UpdateLoadBalancer};
 
 use super::draft::Draft;
-use super::{Plan, Wait, children, floating_ip};
+use super::types::{Plan, Wait};
+use super::{children, floating_ip};
 use crate::load_balancer::model::Tags;
 use crate::load_balancer::model::observed::{Children, Observed, ObservedLoadBalancer, Ownership};
 use crate::load_balancer::model::tree::ReleaseTerms;

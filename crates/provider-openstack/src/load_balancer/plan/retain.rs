@@ -5,7 +5,7 @@ use openstack_ccm_core::notice::Notice;
 use openstack_ccm_openstack_api::octavia::{ProvisioningStatus, UpdateLoadBalancer};
 
 use super::draft::Draft;
-use super::{Plan, Wait};
+use super::types::{Plan, Wait};
 use crate::load_balancer::model::observed::ObservedLoadBalancer;
 use crate::load_balancer::names;
 use crate::load_balancer::step::{LoadBalancerStep, Step};

@@ -16,8 +16,9 @@ use openstack_ccm_core::service::IpFamily;
 use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::neutron::{Port, PortFilter};
 
+use super::Resolver;
+use super::question::Question;
 use super::subnets::Places;
-use super::{Question, Resolver};
 use crate::load_balancer::failure::{self, Missing};
 use crate::load_balancer::model::observed::Ownership;
 use crate::load_balancer::settings::Exposure;

@@ -9,8 +9,9 @@ use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::IpFamily;
 use openstack_ccm_openstack_api::neutron::{Subnet, SubnetFilter};
 
+use super::Resolver;
+use super::question::{Question, family_of_subnet};
 use super::subnets::Places;
-use super::{Question, Resolver, family_of_subnet};
 use crate::load_balancer::failure::{self, Missing};
 use crate::load_balancer::model::facts::ResolvedVip;
 use crate::load_balancer::model::observed::{ObservedLoadBalancer, Ownership};

@@ -4,8 +4,9 @@ use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_openstack_api::neutron::{Network, SubnetFilter};
 
+use super::Resolver;
 use super::external_network::{self, ExternalNetwork};
-use super::{Question, Resolver};
+use super::question::Question;
 use crate::load_balancer::failure::{self, Missing};
 use crate::load_balancer::floating_subnet::SubnetMatch;
 use crate::load_balancer::model::floating_ip::SubnetChoice;

@@ -13,6 +13,7 @@ mod named_subnets;
 mod node_ports;
 mod node_subnet;
 mod provider;
+mod question;
 mod subnets;
 
 use std::net::IpAddr;
@@ -20,21 +21,20 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::notice::Notice;
-use openstack_ccm_core::service::{Intent, IpFamily};
 use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_openstack_api::neutron::{FloatingIp, Network, Port, Router, Subnet};
 use openstack_ccm_openstack_api::octavia::Provider;
 
 use super::failure::{self, Missing};
 use super::model::facts::{Facts, Features};
-use super::model::observed::ObservedLoadBalancer;
 use super::settings::node_address::family_of;
-use super::settings::{Aspect, Fault, Faults, Settings};
+use super::settings::{Aspect, Fault, Faults};
 use cache::{Cache, Lifetime};
 use floating::FloatingIpSource;
 use node_ports::NodePort;
 
 pub(super) use node_ports::NodePorts;
+pub(super) use question::Question;
 
 /// Answers questions about the cloud.
 pub(super) struct Resolver {
@@ -55,33 +55,6 @@ pub(super) struct Resolver {
     routers: Cache<Router>,
     providers: Cache<Vec<Provider>>,
     flavors_of_provider: Cache<bool>,
-}
-
-/// What has to be looked up for.
-pub(super) struct Question<'a> {
-    /// The Service and its nodes.
-    pub(super) intent: &'a Intent,
-    /// What it asks for.
-    pub(super) settings: &'a Settings,
-    /// What the cloud can do.
-    pub(super) features: Features,
-    /// Whether it is looked up that what the user names is there. Not where only lists are compared: it was when
-    /// everything agreed.
-    pub(super) verifies: bool,
-    /// Its load balancer, if it has one: then the VIP is where it is.
-    pub(super) existing: Option<&'a ObservedLoadBalancer>,
-    /// Whether a floating IP may have to be made.
-    pub(super) wants_floating_ip: bool,
-    /// VIP addresses of the load balancer that broke and was deleted.
-    pub(super) previous_vip_addresses: Vec<IpAddr>,
-}
-
-impl Question<'_> {
-    /// The address in a subnet that the previous load balancer had.
-    fn previous_address_in(&self, subnet: &Subnet) -> Option<IpAddr> {
-        let network: IpNet = subnet.cidr.parse().ok()?;
-        self.previous_vip_addresses.iter().copied().find(|previous| network.contains(previous))
-    }
 }
 
 impl Resolver {
@@ -177,14 +150,4 @@ fn both<T, U>(first: Result<T, Failure>, second: &Result<U, Failure>) -> Result<
 /// Whether an address may be in a subnet, as far as that is known.
 fn is_in(subnet: Option<IpNet>, address: IpAddr) -> bool {
     subnet.is_none_or(|subnet| subnet.contains(&address))
-}
-
-/// The family that a subnet gives addresses of.
-fn family_of_subnet(subnet: &Subnet) -> IpFamily {
-    if subnet.ip_version == 6 { IpFamily::V6 } else { IpFamily::V4 }
-}
-
-/// The family of a load balancer whose subnet is not known.
-fn family_without_subnet(settings: &Settings) -> IpFamily {
-    settings.vip.address.map(family_of).or(settings.family).unwrap_or(IpFamily::V4)
 }

@@ -7,8 +7,9 @@ use openstack_ccm_core::service::IpFamily;
 use openstack_ccm_openstack_api::neutron::{Port, Subnet};
 use openstack_ccm_openstack_api::octavia::{LoadBalancerFilter, ProvisioningStatus};
 
+use super::Resolver;
 use super::node_subnet::{self, Candidate};
-use super::{Question, Resolver, family_of_subnet, family_without_subnet};
+use super::question::{Question, family_of_subnet, family_without_subnet};
 use crate::load_balancer::annotations::PORT_ID;
 use crate::load_balancer::failure::{self, Missing};
 use crate::load_balancer::model::facts::ResolvedVip;

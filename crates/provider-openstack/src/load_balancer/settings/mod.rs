@@ -17,7 +17,7 @@
 //! | `ports` | what follows for single ports, and the path of clients inside the cluster |
 //! | `unknown` | annotations that mean nothing |
 //! | `release` | what matters when the Service goes |
-//! | [`node_selector`], [`node_address`] | which nodes become members, and by which address |
+//! | [`node_address`] | by which address a node becomes a member |
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,6 +33,7 @@ use super::annotations::{
 pub use super::model::header::InsertedHeader;
 pub use super::model::monitor::HttpCheck;
 use crate::config::Config;
+pub use crate::node_selector::NodeSelector;
 
 mod allowed;
 mod aspect;
@@ -42,7 +43,6 @@ mod listener;
 mod monitor_check;
 mod network;
 pub mod node_address;
-pub mod node_selector;
 mod origin;
 mod pool;
 mod ports;
@@ -61,12 +61,11 @@ pub use error::{Fault, Faults, SettingsError, SettingsErrors};
 pub use listener::{SourceRanges, TlsContainer};
 pub use monitor_check::MonitorCheck;
 pub use network::{Exposure, FloatingIpSettings, FloatingSubnet, VipSettings};
-pub use node_selector::NodeSelector;
 pub use origin::Origin;
 pub use pool::HealthMonitorSettings;
-pub(super) use ports::WITHOUT_EFFECT;
 pub use proxy_protocol::ProxyVersion;
 use reader::Reader;
+pub(super) use reader::WITHOUT_EFFECT;
 pub use reading::Reading;
 pub use release::ReleaseSettings;
 pub use tls::TlsOptions;

@@ -3,8 +3,7 @@
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_openstack_api::octavia::HealthMonitorType;
 
-use super::ports::WITHOUT_EFFECT;
-use super::reader::Reader;
+use super::reader::{Reader, WITHOUT_EFFECT};
 use crate::load_balancer::annotations::{
     HEALTH_MONITOR_EXPECTED_CODES, HEALTH_MONITOR_METHOD, HEALTH_MONITOR_PATH, HEALTH_MONITOR_TYPE,
 };

@@ -2,15 +2,16 @@
 
 use openstack_ccm_openstack_api::octavia::LbAlgorithm;
 
+use super::monitor_check;
 use super::monitor_check::MonitorCheck;
 use super::origin::Origin;
 use super::reader::{Reader, Sourced};
-use super::{NodeSelector, monitor_check};
 use crate::load_balancer::annotations::{
     Annotation, ENABLE_HEALTH_MONITOR, Form, HEALTH_MONITOR_DELAY, HEALTH_MONITOR_MAX_RETRIES,
     HEALTH_MONITOR_MAX_RETRIES_DOWN, HEALTH_MONITOR_TIMEOUT, LB_METHOD, NODE_SELECTOR,
 };
 use crate::load_balancer::model::facts::OVN;
+use crate::node_selector::NodeSelector;
 
 /// A health monitor's settings.
 #[derive(Clone, Debug, PartialEq, Eq)]

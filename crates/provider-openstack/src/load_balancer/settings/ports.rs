@@ -10,8 +10,10 @@ use openstack_ccm_openstack_api::octavia::{ListenerProtocol, PoolProtocol};
 
 use super::listener::TlsContainer;
 use super::proxy_protocol::ProxyVersion;
-use super::{CurrentPort, InsertedHeader, Settings};
+use super::reader::WITHOUT_EFFECT;
+use super::{CurrentPort, Settings};
 use crate::load_balancer::annotations::{DEFAULT_TLS_CONTAINER_REF, PROXY_PROTOCOL};
+use crate::load_balancer::model::header::InsertedHeader;
 
 impl Settings {
     /// Protocol of the listener of a port.
@@ -112,5 +114,3 @@ impl Settings {
 }
 
 const TCP_ONLY: &str = "LoadBalancerTcpPortsOnly";
-/// Something that is asked for does nothing.
-pub(crate) const WITHOUT_EFFECT: &str = "LoadBalancerSettingWithoutEffect";

@@ -10,6 +10,8 @@ use super::origin::Origin;
 use crate::config::{Config, LoadBalancer, LoadBalancerClass};
 use crate::load_balancer::annotations::{Annotation, Form};
 
+/// A setting does nothing.
+pub(crate) const WITHOUT_EFFECT: &str = "LoadBalancerSettingWithoutEffect";
 /// A value has the meaning of none.
 const NOT_UNDERSTOOD: &str = "LoadBalancerSettingNotUnderstood";
 

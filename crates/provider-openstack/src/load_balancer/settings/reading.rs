@@ -4,8 +4,7 @@ use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::Service;
 
 use super::error::SettingsErrors;
-use super::ports::WITHOUT_EFFECT;
-use super::reader::Reader;
+use super::reader::{Reader, WITHOUT_EFFECT};
 use super::{Settings, allowed, network, unknown};
 use crate::config::Config;
 

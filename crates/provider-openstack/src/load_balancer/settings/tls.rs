@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use openstack_ccm_core::notice::Notice;
 
 use super::listener::{self, TlsContainer};
-use super::ports::WITHOUT_EFFECT;
-use super::reader::{Reader, Sourced};
+use super::reader::{Reader, Sourced, WITHOUT_EFFECT};
 use crate::load_balancer::annotations::{
     ALPN_PROTOCOLS, Annotation, SNI_CONTAINER_REFS, TLS_CIPHERS, TLS_REVISION, TLS_VERSIONS,
 };

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::Handle;
+use super::handle::Handle;
 use crate::load_balancer::model::Tags;
 use crate::load_balancer::model::floating_ip::SubnetChoice;
 

@@ -6,7 +6,7 @@ use openstack_ccm_openstack_api::octavia::{
     UpdateHealthMonitor, UpdateListener, UpdateLoadBalancer, UpdatePool,
 };
 
-use super::Handle;
+use super::handle::Handle;
 use crate::load_balancer::model::listener::{ListenerKey, ListenerSpec};
 use crate::load_balancer::model::member::Member;
 use crate::load_balancer::model::monitor::MonitorSpec;

@@ -10,7 +10,8 @@ use openstack_ccm_openstack_api::octavia::{
 use crate::load_balancer::failure::{self, Missing};
 use crate::load_balancer::model::observed::Ownership;
 use crate::load_balancer::model::tree::Reclaim;
-use crate::load_balancer::observe::read::{Found, Reader};
+use crate::load_balancer::observe::read::found::Found;
+use crate::load_balancer::observe::read::reader::Reader;
 use crate::load_balancer::ownership::{Claim, FoundBy, SharingRules, Verdict};
 
 /// What the load balancer is looked for.

@@ -2,8 +2,10 @@
 //!
 //! Reads only, nothing twice, and what does not depend on each other at the same time.
 
+mod answers;
 pub(crate) mod find;
 mod floating_ip;
+mod found;
 mod gathered;
 mod reader;
 mod refresh;
@@ -12,52 +14,24 @@ use std::collections::BTreeSet;
 
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use openstack_ccm_core::failure::Failure;
-use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::neutron::FloatingIp;
-use openstack_ccm_openstack_api::octavia::{Listener, LoadBalancer, Octavia, Pool};
+use openstack_ccm_openstack_api::octavia::{Listener, Octavia, Pool};
 
+use answers::present;
+pub(super) use answers::reading;
 pub(crate) use floating_ip::FloatingIpQuestion;
 pub(crate) use floating_ip::VipOwner;
 pub(crate) use floating_ip::read as floating_ips;
+pub(crate) use found::Found;
 pub(crate) use reader::Reader;
 pub(crate) use refresh::refresh;
 
-use crate::load_balancer::failure::{self, Missing};
-use crate::load_balancer::model::observed::{
-    Children, Observed, ObservedLoadBalancer, ObservedPool, Ownership,
-};
-use crate::load_balancer::model::{Tags, convert};
+use crate::load_balancer::model::convert;
+use crate::load_balancer::model::observed::{Children, Observed, ObservedLoadBalancer, ObservedPool};
 use crate::load_balancer::ownership::Claim;
 
 /// Members and monitors of so many pools are read at once.
 const AT_ONCE: usize = 8;
-
-/// A load balancer that the Service may use.
-#[derive(Clone, Debug)]
-pub(crate) struct Found {
-    /// As Octavia shows it.
-    pub(crate) load_balancer: LoadBalancer,
-    /// To whom it belongs.
-    pub(crate) ownership: Ownership,
-    /// See [`ObservedLoadBalancer::previous_name`].
-    pub(crate) previous_name: Option<String>,
-    /// Whether only the annotation says that it is the Service's.
-    pub(crate) adopted: bool,
-}
-
-impl Found {
-    /// Tags of the load balancer.
-    pub(super) fn tags(&self) -> Tags {
-        self.load_balancer.tags.iter().cloned().collect()
-    }
-
-    /// The VIP port and whose it is.
-    pub(super) fn vip_owner(&self) -> Option<VipOwner> {
-        let Self { load_balancer, ownership, .. } = self;
-        let port_id = load_balancer.vip_port_id.clone()?;
-        Some(VipOwner { port_id, load_balancer_name: load_balancer.name.clone(), ownership: *ownership })
-    }
-}
 
 /// How much is read of what hangs on a load balancer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -180,18 +154,4 @@ async fn pool(octavia: &Octavia, seen: Pool, ours: bool, whole: bool) -> Result<
     pool.members = members.into_iter().map(convert::member).collect::<Result<_, _>>()?;
     pool.monitor = monitor.map(convert::monitor);
     Ok(pool)
-}
-
-/// What is gone between two reads was not there.
-fn present<T>(answer: Result<T, ApiError>) -> Result<Option<T>, ApiError> {
-    match answer {
-        Ok(answer) => Ok(Some(answer)),
-        Err(error) if error.is_not_found() => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-/// The failure of a read.
-pub(super) fn reading(error: &ApiError) -> Failure {
-    failure::of_call(error, "reading the load balancer", Missing::Race)
 }

@@ -7,9 +7,9 @@ use openstack_ccm_core::failure::Failure;
 use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::octavia::Octavia;
 
+use super::answers::{present, reading};
 use crate::load_balancer::model::convert;
 use crate::load_balancer::model::observed::{Children, ObservedPool};
-use crate::load_balancer::observe::read::{present, reading};
 use crate::load_balancer::step::Child;
 
 /// Brings the children up to date with what is there now of one of them.

@@ -3,10 +3,10 @@
 use openstack_ccm_core::advertise::SettingNames;
 use openstack_ccm_core::provider::ProviderNames;
 
-use crate::load_balancer::annotations::{ALLOW_CLUSTER_SOURCES, HOSTNAME, IP_MODE};
+use super::annotations::{ALLOW_CLUSTER_SOURCES, HOSTNAME, IP_MODE};
 
 /// Event source and metrics are spelled as the Go implementation spells them.
-pub(crate) const PROVIDER_NAMES: ProviderNames = ProviderNames {
+pub(super) const PROVIDER_NAMES: ProviderNames = ProviderNames {
     event_source: "cloud-provider-openstack",
     metric_prefix: "cloudprovider_openstack",
     delete_command: "openstack loadbalancer delete --cascade",

@@ -1,4 +1,4 @@
-//! Which nodes become members: the annotation `node-selector`.
+//! Which nodes become members: `node-selector`, as an annotation and in cloud.conf.
 
 use std::collections::BTreeMap;
 

@@ -1,0 +1,28 @@
+//! What a tree is built from.
+
+use openstack_ccm_core::service::Intent;
+
+use crate::load_balancer::model::Tags;
+use crate::load_balancer::model::facts::Facts;
+use crate::load_balancer::names::Names;
+use crate::load_balancer::settings::Settings;
+
+/// What a tree is built from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sources<'a> {
+    /// The Service and its nodes.
+    pub(crate) intent: &'a Intent,
+    /// What the Service asks for.
+    pub(crate) settings: &'a Settings,
+    /// Its names.
+    pub(crate) names: &'a Names,
+    /// What was looked up.
+    pub(crate) facts: &'a Facts,
+}
+
+impl Sources<'_> {
+    /// Tags of the load balancer and its children.
+    pub(super) fn tags(&self) -> Tags {
+        if self.facts.features.tags { self.names.tags() } else { Tags::new() }
+    }
+}

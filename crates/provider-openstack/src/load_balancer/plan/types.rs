@@ -1,0 +1,123 @@
+//! A plan: steps, and what comes after them.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::net::IpAddr;
+
+use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::notice::Notice;
+use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
+
+use crate::load_balancer::model::observed::ObservedLoadBalancer;
+use crate::load_balancer::step::Step;
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Plan {
+    /// All steps, in order. Only those are applied for which [`Step::is_applicable`] holds, and none after the first
+    /// that locks the load balancer.
+    pub(crate) steps: Vec<Step>,
+    /// What comes after the steps.
+    pub(crate) then: Then,
+    /// What the user should know.
+    pub(crate) notices: Vec<Notice>,
+    /// Whether a step sends something again because it failed inside Octavia before. Such a plan is worth a
+    /// back-off: what failed once may fail for ever.
+    pub(crate) heals: bool,
+    /// The places in `steps` of those that do nothing else.
+    pub(crate) repairs: BTreeSet<usize>,
+    /// The places in `steps` of those that do nothing but say who owns an object, which its name and description tell as
+    /// well: they can wait, for days if need be.
+    pub(crate) identity_tags: BTreeSet<usize>,
+    /// The address that clients use when the plan is done, as far as it is known already.
+    pub(crate) address: Option<IpAddr>,
+}
+
+/// What comes after the steps of a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Then {
+    /// Nothing: what is wanted is there. With no steps, this is the end.
+    Done,
+    /// Octavia has to finish first; nothing more can be said before.
+    WaitFor(Wait),
+    /// What is wanted is there as far as can be seen, but it is in a state in which nobody may rely on that, and which is
+    /// left alone.
+    Held(Failure),
+    /// Nothing helps but what the failure says. Steps before it keep up what is there already.
+    Blocked(Failure),
+}
+
+/// What Octavia has to finish.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Wait {
+    /// Kind of object, for example `load balancer`.
+    pub(crate) kind: &'static str,
+    /// Its id.
+    pub(crate) id: String,
+    /// What it is in.
+    pub(crate) status: ProvisioningStatus,
+}
+
+impl Wait {
+    pub(super) fn load_balancer(load_balancer: &ObservedLoadBalancer) -> Self {
+        Self { kind: "load balancer", id: load_balancer.id.clone(), status: load_balancer.status.clone() }
+    }
+}
+
+impl Plan {
+    /// The steps that need not wait until what failed inside Octavia may be sent again. None where a repair is all that
+    /// can be done.
+    pub(crate) fn steps_without_repairs(&self) -> Vec<Step> {
+        let steps = self.steps.iter().enumerate();
+        steps.filter(|(place, _)| !self.repairs.contains(place)).map(|(_, step)| step.clone()).collect()
+    }
+
+    /// Whether nothing is left to do but to say who owns the objects.
+    pub(crate) fn only_identity_tags(&self) -> bool {
+        !self.identity_tags.is_empty()
+            && self.steps.len() == self.identity_tags.len()
+            && self.then == Then::Done
+    }
+
+    /// The plan without the steps that only say who owns an object.
+    #[must_use]
+    pub(crate) fn without_identity_tags(self) -> Self {
+        let Self { steps, repairs, identity_tags, .. } = self;
+        let mut plan =
+            Self { steps: Vec::new(), repairs: BTreeSet::new(), identity_tags: BTreeSet::new(), ..self };
+        for (place, step) in steps.into_iter().enumerate().filter(|(place, _)| !identity_tags.contains(place))
+        {
+            if repairs.contains(&place) {
+                plan.repairs.insert(plan.steps.len());
+            }
+            plan.steps.push(step);
+        }
+        plan
+    }
+
+    /// Whether nothing is to be done: the state of the cloud is the wanted one.
+    pub(crate) fn is_converged(&self) -> bool {
+        self.steps.is_empty() && self.then == Then::Done
+    }
+}
+
+impl fmt::Display for Wait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} is {}", self.kind, self.id, self.status)
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for step in &self.steps {
+            writeln!(f, "{step}")?;
+        }
+        match &self.then {
+            Then::Done if self.steps.is_empty() => f.write_str("nothing to do"),
+            Then::Done => f.write_str("done"),
+            Then::WaitFor(wait) => write!(f, "wait: {wait}"),
+            Then::Held(failure) => write!(f, "held ({}): {failure}", failure.class),
+            Then::Blocked(failure) => write!(f, "blocked ({}): {failure}", failure.class),
+        }
+    }
+}

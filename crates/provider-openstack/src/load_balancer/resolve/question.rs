@@ -1,0 +1,49 @@
+//! What has to be looked up.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use openstack_ccm_core::service::{Intent, IpFamily};
+use openstack_ccm_openstack_api::neutron::Subnet;
+
+use crate::load_balancer::model::facts::Features;
+use crate::load_balancer::model::observed::ObservedLoadBalancer;
+use crate::load_balancer::settings::Settings;
+use crate::load_balancer::settings::node_address::family_of;
+
+/// What has to be looked up for.
+pub(in crate::load_balancer) struct Question<'a> {
+    /// The Service and its nodes.
+    pub(in crate::load_balancer) intent: &'a Intent,
+    /// What it asks for.
+    pub(in crate::load_balancer) settings: &'a Settings,
+    /// What the cloud can do.
+    pub(in crate::load_balancer) features: Features,
+    /// Whether it is looked up that what the user names is there. Not where only lists are compared: it was when
+    /// everything agreed.
+    pub(in crate::load_balancer) verifies: bool,
+    /// Its load balancer, if it has one: then the VIP is where it is.
+    pub(in crate::load_balancer) existing: Option<&'a ObservedLoadBalancer>,
+    /// Whether a floating IP may have to be made.
+    pub(in crate::load_balancer) wants_floating_ip: bool,
+    /// VIP addresses of the load balancer that broke and was deleted.
+    pub(in crate::load_balancer) previous_vip_addresses: Vec<IpAddr>,
+}
+
+impl Question<'_> {
+    /// The address in a subnet that the previous load balancer had.
+    pub(super) fn previous_address_in(&self, subnet: &Subnet) -> Option<IpAddr> {
+        let network: IpNet = subnet.cidr.parse().ok()?;
+        self.previous_vip_addresses.iter().copied().find(|previous| network.contains(previous))
+    }
+}
+
+/// The family that a subnet gives addresses of.
+pub(super) fn family_of_subnet(subnet: &Subnet) -> IpFamily {
+    if subnet.ip_version == 6 { IpFamily::V6 } else { IpFamily::V4 }
+}
+
+/// The family of a load balancer whose subnet is not known.
+pub(super) fn family_without_subnet(settings: &Settings) -> IpFamily {
+    settings.vip.address.map(family_of).or(settings.family).unwrap_or(IpFamily::V4)
+}
