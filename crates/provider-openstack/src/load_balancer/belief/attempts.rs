@@ -169,7 +169,7 @@ mod tests {
 
     fn created(id: &str) -> Applied {
         let made = Made { id: id.to_owned(), name: String::new(), project_id: None };
-        let locked = Locked { made: Some(made), work: None, on: String::new() };
+        let locked = Locked { made: Some(made), operation: None, on: String::new() };
         Applied { changed: true, locked: Some(locked), ..Applied::default() }
     }
 }

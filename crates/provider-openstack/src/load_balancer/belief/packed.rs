@@ -79,6 +79,7 @@ impl Packed {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use rstest::rstest;
 
     use super::*;
     use crate::load_balancer::belief::{Belief, Event, Goal};
@@ -109,22 +110,18 @@ mod tests {
         }
     }
 
-    #[test]
-    fn what_the_text_does_not_hold_stays_as_it_is() {
-        let edits: [(&str, fn(&mut Cached)); 3] = [
-            ("a change is under way", |cached| cached.touched.push(Touched::LoadBalancer)),
-            ("members that no digest stands for", |cached| {
-                let members = Cloud::serving(&Shape::web().desired()).load_balancer().clone();
-                cached.observed.load_balancer = Some(members);
-            }),
-            ("no load balancer", |cached| cached.observed.load_balancer = None),
-        ];
-        for (what, edit) in edits {
-            let mut cached = at_rest(&Shape::web());
-            assert!(Packed::of(&cached).is_some());
-            edit(&mut cached);
-            assert!(Packed::of(&cached).is_none(), "{what}");
-        }
+    #[rstest]
+    #[case::a_change_is_under_way(|cached: &mut Cached| cached.touched.push(Touched::LoadBalancer))]
+    #[case::members_that_no_digest_stands_for(|cached: &mut Cached| {
+        let mut serving = Cloud::serving(&Shape::web().desired());
+        cached.observed.load_balancer = Some(serving.load_balancer().clone());
+    })]
+    #[case::no_load_balancer(|cached: &mut Cached| cached.observed.load_balancer = None)]
+    fn what_the_text_does_not_hold_stays_as_it_is(#[case] edit: impl Fn(&mut Cached)) {
+        let mut cached = at_rest(&Shape::web());
+        assert!(Packed::of(&cached).is_some());
+        edit(&mut cached);
+        assert!(Packed::of(&cached).is_none());
     }
 
     #[test]
