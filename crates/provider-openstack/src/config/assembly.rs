@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Config;
-use super::error::{ConfigError, Fault, Origin, Warning};
+use super::error::{ConfigError, ValueFault, ConfigOrigin, Warning};
 use super::gcfg::{Document, Entry, EntryValue, Position, Section};
 use super::section::{
     Global, Key, LoadBalancer, LoadBalancerClass, LoadBalancerNamespace, Metadata, Networking, Route,
@@ -21,16 +21,16 @@ pub(super) struct Assembly {
     pub(super) errors: Vec<ConfigError>,
     pub(super) warnings: Vec<Warning>,
     /// Where each key was written last.
-    origins: BTreeMap<(SectionName, String), Origin>,
+    origins: BTreeMap<(SectionName, String), ConfigOrigin>,
     /// Where each key that takes one value was written, by file and section with its name.
     written: BTreeMap<(String, String, &'static str), Position>,
     /// Where each section starts first.
-    headers: BTreeMap<SectionName, Origin>,
+    headers: BTreeMap<SectionName, ConfigOrigin>,
     /// Keys that have an error already: checks of the whole say nothing more about them.
     failed: BTreeSet<(SectionName, String)>,
     /// What is accepted and does nothing: sections, and their keys.
     without_effect: BTreeMap<SectionName, BTreeSet<String>>,
-    first_without_effect: Option<Origin>,
+    first_without_effect: Option<ConfigOrigin>,
     files: Vec<String>,
     /// Whether a file, or a part of one, could not be read.
     unread: bool,
@@ -52,9 +52,9 @@ impl Assembly {
     }
 
     /// Where a key was written last, else where its section starts, else the files.
-    pub(super) fn origin(&self, section: SectionName, key: &str) -> Origin {
+    pub(super) fn origin(&self, section: SectionName, key: &str) -> ConfigOrigin {
         let written = self.origins.get(&(section, key.to_owned())).or_else(|| self.headers.get(&section));
-        written.cloned().unwrap_or_else(|| Origin::file(self.files.join(", ")))
+        written.cloned().unwrap_or_else(|| ConfigOrigin::file(self.files.join(", ")))
     }
 
     /// Whether a key was written, in any file.
@@ -77,7 +77,7 @@ impl Assembly {
     }
 
     /// An error of a whole file.
-    pub(super) fn file_error(&mut self, origin: Origin, problem: String, fix: &str) {
+    pub(super) fn file_error(&mut self, origin: ConfigOrigin, problem: String, fix: &str) {
         self.unread = true;
         self.errors.push(ConfigError {
             origin,
@@ -90,12 +90,12 @@ impl Assembly {
     }
 
     /// Notes that a key's value comes from somewhere else.
-    pub(super) fn set_origin(&mut self, section: SectionName, key: &str, origin: Origin) {
+    pub(super) fn set_origin(&mut self, section: SectionName, key: &str, origin: ConfigOrigin) {
         self.origins.insert((section, key.to_owned()), origin);
     }
 
     /// An error of a key that is found by looking at the whole.
-    pub(super) fn fault(&mut self, section: SectionName, key: &str, value: Option<String>, fault: Fault) {
+    pub(super) fn fault(&mut self, section: SectionName, key: &str, value: Option<String>, fault: ValueFault) {
         self.failed.insert((section, key.to_owned()));
         self.errors.push(ConfigError {
             origin: self.origin(section, key),
@@ -136,9 +136,9 @@ impl Assembly {
     /// Puts errors and warnings into the order of the files.
     pub(super) fn sort(&mut self) {
         let files = &self.files;
-        let place = |origin: &Origin| (files.iter().position(|file| *file == origin.file), origin.position);
+        let place = |origin: &ConfigOrigin| (files.iter().position(|file| *file == origin.file), origin.position);
         // What is in none of the files comes after what is.
-        let order = |origin: &Origin| (place(origin).0.is_none(), place(origin));
+        let order = |origin: &ConfigOrigin| (place(origin).0.is_none(), place(origin));
         self.errors.sort_by_key(|error| order(&error.origin));
         self.warnings.sort_by_key(|warning| order(&warning.origin));
     }
@@ -161,7 +161,7 @@ impl Assembly {
                 None => error.problem.fix().to_owned(),
             };
             self.errors.push(ConfigError {
-                origin: Origin { file: file.to_owned(), position: Some(error.position) },
+                origin: ConfigOrigin { file: file.to_owned(), position: Some(error.position) },
                 section: error.section.clone(),
                 key: error.key.clone(),
                 value: None,
@@ -172,7 +172,7 @@ impl Assembly {
     }
 
     fn add_header(&mut self, file: &str, section: &Section) {
-        let origin = Origin { file: file.to_owned(), position: Some(section.position) };
+        let origin = ConfigOrigin { file: file.to_owned(), position: Some(section.position) };
         let warn =
             |text: String| Warning { origin: origin.clone(), section: Some(title(section)), key: None, text };
         match (SectionName::find(&section.name), &section.subsection) {
@@ -222,7 +222,7 @@ impl Assembly {
     }
 
     fn add_entry(&mut self, file: &str, section: &Section, entry: &Entry) {
-        let place = Place { file, section, entry };
+        let place = KeyPlace { file, section, entry };
         let Some(name) = SectionName::find(&section.name) else { return };
         let applied = match (name, &section.subsection) {
             (SectionName::LoadBalancerClass, Some(class)) => {
@@ -255,7 +255,7 @@ impl Assembly {
         }
     }
 
-    fn note(&mut self, name: SectionName, place: Place<'_>, applied: Applied) {
+    fn note(&mut self, name: SectionName, place: KeyPlace<'_>, applied: AppliedKey) {
         self.origins.insert((name, applied.key.to_owned()), place.origin());
         if !applied.is_list {
             self.note_repetition(place, applied.key);
@@ -293,7 +293,7 @@ impl Assembly {
     }
 
     /// Warns of a key that stands twice in one section of one file. A later file overrides on purpose.
-    fn note_repetition(&mut self, place: Place<'_>, key: &'static str) {
+    fn note_repetition(&mut self, place: KeyPlace<'_>, key: &'static str) {
         let id = (place.file.to_owned(), title(place.section), key);
         if let Some(before) = self.written.insert(id, place.entry.position) {
             let text =
@@ -302,22 +302,22 @@ impl Assembly {
         }
     }
 
-    fn unknown_key(&mut self, name: SectionName, place: Place<'_>) {
+    fn unknown_key(&mut self, name: SectionName, place: KeyPlace<'_>) {
         self.warnings.push(place.warning(suggestion::about_unknown_key(name, &place.entry.key)));
     }
 }
 
 /// One key in one file.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct KeyPlace<'a> {
     file: &'a str,
     section: &'a Section,
     entry: &'a Entry,
 }
 
-impl Place<'_> {
-    fn origin(&self) -> Origin {
-        Origin { file: self.file.to_owned(), position: Some(self.entry.position) }
+impl KeyPlace<'_> {
+    fn origin(&self) -> ConfigOrigin {
+        ConfigOrigin { file: self.file.to_owned(), position: Some(self.entry.position) }
     }
 
     fn warning(&self, text: String) -> Warning {
@@ -331,16 +331,16 @@ impl Place<'_> {
 }
 
 /// What became of an entry whose key is known.
-struct Applied {
+struct AppliedKey {
     key: &'static str,
     secret: bool,
     is_list: bool,
     result: super::section::Parsed,
 }
 
-fn apply<S>(section: &mut S, keys: &'static [Key<S>], entry: &Entry) -> Option<Applied> {
+fn apply<S>(section: &mut S, keys: &'static [Key<S>], entry: &Entry) -> Option<AppliedKey> {
     let key = keys.iter().find(|key| key.name.eq_ignore_ascii_case(&entry.key))?;
-    Some(Applied {
+    Some(AppliedKey {
         key: key.name,
         secret: key.field.is_secret(),
         is_list: key.field.is_list(),

@@ -2,7 +2,7 @@
 
 use super::assembly::Assembly;
 use super::environment::Environment;
-use super::error::{Fault, Origin, Warning};
+use super::error::{ValueFault, ConfigOrigin, Warning};
 use super::login;
 use super::section::{LoginKind, SectionName};
 use crate::node_selector::NodeSelector;
@@ -47,7 +47,7 @@ fn monitor(assembly: &mut Assembly) {
         [("monitor-delay", section.monitor_delay), ("monitor-timeout", section.monitor_timeout)]
     {
         if value.as_secs() == 0 {
-            let fault = Fault::new("it is below one second", "use whole seconds from `1s` on");
+            let fault = ValueFault::new("it is below one second", "use whole seconds from `1s` on");
             monitor_fault(assembly, key, format!("{value:?}"), fault);
         } else if value.subsec_nanos() > 0 {
             let text = format!("Octavia counts in seconds: {value:?} is cut to {}s", value.as_secs());
@@ -64,7 +64,7 @@ fn monitor(assembly: &mut Assembly) {
                 assembly,
                 key,
                 value.to_string(),
-                Fault::new("Octavia takes 1 to 10", "use 1 to 10"),
+                ValueFault::new("Octavia takes 1 to 10", "use 1 to 10"),
             );
         }
     }
@@ -81,14 +81,14 @@ fn monitor(assembly: &mut Assembly) {
 }
 
 /// An error where monitors are made; else they may still be asked for by annotations, which is worth a warning.
-fn monitor_fault(assembly: &mut Assembly, key: &str, value: String, fault: Fault) {
+fn monitor_fault(assembly: &mut Assembly, key: &str, value: String, fault: ValueFault) {
     if assembly.has_failed(SectionName::LoadBalancer, key) {
         return;
     }
     if assembly.config.load_balancer.create_monitor {
         assembly.fault(SectionName::LoadBalancer, key, Some(value), fault);
     } else {
-        let Fault { problem, fix } = fault;
+        let ValueFault { problem, fix } = fault;
         let text =
             format!("{problem} (now {value}); {fix}, or Services that ask for a health monitor will fail");
         assembly.warn(SectionName::LoadBalancer, key, text);
@@ -98,7 +98,7 @@ fn monitor_fault(assembly: &mut Assembly, key: &str, value: String, fault: Fault
 fn node_selector(assembly: &mut Assembly) {
     let Some(selector) = assembly.config.load_balancer.node_selector.clone() else { return };
     if let Err(error) = NodeSelector::parse(&selector) {
-        let fault = Fault::new(
+        let fault = ValueFault::new(
             format!("no node matches: {error}"),
             "write `key=value` or `key`, separated by commas",
         );
@@ -110,7 +110,7 @@ fn address(assembly: &mut Assembly) {
     let Some(text) = assembly.config.global.auth_url.clone() else {
         if assembly.may_miss_keys() && !assembly.has_failed(SectionName::Global, "auth-url") {
             let fault =
-                Fault::new("the address of Keystone is missing", "add `auth-url = https://host:5000/v3`");
+                ValueFault::new("the address of Keystone is missing", "add `auth-url = https://host:5000/v3`");
             assembly.fault(SectionName::Global, "auth-url", None, fault);
         }
         return;
@@ -121,7 +121,7 @@ fn address(assembly: &mut Assembly) {
     }
     // An address may hold a password in front of its host.
     let value = (!text.contains('@')).then_some(text);
-    let fault = Fault::new("it is no http or https address", "write it as `https://host:5000/v3`");
+    let fault = ValueFault::new("it is no http or https address", "write it as `https://host:5000/v3`");
     assembly.fault(SectionName::Global, "auth-url", value, fault);
 }
 
@@ -137,7 +137,7 @@ fn tls(assembly: &mut Assembly, environment: &dyn Environment) {
     ] {
         if given && !other_given && !assembly.has_failed(SectionName::Global, other) {
             let fault =
-                Fault::new(format!("a client certificate needs `{other}` as well"), format!("add `{other}`"));
+                ValueFault::new(format!("a client certificate needs `{other}` as well"), format!("add `{other}`"));
             assembly.fault(SectionName::Global, key, None, fault);
         }
     }
@@ -146,7 +146,7 @@ fn tls(assembly: &mut Assembly, environment: &dyn Environment) {
     {
         let Some(path) = path else { continue };
         if let Err(error) = environment.read(path.as_ref()) {
-            let fault = Fault::new(
+            let fault = ValueFault::new(
                 format!("the file cannot be read: {error}"),
                 "correct the path, or mount the file",
             );
@@ -154,7 +154,7 @@ fn tls(assembly: &mut Assembly, environment: &dyn Environment) {
         }
     }
     if global.ca_file_contents.is_some_and(|pem| !pem.contains("-----BEGIN CERTIFICATE-----\n")) {
-        let fault = Fault::new(
+        let fault = ValueFault::new(
             "there is no PEM certificate in it",
             "put it into quotes, with `\\n` for each line break",
         );
@@ -195,7 +195,7 @@ fn kinds_of_login(assembly: &mut Assembly) {
 fn variables(assembly: &mut Assembly, environment: &dyn Environment) {
     if environment.variable("OCCM_WAIT_LB_ACTIVE_STEPS").is_some() {
         assembly.warnings.push(Warning {
-            origin: Origin::file("environment"),
+            origin: ConfigOrigin::file("environment"),
             section: None,
             key: Some("OCCM_WAIT_LB_ACTIVE_STEPS".to_owned()),
             text: "has no effect: nothing waits in steps for a load balancer; remove it".to_owned(),

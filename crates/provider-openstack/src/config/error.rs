@@ -12,14 +12,14 @@ const LONGEST_SHOWN_VALUE: usize = 80;
 
 /// What is wrong with a value, and what to do. The texts never hold a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct ValueFault {
     /// What is wrong.
     pub problem: String,
     /// What to do.
     pub fix: String,
 }
 
-impl Fault {
+impl ValueFault {
     /// A fault.
     pub fn new(problem: impl Into<String>, fix: impl Into<String>) -> Self {
         Self { problem: problem.into(), fix: fix.into() }
@@ -28,21 +28,21 @@ impl Fault {
 
 /// Where something was written: a file, and a place in it where one is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origin {
+pub struct ConfigOrigin {
     /// Path as given.
     pub file: String,
     /// Place in the file.
     pub position: Option<Position>,
 }
 
-impl Origin {
+impl ConfigOrigin {
     /// A whole file.
     pub fn file(file: impl Into<String>) -> Self {
         Self { file: file.into(), position: None }
     }
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for ConfigOrigin {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.file)?;
         match self.position {
@@ -56,7 +56,7 @@ impl fmt::Display for Origin {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct ConfigError {
     /// Where it is.
-    pub origin: Origin,
+    pub origin: ConfigOrigin,
     /// Section, with the sub-section's name where it has one: `LoadBalancerClass "dmz"`.
     pub section: Option<String>,
     /// Key.
@@ -84,7 +84,7 @@ impl fmt::Display for ConfigError {
 }
 
 /// Where something is, as messages begin.
-fn write_place(formatter: &mut fmt::Formatter<'_>, origin: &Origin, section: Option<&str>) -> fmt::Result {
+fn write_place(formatter: &mut fmt::Formatter<'_>, origin: &ConfigOrigin, section: Option<&str>) -> fmt::Result {
     write!(formatter, "{origin}: ")?;
     section.map_or(Ok(()), |section| write!(formatter, "[{section}] "))
 }
@@ -117,7 +117,7 @@ impl fmt::Display for ConfigErrors {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
     /// Where it is.
-    pub origin: Origin,
+    pub origin: ConfigOrigin,
     /// Section, with the sub-section's name where it has one.
     pub section: Option<String>,
     /// Key.

@@ -9,11 +9,11 @@ use openstack_ccm_openstack_api::identity::{
 };
 
 use super::Config;
-use super::error::Fault;
+use super::error::ValueFault;
 use super::section::{Global, LoginKind};
 
 /// A key that is missing, and what for.
-pub(super) type Missing = (&'static str, Fault);
+pub(super) type Missing = (&'static str, ValueFault);
 
 /// Everything that is needed to talk to the cloud.
 ///
@@ -197,7 +197,7 @@ fn domain(id: Option<&String>, name: Option<&String>) -> Option<DomainRef> {
 }
 
 fn missing(key: &'static str, problem: &str, fix: &str) -> Missing {
-    (key, Fault::new(problem, fix))
+    (key, ValueFault::new(problem, fix))
 }
 
 /// Both, or everything that both miss.

@@ -36,7 +36,7 @@ use openstack_ccm_openstack_api::identity::AuthOptions;
 
 use assembly::Assembly;
 pub use environment::{Environment, ProcessEnvironment};
-use error::Origin;
+use error::ConfigOrigin;
 pub use error::{ConfigError, ConfigErrors, Warning};
 pub use reference::reference_markdown;
 use section::SectionName;
@@ -83,7 +83,7 @@ pub fn load(paths: &[PathBuf], environment: &dyn Environment) -> Result<Loaded, 
     let mut assembly = Assembly::default();
     if paths.is_empty() {
         assembly.file_error(
-            Origin::file("command line"),
+            ConfigOrigin::file("command line"),
             "no cloud configuration is given".to_owned(),
             "name a file with --cloud-config",
         );
@@ -93,7 +93,7 @@ pub fn load(paths: &[PathBuf], environment: &dyn Environment) -> Result<Loaded, 
         match environment.read(path) {
             Ok(bytes) => assembly.add(&file, &gcfg::scan(&bytes)),
             Err(error) => assembly.file_error(
-                Origin::file(file),
+                ConfigOrigin::file(file),
                 format!("the file cannot be read: {error}"),
                 "correct the path, or make the file readable for this program",
             ),

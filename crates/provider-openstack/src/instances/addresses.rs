@@ -34,7 +34,7 @@ pub(super) fn addresses(
     sub_ports: &[SubPort<'_>],
     networking: &Networking,
 ) -> Vec<InstanceAddress> {
-    let mut list = List { addresses: Vec::new(), ipv6: !networking.ipv6_support_disabled };
+    let mut list = AddressList { addresses: Vec::new(), ipv6: !networking.ipv6_support_disabled };
     for port in in_order(server, ports).into_iter().filter(|port| port.status == PortStatus::Active) {
         for fixed in &port.fixed_ips {
             list.add(AddressType::InternalIp, &fixed.ip_address);
@@ -54,7 +54,7 @@ pub(super) fn addresses(
     sort_order::sort(list.addresses, &networking.address_sort_order)
 }
 
-fn add_of_network(list: &mut List, network: &str, entry: &OnNetwork<'_>, networking: &Networking) {
+fn add_of_network(list: &mut AddressList, network: &str, entry: &OnNetwork<'_>, networking: &Networking) {
     let named = |names: &[String]| names.iter().any(|name| name == network);
     let internal = &networking.internal_network_name;
     if entry.floating {
@@ -104,12 +104,12 @@ fn in_order<'a>(server: &Server, ports: &[&'a Port]) -> Vec<&'a Port> {
 }
 
 /// Addresses without duplicates of type and address.
-struct List {
+struct AddressList {
     addresses: Vec<InstanceAddress>,
     ipv6: bool,
 }
 
-impl List {
+impl AddressList {
     fn add(&mut self, kind: AddressType, address: &str) {
         let is_ipv6 = matches!(address.parse(), Ok(IpAddr::V6(_)));
         let address = InstanceAddress::new(kind, address);

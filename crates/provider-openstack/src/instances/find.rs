@@ -11,7 +11,7 @@ use crate::load_balancer::failure::{Missing, of_call};
 
 /// How the server of one node is found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Question {
+pub(super) enum ServerQuestion {
     /// By its id.
     Id(String),
     /// By its name, which is the node's: the node has no provider id yet.
@@ -22,7 +22,7 @@ pub(super) enum Question {
     Wrong(Failure),
 }
 
-impl Question {
+impl ServerQuestion {
     /// The question about a node, in a cloud of this region.
     pub(super) fn of(node: &NodeIdentity, region: Option<&str>) -> Self {
         let Some(text) = node.provider_id.as_deref().filter(|id| !id.is_empty()) else {
@@ -52,7 +52,7 @@ impl Question {
 
 /// What was found for one node.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Found<'a> {
+pub(super) enum FoundServer<'a> {
     /// Its server.
     Server(&'a Server),
     /// There is no server of its id.
@@ -63,7 +63,7 @@ pub(super) enum Found<'a> {
     Unknown(Failure),
 }
 
-impl<'a> Found<'a> {
+impl<'a> FoundServer<'a> {
     /// The server, if one was found.
     pub(super) fn server(&self) -> Option<&'a Server> {
         match self {
@@ -88,20 +88,20 @@ impl From<Vec<Server>> for Servers {
 }
 
 /// Reads the servers among which the answers to these questions are.
-pub(super) async fn servers(nova: &Nova, questions: &[Question]) -> Result<Servers, Failure> {
+pub(super) async fn servers(nova: &Nova, questions: &[ServerQuestion]) -> Result<Servers, Failure> {
     Ok(Servers::from(read(nova, questions).await?))
 }
 
-async fn read(nova: &Nova, questions: &[Question]) -> Result<Vec<Server>, Failure> {
+async fn read(nova: &Nova, questions: &[ServerQuestion]) -> Result<Vec<Server>, Failure> {
     let mut asking = questions.iter().filter(|question| question.asks());
     match (asking.next(), asking.next()) {
         (None, _) => Ok(Vec::new()),
-        (Some(Question::Id(id)), None) => match nova.get_server(id).await {
+        (Some(ServerQuestion::Id(id)), None) => match nova.get_server(id).await {
             Ok(server) => Ok(vec![server]),
             Err(error) if error.is_not_found() => Ok(Vec::new()),
             Err(error) => Err(of_call(&error, format_args!("reading the server {id}"), Missing::Race)),
         },
-        (Some(Question::Name(name)), None) => {
+        (Some(ServerQuestion::Name(name)), None) => {
             let named = nova.list_servers_named(name).await;
             named.map_err(|error| {
                 of_call(&error, format_args!("looking for the server named {name}"), Missing::Race)
@@ -114,29 +114,29 @@ async fn read(nova: &Nova, questions: &[Question]) -> Result<Vec<Server>, Failur
 }
 
 /// The answer to one question.
-pub(super) fn answer<'a>(question: &Question, servers: &'a Servers) -> Found<'a> {
+pub(super) fn answer<'a>(question: &ServerQuestion, servers: &'a Servers) -> FoundServer<'a> {
     match question {
-        Question::Id(id) => {
+        ServerQuestion::Id(id) => {
             let server = servers.by_id.get(id).and_then(|index| servers.list.get(*index));
-            server.map_or(Found::Nothing, Found::Server)
+            server.map_or(FoundServer::Nothing, FoundServer::Server)
         }
-        Question::Name(name) => named(name, &servers.list),
-        Question::Foreign(reason) => Found::Foreign(reason.clone()),
-        Question::Wrong(failure) => Found::Unknown(failure.clone()),
+        ServerQuestion::Name(name) => named(name, &servers.list),
+        ServerQuestion::Foreign(reason) => FoundServer::Foreign(reason.clone()),
+        ServerQuestion::Wrong(failure) => FoundServer::Unknown(failure.clone()),
     }
 }
 
 /// A name proves nothing about a server that is not there: the node may be of another provider, or be renamed.
-fn named<'a>(name: &str, servers: &'a [Server]) -> Found<'a> {
+fn named<'a>(name: &str, servers: &'a [Server]) -> FoundServer<'a> {
     let found: Vec<&Server> = servers.iter().filter(|server| server.name == name).collect();
     match found.as_slice() {
-        [server] => Found::Server(server),
-        [] => Found::Unknown(Failure::user_input(format!(
+        [server] => FoundServer::Server(server),
+        [] => FoundServer::Unknown(Failure::user_input(format!(
             "the project has no server named {name}, and the Node has no spec.providerID: the Node must have the name of its server, or the kubelet needs --provider-id=openstack:///SERVER"
         ))),
         several => {
             let ids: Vec<&str> = several.iter().map(|server| server.id.as_str()).collect();
-            Found::Unknown(Failure::user_input(format!(
+            FoundServer::Unknown(Failure::user_input(format!(
                 "the project has several servers named {name} ({}), and the Node has no spec.providerID: give the kubelet \
                  --provider-id=openstack:///SERVER, or rename the other servers",
                 ids.join(", ")

@@ -31,7 +31,7 @@ use tokio::sync::OnceCell;
 
 use crate::config::{Config, Environment};
 use crate::load_balancer::failure::{Missing, of_call};
-use find::{Found, Question, Servers};
+use find::{FoundServer, ServerQuestion, Servers};
 use flavor::Flavors;
 use ports::Ports;
 use provider_id::{ProviderId, REGIONAL_VARIABLE};
@@ -134,28 +134,28 @@ impl fmt::Debug for OpenStackInstances {
 #[async_trait]
 impl Instances for OpenStackInstances {
     async fn presence(&self, nodes: &[NodeIdentity]) -> Result<Vec<Presence>, Failure> {
-        let questions: Vec<Question> = nodes.iter().map(|node| Question::of(node, self.region())).collect();
+        let questions: Vec<ServerQuestion> = nodes.iter().map(|node| ServerQuestion::of(node, self.region())).collect();
         let servers = find::servers(&self.nova, &questions).await?;
-        let presence = |question: &Question| match find::answer(question, &servers) {
-            Found::Server(server) if server.status == ServerStatus::Shutoff => Presence::ShutDown,
-            Found::Server(_) => Presence::Exists,
-            Found::Nothing => Presence::Gone,
-            Found::Foreign(reason) => Presence::Foreign(reason),
-            Found::Unknown(failure) => Presence::Unknown(failure),
+        let presence = |question: &ServerQuestion| match find::answer(question, &servers) {
+            FoundServer::Server(server) if server.status == ServerStatus::Shutoff => Presence::ShutDown,
+            FoundServer::Server(_) => Presence::Exists,
+            FoundServer::Nothing => Presence::Gone,
+            FoundServer::Foreign(reason) => Presence::Foreign(reason),
+            FoundServer::Unknown(failure) => Presence::Unknown(failure),
         };
         Ok(questions.iter().map(presence).collect())
     }
 
     async fn describe(&self, nodes: &[NodeIdentity]) -> Result<Vec<Description>, Failure> {
-        let questions: Vec<Question> = nodes.iter().map(|node| Question::of(node, self.region())).collect();
+        let questions: Vec<ServerQuestion> = nodes.iter().map(|node| ServerQuestion::of(node, self.region())).collect();
         if questions.iter().all(|question| !question.asks()) {
             let none = Servers::default();
             return Ok(questions.iter().map(|question| described(find::answer(question, &none))).collect());
         }
         let servers = find::servers(self.newest_nova().await?, &questions).await?;
-        let answers: Vec<Found<'_>> =
+        let answers: Vec<FoundServer<'_>> =
             questions.iter().map(|question| find::answer(question, &servers)).collect();
-        let wanted: Vec<&Server> = answers.iter().filter_map(Found::server).collect();
+        let wanted: Vec<&Server> = answers.iter().filter_map(FoundServer::server).collect();
         let ports = Ports::of(&self.openstack.neutron, &wanted).await?;
         let mut descriptions = Vec::with_capacity(nodes.len());
         for answer in answers {
@@ -169,11 +169,11 @@ impl Instances for OpenStackInstances {
 }
 
 /// What is said of a node without a server.
-fn described(found: Found<'_>) -> Description {
+fn described(found: FoundServer<'_>) -> Description {
     match found {
-        Found::Foreign(reason) => Description::Foreign(reason),
-        Found::Unknown(failure) => Description::Unknown(failure),
-        Found::Server(_) | Found::Nothing => Description::Unknown(Failure::user_input(
+        FoundServer::Foreign(reason) => Description::Foreign(reason),
+        FoundServer::Unknown(failure) => Description::Unknown(failure),
+        FoundServer::Server(_) | FoundServer::Nothing => Description::Unknown(Failure::user_input(
             "the server of the node's provider id does not exist, or the project of cloud.conf cannot see it",
         )),
     }

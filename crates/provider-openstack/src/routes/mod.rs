@@ -30,7 +30,7 @@ use tokio::sync::OnceCell;
 
 use crate::config::Config;
 use crate::load_balancer::failure::{Missing, of_call};
-use ports::NodePorts;
+use ports::NextHopPorts;
 use table::{Table, Writes};
 use verified::Verified;
 
@@ -126,7 +126,7 @@ impl OpenStackRoutes {
     /// Takes the pairs away that routes to nodes had; answers the routes that may follow them.
     async fn release_pairs(
         &self,
-        ports: Option<&NodePorts>,
+        ports: Option<&NextHopPorts>,
         removals: &[Removal],
         applied: &mut Applied,
     ) -> Vec<ListedRoute> {
@@ -148,7 +148,7 @@ impl OpenStackRoutes {
 }
 
 /// The routes whose next hop is a port that can be seen. Without one, packets would be sent and dropped there.
-fn with_port(ports: Option<&NodePorts>, add: &[NodeRoute], applied: &mut Applied) -> Vec<NodeRoute> {
+fn with_port(ports: Option<&NextHopPorts>, add: &[NodeRoute], applied: &mut Applied) -> Vec<NodeRoute> {
     let Some(ports) = ports else { return add.to_vec() };
     let (found, lost): (Vec<NodeRoute>, Vec<NodeRoute>) =
         add.iter().copied().partition(|route| ports.at(route.next_hop).is_some());

@@ -10,7 +10,7 @@ use openstack_ccm_core::route::NodeRoute;
 use openstack_ccm_openstack_api::error::{ConflictCause, ErrorKind};
 use openstack_ccm_openstack_api::neutron::{AllowedAddressPair, Neutron, Port, UpdatePort};
 
-use super::ports::NodePorts;
+use super::ports::NextHopPorts;
 use crate::load_balancer::failure::{Missing, of_call};
 
 /// Ports that are changed at the same time.
@@ -20,7 +20,7 @@ const TRIES: usize = 4;
 
 /// What is done with the pairs for some ranges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Change {
+enum PairChange {
     Claim,
     Release,
 }
@@ -28,26 +28,26 @@ enum Change {
 /// Sees to it that the ports of the next hops may send from the destinations. Answers the routes for which that failed.
 pub(super) async fn claim(
     neutron: &Neutron,
-    ports: &NodePorts,
+    ports: &NextHopPorts,
     routes: &[NodeRoute],
 ) -> BTreeMap<NodeRoute, Failure> {
-    change(neutron, ports, routes, Change::Claim).await
+    change(neutron, ports, routes, PairChange::Claim).await
 }
 
 /// Takes the pairs of routes away that are about to go. Answers the routes for which that failed.
 pub(super) async fn release(
     neutron: &Neutron,
-    ports: &NodePorts,
+    ports: &NextHopPorts,
     routes: &[NodeRoute],
 ) -> BTreeMap<NodeRoute, Failure> {
-    change(neutron, ports, routes, Change::Release).await
+    change(neutron, ports, routes, PairChange::Release).await
 }
 
 async fn change(
     neutron: &Neutron,
-    ports: &NodePorts,
+    ports: &NextHopPorts,
     routes: &[NodeRoute],
-    change: Change,
+    change: PairChange,
 ) -> BTreeMap<NodeRoute, Failure> {
     let mut by_port: BTreeMap<&str, (&Port, Vec<NodeRoute>)> = BTreeMap::new();
     for route in routes {
@@ -78,7 +78,7 @@ async fn change_port(
     neutron: &Neutron,
     port: &Port,
     ranges: &BTreeSet<IpNet>,
-    change: Change,
+    change: PairChange,
 ) -> Result<(), Failure> {
     let mut newer: Option<Port> = None;
     for _ in 0..TRIES {
@@ -88,7 +88,7 @@ async fn change_port(
         match neutron.update_port(&port.id, &changes, port.revision_number).await {
             Ok(_) => return Ok(()),
             // A port that is gone sends nothing any more.
-            Err(error) if error.is_not_found() && change == Change::Release => return Ok(()),
+            Err(error) if error.is_not_found() && change == PairChange::Release => return Ok(()),
             Err(error) if error.kind() == ErrorKind::Conflict(ConflictCause::Stale) => {}
             Err(error) => return Err(of_call(&error, doing(port), Missing::Race)),
         }
@@ -104,21 +104,21 @@ fn doing(port: &Port) -> String {
 
 /// The pairs that a port should have; absent when it has them. Pairs with another MAC address than the port's were made by
 /// somebody else for a purpose of their own: they do as well, and are never taken away.
-fn wanted(port: &Port, ranges: &BTreeSet<IpNet>, change: Change) -> Option<Vec<AllowedAddressPair>> {
+fn wanted(port: &Port, ranges: &BTreeSet<IpNet>, change: PairChange) -> Option<Vec<AllowedAddressPair>> {
     // Without port security everything passes, and Neutron refuses pairs.
     if !port.port_security_enabled {
         return None;
     }
     let mut pairs = port.allowed_address_pairs.clone();
     match change {
-        Change::Claim => {
+        PairChange::Claim => {
             let there: BTreeSet<IpNet> = pairs.iter().filter_map(network).collect();
             let missing = ranges.difference(&there);
             pairs.extend(
                 missing.map(|range| AllowedAddressPair { ip_address: range.to_string(), mac_address: None }),
             );
         }
-        Change::Release => {
+        PairChange::Release => {
             let own = |pair: &AllowedAddressPair| {
                 pair.mac_address.as_ref().is_none_or(|mac| mac.eq_ignore_ascii_case(&port.mac_address))
             };
@@ -155,7 +155,7 @@ mod tests {
         from_value(port).unwrap()
     }
 
-    fn pairs(change: (&str, Value), what: Change) -> Option<Vec<String>> {
+    fn pairs(change: (&str, Value), what: PairChange) -> Option<Vec<String>> {
         let ranges = BTreeSet::from(["10.244.1.0/24".parse().unwrap()]);
         let pairs = wanted(&port(change), &ranges, what)?;
         Some(pairs.into_iter().map(|pair| pair.ip_address).collect())
@@ -176,7 +176,7 @@ mod tests {
     #[case::there_with_another_mac(("allowed_address_pairs", pair("10.244.1.0/24", "fa:16:3e:00:00:99")), false)]
     fn a_pair_is_claimed_where_packets_are_filtered(#[case] change: (&str, Value), #[case] is_claimed: bool) {
         let expected = is_claimed.then(|| vec!["10.9.9.9".to_owned(), "10.244.1.0/24".to_owned()]);
-        assert_eq!(pairs(change, Change::Claim), expected);
+        assert_eq!(pairs(change, PairChange::Claim), expected);
     }
 
     #[rstest]
@@ -185,6 +185,6 @@ mod tests {
     #[case::of_another_network(pair("10.244.0.0/16", "fa:16:3e:00:00:01"), None)]
     #[case::none(json!([]), None)]
     fn only_our_own_pair_is_taken_away(#[case] present: Value, #[case] expected: Option<Vec<String>>) {
-        assert_eq!(pairs(("allowed_address_pairs", present), Change::Release), expected);
+        assert_eq!(pairs(("allowed_address_pairs", present), PairChange::Release), expected);
     }
 }

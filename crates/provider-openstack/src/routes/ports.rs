@@ -21,12 +21,12 @@ const NO_MACHINE: [&str; 3] = ["network:", "neutron:", "Octavia"];
 
 /// Ports of machines by their addresses. An address that a node had may be another's by now.
 #[derive(Debug, Default)]
-pub(super) struct NodePorts {
+pub(super) struct NextHopPorts {
     ports: Vec<Port>,
     by_address: BTreeMap<IpAddr, usize>,
 }
 
-impl NodePorts {
+impl NextHopPorts {
     fn new(ports: Vec<Port>, subnets: &BTreeSet<String>) -> Self {
         let of_machine =
             |(_, port): &(usize, &Port)| !NO_MACHINE.iter().any(|owner| port.device_owner.starts_with(owner));
@@ -45,7 +45,7 @@ impl NodePorts {
 }
 
 /// Lists the ports behind the internal interfaces of a router: one list of its interfaces, and one for each network.
-pub(super) async fn find(neutron: &Neutron, router_id: Option<&str>) -> Result<NodePorts, Failure> {
+pub(super) async fn find(neutron: &Neutron, router_id: Option<&str>) -> Result<NextHopPorts, Failure> {
     let router_id = router_id.unwrap_or_default();
     let of_router = list(neutron, &PortFilter::device(router_id), "the interfaces of the router").await?;
     let interfaces: Vec<&Port> =
@@ -67,7 +67,7 @@ pub(super) async fn find(neutron: &Neutron, router_id: Option<&str>) -> Result<N
         let filter = PortFilter { network_id: Some(network_id.to_owned()), ..PortFilter::default() };
         ports.extend(list(neutron, &filter, "the ports behind the router").await?);
     }
-    Ok(NodePorts::new(ports, &subnets))
+    Ok(NextHopPorts::new(ports, &subnets))
 }
 
 async fn list(neutron: &Neutron, filter: &PortFilter, what: &str) -> Result<Vec<Port>, Failure> {
@@ -97,7 +97,7 @@ mod tests {
             "status": "ACTIVE", "fixed_ips": [{"subnet_id": "s", "ip_address": "10.0.0.5"}],
         }))
         .expect("a port");
-        let ports = NodePorts::new(vec![port], &BTreeSet::from(["s".to_owned()]));
+        let ports = NextHopPorts::new(vec![port], &BTreeSet::from(["s".to_owned()]));
         assert_eq!(ports.at("10.0.0.5".parse().expect("an address")).is_some(), expected);
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use openstack_ccm_core::advertise::IpModeChoice;
 use openstack_ccm_provider_openstack::load_balancer::annotations::{
-    ALL, Form, IP_MODE, Since, is_ours, reference_markdown,
+    ALL, Form, IP_MODE, AnnotationSource, is_ours, reference_markdown,
 };
 
 #[test]
@@ -62,7 +62,7 @@ const OF_OCCM: [&str; 32] = [
 #[test]
 fn every_annotation_of_occm_is_in_the_table() {
     let of_occm: BTreeSet<&str> = OF_OCCM.into_iter().collect();
-    let inherited = ALL.iter().filter(|annotation| !matches!(annotation.since, Since::Version(_)));
+    let inherited = ALL.iter().filter(|annotation| !matches!(annotation.since, AnnotationSource::Version(_)));
     let table: BTreeSet<&str> = inherited.map(|annotation| annotation.key).collect();
     assert_eq!(table, of_occm);
 }
@@ -71,7 +71,7 @@ fn every_annotation_of_occm_is_in_the_table() {
 fn every_key_is_there_once_and_recognised_as_ours() {
     let keys: BTreeSet<&str> = ALL.iter().map(|annotation| annotation.key).collect();
     assert_eq!(keys.len(), ALL.len());
-    for annotation in ALL.iter().filter(|annotation| annotation.since != Since::Kubernetes) {
+    for annotation in ALL.iter().filter(|annotation| annotation.since != AnnotationSource::Kubernetes) {
         assert!(is_ours(annotation.key), "{}", annotation.key);
         assert!(!annotation.effect.is_empty() && !annotation.effect.contains('\n'), "{}", annotation.key);
     }

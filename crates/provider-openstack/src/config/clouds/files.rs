@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::Failure;
 use super::entry::CloudEntry;
 use crate::config::environment::Environment;
-use crate::config::error::Fault;
+use crate::config::error::ValueFault;
 
 /// A file that was found.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ pub(super) fn read(environment: &dyn Environment, path: &Path) -> Result<Option<
         }
         Err(error) => {
             let problem = format!("{} cannot be read: {error}", path.display());
-            Err(("use-clouds", Fault::new(problem, "make the file readable for this program")))
+            Err(("use-clouds", ValueFault::new(problem, "make the file readable for this program")))
         }
     }
 }
@@ -70,7 +70,7 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<CloudsFile, Failure> {
         let problem = format!("{}{place} is not a clouds.yaml", path.display());
         (
             "use-clouds",
-            Fault::new(
+            ValueFault::new(
                 problem,
                 "correct the YAML: text values under `clouds: <name>:`, no tabs, no key twice",
             ),

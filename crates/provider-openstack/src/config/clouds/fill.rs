@@ -2,7 +2,7 @@
 
 use super::entry::CloudEntry;
 use crate::config::assembly::Assembly;
-use crate::config::error::{Fault, Origin};
+use crate::config::error::{ValueFault, ConfigOrigin};
 use crate::config::section::{LoginKind, SectionName, parse_endpoint_type};
 
 /// Fills each given key of `[Global]` that is empty from a field of the entry, and notes where it comes from.
@@ -15,7 +15,7 @@ macro_rules! fill {
     };
 }
 
-pub(super) fn fill(assembly: &mut Assembly, entry: CloudEntry, origin: &Origin) {
+pub(super) fn fill(assembly: &mut Assembly, entry: CloudEntry, origin: &ConfigOrigin) {
     fill_words(assembly, &entry, origin);
     let auth = entry.auth.unwrap_or_default();
     fill!(
@@ -47,7 +47,7 @@ pub(super) fn fill(assembly: &mut Assembly, entry: CloudEntry, origin: &Origin) 
 }
 
 /// Settings whose values need to be understood.
-fn fill_words(assembly: &mut Assembly, entry: &CloudEntry, origin: &Origin) {
+fn fill_words(assembly: &mut Assembly, entry: &CloudEntry, origin: &ConfigOrigin) {
     if let Some(text) = entry.endpoint_type().filter(|_| assembly.config.global.os_endpoint_type.is_none()) {
         assembly.set_origin(SectionName::Global, "os-endpoint-type", origin.clone());
         match parse_endpoint_type(text) {
@@ -68,7 +68,7 @@ fn fill_words(assembly: &mut Assembly, entry: &CloudEntry, origin: &Origin) {
             Some(kind) => assembly.config.global.login_kind = Some(kind),
             None => {
                 assembly.set_origin(SectionName::Global, "auth_type", origin.clone());
-                let fault = Fault::new(
+                let fault = ValueFault::new(
                     "this kind of log-in is not supported",
                     "use `v3password`, `v3applicationcredential` or `v3token`",
                 );

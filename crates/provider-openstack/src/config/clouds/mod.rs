@@ -14,7 +14,7 @@ mod fill;
 
 use super::assembly::Assembly;
 use super::environment::Environment;
-use super::error::{Fault, Origin};
+use super::error::{ValueFault, ConfigOrigin};
 use super::section::SectionName;
 use entry::CloudEntry;
 use files::CloudsFile;
@@ -47,12 +47,12 @@ fn warn_of_unused_keys(assembly: &mut Assembly) {
 }
 
 /// The key to blame, and what is wrong.
-type Failure = (&'static str, Fault);
+type Failure = (&'static str, ValueFault);
 
 fn selected_entry(
     assembly: &mut Assembly,
     environment: &dyn Environment,
-) -> Result<(CloudEntry, Origin), Failure> {
+) -> Result<(CloudEntry, ConfigOrigin), Failure> {
     let clouds = clouds_file(assembly, environment)?;
     let secure = files::find(environment, &["secure.yaml", "secure.yml"])?;
     let name = entry_name(assembly, environment, &clouds, secure.as_ref())?;
@@ -67,7 +67,7 @@ fn selected_entry(
     if let Some(profile) = public {
         merged.put_under(&public_entry(environment, &clouds, &profile)?);
     }
-    Ok((merged, Origin::file(format!("{} (entry `{name}`)", clouds.path.display()))))
+    Ok((merged, ConfigOrigin::file(format!("{} (entry `{name}`)", clouds.path.display()))))
 }
 
 fn clouds_file(assembly: &mut Assembly, environment: &dyn Environment) -> Result<CloudsFile, Failure> {
@@ -94,7 +94,7 @@ fn clouds_file(assembly: &mut Assembly, environment: &dyn Environment) -> Result
         let searched: Vec<_> =
             files::directories(environment).iter().map(|path| path.display().to_string()).collect();
         let problem = format!("there is no clouds.yaml in {}", searched.join(", "));
-        ("use-clouds", Fault::new(problem, "name it by `clouds-file`, or set `use-clouds = false`"))
+        ("use-clouds", ValueFault::new(problem, "name it by `clouds-file`, or set `use-clouds = false`"))
     })
 }
 
@@ -117,7 +117,7 @@ fn entry_name(
             return Ok(name.clone());
         }
         let problem = format!("{} has no such entry", clouds.path.display());
-        return Err(("cloud", Fault::new(problem, format!("use one that is there: it {}", offered()))));
+        return Err(("cloud", ValueFault::new(problem, format!("use one that is there: it {}", offered()))));
     }
     if let Some(name) = environment.variable("OS_CLOUD").filter(|name| !name.is_empty()) {
         if known(&name) {
@@ -127,13 +127,13 @@ fn entry_name(
             format!("OS_CLOUD names the entry `{name}`, which {} does not have", clouds.path.display());
         return Err((
             "use-clouds",
-            Fault::new(problem, format!("set `cloud`, or correct OS_CLOUD: the file {}", offered())),
+            ValueFault::new(problem, format!("set `cloud`, or correct OS_CLOUD: the file {}", offered())),
         ));
     }
     let only = |file: &CloudsFile| file.entries.keys().next().filter(|_| file.entries.len() == 1).cloned();
     only(clouds).or_else(|| secure.filter(|_| clouds.entries.is_empty()).and_then(only)).ok_or_else(|| {
         let problem = format!("{} does not say which entry to use: it {}", clouds.path.display(), offered());
-        ("use-clouds", Fault::new(problem, "set `cloud` to one of its entries"))
+        ("use-clouds", ValueFault::new(problem, "set `cloud` to one of its entries"))
     })
 }
 
@@ -148,6 +148,6 @@ fn public_entry(
             "{} names the profile `{profile}`, which no clouds-public.yaml has",
             clouds.path.display()
         );
-        ("use-clouds", Fault::new(problem, "remove the profile, or add the clouds-public.yaml with it"))
+        ("use-clouds", ValueFault::new(problem, "remove the profile, or add the clouds-public.yaml with it"))
     })
 }

@@ -4,7 +4,7 @@ use openstack_ccm_openstack_api::identity::Interface;
 use secrecy::SecretString;
 
 use super::key::{Field, Key, Parsed, defaulting_key, key};
-use crate::config::error::Fault;
+use crate::config::error::ValueFault;
 
 /// Log-in and endpoints. `Debug` shows no secret.
 #[derive(Clone, Debug, Default)]
@@ -225,11 +225,11 @@ impl Global {
 ///
 /// # Errors
 /// Words such as `publicURL`, which older tools know, are not taken.
-pub(in crate::config) fn parse_endpoint_type(text: &str) -> Result<Interface, Fault> {
+pub(in crate::config) fn parse_endpoint_type(text: &str) -> Result<Interface, ValueFault> {
     [Interface::Public, Interface::Internal, Interface::Admin]
         .into_iter()
         .find(|interface| interface.as_str() == text)
-        .ok_or_else(|| Fault::new("it is no endpoint type", "use exactly `public`, `internal` or `admin`"))
+        .ok_or_else(|| ValueFault::new("it is no endpoint type", "use exactly `public`, `internal` or `admin`"))
 }
 
 fn endpoint_type(global: &mut Global, text: &str) -> Parsed {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use secrecy::SecretString;
 
-use crate::config::error::Fault;
+use crate::config::error::ValueFault;
 use crate::config::gcfg::EntryValue;
 use crate::config::value::{DurationError, parse_bool, parse_duration, parse_integer, parse_unsigned};
 
@@ -19,7 +19,7 @@ pub struct Key<S: 'static> {
     /// What it does, in Markdown, one line.
     pub meaning: &'static str,
     /// Where it comes from.
-    pub since: Since,
+    pub since: KeySource,
 }
 
 /// A key that OCCM has too, and that has no default.
@@ -34,17 +34,17 @@ pub(super) const fn defaulting_key<S>(
     default: &'static str,
     meaning: &'static str,
 ) -> Key<S> {
-    Key { name, field, default, meaning, since: Since::Occm }
+    Key { name, field, default, meaning, since: KeySource::Occm }
 }
 
 /// A key that this version of the program added.
 pub(super) const fn since<S>(version: &'static str, key: Key<S>) -> Key<S> {
-    Key { since: Since::Version(version), ..key }
+    Key { since: KeySource::Version(version), ..key }
 }
 
 /// Where a key comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Since {
+pub enum KeySource {
     /// The Go openstack-cloud-controller-manager has it with this meaning.
     Occm,
     /// This program has it since the given version.
@@ -52,7 +52,7 @@ pub enum Since {
 }
 
 /// What a check of a written value says beside errors.
-pub type Parsed = Result<Option<String>, Fault>;
+pub type Parsed = Result<Option<String>, ValueFault>;
 
 /// Type of a key, and the way to its field.
 pub enum Field<S: 'static> {
@@ -124,7 +124,7 @@ impl<S> Field<S> {
                 *field(section) = Some(text).filter(|text| !text.is_empty()).map(SecretString::from);
             }
             Self::Word(field) if text.is_empty() => {
-                return Err(Fault::new(
+                return Err(ValueFault::new(
                     "the value is empty",
                     format!("remove the key to use `{}`", field(section)),
                 ));
@@ -147,7 +147,7 @@ impl<S> Field<S> {
         Ok(None)
     }
 
-    fn set_absent(&self, section: &mut S) -> Result<(), Fault> {
+    fn set_absent(&self, section: &mut S) -> Result<(), ValueFault> {
         match self {
             Self::Bool(field) => *field(section) = true,
             Self::Names(field) => field(section).clear(),
@@ -158,7 +158,7 @@ impl<S> Field<S> {
             | Self::Unsigned(_)
             | Self::Duration(_)
             | Self::Form { .. } => {
-                return Err(Fault::new(
+                return Err(ValueFault::new(
                     "the key has no value",
                     "write `key = value`; only a bool may stand alone",
                 ));
@@ -168,31 +168,31 @@ impl<S> Field<S> {
     }
 }
 
-fn not_a_bool() -> Fault {
-    Fault::new("it is not a bool", "use `true` or `false` (also `yes`, `on`, `1` and `no`, `off`, `0`)")
+fn not_a_bool() -> ValueFault {
+    ValueFault::new("it is not a bool", "use `true` or `false` (also `yes`, `on`, `1` and `no`, `off`, `0`)")
 }
 
-fn count(text: &str) -> Result<u32, Fault> {
+fn count(text: &str) -> Result<u32, ValueFault> {
     let number = parse_integer(text).ok_or_else(not_a_number)?;
     u32::try_from(number).ok().filter(|count| *count >= 1).ok_or_else(|| {
-        Fault::new("the number is out of range", format!("use a number from 1 to {}", u32::MAX))
+        ValueFault::new("the number is out of range", format!("use a number from 1 to {}", u32::MAX))
     })
 }
 
-fn unsigned(text: &str) -> Result<u32, Fault> {
+fn unsigned(text: &str) -> Result<u32, ValueFault> {
     let number = parse_unsigned(text).ok_or_else(not_a_number)?;
     u32::try_from(number)
-        .map_err(|_| Fault::new("the number is out of range", format!("use at most {}", u32::MAX)))
+        .map_err(|_| ValueFault::new("the number is out of range", format!("use at most {}", u32::MAX)))
 }
 
-fn not_a_number() -> Fault {
-    Fault::new(
+fn not_a_number() -> ValueFault {
+    ValueFault::new(
         "it is not a whole number",
         "write digits only, such as `3`; hexadecimal numbers start with `0x`",
     )
 }
 
-fn not_a_duration(error: DurationError, text: &str) -> Fault {
+fn not_a_duration(error: DurationError, text: &str) -> ValueFault {
     let fix = match error {
         DurationError::MissingUnit if text.bytes().all(|byte| byte.is_ascii_digit()) => {
             format!("write `{text}s` for seconds")
@@ -204,5 +204,5 @@ fn not_a_duration(error: DurationError, text: &str) -> Fault {
             "write a number with a unit, such as `5s`, `1m30s` or `500ms`".to_owned()
         }
     };
-    Fault::new(error.to_string(), fix)
+    ValueFault::new(error.to_string(), fix)
 }

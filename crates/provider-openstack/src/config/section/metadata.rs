@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::key::{Field, Key, Parsed, defaulting_key};
-use crate::config::error::Fault;
+use crate::config::error::ValueFault;
 
 /// Settings that share a section with the instance metadata for historical reasons.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ fn search_order(metadata: &mut Metadata, text: &str) -> Parsed {
     }
     let parts: Vec<&str> = text.split(',').map(str::trim).collect();
     if parts.len() > WORDS.len() || !parts.iter().all(|part| WORDS.contains(part)) {
-        return Err(Fault::new(
+        return Err(ValueFault::new(
             "it is not a search order",
             "remove the key, which has no effect, or use one or two of `configDrive` and `metadataService`",
         ));

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::key::{Field, Key, Parsed, key, since};
-use crate::config::error::Fault;
+use crate::config::error::ValueFault;
 
 /// The name of the section for all namespaces that have none of their own.
 pub const ANY_NAMESPACE: &str = "*";
@@ -95,7 +95,7 @@ fn cidrs(target: &mut Option<BTreeSet<String>>, text: &str) -> Parsed {
     for item in text.split([',', ' ', '\t']).filter(|item| !item.is_empty()) {
         if item.parse::<ipnet::IpNet>().is_err() {
             let fault =
-                Fault::new(format!("`{item}` is not a CIDR"), "write networks such as `203.0.113.0/24`");
+                ValueFault::new(format!("`{item}` is not a CIDR"), "write networks such as `203.0.113.0/24`");
             return Err(fault);
         }
     }

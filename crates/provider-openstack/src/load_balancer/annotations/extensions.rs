@@ -1,8 +1,8 @@
 //! The annotations that OCCM does not have. Without them everything is as OCCM does it.
 
-use super::kind::{Annotation, Change, Form, HEADER_CHANGE, Since, USUAL};
+use super::kind::{Annotation, Change, Form, HEADER_CHANGE, AnnotationSource, USUAL};
 
-const SINCE: Since = Since::Version("0.1.0");
+const SINCE: AnnotationSource = AnnotationSource::Version("0.1.0");
 
 /// Permission to share what carries another cluster's identity.
 pub const ALLOW_FOREIGN_CLUSTER: Annotation = Annotation {

@@ -16,7 +16,7 @@ pub struct Annotation {
     /// What the empty text means.
     pub empty: Empty,
     /// Where it comes from.
-    pub since: Since,
+    pub since: AnnotationSource,
 }
 
 /// Form of a value. A value of another form is an error that the user sees, or for a bool counts as absent, which the user
@@ -68,7 +68,7 @@ pub enum Empty {
 
 /// Where an annotation comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Since {
+pub enum AnnotationSource {
     /// The Go openstack-cloud-controller-manager has it with this meaning.
     Occm,
     /// Kubernetes defines it.
@@ -88,5 +88,5 @@ pub(super) const USUAL: Annotation = Annotation {
     effect: "",
     change: Change::Live,
     empty: Empty::Absent,
-    since: Since::Occm,
+    since: AnnotationSource::Occm,
 };

@@ -18,11 +18,11 @@ use crate::load_balancer::model::observed::Ownership;
 /// Beliefs by Service.
 #[derive(Debug, Default)]
 pub(crate) struct Beliefs {
-    services: Mutex<HashMap<ServiceKey, Entry>>,
+    services: Mutex<HashMap<ServiceKey, BeliefEntry>>,
 }
 
 #[derive(Debug, Default)]
-struct Entry {
+struct BeliefEntry {
     /// The Service as it looked last.
     service: Option<Digest>,
     belief: Belief,
@@ -32,7 +32,7 @@ struct Entry {
     attempts: Option<Box<Attempts>>,
 }
 
-impl Entry {
+impl BeliefEntry {
     /// What is believed. What cannot be unpacked is not known.
     fn belief(&mut self) -> &mut Belief {
         if let Some(cached) = self.packed.take().and_then(|packed| packed.unpack()) {
@@ -51,12 +51,12 @@ impl Entry {
 }
 
 impl Beliefs {
-    fn with<T>(&self, service: &ServiceKey, act: impl FnOnce(&mut Entry) -> T) -> T {
+    fn with<T>(&self, service: &ServiceKey, act: impl FnOnce(&mut BeliefEntry) -> T) -> T {
         let mut services = self.services.lock().unwrap_or_else(PoisonError::into_inner);
         act(services.entry(service.clone()).or_default())
     }
 
-    fn read<T: Default>(&self, service: &ServiceKey, read: impl FnOnce(&mut Entry) -> T) -> T {
+    fn read<T: Default>(&self, service: &ServiceKey, read: impl FnOnce(&mut BeliefEntry) -> T) -> T {
         let mut services = self.services.lock().unwrap_or_else(PoisonError::into_inner);
         services.get_mut(service).map(read).unwrap_or_default()
     }

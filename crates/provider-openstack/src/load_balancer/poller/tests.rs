@@ -11,11 +11,11 @@ use super::*;
 /// An Octavia that only lists, and remembers when and how it was asked.
 #[derive(Clone, Default)]
 struct FakeOctavia {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<FakeState>>,
 }
 
 #[derive(Default)]
-struct State {
+struct FakeState {
     statuses: BTreeMap<String, &'static str>,
     failing: bool,
     asked: Vec<(Duration, String)>,

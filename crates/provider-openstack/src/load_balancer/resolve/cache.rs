@@ -46,13 +46,13 @@ pub(super) struct Cache<T, E = ApiError> {
 
 #[derive(Debug)]
 struct Shared<T, E> {
-    answers: HashMap<String, Answer<T>>,
+    answers: HashMap<String, CachedAnswer<T>>,
     /// Questions under way. Whoever asks holds the sender: without it the question was given up.
     asked: HashMap<String, watch::Receiver<UnderWay<T, E>>>,
 }
 
 #[derive(Debug)]
-struct Answer<T> {
+struct CachedAnswer<T> {
     until: Instant,
     value: T,
 }
@@ -162,7 +162,7 @@ impl<T: Clone, E> Shared<T, E> {
         }
         let now = Instant::now();
         self.answers.retain(|_, answer| answer.until > now);
-        self.answers.insert(key.to_owned(), Answer { until: now + lifetime.duration(), value });
+        self.answers.insert(key.to_owned(), CachedAnswer { until: now + lifetime.duration(), value });
     }
 }
 

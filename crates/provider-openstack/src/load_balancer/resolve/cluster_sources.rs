@@ -17,7 +17,7 @@ use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::neutron::{Port, PortFilter};
 
 use super::Resolver;
-use super::question::Question;
+use super::lookup::Lookup;
 use super::subnets::Places;
 use crate::load_balancer::failure::{self, Missing};
 use crate::load_balancer::model::observed::Ownership;
@@ -28,17 +28,17 @@ impl Resolver {
     /// The networks from which the cluster connects; none where nobody asked for them.
     pub(super) async fn cluster_sources(
         &self,
-        question: &Question<'_>,
+        lookup: &Lookup<'_>,
         places: &Places,
     ) -> Result<BTreeSet<IpNet>, Failure> {
-        let settings = question.settings;
+        let settings = lookup.settings;
         if !settings.allow_cluster_sources || !settings.source_ranges.requested {
             return Ok(BTreeSet::new());
         }
-        let Some(network_id) = self.network_of_nodes(question, places).await? else {
+        let Some(network_id) = self.network_of_nodes(lookup, places).await? else {
             return Ok(BTreeSet::new());
         };
-        let nodes = addresses_of_nodes(question);
+        let nodes = addresses_of_nodes(lookup);
         let mut sources = self.subnets_with_nodes(&network_id, &nodes).await?;
         sources.extend(self.sources_beyond_routers(&network_id, &nodes).await?);
         Ok(sources)
@@ -46,18 +46,18 @@ impl Resolver {
 
     /// Whether the source ranges let the cluster itself in. That this could not be found out is no failure: it decides
     /// only how the address is published.
-    pub(super) async fn cluster_access(&self, question: &Question<'_>, places: &Places) -> ClusterAccess {
-        let settings = question.settings;
-        let shared = question.existing.is_some_and(|existing| existing.ownership != Ownership::Sole);
-        let led_there = shared || settings.path(&question.intent.service.ports) != Path::Direct;
+    pub(super) async fn cluster_access(&self, lookup: &Lookup<'_>, places: &Places) -> ClusterAccess {
+        let settings = lookup.settings;
+        let shared = lookup.existing.is_some_and(|existing| existing.ownership != Ownership::Sole);
+        let led_there = shared || settings.path(&lookup.intent.service.ports) != Path::Direct;
         if !led_there
             || settings.allow_cluster_sources
             || !settings.source_ranges.requested
-            || !question.features.allowed_cidrs
+            || !lookup.features.allowed_cidrs
         {
             return ClusterAccess::Open;
         }
-        match self.shut_out_sources(question, places).await {
+        match self.shut_out_sources(lookup, places).await {
             Ok(networks) if networks.is_empty() => ClusterAccess::Open,
             Ok(networks) => ClusterAccess::Lacks(networks.iter().map(IpNet::to_string).collect()),
             Err(failure) => ClusterAccess::Unknown(failure.message),
@@ -67,16 +67,16 @@ impl Resolver {
     /// The networks from which the cluster comes to the published address, and that the source ranges lack.
     async fn shut_out_sources(
         &self,
-        question: &Question<'_>,
+        lookup: &Lookup<'_>,
         places: &Places,
     ) -> Result<BTreeSet<IpNet>, Failure> {
-        let settings = question.settings;
-        let Some(network_id) = self.network_of_nodes(question, places).await? else {
+        let settings = lookup.settings;
+        let Some(network_id) = self.network_of_nodes(lookup, places).await? else {
             return Err(Failure::user_input("the network of the nodes is not known"));
         };
         let ranges: Vec<IpNet> = settings.source_ranges.networks.iter().copied().collect();
         let ranges = IpNet::aggregate(&ranges);
-        let nodes = addresses_of_nodes(question);
+        let nodes = addresses_of_nodes(lookup);
         let outside: BTreeSet<IpAddr> =
             nodes.iter().copied().filter(|node| !ranges.iter().any(|range| range.contains(node))).collect();
         let mut missing = self.subnets_with_nodes(&network_id, &outside).await?;
@@ -106,14 +106,14 @@ impl Resolver {
     /// The network of the members, else that of the VIP.
     async fn network_of_nodes(
         &self,
-        question: &Question<'_>,
+        lookup: &Lookup<'_>,
         places: &Places,
     ) -> Result<Option<String>, Failure> {
         let member_subnet = places.member_subnet_id.as_deref();
         if let Some(subnet) = member_subnet.or(places.vip_subnet_id.as_deref()) {
             return Ok(Some(self.subnet(subnet, "member-subnet-id").await?.network_id));
         }
-        let existing = question.existing.and_then(|existing| existing.made_with.vip_network_id.clone());
+        let existing = lookup.existing.and_then(|existing| existing.made_with.vip_network_id.clone());
         Ok(places.vip_network_id.clone().or(existing))
     }
 
@@ -166,8 +166,8 @@ impl Resolver {
 }
 
 /// All addresses of the nodes.
-fn addresses_of_nodes(question: &Question<'_>) -> BTreeSet<IpAddr> {
-    let addresses = question.intent.nodes.iter().flat_map(|node| &node.addresses);
+fn addresses_of_nodes(lookup: &Lookup<'_>) -> BTreeSet<IpAddr> {
+    let addresses = lookup.intent.nodes.iter().flat_map(|node| &node.addresses);
     addresses.filter_map(|address| address.address.parse().ok()).collect()
 }
 

@@ -10,7 +10,7 @@ use openstack_ccm_core::service::IpFamily;
 use openstack_ccm_openstack_api::neutron::{Subnet, SubnetFilter};
 
 use super::Resolver;
-use super::question::{Question, family_of_subnet};
+use super::lookup::{Lookup, family_of_subnet};
 use super::subnets::Places;
 use crate::load_balancer::failure::{self, Missing};
 use crate::load_balancer::model::facts::ResolvedVip;
@@ -28,23 +28,23 @@ impl Resolver {
     /// gets the address that it can get, and the user is told.
     pub(super) async fn second_family(
         &self,
-        question: &Question<'_>,
+        lookup: &Lookup<'_>,
         places: &mut Places,
     ) -> Result<(), Failure> {
-        let [first, second] = question.settings.families.as_slice() else { return Ok(()) };
-        if !question.features.additional_vips {
+        let [first, second] = lookup.settings.families.as_slice() else { return Ok(()) };
+        if !lookup.features.additional_vips {
             places.notices.push(single_stack(
                 "a second address needs Octavia API 2.26, which this cloud does not have",
             ));
             return Ok(());
         }
-        if question.settings.vip.port_id.is_some() {
+        if lookup.settings.vip.port_id.is_some() {
             places.notices.push(single_stack(OWN_PORT));
             return Ok(());
         }
         let Some((base, network_id)) = self.base(places).await? else { return Ok(()) };
         let siblings = self.subnets_of(&network_id).await?;
-        let of = |family| choose(base.as_ref(), &siblings, family, &question.intent.nodes);
+        let of = |family| choose(base.as_ref(), &siblings, family, &lookup.intent.nodes);
         match (of(*first), of(*second)) {
             (Some(primary), other) => {
                 places.vip_family = *first;
@@ -53,7 +53,7 @@ impl Resolver {
                 match other {
                     Some(other) => {
                         places.additional_vips = vec![ResolvedVip {
-                            previous_address: question.previous_address_in(&other),
+                            previous_address: lookup.previous_address_in(&other),
                             subnet_id: other.id,
                             family: *second,
                         }];
@@ -87,17 +87,17 @@ impl Resolver {
     /// Members have addresses of the first family: a configured subnet of the other gives way to its sibling.
     pub(super) async fn members_in_family(
         &self,
-        question: &Question<'_>,
+        lookup: &Lookup<'_>,
         places: &mut Places,
     ) -> Result<(), Failure> {
-        let [first, _] = question.settings.families.as_slice() else { return Ok(()) };
+        let [first, _] = lookup.settings.families.as_slice() else { return Ok(()) };
         let Some(id) = &places.member_subnet_id else { return Ok(()) };
         let subnet = self.subnet(id, "member-subnet-id").await?;
         if family_of_subnet(&subnet) == *first {
             return Ok(());
         }
         let siblings = self.subnets_of(&subnet.network_id).await?;
-        if let Some(fitting) = choose(None, &siblings, *first, &question.intent.nodes) {
+        if let Some(fitting) = choose(None, &siblings, *first, &lookup.intent.nodes) {
             places.member_subnet_id = Some(fitting.id);
         }
         Ok(())
@@ -106,21 +106,21 @@ impl Resolver {
     /// What is said about a load balancer that lacks an address that its Service wants.
     pub(super) async fn lacking_family(
         &self,
-        question: &Question<'_>,
+        lookup: &Lookup<'_>,
         existing: &ObservedLoadBalancer,
     ) -> Result<Option<Notice>, Failure> {
-        let [_, _] = question.settings.families.as_slice() else { return Ok(None) };
+        let [_, _] = lookup.settings.families.as_slice() else { return Ok(None) };
         let has = |family: &IpFamily| existing.vip_addresses().any(|address| family_of(address) == *family);
-        let Some(lacking) = question.settings.families.iter().find(|family| !has(family)) else {
+        let Some(lacking) = lookup.settings.families.iter().find(|family| !has(family)) else {
             return Ok(None);
         };
         if existing.ownership == Ownership::Guest {
             return Ok(Some(single_stack("choose another load balancer")));
         }
-        if !question.features.additional_vips {
+        if !lookup.features.additional_vips {
             return Ok(Some(single_stack(OLD_OCTAVIA)));
         }
-        if question.settings.vip.port_id.is_some() {
+        if lookup.settings.vip.port_id.is_some() {
             return Ok(Some(single_stack(OWN_PORT)));
         }
         let Some(network_id) = &existing.made_with.vip_network_id else { return Ok(None) };

@@ -6,7 +6,7 @@ use openstack_ccm_openstack_api::neutron::{Network, SubnetFilter};
 
 use super::Resolver;
 use super::external_network::{self, ExternalNetwork};
-use super::question::Question;
+use super::lookup::Lookup;
 use crate::load_balancer::failure::{self, Missing};
 use crate::load_balancer::floating_subnet::SubnetMatch;
 use crate::load_balancer::model::floating_ip::SubnetChoice;
@@ -35,11 +35,11 @@ impl FloatingIpSource {
 
 impl Resolver {
     /// Checks what is configured and looks up what is not, where a floating IP may have to be made.
-    pub(super) async fn floating_ip(&self, question: &Question<'_>) -> Result<FloatingIpSource, Failure> {
-        let Exposure::External(settings) = &question.settings.exposure else {
+    pub(super) async fn floating_ip(&self, lookup: &Lookup<'_>) -> Result<FloatingIpSource, Failure> {
+        let Exposure::External(settings) = &lookup.settings.exposure else {
             return Ok(FloatingIpSource::of(None, SubnetChoice::Any));
         };
-        if !question.wants_floating_ip || question.settings.is_unreadable(Aspect::FloatingIp) {
+        if !lookup.wants_floating_ip || lookup.settings.is_unreadable(Aspect::FloatingIp) {
             return Ok(FloatingIpSource::of(settings.network_id.clone(), SubnetChoice::Any));
         }
         match &settings.subnet {

@@ -13,7 +13,7 @@ mod named_subnets;
 mod node_ports;
 mod node_subnet;
 mod provider;
-mod question;
+mod lookup;
 mod subnets;
 
 use std::net::IpAddr;
@@ -34,7 +34,7 @@ use floating::FloatingIpSource;
 use node_ports::NodePort;
 
 pub(super) use node_ports::NodePorts;
-pub(super) use question::Question;
+pub(super) use lookup::Lookup;
 
 /// Answers questions about the cloud.
 pub(super) struct Resolver {
@@ -92,33 +92,33 @@ impl Resolver {
     /// Any failed call; where there is no load balancer yet, everything that is wrong at once.
     pub(super) async fn facts(
         &self,
-        question: &Question<'_>,
+        lookup: &Lookup<'_>,
         notices: &mut Vec<Notice>,
     ) -> Result<(Facts, Vec<Fault>), Failure> {
-        let (places, floating) = tokio::join!(self.places(question), self.floating_ip(question));
+        let (places, floating) = tokio::join!(self.places(lookup), self.floating_ip(lookup));
         let mut faults = Vec::new();
-        let places = match question.existing {
+        let places = match lookup.existing {
             Some(_) => places?,
             None => both(places, &floating)?,
         };
         faults.extend(places.faults.iter().cloned());
         let floating = match floating {
-            Err(failure) if question.existing.is_some() && failure.class == FailureClass::UserInput => {
+            Err(failure) if lookup.existing.is_some() && failure.class == FailureClass::UserInput => {
                 faults.push(Fault::new([Aspect::FloatingIp], failure.message));
                 FloatingIpSource::none()
             }
             floating => floating?,
         };
-        let cluster_sources = self.cluster_sources(question, &places).await?;
-        let cluster_access = Box::pin(self.cluster_access(question, &places)).await;
+        let cluster_sources = self.cluster_sources(lookup, &places).await?;
+        let cluster_access = Box::pin(self.cluster_access(lookup, &places)).await;
         notices.extend(places.notices);
         notices.extend(floating.notice);
-        let mut previous = question.previous_vip_addresses.iter().copied();
+        let mut previous = lookup.previous_vip_addresses.iter().copied();
         let previous_vip_address = previous.find(|previous| {
             family_of(*previous) == places.vip_family && is_in(places.vip_addresses, *previous)
         });
         let facts = Facts {
-            features: question.features,
+            features: lookup.features,
             vip_subnet_id: places.vip_subnet_id,
             vip_network_id: places.vip_network_id,
             vip_family: places.vip_family,

@@ -42,12 +42,12 @@ pub(super) struct NodePort {
 
 /// A node's address on its server.
 #[derive(Clone, Debug)]
-struct Place {
+struct ServerAddress {
     server: String,
     address: IpAddr,
 }
 
-impl Place {
+impl ServerAddress {
     fn key(&self) -> String {
         format!("{} {}", self.server, self.address)
     }
@@ -66,7 +66,7 @@ impl Resolver {
         for node in intent.nodes.iter().filter(|node| settings.node_selector.matches(node)) {
             let Some(address) = node_address::of(node, settings.family) else { continue };
             match node.provider_id.as_deref().and_then(server_id) {
-                Some(server) => places.push(Place { server: server.to_owned(), address }),
+                Some(server) => places.push(ServerAddress { server: server.to_owned(), address }),
                 None => strangers.push(node.name.clone()),
             }
         }
@@ -75,7 +75,7 @@ impl Resolver {
         found.map_err(|error| failure::of_call(&error, "looking for the nodes' ports", Missing::Race))
     }
 
-    async fn find_node_ports(&self, places: &[Place]) -> Result<NodePorts, Arc<ApiError>> {
+    async fn find_node_ports(&self, places: &[ServerAddress]) -> Result<NodePorts, Arc<ApiError>> {
         let known = &self.node_ports;
         let unknown: BTreeSet<&str> = places
             .iter()
@@ -130,7 +130,7 @@ impl Resolver {
     }
 }
 
-fn carries(port: &Port, place: &Place) -> bool {
+fn carries(port: &Port, place: &ServerAddress) -> bool {
     port.device_id == place.server
         && port.fixed_ips.iter().any(|fixed| fixed.ip_address.parse() == Ok(place.address))
 }

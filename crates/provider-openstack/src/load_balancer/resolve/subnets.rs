@@ -9,7 +9,7 @@ use openstack_ccm_openstack_api::octavia::{LoadBalancerFilter, ProvisioningStatu
 
 use super::Resolver;
 use super::node_subnet::{self, Candidate};
-use super::question::{Question, family_of_subnet, family_without_subnet};
+use super::lookup::{Lookup, family_of_subnet, family_without_subnet};
 use crate::load_balancer::annotations::PORT_ID;
 use crate::load_balancer::failure::{self, Missing};
 use crate::load_balancer::model::facts::ResolvedVip;
@@ -38,24 +38,24 @@ pub(super) struct Places {
 
 impl Resolver {
     /// Every subnet in the answer exists: Octavia accepts a tree with an unknown one and then fails for good.
-    pub(super) async fn places(&self, question: &Question<'_>) -> Result<Places, Failure> {
-        let mut places = match question.existing {
-            Some(existing) => self.places_of_existing(question, existing).await?,
-            None => self.places_of_new(question).await?,
+    pub(super) async fn places(&self, lookup: &Lookup<'_>) -> Result<Places, Failure> {
+        let mut places = match lookup.existing {
+            Some(existing) => self.places_of_existing(lookup, existing).await?,
+            None => self.places_of_new(lookup).await?,
         };
-        self.members_in_family(question, &mut places).await?;
+        self.members_in_family(lookup, &mut places).await?;
         Ok(places)
     }
 
     async fn places_of_existing(
         &self,
-        question: &Question<'_>,
+        lookup: &Lookup<'_>,
         existing: &ObservedLoadBalancer,
     ) -> Result<Places, Failure> {
-        let settings = question.settings;
-        let mut notices = Vec::from_iter(self.lacking_family(question, existing).await?);
+        let settings = lookup.settings;
+        let mut notices = Vec::from_iter(self.lacking_family(lookup, existing).await?);
         let mut faults = Vec::new();
-        let member_subnet = match self.member_subnet_of_existing(question, existing, &mut notices).await {
+        let member_subnet = match self.member_subnet_of_existing(lookup, existing, &mut notices).await {
             Err(failure) if failure.class == FailureClass::UserInput => {
                 faults.push(Fault::new([Aspect::MemberSubnet], failure.message));
                 present_member_subnet(existing)
@@ -77,18 +77,18 @@ impl Resolver {
     /// The subnet of members that are new on a load balancer that exists.
     async fn member_subnet_of_existing(
         &self,
-        question: &Question<'_>,
+        lookup: &Lookup<'_>,
         existing: &ObservedLoadBalancer,
         notices: &mut Vec<Notice>,
     ) -> Result<Option<String>, Failure> {
-        let settings = question.settings;
+        let settings = lookup.settings;
         match &settings.member_subnet_id {
             _ if settings.is_unreadable(Aspect::MemberSubnet) => Ok(present_member_subnet(existing)),
-            Some(id) if !question.verifies => Ok(Some(id.clone())),
+            Some(id) if !lookup.verifies => Ok(Some(id.clone())),
             Some(id) => Ok(Some(self.subnet(id, "member-subnet-id").await?.id)),
             // The VIP is on the user's port, which tells nothing about the nodes.
             None if settings.vip.port_id.is_some() && settings.vip.network_id.is_none() => {
-                let found = self.node_subnet(question).await?;
+                let found = self.node_subnet(lookup).await?;
                 notices.extend(found.notice);
                 Ok(Some(found.subnet_id))
             }
@@ -96,8 +96,8 @@ impl Resolver {
         }
     }
 
-    async fn places_of_new(&self, question: &Question<'_>) -> Result<Places, Failure> {
-        let settings = question.settings;
+    async fn places_of_new(&self, lookup: &Lookup<'_>) -> Result<Places, Failure> {
+        let settings = lookup.settings;
         let vip = &settings.vip;
         let mut places = Places {
             vip_subnet_id: vip.subnet_id.clone(),
@@ -124,19 +124,19 @@ impl Resolver {
             self.network(id, "network-id").await?;
         }
         if vip.subnet_id.is_none() && vip.network_id.is_none() {
-            self.detect(question, &mut places).await?;
+            self.detect(lookup, &mut places).await?;
         }
-        self.second_family(question, &mut places).await?;
+        self.second_family(lookup, &mut places).await?;
         Ok(places)
     }
 
     /// Nobody names a place: VIP and members go where the nodes are.
-    async fn detect(&self, question: &Question<'_>, places: &mut Places) -> Result<(), Failure> {
-        let settings = question.settings;
+    async fn detect(&self, lookup: &Lookup<'_>, places: &mut Places) -> Result<(), Failure> {
+        let settings = lookup.settings;
         if settings.vip.port_id.is_some() && settings.member_subnet_id.is_some() {
             return Ok(());
         }
-        let found = self.node_subnet(question).await?;
+        let found = self.node_subnet(lookup).await?;
         if settings.vip.port_id.is_none() {
             places.vip_family = found.family;
             places.vip_subnet_id = Some(found.subnet_id.clone());
@@ -148,9 +148,9 @@ impl Resolver {
         Ok(())
     }
 
-    async fn node_subnet(&self, question: &Question<'_>) -> Result<Detected, Failure> {
-        let settings = question.settings;
-        let nodes = question.intent.nodes.iter().filter(|node| settings.node_selector.matches(node));
+    async fn node_subnet(&self, lookup: &Lookup<'_>) -> Result<Detected, Failure> {
+        let settings = lookup.settings;
+        let nodes = lookup.intent.nodes.iter().filter(|node| settings.node_selector.matches(node));
         let candidates: Vec<Candidate> = nodes
             .filter_map(|node| {
                 let address = node_address::of(node, settings.family)?;

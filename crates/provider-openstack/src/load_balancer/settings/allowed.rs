@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use super::origin::Origin;
-use super::reader::{Reader, Sourced, sourced};
+use super::reader::{SettingsReader, Sourced, sourced};
 use crate::config::{ANY_NAMESPACE, Config, LoadBalancerNamespace};
 use crate::load_balancer::annotations::{
     Annotation, DEFAULT_TLS_CONTAINER_REF, FLOATING_NETWORK_ID, FLOATING_SUBNET, FLOATING_SUBNET_ID,
@@ -16,7 +16,7 @@ use crate::load_balancer::annotations::{
 type List = Option<BTreeSet<String>>;
 
 /// Checks what the Service itself names. Answers the load balancers of others that it may use; absent, any.
-pub(super) fn check(reader: &mut Reader<'_>, config: &Config) -> List {
+pub(super) fn check(reader: &mut SettingsReader<'_>, config: &Config) -> List {
     let namespace = &*reader.service.key.namespace;
     let policy = config.namespaces.get(namespace).or_else(|| config.namespaces.get(ANY_NAMESPACE))?;
     let LoadBalancerNamespace { networks, subnets, ports, load_balancers, secrets, addresses } = policy;
@@ -42,7 +42,7 @@ pub(super) fn check(reader: &mut Reader<'_>, config: &Config) -> List {
 
 /// Refuses each item of an annotation that its list does not allow.
 fn each(
-    reader: &mut Reader<'_>,
+    reader: &mut SettingsReader<'_>,
     annotation: &Annotation,
     list: &List,
     key: &str,
@@ -55,7 +55,7 @@ fn each(
     }
 }
 
-fn refuse(reader: &mut Reader<'_>, value: &Sourced<'_>, key: &str) {
+fn refuse(reader: &mut SettingsReader<'_>, value: &Sourced<'_>, key: &str) {
     reader.reject(
         value,
         "is not allowed in this namespace",
@@ -69,7 +69,7 @@ fn is_allowed_secret(allowed: &BTreeSet<String>, reference: &str) -> bool {
     allowed.contains(reference) || allowed.contains(id)
 }
 
-fn address(reader: &mut Reader<'_>, list: &List) {
+fn address(reader: &mut SettingsReader<'_>, list: &List) {
     let field = Origin::Field("spec.loadBalancerIP");
     let (Some(value), Some(allowed)) = (sourced(reader.service.load_balancer_ip.as_deref(), field), list)
     else {

@@ -10,7 +10,7 @@ use openstack_ccm_openstack_api::octavia::{ListenerLimit, ListenerLimits};
 use super::aspect::Aspect;
 use super::origin::Origin;
 use super::proxy_protocol::ProxyProtocol;
-use super::reader::{Reader, Sourced};
+use super::reader::{SettingsReader, Sourced};
 use crate::load_balancer::annotations::{DEFAULT_TLS_CONTAINER_REF, PROXY_PROTOCOL, SOURCE_RANGES};
 use crate::load_balancer::model::header::InsertedHeader;
 use crate::load_balancer::model::limit;
@@ -34,7 +34,7 @@ pub struct SourceRanges {
 }
 
 /// The headers that are inserted.
-pub(super) fn headers(reader: &mut Reader<'_>, proxy_protocol: &ProxyProtocol) -> BTreeSet<InsertedHeader> {
+pub(super) fn headers(reader: &mut SettingsReader<'_>, proxy_protocol: &ProxyProtocol) -> BTreeSet<InsertedHeader> {
     let mut tcp = reader.service.ports.iter().filter(|port| port.protocol == Protocol::Tcp).peekable();
     let every_port = tcp.peek().is_some() && tcp.all(|port| proxy_protocol.ports.contains_key(&port.port));
     let no_port_without = proxy_protocol.all.is_some() || every_port;
@@ -50,7 +50,7 @@ pub(super) fn headers(reader: &mut Reader<'_>, proxy_protocol: &ProxyProtocol) -
 }
 
 /// The certificate.
-pub(super) fn tls(reader: &mut Reader<'_>) -> Option<TlsContainer> {
+pub(super) fn tls(reader: &mut SettingsReader<'_>) -> Option<TlsContainer> {
     let configured = reader.config.default_tls_container_ref.as_deref();
     let value =
         reader.annotation_or_config(&DEFAULT_TLS_CONTAINER_REF, "default-tls-container-ref", configured)?;
@@ -58,7 +58,7 @@ pub(super) fn tls(reader: &mut Reader<'_>) -> Option<TlsContainer> {
 }
 
 /// A reference to a certificate.
-pub(super) fn container(reader: &mut Reader<'_>, value: &Sourced<'_>) -> Option<TlsContainer> {
+pub(super) fn container(reader: &mut SettingsReader<'_>, value: &Sourced<'_>) -> Option<TlsContainer> {
     let reference = reader.text(Some(value.clone()))?;
     if !reader.config.verifies_tls_containers() {
         return Some(TlsContainer { reference, barbican: None });
@@ -76,7 +76,7 @@ pub(super) fn container(reader: &mut Reader<'_>, value: &Sourced<'_>) -> Option<
 }
 
 /// The numbers.
-pub(super) fn limits(reader: &mut Reader<'_>) -> ListenerLimits {
+pub(super) fn limits(reader: &mut SettingsReader<'_>) -> ListenerLimits {
     let value = |limit| {
         let (annotation, default) = limit::source(limit);
         (limit, reader.integer(annotation).unwrap_or(default))
@@ -85,7 +85,7 @@ pub(super) fn limits(reader: &mut Reader<'_>) -> ListenerLimits {
 }
 
 /// Who may connect: the field, else the annotation, else everybody.
-pub(super) fn source_ranges(reader: &mut Reader<'_>) -> SourceRanges {
+pub(super) fn source_ranges(reader: &mut SettingsReader<'_>) -> SourceRanges {
     let values = requested_ranges(reader);
     if values.is_empty() {
         return SourceRanges { networks: BTreeSet::from([everybody(reader)]), requested: false };
@@ -94,7 +94,7 @@ pub(super) fn source_ranges(reader: &mut Reader<'_>) -> SourceRanges {
     SourceRanges { networks, requested: true }
 }
 
-fn requested_ranges<'a>(reader: &Reader<'a>) -> Vec<Sourced<'a>> {
+fn requested_ranges<'a>(reader: &SettingsReader<'a>) -> Vec<Sourced<'a>> {
     let field = Origin::Field("spec.loadBalancerSourceRanges");
     let service = reader.service;
     if !service.source_ranges.is_empty() {
@@ -109,7 +109,7 @@ fn requested_ranges<'a>(reader: &Reader<'a>) -> Vec<Sourced<'a>> {
 }
 
 /// Everybody of the Service's first family.
-fn everybody(reader: &Reader<'_>) -> IpNet {
+fn everybody(reader: &SettingsReader<'_>) -> IpNet {
     match reader.service.ip_families.first() {
         Some(IpFamily::V6) => IpNet::V6(Ipv6Net::default()),
         Some(IpFamily::V4) | None => IpNet::V4(Ipv4Net::default()),
@@ -117,7 +117,7 @@ fn everybody(reader: &Reader<'_>) -> IpNet {
 }
 
 /// The network of a CIDR, without the bits of a host.
-fn network(reader: &mut Reader<'_>, value: &Sourced<'_>) -> Option<IpNet> {
+fn network(reader: &mut SettingsReader<'_>, value: &Sourced<'_>) -> Option<IpNet> {
     match value.text.parse::<IpNet>() {
         Ok(network) => Some(network.trunc()),
         Err(_) => {

@@ -64,7 +64,7 @@ pub use network::{Exposure, FloatingIpSettings, FloatingSubnet, VipSettings};
 pub use origin::Origin;
 pub use pool::HealthMonitorSettings;
 pub use proxy_protocol::ProxyVersion;
-use reader::Reader;
+use reader::SettingsReader;
 pub(super) use reader::WITHOUT_EFFECT;
 pub use reading::Reading;
 pub use release::ReleaseSettings;
@@ -155,7 +155,7 @@ impl Settings {
         (errors.map_or(Ok(settings), Err), notices)
     }
 
-    fn assemble(reader: &mut Reader<'_>) -> Self {
+    fn assemble(reader: &mut SettingsReader<'_>) -> Self {
         let config = reader.config;
         let network::Placement { vip, member_subnet_id, exposure } = network::placement(reader);
         let proxy_protocol = proxy_protocol::proxy_protocol(reader);
@@ -215,7 +215,7 @@ impl Settings {
 }
 
 /// A value that is neither keeps: what is kept can still be deleted.
-fn keep_floating_ip(reader: &mut Reader<'_>) -> bool {
+fn keep_floating_ip(reader: &mut SettingsReader<'_>) -> bool {
     let keeps = reader.bool(&KEEP_FLOATING_IP, false);
     keeps || reader.odd.contains(&Aspect::Release)
 }

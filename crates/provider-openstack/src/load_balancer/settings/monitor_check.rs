@@ -3,7 +3,7 @@
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_openstack_api::octavia::HealthMonitorType;
 
-use super::reader::{Reader, WITHOUT_EFFECT};
+use super::reader::{SettingsReader, WITHOUT_EFFECT};
 use crate::load_balancer::annotations::{
     HEALTH_MONITOR_EXPECTED_CODES, HEALTH_MONITOR_METHOD, HEALTH_MONITOR_PATH, HEALTH_MONITOR_TYPE,
 };
@@ -24,7 +24,7 @@ const LONGEST_PATH: usize = 255;
 const LONGEST_CODES: usize = 64;
 
 /// The check that the annotations describe; absent, the type follows from the port and the Service.
-pub(super) fn check(reader: &mut Reader<'_>, enabled: bool) -> Option<MonitorCheck> {
+pub(super) fn check(reader: &mut SettingsReader<'_>, enabled: bool) -> Option<MonitorCheck> {
     let kind = reader.word(&HEALTH_MONITOR_TYPE).map(|value| HealthMonitorType::from(value.text));
     let request = HttpCheck {
         path: path(reader).unwrap_or_else(|| "/".to_owned()),
@@ -39,7 +39,7 @@ pub(super) fn check(reader: &mut Reader<'_>, enabled: bool) -> Option<MonitorChe
 }
 
 /// Tells which of the annotations do nothing.
-fn tell(reader: &mut Reader<'_>, enabled: bool, asks: bool) {
+fn tell(reader: &mut SettingsReader<'_>, enabled: bool, asks: bool) {
     let of_requests = [HEALTH_MONITOR_PATH, HEALTH_MONITOR_METHOD, HEALTH_MONITOR_EXPECTED_CODES];
     let has = |one: &&_| reader.annotation(one).is_some();
     let (idle, advice): (Vec<_>, _) = if enabled {
@@ -56,7 +56,7 @@ fn tell(reader: &mut Reader<'_>, enabled: bool, asks: bool) {
     }
 }
 
-fn path(reader: &mut Reader<'_>) -> Option<String> {
+fn path(reader: &mut SettingsReader<'_>) -> Option<String> {
     let value = reader.annotation(&HEALTH_MONITOR_PATH)?;
     let printable = value.text.chars().all(|letter| letter.is_ascii_graphic());
     if !value.text.starts_with('/') || !printable || value.text.len() > LONGEST_PATH {
@@ -69,7 +69,7 @@ fn path(reader: &mut Reader<'_>) -> Option<String> {
     Some(value.text.to_owned())
 }
 
-fn codes(reader: &mut Reader<'_>) -> Option<String> {
+fn codes(reader: &mut SettingsReader<'_>) -> Option<String> {
     let value = reader.annotation(&HEALTH_MONITOR_EXPECTED_CODES)?;
     let text: String = value.text.chars().filter(|letter| *letter != ' ').collect();
     let list = text.split(',').all(is_code);

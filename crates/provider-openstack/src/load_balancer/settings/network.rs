@@ -6,7 +6,7 @@ use openstack_ccm_core::service::IpFamily;
 
 use super::node_address::family_of;
 use super::origin::Origin;
-use super::reader::{Class, Reader, Sourced, sourced};
+use super::reader::{Class, SettingsReader, Sourced, sourced};
 use crate::config::Config;
 use crate::load_balancer::annotations::{
     CLASS, FLOATING_NETWORK_ID, FLOATING_SUBNET, FLOATING_SUBNET_ID, FLOATING_SUBNET_TAGS, INTERNAL,
@@ -87,7 +87,7 @@ impl<'a> Candidates<'a> {
 }
 
 /// Finds the class that the Service names.
-pub(super) fn choose_class<'a>(reader: &mut Reader<'a>, config: &'a Config) -> Option<Class<'a>> {
+pub(super) fn choose_class<'a>(reader: &mut SettingsReader<'a>, config: &'a Config) -> Option<Class<'a>> {
     let value = reader.annotation(&CLASS)?;
     if let Some((name, keys)) = config.classes.get_key_value(value.text) {
         return Some(Class { name, keys });
@@ -104,7 +104,7 @@ pub(super) fn choose_class<'a>(reader: &mut Reader<'a>, config: &'a Config) -> O
 }
 
 /// Reads where the load balancer is.
-pub(super) fn placement(reader: &mut Reader<'_>) -> Placement {
+pub(super) fn placement(reader: &mut SettingsReader<'_>) -> Placement {
     let internal = internal(reader);
     let address = load_balancer_ip(reader);
     let (subnet, network) = (vip_subnet(reader), vip_network(reader));
@@ -123,7 +123,7 @@ pub(super) fn placement(reader: &mut Reader<'_>) -> Placement {
     Placement { vip, member_subnet_id, exposure }
 }
 
-fn internal(reader: &mut Reader<'_>) -> bool {
+fn internal(reader: &mut SettingsReader<'_>) -> bool {
     let forced = reader.config.internal_lb;
     let wanted = reader.bool(&INTERNAL, forced);
     if forced && !wanted {
@@ -139,7 +139,7 @@ fn internal(reader: &mut Reader<'_>) -> bool {
     forced || wanted
 }
 
-fn load_balancer_ip(reader: &mut Reader<'_>) -> Option<IpAddr> {
+fn load_balancer_ip(reader: &mut SettingsReader<'_>) -> Option<IpAddr> {
     let value = sourced(reader.service.load_balancer_ip.as_deref(), Origin::Field("spec.loadBalancerIP"))?;
     let Ok(address) = value.text.parse::<IpAddr>() else {
         reader.reject(&value, "is not an IP address", "write an IPv4 or IPv6 address, or remove the field");
@@ -157,7 +157,7 @@ fn load_balancer_ip(reader: &mut Reader<'_>) -> Option<IpAddr> {
     Some(address)
 }
 
-fn vip_subnet<'a>(reader: &Reader<'a>) -> Candidates<'a> {
+fn vip_subnet<'a>(reader: &SettingsReader<'a>) -> Candidates<'a> {
     Candidates {
         annotation: reader.annotation(&SUBNET_ID),
         class: reader.class_value("subnet-id", |class| class.subnet_id.as_deref()),
@@ -165,11 +165,11 @@ fn vip_subnet<'a>(reader: &Reader<'a>) -> Candidates<'a> {
     }
 }
 
-fn config_subnet<'a>(reader: &Reader<'a>) -> Option<Sourced<'a>> {
+fn config_subnet<'a>(reader: &SettingsReader<'a>) -> Option<Sourced<'a>> {
     sourced(reader.config.subnet_id.as_deref(), Origin::Config("subnet-id"))
 }
 
-fn vip_network<'a>(reader: &Reader<'a>) -> Candidates<'a> {
+fn vip_network<'a>(reader: &SettingsReader<'a>) -> Candidates<'a> {
     Candidates {
         annotation: reader.annotation(&NETWORK_ID),
         class: reader.class_value("network-id", |class| class.network_id.as_deref()),
@@ -179,7 +179,7 @@ fn vip_network<'a>(reader: &Reader<'a>) -> Candidates<'a> {
 
 /// The one order for creation and for node changes: `member-subnet-id` by annotation, class, cloud.conf; `subnet-id` of
 /// cloud.conf; `subnet-id` by annotation, class.
-fn member_subnet(reader: &mut Reader<'_>, vip_subnet: &Candidates<'_>) -> Option<String> {
+fn member_subnet(reader: &mut SettingsReader<'_>, vip_subnet: &Candidates<'_>) -> Option<String> {
     let member_subnet = Candidates {
         annotation: reader.annotation(&MEMBER_SUBNET_ID),
         class: reader.class_value("member-subnet-id", |class| class.member_subnet_id.as_deref()),
@@ -192,7 +192,7 @@ fn member_subnet(reader: &mut Reader<'_>, vip_subnet: &Candidates<'_>) -> Option
     reader.uuid(chosen)
 }
 
-fn exposure(reader: &mut Reader<'_>, internal: bool, address: Option<IpAddr>) -> Exposure {
+fn exposure(reader: &mut SettingsReader<'_>, internal: bool, address: Option<IpAddr>) -> Exposure {
     // Annotations are checked for internal Services too; class and cloud.conf say nothing about those.
     reader.uuid(reader.annotation(&FLOATING_NETWORK_ID));
     let annotated = SubnetGroup::of_annotations(reader).read(reader);
@@ -221,7 +221,7 @@ struct SubnetGroup<'a> {
 }
 
 impl<'a> SubnetGroup<'a> {
-    fn of_annotations(reader: &Reader<'a>) -> Self {
+    fn of_annotations(reader: &SettingsReader<'a>) -> Self {
         Self {
             id: reader.annotation(&FLOATING_SUBNET_ID),
             name: reader.annotation(&FLOATING_SUBNET),
@@ -229,7 +229,7 @@ impl<'a> SubnetGroup<'a> {
         }
     }
 
-    fn of_class(reader: &Reader<'a>) -> Self {
+    fn of_class(reader: &SettingsReader<'a>) -> Self {
         Self {
             id: reader.class_value("floating-subnet-id", |class| class.floating_subnet_id.as_deref()),
             name: reader.class_value("floating-subnet", |class| class.floating_subnet.as_deref()),
@@ -237,7 +237,7 @@ impl<'a> SubnetGroup<'a> {
         }
     }
 
-    fn of_config(reader: &Reader<'a>) -> Self {
+    fn of_config(reader: &SettingsReader<'a>) -> Self {
         let config = reader.config;
         Self {
             id: sourced(config.floating_subnet_id.as_deref(), Origin::Config("floating-subnet-id")),
@@ -247,7 +247,7 @@ impl<'a> SubnetGroup<'a> {
     }
 
     /// What the place says; `None` if nothing. An id hides the other two.
-    fn read(self, reader: &mut Reader<'_>) -> Option<FloatingSubnet> {
+    fn read(self, reader: &mut SettingsReader<'_>) -> Option<FloatingSubnet> {
         if self.id.is_some() {
             return reader.uuid(self.id).map(FloatingSubnet::Id);
         }
@@ -260,7 +260,7 @@ impl<'a> SubnetGroup<'a> {
     }
 }
 
-fn name_pattern(reader: &mut Reader<'_>, value: &Sourced<'_>) -> Option<NamePattern> {
+fn name_pattern(reader: &mut SettingsReader<'_>, value: &Sourced<'_>) -> Option<NamePattern> {
     NamePattern::parse(value.text)
         .map_err(|error| {
             let fix = "write a name, a glob such as \"pool-*\", or ~ and a regular expression such as \"~pool-[0-9]+\"";
@@ -269,7 +269,7 @@ fn name_pattern(reader: &mut Reader<'_>, value: &Sourced<'_>) -> Option<NamePatt
         .ok()
 }
 
-fn tag_condition(reader: &mut Reader<'_>, value: &Sourced<'_>) -> Option<TagCondition> {
+fn tag_condition(reader: &mut SettingsReader<'_>, value: &Sourced<'_>) -> Option<TagCondition> {
     TagCondition::parse(value.text)
         .map_err(|error| {
             let fix = "write tags separated by commas, such as \"a,b\" (one of them), \"&a,b\" (all), \"!a,b\" (none) or \"!&a,b\" (not all)";

@@ -5,7 +5,7 @@ use openstack_ccm_openstack_api::octavia::LbAlgorithm;
 use super::monitor_check;
 use super::monitor_check::MonitorCheck;
 use super::origin::Origin;
-use super::reader::{Reader, Sourced};
+use super::reader::{SettingsReader, Sourced};
 use crate::load_balancer::annotations::{
     Annotation, ENABLE_HEALTH_MONITOR, Form, HEALTH_MONITOR_DELAY, HEALTH_MONITOR_MAX_RETRIES,
     HEALTH_MONITOR_MAX_RETRIES_DOWN, HEALTH_MONITOR_TIMEOUT, LB_METHOD, NODE_SELECTOR,
@@ -32,7 +32,7 @@ pub struct HealthMonitorSettings {
 const CHECKS_OVERLAP: &str = "LoadBalancerChecksOverlap";
 
 /// The algorithm of pools.
-pub(super) fn lb_algorithm(reader: &mut Reader<'_>) -> LbAlgorithm {
+pub(super) fn lb_algorithm(reader: &mut SettingsReader<'_>) -> LbAlgorithm {
     if let Some(value) = reader.word(&LB_METHOD) {
         return LbAlgorithm::from(value.text);
     }
@@ -53,7 +53,7 @@ pub(super) struct Monitor {
 }
 
 /// The health monitor. A wrong number has a stand-in that Octavia would take.
-pub(super) fn health_monitor(reader: &mut Reader<'_>) -> Monitor {
+pub(super) fn health_monitor(reader: &mut SettingsReader<'_>) -> Monitor {
     let enabled = reader.bool(&ENABLE_HEALTH_MONITOR, reader.config.create_monitor);
     let config = reader.config;
     // Annotations are checked even where there is no monitor, cloud.conf is not.
@@ -83,7 +83,7 @@ pub(super) fn health_monitor(reader: &mut Reader<'_>) -> Monitor {
 
 /// A number of the monitor, within the range of the annotation's form; `None` where it is wrong.
 fn monitor_value(
-    reader: &mut Reader<'_>,
+    reader: &mut SettingsReader<'_>,
     annotation: &Annotation,
     enabled: bool,
     key: &'static str,
@@ -106,7 +106,7 @@ fn monitor_value(
 }
 
 /// Octavia takes a check that is still running when the next one begins, though it says that it should not be so.
-fn tell_long_timeout(reader: &mut Reader<'_>, monitor: &HealthMonitorSettings) {
+fn tell_long_timeout(reader: &mut SettingsReader<'_>, monitor: &HealthMonitorSettings) {
     let HealthMonitorSettings { delay, timeout, .. } = *monitor;
     if timeout <= delay {
         return;
@@ -124,7 +124,7 @@ fn tell_long_timeout(reader: &mut Reader<'_>, monitor: &HealthMonitorSettings) {
 }
 
 /// Which nodes become members.
-pub(super) fn node_selector(reader: &mut Reader<'_>) -> NodeSelector {
+pub(super) fn node_selector(reader: &mut SettingsReader<'_>) -> NodeSelector {
     let configured = reader.config.node_selector.as_deref();
     let Some(value) = reader.annotation_or_config(&NODE_SELECTOR, "node-selector", configured) else {
         return NodeSelector::default();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use openstack_ccm_core::service::Protocol;
 
-use super::reader::{Reader, Sourced};
+use super::reader::{SettingsReader, Sourced};
 use crate::load_balancer::annotations::PROXY_PROTOCOL;
 
 /// Version of the PROXY protocol that members get.
@@ -31,7 +31,7 @@ pub(super) struct ProxyProtocol {
 ///
 /// Words are taken as they are written. OCCM takes every word that it does not know, `True` and `V2` among them, for
 /// "off": to turn the protocol on for these would break the members of a Service that worked.
-pub(super) fn proxy_protocol(reader: &mut Reader<'_>) -> ProxyProtocol {
+pub(super) fn proxy_protocol(reader: &mut SettingsReader<'_>) -> ProxyProtocol {
     let Some(value) = reader.annotation(&PROXY_PROTOCOL) else { return ProxyProtocol::default() };
     match value.text {
         "false" => ProxyProtocol::default(),
@@ -45,7 +45,7 @@ pub(super) fn proxy_protocol(reader: &mut Reader<'_>) -> ProxyProtocol {
     }
 }
 
-fn ports(reader: &mut Reader<'_>, value: &Sourced<'_>) -> BTreeMap<u16, ProxyVersion> {
+fn ports(reader: &mut SettingsReader<'_>, value: &Sourced<'_>) -> BTreeMap<u16, ProxyVersion> {
     let mut ports = BTreeMap::new();
     let separator = |letter: char| letter == ',' || letter.is_whitespace();
     for item in value.text.split(separator).filter(|item| !item.is_empty()) {
@@ -61,7 +61,7 @@ fn ports(reader: &mut Reader<'_>, value: &Sourced<'_>) -> BTreeMap<u16, ProxyVer
     ports
 }
 
-fn reject(reader: &mut Reader<'_>, value: &Sourced<'_>, problem: &str) {
+fn reject(reader: &mut SettingsReader<'_>, value: &Sourced<'_>, problem: &str) {
     reader.reject(
         value,
         problem,
@@ -71,7 +71,7 @@ fn reject(reader: &mut Reader<'_>, value: &Sourced<'_>, problem: &str) {
 }
 
 /// One `version:port`.
-fn port(reader: &Reader<'_>, item: &str) -> Result<(u16, ProxyVersion), String> {
+fn port(reader: &SettingsReader<'_>, item: &str) -> Result<(u16, ProxyVersion), String> {
     let (version, number) =
         item.split_once(':').ok_or_else(|| format!("has {item:?}, which names no port"))?;
     let version = match version {

@@ -3,11 +3,11 @@
 use openstack_ccm_core::advertise::{IpModeChoice, Preference, hostname};
 use openstack_ccm_core::service::IpFamily;
 
-use super::reader::Reader;
+use super::reader::SettingsReader;
 use crate::load_balancer::annotations::{Form, HOSTNAME, IP_MODE};
 
 /// What user and operator prefer.
-pub(super) fn preference(reader: &mut Reader<'_>) -> Preference {
+pub(super) fn preference(reader: &mut SettingsReader<'_>) -> Preference {
     Preference {
         service_mode: service_mode(reader),
         cluster_mode: reader.config.ip_mode,
@@ -19,12 +19,12 @@ pub(super) fn preference(reader: &mut Reader<'_>) -> Preference {
 }
 
 /// The families in which the Service wants an address.
-pub(super) fn families(reader: &Reader<'_>) -> Vec<IpFamily> {
+pub(super) fn families(reader: &SettingsReader<'_>) -> Vec<IpFamily> {
     let most = if reader.config.dual_stack { usize::MAX } else { 1 };
     reader.service.ip_families.iter().copied().take(most).collect()
 }
 
-fn service_mode(reader: &mut Reader<'_>) -> Option<IpModeChoice> {
+fn service_mode(reader: &mut SettingsReader<'_>) -> Option<IpModeChoice> {
     let value = reader.annotation(&IP_MODE)?;
     let mode = IpModeChoice::parse(value.text);
     if let (None, Form::Word(words)) = (mode, IP_MODE.form) {
@@ -33,7 +33,7 @@ fn service_mode(reader: &mut Reader<'_>) -> Option<IpModeChoice> {
     mode
 }
 
-fn hostname_annotation(reader: &mut Reader<'_>) -> Option<String> {
+fn hostname_annotation(reader: &mut SettingsReader<'_>) -> Option<String> {
     let value = reader.annotation(&HOSTNAME)?;
     if let Err(error) = hostname::validate(value.text) {
         let fix = "write a DNS name in lower case, such as app.example.org";

@@ -22,7 +22,7 @@ const LONGEST: usize = 255;
 ///
 /// A method that meets a value that is wrong records it and goes on with a stand-in: nothing is made of that, and on a
 /// load balancer that exists what is there takes its place.
-pub(super) struct Reader<'a> {
+pub(super) struct SettingsReader<'a> {
     pub(super) service: &'a Service,
     pub(super) config: &'a LoadBalancer,
     /// The class that the Service names, if there is one of that name.
@@ -47,7 +47,7 @@ pub(super) struct Sourced<'a> {
     pub(super) origin: Origin,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> SettingsReader<'a> {
     pub(super) fn new(service: &'a Service, config: &'a Config) -> Self {
         Self {
             service,

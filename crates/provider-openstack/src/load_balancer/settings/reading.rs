@@ -4,7 +4,7 @@ use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::Service;
 
 use super::error::SettingsErrors;
-use super::reader::{Reader, WITHOUT_EFFECT};
+use super::reader::{SettingsReader, WITHOUT_EFFECT};
 use super::{Settings, allowed, network, unknown};
 use crate::config::Config;
 
@@ -23,11 +23,11 @@ pub struct Reading {
 impl Reading {
     /// Reads everything that a Service and cloud.conf say.
     pub fn of(service: &Service, config: &Config) -> Self {
-        let mut reader = Reader::new(service, config);
+        let mut reader = SettingsReader::new(service, config);
         reader.class = network::choose_class(&mut reader, config);
         let mut settings = Settings::assemble(&mut reader);
         settings.allowed_load_balancers = allowed::check(&mut reader, config);
-        let Reader { errors, mut notices, odd, .. } = reader;
+        let SettingsReader { errors, mut notices, odd, .. } = reader;
         notices.extend(unknown::notices(service));
         settings.odd = odd;
         settings.unreadable = errors.iter().flat_map(|error| &error.aspects).copied().collect();

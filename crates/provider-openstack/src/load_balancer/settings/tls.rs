@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use openstack_ccm_core::notice::Notice;
 
 use super::listener::{self, TlsContainer};
-use super::reader::{Reader, Sourced, WITHOUT_EFFECT};
+use super::reader::{SettingsReader, Sourced, WITHOUT_EFFECT};
 use crate::load_balancer::annotations::{
     ALPN_PROTOCOLS, Annotation, SNI_CONTAINER_REFS, TLS_CIPHERS, TLS_REVISION, TLS_VERSIONS,
 };
@@ -33,7 +33,7 @@ const LONGEST_REVISION: usize = 64;
 const LONGEST_CIPHERS: usize = 2048;
 
 /// Reads the options. Without TLS they have no effect, and the user is told.
-pub(super) fn options(reader: &mut Reader<'_>, tls: Option<&TlsContainer>) -> TlsOptions {
+pub(super) fn options(reader: &mut SettingsReader<'_>, tls: Option<&TlsContainer>) -> TlsOptions {
     let options = TlsOptions {
         sni: sni(reader),
         versions: words(reader, &TLS_VERSIONS, &VERSIONS).map(|words| words.into_iter().collect()),
@@ -65,7 +65,7 @@ fn items<'a>(value: &Sourced<'a>) -> impl Iterator<Item = Sourced<'a>> + use<'a>
     items.map(move |text| Sourced { text, origin: origin.clone() })
 }
 
-fn sni(reader: &mut Reader<'_>) -> Option<Vec<TlsContainer>> {
+fn sni(reader: &mut SettingsReader<'_>) -> Option<Vec<TlsContainer>> {
     let value = reader.annotation(&SNI_CONTAINER_REFS)?;
     let mut containers: Vec<TlsContainer> = Vec::new();
     for item in items(&value) {
@@ -77,7 +77,7 @@ fn sni(reader: &mut Reader<'_>) -> Option<Vec<TlsContainer>> {
 }
 
 /// Words in the order in which they stand, each once.
-fn words(reader: &mut Reader<'_>, annotation: &Annotation, known: &[&str]) -> Option<Vec<String>> {
+fn words(reader: &mut SettingsReader<'_>, annotation: &Annotation, known: &[&str]) -> Option<Vec<String>> {
     let value = reader.annotation(annotation)?;
     let mut words = Vec::new();
     let mut unknown = BTreeSet::new();
@@ -101,7 +101,7 @@ fn words(reader: &mut Reader<'_>, annotation: &Annotation, known: &[&str]) -> Op
 }
 
 /// A part of a tag, in which Octavia takes no comma.
-fn revision(reader: &mut Reader<'_>) -> Option<String> {
+fn revision(reader: &mut SettingsReader<'_>) -> Option<String> {
     let value = reader.annotation(&TLS_REVISION)?;
     let fitting = |letter: char| letter.is_ascii_alphanumeric() || "._-:".contains(letter);
     if value.text.chars().count() > LONGEST_REVISION || !value.text.chars().all(fitting) {
@@ -114,7 +114,7 @@ fn revision(reader: &mut Reader<'_>) -> Option<String> {
     Some(value.text.to_owned())
 }
 
-fn ciphers(reader: &mut Reader<'_>) -> Option<String> {
+fn ciphers(reader: &mut SettingsReader<'_>) -> Option<String> {
     let value = reader.annotation(&TLS_CIPHERS)?;
     let fitting = |letter: char| letter.is_ascii_alphanumeric() || "_-:+!@=.".contains(letter);
     if value.text.chars().count() > LONGEST_CIPHERS || !value.text.chars().all(fitting) {

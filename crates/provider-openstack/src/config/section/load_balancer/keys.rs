@@ -3,7 +3,7 @@
 use openstack_ccm_core::advertise::{IpModeChoice, hostname};
 
 use super::{ErrorRecovery, LoadBalancer};
-use crate::config::error::Fault;
+use crate::config::error::ValueFault;
 use crate::config::section::key::{Field, Key, Parsed, defaulting_key, key, since};
 
 impl LoadBalancer {
@@ -234,13 +234,13 @@ impl LoadBalancer {
 fn lb_version(_: &mut LoadBalancer, text: &str) -> Parsed {
     match text {
         "" | "v2" => Ok(None),
-        _ => Err(Fault::new("there is no such version", "remove the key, or use `v2`")),
+        _ => Err(ValueFault::new("there is no such version", "remove the key, or use `v2`")),
     }
 }
 
 fn error_recovery(section: &mut LoadBalancer, text: &str) -> Parsed {
     section.error_recovery = ErrorRecovery::parse(text).ok_or_else(|| {
-        Fault::new("there is no such recovery", format!("use one of {}", ErrorRecovery::VALUES.join(", ")))
+        ValueFault::new("there is no such recovery", format!("use one of {}", ErrorRecovery::VALUES.join(", ")))
     })?;
     Ok(None)
 }
@@ -253,7 +253,7 @@ fn former_cluster_names(section: &mut LoadBalancer, text: &str) -> Parsed {
 
 fn ip_mode(section: &mut LoadBalancer, text: &str) -> Parsed {
     section.ip_mode = IpModeChoice::parse(text).ok_or_else(|| {
-        Fault::new("it is no mode", format!("use one of {}", IpModeChoice::VALUES.join(", ")))
+        ValueFault::new("it is no mode", format!("use one of {}", IpModeChoice::VALUES.join(", ")))
     })?;
     Ok(None)
 }
@@ -265,7 +265,7 @@ fn ingress_hostname_suffix(section: &mut LoadBalancer, text: &str) -> Parsed {
         return Ok(None);
     }
     hostname::validate(suffix).map_err(|error| {
-        Fault::new(
+        ValueFault::new(
             format!("it is not a DNS suffix: {error}"),
             "write a domain in lower case, such as `nip.io`",
         )

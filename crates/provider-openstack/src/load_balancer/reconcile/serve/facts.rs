@@ -12,11 +12,11 @@ use crate::load_balancer::model::facts::Facts;
 use crate::load_balancer::model::observed::{Observed, ObservedFloatingIp, Ownership};
 use crate::load_balancer::names;
 use crate::load_balancer::report::Report;
-use crate::load_balancer::resolve::Question;
+use crate::load_balancer::resolve::Lookup;
 use crate::load_balancer::settings::{Exposure, Fault};
 
 impl Serving<'_> {
-    /// Looks up what the tree needs to know; `verifies` as in [`Question::verifies`].
+    /// Looks up what the tree needs to know; `verifies` as in [`Lookup::verifies`].
     pub(super) async fn resolve(
         &self,
         observed: &Observed,
@@ -37,7 +37,7 @@ impl Serving<'_> {
             Some(_) => Vec::new(),
             None => self.previous_vips(&observed.floating_ips),
         };
-        let question = Question {
+        let lookup = Lookup {
             intent: self.intent,
             settings: self.settings,
             features,
@@ -49,7 +49,7 @@ impl Serving<'_> {
         let late =
             existing.and_then(|existing| recreation::notice(self.service, self.settings, features, existing));
         let mut notices = Vec::from_iter(late);
-        let facts = resolver.facts(&question, &mut notices).await;
+        let facts = resolver.facts(&lookup, &mut notices).await;
         report.notices(notices);
         facts
     }

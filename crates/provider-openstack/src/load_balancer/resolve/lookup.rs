@@ -12,7 +12,7 @@ use crate::load_balancer::settings::Settings;
 use crate::load_balancer::settings::node_address::family_of;
 
 /// What has to be looked up for.
-pub(in crate::load_balancer) struct Question<'a> {
+pub(in crate::load_balancer) struct Lookup<'a> {
     /// The Service and its nodes.
     pub(in crate::load_balancer) intent: &'a Intent,
     /// What it asks for.
@@ -30,7 +30,7 @@ pub(in crate::load_balancer) struct Question<'a> {
     pub(in crate::load_balancer) previous_vip_addresses: Vec<IpAddr>,
 }
 
-impl Question<'_> {
+impl Lookup<'_> {
     /// The address in a subnet that the previous load balancer had.
     pub(super) fn previous_address_in(&self, subnet: &Subnet) -> Option<IpAddr> {
         let network: IpNet = subnet.cidr.parse().ok()?;
