@@ -14,7 +14,7 @@ use super::cause::{Cause, Causes};
 use super::context::ServiceSync;
 use super::controller::ServiceController;
 use super::intent::{Wanted, key};
-use super::queue::{Requeue, ServiceQueue};
+use super::queue::{Reschedule, ServiceQueue};
 use super::trim::trim;
 use crate::dry_run::{Concluded, End, untold};
 
@@ -72,9 +72,9 @@ impl ServiceDryRun {
         for _ in 0..MOST_RECONCILIATIONS {
             let next = self.sync.reconcile(key, Causes::only(Cause::Changed)).await;
             end = match next {
-                Requeue::Done { .. } | Requeue::Again(_) | Requeue::Unchanged => End::Done,
-                Requeue::Wait(_) => End::Waits,
-                Requeue::Backoff(failure) => End::Failed(failure),
+                Reschedule::Done { .. } | Reschedule::Again(_) | Reschedule::Unchanged => End::Done,
+                Reschedule::Wait(_) => End::Waits,
+                Reschedule::Backoff(failure) => End::Failed(failure),
             };
             let now = writes();
             let progressed = now > std::mem::replace(&mut before, now);
