@@ -14,7 +14,7 @@ const LOOK: Duration = Duration::from_secs(90);
 
 /// What the canary is in.
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct CanaryState {
     ledger: Ledger,
     /// Node and word of each pod, by name.
     pods: BTreeMap<String, (String, Option<Carried>)>,
@@ -27,7 +27,7 @@ pub(super) struct State {
     counted: bool,
 }
 
-impl State {
+impl CanaryState {
     /// The status of a Service is right; `found` if nobody had to write it.
     pub(super) fn right(&mut self, service: &str, found: bool, now: Instant) {
         // What was found to be right has been looked at.

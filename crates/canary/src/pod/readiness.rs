@@ -13,7 +13,8 @@ use super::Said;
 use crate::carried::Carried;
 use crate::{CONCLUSIVE, FIT};
 
-type Answer = (StatusCode, &'static str);
+/// Status and text for a probe.
+type ProbeAnswer = (StatusCode, &'static str);
 
 /// Answers the kubelet, for ever.
 pub(super) async fn serve(listener: TcpListener, said: watch::Receiver<Said>) -> io::Result<()> {
@@ -28,7 +29,7 @@ pub(super) async fn serve(listener: TcpListener, said: watch::Receiver<Said>) ->
     axum::serve(listener, routes).await
 }
 
-fn answer(said: &watch::Receiver<Said>, ready: fn((bool, bool)) -> bool) -> Answer {
+fn answer(said: &watch::Receiver<Said>, ready: fn((bool, bool)) -> bool) -> ProbeAnswer {
     let said = *said.borrow();
     let status =
         if ready(Carried::readiness(said.held)) { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
