@@ -30,7 +30,7 @@ pub struct CanaryArgs {
 pub struct OnceArgs {
     /// Output format.
     #[arg(short, long, value_enum, default_value = "table")]
-    pub(super) output: Output,
+    pub(super) output: CanaryOutput,
     /// Image of openstack-ccm that the nodes can pull; by default the one that runs in kube-system.
     #[arg(long, value_name = "IMAGE")]
     pub(super) image: Option<String>,
@@ -50,7 +50,7 @@ pub struct OnceArgs {
 
 /// Output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Output {
+pub(super) enum CanaryOutput {
     /// Columns for people.
     Table,
     /// For machines.
