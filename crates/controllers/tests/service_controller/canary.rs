@@ -19,7 +19,7 @@ const FIT: Option<(bool, bool)> = Some((true, true));
 const UNFIT: Option<(bool, bool)> = Some((true, false));
 
 fn canary() -> Canary {
-    Canary { namespace: NAMESPACE.into(), image: "a/b:1".into(), addresses: Addresses::kept() }
+    Canary { namespace: NAMESPACE.into(), image: "a/b:1".into(), addresses: Addresses::permanent() }
 }
 
 /// A controller that keeps a canary, and the namespace with its Services.
@@ -28,7 +28,8 @@ async fn world(version: ApiVersion, kubelets: &str) -> World {
     for node in ["n1", "n2"] {
         world.patch_node_status(node, json!({"status": {"nodeInfo": {"kubeletVersion": kubelets}}})).await;
     }
-    let options = CanaryOptions { namespace: NAMESPACE.into(), addresses: Addresses::kept(), class: CLASS };
+    let options =
+        CanaryOptions { namespace: NAMESPACE.into(), addresses: Addresses::permanent(), class: CLASS };
     world.options.canary = Some(options);
     let suffix = Preference { hostname_suffix: Some("example.org".into()), ..Preference::default() };
     world.cloud.publish_by(Path::ThroughLoadBalancer(Needs::ProxyProtocol), suffix);
@@ -208,7 +209,7 @@ async fn where_the_server_drops_the_mode_nodes_are_not_blamed() {
 #[tokio::test(start_paused = true)]
 async fn without_its_namespace_the_controller_works() {
     let mut world = world(ApiVersion::V1_36, "v1.36.3").await;
-    let (namespace, addresses) = ("nowhere".into(), Addresses::kept());
+    let (namespace, addresses) = ("nowhere".into(), Addresses::permanent());
     world.options.canary = Some(CanaryOptions { namespace, addresses, class: CLASS });
     world.start().await;
     world.create("app").await;

@@ -19,7 +19,7 @@ const UNFIT: (bool, bool) = (true, false);
 const TRUSTED: Duration = Duration::from_secs(180);
 
 fn canary() -> Canary {
-    Canary { namespace: CANARY_NAMESPACE.into(), image: "a/b:1".into(), addresses: Addresses::kept() }
+    Canary { namespace: CANARY_NAMESPACE.into(), image: "a/b:1".into(), addresses: Addresses::permanent() }
 }
 
 /// A cluster with a canary, whose pods say the same of both nodes.
@@ -36,7 +36,7 @@ async fn world(kubelets: &str, word: (bool, bool)) -> World {
     }
     say(&world, "n1", word);
     say(&world, "n2", word);
-    let (namespace, addresses) = (CANARY_NAMESPACE.into(), Addresses::kept());
+    let (namespace, addresses) = (CANARY_NAMESPACE.into(), Addresses::permanent());
     world.options.canary = Some(CanaryOptions { namespace, addresses, class: CANARY_CLASS });
     world.start().await;
     world.serve("app").await;

@@ -83,7 +83,7 @@ pub struct RuleArgs {
     #[arg(long, value_name = "NAMESPACE", default_value = "")]
     pub canary_namespace: String,
     /// Addresses of the canary's Services, two for each family; nothing else may use them.
-    #[arg(long, value_name = "CONTROL,SUBJECT[,...]", default_value_t = Addresses::kept())]
+    #[arg(long, value_name = "CONTROL,SUBJECT[,...]", default_value_t = Addresses::permanent())]
     pub canary_addresses: Addresses,
 }
 
