@@ -66,7 +66,7 @@ impl ServiceDryRun {
     }
 
     /// Reconciles one Service until nothing more would be done. `writes` tells how many calls were recorded so far.
-    pub async fn settle(&mut self, key: &ServiceKey, writes: impl Fn() -> usize) -> Concluded {
+    pub async fn converge(&mut self, key: &ServiceKey, writes: impl Fn() -> usize) -> Concluded {
         let mut end = End::Waits;
         let (mut before, mut idle) = (writes(), 0);
         for _ in 0..MOST_RECONCILIATIONS {
@@ -95,7 +95,7 @@ impl ServiceDryRun {
         Concluded { end, told: untold(&mut self.events) }
     }
 
-    /// The Services, of those that are settled, that another one's settling gives something to do: they share an address.
+    /// The Services, of those that have converged, that another one's convergence gives something to do: they share an address.
     pub fn woken(&self) -> Vec<ServiceKey> {
         self.queue.drain()
     }
