@@ -65,7 +65,7 @@ pub struct ServerDetection {
 }
 
 impl ServerDetection {
-    /// Nothing is known yet. `gate` is the operator's word, if there is one.
+    /// Nothing is known yet. `gate` is the operator's setting, if there is one.
     pub fn new(
         client: Client,
         writer: StatusWriter,
@@ -86,7 +86,7 @@ impl ServerDetection {
         }
     }
 
-    /// The operator's word.
+    /// The operator's setting.
     pub fn gate(&self) -> Option<bool> {
         self.gate
     }

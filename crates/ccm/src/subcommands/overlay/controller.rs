@@ -22,7 +22,7 @@ use crate::signals::stop_on_signals;
 /// How long others wait after the last renewal before they take over, how long the leader tries to renew, and how often.
 const LEASE: (Duration, Duration, Duration) =
     (Duration::from_secs(15), Duration::from_secs(10), Duration::from_secs(2));
-/// How long a pass may take to end after a stop.
+/// How long a reconciliation may take to end after a stop.
 const GRACE: Duration = Duration::from_secs(6);
 /// How much longer than a lease lasts a leader may be without a renewal before it counts as stuck.
 const STUCK: Duration = Duration::from_secs(20);
