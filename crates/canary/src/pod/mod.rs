@@ -19,7 +19,7 @@ use crate::steady::{Patience, Steady};
 use crate::{PORT, READINESS_PORT};
 use dial::Dialler;
 
-/// Looks come so many times as often while nothing is settled.
+/// Looks come so many times as often while nothing is held, or something speaks for a change.
 const HURRY: u32 = 10;
 /// Longest wait for the name of the control Service.
 const LOOKUP: Duration = Duration::from_secs(5);

@@ -8,7 +8,7 @@
 //! | `server`, `certificates`, `certificate` | sockets and TLS |
 //! | `gate` | the way of a request to a page |
 //! | `authentication` | who calls: `request_header`, `client_certificate`, bearer tokens |
-//! | `trust` | whose word counts about that |
+//! | `trust` | who is trusted about that |
 //! | `authorization` | what callers may do |
 //! | `review` | the questions to the API server |
 //! | `configz` | the settings in effect |
