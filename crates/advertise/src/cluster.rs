@@ -18,7 +18,7 @@ pub enum ServerSupport {
 /// What is known of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cluster {
-    /// `--feature-gates=LoadBalancerIPMode=...`; the operator's word replaces the detection.
+    /// `--feature-gates=LoadBalancerIPMode=...`; the operator's setting replaces the detection.
     pub gate: Option<bool>,
     /// The API server.
     pub server: ServerSupport,
@@ -29,7 +29,7 @@ pub struct Cluster {
 /// Why a cluster cannot honour `ipMode: Proxy`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Obstacle {
-    /// The operator said so.
+    /// The operator turned it off.
     GateOff,
     /// The API server drops the field.
     ServerDrops,

@@ -1,4 +1,4 @@
-//! kube-proxy's own word, where it can be reached: its metrics name the feature gate and its version.
+//! What kube-proxy itself reports, where it can be reached: its metrics name the feature gate and its version.
 //!
 //! By default kube-proxy serves them on its node's loopback address only. Where they are served on the address of the node,
 //! as operators of Prometheus often have it, they may be asked; whoever answers is believed only where the page is one of

@@ -14,7 +14,7 @@
 //! | [`node`] | what is held of the service proxy of each node (pure) |
 //! | [`measured`] | what was measured of them, which stands above what they show (pure) |
 //! | [`canary`] | the canary that a cluster keeps: writes the status of its Services, reads its pods |
-//! | [`kube_proxy`] | kube-proxy's own word, where it can be reached |
+//! | [`kube_proxy`] | what kube-proxy itself reports, where it can be reached |
 //! | [`entry`] | entries of a status, and when two lists say the same (pure) |
 //! | [`shared`] | Services on one address agree on its mode (pure) |
 //! | [`compare`] | whether the status already says what is wanted (pure) |

@@ -100,7 +100,7 @@ impl Measured {
         self.set(|now| now.canary = verdicts);
     }
 
-    /// The word of kube-proxies, by node: all of them, in place of what was known before.
+    /// What kube-proxies report, by node: all of them, in place of what was known before.
     pub fn by_kube_proxies(&self, verdicts: BTreeMap<String, NodeVerdict>) {
         self.set(|now| now.kube_proxy = verdicts);
     }
@@ -156,9 +156,9 @@ mod tests {
         #[case] source: Source,
     ) {
         let measured = Measured::by_nobody();
-        let said = gate.map(|gate| ("a".to_owned(), crate::kube_proxy::by_gate(gate)));
-        measured.by_kube_proxies(said.into_iter().collect());
-        measured.by_canary(canary.map(|said| ("a".to_owned(), said)).into_iter().collect());
+        let by_gate = gate.map(|gate| ("a".to_owned(), crate::kube_proxy::by_gate(gate)));
+        measured.by_kube_proxies(by_gate.into_iter().collect());
+        measured.by_canary(canary.map(|carried| ("a".to_owned(), carried)).into_iter().collect());
         let standing = measured.now().standing("a", &guess_by_kubelet(kubelet));
         assert_eq!((standing.verdict, standing.source), (verdict, source));
     }

@@ -16,7 +16,7 @@ use crate::node::{Fitness, NodeVerdict, Verdict};
 /// One label.
 type Label = [(&'static str, &'static str); 1];
 /// Mode and reason of a publication.
-type Publication = [(&'static str, &'static str); 2];
+type PublicationLabels = [(&'static str, &'static str); 2];
 
 /// Name of a node, empty for a sum; verdict; source.
 type OfNode = [(&'static str, String); 3];
@@ -27,8 +27,8 @@ const MOST_NODES: usize = 100;
 /// The metrics of one program that publishes addresses. Clones count together.
 #[derive(Clone, Debug, Default)]
 pub struct AdvertiseMetrics {
-    published: Family<Publication, Gauge>,
-    publications: Family<Publication, Counter>,
+    published: Family<PublicationLabels, Gauge>,
+    publications: Family<PublicationLabels, Counter>,
     server_support: Family<Label, Gauge>,
     unfit_nodes: Gauge,
     data_plane_fit: Gauge,

@@ -34,12 +34,12 @@ pub enum AddressesError {
 
 impl Addresses {
     /// Those of the canary that a cluster keeps: TEST-NET-1 of RFC 5737 and RFC 3849.
-    pub fn kept() -> Self {
+    pub fn permanent() -> Self {
         Self::numbered(Ipv4Addr::new(192, 0, 2, 0), Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0))
     }
 
     /// Those of a canary that is there for one look, so that it may meet the other one: TEST-NET-2.
-    pub fn passing() -> Self {
+    pub fn temporary() -> Self {
         Self::numbered(Ipv4Addr::new(198, 51, 100, 0), Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 0))
     }
 
@@ -101,11 +101,14 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        for addresses in [Addresses::kept(), Addresses::passing()] {
+        for addresses in [Addresses::permanent(), Addresses::temporary()] {
             assert_eq!(addresses.to_string().parse(), Ok(addresses));
         }
-        assert_eq!(Addresses::kept().to_string(), "192.0.2.1,192.0.2.2,2001:db8::1,2001:db8::2");
-        assert_eq!(Addresses::passing().to_string(), "198.51.100.1,198.51.100.2,2001:db8:1::1,2001:db8:1::2");
+        assert_eq!(Addresses::permanent().to_string(), "192.0.2.1,192.0.2.2,2001:db8::1,2001:db8::2");
+        assert_eq!(
+            Addresses::temporary().to_string(),
+            "198.51.100.1,198.51.100.2,2001:db8:1::1,2001:db8:1::2"
+        );
     }
 
     #[rstest]

@@ -1,6 +1,6 @@
 //! The verdicts of all nodes over time. Pure: the time is passed in.
 //!
-//! A verdict is not what a pod says at a moment, but what it has said for a while: the readiness of two containers does not
+//! A verdict is not what a pod reports at a moment, but what it has reported for a while: the readiness of two containers does not
 //! change in one instant, pods are replaced, and a node whose verdict goes to and fro must not turn the publication of every
 //! Service with it.
 
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::carried::Carried;
 
-/// How long a pod has to say the same before it counts: twice the period of the readiness probes.
+/// How long a pod has to report the same before it counts: twice the period of the readiness probes.
 pub const SETTLE: Duration = Duration::from_secs(10);
 /// How long a verdict stands after its pod fell silent or went. Longer than a pod needs to be replaced.
 pub const LAPSE: Duration = Duration::from_secs(300);
@@ -30,8 +30,8 @@ pub struct Ledger {
 
 #[derive(Clone, Debug)]
 struct Entry {
-    /// What the pod says, and since when.
-    said: Option<Carried>,
+    /// What the pod reports, and since when.
+    reported: Option<Carried>,
     since: Instant,
     /// The verdict that counts, and until when it counts without being renewed.
     held: Option<Carried>,
@@ -41,17 +41,17 @@ struct Entry {
 }
 
 impl Entry {
-    /// When what the pod says counts, or a verdict ends that it no longer says.
+    /// When what the pod reports counts, or a verdict ends that it no longer reports.
     fn due(&self) -> Option<Instant> {
-        match self.said {
-            said if said == self.held => None,
+        match self.reported {
+            reported if reported == self.held => None,
             None => Some(self.since + LAPSE),
             Some(Carried::Fit) if self.held == Some(Carried::Unfit) => Some(self.since + self.patience()),
             Some(_) => Some(self.since + SETTLE),
         }
     }
 
-    /// How long an unfit node has to say that it is fit. Its pod has waited before, so that the first time is short.
+    /// How long an unfit node has to report that it is fit. Its pod has waited before, so that the first time is short.
     fn patience(&self) -> Duration {
         match self.falls.checked_sub(2) {
             None => SETTLE,
@@ -68,63 +68,65 @@ impl Entry {
     }
 
     fn hold(&mut self, now: Instant) {
-        if self.said == Some(Carried::Unfit) {
+        if self.reported == Some(Carried::Unfit) {
             let calm = now.saturating_duration_since(self.changed) > CALM;
             self.falls = if calm { 1 } else { self.falls.saturating_add(1) };
         }
-        self.held = self.said;
+        self.held = self.reported;
         self.changed = now;
     }
 }
 
 impl Ledger {
-    /// A pod of a node says something, or nothing any more. Answers whether a verdict changed.
-    pub fn said(&mut self, node: &str, said: Option<Carried>, now: Instant) -> bool {
+    /// A pod of a node reports something, or nothing any more. Answers whether a verdict changed.
+    pub fn report(&mut self, node: &str, reported: Option<Carried>, now: Instant) -> bool {
         let Some(entry) = self.nodes.get_mut(node) else {
-            if said.is_some() {
-                let entry = Entry { said, since: now, held: None, changed: now, falls: 0 };
+            if reported.is_some() {
+                let entry = Entry { reported, since: now, held: None, changed: now, falls: 0 };
                 self.nodes.insert(node.to_owned(), entry);
             }
             return false;
         };
         // What came due before counts, however late it is looked at.
-        let settled = entry.settle(now);
-        if entry.said != said {
-            entry.said = said;
+        let changed = entry.settle(now);
+        if entry.reported != reported {
+            entry.reported = reported;
             entry.since = now;
         }
-        settled
+        changed
     }
 
-    /// What all pods say for the first time: there is nothing to compare it with, so it counts at once.
-    pub fn first_say(&mut self, words: &BTreeMap<String, Carried>, now: Instant) -> bool {
+    /// What all pods report for the first time: there is nothing to compare it with, so it counts at once.
+    pub fn report_first(&mut self, reports: &BTreeMap<String, Carried>, now: Instant) -> bool {
         let mut changed = false;
-        for (node, said) in words {
+        for (node, reported) in reports {
             if !self.nodes.contains_key(node) {
-                let mut entry = Entry { said: Some(*said), since: now, held: None, changed: now, falls: 0 };
+                let mut entry =
+                    Entry { reported: Some(*reported), since: now, held: None, changed: now, falls: 0 };
                 entry.hold(now);
                 self.nodes.insert(node.clone(), entry);
                 changed = true;
             }
         }
-        self.all_say(words, now) || changed
+        self.report_all(reports, now) || changed
     }
 
-    /// What all pods say. Nodes without a word fall silent.
-    pub fn all_say(&mut self, words: &BTreeMap<String, Carried>, now: Instant) -> bool {
-        let silent = self.nodes.keys().filter(|node| !words.contains_key(*node));
+    /// What all pods report. Nodes without a report fall silent.
+    pub fn report_all(&mut self, reports: &BTreeMap<String, Carried>, now: Instant) -> bool {
+        let silent = self.nodes.keys().filter(|node| !reports.contains_key(*node));
         let silent: Vec<(String, Option<Carried>)> = silent.map(|node| (node.clone(), None)).collect();
-        let all = words.iter().map(|(node, said)| (node.clone(), Some(*said))).chain(silent);
-        let changes = all.map(|(node, said)| self.said(&node, said, now)).filter(|changed| *changed).count();
+        let all = reports.iter().map(|(node, reported)| (node.clone(), Some(*reported))).chain(silent);
+        let changes =
+            all.map(|(node, reported)| self.report(&node, reported, now)).filter(|changed| *changed).count();
         changes > 0
     }
 
     /// Lets what is due count. Answers whether a verdict changed.
     pub fn settle(&mut self, now: Instant) -> bool {
-        let settled =
-            self.nodes.values_mut().map(|entry| entry.settle(now)).filter(|settled| *settled).count();
-        self.nodes.retain(|_, entry| entry.said.is_some() || entry.held.is_some());
-        settled > 0
+        let changed =
+            self.nodes.values_mut().map(|entry| entry.settle(now)).filter(|changed| *changed).count();
+        self.nodes.retain(|_, entry| entry.reported.is_some() || entry.held.is_some());
+        changed > 0
     }
 
     /// When something is due next.
@@ -149,12 +151,12 @@ mod tests {
         ledger.verdicts().get("a").copied()
     }
 
-    /// Says each word for so many seconds. Answers what counts at the end, and how often that changed on the way.
-    fn told(words: &[(Option<Carried>, u32)]) -> (Option<Carried>, u32) {
+    /// Reports each for so many seconds. Answers what counts at the end, and how often that changed on the way.
+    fn replay(reports: &[(Option<Carried>, u32)]) -> (Option<Carried>, u32) {
         let mut ledger = Ledger::default();
         let (mut now, mut changes) = (Instant::now(), 0);
-        for (word, seconds) in words {
-            changes += u32::from(ledger.said("a", *word, now));
+        for (report, seconds) in reports {
+            changes += u32::from(ledger.report("a", *report, now));
             for _ in 0..*seconds {
                 now += SECOND;
                 changes += u32::from(ledger.settle(now));
@@ -163,8 +165,8 @@ mod tests {
         (held(&ledger), changes)
     }
 
-    fn story(words: &[(Option<Carried>, u32)]) -> Option<Carried> {
-        told(words).0
+    fn story(reports: &[(Option<Carried>, u32)]) -> Option<Carried> {
+        replay(reports).0
     }
 
     #[test]
@@ -189,34 +191,34 @@ mod tests {
 
     #[test]
     fn a_node_that_goes_to_and_fro_is_unfit_for_longer_each_time() {
-        let mut words = vec![(Some(Unfit), 10)];
+        let mut reports = vec![(Some(Unfit), 10)];
         for _ in 0..50 {
-            words.extend([(Some(Fit), 12), (Some(Unfit), 12)]);
+            reports.extend([(Some(Fit), 12), (Some(Unfit), 12)]);
         }
-        assert_eq!(told(&words), (Some(Unfit), 3), "unfit, fit, and unfit from then on");
-        words.push((Some(Fit), 61));
-        assert_eq!(story(&words), Some(Fit), "calm after the second fall");
-        words.extend([(Some(Unfit), 12), (Some(Fit), 61)]);
-        assert_eq!(story(&words), Some(Unfit), "not after the third");
-        words.push((Some(Fit), 60));
-        assert_eq!(story(&words), Some(Fit));
+        assert_eq!(replay(&reports), (Some(Unfit), 3), "unfit, fit, and unfit from then on");
+        reports.push((Some(Fit), 61));
+        assert_eq!(story(&reports), Some(Fit), "calm after the second fall");
+        reports.extend([(Some(Unfit), 12), (Some(Fit), 61)]);
+        assert_eq!(story(&reports), Some(Unfit), "not after the third");
+        reports.push((Some(Fit), 60));
+        assert_eq!(story(&reports), Some(Fit));
     }
 
     #[test]
-    fn the_first_words_count_at_once_and_later_ones_do_not() {
+    fn the_first_reports_count_at_once_and_later_ones_do_not() {
         let now = Instant::now();
         let mut ledger = Ledger::default();
-        let words = |words: &[(&str, Carried)]| -> BTreeMap<String, Carried> {
-            words.iter().map(|(node, said)| ((*node).to_owned(), *said)).collect()
+        let reports = |reports: &[(&str, Carried)]| -> BTreeMap<String, Carried> {
+            reports.iter().map(|(node, reported)| ((*node).to_owned(), *reported)).collect()
         };
-        assert!(ledger.first_say(&words(&[("a", Fit), ("b", Unfit)]), now));
-        assert_eq!(ledger.verdicts(), words(&[("a", Fit), ("b", Unfit)]));
-        assert!(!ledger.all_say(&words(&[("a", Unfit), ("c", Unfit)]), now));
-        assert_eq!(ledger.verdicts(), words(&[("a", Fit), ("b", Unfit)]));
+        assert!(ledger.report_first(&reports(&[("a", Fit), ("b", Unfit)]), now));
+        assert_eq!(ledger.verdicts(), reports(&[("a", Fit), ("b", Unfit)]));
+        assert!(!ledger.report_all(&reports(&[("a", Unfit), ("c", Unfit)]), now));
+        assert_eq!(ledger.verdicts(), reports(&[("a", Fit), ("b", Unfit)]));
         assert_eq!(ledger.next(), Some(now + SETTLE));
         assert!(ledger.settle(now + SETTLE));
-        assert_eq!(ledger.verdicts(), words(&[("a", Unfit), ("b", Unfit), ("c", Unfit)]));
+        assert_eq!(ledger.verdicts(), reports(&[("a", Unfit), ("b", Unfit), ("c", Unfit)]));
         assert!(ledger.settle(now + LAPSE));
-        assert_eq!(ledger.verdicts(), words(&[("a", Unfit), ("c", Unfit)]), "the pod of b is gone");
+        assert_eq!(ledger.verdicts(), reports(&[("a", Unfit), ("c", Unfit)]), "the pod of b is gone");
     }
 }

@@ -172,7 +172,7 @@ mod tests {
         Canary {
             namespace: "n".into(),
             image: "registry.example.org/openstack-ccm:1".into(),
-            addresses: Addresses::kept(),
+            addresses: Addresses::permanent(),
         }
     }
 
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn each_family_of_a_service_gets_its_address() {
-        let addresses = Addresses::kept();
+        let addresses = Addresses::permanent();
         let ips = ["10.96.0.7".to_owned(), "fd00::7".to_owned()];
         let shown = |service| -> Vec<String> {
             let entries = ingress(service, &ips, &addresses);

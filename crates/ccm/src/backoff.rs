@@ -6,7 +6,7 @@ use openstack_ccm_core::backoff::Backoff;
 use tokio_util::sync::CancellationToken;
 
 use crate::error_text::said_once;
-use crate::health::{Health, Kind};
+use crate::health::{Health, Probe};
 
 /// Delays between tries.
 const DELAYS: Backoff = Backoff::doubling(Duration::from_secs(1), Duration::from_secs(30));
@@ -21,7 +21,7 @@ pub async fn until_it_works<T, Attempt>(
 where
     Attempt: Future<Output = anyhow::Result<T>>,
 {
-    health.set(name, Kind::Readiness, Some("not tried yet".to_owned()));
+    health.set(name, Probe::Readiness, Some("not tried yet".to_owned()));
     let mut failures = 0;
     loop {
         let delay = DELAYS.delay(failures);
@@ -31,13 +31,13 @@ where
         };
         match result {
             Ok(value) => {
-                health.set(name, Kind::Readiness, None);
+                health.set(name, Probe::Readiness, None);
                 return Some(value);
             }
             Err(error) => {
                 let problem = said_once(&error);
                 tracing::error!(check = name, retry_in = ?delay, "{problem}");
-                health.set(name, Kind::Readiness, Some(problem));
+                health.set(name, Probe::Readiness, Some(problem));
             }
         }
         tokio::select! {
@@ -57,7 +57,7 @@ mod tests {
     async fn it_is_tried_until_it_works_and_says_why_it_does_not() {
         let (health, stop, tries) = (Health::default(), CancellationToken::new(), AtomicU32::new(0));
         let attempt = || async {
-            let (_, report) = health.report(Kind::Readiness, &[]);
+            let (_, report) = health.report(Probe::Readiness, &[]);
             match tries.fetch_add(1, Ordering::SeqCst) {
                 0..3 => Err(anyhow::anyhow!("no answer")),
                 _ => Ok(report),
@@ -66,7 +66,7 @@ mod tests {
         let report = until_it_works("openstack", &health, &stop, attempt).await.unwrap();
         assert!(report.contains("[-]openstack failed: no answer"), "{report}");
         assert_eq!(tries.load(Ordering::SeqCst), 4);
-        assert!(health.report(Kind::Readiness, &[]).0);
+        assert!(health.report(Probe::Readiness, &[]).0);
     }
 
     #[tokio::test(start_paused = true)]

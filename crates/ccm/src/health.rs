@@ -12,19 +12,19 @@ pub struct Health {
 
 #[derive(Clone, Debug)]
 struct Check {
-    kind: Kind,
-    state: State,
+    probe: Probe,
+    state: CheckState,
 }
 
 #[derive(Clone)]
-enum State {
+enum CheckState {
     /// As it was set last.
     Known(Option<String>),
     /// Looked at whenever somebody asks.
     Asked(Arc<dyn Fn() -> Option<String> + Send + Sync>),
 }
 
-impl State {
+impl CheckState {
     fn problem(&self) -> Option<String> {
         match self {
             Self::Known(problem) => problem.clone(),
@@ -33,7 +33,7 @@ impl State {
     }
 }
 
-impl fmt::Debug for State {
+impl fmt::Debug for CheckState {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.problem().fmt(formatter)
     }
@@ -41,7 +41,7 @@ impl fmt::Debug for State {
 
 /// Which endpoint a check counts for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum Probe {
     /// `/livez` and `/healthz`: the process is broken and should be restarted.
     Liveness,
     /// `/readyz`: the process cannot do its work yet, and says why.
@@ -50,18 +50,18 @@ pub enum Kind {
 
 impl Health {
     /// Sets a check: passing without a problem, failing with one.
-    pub fn set(&self, name: &'static str, kind: Kind, problem: Option<String>) {
-        self.insert(name, Check { kind, state: State::Known(problem) });
+    pub fn set(&self, name: &'static str, probe: Probe, problem: Option<String>) {
+        self.insert(name, Check { probe, state: CheckState::Known(problem) });
     }
 
     /// Adds a check that is looked at whenever somebody asks: passing without a problem, failing with one.
     pub fn ask(
         &self,
         name: &'static str,
-        kind: Kind,
+        probe: Probe,
         look: impl Fn() -> Option<String> + Send + Sync + 'static,
     ) {
-        self.insert(name, Check { kind, state: State::Asked(Arc::new(look)) });
+        self.insert(name, Check { probe, state: CheckState::Asked(Arc::new(look)) });
     }
 
     fn insert(&self, name: &'static str, check: Check) {
@@ -71,7 +71,7 @@ impl Health {
     /// The result for an endpoint: whether all its checks pass, and a line for each.
     ///
     /// Readiness includes liveness. Names in `exclude` are left out.
-    pub fn report(&self, endpoint: Kind, exclude: &[String]) -> (bool, String) {
+    pub fn report(&self, endpoint: Probe, exclude: &[String]) -> (bool, String) {
         let checks = self.checks.lock().unwrap_or_else(PoisonError::into_inner);
         let relevant = checks
             .iter()
@@ -94,7 +94,7 @@ impl Health {
     }
 
     /// One check of an endpoint: its problem, if it has one; absent when there is no such check.
-    pub fn check(&self, endpoint: Kind, name: &str) -> Option<Option<String>> {
+    pub fn check(&self, endpoint: Probe, name: &str) -> Option<Option<String>> {
         let checks = self.checks.lock().unwrap_or_else(PoisonError::into_inner);
         let check = checks.get(name).filter(|check| check.counts_for(endpoint))?;
         Some(check.state.problem())
@@ -102,8 +102,8 @@ impl Health {
 }
 
 impl Check {
-    fn counts_for(&self, endpoint: Kind) -> bool {
-        endpoint == Kind::Readiness || self.kind == Kind::Liveness
+    fn counts_for(&self, endpoint: Probe) -> bool {
+        endpoint == Probe::Readiness || self.probe == Probe::Liveness
     }
 }
 
@@ -114,24 +114,24 @@ mod tests {
     #[test]
     fn an_unreachable_cloud_makes_unready_but_not_dead() {
         let health = Health::default();
-        health.set("openstack", Kind::Readiness, Some("Keystone does not answer".into()));
-        health.set("leaderElection", Kind::Liveness, None);
-        assert!(health.report(Kind::Liveness, &[]).0);
-        let (ready, lines) = health.report(Kind::Readiness, &[]);
+        health.set("openstack", Probe::Readiness, Some("Keystone does not answer".into()));
+        health.set("leaderElection", Probe::Liveness, None);
+        assert!(health.report(Probe::Liveness, &[]).0);
+        let (ready, lines) = health.report(Probe::Readiness, &[]);
         assert!(!ready);
         assert!(lines.contains("[-]openstack failed: Keystone does not answer"));
-        assert!(health.report(Kind::Readiness, &["openstack".into()]).0);
-        health.set("openstack", Kind::Readiness, None);
-        assert!(health.report(Kind::Readiness, &[]).0);
+        assert!(health.report(Probe::Readiness, &["openstack".into()]).0);
+        health.set("openstack", Probe::Readiness, None);
+        assert!(health.report(Probe::Readiness, &[]).0);
     }
 
     #[test]
     fn a_single_check_can_be_asked() {
         let health = Health::default();
-        health.ask("leaderElection", Kind::Liveness, || Some("stuck".to_owned()));
-        health.set("openstack", Kind::Readiness, None);
-        assert_eq!(health.check(Kind::Liveness, "leaderElection"), Some(Some("stuck".to_owned())));
-        assert_eq!(health.check(Kind::Liveness, "openstack"), None);
-        assert_eq!(health.check(Kind::Readiness, "openstack"), Some(None));
+        health.ask("leaderElection", Probe::Liveness, || Some("stuck".to_owned()));
+        health.set("openstack", Probe::Readiness, None);
+        assert_eq!(health.check(Probe::Liveness, "leaderElection"), Some(Some("stuck".to_owned())));
+        assert_eq!(health.check(Probe::Liveness, "openstack"), None);
+        assert_eq!(health.check(Probe::Readiness, "openstack"), Some(None));
     }
 }

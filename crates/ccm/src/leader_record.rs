@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The annotation of the Lease.
 pub const ANNOTATION: &str = "cloud-controller-manager.openstack.org/leader";
 
-/// A leader's word about itself. A later holder of another program leaves it there, so it counts only together with the
+/// What a leader publishes about itself. A later holder of another program leaves it there, so it counts only together with the
 /// identity in the Lease itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -8,7 +8,7 @@ use openstack_ccm_runtime::election::{ElectionMetrics, ElectionOptions, Elector,
 use tokio_util::sync::CancellationToken;
 
 use crate::args::LeaderElectionArgs;
-use crate::health::{Health, Kind};
+use crate::health::{Health, Probe};
 use crate::leader_record::LeaderRecord;
 use crate::version::version;
 
@@ -47,7 +47,7 @@ impl Leadership {
         let heartbeats: Arc<Mutex<Vec<Heartbeat>>> = Arc::default();
         let limit = arguments.leader_elect_lease_duration + STUCK;
         let watched = Arc::clone(&heartbeats);
-        health.ask("leaderElection", Kind::Liveness, move || {
+        health.ask("leaderElection", Probe::Liveness, move || {
             let heartbeats = watched.lock().unwrap_or_else(PoisonError::into_inner);
             let oldest = heartbeats.iter().filter_map(Heartbeat::age).max()?;
             (oldest > limit).then(|| {

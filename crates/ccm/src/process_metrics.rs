@@ -12,7 +12,7 @@ use prometheus_client::registry::Registry;
 
 use crate::args::controllers::ControllerName;
 use crate::args::feature_gates::{FeatureGates, LOAD_BALANCER_IP_MODE};
-use crate::health::{Health, Kind};
+use crate::health::{Health, Probe};
 use crate::version::COMMIT;
 
 /// Clock ticks in a second of `/proc/<pid>/stat`; the same on every Linux that this program is built for.
@@ -40,7 +40,7 @@ impl Collector for RunningControllers {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
         let running = Family::<Vec<(&str, &str)>, Gauge>::default();
         for controller in ControllerName::ALL {
-            let runs = self.0.check(Kind::Liveness, controller.canonical()).is_some();
+            let runs = self.0.check(Probe::Liveness, controller.canonical()).is_some();
             let labels = vec![("name", controller.alias()), ("manager", "cloud-controller-manager")];
             running.get_or_create(&labels).set(i64::from(runs));
         }
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn the_controllers_that_run_are_counted() {
         let health = Health::default();
-        health.set(ControllerName::ServiceLb.canonical(), Kind::Liveness, None);
+        health.set(ControllerName::ServiceLb.canonical(), Probe::Liveness, None);
         let text = text(&health);
         let line = |name: &str, value: u8| {
             format!(

@@ -13,7 +13,7 @@ use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
 
 use crate::error_text::said_once;
-use crate::health::{Health, Kind};
+use crate::health::{Health, Probe};
 use crate::kubernetes::ControllerClients;
 use crate::wiring::assembly::Assembly;
 use crate::wiring::{self, Controller};
@@ -55,20 +55,20 @@ impl Program {
 
     /// Works until `stop`, or until a controller ended by itself, which ends the others.
     pub async fn run(self, health: &Health, stop: CancellationToken) {
-        health.set(CACHES, Kind::Readiness, Some("the cluster's objects are not listed yet".to_owned()));
+        health.set(CACHES, Probe::Readiness, Some("the cluster's objects are not listed yet".to_owned()));
         let stopping = stop.child_token();
         let has_controllers = !self.controllers.is_empty();
         let (mut synced, mut running) = (Vec::new(), FuturesUnordered::new());
         for Controller { name, listed, work } in self.controllers {
             tracing::info!(controller = name, "the controller starts");
-            health.set(name, Kind::Liveness, None);
+            health.set(name, Probe::Liveness, None);
             synced.push(listed);
             let work = work(stopping.clone());
             running.push(async move { (name, work.await) });
         }
         let ready = async {
             join_all(synced).await;
-            health.set(CACHES, Kind::Readiness, None);
+            health.set(CACHES, Probe::Readiness, None);
             std::future::pending::<()>().await;
         };
         // Until the last controller has ended, which may still need to know the nodes.

@@ -75,21 +75,28 @@ pub async fn run(arguments: RunArgs) -> anyhow::Result<()> {
         until_it_works("kubernetes", &health, &stop, || cluster_uid(clients.shared().clone())),
     );
     let (Some((openstack, options)), Some(cluster_uid)) = (cloud, cluster_uid) else { return Ok(()) };
-    let work =
-        Work { clients, openstack, config, cluster_uid, health: health.clone(), registry, work_queues };
+    let parts = ProgramParts {
+        clients,
+        openstack,
+        config,
+        cluster_uid,
+        health: health.clone(),
+        registry,
+        work_queues,
+    };
     if !arguments.leader_election.leader_elect {
-        work.run(options, stop).await;
+        parts.run(options, stop).await;
         return Ok(());
     }
     let client = connection.client("leader-election", RequestLimit::none())?;
     let leadership =
         Leadership::new(&arguments.leader_election, client, election_metrics, &health, options.names());
-    lead(&leadership, migration.as_ref(), stop, &work, options).await?;
+    lead(&leadership, migration.as_ref(), stop, &parts, options).await?;
     Ok(())
 }
 
 /// What the controllers are made of, and where they report.
-struct Work {
+struct ProgramParts {
     clients: ControllerClients,
     openstack: OpenStack,
     config: Arc<Config>,
@@ -100,7 +107,7 @@ struct Work {
     work_queues: WorkQueues,
 }
 
-impl Work {
+impl ProgramParts {
     /// Runs controllers until `stop`.
     async fn run(&self, options: ProgramOptions, stop: CancellationToken) {
         let program = Program::new(
@@ -121,11 +128,11 @@ async fn lead(
     leadership: &Leadership,
     migration: Option<&Migration>,
     stop: CancellationToken,
-    work: &Work,
+    parts: &ProgramParts,
     options: ProgramOptions,
 ) -> Result<(), LeadershipLost> {
     let Some(migration) = migration else {
-        return leadership.lead(None, stop, |leading| work.run(options, leading)).await;
+        return leadership.lead(None, stop, |leading| parts.run(options, leading)).await;
     };
     let main = options.only(|controller| migration.place(controller) == Place::Main);
     let migrated = options.only(|controller| migration.place(controller) == Place::Migrated);
@@ -135,11 +142,11 @@ async fn lead(
             // Where one side ends, so does the other: a process that does half of its work helps nobody.
             let both = leading.child_token();
             let main = async {
-                work.run(main, both.clone()).await;
+                parts.run(main, both.clone()).await;
                 both.cancel();
             };
             let migrated = async {
-                let work = |leading| work.run(migrated, leading);
+                let work = |leading| parts.run(migrated, leading);
                 second = leadership.lead(Some(&migration.lease), both.clone(), work).await;
                 both.cancel();
             };

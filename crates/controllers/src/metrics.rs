@@ -43,7 +43,7 @@ impl Operation {
 
 /// The metrics of one service controller. Clones count together.
 #[derive(Clone, Debug)]
-pub(crate) struct Metrics {
+pub(crate) struct ServiceMetrics {
     host_updates: Counter,
     host_update_errors: Counter,
     host_update_seconds: Histogram,
@@ -57,7 +57,7 @@ pub(crate) struct Metrics {
     held: Family<Label, Gauge>,
 }
 
-impl Default for Metrics {
+impl Default for ServiceMetrics {
     fn default() -> Self {
         Self {
             host_updates: Counter::default(),
@@ -75,7 +75,7 @@ impl Default for Metrics {
     }
 }
 
-impl Metrics {
+impl ServiceMetrics {
     /// Creates the metrics and makes them visible in `registry`; those that count reconciliations of the provider have its prefix.
     pub(crate) fn registered(registry: &mut Registry, provider: &str) -> Self {
         let metrics = Self::default();
@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn names_are_those_that_dashboards_know() {
         let mut registry = Registry::default();
-        let metrics = Metrics::registered(&mut registry, "cloudprovider_example");
+        let metrics = ServiceMetrics::registered(&mut registry, "cloudprovider_example");
         metrics.reconciled(Operation::UpdateNodes, Duration::from_secs(2), true);
         metrics.nodes_followed(Duration::from_secs(3));
         let text = text(&registry);

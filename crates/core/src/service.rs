@@ -126,7 +126,7 @@ pub struct Service {
     /// `spec.healthCheckNodePort`; absent when 0.
     pub health_check_node_port: Option<u16>,
     /// Addresses in `status.loadBalancer.ingress`: what was published last. It is no wish of the user; a load balancer that
-    /// has to be recreated asks for its former addresses by it.
+    /// has to be recreated asks for its previous addresses by it.
     pub published: Vec<IpAddr>,
     /// Whether `status.loadBalancer.ingress` has any entry, with an address or a hostname.
     pub is_published: bool,

@@ -37,7 +37,7 @@ pub fn part_ended(ended: Option<Result<&'static str, tokio::task::JoinError>>) -
     }
 }
 
-/// The writer of a controller's events at work. It outlives the parts, which may have a last word.
+/// The writer of a controller's events at work. It outlives the parts, which may have a last event to write.
 pub struct EventWriting {
     writer: JoinSet<()>,
     closing: CancellationToken,

@@ -31,7 +31,7 @@ use crate::entry::IngressEntry;
 use crate::measured::Measured;
 use crate::status::ingress;
 use crate::writer::StatusWriter;
-use state::State;
+use state::CanaryState;
 use status::{Seen, last_writer, seen, wanted};
 
 /// Longest wait for the first list of pods and Services. Then the cluster is served by what nodes show.
@@ -59,7 +59,7 @@ pub struct Canary {
     events: EventRecorder,
     /// Who says its Events.
     component: &'static str,
-    state: State,
+    state: CanaryState,
     /// Services whose status somebody else was told to write.
     left_alone: BTreeSet<String>,
     /// Services whose status was written by us and read back as something else: once is enough.
@@ -85,7 +85,7 @@ impl Canary {
             measured,
             events,
             component,
-            state: State::default(),
+            state: CanaryState::default(),
             left_alone: BTreeSet::new(),
             rewritten: BTreeSet::new(),
             arriving: BTreeSet::new(),
@@ -285,7 +285,7 @@ pub async fn measured_now(
         call(limit, services.list(&ListParams::default())).await?.items,
         call(limit, pods.list(&ListParams::default())).await?.items,
     );
-    let (mut state, now) = (State::default(), Instant::now());
+    let (mut state, now) = (CanaryState::default(), Instant::now());
     for service in services.iter().filter(|service| is_of_canary(service, options)) {
         if seen(service, &wanted(service, &options.addresses)) == Seen::Right {
             state.right(service.metadata.name.as_deref().unwrap_or_default(), true, now);

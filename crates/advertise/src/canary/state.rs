@@ -14,20 +14,20 @@ const LOOK: Duration = Duration::from_secs(90);
 
 /// What the canary is in.
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct CanaryState {
     ledger: Ledger,
-    /// Node and word of each pod, by name.
+    /// Node and report of each pod, by name.
     pods: BTreeMap<String, (String, Option<Carried>)>,
     pods_listed: bool,
     /// Since when the status of a Service is right, by name; absent while it is not.
     right: BTreeMap<String, Instant>,
-    /// Whether words count now.
+    /// Whether reports count now.
     trusting: bool,
-    /// Whether words have counted before.
+    /// Whether reports have counted before.
     counted: bool,
 }
 
-impl State {
+impl CanaryState {
     /// The status of a Service is right; `found` if nobody had to write it.
     pub(super) fn right(&mut self, service: &str, found: bool, now: Instant) {
         // What was found to be right has been looked at.
@@ -58,8 +58,8 @@ impl State {
 
     /// All pods.
     pub(super) fn listed(&mut self, pods: &[ObservedPod], now: Instant) {
-        let word = |pod: &ObservedPod| names(pod).map(|(name, node)| (name, (node, Carried::of_pod(pod))));
-        self.pods = pods.iter().filter_map(word).collect();
+        let report = |pod: &ObservedPod| names(pod).map(|(name, node)| (name, (node, Carried::of_pod(pod))));
+        self.pods = pods.iter().filter_map(report).collect();
         self.pods_listed = true;
         self.everybody(now);
     }
@@ -70,22 +70,23 @@ impl State {
         self.pods_listed && since.into_iter().all(|since| since.is_some_and(|since| *since <= now))
     }
 
-    fn words(&self) -> BTreeMap<String, Carried> {
-        let mut words = BTreeMap::new();
-        for (node, word) in self.pods.values() {
-            if let Some(word) = word {
+    fn reports(&self) -> BTreeMap<String, Carried> {
+        let mut reports = BTreeMap::new();
+        for (node, report) in self.pods.values() {
+            if let Some(report) = report {
                 // While a pod is replaced there are two: the one that warns counts.
-                let kept = words.entry(node.clone()).or_insert(*word);
-                *kept = (*kept).max(*word);
+                let strongest = reports.entry(node.clone()).or_insert(*report);
+                *strongest = (*strongest).max(*report);
             }
         }
-        words
+        reports
     }
 
     fn node(&mut self, node: &str, now: Instant) {
         if self.trusting {
-            let word = self.pods.values().filter(|(of, _)| of == node).filter_map(|(_, word)| *word).max();
-            self.ledger.said(node, word, now);
+            let report =
+                self.pods.values().filter(|(of, _)| of == node).filter_map(|(_, report)| *report).max();
+            self.ledger.report(node, report, now);
         }
     }
 
@@ -93,11 +94,11 @@ impl State {
         self.trusting = self.trusted(now);
         if !self.trusting {
             // Nobody is asked, so that verdicts lapse.
-            self.ledger.all_say(&BTreeMap::new(), now);
+            self.ledger.report_all(&BTreeMap::new(), now);
         } else if self.counted {
-            self.ledger.all_say(&self.words(), now);
+            self.ledger.report_all(&self.reports(), now);
         } else {
-            self.ledger.first_say(&self.words(), now);
+            self.ledger.report_first(&self.reports(), now);
             self.counted = true;
         }
     }

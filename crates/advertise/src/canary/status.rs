@@ -83,7 +83,7 @@ mod tests {
     #[case::one_more("subject", json!([{"ip": "192.0.2.2", "ipMode": "Proxy"}, {"hostname": "a.example"}]), Seen::Other)]
     fn what_others_write_is_noticed(#[case] name: &str, #[case] ingress: Value, #[case] expected: Seen) {
         let service = service(name, &ingress);
-        assert_eq!(seen(&service, &wanted(&service, &Addresses::kept())), expected);
+        assert_eq!(seen(&service, &wanted(&service, &Addresses::permanent())), expected);
     }
 
     #[test]

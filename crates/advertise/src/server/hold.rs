@@ -11,7 +11,7 @@ const HOLD: Backoff =
 
 /// What the answers so far lead to.
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct ServerState {
     /// `gitVersion` of the server.
     pub(super) version: Option<String>,
     /// Failed questions in a row.
@@ -27,7 +27,7 @@ pub(super) struct State {
     pub(super) ask_again: Option<Instant>,
 }
 
-impl State {
+impl ServerState {
     /// Holds the server to drop modes for a while. After a contradiction longer each time, unless the last hold is long over.
     pub(super) fn hold(&mut self, contradicts: bool) {
         let now = Instant::now();

@@ -28,7 +28,7 @@ use crate::cluster::ServerSupport;
 use crate::entry::IngressEntry;
 use crate::metrics::AdvertiseMetrics;
 use crate::writer::StatusWriter;
-use hold::State;
+use hold::ServerState;
 use probe::{Answer, ask, evidence};
 
 /// Longest wait for `/version`.
@@ -55,7 +55,7 @@ pub struct ServerDetection {
     client: Client,
     writer: StatusWriter,
     intervals: Intervals,
-    state: Mutex<State>,
+    state: Mutex<ServerState>,
     /// Held by the one who asks, so that everybody else waits for the same answer.
     asking: tokio::sync::Mutex<()>,
     /// Something may have changed.
@@ -65,7 +65,7 @@ pub struct ServerDetection {
 }
 
 impl ServerDetection {
-    /// Nothing is known yet. `gate` is the operator's word, if there is one.
+    /// Nothing is known yet. `gate` is the operator's setting, if there is one.
     pub fn new(
         client: Client,
         writer: StatusWriter,
@@ -86,7 +86,7 @@ impl ServerDetection {
         }
     }
 
-    /// The operator's word.
+    /// The operator's setting.
     pub fn gate(&self) -> Option<bool> {
         self.gate
     }

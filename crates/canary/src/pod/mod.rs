@@ -19,7 +19,7 @@ use crate::steady::{Patience, Steady};
 use crate::{PORT, READINESS_PORT};
 use dial::Dialler;
 
-/// Looks come so many times as often while nothing is settled.
+/// Looks come so many times as often while nothing is held, or something speaks for a change.
 const HURRY: u32 = 10;
 /// Longest wait for the name of the control Service.
 const LOOKUP: Duration = Duration::from_secs(5);
@@ -43,9 +43,9 @@ pub struct PodOptions {
     pub patience: Patience,
 }
 
-/// What a pod has to say.
+/// What a pod has found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Said {
+pub struct Findings {
     /// The finding that is held.
     pub held: Option<Finding>,
     /// What the last look found.
@@ -56,15 +56,15 @@ pub struct Said {
 ///
 /// # Errors
 /// A port is taken.
-pub async fn run(options: PodOptions, stop: CancellationToken, tell: impl Fn(Said)) -> io::Result<()> {
+pub async fn run(options: PodOptions, stop: CancellationToken, tell: impl Fn(Findings)) -> io::Result<()> {
     let (door, readiness) = (listen(PORT).await?, listen(READINESS_PORT).await?);
-    let said = watch::Sender::new(Said::default());
+    let findings = watch::Sender::new(Findings::default());
     let looks = async {
         let mut looker = Looker::new(options.clone());
         loop {
             looker.look().await;
-            let now = looker.said();
-            if said.send_if_modified(|before| std::mem::replace(before, now) != now) {
+            let now = looker.findings();
+            if findings.send_if_modified(|before| std::mem::replace(before, now) != now) {
                 tell(now);
             }
             sleep(looker.pause()).await;
@@ -73,7 +73,7 @@ pub async fn run(options: PodOptions, stop: CancellationToken, tell: impl Fn(Sai
     tokio::select! {
         () = stop.cancelled() => Ok(()),
         () = token::answer(door, &options.token) => Ok(()),
-        result = readiness::serve(readiness, said.subscribe()) => result,
+        result = readiness::serve(readiness, findings.subscribe()) => result,
         () = looks => Ok(()),
     }
 }
@@ -140,8 +140,8 @@ impl Looker {
         }
     }
 
-    fn said(&mut self) -> Said {
-        Said { held: self.steady.held(Instant::now()), last: self.last }
+    fn findings(&mut self) -> Findings {
+        Findings { held: self.steady.held(Instant::now()), last: self.last }
     }
 
     fn pause(&self) -> Duration {

@@ -9,28 +9,33 @@ use axum::routing::get;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use super::Said;
+use super::Findings;
 use crate::carried::Carried;
 use crate::{CONCLUSIVE, FIT};
 
-type Answer = (StatusCode, &'static str);
+/// Status and text for a probe.
+type ProbeAnswer = (StatusCode, &'static str);
 
 /// Answers the kubelet, for ever.
-pub(super) async fn serve(listener: TcpListener, said: watch::Receiver<Said>) -> io::Result<()> {
-    let conclusive = |State(said): State<watch::Receiver<Said>>| async move {
-        answer(&said, |(conclusive, _)| conclusive)
+pub(super) async fn serve(listener: TcpListener, findings: watch::Receiver<Findings>) -> io::Result<()> {
+    let conclusive = |State(findings): State<watch::Receiver<Findings>>| async move {
+        answer(&findings, |(conclusive, _)| conclusive)
     };
-    let fit = |State(said): State<watch::Receiver<Said>>| async move { answer(&said, |(_, fit)| fit) };
+    let fit =
+        |State(findings): State<watch::Receiver<Findings>>| async move { answer(&findings, |(_, fit)| fit) };
     let routes = Router::new()
         .route(&format!("/{CONCLUSIVE}"), get(conclusive))
         .route(&format!("/{FIT}"), get(fit))
-        .with_state(said);
+        .with_state(findings);
     axum::serve(listener, routes).await
 }
 
-fn answer(said: &watch::Receiver<Said>, ready: fn((bool, bool)) -> bool) -> Answer {
-    let said = *said.borrow();
-    let status =
-        if ready(Carried::readiness(said.held)) { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    (status, said.held.or(said.last).map_or("nothing is known yet", |finding| finding.text()))
+fn answer(findings: &watch::Receiver<Findings>, ready: fn((bool, bool)) -> bool) -> ProbeAnswer {
+    let findings = *findings.borrow();
+    let status = if ready(Carried::readiness(findings.held)) {
+        StatusCode::OK
+    } else {
+        StatusCode::SERVICE_UNAVAILABLE
+    };
+    (status, findings.held.or(findings.last).map_or("nothing is known yet", |finding| finding.text()))
 }

@@ -1,4 +1,4 @@
-//! Who calls: a proxy's word, a client certificate, a bearer token, or nobody that is known.
+//! Who calls: by the headers of a proxy, a client certificate, a bearer token, or nobody that is known.
 
 use std::sync::Arc;
 use std::time::Duration;

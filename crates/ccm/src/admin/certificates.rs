@@ -12,12 +12,12 @@ use crate::args::ServingArgs;
 #[derive(Debug)]
 pub(super) struct Certificates {
     default: Certificate,
-    named: Vec<Named>,
+    named: Vec<SniCertificate>,
 }
 
 /// A certificate for some names.
 #[derive(Debug)]
-struct Named {
+struct SniCertificate {
     /// Names in place of those in the certificate.
     names: Vec<String>,
     certificate: Certificate,
@@ -29,10 +29,9 @@ impl Certificates {
     /// # Errors
     /// Files that cannot be read or do not fit, or a folder that cannot be written.
     pub(super) fn new(arguments: &ServingArgs) -> anyhow::Result<Arc<Self>> {
-        let named = arguments
-            .tls_sni_cert_key
-            .iter()
-            .map(|pair| Ok(Named { names: pair.names.clone(), certificate: Certificate::named(pair)? }));
+        let named = arguments.tls_sni_cert_key.iter().map(|pair| {
+            Ok(SniCertificate { names: pair.names.clone(), certificate: Certificate::named(pair)? })
+        });
         let named = named.collect::<anyhow::Result<_>>()?;
         Ok(Arc::new(Self { default: Certificate::new(arguments)?, named }))
     }

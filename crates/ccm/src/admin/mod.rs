@@ -8,7 +8,7 @@
 //! | `server`, `certificates`, `certificate` | sockets and TLS |
 //! | `gate` | the way of a request to a page |
 //! | `authentication` | who calls: `request_header`, `client_certificate`, bearer tokens |
-//! | `trust` | whose word counts about that |
+//! | `trust` | who is trusted about that |
 //! | `authorization` | what callers may do |
 //! | `review` | the questions to the API server |
 //! | `configz` | the settings in effect |
@@ -45,7 +45,7 @@ pub use configz::page as configuration_page;
 
 use crate::args::RunArgs;
 use crate::args::path::given;
-use crate::health::{Health, Kind};
+use crate::health::{Health, Probe};
 use crate::kubernetes::{Connection, RequestLimit};
 use authentication::Authentication;
 use authorization::Authorization;
@@ -152,28 +152,28 @@ impl Pages {
 type Parameters = Query<Vec<(String, String)>>;
 
 async fn live(State(pages): State<Pages>, Query(query): Parameters) -> Response {
-    checks(&pages, Kind::Liveness, &query)
+    checks(&pages, Probe::Liveness, &query)
 }
 
 async fn ready(State(pages): State<Pages>, Query(query): Parameters) -> Response {
-    checks(&pages, Kind::Readiness, &query)
+    checks(&pages, Probe::Readiness, &query)
 }
 
 async fn one_live(State(pages): State<Pages>, Path(check): Path<String>) -> Response {
-    one_check(&pages, Kind::Liveness, &check)
+    one_check(&pages, Probe::Liveness, &check)
 }
 
 async fn one_ready(State(pages): State<Pages>, Path(check): Path<String>) -> Response {
-    one_check(&pages, Kind::Readiness, &check)
+    one_check(&pages, Probe::Readiness, &check)
 }
 
-fn checks(pages: &Pages, endpoint: Kind, query: &[(String, String)]) -> Response {
+fn checks(pages: &Pages, endpoint: Probe, query: &[(String, String)]) -> Response {
     let excluded: Vec<String> =
         query.iter().filter(|(key, _)| key == "exclude").map(|(_, name)| name.clone()).collect();
     let verbose = query.iter().any(|(key, _)| key == "verbose");
     let page = match endpoint {
-        Kind::Liveness => "healthz",
-        Kind::Readiness => "readyz",
+        Probe::Liveness => "healthz",
+        Probe::Readiness => "readyz",
     };
     match pages.health.report(endpoint, &excluded) {
         (true, lines) if verbose => format!("{lines}{page} check passed\n").into_response(),
@@ -184,7 +184,7 @@ fn checks(pages: &Pages, endpoint: Kind, query: &[(String, String)]) -> Response
     }
 }
 
-fn one_check(pages: &Pages, endpoint: Kind, name: &str) -> Response {
+fn one_check(pages: &Pages, endpoint: Probe, name: &str) -> Response {
     match pages.health.check(endpoint, name) {
         None => StatusCode::NOT_FOUND.into_response(),
         Some(None) => "ok".into_response(),

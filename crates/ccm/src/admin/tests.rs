@@ -116,8 +116,8 @@ impl Stage {
 #[tokio::test]
 async fn probes_are_open_and_tell_live_from_ready() {
     let stage = Stage::new(&[]).await;
-    stage.pages.health.set("openstack", Kind::Readiness, Some("no answer".into()));
-    stage.pages.health.set("leaderElection", Kind::Liveness, None);
+    stage.pages.health.set("openstack", Probe::Readiness, Some("no answer".into()));
+    stage.pages.health.set("leaderElection", Probe::Liveness, None);
     assert_eq!(stage.get("/healthz").await, (StatusCode::OK, "ok".to_owned()));
     let (status, body) = stage.get("/livez?verbose").await;
     assert_eq!((status, body.as_str()), (StatusCode::OK, "[+]leaderElection ok\nhealthz check passed\n"));
@@ -131,8 +131,8 @@ async fn probes_are_open_and_tell_live_from_ready() {
 #[tokio::test]
 async fn a_single_check_can_be_asked() {
     let stage = Stage::new(&["--authorization-always-allow-paths=/healthz*,/readyz/*"]).await;
-    stage.pages.health.set("openstack", Kind::Readiness, Some("no answer".into()));
-    stage.pages.health.set("leaderElection", Kind::Liveness, None);
+    stage.pages.health.set("openstack", Probe::Readiness, Some("no answer".into()));
+    stage.pages.health.set("leaderElection", Probe::Liveness, None);
     assert_eq!(stage.get("/healthz/leaderElection").await.0, StatusCode::OK);
     assert_eq!(stage.get("/healthz/nothing").await.0, StatusCode::NOT_FOUND);
     assert_eq!(stage.get("/readyz/openstack").await.0, StatusCode::INTERNAL_SERVER_ERROR);

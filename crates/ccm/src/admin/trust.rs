@@ -1,4 +1,4 @@
-//! Whose word counts about callers: authorities of client certificates and of proxies, from files or from the
+//! Who is trusted about callers: authorities of client certificates and of proxies, from files or from the
 //! ConfigMap in which the API server publishes its own. Both are read again from time to time.
 
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(5);
 /// Longest wait for one look.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Whose word counts now.
+/// Who is trusted now.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Trusted {
     /// They sign client certificates.

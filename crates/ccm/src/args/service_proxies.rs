@@ -13,7 +13,7 @@ pub struct ServiceProxyArgs {
     #[arg(long, value_name = "NAMESPACE", default_value = "")]
     pub canary_namespace: String,
     /// Addresses of the canary's Services, two for each family; nothing else may use them.
-    #[arg(long, value_name = "CONTROL,SUBJECT[,...]", default_value_t = Addresses::kept())]
+    #[arg(long, value_name = "CONTROL,SUBJECT[,...]", default_value_t = Addresses::permanent())]
     pub canary_addresses: Addresses,
     /// Port at which kube-proxy serves its metrics on the address of each node, usually 10249; the metrics show whether
     /// kube-proxy honours ipMode. 0 switches this off.

@@ -19,7 +19,7 @@ struct Request {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Kind {
+struct VerbLabels {
     verb: &'static str,
     host: String,
 }
@@ -28,8 +28,8 @@ struct Kind {
 #[derive(Clone, Debug)]
 pub struct RequestMetrics {
     requests: Family<Request, Counter>,
-    durations: Family<Kind, Histogram>,
-    waits: Family<Kind, Histogram>,
+    durations: Family<VerbLabels, Histogram>,
+    waits: Family<VerbLabels, Histogram>,
 }
 
 impl Default for RequestMetrics {
@@ -67,15 +67,17 @@ impl RequestMetrics {
 
     /// A request waited for the limit of the rate.
     pub fn waited(&self, method: &http::Method, host: &str, waited: Duration) {
-        let kind = Kind { verb: verb(method), host: host.to_owned() };
-        self.waits.get_or_create(&kind).observe(waited.as_secs_f64());
+        let labels = VerbLabels { verb: verb(method), host: host.to_owned() };
+        self.waits.get_or_create(&labels).observe(waited.as_secs_f64());
     }
 
     /// A request ended after `elapsed`; `code` is absent when there was no answer.
     pub fn ended(&self, method: &http::Method, host: &str, code: Option<u16>, elapsed: Duration) {
         let code = code.map_or_else(|| "<error>".to_owned(), |code| code.to_string());
         let verb = verb(method);
-        self.durations.get_or_create(&Kind { verb, host: host.to_owned() }).observe(elapsed.as_secs_f64());
+        self.durations
+            .get_or_create(&VerbLabels { verb, host: host.to_owned() })
+            .observe(elapsed.as_secs_f64());
         self.requests.get_or_create(&Request { code, method: verb, host: host.to_owned() }).inc();
     }
 }

@@ -22,8 +22,8 @@ pub(crate) struct Controller {
     /// Ends when it has listed what it works on.
     pub(crate) listed: BoxFuture<'static, ()>,
     /// Works until the token is cancelled.
-    pub(crate) work: Box<dyn FnOnce(CancellationToken) -> Work + Send>,
+    pub(crate) work: Box<dyn FnOnce(CancellationToken) -> ControllerRun + Send>,
 }
 
 /// The work of a controller, and how it ended.
-pub(crate) type Work = BoxFuture<'static, Result<(), ControllerError>>;
+pub(crate) type ControllerRun = BoxFuture<'static, Result<(), ControllerError>>;

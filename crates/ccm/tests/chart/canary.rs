@@ -22,7 +22,7 @@ fn of_program() -> Canary {
     Canary {
         namespace: NAMESPACE.into(),
         image: "registry.example.org/openstack-ccm:0.1.0".into(),
-        addresses: Addresses::kept(),
+        addresses: Addresses::permanent(),
     }
 }
 
@@ -63,7 +63,7 @@ fn the_controller_is_told_and_may_read_the_pods(#[case] settings: &str, #[case] 
     let workload = objects.named("DaemonSet", "openstack-cloud-controller-manager");
     let arguments = strings(&workload["spec"]["template"]["spec"]["containers"][0]["args"]);
     assert!(arguments.contains(&format!("--canary-namespace={NAMESPACE}")), "{arguments:?}");
-    assert!(arguments.contains(&format!("--canary-addresses={}", Addresses::kept())), "{arguments:?}");
+    assert!(arguments.contains(&format!("--canary-addresses={}", Addresses::permanent())), "{arguments:?}");
     let of_canary = |kind: &str| -> Value {
         objects.all(kind).find(|object| object["metadata"]["namespace"] == NAMESPACE).unwrap().clone()
     };
@@ -146,7 +146,7 @@ fn the_plain_manifests_of_the_canary_are_up_to_date() {
     assert!(Objects::parse(&page).0.len() >= 7);
     let component = read("manifests/canary/kustomization.yaml");
     for argument in
-        [format!("--canary-namespace={NAMESPACE}"), format!("--canary-addresses={}", Addresses::kept())]
+        [format!("--canary-namespace={NAMESPACE}"), format!("--canary-addresses={}", Addresses::permanent())]
     {
         assert!(component.contains(&argument), "manifests/canary/kustomization.yaml lacks {argument}");
     }

@@ -89,7 +89,7 @@ fn the_canary_is_the_one_that_the_image_knows() {
     let ours = Canary {
         namespace: CANARY_NAMESPACE.into(),
         image: "registry.example.org/openstack-ccm:0.1.0".into(),
-        addresses: Addresses::kept(),
+        addresses: Addresses::permanent(),
     };
     let template = &objects.named("DaemonSet", CANARY_NAMESPACE)["spec"]["template"];
     assert_eq!(*template, own(ours.template()));

@@ -60,10 +60,15 @@ fn named(folder: &Path, module: &str, file: &Path) -> Vec<String> {
     named
 }
 
+/// A file without its tests.
+pub(crate) fn product(file: &Path) -> String {
+    let text = fs::read_to_string(file).unwrap();
+    text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default().to_owned()
+}
+
 /// The code of a file on one line.
 fn code(file: &Path) -> String {
-    let text = fs::read_to_string(file).unwrap();
-    let product = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    let product = product(file);
     let lines = product.lines().map(|line| line.split("//").next().unwrap_or_default());
     lines.collect::<Vec<_>>().join(" ")
 }
@@ -121,7 +126,8 @@ fn exported(code: &str) -> BTreeMap<String, String> {
     exported
 }
 
-fn files(folder: &Path) -> Vec<PathBuf> {
+/// The files of a folder and of those in it.
+pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let (folders, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
     files.into_iter().chain(folders.iter().flat_map(|folder| self::files(folder))).collect()

@@ -1,4 +1,5 @@
-//! The documentation: its links lead somewhere, its examples can be read, what it names exists, and the order of modules is kept.
+//! The documentation: its links lead somewhere, its examples can be read, what it names exists, the order of modules is kept, and
+//! each type has a name of its own.
 
 #![allow(
     clippy::unwrap_used,
@@ -14,4 +15,5 @@ mod links;
 mod logs;
 mod names;
 mod pages;
+mod types;
 mod workflows;

@@ -23,15 +23,15 @@ async fn an_api_server_out_of_reach_is_named_with_the_cause_once_and_without_adv
     let tries = || process.output().matches("check=\"kubernetes\"").count();
     until("it has tried twice", || tries() >= 2).await;
     let (tries, output) = (tries(), process.output());
-    let said = format!("the API server {server} cannot be reached: ");
-    assert_eq!(output.matches(&said).count(), tries, "{output}");
+    let message = format!("the API server {server} cannot be reached: ");
+    assert_eq!(output.matches(&message).count(), tries, "{output}");
     assert!(output.to_lowercase().matches("connection refused").count() <= tries, "{output}");
     for noise in ["ServiceError", "extension-apiserver-authentication-reader", "client error"] {
         assert!(!output.contains(noise), "{noise} in {output}");
     }
     let (status, body) = process.until_answers("/readyz").await;
     assert_eq!(status, 500);
-    assert!(body.contains("[-]kubernetes failed: ") && body.contains(&said), "{body}");
+    assert!(body.contains("[-]kubernetes failed: ") && body.contains(&message), "{body}");
 }
 
 /// Every line of the output, as JSON.

@@ -82,12 +82,12 @@ async fn the_leader_tells_who_it_is() {
     let leader = stage.holder();
     process.terminate();
     assert_eq!(process.end().await.code(), Some(0));
-    let said = |text: String| {
+    let has_event = |text: String| {
         let events = stage.kube.list("events", "kube-system").unwrap();
         events.iter().any(|event| event["reason"] == "LeaderElection" && event["message"] == text)
     };
     until("the events are there", || {
-        said(format!("{leader} became leader")) && said(format!("{leader} stopped leading"))
+        has_event(format!("{leader} became leader")) && has_event(format!("{leader} stopped leading"))
     })
     .await;
 }

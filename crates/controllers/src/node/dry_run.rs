@@ -25,7 +25,7 @@ impl NodeController {
 
 impl NodeDryRun {
     /// Looks once at all nodes, which have to be listed before.
-    pub async fn settle(&mut self) -> Concluded {
+    pub async fn converge(&mut self) -> Concluded {
         self.sync.reconcile(self.queue.take_ready(), 1).await;
         let end = match refresh::round(&self.sync, 1).await {
             Ok(()) => End::Done,

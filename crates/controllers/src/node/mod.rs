@@ -23,7 +23,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::nodes::{NodeChange, NodeInformer, NodeListener, NodeObject, NodeWriter};
-use crate::queue::{Taken, WorkQueue, WorkQueues};
+use crate::queue::{TakenKey, WorkQueue, WorkQueues};
 pub use dry_run::NodeDryRun;
 use metrics::NodeMetrics;
 use openstack_ccm_runtime::events::{self, EventWriter};
@@ -61,7 +61,7 @@ impl Default for NodeControllerOptions {
 type NodeQueue = WorkQueue<String, ()>;
 
 /// A node that was taken out of it.
-type TakenNode = Taken<String, ()>;
+type TakenNode = TakenKey<String, ()>;
 
 /// The node controller.
 pub struct NodeController {

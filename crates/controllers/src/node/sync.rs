@@ -14,7 +14,7 @@ use super::metrics::NodeMetrics;
 use super::plan;
 use super::{NodeQueue, TakenNode};
 use crate::names::NODE_CONTROLLER;
-use crate::nodes::{NodeObject, NodeStore, NodeWriter, WriteEnd, until_accepted};
+use crate::nodes::{NodeObject, NodeStore, NodeWriteEnd, NodeWriter, until_accepted};
 use crate::queue::Requeue;
 use openstack_ccm_runtime::call::CallError;
 use openstack_ccm_runtime::events::EventRecorder;
@@ -112,8 +112,8 @@ impl NodeSync {
         let write = |node| self.try_write(node, instance);
         let end = until_accepted(&self.writer, Arc::clone(node), TRIES, PAUSE, write).await;
         match end.map_err(|error| error.to_failure("failed to initialise the node"))? {
-            WriteEnd::Done(written) => self.initialised(&*written?),
-            WriteEnd::Unneeded => {}
+            NodeWriteEnd::Done(written) => self.initialised(&*written?),
+            NodeWriteEnd::Unneeded => {}
         }
         Ok(())
     }

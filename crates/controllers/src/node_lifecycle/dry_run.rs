@@ -23,7 +23,7 @@ impl NodeLifecycleController {
 
 impl NodeLifecycleDryRun {
     /// Makes as many rounds as a machine has to be missing in, over nodes that have to be listed before.
-    pub async fn settle(&mut self) -> Concluded {
+    pub async fn converge(&mut self) -> Concluded {
         for _ in 0..ROUNDS {
             self.lifecycle.round().await;
         }

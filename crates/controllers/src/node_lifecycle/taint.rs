@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::Taint;
 use openstack_ccm_core::instance::taint::{NO_SCHEDULE, SHUT_DOWN};
 use serde_json::{Value, json};
 
-use crate::nodes::{NodeObject, NodeWriter, WriteEnd, is_shutdown_taint, until_accepted};
+use crate::nodes::{NodeObject, NodeWriteEnd, NodeWriter, is_shutdown_taint, until_accepted};
 use openstack_ccm_runtime::call::CallError;
 
 /// How often a taint is tried while others write to the node.
@@ -38,7 +38,7 @@ async fn write(
         writer.patch(&node.name, &patch(&node, &taints)).await.map(Some)
     })
     .await?;
-    Ok(matches!(end, WriteEnd::Done(_)))
+    Ok(matches!(end, NodeWriteEnd::Done(_)))
 }
 
 /// The list has to be replaced as a whole, so the version that was read goes with it.

@@ -62,7 +62,7 @@ fn parameters() -> PatchParams {
 
 /// How a write that may need several tries ended.
 #[derive(Debug)]
-pub(crate) enum WriteEnd<T> {
+pub(crate) enum NodeWriteEnd<T> {
     /// It was made.
     Done(T),
     /// There is nothing to write any more, or no Node.
@@ -77,7 +77,7 @@ pub(crate) async fn until_accepted<T, W>(
     tries: u32,
     pause: Duration,
     mut write: impl FnMut(Arc<NodeObject>) -> W,
-) -> Result<WriteEnd<T>, CallError>
+) -> Result<NodeWriteEnd<T>, CallError>
 where
     W: Future<Output = Result<Option<T>, CallError>>,
 {
@@ -87,9 +87,9 @@ where
     loop {
         left = left.saturating_sub(1);
         match write(node).await {
-            Ok(Some(result)) => return Ok(WriteEnd::Done(result)),
-            Ok(None) => return Ok(WriteEnd::Unneeded),
-            Err(error) if error.is_not_found() => return Ok(WriteEnd::Unneeded),
+            Ok(Some(result)) => return Ok(NodeWriteEnd::Done(result)),
+            Ok(None) => return Ok(NodeWriteEnd::Unneeded),
+            Err(error) if error.is_not_found() => return Ok(NodeWriteEnd::Unneeded),
             // A change in between can also make what was decided invalid.
             Err(error) if left > 0 && (error.is_conflict() || error.is_invalid()) => {}
             Err(error) => return Err(error),
@@ -97,7 +97,7 @@ where
         tokio::time::sleep(pause.mul_f64(1.0 + fastrand::f64())).await;
         match writer.get(&name).await? {
             Some(now) => node = now,
-            None => return Ok(WriteEnd::Unneeded),
+            None => return Ok(NodeWriteEnd::Unneeded),
         }
     }
 }

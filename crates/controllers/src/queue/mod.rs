@@ -120,7 +120,7 @@ impl<K: Key, R: Reason> WorkQueue<K, R> {
     }
 
     /// The next key to work on; absent when the queue is closed. Waits while there is none.
-    pub(crate) async fn take(&self) -> Option<Taken<K, R>> {
+    pub(crate) async fn take(&self) -> Option<TakenKey<K, R>> {
         while self.is_ready().await {
             if let Some(taken) = self.pop() {
                 if self.state().ready() > 0 {
@@ -135,7 +135,7 @@ impl<K: Key, R: Reason> WorkQueue<K, R> {
     }
 
     /// All keys that are ready, in order; waits for the first, and then a little more for others.
-    pub(crate) async fn take_together(&self, delay: Duration) -> Vec<Taken<K, R>> {
+    pub(crate) async fn take_together(&self, delay: Duration) -> Vec<TakenKey<K, R>> {
         if self.is_ready().await {
             sleep(delay).await;
         }
@@ -143,15 +143,15 @@ impl<K: Key, R: Reason> WorkQueue<K, R> {
     }
 
     /// All keys that are ready now, in order.
-    pub(crate) fn take_ready(&self) -> Vec<Taken<K, R>> {
+    pub(crate) fn take_ready(&self) -> Vec<TakenKey<K, R>> {
         std::iter::from_fn(|| self.pop()).collect()
     }
 
-    fn pop(&self) -> Option<Taken<K, R>> {
+    fn pop(&self) -> Option<TakenKey<K, R>> {
         let mut state = self.state();
         state.mature(Instant::now(), &self.0.metrics);
         let (key, reason) = state.pop(&self.0.metrics)?;
-        Some(Taken { queue: self.clone(), key, reason, finished: false })
+        Some(TakenKey { queue: self.clone(), key, reason, finished: false })
     }
 
     /// Waits until a key is ready; answers `false` when the queue is closed.
@@ -215,9 +215,9 @@ impl<K: Key, R: Reason> WorkQueue<K, R> {
 
 /// One key that one worker has taken.
 ///
-/// If it is dropped before [`Taken::finish`], because the work panicked or was cancelled, the key returns to the queue as
+/// If it is dropped before [`TakenKey::finish`], because the work panicked or was cancelled, the key returns to the queue as
 /// a failure.
-pub(crate) struct Taken<K: Key, R: Reason> {
+pub(crate) struct TakenKey<K: Key, R: Reason> {
     queue: WorkQueue<K, R>,
     /// The key.
     pub(crate) key: K,
@@ -226,7 +226,7 @@ pub(crate) struct Taken<K: Key, R: Reason> {
     finished: bool,
 }
 
-impl<K: Key, R: Reason> Taken<K, R> {
+impl<K: Key, R: Reason> TakenKey<K, R> {
     /// Gives the key back.
     pub(crate) fn finish(mut self, next: impl Into<Requeue<R>>) {
         self.queue.finish(&self.key, next.into());
@@ -234,7 +234,7 @@ impl<K: Key, R: Reason> Taken<K, R> {
     }
 }
 
-impl<K: Key, R: Reason> Drop for Taken<K, R> {
+impl<K: Key, R: Reason> Drop for TakenKey<K, R> {
     fn drop(&mut self) {
         if !self.finished {
             let failure = Failure::new(FailureClass::Bug, "the reconciliation was interrupted");

@@ -35,7 +35,7 @@ fn with_key() -> Queue {
     queue
 }
 
-async fn taken(queue: &Queue) -> Taken<&'static str, Rank> {
+async fn taken(queue: &Queue) -> TakenKey<&'static str, Rank> {
     tokio::time::timeout(Duration::from_secs(3600), queue.take())
         .await
         .expect("nothing came")
@@ -281,11 +281,11 @@ mod together {
         WorkQueue::new((), false)
     }
 
-    fn keys(taken: &[Taken<&'static str, ()>]) -> Vec<&'static str> {
+    fn keys(taken: &[TakenKey<&'static str, ()>]) -> Vec<&'static str> {
         taken.iter().map(|taken| taken.key).collect()
     }
 
-    async fn only(queue: &WorkQueue<&'static str, ()>) -> Taken<&'static str, ()> {
+    async fn only(queue: &WorkQueue<&'static str, ()>) -> TakenKey<&'static str, ()> {
         let mut taken = queue.take_together(Duration::ZERO).await;
         assert_eq!(taken.len(), 1);
         taken.remove(0)

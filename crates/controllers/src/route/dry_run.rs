@@ -29,7 +29,7 @@ impl RouteController {
 
 impl RouteDryRun {
     /// Makes one round over the nodes, which have to be listed before.
-    pub async fn settle(&mut self) -> Concluded {
+    pub async fn converge(&mut self) -> Concluded {
         let result = match self.provider.support().await {
             Ok(Support::Full) => self.round.run(&self.nodes.all()).await,
             Ok(Support::None(reason)) => Err(Failure::new(FailureClass::UserInput, reason)),

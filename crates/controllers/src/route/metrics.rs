@@ -6,18 +6,19 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-type Label = [(&'static str, &'static str); 1];
+/// The class of a failure.
+type ClassLabel = [(&'static str, &'static str); 1];
 
 /// The metrics of one route controller. Clones count together.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Metrics {
+pub(super) struct RouteMetrics {
     rounds: Counter,
     corrections: Counter,
-    failures: Family<Label, Counter>,
+    failures: Family<ClassLabel, Counter>,
     unreachable: Gauge,
 }
 
-impl Metrics {
+impl RouteMetrics {
     /// Creates the metrics and makes them visible in `registry`.
     pub(super) fn registered(registry: &mut Registry) -> Self {
         let metrics = Self::default();

@@ -31,7 +31,7 @@ use crate::nodes::{NodeChange, NodeInformer, NodeListener, NodeStore};
 pub use dry_run::RouteDryRun;
 
 use condition::ConditionWriter;
-use metrics::Metrics;
+use metrics::RouteMetrics;
 use openstack_ccm_runtime::events::{self, EventWriter};
 use openstack_ccm_runtime::parts::{ControllerError, EventWriting};
 use round::Round;
@@ -96,7 +96,7 @@ impl RouteController {
             ranges: options.ranges.clone(),
             conditions: ConditionWriter::new(client, options.call_timeout),
             events: recorder,
-            metrics: Metrics::registered(registry),
+            metrics: RouteMetrics::registered(registry),
         };
         let changed = Arc::new(Notify::new());
         nodes.listen(Arc::new(RoutedNodes { changed: Arc::clone(&changed) }));

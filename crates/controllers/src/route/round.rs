@@ -12,7 +12,7 @@ use openstack_ccm_core::route::range::ClusterRanges;
 use openstack_ccm_core::route::{Applied, NodeRoute, RoutedNode, Routes};
 
 use super::condition::ConditionWriter;
-use super::metrics::Metrics;
+use super::metrics::RouteMetrics;
 use crate::nodes::NodeObject;
 use openstack_ccm_runtime::events::EventRecorder;
 
@@ -27,7 +27,7 @@ pub(super) struct Round {
     pub(super) ranges: ClusterRanges,
     pub(super) conditions: ConditionWriter,
     pub(super) events: EventRecorder,
-    pub(super) metrics: Metrics,
+    pub(super) metrics: RouteMetrics,
 }
 
 impl Round {

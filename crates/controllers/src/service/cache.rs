@@ -1,7 +1,7 @@
 //! The Services as the watch has them.
 //!
 //! A decoded object takes a multiple of its text, most of it for fields that are empty, and a cluster has thousands of
-//! them. So the text is kept, with the little that is asked for across all Services beside it, and a reconciliation decodes the
+//! them. So the text is cached, with the little that is asked for across all Services beside it, and a reconciliation decodes the
 //! one object that it is about.
 
 use std::collections::{HashMap, HashSet};
@@ -36,7 +36,7 @@ pub(crate) struct CachedService {
 }
 
 impl CachedService {
-    /// A state as it is kept.
+    /// A state as it is cached.
     pub(crate) fn of(service: &k8s::Service, ours: &Ours) -> Arc<Self> {
         let entries = entries(service);
         Arc::new(Self {

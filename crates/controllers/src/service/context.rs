@@ -22,8 +22,8 @@ use super::event_texts;
 use super::intent::Ours;
 use super::memory::Memory;
 use super::node_rollout::NodeRollouts;
-use super::queue::{Requeue, ServiceQueue};
-use crate::metrics::{Metrics, Operation};
+use super::queue::{Reschedule, ServiceQueue};
+use crate::metrics::{Operation, ServiceMetrics};
 use crate::names::SERVICE_CONTROLLER;
 
 /// After a decision turned out to be based on old data: the watch brings the new data sooner than this.
@@ -44,7 +44,7 @@ pub(crate) struct ServiceSync {
     /// What was measured of the service proxies on nodes.
     pub(super) measured: Measured,
     pub(super) events: EventRecorder,
-    pub(super) metrics: Metrics,
+    pub(super) metrics: ServiceMetrics,
     pub(super) advertise_metrics: AdvertiseMetrics,
     pub(super) rollouts: NodeRollouts,
     /// Delay between two checks for drift.
@@ -86,14 +86,14 @@ impl ServiceSync {
         operation: Operation,
         failure: Failure,
         backends: &[Arc<openstack_ccm_core::node::Node>],
-    ) -> Requeue {
+    ) -> Reschedule {
         tracing::Span::current().record("otel.status_code", "ERROR");
         if let FailureClass::Held(hold) = failure.class
             && !self.note_hold(key, Some(hold))
         {
             // Nothing changes until somebody acts, who was told.
             self.metrics.failed(failure.class);
-            return Requeue::Backoff(failure);
+            return Reschedule::Backoff(failure);
         }
         self.tell(key, uid, event_texts::failed(operation, &failure, backends));
         self.retry(key, failure)
@@ -108,10 +108,10 @@ impl ServiceSync {
     }
 
     /// Counts and logs a failure, and plans the next try.
-    pub(super) fn retry(&self, key: &ServiceKey, failure: Failure) -> Requeue {
+    pub(super) fn retry(&self, key: &ServiceKey, failure: Failure) -> Reschedule {
         self.metrics.failed(failure.class);
         tracing::warn!(service = %key, class = %failure.class, error = %failure, "reconciliation failed");
-        Requeue::Backoff(failure)
+        Reschedule::Backoff(failure)
     }
 
     /// Records an event of the controller itself.

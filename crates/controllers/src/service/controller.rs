@@ -27,7 +27,7 @@ use super::kube_proxies::ask_kube_proxies;
 use super::memory::Memory;
 use super::node_changes::NodeChanges;
 use super::orphans::report_orphans;
-use crate::metrics::Metrics;
+use crate::metrics::ServiceMetrics;
 use crate::names::{FIELD_MANAGER, SERVICE_CONTROLLER};
 use crate::nodes::NodeInformer;
 use crate::queue::WorkQueues;
@@ -71,7 +71,7 @@ impl ServiceController {
         queues: &WorkQueues,
     ) -> Self {
         let names = provider.names();
-        let metrics = Metrics::registered(registry, names.metric_prefix);
+        let metrics = ServiceMetrics::registered(registry, names.metric_prefix);
         let advertise_metrics =
             AdvertiseMetrics::registered(registry.sub_registry_with_prefix(METRIC_PREFIX));
         queue.register(queues);

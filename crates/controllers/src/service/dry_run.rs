@@ -14,7 +14,7 @@ use super::cause::{Cause, Causes};
 use super::context::ServiceSync;
 use super::controller::ServiceController;
 use super::intent::{Wanted, key};
-use super::queue::{Requeue, ServiceQueue};
+use super::queue::{Reschedule, ServiceQueue};
 use super::trim::trim;
 use crate::dry_run::{Concluded, End, untold};
 
@@ -66,15 +66,15 @@ impl ServiceDryRun {
     }
 
     /// Reconciles one Service until nothing more would be done. `writes` tells how many calls were recorded so far.
-    pub async fn settle(&mut self, key: &ServiceKey, writes: impl Fn() -> usize) -> Concluded {
+    pub async fn converge(&mut self, key: &ServiceKey, writes: impl Fn() -> usize) -> Concluded {
         let mut end = End::Waits;
         let (mut before, mut idle) = (writes(), 0);
         for _ in 0..MOST_RECONCILIATIONS {
             let next = self.sync.reconcile(key, Causes::only(Cause::Changed)).await;
             end = match next {
-                Requeue::Done { .. } | Requeue::Again(_) | Requeue::Unchanged => End::Done,
-                Requeue::Wait(_) => End::Waits,
-                Requeue::Backoff(failure) => End::Failed(failure),
+                Reschedule::Done { .. } | Reschedule::Again(_) | Reschedule::Unchanged => End::Done,
+                Reschedule::Wait(_) => End::Waits,
+                Reschedule::Backoff(failure) => End::Failed(failure),
             };
             let now = writes();
             let progressed = now > std::mem::replace(&mut before, now);
@@ -95,7 +95,7 @@ impl ServiceDryRun {
         Concluded { end, told: untold(&mut self.events) }
     }
 
-    /// The Services, of those that are settled, that another one's settling gives something to do: they share an address.
+    /// The Services, of those that have converged, that another one's convergence gives something to do: they share an address.
     pub fn woken(&self) -> Vec<ServiceKey> {
         self.queue.drain()
     }

@@ -5,7 +5,7 @@
 //! | module | step |
 //! | --- | --- |
 //! | `intent` | what the object asks for (pure) |
-//! | `trim` | what is kept of an object (pure) |
+//! | `trim` | what is cached of an object (pure) |
 //! | `written` | what is written into a Service, and what of it is missing (pure) |
 //! | `change` | which changes deserve a reconciliation (pure) |
 //! | `cause` | why a Service is queued (pure) |
@@ -14,7 +14,7 @@
 //! | `backends` | the nodes as load balancers see them (pure) |
 //! | `node_verdicts` | what is told of nodes that were measured (pure) |
 //! | `node_rollout` | how long a change of nodes takes to reach all |
-//! | `kube_proxies` | the word of kube-proxies |
+//! | `kube_proxies` | what kube-proxies report |
 //! | `drift` | the report of a repair (pure) |
 //! | `memory` | what is known from earlier reconciliations, and may be lost |
 //! | `event_texts` | what the user is told (pure) |

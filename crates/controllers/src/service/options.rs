@@ -11,11 +11,11 @@ pub struct ServiceControllerOptions {
     pub concurrency: usize,
     /// Serve Services of this `loadBalancerClass` and no others; absent: those that name none.
     pub load_balancer_class: Option<String>,
-    /// `--feature-gates=LoadBalancerIPMode=...`: the operator's word, which replaces the question to the cluster.
+    /// `--feature-gates=LoadBalancerIPMode=...`: the operator's setting, which replaces the question to the cluster.
     pub ip_mode_gate: Option<bool>,
     /// Where the canary is, whose verdicts on nodes stand above guesses; absent where there is none.
     pub canary: Option<CanaryOptions>,
-    /// Port at which kube-proxies are asked for their own word at the addresses of nodes; absent: nobody is asked.
+    /// Port at which kube-proxies are asked for their feature gates at the addresses of nodes; absent: nobody is asked.
     pub kube_proxy_metrics_port: Option<u16>,
     /// Annotation of a Service that selects nodes by labels (a comma list of `key=value` or `key`). A changed label
     /// of a node leads to a reconciliation of the Services that select by it.

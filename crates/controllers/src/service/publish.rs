@@ -58,9 +58,9 @@ impl ServiceSync {
             let send = (!same).then_some(advertisement.entries.as_slice());
             self.expect(&key, send, &missing);
             current = match self.write(&current, send, &missing).await? {
-                WriteEnd::Answer(answer) => answer,
-                WriteEnd::Gone => return Ok(Published::Done),
-                WriteEnd::Stale => return Ok(Published::Stale),
+                StatusWriteEnd::Answer(answer) => answer,
+                StatusWriteEnd::Gone => return Ok(Published::Done),
+                StatusWriteEnd::Stale => return Ok(Published::Stale),
             };
             self.answered(&key, &current);
             let Some(sent) = send else { continue };
@@ -104,7 +104,7 @@ impl ServiceSync {
         }
         let key = intent::key(service);
         self.expect(&key, None, &missing);
-        if let WriteEnd::Answer(answer) = self.write(service, None, &missing).await? {
+        if let StatusWriteEnd::Answer(answer) = self.write(service, None, &missing).await? {
             self.answered(&key, &answer);
         }
         Ok(())
@@ -140,21 +140,21 @@ impl ServiceSync {
         service: &k8s::Service,
         entries: Option<&[IngressEntry]>,
         annotations: &Written,
-    ) -> Result<WriteEnd, CallError> {
+    ) -> Result<StatusWriteEnd, CallError> {
         let key = intent::key(service);
         let patch = patch(uid(service), entries, annotations);
         let error = match self.writer.patch_status(&key, &patch).await {
-            Ok(answer) => return Ok(WriteEnd::Answer(answer)),
-            Err(error) if error.is_not_found() => return Ok(WriteEnd::Gone),
+            Ok(answer) => return Ok(StatusWriteEnd::Answer(answer)),
+            Err(error) if error.is_not_found() => return Ok(StatusWriteEnd::Gone),
             Err(error) if error.is_invalid() || error.is_conflict() => error,
             Err(error) => return Err(error),
         };
         // Refused: the decision may have been made on a state that is gone.
         match self.writer.get(&key).await? {
-            None => Ok(WriteEnd::Gone),
-            Some(newest) if uid(&newest) != uid(service) => Ok(WriteEnd::Gone),
+            None => Ok(StatusWriteEnd::Gone),
+            Some(newest) if uid(&newest) != uid(service) => Ok(StatusWriteEnd::Gone),
             Some(newest) if self.ours.wanted(&newest, true) != self.ours.wanted(service, true) => {
-                Ok(WriteEnd::Stale)
+                Ok(StatusWriteEnd::Stale)
             }
             Some(_) => Err(error),
         }
@@ -182,7 +182,7 @@ impl ServiceSync {
 }
 
 /// How a write of status or annotations ended.
-enum WriteEnd {
+enum StatusWriteEnd {
     Answer(Arc<k8s::Service>),
     Gone,
     Stale,

@@ -11,11 +11,11 @@ use super::cause::{Cause, Causes};
 use crate::queue::{self, WorkQueue, WorkQueues};
 
 /// One Service in the hands of one worker.
-pub(crate) type Taken = queue::Taken<ServiceKey, Causes>;
+pub(crate) type TakenService = queue::TakenKey<ServiceKey, Causes>;
 
 /// What happens with a Service after a reconciliation.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Requeue {
+pub(crate) enum Reschedule {
     /// The goal is reached. Failures are forgotten; the next check for drift is after the delay, if there is one, to which a
     /// random part is added.
     Done {
@@ -34,14 +34,16 @@ pub(crate) enum Requeue {
     Unchanged,
 }
 
-impl From<Requeue> for queue::Requeue<Causes> {
-    fn from(next: Requeue) -> Self {
+impl From<Reschedule> for queue::Requeue<Causes> {
+    fn from(next: Reschedule) -> Self {
         match next {
-            Requeue::Done { resync } => Self::Done(resync.map(|delay| (delay, Causes::only(Cause::Resync)))),
-            Requeue::Again(delay) => Self::Done(Some((delay, Causes::only(Cause::Again)))),
-            Requeue::Wait(delay) => Self::Wait(delay),
-            Requeue::Backoff(failure) => Self::Backoff(failure),
-            Requeue::Unchanged => Self::Unchanged,
+            Reschedule::Done { resync } => {
+                Self::Done(resync.map(|delay| (delay, Causes::only(Cause::Resync))))
+            }
+            Reschedule::Again(delay) => Self::Done(Some((delay, Causes::only(Cause::Again)))),
+            Reschedule::Wait(delay) => Self::Wait(delay),
+            Reschedule::Backoff(failure) => Self::Backoff(failure),
+            Reschedule::Unchanged => Self::Unchanged,
         }
     }
 }
@@ -81,15 +83,15 @@ impl ServiceQueue {
     }
 
     /// The next Service to work on; absent when the queue is closed. Waits as long as there is none.
-    pub(crate) async fn take(&self) -> Option<Taken> {
+    pub(crate) async fn take(&self) -> Option<TakenService> {
         self.0.take().await
     }
 
     /// Takes everything out that is ready, in order.
     pub(super) fn drain(&self) -> Vec<ServiceKey> {
-        let take_out = |taken: Taken| {
+        let take_out = |taken: TakenService| {
             let key = taken.key.clone();
-            taken.finish(Requeue::Done { resync: None });
+            taken.finish(Reschedule::Done { resync: None });
             key
         };
         self.0.take_ready().into_iter().map(take_out).collect()
@@ -146,10 +148,10 @@ mod tests {
     async fn a_second_reconciliation_has_a_cause_of_its_own() {
         let queue = ServiceQueue::new();
         queue.add(&key("a"), Cause::Changed);
-        queue.take().await.unwrap().finish(Requeue::Again(Duration::from_secs(30)));
+        queue.take().await.unwrap().finish(Reschedule::Again(Duration::from_secs(30)));
         let again = queue.take().await.unwrap();
         assert_eq!(again.reason, Causes::only(Cause::Again));
-        again.finish(Requeue::Done { resync: Some(Duration::from_secs(60)) });
+        again.finish(Reschedule::Done { resync: Some(Duration::from_secs(60)) });
         assert_eq!(queue.take().await.unwrap().reason, Causes::only(Cause::Resync));
     }
 }

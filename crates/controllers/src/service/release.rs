@@ -13,13 +13,17 @@ use super::event_texts;
 use super::finalizer::{self, Edited};
 use super::intent::{self, facts, uid};
 use super::memory::Activity;
-use super::queue::Requeue;
+use super::queue::Reschedule;
 use super::written::{Written, clearing};
 use crate::metrics::Operation;
 
 impl ServiceSync {
     /// Removes the load balancer of a Service that is there, then our finalizer.
-    pub(super) async fn release(&self, cached: &Arc<CachedService>, service: Arc<k8s::Service>) -> Requeue {
+    pub(super) async fn release(
+        &self,
+        cached: &Arc<CachedService>,
+        service: Arc<k8s::Service>,
+    ) -> Reschedule {
         let key = intent::key(&service);
         let facts = facts(&service);
         self.memory.remember(&key, cached);
@@ -33,7 +37,7 @@ impl ServiceSync {
             Ok(Outcome::Waiting(waiting)) => {
                 tracing::debug!(service = %key, on = waiting.on, "waiting for removal");
                 match self.write_annotations(&service, &reconciliation.annotations).await {
-                    Ok(()) => Requeue::Wait(waiting.at_most),
+                    Ok(()) => Reschedule::Wait(waiting.at_most),
                     Err(error) => failed(error.to_failure("failed to update annotations of the service")),
                 }
             }
@@ -46,7 +50,12 @@ impl ServiceSync {
     }
 
     /// The cloud holds nothing of the Service any more: lets it go, with status and annotations cleared.
-    async fn released(&self, key: &ServiceKey, service: Arc<k8s::Service>, annotations: &Written) -> Requeue {
+    async fn released(
+        &self,
+        key: &ServiceKey,
+        service: Arc<k8s::Service>,
+        annotations: &Written,
+    ) -> Reschedule {
         let uid = uid(&service).to_owned();
         let before = self.memory.with(key, |known| {
             known.published = None;
@@ -60,11 +69,11 @@ impl ServiceSync {
                 self.forget(key);
                 tracing::info!(service = %key, "load balancer removed");
                 self.tell(key, &uid, event_texts::deleted());
-                Requeue::Done { resync: None }
+                Reschedule::Done { resync: None }
             }
             Ok(Edited::Stale) => {
                 self.forget(key);
-                Requeue::Wait(CATCH_UP)
+                Reschedule::Wait(CATCH_UP)
             }
             Err(error) => {
                 let failure = error.to_failure("failed to remove load balancer cleanup finalizer");
@@ -79,7 +88,7 @@ impl ServiceSync {
         &self,
         key: &ServiceKey,
         cached: Option<&CachedService>,
-    ) -> Option<Requeue> {
+    ) -> Option<Reschedule> {
         let known = self.memory.with(key, |known| Arc::clone(&known.object))?;
         if cached.is_some_and(|cached| cached.uid() == known.uid()) {
             return None;
@@ -97,9 +106,9 @@ impl ServiceSync {
     }
 
     /// A cache that lacks a Service is not proof enough to remove a load balancer: asks the API server.
-    async fn still_there(&self, known: &Service) -> Option<Requeue> {
+    async fn still_there(&self, known: &Service) -> Option<Reschedule> {
         match self.writer.get(&known.key).await {
-            Ok(Some(live)) if uid(&live) == known.uid => Some(Requeue::Wait(CATCH_UP)),
+            Ok(Some(live)) if uid(&live) == known.uid => Some(Reschedule::Wait(CATCH_UP)),
             Ok(_) => None,
             Err(error) => {
                 let failure = error.to_failure("failed to check whether the service is gone");
@@ -109,7 +118,7 @@ impl ServiceSync {
         }
     }
 
-    async fn release_vanished(&self, known: Service) -> Option<Requeue> {
+    async fn release_vanished(&self, known: Service) -> Option<Reschedule> {
         let (key, uid) = (known.key.clone(), known.uid.clone());
         tracing::warn!(service = %key, uid, "the service is gone although it was served; removing its load balancer");
         self.announce_deletion(&known);
@@ -120,7 +129,7 @@ impl ServiceSync {
                 self.tell(&key, &uid, event_texts::deleted());
                 return None;
             }
-            Ok(Outcome::Waiting(waiting)) => return Some(Requeue::Wait(waiting.at_most)),
+            Ok(Outcome::Waiting(waiting)) => return Some(Reschedule::Wait(waiting.at_most)),
             Ok(Outcome::Ready(_)) => not_released(),
             Err(failure) => failure,
         };

@@ -38,13 +38,13 @@ impl ServiceSync {
 
     /// Has the other Services on the addresses published again, where what this one needs changed.
     pub(super) fn tell_neighbours(&self, own: &ServiceKey, before: Option<&Ready>, now: Option<&Ready>) {
-        let said = |ready: Option<&Ready>| {
+        let needs_of = |ready: Option<&Ready>| {
             ready.map(|ready| {
                 let needs = shared::needs_load_balancer(ready.path, &ready.preference);
                 (ready.addresses.clone(), needs, ready.cluster_access.clone())
             })
         };
-        if said(before) == said(now) {
+        if needs_of(before) == needs_of(now) {
             return;
         }
         let touched = |other: &Ready| {

@@ -18,28 +18,28 @@ use super::finalizer::{self, Edited};
 use super::intent::{self, Wanted, checked_facts, uid};
 use super::memory::Activity;
 use super::publish::Published;
-use super::queue::Requeue;
+use super::queue::Reschedule;
 use super::written::Written;
 use crate::metrics::Operation;
 
 impl ServiceSync {
     /// Does what is to be done for one Service now, and tells what is to happen next.
-    pub(crate) async fn reconcile(&self, key: &ServiceKey, causes: Causes) -> Requeue {
+    pub(crate) async fn reconcile(&self, key: &ServiceKey, causes: Causes) -> Reschedule {
         let cached = self.cache.get(key);
         if let Some(next) = self.release_predecessor(key, cached.as_deref()).await {
             return next;
         }
-        let Some(cached) = cached else { return Requeue::Done { resync: None } };
+        let Some(cached) = cached else { return Reschedule::Done { resync: None } };
         let newest = newer(cached, self.memory.with(key, |known| known.latest.clone()).flatten());
         let service = match newest.object() {
             Ok(service) => service,
             Err(failure) => return self.retry(key, failure),
         };
         match self.ours.wanted(&service, self.memory.serves(key)) {
-            Wanted::Nothing => Requeue::Done { resync: None },
+            Wanted::Nothing => Reschedule::Done { resync: None },
             // Neither nodes nor ipMode matter to what goes.
             Wanted::Release if !causes.asks_for_more_than(&[Cause::Nodes, Cause::Readvertise]) => {
-                Requeue::Unchanged
+                Reschedule::Unchanged
             }
             Wanted::Release => self.release(&newest, service).await,
             Wanted::Serve => self.serve(&newest, service, causes).await,
@@ -51,7 +51,7 @@ impl ServiceSync {
         cached: &Arc<CachedService>,
         service: Arc<k8s::Service>,
         causes: Causes,
-    ) -> Requeue {
+    ) -> Reschedule {
         let key = intent::key(&service);
         let backends = Arc::clone(&self.nodes.borrow().backends);
         let only_nodes = !causes.asks_for_more_than(&[Cause::Nodes, Cause::Readvertise]);
@@ -59,7 +59,7 @@ impl ServiceSync {
             return if causes.has(Cause::Readvertise) {
                 self.readvertise(service).await
             } else {
-                Requeue::Unchanged
+                Reschedule::Unchanged
             };
         }
         let served = self.memory.with(&key, |known| known.backends.is_some()).unwrap_or(false);
@@ -117,11 +117,11 @@ impl ServiceSync {
         service: Arc<k8s::Service>,
         operation: Operation,
         backends: &Backends,
-    ) -> Result<Arc<k8s::Service>, Requeue> {
+    ) -> Result<Arc<k8s::Service>, Reschedule> {
         let (key, uid) = (intent::key(&service), uid(&service).to_owned());
         match finalizer::add(&self.writer, &self.ours, service).await {
             Ok(Edited::Done(service)) => Ok(service),
-            Ok(Edited::Gone | Edited::Stale) => Err(Requeue::Wait(CATCH_UP)),
+            Ok(Edited::Gone | Edited::Stale) => Err(Reschedule::Wait(CATCH_UP)),
             Err(error) => {
                 let failure = error.to_failure("failed to add load balancer cleanup finalizer");
                 Err(self.failed(&key, &uid, operation, failure, backends))
@@ -130,16 +130,16 @@ impl ServiceSync {
     }
 
     /// Publishes again what the provider reported last, without asking the cloud.
-    async fn readvertise(&self, service: Arc<k8s::Service>) -> Requeue {
+    async fn readvertise(&self, service: Arc<k8s::Service>) -> Reschedule {
         let key = intent::key(&service);
         let ready = self
             .memory
             .with(&key, |known| known.ready.clone().filter(|_| known.object.uid() == uid(&service)));
-        let Some(ready) = ready.flatten() else { return Requeue::Unchanged };
+        let Some(ready) = ready.flatten() else { return Reschedule::Unchanged };
         let uid = uid(&service).to_owned();
         match self.publish(service, &ready, &Written::new()).await {
-            Ok(Published::Done) => Requeue::Unchanged,
-            Ok(Published::Stale) => Requeue::Wait(CATCH_UP),
+            Ok(Published::Done) => Reschedule::Unchanged,
+            Ok(Published::Stale) => Reschedule::Wait(CATCH_UP),
             Err(error) => {
                 let failure = error.to_failure("failed to update load balancer status");
                 self.failed(&key, &uid, Operation::Ensure, failure, &[])
@@ -154,7 +154,7 @@ impl ServiceSync {
         reconciliation: Reconciliation,
         operation: Operation,
         backends: &Backends,
-    ) -> Requeue {
+    ) -> Reschedule {
         let key = intent::key(service);
         let failed = |failure| self.failed(&key, uid(service), operation, failure, backends);
         match reconciliation.result {
@@ -171,7 +171,7 @@ impl ServiceSync {
                     .with(&key, |known| known.drift.iter_mut().for_each(|drift| drift.note(&waiting.on)));
                 self.under_way(&key, uid(service), operation);
                 match self.write_annotations(service, &reconciliation.annotations).await {
-                    Ok(()) => Requeue::Wait(waiting.at_most),
+                    Ok(()) => Reschedule::Wait(waiting.at_most),
                     Err(error) => failed(error.to_failure("failed to update annotations of the service")),
                 }
             }
@@ -193,7 +193,7 @@ impl ServiceSync {
         annotations: &Written,
         operation: Operation,
         backends: &Backends,
-    ) -> Requeue {
+    ) -> Reschedule {
         let key = intent::key(service);
         if ready.changed {
             self.under_way_silently(&key, operation);
@@ -207,7 +207,7 @@ impl ServiceSync {
         self.tell_neighbours(&key, before.as_ref(), Some(ready));
         match self.publish(Arc::clone(service), ready, annotations).await {
             Ok(Published::Done) => {}
-            Ok(Published::Stale) => return Requeue::Wait(CATCH_UP),
+            Ok(Published::Stale) => return Reschedule::Wait(CATCH_UP),
             Err(error) => {
                 let failure = error.to_failure("failed to update load balancer status");
                 return self.failed(&key, uid(service), Operation::Ensure, failure, backends);
@@ -232,8 +232,8 @@ impl ServiceSync {
         self.report_drift(&key, uid(service), ready.changed);
         // The check for drift sees everything.
         match ready.requeue_after.filter(|again| self.resync.is_none_or(|resync| *again < resync)) {
-            Some(again) => Requeue::Again(again),
-            None => Requeue::Done { resync: self.resync },
+            Some(again) => Reschedule::Again(again),
+            None => Reschedule::Done { resync: self.resync },
         }
     }
 

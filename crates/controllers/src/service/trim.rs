@@ -1,4 +1,4 @@
-//! What is kept of a Service object. A cluster has more Services than load balancers, and the parts of an object that
+//! What is cached of a Service object. A cluster has more Services than load balancers, and the parts of an object that
 //! nobody here reads are most of its size.
 
 use k8s_openapi::api::core::v1 as k8s;

@@ -19,7 +19,7 @@ const FIT: Option<(bool, bool)> = Some((true, true));
 const UNFIT: Option<(bool, bool)> = Some((true, false));
 
 fn canary() -> Canary {
-    Canary { namespace: NAMESPACE.into(), image: "a/b:1".into(), addresses: Addresses::kept() }
+    Canary { namespace: NAMESPACE.into(), image: "a/b:1".into(), addresses: Addresses::permanent() }
 }
 
 /// A controller that keeps a canary, and the namespace with its Services.
@@ -28,7 +28,8 @@ async fn world(version: ApiVersion, kubelets: &str) -> World {
     for node in ["n1", "n2"] {
         world.patch_node_status(node, json!({"status": {"nodeInfo": {"kubeletVersion": kubelets}}})).await;
     }
-    let options = CanaryOptions { namespace: NAMESPACE.into(), addresses: Addresses::kept(), class: CLASS };
+    let options =
+        CanaryOptions { namespace: NAMESPACE.into(), addresses: Addresses::permanent(), class: CLASS };
     world.options.canary = Some(options);
     let suffix = Preference { hostname_suffix: Some("example.org".into()), ..Preference::default() };
     world.cloud.publish_by(Path::ThroughLoadBalancer(Needs::ProxyProtocol), suffix);
@@ -43,8 +44,8 @@ fn make(world: &World) {
     }
 }
 
-/// The pod of a node says something: readiness of `conclusive` and of `fit`, or that it does not run.
-fn say(world: &World, node: &str, word: Option<(bool, bool)>) {
+/// The pod of a node reports the readiness of `conclusive` and of `fit`, or that it does not run.
+fn set_readiness(world: &World, node: &str, readiness: Option<(bool, bool)>) {
     let name = format!("canary-{node}");
     if world.kube.get("pods", NAMESPACE, &name).is_err() {
         let mut pod = canary().pod(node, "t");
@@ -53,10 +54,10 @@ fn say(world: &World, node: &str, word: Option<(bool, bool)>) {
     }
     let container = |name: &str, ready: bool| {
         let state =
-            if word.is_some() { json!({"running": {}}) } else { json!({"terminated": {"exitCode": 1}}) };
+            if readiness.is_some() { json!({"running": {}}) } else { json!({"terminated": {"exitCode": 1}}) };
         json!({"name": name, "ready": ready, "restartCount": 0, "image": "", "imageID": "", "state": state})
     };
-    let (conclusive, fit) = word.unwrap_or_default();
+    let (conclusive, fit) = readiness.unwrap_or_default();
     let statuses = [container("conclusive", conclusive), container("fit", fit)];
     let status = json!({"status": {"phase": "Running", "containerStatuses": statuses}});
     world.kube.patch_status("pods", NAMESPACE, &name, &status).unwrap();
@@ -73,7 +74,7 @@ async fn looked_at(world: &World) {
 }
 
 fn all_are_fit(world: &World) {
-    ["n1", "n2"].iter().for_each(|node| say(world, node, FIT));
+    ["n1", "n2"].iter().for_each(|node| set_readiness(world, node, FIT));
 }
 
 /// A Service that is published with `Proxy`, because the canary saw that all nodes honour it.
@@ -111,13 +112,13 @@ async fn a_node_that_is_seen_to_honour_the_mode_is_fit_whatever_its_version() {
 #[tokio::test(start_paused = true)]
 async fn a_node_whose_version_lies_turns_the_publication_until_it_is_fit() {
     let world = published_by_proxy(ApiVersion::V1_36, "v1.36.3").await;
-    say(&world, "n2", UNFIT);
+    set_readiness(&world, "n2", UNFIT);
     world.until_ingress("app", BY_HOSTNAME).await;
     settle().await;
     let warned = world.events("app").join("\n");
     assert!(warned.contains("node n2 does not honour ipMode: the canary found"), "{warned}");
     assert_eq!(reasons(&world, "default", "n2"), ["ServiceProxyIgnoresIPMode"]);
-    say(&world, "n2", FIT);
+    set_readiness(&world, "n2", FIT);
     world.until_ingress("app", BY_PROXY).await;
     settle().await;
     assert_eq!(reasons(&world, "default", "n2"), ["ServiceProxyIgnoresIPMode", "ServiceProxyHonoursIPMode"]);
@@ -149,7 +150,7 @@ async fn verdicts_outlive_their_pods_for_a_while_and_then_versions_count_again()
     tokio::time::sleep(Duration::from_secs(600)).await;
     assert_eq!(world.ingress("app").await, [BY_PROXY]);
     // They do not come back.
-    ["n1", "n2"].iter().for_each(|node| say(&world, node, None));
+    ["n1", "n2"].iter().for_each(|node| set_readiness(&world, node, None));
     tokio::time::sleep(Duration::from_secs(310)).await;
     assert_eq!(world.ingress("app").await, [BY_HOSTNAME]);
 }
@@ -161,7 +162,7 @@ async fn a_foreign_writer_is_noticed_and_told_and_not_fought() {
     let status = json!({"status": {"loadBalancer": {"ingress": foreign}}});
     world.kube.patch_status("services", NAMESPACE, SUBJECT, &status).unwrap();
     // Its address makes every node look unfit, which counts for nothing.
-    ["n1", "n2"].iter().for_each(|node| say(&world, node, UNFIT));
+    ["n1", "n2"].iter().for_each(|node| set_readiness(&world, node, UNFIT));
     tokio::time::sleep(Duration::from_secs(120)).await;
     assert_eq!(world.ingress("app").await, [BY_PROXY]);
     assert_eq!(subject(&world), foreign);
@@ -196,7 +197,7 @@ async fn a_namespace_that_is_deleted_under_way_leaves_the_versions_and_may_come_
 async fn where_the_server_drops_the_mode_nodes_are_not_blamed() {
     let mut world = world(ApiVersion::V1_29, "v1.36.3").await;
     world.start().await;
-    ["n1", "n2"].iter().for_each(|node| say(&world, node, UNFIT));
+    ["n1", "n2"].iter().for_each(|node| set_readiness(&world, node, UNFIT));
     world.create("app").await;
     world.until_ingress("app", BY_HOSTNAME).await;
     tokio::time::sleep(Duration::from_secs(600)).await;
@@ -208,7 +209,7 @@ async fn where_the_server_drops_the_mode_nodes_are_not_blamed() {
 #[tokio::test(start_paused = true)]
 async fn without_its_namespace_the_controller_works() {
     let mut world = world(ApiVersion::V1_36, "v1.36.3").await;
-    let (namespace, addresses) = ("nowhere".into(), Addresses::kept());
+    let (namespace, addresses) = ("nowhere".into(), Addresses::permanent());
     world.options.canary = Some(CanaryOptions { namespace, addresses, class: CLASS });
     world.start().await;
     world.create("app").await;
@@ -223,7 +224,7 @@ async fn a_thousand_nodes_with_verdicts_that_flap_do_not_turn_the_publication_ea
     let nodes: Vec<String> = (0..1000).map(|number| format!("w{number}")).collect();
     for node in &nodes {
         world.create_node(node, "v1.36.3");
-        say(&world, node, FIT);
+        set_readiness(&world, node, FIT);
     }
     all_are_fit(&world);
     world.start().await;
@@ -236,7 +237,7 @@ async fn a_thousand_nodes_with_verdicts_that_flap_do_not_turn_the_publication_ea
     // For an hour, a handful of them at a time.
     for minute in 0..60 {
         for node in nodes.iter().skip(minute % 5).step_by(200) {
-            say(&world, node, if minute % 2 == 0 { UNFIT } else { FIT });
+            set_readiness(&world, node, if minute % 2 == 0 { UNFIT } else { FIT });
         }
         tokio::time::sleep(Duration::from_secs(60)).await;
     }

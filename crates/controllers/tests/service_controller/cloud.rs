@@ -68,9 +68,9 @@ impl Cloud {
         self.state.lock().unwrap()
     }
 
-    /// The next pass ends so, whatever its goal; the cloud does not change.
-    pub(crate) fn script(&self, pass: Reconciliation) {
-        self.state().scripted.push_back(pass);
+    /// The next reconciliation ends so, whatever its goal; the cloud does not change.
+    pub(crate) fn script(&self, end: Reconciliation) {
+        self.state().scripted.push_back(end);
     }
 
     pub(crate) fn publish_by(&self, path: Path, preference: Preference) {
@@ -93,8 +93,8 @@ impl Cloud {
         self.state().notices = notices;
     }
 
-    /// The next pass that serves wants another one after so long.
-    pub(crate) fn want_another_pass_after(&self, delay: Duration) {
+    /// The next reconciliation that serves wants another one after so long.
+    pub(crate) fn requeue_after(&self, delay: Duration) {
         self.state().requeue_after = Some(delay);
     }
 
@@ -102,12 +102,12 @@ impl Cloud {
         self.state().panics += 1;
     }
 
-    /// Passes end again.
+    /// Reconciliations end again.
     pub(crate) fn work(&self) {
         self.state().hangs = false;
     }
 
-    /// Every pass from now on takes for ever.
+    /// Every reconciliation from now on takes for ever.
     pub(crate) fn hang(&self) {
         self.state().hangs = true;
     }

@@ -85,7 +85,7 @@ async fn a_gate_that_is_switched_shows_nowhere_and_is_found_all_the_same() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_mode_that_a_write_loses_is_replaced_in_the_same_pass() {
+async fn a_mode_that_a_write_loses_is_replaced_in_the_same_reconciliation() {
     let world = world(ApiVersion::V1_36, None).await;
     world.create("first").await;
     world.until_published("first").await;

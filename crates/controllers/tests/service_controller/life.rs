@@ -200,17 +200,18 @@ async fn framework_s16_a_changed_service_is_served_as_it_is_now() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn own_writes_cause_no_second_pass_but_a_users_do() {
+async fn own_writes_cause_no_second_reconciliation_but_a_users_do() {
     let world = World::started(LATEST).await;
     world.create("app").await;
     world.until_published("app").await;
     tokio::time::sleep(Duration::from_secs(1000)).await;
-    let passes = |journal: Vec<String>| journal.iter().filter(|line| line.starts_with("cloud")).count();
-    assert_eq!(passes(world.wire.journal()), 1);
+    let reconciliations =
+        |journal: Vec<String>| journal.iter().filter(|line| line.starts_with("cloud")).count();
+    assert_eq!(reconciliations(world.wire.journal()), 1);
     // The same annotation with a user's value is a wish.
     world.patch("app", json!({"metadata": {"annotations": {ID: "another"}}})).await;
     settle().await;
-    assert_eq!(passes(world.wire.journal()), 1);
+    assert_eq!(reconciliations(world.wire.journal()), 1);
     assert_eq!(annotation(&world.get("app").await.unwrap(), ID).as_deref(), Some("lb-app"));
     // Labels are not.
     world.patch("app", json!({"metadata": {"labels": {"a": "b"}}})).await;
@@ -302,7 +303,7 @@ async fn a_provider_that_wants_another_pass_gets_it_or_a_look(
     let mut world = World::new(LATEST);
     world.options.resync = Some(resync);
     world.start().await;
-    world.cloud.want_another_pass_after(Duration::from_secs(30));
+    world.cloud.requeue_after(Duration::from_secs(30));
     world.create("app").await;
     world.until_published("app").await;
     settle().await;

@@ -230,7 +230,7 @@ async fn a_pass_that_the_provider_asked_for_does_not_repeat_that_there_are_no_no
         world.nodes().delete(name, &kube::api::DeleteParams::default()).await.unwrap();
     }
     world.start().await;
-    world.cloud.want_another_pass_after(std::time::Duration::from_secs(30));
+    world.cloud.requeue_after(std::time::Duration::from_secs(30));
     world.serve("app").await;
     settle().await;
     world.wire.journal();

@@ -71,12 +71,12 @@ pub struct Write {
     /// JSON body.
     pub body: Option<Value>,
     /// What it would have changed. Empty where everything is as it would be afterwards.
-    pub changes: Vec<Change>,
+    pub changes: Vec<ObjectChange>,
 }
 
 /// One object before and after a write.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Change {
+pub struct ObjectChange {
     /// Kind of object.
     pub kind: Kind,
     /// Id; a placeholder where the object does not exist yet.
@@ -168,17 +168,17 @@ struct Effect {
     status: StatusCode,
     /// The body of the answer.
     shown: Value,
-    changes: Vec<Change>,
+    changes: Vec<ObjectChange>,
 }
 
 impl Effect {
     /// The answer shows the object.
-    fn shows(status: StatusCode, kind: Kind, object: &Value, changes: Vec<Change>) -> Self {
+    fn shows(status: StatusCode, kind: Kind, object: &Value, changes: Vec<ObjectChange>) -> Self {
         Self { status, shown: json!({kind.root(): object}), changes }
     }
 
     /// The answer is empty.
-    fn silent(status: StatusCode, changes: Vec<Change>) -> Self {
+    fn silent(status: StatusCode, changes: Vec<ObjectChange>) -> Self {
         Self { status, shown: Value::Null, changes }
     }
 }
@@ -239,16 +239,22 @@ fn id_of(object: &Value) -> String {
     object["id"].as_str().unwrap_or_default().to_owned()
 }
 
-fn created(kind: Kind, object: &Value) -> Change {
-    Change { kind, id: id_of(object), parent: None, before: None, after: Some(object.clone()) }
+fn created(kind: Kind, object: &Value) -> ObjectChange {
+    ObjectChange { kind, id: id_of(object), parent: None, before: None, after: Some(object.clone()) }
 }
 
-fn changed(kind: Kind, before: &Value, after: &Value) -> Change {
-    Change { kind, id: id_of(before), parent: None, before: Some(before.clone()), after: Some(after.clone()) }
+fn changed(kind: Kind, before: &Value, after: &Value) -> ObjectChange {
+    ObjectChange {
+        kind,
+        id: id_of(before),
+        parent: None,
+        before: Some(before.clone()),
+        after: Some(after.clone()),
+    }
 }
 
-fn deleted(kind: Kind, object: &Value) -> Change {
-    Change { kind, id: id_of(object), parent: None, before: Some(object.clone()), after: None }
+fn deleted(kind: Kind, object: &Value) -> ObjectChange {
+    ObjectChange { kind, id: id_of(object), parent: None, before: Some(object.clone()), after: None }
 }
 
 #[cfg(test)]

@@ -130,7 +130,7 @@ async fn a_change_is_told_with_what_was_there_and_is_seen_by_later_reads(#[case]
     assert_eq!(octavia.list_members("po").await.unwrap().len(), 2);
     let writes = notes.0.lock().unwrap();
     let [update, batch] = writes.as_slice() else { panic!("{writes:?}") };
-    let Change { before: Some(before), after: Some(after), .. } = &update.changes[0] else {
+    let ObjectChange { before: Some(before), after: Some(after), .. } = &update.changes[0] else {
         panic!("{update:?}")
     };
     assert_eq!((&before["tags"], &after["tags"]), (&Value::Null, &json!(["t"])));

@@ -33,10 +33,10 @@ const SUBJECT_TOKEN: HeaderName = HeaderName::from_static("x-subject-token");
 /// Logs in to Keystone, and keeps the token. Clones share it. `Debug` shows no secret.
 #[derive(Clone)]
 pub struct Keystone {
-    shared: Arc<Shared>,
+    cache: Arc<TokenCache>,
 }
 
-struct Shared {
+struct TokenCache {
     http: Client,
     tokens_url: Url,
     credentials: Credentials,
@@ -50,8 +50,8 @@ impl fmt::Debug for Keystone {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("Keystone")
-            .field("url", &self.shared.tokens_url.as_str())
-            .field("scope", &self.shared.scope)
+            .field("url", &self.cache.tokens_url.as_str())
+            .field("scope", &self.cache.scope)
             .finish_non_exhaustive()
     }
 }
@@ -65,7 +65,7 @@ impl Keystone {
         let tokens_url = tokens_url(&options.auth_url)
             .ok_or_else(|| AuthError::InvalidAuthUrl { url: without_user_info(&options.auth_url) })?;
         Ok(Self {
-            shared: Arc::new(Shared {
+            cache: Arc::new(TokenCache {
                 http,
                 tokens_url,
                 credentials: options.credentials.clone(),
@@ -82,10 +82,10 @@ impl Keystone {
     /// # Errors
     /// When there is no good token and the log-in fails.
     pub async fn token(&self) -> Result<Arc<Token>, Arc<AuthError>> {
-        match self.shared.current() {
+        match self.cache.current() {
             Some(token) if token.is_fresh() => Ok(token),
-            Some(token) if token.is_alive() => Ok(self.shared.renew(token).await),
-            Some(_) | None => self.shared.replace(Token::is_alive).await,
+            Some(token) if token.is_alive() => Ok(self.cache.renew(token).await),
+            Some(_) | None => self.cache.replace(Token::is_alive).await,
         }
     }
 
@@ -94,11 +94,11 @@ impl Keystone {
     /// # Errors
     /// When the log-in fails.
     pub(crate) async fn reauthenticate(&self, stale: &Token) -> Result<Arc<Token>, Arc<AuthError>> {
-        self.shared.replace(|token| token.header != stale.header && token.is_alive()).await
+        self.cache.replace(|token| token.header != stale.header && token.is_alive()).await
     }
 }
 
-impl Shared {
+impl TokenCache {
     fn current(&self) -> Option<Arc<Token>> {
         self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -50,12 +50,12 @@ impl MicroversionRange {
 }
 
 #[derive(Deserialize)]
-struct VersionDocument {
-    versions: Vec<Version>,
+struct MicroversionDocument {
+    versions: Vec<ListedMicroversion>,
 }
 
 #[derive(Deserialize)]
-struct Version {
+struct ListedMicroversion {
     id: String,
     #[serde(default)]
     min_version: String,
@@ -70,8 +70,8 @@ impl Nova {
     /// Any [`ApiError`]; [`crate::ErrorKind::Decode`] when v2.1 is not listed.
     pub async fn microversions(&self) -> Result<MicroversionRange, ApiError> {
         let call = Call::get("compute_version_list", SERVICE, &[]);
-        let document: VersionDocument = self.client.fetch_all(&call).await?;
-        let range = |version: &Version| {
+        let document: MicroversionDocument = self.client.fetch_all(&call).await?;
+        let range = |version: &ListedMicroversion| {
             let oldest = Microversion::parse(&version.min_version)?;
             Some(MicroversionRange { oldest, newest: Microversion::parse(&version.version)? })
         };

@@ -49,7 +49,7 @@ pub struct OverlayOptions {
     pub rules: Rules,
     /// The suffix under which names of addresses resolve, for clusters that do not honour the mode.
     pub hostname_suffix: Option<String>,
-    /// The operator's word on whether the cluster honours the mode, which replaces the question to it.
+    /// The operator's setting of whether the cluster honours the mode, which replaces the question to it.
     pub ip_mode_gate: Option<bool>,
     /// Where the canary is, whose verdicts on nodes stand above guesses; absent where there is none.
     pub canary: Option<CanaryOptions>,

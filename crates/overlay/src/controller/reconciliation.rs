@@ -136,9 +136,9 @@ impl Reconciler {
         let found = Mode::of(&entries(service));
         let (news, before, mut notices) = self.with(key, service, |known| {
             let news = decided.map(|decided| known.announced.take_in(decided, found));
-            let said = std::mem::replace(&mut known.told, plan.notices.clone());
+            let earlier = std::mem::replace(&mut known.told, plan.notices.clone());
             let fresh: Vec<Notice> =
-                plan.notices.iter().filter(|notice| !said.contains(notice)).cloned().collect();
+                plan.notices.iter().filter(|notice| !earlier.contains(notice)).cloned().collect();
             (news, std::mem::replace(&mut known.refused, refused), fresh)
         });
         self.metrics.refusal_changed(before, refused);

@@ -15,15 +15,15 @@ use crate::world::{World, settle};
 
 const FIT: (bool, bool) = (true, true);
 const UNFIT: (bool, bool) = (true, false);
-/// Longer than words of pods need to count after the status of the canary was written.
+/// Longer than reports of pods need to count after the status of the canary was written.
 const TRUSTED: Duration = Duration::from_secs(180);
 
 fn canary() -> Canary {
-    Canary { namespace: CANARY_NAMESPACE.into(), image: "a/b:1".into(), addresses: Addresses::kept() }
+    Canary { namespace: CANARY_NAMESPACE.into(), image: "a/b:1".into(), addresses: Addresses::permanent() }
 }
 
-/// A cluster with a canary, whose pods say the same of both nodes.
-async fn world(kubelets: &str, word: (bool, bool)) -> World {
+/// A cluster with a canary, whose pods report the same of both nodes.
+async fn world(kubelets: &str, readiness: (bool, bool)) -> World {
     let mut world = World::new(ApiVersion::V1_36);
     for node in ["n1", "n2"] {
         let status = json!({"status": {"nodeInfo": {"kubeletVersion": kubelets}}});
@@ -34,9 +34,9 @@ async fn world(kubelets: &str, word: (bool, bool)) -> World {
         service["spec"]["loadBalancerClass"] = json!(CANARY_CLASS);
         world.kube.create(&service).unwrap();
     }
-    say(&world, "n1", word);
-    say(&world, "n2", word);
-    let (namespace, addresses) = (CANARY_NAMESPACE.into(), Addresses::kept());
+    set_readiness(&world, "n1", readiness);
+    set_readiness(&world, "n2", readiness);
+    let (namespace, addresses) = (CANARY_NAMESPACE.into(), Addresses::permanent());
     world.options.canary = Some(CanaryOptions { namespace, addresses, class: CANARY_CLASS });
     world.start().await;
     world.serve("app").await;
@@ -45,7 +45,7 @@ async fn world(kubelets: &str, word: (bool, bool)) -> World {
 }
 
 /// The pod of a node says something by its readiness.
-fn say(world: &World, node: &str, (conclusive, fit): (bool, bool)) {
+fn set_readiness(world: &World, node: &str, (conclusive, fit): (bool, bool)) {
     let name = format!("canary-{node}");
     if world.kube.get("pods", CANARY_NAMESPACE, &name).is_err() {
         let mut pod = canary().pod(node, "t");
@@ -80,7 +80,7 @@ async fn a_node_that_was_measured_unfit_is_told_of_whatever_its_version() {
     let report = check(&world.user, &world.options).await.unwrap().to_string();
     assert!(report.contains("Obstacle: 2 nodes") && report.contains("canary"), "{report}");
     for node in ["n1", "n2"] {
-        say(&world, node, FIT);
+        set_readiness(&world, node, FIT);
     }
     tokio::time::sleep(TRUSTED).await;
     assert_eq!(world.metric(UNFIT_NODES), "0");
@@ -96,7 +96,7 @@ async fn nodes_that_were_measured_fit_need_no_hostname_whatever_their_version() 
     world.start().await;
     settle().await;
     assert_eq!(world.ingress("app"), json!([{"ip": "203.0.113.10", "ipMode": "Proxy"}]));
-    say(&world, "n2", UNFIT);
+    set_readiness(&world, "n2", UNFIT);
     tokio::time::sleep(TRUSTED).await;
     assert_eq!(world.ingress("app"), json!([{"hostname": "203.0.113.10.nip.example"}]));
 }

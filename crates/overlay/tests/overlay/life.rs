@@ -21,7 +21,7 @@ async fn a_service_with_the_proxy_protocol_gets_the_mode_once_and_then_there_is_
     assert_eq!(
         metadata["annotations"],
         json!({PROXY_PROTOCOL: "true"}),
-        "an annotation would start a pass of the owner"
+        "an annotation would start a reconciliation of the owner"
     );
     assert_eq!(metadata["finalizers"], Value::Null);
     let labels = "ip_mode_overlay_services_published{mode=\"proxy\",reason=\"proxy_protocol\"}";

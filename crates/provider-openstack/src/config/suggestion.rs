@@ -5,8 +5,8 @@ use super::section::{
     SectionName,
 };
 
-/// Keys of former versions of the Go program that old files still hold.
-const FORMER_KEYS: [(SectionName, &str); 3] = [
+/// Keys of earlier versions of the Go program that old files still hold.
+const LEGACY_KEYS: [(SectionName, &str); 3] = [
     (SectionName::Global, "secret-name"),
     (SectionName::Global, "secret-namespace"),
     (SectionName::LoadBalancer, "use-octavia"),
@@ -14,7 +14,7 @@ const FORMER_KEYS: [(SectionName, &str); 3] = [
 
 /// What to say about a key that its section does not know.
 pub(super) fn about_unknown_key(section: SectionName, key: &str) -> String {
-    if FORMER_KEYS.iter().any(|(of, former)| *of == section && former.eq_ignore_ascii_case(key)) {
+    if LEGACY_KEYS.iter().any(|(of, legacy)| *of == section && legacy.eq_ignore_ascii_case(key)) {
         return "this key of former versions has no effect any more; remove it".to_owned();
     }
     let holds = |other: &SectionName| key_names(*other).iter().any(|known| known.eq_ignore_ascii_case(key));

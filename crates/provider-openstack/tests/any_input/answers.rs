@@ -17,9 +17,9 @@ use openstack_ccm_provider_openstack::load_balancer::names::ClusterIdentity;
 
 use super::entries::service;
 
-/// Passes over the Service that is served, and as many over the one that goes.
-const PASSES: usize = 4;
-/// More calls than so many in all passes are a loop: a list may have a thousand pages, and refuses to go round in a circle.
+/// Reconciliations of the Service that is served, and as many over the one that goes.
+const RECONCILIATIONS: usize = 4;
+/// More calls than so many in all of them are a loop: a list may have a thousand pages, and refuses to go round in a circle.
 const MOST_CALLS: usize = 50_000;
 
 /// Answers of a cloud, a line each: `200 GET loadbalancers {"loadbalancers": []}` is the answer to every call whose method
@@ -46,25 +46,26 @@ async fn decide(cloud: &Arc<Cloud>) {
         OpenStackLoadBalancers::new(openstack, Arc::new(config), identity, Arc::new(Nobody));
     let mut service = service();
     service.annotations.extend(cloud.annotations.iter().cloned());
-    for _ in 0..PASSES {
-        pass(&provider, Goal::Serve(Intent { service: service.clone(), nodes: nodes() }), &mut service).await;
+    for _ in 0..RECONCILIATIONS {
+        reconcile(&provider, Goal::Serve(Intent { service: service.clone(), nodes: nodes() }), &mut service)
+            .await;
     }
     provider.expect_drift(&service.key);
-    for _ in 0..PASSES {
-        pass(&provider, Goal::Release(service.clone()), &mut service).await;
+    for _ in 0..RECONCILIATIONS {
+        reconcile(&provider, Goal::Release(service.clone()), &mut service).await;
     }
 }
 
-/// One pass, and a pause that is longer than any that is asked for.
-async fn pass(provider: &OpenStackLoadBalancers, goal: Goal, service: &mut Service) {
-    let pass = provider.reconcile(&goal).await;
-    for (key, value) in pass.annotations {
+/// One reconciliation, and a pause that is longer than any that is asked for.
+async fn reconcile(provider: &OpenStackLoadBalancers, goal: Goal, service: &mut Service) {
+    let reconciliation = provider.reconcile(&goal).await;
+    for (key, value) in reconciliation.annotations {
         match value {
             Some(value) => drop(service.annotations.insert(key, value)),
             None => drop(service.annotations.remove(&key)),
         }
     }
-    if let Err(failure) = pass.result {
+    if let Err(failure) = reconciliation.result {
         assert!(!failure.to_string().is_empty(), "a failure without a word");
     }
     tokio::time::sleep(Duration::from_secs(700)).await;

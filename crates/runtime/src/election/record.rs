@@ -59,7 +59,7 @@ pub(super) fn standing(
         None => Standing::Free,
         Some(holder) if *holder == options.identity => Standing::Ours,
         Some(_) => {
-            // A holder that does not say how long its word is good gets the time that we would want for ourselves.
+            // A holder that does not say how long its lease is good gets the time that we would want for ourselves.
             let seconds = record.lease_duration.and_then(|seconds| u64::try_from(seconds).ok());
             let duration = seconds.map_or(options.lease_duration, Duration::from_secs);
             let lapsed = observed.is_some_and(|observed| {

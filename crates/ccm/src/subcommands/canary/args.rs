@@ -30,7 +30,7 @@ pub struct CanaryArgs {
 pub struct OnceArgs {
     /// Output format.
     #[arg(short, long, value_enum, default_value = "table")]
-    pub(super) output: Output,
+    pub(super) output: CanaryOutput,
     /// Image of openstack-ccm that the nodes can pull; by default the one that runs in kube-system.
     #[arg(long, value_name = "IMAGE")]
     pub(super) image: Option<String>,
@@ -38,7 +38,7 @@ pub struct OnceArgs {
     #[arg(long, value_name = "NAMESPACE", default_value = "openstack-ccm-canary-once")]
     pub(super) namespace: String,
     /// Addresses of the Services, two for each family; nothing else may use them.
-    #[arg(long, value_name = "CONTROL,SUBJECT[,...]", default_value_t = Addresses::passing())]
+    #[arg(long, value_name = "CONTROL,SUBJECT[,...]", default_value_t = Addresses::temporary())]
     pub(super) addresses: Addresses,
     /// Longest wait for verdicts.
     #[arg(long, value_name = "DURATION", default_value = "3m", value_parser = duration::parse)]
@@ -50,7 +50,7 @@ pub struct OnceArgs {
 
 /// Output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Output {
+pub(super) enum CanaryOutput {
     /// Columns for people.
     Table,
     /// For machines.
@@ -86,7 +86,7 @@ pub struct LookArgs {
     #[arg(long, value_name = "NAME|IP,...", value_delimiter = ',', default_value = CONTROL)]
     pub(super) control: Vec<String>,
     /// Addresses of the Services, two for each family.
-    #[arg(long, value_name = "CONTROL,SUBJECT[,...]", default_value_t = Addresses::kept())]
+    #[arg(long, value_name = "CONTROL,SUBJECT[,...]", default_value_t = Addresses::permanent())]
     pub(super) addresses: Addresses,
     /// Time between two checks while nothing changes; a tenth of it before there is a verdict.
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration::parse)]

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use anyhow::Context as _;
 use openstack_ccm_canary::FIT;
 use openstack_ccm_canary::look::{Finding, Verdict};
-use openstack_ccm_canary::pod::{self, PodOptions, Said};
+use openstack_ccm_canary::pod::{self, Findings, PodOptions};
 use openstack_ccm_canary::steady::Patience;
 use serde_json::json;
 
@@ -31,9 +31,9 @@ pub(super) async fn look(arguments: LookArgs) -> anyhow::Result<()> {
 }
 
 /// One line of JSON on standard output: it is read by whoever may read the log of the pod.
-fn tell(said: Said) {
-    let finding = said.held.or(said.last);
-    let verdict = said.held.map_or(Verdict::Unknown, Finding::verdict);
+fn tell(findings: Findings) {
+    let finding = findings.held.or(findings.last);
+    let verdict = findings.held.map_or(Verdict::Unknown, Finding::verdict);
     let line = json!({"verdict": verdict, FINDING: finding, "because": finding.map(Finding::text)});
     // Standard output may be closed; readiness says the same.
     let _ = writeln!(std::io::stdout(), "{line}");

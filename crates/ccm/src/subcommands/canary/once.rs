@@ -22,7 +22,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use super::args::{OnceArgs, Output};
+use super::args::{CanaryOutput, OnceArgs};
 use super::look::FINDING;
 use super::rows::{Report, Row};
 use crate::signals;
@@ -48,8 +48,8 @@ pub(super) async fn look(arguments: &OnceArgs) -> anyhow::Result<ExitCode> {
         }
     };
     let text = match arguments.output {
-        Output::Table => report.table(),
-        Output::Json => serde_json::to_string_pretty(&report)? + "\n",
+        CanaryOutput::Table => report.table(),
+        CanaryOutput::Json => serde_json::to_string_pretty(&report)? + "\n",
     };
     std::io::stdout().lock().write_all(text.as_bytes()).context("standard output is closed")?;
     Ok(report.exit_code())

@@ -23,7 +23,7 @@ const NOTHING: &str = "openstack-ccm-check-config";
 
 /// Something in the cloud that the configuration names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum ResourceKind {
     Network,
     ExternalNetwork,
     Subnet,
@@ -33,7 +33,7 @@ enum Kind {
     Certificate,
 }
 
-impl Kind {
+impl ResourceKind {
     fn name(self) -> &'static str {
         match self {
             Self::Network | Self::ExternalNetwork => "network",
@@ -47,7 +47,7 @@ impl Kind {
 }
 
 /// Where a name stands, what it names, and the name.
-type Named = (String, Kind, String);
+type NamedResource = (String, ResourceKind, String);
 
 /// Logs in, looks everything up, and reports what is missing or refused.
 ///
@@ -97,40 +97,45 @@ fn everything(config: &Config) -> ProgramOptions {
 }
 
 /// All that the configuration names.
-fn named(config: &Config) -> Vec<Named> {
+fn named(config: &Config) -> Vec<NamedResource> {
     let mut named = Vec::new();
-    let mut add = |section: &str, key: &str, kind: Kind, name: &Option<String>| {
+    let mut add = |section: &str, key: &str, kind: ResourceKind, name: &Option<String>| {
         if let Some(name) = name.as_deref().filter(|name| !name.is_empty()) {
             named.push((format!("{key} in [{section}] of cloud.conf"), kind, name.to_owned()));
         }
     };
     let section = &config.load_balancer;
     if section.enabled {
-        add("LoadBalancer", "subnet-id", Kind::Subnet, &section.subnet_id);
-        add("LoadBalancer", "network-id", Kind::Network, &section.network_id);
-        add("LoadBalancer", "member-subnet-id", Kind::Subnet, &section.member_subnet_id);
-        add("LoadBalancer", "floating-network-id", Kind::ExternalNetwork, &section.floating_network_id);
-        add("LoadBalancer", "floating-subnet-id", Kind::Subnet, &section.floating_subnet_id);
-        add("LoadBalancer", "flavor-id", Kind::Flavor, &section.flavor_id);
-        add("LoadBalancer", "availability-zone", Kind::AvailabilityZone, &section.availability_zone);
+        add("LoadBalancer", "subnet-id", ResourceKind::Subnet, &section.subnet_id);
+        add("LoadBalancer", "network-id", ResourceKind::Network, &section.network_id);
+        add("LoadBalancer", "member-subnet-id", ResourceKind::Subnet, &section.member_subnet_id);
+        add(
+            "LoadBalancer",
+            "floating-network-id",
+            ResourceKind::ExternalNetwork,
+            &section.floating_network_id,
+        );
+        add("LoadBalancer", "floating-subnet-id", ResourceKind::Subnet, &section.floating_subnet_id);
+        add("LoadBalancer", "flavor-id", ResourceKind::Flavor, &section.flavor_id);
+        add("LoadBalancer", "availability-zone", ResourceKind::AvailabilityZone, &section.availability_zone);
         if section.verifies_tls_containers() {
             add(
                 "LoadBalancer",
                 "default-tls-container-ref",
-                Kind::Certificate,
+                ResourceKind::Certificate,
                 &section.default_tls_container_ref,
             );
         }
         for (name, class) in &config.classes {
             let title = format!("LoadBalancerClass {name:?}");
-            add(&title, "subnet-id", Kind::Subnet, &class.subnet_id);
-            add(&title, "network-id", Kind::Network, &class.network_id);
-            add(&title, "member-subnet-id", Kind::Subnet, &class.member_subnet_id);
-            add(&title, "floating-network-id", Kind::ExternalNetwork, &class.floating_network_id);
-            add(&title, "floating-subnet-id", Kind::Subnet, &class.floating_subnet_id);
+            add(&title, "subnet-id", ResourceKind::Subnet, &class.subnet_id);
+            add(&title, "network-id", ResourceKind::Network, &class.network_id);
+            add(&title, "member-subnet-id", ResourceKind::Subnet, &class.member_subnet_id);
+            add(&title, "floating-network-id", ResourceKind::ExternalNetwork, &class.floating_network_id);
+            add(&title, "floating-subnet-id", ResourceKind::Subnet, &class.floating_subnet_id);
         }
     }
-    add("Route", "router-id", Kind::Router, &config.route.router_id);
+    add("Route", "router-id", ResourceKind::Router, &config.route.router_id);
     named
 }
 
@@ -141,26 +146,26 @@ enum Found {
     NotExternal,
 }
 
-async fn look_up(openstack: &OpenStack, kind: Kind, name: &str) -> Result<Found, ApiError> {
+async fn look_up(openstack: &OpenStack, kind: ResourceKind, name: &str) -> Result<Found, ApiError> {
     let OpenStack { neutron, octavia, barbican, .. } = openstack;
     let found = match kind {
-        Kind::Network => neutron.get_network(name).await.map(|_| Found::Yes),
-        Kind::ExternalNetwork => neutron
+        ResourceKind::Network => neutron.get_network(name).await.map(|_| Found::Yes),
+        ResourceKind::ExternalNetwork => neutron
             .get_network(name)
             .await
             .map(|network| if network.external { Found::Yes } else { Found::NotExternal }),
-        Kind::Subnet => {
+        ResourceKind::Subnet => {
             let filter = SubnetFilter { ids: vec![name.to_owned()], ..SubnetFilter::default() };
             let subnets = neutron.list_subnets(&filter).await;
             subnets.map(|subnets| if subnets.is_empty() { Found::No } else { Found::Yes })
         }
-        Kind::Flavor => octavia.get_flavor(name).await.map(|_| Found::Yes),
-        Kind::AvailabilityZone => {
+        ResourceKind::Flavor => octavia.get_flavor(name).await.map(|_| Found::Yes),
+        ResourceKind::AvailabilityZone => {
             let zones = octavia.list_availability_zones().await;
             zones.map(|zones| if zones.iter().any(|zone| zone.name == name) { Found::Yes } else { Found::No })
         }
-        Kind::Router => neutron.get_router(name).await.map(|_| Found::Yes),
-        Kind::Certificate => match (barbican, Reference::parse(name)) {
+        ResourceKind::Router => neutron.get_router(name).await.map(|_| Found::Yes),
+        ResourceKind::Certificate => match (barbican, Reference::parse(name)) {
             (Some(barbican), Some(Reference::Container(id))) => {
                 barbican.get_container(&id).await.map(|_| Found::Yes)
             }
@@ -177,13 +182,14 @@ async fn look_up(openstack: &OpenStack, kind: Kind, name: &str) -> Result<Found,
 }
 
 /// Whether the service is there that knows such things; one that is missing is reported once.
-fn has_service(openstack: &OpenStack, kind: Kind) -> bool {
+fn has_service(openstack: &OpenStack, kind: ResourceKind) -> bool {
     match kind {
-        Kind::Network | Kind::ExternalNetwork | Kind::Subnet | Kind::Router => {
-            openstack.has(Service::Network)
-        }
-        Kind::Flavor | Kind::AvailabilityZone => openstack.has(Service::LoadBalancer),
-        Kind::Certificate => true,
+        ResourceKind::Network
+        | ResourceKind::ExternalNetwork
+        | ResourceKind::Subnet
+        | ResourceKind::Router => openstack.has(Service::Network),
+        ResourceKind::Flavor | ResourceKind::AvailabilityZone => openstack.has(Service::LoadBalancer),
+        ResourceKind::Certificate => true,
     }
 }
 

@@ -14,7 +14,8 @@ use super::kube_proxy::short_circuits;
 
 /// Makes a canary whose pods have looked. `nodes` are names with the versions of their kube-proxies.
 pub(super) fn make(kubernetes: &Kubernetes, nodes: &[(String, Version)]) -> anyhow::Result<()> {
-    let canary = Canary { namespace: NAMESPACE.into(), image: "demo".into(), addresses: Addresses::kept() };
+    let canary =
+        Canary { namespace: NAMESPACE.into(), image: "demo".into(), addresses: Addresses::permanent() };
     kubernetes.create(&canary.namespace())?;
     let mut services = Vec::new();
     for object in canary.services() {

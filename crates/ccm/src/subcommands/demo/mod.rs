@@ -21,7 +21,7 @@ mod world;
 
 use args::DemoArgs;
 use client::{Answer, FetchError};
-use report::{Asked, Chapter, Heading, Line, Outcome, Style, say};
+use report::{Asked, Chapter, Heading, Measurement, Outcome, Style, say};
 use world::{Client, OUTSIDE, POD_ON_NODE_1, POD_ON_NODE_2, SUFFIX, World};
 
 /// Tells the whole story.
@@ -178,7 +178,7 @@ async fn clean_up(world: &World, style: Style) -> anyhow::Result<usize> {
         explanation: "Its finalizer holds it until the cloud is empty; nothing is left behind.",
     });
     let left = world.left_behind();
-    chapter.line(Line {
+    chapter.line(Measurement {
         situation: "Service deleted".to_owned(),
         published: "-".to_owned(),
         asked: Asked::Cloud,
@@ -208,7 +208,7 @@ async fn measure(
     let answer = world.ask(who, address, &host).await?;
     let log = world.backend.take_log().join("; ");
     let (result, outcome) = judge(&answer, &log, who);
-    chapter.line(Line {
+    chapter.line(Measurement {
         situation: situation.to_owned(),
         published: shown(entry),
         asked: if who == OUTSIDE { Asked::Outside } else { Asked::Pod },

@@ -68,7 +68,7 @@ pub(super) enum Outcome {
 }
 
 /// One measured thing.
-pub(super) struct Line {
+pub(super) struct Measurement {
     /// What is different from the line before.
     pub(super) situation: String,
     /// The entry in the status of the Service.
@@ -101,7 +101,7 @@ pub(super) struct Heading {
 /// The lines of one chapter.
 pub(super) struct Chapter {
     heading: Heading,
-    lines: Vec<Line>,
+    lines: Vec<Measurement>,
 }
 
 impl Chapter {
@@ -111,7 +111,7 @@ impl Chapter {
     }
 
     /// Adds a line.
-    pub(super) fn line(&mut self, line: Line) {
+    pub(super) fn line(&mut self, line: Measurement) {
         self.lines.push(line);
     }
 
@@ -211,7 +211,7 @@ mod tests {
         };
         let mut chapter = Chapter::new(heading);
         for (asked, outcome) in outcomes {
-            chapter.line(Line {
+            chapter.line(Measurement {
                 situation: String::new(),
                 published: String::new(),
                 asked: *asked,

@@ -6,7 +6,7 @@ use crate::args::{ConfigArgs, PersonArgs};
 
 /// Output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Output {
+pub enum HandBackOutput {
     /// For people.
     Text,
     /// For programs.
@@ -20,8 +20,8 @@ pub struct HandBackArgs {
     #[arg(long)]
     pub apply: bool,
     /// Output format.
-    #[arg(short = 'o', long, value_enum, value_name = "FORM", default_value_t = Output::Text)]
-    pub output: Output,
+    #[arg(short = 'o', long, value_enum, value_name = "FORM", default_value_t = HandBackOutput::Text)]
+    pub output: HandBackOutput,
     /// The provider's configuration.
     #[command(flatten)]
     pub config: ConfigArgs,

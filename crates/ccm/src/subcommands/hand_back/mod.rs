@@ -21,7 +21,7 @@ use serde_json::json;
 
 use crate::configuration;
 use crate::subcommands::status::is_at_work;
-use args::{HandBackArgs, Output};
+use args::{HandBackArgs, HandBackOutput};
 use judge::{Return, Severity};
 
 /// Writes what OCCM will do to standard output, and with `--apply` the status of Services.
@@ -44,8 +44,8 @@ pub async fn run(arguments: &HandBackArgs) -> anyhow::Result<ExitCode> {
         .collect();
     let breaks = returns.iter().filter(|(_, back)| back.severity() == Severity::Fails).count();
     let text = match arguments.output {
-        Output::Text => text(&returns, breaks),
-        Output::Json => {
+        HandBackOutput::Text => text(&returns, breaks),
+        HandBackOutput::Json => {
             let changes: Vec<&Return> = returns.iter().map(|(_, back)| back).collect();
             format!("{}\n", serde_json::to_string_pretty(&json!({"services": changes}))?)
         }

@@ -8,7 +8,7 @@ use crate::args::{ConfigArgs, PersonArgs, duration};
 
 /// How orphans are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Output {
+pub enum OrphansOutput {
     /// For people.
     Text,
     /// For programs.
@@ -27,8 +27,8 @@ pub struct OrphansArgs {
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = duration::parse)]
     pub older_than: Duration,
     /// Output format.
-    #[arg(short = 'o', long, value_enum, value_name = "FORM", default_value_t = Output::Text)]
-    pub output: Output,
+    #[arg(short = 'o', long, value_enum, value_name = "FORM", default_value_t = OrphansOutput::Text)]
+    pub output: OrphansOutput,
     /// Delete the object with this id; may be given several times. Everything is checked again first.
     #[arg(long, value_name = "ID", num_args = 1.., requires = "yes")]
     pub delete: Vec<String>,

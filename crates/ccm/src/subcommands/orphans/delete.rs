@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use openstack_ccm_openstack_api::neutron::{Neutron, PortFilter, UpdatePort};
 use openstack_ccm_openstack_api::{ApiError, OpenStack};
 
-use super::judge::{Kind, Orphan};
+use super::judge::{Orphan, OrphanKind};
 
 /// Time between two checks whether a load balancer is gone.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
@@ -46,10 +46,10 @@ pub async fn delete(openstack: &OpenStack, orphan: &Orphan) -> anyhow::Result<()
     let OpenStack { octavia, neutron, .. } = openstack;
     let id = &orphan.id;
     let result = match orphan.kind {
-        Kind::FloatingIp => neutron.delete_floating_ip(id).await,
-        Kind::VipPort => neutron.delete_port(id).await,
-        Kind::SecurityGroup => delete_group(neutron, id).await,
-        Kind::LoadBalancer => match octavia.delete_load_balancer(id, true).await {
+        OrphanKind::FloatingIp => neutron.delete_floating_ip(id).await,
+        OrphanKind::VipPort => neutron.delete_port(id).await,
+        OrphanKind::SecurityGroup => delete_group(neutron, id).await,
+        OrphanKind::LoadBalancer => match octavia.delete_load_balancer(id, true).await {
             Ok(()) => return until_gone(openstack, id).await,
             result => result,
         },

@@ -29,7 +29,7 @@ use serde_json::json;
 
 use crate::kubernetes::cluster_uid;
 use crate::{configuration, log_in};
-use args::{OrphansArgs, Output};
+use args::{OrphansArgs, OrphansOutput};
 use cloud::Inventory;
 use judge::{Orphan, Question, orphans};
 use services::Owners;
@@ -51,9 +51,9 @@ pub async fn run(arguments: &OrphansArgs) -> anyhow::Result<ExitCode> {
         return delete_all(&openstack, &found, &arguments.delete).await;
     }
     let text = match arguments.output {
-        Output::Text => text(&found, has_tags),
-        Output::Json => format!("{}\n", serde_json::to_string_pretty(&json!({"orphans": found}))?),
-        Output::Ids => deletable(&found).map(|one| format!("{}\n", one.id)).collect(),
+        OrphansOutput::Text => text(&found, has_tags),
+        OrphansOutput::Json => format!("{}\n", serde_json::to_string_pretty(&json!({"orphans": found}))?),
+        OrphansOutput::Ids => deletable(&found).map(|one| format!("{}\n", one.id)).collect(),
     };
     std::io::stdout().lock().write_all(text.as_bytes()).context("standard output is closed")?;
     Ok(if found.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(2) })
@@ -126,7 +126,7 @@ fn text(found: &[Orphan], has_tags: bool) -> String {
         }
     }
     let (all, free) = (found.len(), deletable(found).count());
-    let addresses = found.iter().filter(|one| one.kind == judge::Kind::FloatingIp).count();
+    let addresses = found.iter().filter(|one| one.kind == judge::OrphanKind::FloatingIp).count();
     text.push_str(&match all {
         0 => "Nothing is orphaned.\n".to_owned(),
         _ => format!("{all} orphaned, {free} of them can be deleted; {addresses} floating IP(s) are held.\n"),

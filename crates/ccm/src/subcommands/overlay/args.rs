@@ -34,7 +34,7 @@ pub enum OverlayCommand {
     /// Print an admission policy that sets ipMode: Proxy in every status write: nothing has to run for it.
     Policy(PolicyArgs),
     /// Run the controller that sets ipMode: Proxy after the fact, on any version that knows the field.
-    Run(Box<RunArgs>),
+    Run(Box<OverlayRunArgs>),
     /// Show for each Service what is published, what should be published and why. Exit code 0: pods reach all selected
     /// Services through their load balancer; 1: not all; 2: the cluster cannot be read.
     Check(CheckArgs),
@@ -83,7 +83,7 @@ pub struct RuleArgs {
     #[arg(long, value_name = "NAMESPACE", default_value = "")]
     pub canary_namespace: String,
     /// Addresses of the canary's Services, two for each family; nothing else may use them.
-    #[arg(long, value_name = "CONTROL,SUBJECT[,...]", default_value_t = Addresses::kept())]
+    #[arg(long, value_name = "CONTROL,SUBJECT[,...]", default_value_t = Addresses::permanent())]
     pub canary_addresses: Addresses,
 }
 
@@ -159,7 +159,7 @@ pub struct PolicyArgs {
 
 /// Flags of `run`.
 #[derive(Clone, Debug, Args)]
-pub struct RunArgs {
+pub struct OverlayRunArgs {
     /// Which Services.
     #[command(flatten)]
     pub rules: RuleArgs,

@@ -11,10 +11,10 @@ use openstack_ccm_runtime::parts::ControllerError;
 use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
 
-use super::args::RunArgs;
+use super::args::OverlayRunArgs;
 use super::{AGENT, endpoints};
 use crate::args::KubernetesArgs;
-use crate::health::{Health, Kind};
+use crate::health::{Health, Probe};
 use crate::kubernetes::{Connection, RequestLimit, RequestMetrics};
 use crate::logging;
 use crate::signals::stop_on_signals;
@@ -22,7 +22,7 @@ use crate::signals::stop_on_signals;
 /// How long others wait after the last renewal before they take over, how long the leader tries to renew, and how often.
 const LEASE: (Duration, Duration, Duration) =
     (Duration::from_secs(15), Duration::from_secs(10), Duration::from_secs(2));
-/// How long a pass may take to end after a stop.
+/// How long a reconciliation may take to end after a stop.
 const GRACE: Duration = Duration::from_secs(6);
 /// How much longer than a lease lasts a leader may be without a renewal before it counts as stuck.
 const STUCK: Duration = Duration::from_secs(20);
@@ -31,7 +31,7 @@ const STUCK: Duration = Duration::from_secs(20);
 ///
 /// # Errors
 /// Flags that cannot work, an address that is taken, a lost leadership, or a part of the controller that ended.
-pub(super) async fn run(arguments: Box<RunArgs>) -> anyhow::Result<()> {
+pub(super) async fn run(arguments: Box<OverlayRunArgs>) -> anyhow::Result<()> {
     logging::start_without_modules(&arguments.logging);
     let options = OverlayOptions { concurrency: arguments.concurrent_syncs, ..arguments.rules.options()? };
     let stop = stop_on_signals()?;
@@ -51,7 +51,7 @@ pub(super) async fn run(arguments: Box<RunArgs>) -> anyhow::Result<()> {
     lead(elector, overlay, health, stop).await
 }
 
-fn server(arguments: &RunArgs) -> KubernetesArgs {
+fn server(arguments: &OverlayRunArgs) -> KubernetesArgs {
     KubernetesArgs {
         kubeconfig: arguments.kubeconfig.clone(),
         master: None,
@@ -61,7 +61,7 @@ fn server(arguments: &RunArgs) -> KubernetesArgs {
     }
 }
 
-fn election(arguments: &RunArgs) -> ElectionOptions {
+fn election(arguments: &OverlayRunArgs) -> ElectionOptions {
     let hostname = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let (lease_duration, renew_deadline, retry_period) = LEASE;
     ElectionOptions {
@@ -78,7 +78,7 @@ fn election(arguments: &RunArgs) -> ElectionOptions {
 
 /// A process that leads and does not renew its lease is stuck.
 fn watch(health: &Health, heartbeat: Heartbeat) {
-    health.ask("leaderElection", Kind::Liveness, move || {
+    health.ask("leaderElection", Probe::Liveness, move || {
         let age = heartbeat.age().filter(|age| *age > LEASE.0 + STUCK)?;
         Some(format!("this process leads and has not renewed its lease for {} s", age.as_secs()))
     });
@@ -95,10 +95,10 @@ async fn lead(
     let outcome = elector
         .lead(stop, GRACE, async |leading: CancellationToken| {
             let mut listed = overlay.listed();
-            health.set("services", Kind::Readiness, Some("the Services are not listed yet".to_owned()));
+            health.set("services", Probe::Readiness, Some("the Services are not listed yet".to_owned()));
             let healthy = async {
                 if listed.wait_for(|listed| *listed).await.is_ok() {
-                    health.set("services", Kind::Readiness, None);
+                    health.set("services", Probe::Readiness, None);
                 }
                 std::future::pending::<()>().await;
             };

@@ -14,10 +14,10 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::admin::exposition::Format;
-use crate::health::{Health, Kind};
+use crate::health::{Health, Probe};
 
 #[derive(Clone)]
-struct Pages {
+struct OverlayPages {
     health: Health,
     metrics: Arc<Mutex<Registry>>,
 }
@@ -38,7 +38,7 @@ pub(super) async fn start(
         .route("/livez", get(live))
         .route("/readyz", get(ready))
         .route("/metrics", get(page))
-        .with_state(Pages { health, metrics });
+        .with_state(OverlayPages { health, metrics });
     tokio::spawn(async move {
         if let Err(error) = axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await
         {
@@ -48,22 +48,22 @@ pub(super) async fn start(
     Ok(())
 }
 
-async fn live(State(pages): State<Pages>) -> Response {
-    answer(&pages.health, Kind::Liveness)
+async fn live(State(pages): State<OverlayPages>) -> Response {
+    answer(&pages.health, Probe::Liveness)
 }
 
-async fn ready(State(pages): State<Pages>) -> Response {
-    answer(&pages.health, Kind::Readiness)
+async fn ready(State(pages): State<OverlayPages>) -> Response {
+    answer(&pages.health, Probe::Readiness)
 }
 
-fn answer(health: &Health, kind: Kind) -> Response {
-    match health.report(kind, &[]) {
+fn answer(health: &Health, probe: Probe) -> Response {
+    match health.report(probe, &[]) {
         (true, _) => "ok".into_response(),
         (false, lines) => (StatusCode::SERVICE_UNAVAILABLE, lines).into_response(),
     }
 }
 
-async fn page(State(pages): State<Pages>, headers: HeaderMap) -> Response {
+async fn page(State(pages): State<OverlayPages>, headers: HeaderMap) -> Response {
     let format = Format::preferred(&headers);
     let registry = pages.metrics.lock().unwrap_or_else(PoisonError::into_inner);
     match format.page(&registry) {

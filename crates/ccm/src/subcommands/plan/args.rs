@@ -8,7 +8,7 @@ use crate::args::{ControllerArgs, PersonArgs};
 
 /// How a plan is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Output {
+pub enum PlanOutput {
     /// For people.
     Text,
     /// For programs.
@@ -21,8 +21,8 @@ pub enum Output {
 #[derive(Clone, Debug, clap::Args)]
 pub struct RehearsalArgs {
     /// Output format.
-    #[arg(short = 'o', long, value_enum, value_name = "FORM", default_value_t = Output::Text)]
-    pub output: Output,
+    #[arg(short = 'o', long, value_enum, value_name = "FORM", default_value_t = PlanOutput::Text)]
+    pub output: PlanOutput,
     /// What the controllers run with.
     #[command(flatten, next_help_heading = "As given to the controllers")]
     pub controller: ControllerArgs,

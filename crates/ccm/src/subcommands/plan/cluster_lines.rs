@@ -11,7 +11,7 @@ use super::journal::{Call, ClusterWrite};
 use super::line::{Line, Mark};
 
 /// An object of Kubernetes before the first and after the last write.
-struct Ends<'a> {
+struct ClusterEnds<'a> {
     before: &'a Value,
     after: &'a Value,
 }
@@ -19,7 +19,7 @@ struct Ends<'a> {
 /// The lines, in the order in which the objects are touched first.
 pub(super) fn lines(calls: &[Call]) -> Vec<Line> {
     let mut order: Vec<&str> = Vec::new();
-    let mut ends: BTreeMap<&str, Ends<'_>> = BTreeMap::new();
+    let mut ends: BTreeMap<&str, ClusterEnds<'_>> = BTreeMap::new();
     for call in calls {
         let Call::Cluster(ClusterWrite { method: _, path, body: _, before, after }) = call else { continue };
         let object = path.strip_suffix("/status").unwrap_or(path);
@@ -27,7 +27,7 @@ pub(super) fn lines(calls: &[Call]) -> Vec<Line> {
             Some(known) => known.after = after,
             None => {
                 order.push(object);
-                ends.insert(object, Ends { before, after });
+                ends.insert(object, ClusterEnds { before, after });
             }
         }
     }
@@ -38,7 +38,7 @@ pub(super) fn lines(calls: &[Call]) -> Vec<Line> {
         .collect()
 }
 
-fn of(path: &str, ends: &Ends<'_>) -> Vec<Line> {
+fn of(path: &str, ends: &ClusterEnds<'_>) -> Vec<Line> {
     let is_node = path.contains("/nodes/");
     let name = if is_node { path.rsplit('/').next().unwrap_or_default() } else { "" };
     let line = |mark: Mark, kind: &str, fields: Vec<Field>| Line {
@@ -49,7 +49,7 @@ fn of(path: &str, ends: &Ends<'_>) -> Vec<Line> {
         fields,
         count: 1,
     };
-    let Ends { before, after } = ends;
+    let ClusterEnds { before, after } = ends;
     if after.is_null() {
         return vec![line(Mark::Delete, "node", Vec::new())];
     }

@@ -37,11 +37,11 @@ pub type Seen = BTreeMap<(Kind, String), Value>;
 /// The journal of a dry run.
 #[derive(Debug, Default)]
 pub struct Journal {
-    pages: Mutex<Pages>,
+    entries: Mutex<JournalEntries>,
 }
 
 #[derive(Debug, Default)]
-struct Pages {
+struct JournalEntries {
     calls: Vec<Call>,
     seen: Seen,
     /// Calls of all time.
@@ -51,43 +51,43 @@ struct Pages {
 }
 
 impl Journal {
-    fn pages(&self) -> MutexGuard<'_, Pages> {
-        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+    fn entries(&self) -> MutexGuard<'_, JournalEntries> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Writes a call down.
     pub fn note(&self, call: Call) {
-        let mut pages = self.pages();
-        pages.calls.push(call);
-        pages.count += 1;
+        let mut entries = self.entries();
+        entries.calls.push(call);
+        entries.count += 1;
     }
 
     /// Notes why the plan would be wrong.
     pub fn trouble(&self, cause: String) {
-        self.pages().troubles.push(cause);
+        self.entries().troubles.push(cause);
     }
 
     /// Why the plan would be wrong, since the last time.
     pub fn take_troubles(&self) -> Vec<String> {
-        std::mem::take(&mut self.pages().troubles)
+        std::mem::take(&mut self.entries().troubles)
     }
 
     /// How many calls were written down, of all time.
     pub fn count(&self) -> usize {
-        self.pages().count
+        self.entries().count
     }
 
     /// What was written down since the last time.
     pub fn take(&self) -> (Vec<Call>, Seen) {
-        let mut pages = self.pages();
-        (std::mem::take(&mut pages.calls), std::mem::take(&mut pages.seen))
+        let mut entries = self.entries();
+        (std::mem::take(&mut entries.calls), std::mem::take(&mut entries.seen))
     }
 }
 
 impl Recorder for Journal {
     fn read(&self, kind: Kind, object: &Value) {
         let Some(id) = object["id"].as_str() else { return };
-        self.pages().seen.entry((kind, id.to_owned())).or_insert_with(|| object.clone());
+        self.entries().seen.entry((kind, id.to_owned())).or_insert_with(|| object.clone());
     }
 
     fn wrote(&self, write: Write) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use openstack_ccm_openstack_api::dry_run::{Change, Kind, is_placeholder};
+use openstack_ccm_openstack_api::dry_run::{Kind, ObjectChange, is_placeholder};
 use serde_json::Value;
 
 use super::fields::{self, Field};
@@ -11,7 +11,7 @@ use super::line::{Line, Mark};
 
 /// The lines of some calls, in the order in which the objects are touched first.
 pub fn lines(calls: &[Call]) -> Vec<Line> {
-    let changes: Vec<&Change> = calls
+    let changes: Vec<&ObjectChange> = calls
         .iter()
         .filter_map(|call| match call {
             Call::Cloud(write) => Some(&write.changes),
@@ -26,7 +26,7 @@ pub fn lines(calls: &[Call]) -> Vec<Line> {
 
 /// An object before the first and after the last change.
 #[derive(Debug)]
-struct Ends<'a> {
+struct CloudEnds<'a> {
     kind: Kind,
     id: &'a str,
     parent: Option<&'a str>,
@@ -35,17 +35,17 @@ struct Ends<'a> {
 }
 
 /// Each object once. What would be created and deleted again is left out.
-fn ends<'a>(changes: &[&'a Change]) -> Vec<Ends<'a>> {
+fn ends<'a>(changes: &[&'a ObjectChange]) -> Vec<CloudEnds<'a>> {
     let mut places: BTreeMap<(Kind, &str), usize> = BTreeMap::new();
-    let mut ends: Vec<Ends<'a>> = Vec::new();
+    let mut ends: Vec<CloudEnds<'a>> = Vec::new();
     for change in changes {
-        let Change { kind, id, parent, before, after } = change;
+        let ObjectChange { kind, id, parent, before, after } = change;
         match places.get(&(*kind, id.as_str())) {
             Some(place) => ends[*place].after = after.as_ref(),
             None => {
                 places.insert((*kind, id), ends.len());
                 let (before, after) = (before.as_ref(), after.as_ref());
-                ends.push(Ends { kind: *kind, id, parent: parent.as_deref(), before, after });
+                ends.push(CloudEnds { kind: *kind, id, parent: parent.as_deref(), before, after });
             }
         }
     }
@@ -53,7 +53,7 @@ fn ends<'a>(changes: &[&'a Change]) -> Vec<Ends<'a>> {
     ends
 }
 
-fn cloud(ends: &[Ends<'_>]) -> Vec<Line> {
+fn cloud(ends: &[CloudEnds<'_>]) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut summed: Vec<(Kind, Option<&str>)> = Vec::new();
     let mut replaced: Vec<&str> = Vec::new();
@@ -95,7 +95,7 @@ fn cloud(ends: &[Ends<'_>]) -> Vec<Line> {
 }
 
 /// Whether one of the two goes and the other comes in its place.
-fn is_replacement(one: &Ends<'_>, other: &Ends<'_>) -> bool {
+fn is_replacement(one: &CloudEnds<'_>, other: &CloudEnds<'_>) -> bool {
     let pair = [(one, other), (other, one)];
     let pair = pair.into_iter().find(|(gone, new)| gone.after.is_none() && new.before.is_none());
     let Some((Some(gone), Some(new))) = pair.map(|(gone, new)| (gone.before, new.after)) else {
@@ -112,7 +112,7 @@ fn is_replacement(one: &Ends<'_>, other: &Ends<'_>) -> bool {
     }
 }
 
-fn line(mark: Mark, one: &Ends<'_>, before: Option<&Value>, after: Option<&Value>) -> Line {
+fn line(mark: Mark, one: &CloudEnds<'_>, before: Option<&Value>, after: Option<&Value>) -> Line {
     let shown = before.or(after).unwrap_or(&Value::Null);
     Line {
         mark,
@@ -130,19 +130,19 @@ fn line(mark: Mark, one: &Ends<'_>, before: Option<&Value>, after: Option<&Value
     }
 }
 
-fn group_of_rule<'a>(one: &Ends<'a>) -> Option<&'a str> {
+fn group_of_rule<'a>(one: &CloudEnds<'a>) -> Option<&'a str> {
     one.before.or(one.after)?["security_group_id"].as_str()
 }
 
 /// Members of one pool, or rules of one group, as one line.
-fn sum(ends: &[Ends<'_>], (kind, parent): (Kind, Option<&str>)) -> Line {
-    let parent_of = |one: &Ends<'_>| match kind {
+fn sum(ends: &[CloudEnds<'_>], (kind, parent): (Kind, Option<&str>)) -> Line {
+    let parent_of = |one: &CloudEnds<'_>| match kind {
         Kind::Member => one.parent.map(str::to_owned),
         _ => group_of_rule(one).map(str::to_owned),
     };
-    let of_parent: Vec<&Ends<'_>> =
+    let of_parent: Vec<&CloudEnds<'_>> =
         ends.iter().filter(|one| one.kind == kind && parent_of(one).as_deref() == parent).collect();
-    let which = |chosen: fn(&Ends<'_>) -> bool| -> Vec<&Ends<'_>> {
+    let which = |chosen: fn(&CloudEnds<'_>) -> bool| -> Vec<&CloudEnds<'_>> {
         of_parent.iter().copied().filter(|one| chosen(one)).collect()
     };
     let (new, gone) = (which(|one| one.before.is_none()), which(|one| one.after.is_none()));
@@ -152,7 +152,7 @@ fn sum(ends: &[Ends<'_>], (kind, parent): (Kind, Option<&str>)) -> Line {
         (true, false, true) => Mark::Delete,
         _ => Mark::Change,
     };
-    let names = |ends: &[&Ends<'_>]| {
+    let names = |ends: &[&CloudEnds<'_>]| {
         ends.iter()
             .map(|one| fields::name(kind, one.before.or(one.after).unwrap_or(&Value::Null)))
             .collect::<Vec<_>>()

@@ -42,7 +42,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use adoption::Adoption;
-use args::{AdoptArgs, Output, PlanArgs};
+use args::{AdoptArgs, PlanArgs, PlanOutput};
 use as_if::AsIf;
 use connect::connect;
 use outlook::Outlook;
@@ -92,12 +92,12 @@ impl Plan {
     }
 }
 
-fn report(plan: &Plan, adoption: Option<&Adoption>, output: Output) -> anyhow::Result<ExitCode> {
+fn report(plan: &Plan, adoption: Option<&Adoption>, output: PlanOutput) -> anyhow::Result<ExitCode> {
     let Plan { items, outlooks, summary } = plan;
     let written = match output {
-        Output::Text => text::text(outlooks, summary, adoption, std::io::stdout().is_terminal()),
-        Output::Json => json_text(plan, adoption)?,
-        Output::Calls => calls_text(items),
+        PlanOutput::Text => text::text(outlooks, summary, adoption, std::io::stdout().is_terminal()),
+        PlanOutput::Json => json_text(plan, adoption)?,
+        PlanOutput::Calls => calls_text(items),
     };
     std::io::stdout().lock().write_all(written.as_bytes()).context("standard output is closed")?;
     Ok(ExitCode::from(summary.exit_code()))

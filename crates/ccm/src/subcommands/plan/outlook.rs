@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use openstack_ccm_controllers::dry_run::{End, Told};
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::notice::Severity;
-use openstack_ccm_openstack_api::dry_run::{Change, Kind, is_placeholder};
+use openstack_ccm_openstack_api::dry_run::{Kind, ObjectChange, is_placeholder};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -154,7 +154,7 @@ fn interruptions(calls: &[Call]) -> Vec<String> {
     let mut found = Vec::new();
     for call in calls {
         let Call::Cloud(write) = call else { continue };
-        for Change { kind, id, before, after, .. } in &write.changes {
+        for ObjectChange { kind, id, before, after, .. } in &write.changes {
             let Some(before) = before.as_ref().filter(|_| !is_placeholder(id)) else { continue };
             let name = fields::name(*kind, before);
             match (kind, after) {

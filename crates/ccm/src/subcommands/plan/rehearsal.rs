@@ -104,15 +104,15 @@ pub async fn rehearse(
     let mut item =
         |subject: Subject, concluded: Concluded| items.push(Item::new(subject, &journal, concluded));
     if let Some(node) = node {
-        item(Subject::Nodes, node.dry_run().settle().await);
+        item(Subject::Nodes, node.dry_run().converge().await);
     }
     if let Some(lifecycle) = node_lifecycle {
-        item(Subject::NodeLifecycle, lifecycle.dry_run().settle().await);
+        item(Subject::NodeLifecycle, lifecycle.dry_run().converge().await);
     }
     // Routes and load balancers follow the nodes as they would be then.
     nodes.list().await.context("the Nodes of the cluster cannot be listed")?;
     if let Some(route) = route {
-        item(Subject::Routes, route.dry_run().settle().await);
+        item(Subject::Routes, route.dry_run().converge().await);
     }
     if let Some(ServiceParts { controller, provider, poller: _ }) = service {
         provider.look_ahead();
@@ -152,7 +152,7 @@ async fn services(
     for (done, key) in keys.iter().enumerate() {
         progress(done, keys.len());
         let published = service.object(key).map(|object| entries(&json!(*object))).unwrap_or_default();
-        let concluded = service.settle(key, || journal.count()).await;
+        let concluded = service.converge(key, || journal.count()).await;
         let mut item = Item::new(Subject::Service(key.clone()), journal, concluded);
         item.published = published;
         items.push(item);
@@ -163,7 +163,7 @@ async fn services(
         let Some(item) = items.iter_mut().find(|item| item.subject == Subject::Service(key.clone())) else {
             continue;
         };
-        let again = service.settle(&key, || journal.count()).await;
+        let again = service.converge(&key, || journal.count()).await;
         item.calls.extend(journal.take().0);
         item.concluded.told.extend(again.told);
         if item.concluded.end == End::Done {

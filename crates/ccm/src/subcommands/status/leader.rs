@@ -12,7 +12,7 @@ use crate::leader_record::LeaderRecord;
 
 /// The holder of a Lease at a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Leader {
+pub(super) struct LeaseHolder {
     /// Absent: the Lease was given back.
     identity: Option<String>,
     acquired: Option<Timestamp>,
@@ -24,7 +24,7 @@ pub(super) struct Leader {
     record: Option<LeaderRecord>,
 }
 
-impl Leader {
+impl LeaseHolder {
     /// Reads a Lease at `now`.
     pub(super) fn of(lease: &Lease, now: Timestamp) -> Self {
         let spec = lease.spec.clone().unwrap_or_default();
@@ -70,7 +70,7 @@ impl Leader {
     }
 }
 
-impl fmt::Display for Leader {
+impl fmt::Display for LeaseHolder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(identity) = &self.identity else { return f.write_str("nobody: the Lease was given back") };
         match self.acquired {
@@ -124,7 +124,7 @@ mod tests {
 
     const NOW: &str = "2026-11-22T12:00:10Z";
 
-    fn leader(holder: &str, renewed: &str) -> Leader {
+    fn leader(holder: &str, renewed: &str) -> LeaseHolder {
         let record =
             json!({"identity": "cp-1_a", "version": "0.1.0", "controllers": ["service-lb-controller"]});
         let lease: Value = json!({
@@ -132,7 +132,7 @@ mod tests {
             "spec": {"holderIdentity": holder, "leaseDurationSeconds": 15, "acquireTime": "2026-11-22T11:00:00.000000Z",
                 "renewTime": renewed},
         });
-        Leader::of(&serde_json::from_value(lease).unwrap(), NOW.parse().unwrap())
+        LeaseHolder::of(&serde_json::from_value(lease).unwrap(), NOW.parse().unwrap())
     }
 
     #[rstest]

@@ -27,12 +27,12 @@ use openstack_ccm_canary::observed_pod::ObservedPod;
 
 use crate::error_text::said_once;
 use args::StatusArgs;
-use leader::Leader;
+use leader::LeaseHolder;
 use publication::Publication;
 
 /// Whether somebody holds the Lease and renews it.
 pub(crate) fn is_at_work(lease: &Lease, now: Timestamp) -> bool {
-    Leader::of(lease, now).works()
+    LeaseHolder::of(lease, now).works()
 }
 
 /// Writes what is to be seen to standard output.
@@ -45,7 +45,7 @@ pub async fn run(arguments: &StatusArgs) -> anyhow::Result<()> {
         (&arguments.leader_elect_resource_namespace, &arguments.leader_elect_resource_name);
     let lease = Api::<Lease>::namespaced(client.clone(), namespace).get_opt(name).await;
     let lease = lease.with_context(|| format!("the Lease {namespace}/{name} cannot be read"))?;
-    let leader = lease.as_ref().map(|lease| Leader::of(lease, Timestamp::now()));
+    let leader = lease.as_ref().map(|lease| LeaseHolder::of(lease, Timestamp::now()));
     match &leader {
         None => line("Leader", format_args!("nobody: there is no Lease {namespace}/{name}"))?,
         Some(leader) => {

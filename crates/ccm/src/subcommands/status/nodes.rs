@@ -26,11 +26,11 @@ pub(super) fn versions(nodes: &[Node]) -> String {
 /// What is held of each node's service proxy, by the name of the node. `canary` are the canary's pods: what they say stands
 /// above what a node shows, unless the node has been unreachable for a while. Nodes on which no client is left do not count.
 pub(super) fn verdicts(nodes: &[Node], canary: &[ObservedPod], now: Timestamp) -> Vec<(String, NodeVerdict)> {
-    let said = canary.iter().filter_map(|pod| {
+    let by_node = canary.iter().filter_map(|pod| {
         let node = pod.spec.node_name.clone()?;
         Some((node, Carried::of_pod(pod)?))
     });
-    let measured = Measurements::of_canary(said.collect());
+    let measured = Measurements::of_canary(by_node.collect());
     let counts = |node: &&Node| !is_unreachable_for_long(unreachable_since(node), now);
     let verdict = |node: &Node| {
         let name = node.metadata.name.clone().unwrap_or_default();

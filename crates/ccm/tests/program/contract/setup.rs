@@ -91,7 +91,7 @@ pub(crate) fn cluster_uid(world: &World) -> String {
     namespace["metadata"]["uid"].as_str().unwrap().to_owned()
 }
 
-/// The name that Kubernetes gave the load balancer of the Service `web` in former times.
+/// The legacy name of the load balancer of the Service `web`, as Kubernetes itself gave it once.
 pub(crate) fn legacy_name(world: &World) -> String {
     let uid = world.service("web")["metadata"]["uid"].as_str().unwrap().replace('-', "");
     format!("a{uid}").chars().take(32).collect()

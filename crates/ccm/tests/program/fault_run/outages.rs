@@ -162,13 +162,13 @@ async fn tell(trouble: Option<Trouble>) -> Vec<String> {
 #[case::clock_behind(Trouble::ClockBehind, &[])]
 fn an_hour_of_trouble_costs_nothing_and_ends_without_a_restart(
     #[case] trouble: Trouble,
-    #[case] said: &[&str],
+    #[case] logged: &[&str],
 ) {
     let calm = alone(tell(None));
     let (rough, log) = log::logged(|| alone(tell(Some(trouble))));
     let difference = outcome::difference(&calm, &rough);
     assert!(difference.is_empty(), "- calm\n+ after {trouble:?}\n{difference}");
-    for text in said {
+    for text in logged {
         assert!(log.contains(text), "{text:?} is not in the log:\n{log}");
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use openstack_ccm::subcommands::plan::journal::Call;
-use openstack_ccm_openstack_api::dry_run::{Change, Kind};
+use openstack_ccm_openstack_api::dry_run::{Kind, ObjectChange};
 use openstack_ccm_openstack_sim::Sim as Cloud;
 use serde_json::Value;
 
@@ -53,7 +53,7 @@ impl Names {
     pub(crate) fn with_planned(mut self, calls: &[&Call]) -> Self {
         for call in calls {
             let Call::Cloud(write) = call else { continue };
-            for Change { kind, parent, after, .. } in &write.changes {
+            for ObjectChange { kind, parent, after, .. } in &write.changes {
                 if let Some(after) = after {
                     self.object(*kind, after, parent.as_deref(), true);
                 }

@@ -75,7 +75,7 @@ async fn remove(world: &World, removal: Removal) {
 #[case::floating_ip(Removal::FloatingIp, "is taken from")]
 #[case::address(Removal::Address, "taken out of its status")]
 #[tokio::test(start_paused = true)]
-async fn what_nobody_asked_for_is_a_breach(#[case] removal: Removal, #[case] said: &str) {
+async fn what_nobody_asked_for_is_a_breach(#[case] removal: Removal, #[case] expected: &str) {
     let (world, watch) = served().await;
     // Asks for nothing: values of the wrong form, and keys that decide something else.
     for (key, value) in [(INTERNAL, "True"), (PROXY, "V2"), ("loadbalancer.openstack.org/lb-method", "FOO")] {
@@ -84,7 +84,7 @@ async fn what_nobody_asked_for_is_a_breach(#[case] removal: Removal, #[case] sai
     assert!(watch.take_breaches().is_empty());
     remove(&world, removal).await;
     let breaches = watch.take_breaches();
-    assert!(!breaches.is_empty() && breaches.iter().all(|breach| breach.contains(said)), "{breaches:?}");
+    assert!(!breaches.is_empty() && breaches.iter().all(|breach| breach.contains(expected)), "{breaches:?}");
 }
 
 #[rstest]

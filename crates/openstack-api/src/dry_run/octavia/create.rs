@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::{PLANNED, members, touch, use_pool, with};
 use crate::dry_run::kind::Kind;
 use crate::dry_run::view::View;
-use crate::dry_run::{Change, Stop, created, id_of, merged, placeholder};
+use crate::dry_run::{ObjectChange, Stop, created, id_of, merged, placeholder};
 use crate::transport::{Request, Service};
 
 type Attributes = Map<String, Value>;
@@ -16,7 +16,7 @@ pub(super) async fn create(
     view: &View,
     kind: Kind,
     mut attributes: Attributes,
-) -> Result<(Value, Vec<Change>), Stop> {
+) -> Result<(Value, Vec<ObjectChange>), Stop> {
     let mut changes = Vec::new();
     let object = match kind {
         Kind::LoadBalancer => return load_balancer(view, attributes).await,
@@ -54,7 +54,7 @@ pub(super) async fn create(
     Ok((object, changes))
 }
 
-async fn load_balancer(view: &View, mut attributes: Attributes) -> Result<(Value, Vec<Change>), Stop> {
+async fn load_balancer(view: &View, mut attributes: Attributes) -> Result<(Value, Vec<ObjectChange>), Stop> {
     let listeners = take_list(&mut attributes, "listeners");
     let shared_pools = take_list(&mut attributes, "pools");
     let id = placeholder::id(view.next());
@@ -146,7 +146,7 @@ async fn listener(
     view: &View,
     parent: &str,
     mut attributes: Attributes,
-    changes: &mut Vec<Change>,
+    changes: &mut Vec<ObjectChange>,
 ) -> Result<Value, Stop> {
     let default_pool = attributes.remove("default_pool").and_then(into_attributes);
     let defaults = json!({"connection_limit": -1, "timeout_client_data": 50_000, "timeout_member_connect": 5_000,
@@ -170,7 +170,7 @@ async fn pool(
     view: &View,
     parent: &str,
     mut attributes: Attributes,
-    changes: &mut Vec<Change>,
+    changes: &mut Vec<ObjectChange>,
 ) -> Result<Value, Stop> {
     let wanted = take_list(&mut attributes, "members");
     let health_monitor = attributes.remove("healthmonitor").and_then(into_attributes);
@@ -190,7 +190,7 @@ async fn pool(
     Ok(object)
 }
 
-fn monitor(view: &View, pool: &str, attributes: &Attributes, changes: &mut Vec<Change>) -> Value {
+fn monitor(view: &View, pool: &str, attributes: &Attributes, changes: &mut Vec<ObjectChange>) -> Value {
     let mut defaults = json!({"max_retries_down": 3, "pools": [{"id": pool}]});
     if attributes.get("type").and_then(Value::as_str).is_some_and(|kind| kind.starts_with("HTTP")) {
         let http = json!({"http_method": "GET", "url_path": "/", "expected_codes": "200"});

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::dry_run::kind::Kind;
 use crate::dry_run::view::View;
-use crate::dry_run::{Change, Stop, changed, created, deleted, id_of, merged, placeholder};
+use crate::dry_run::{ObjectChange, Stop, changed, created, deleted, id_of, merged, placeholder};
 
 /// What a batch resets on a member that is there where it says nothing of it, and what a new member has.
 fn defaults() -> Map<String, Value> {
@@ -19,7 +19,7 @@ pub(super) async fn replace(
     pool: &str,
     wanted: Vec<Value>,
     additive: bool,
-) -> Result<Vec<Change>, Stop> {
+) -> Result<Vec<ObjectChange>, Stop> {
     let mut before = view.members(pool).await?;
     let (mut after, mut changes) = (Vec::new(), Vec::new());
     for wanted in wanted {
@@ -58,7 +58,7 @@ pub(super) async fn add(
     view: &View,
     pool: &str,
     attributes: &Map<String, Value>,
-) -> Result<(Value, Vec<Change>), Stop> {
+) -> Result<(Value, Vec<ObjectChange>), Stop> {
     let mut members = view.members(pool).await?;
     let member = new(view, attributes);
     members.push(member.clone());
@@ -68,7 +68,7 @@ pub(super) async fn add(
 }
 
 /// Notes that a member is gone.
-pub(super) async fn remove(view: &View, pool: &str, id: &str) -> Result<Vec<Change>, Stop> {
+pub(super) async fn remove(view: &View, pool: &str, id: &str) -> Result<Vec<ObjectChange>, Stop> {
     let mut members = view.members(pool).await?;
     let gone =
         members.extract_if(.., |member| id_of(member) == id).map(|member| deleted(Kind::Member, &member));
@@ -83,6 +83,6 @@ fn new(view: &View, attributes: &Map<String, Value>) -> Value {
     merged(&merged(&member, &defaults()), attributes)
 }
 
-fn of_pool(change: Change, pool: &str) -> Change {
-    Change { parent: Some(pool.to_owned()), ..change }
+fn of_pool(change: ObjectChange, pool: &str) -> ObjectChange {
+    ObjectChange { parent: Some(pool.to_owned()), ..change }
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::kind::{Kind, Target};
 use super::view::View;
-use super::{Change, Effect, Stop, attributes, changed, deleted, id_of, merged, unknown};
+use super::{Effect, ObjectChange, Stop, attributes, changed, deleted, id_of, merged, unknown};
 use crate::transport::Request;
 
 /// A time that no object really has.
@@ -112,7 +112,7 @@ async fn use_pool(
     Ok(())
 }
 
-async fn delete(view: &View, kind: Kind, id: &str) -> Result<Vec<Change>, Stop> {
+async fn delete(view: &View, kind: Kind, id: &str) -> Result<Vec<ObjectChange>, Stop> {
     let object = view.last_shown(kind, id).await?;
     match kind {
         Kind::LoadBalancer => return delete_load_balancer(view, object).await,
@@ -147,7 +147,7 @@ async fn delete(view: &View, kind: Kind, id: &str) -> Result<Vec<Change>, Stop> 
 }
 
 /// All below it goes too, and so does the port of its VIP, which floating IPs then no longer lead to.
-async fn delete_load_balancer(view: &View, object: Value) -> Result<Vec<Change>, Stop> {
+async fn delete_load_balancer(view: &View, object: Value) -> Result<Vec<ObjectChange>, Stop> {
     let id = id_of(&object);
     let mut changes = vec![deleted(Kind::LoadBalancer, &object)];
     for kind in [Kind::Listener, Kind::Pool] {

@@ -61,7 +61,7 @@ pub enum Field<S: 'static> {
     /// Text that is never shown; empty is the same as absent.
     Secret(fn(&mut S) -> &mut Option<SecretString>),
     /// Text that must not be empty.
-    Word(fn(&mut S) -> &mut String),
+    NonEmptyText(fn(&mut S) -> &mut String),
     /// A bool; the key alone means true.
     Bool(fn(&mut S) -> &mut bool),
     /// A whole number from 1 on that may be written with a sign.
@@ -85,7 +85,7 @@ impl<S> Field<S> {
     /// Name of the type, for the reference page.
     pub const fn type_name(&self) -> &'static str {
         match self {
-            Self::Text(_) | Self::Word(_) => "text",
+            Self::Text(_) | Self::NonEmptyText(_) => "text",
             Self::Secret(_) => "secret",
             Self::Bool(_) => "bool",
             Self::Count(_) | Self::Unsigned(_) => "number",
@@ -123,13 +123,13 @@ impl<S> Field<S> {
             Self::Secret(field) => {
                 *field(section) = Some(text).filter(|text| !text.is_empty()).map(SecretString::from);
             }
-            Self::Word(field) if text.is_empty() => {
+            Self::NonEmptyText(field) if text.is_empty() => {
                 return Err(ValueFault::new(
                     "the value is empty",
                     format!("remove the key to use `{}`", field(section)),
                 ));
             }
-            Self::Word(field) => *field(section) = text.to_owned(),
+            Self::NonEmptyText(field) => *field(section) = text.to_owned(),
             Self::Bool(field) => *field(section) = parse_bool(text).ok_or_else(not_a_bool)?,
             Self::Count(field) => *field(section) = count(text)?,
             Self::Unsigned(field) => *field(section) = unsigned(text)?,
@@ -153,7 +153,7 @@ impl<S> Field<S> {
             Self::Names(field) => field(section).clear(),
             Self::Text(_)
             | Self::Secret(_)
-            | Self::Word(_)
+            | Self::NonEmptyText(_)
             | Self::Count(_)
             | Self::Unsigned(_)
             | Self::Duration(_)

@@ -29,7 +29,7 @@ pub struct Question {
 /// Kinds of what may be orphaned, in the order in which it is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum OrphanKind {
     /// A floating IP.
     FloatingIp,
     /// A load balancer with all that hangs on it.
@@ -40,7 +40,7 @@ pub enum Kind {
     SecurityGroup,
 }
 
-impl Kind {
+impl OrphanKind {
     /// As people call it.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -56,7 +56,7 @@ impl Kind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Orphan {
     /// Its kind.
-    pub kind: Kind,
+    pub kind: OrphanKind,
     /// Its id.
     pub id: String,
     /// Its name, or address.
@@ -153,7 +153,7 @@ impl Judge<'_> {
         } else {
             self.namesake(service.as_ref())
         };
-        Some(orphan(Kind::LoadBalancer, &one.id, &one.name, one.created_at.as_deref(), claim, refused))
+        Some(orphan(OrphanKind::LoadBalancer, &one.id, &one.name, one.created_at.as_deref(), claim, refused))
     }
 
     /// Whether a user of a load balancer, by its tag, may be there: one whose name cannot be read, one of another cluster's
@@ -198,7 +198,7 @@ impl Judge<'_> {
             (Some(port), None) => Some(format!("it leads to the port {port}")),
         };
         let address = &one.floating_ip_address;
-        Some(orphan(Kind::FloatingIp, &one.id, address, one.created_at.as_deref(), claim, refused))
+        Some(orphan(OrphanKind::FloatingIp, &one.id, address, one.created_at.as_deref(), claim, refused))
     }
 
     /// Octavia leaves the port of a load balancer that it refused to make. It says of whom nothing but the project.
@@ -214,7 +214,7 @@ impl Judge<'_> {
         let why =
             "Octavia made it for a load balancer that does not exist; it is not known for which cluster";
         let claim = Claim { why: why.to_owned(), service: None };
-        Some(orphan(Kind::VipPort, &one.id, &one.name, one.created_at.as_deref(), claim, None))
+        Some(orphan(OrphanKind::VipPort, &one.id, &one.name, one.created_at.as_deref(), claim, None))
     }
 
     fn security_group(&self, one: &SecurityGroup) -> Option<Orphan> {
@@ -227,7 +227,7 @@ impl Judge<'_> {
             self.by_name(&cluster, &service)
         })?;
         let refused = self.namesake(claim.service.as_ref());
-        Some(orphan(Kind::SecurityGroup, &one.id, &one.name, one.created_at.as_deref(), claim, refused))
+        Some(orphan(OrphanKind::SecurityGroup, &one.id, &one.name, one.created_at.as_deref(), claim, refused))
     }
 
     /// What nobody knows the age of may be as old as any.
@@ -240,7 +240,7 @@ impl Judge<'_> {
 }
 
 fn orphan(
-    kind: Kind,
+    kind: OrphanKind,
     id: &str,
     name: &str,
     created: Option<&str>,

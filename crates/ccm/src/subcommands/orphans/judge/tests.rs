@@ -122,7 +122,7 @@ fn floating_ips_go_with_what_they_were_made_for(
         ..Inventory::default()
     };
     let found = orphans(&inventory, &owners(), &question());
-    let found = found.iter().find(|one| one.kind == Kind::FloatingIp);
+    let found = found.iter().find(|one| one.kind == OrphanKind::FloatingIp);
     assert_eq!(found.map(|one| one.refused.is_none()), expected, "{found:?}");
 }
 

@@ -48,7 +48,7 @@ async fn tell(story: Story, atomic: bool, stop: Option<Stop>) -> (String, usize)
     if story.begins_with_the_program() {
         stage.world.start_until(stop).await;
     } else {
-        stage = stage.settled().await;
+        stage = stage.converged().await;
         if let Some(stop) = stop {
             stage.world.stop_at(stop);
         }

@@ -62,7 +62,7 @@ async fn a_refused_pair_damages_no_route(#[case] atomic: bool) {
     let path = format!("^/v2.0/ports/{}", stage.port_id("node-1"));
     let refusal = Fault::new().method(Method::PUT).path(&path).answer(403, no);
     stage.world.cloud.faults().add(refusal);
-    let stage = stage.settled().await;
+    let stage = stage.converged().await;
     let foreign: Vec<String> =
         stage.routes().into_iter().filter(|route| route.starts_with("192.168.")).collect();
     assert_eq!(foreign.len(), 3);
@@ -95,7 +95,7 @@ async fn a_full_router_is_told() {
 /// OpenStack is away for an hour: routes and conditions stay, and work goes on by itself afterwards.
 #[tokio::test(start_paused = true)]
 async fn an_hour_without_openstack_changes_nothing() {
-    let stage = Stage::new().settled().await;
+    let stage = Stage::new().converged().await;
     let fault = Fault::new().service("network").answer(503, json!({}));
     stage.world.cloud.faults().add(fault);
     stage.add_node("node-3", &["10.244.3.0/24"]);
@@ -115,7 +115,7 @@ async fn an_hour_without_openstack_changes_nothing() {
 /// A cluster in which no node is known is more likely a mistake than the end of all nodes.
 #[tokio::test(start_paused = true)]
 async fn the_last_routes_are_not_taken_away_because_no_node_is_known() {
-    let stage = Stage::new().settled().await;
+    let stage = Stage::new().converged().await;
     for node in ["node-1", "node-2"] {
         stage.world.kube.delete("nodes", "", node).unwrap();
         tokio::time::sleep(Duration::from_millis(10)).await;

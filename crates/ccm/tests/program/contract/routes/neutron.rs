@@ -62,7 +62,7 @@ async fn t2_without_the_atomic_extension_the_routes_of_others_stay_in_the_list()
 /// Contract: T3, same.
 #[tokio::test(start_paused = true)]
 async fn t3_routes_and_pairs_that_are_there_are_not_written_again() {
-    let mut stage = Stage::new().settled().await;
+    let mut stage = Stage::new().converged().await;
     stage.world.restart().await;
     stage.world.quiet().await;
     let calls = stage.world.take_calls();
@@ -79,7 +79,7 @@ async fn t3_routes_and_pairs_that_are_there_are_not_written_again() {
 /// A pair that somebody removed comes back within minutes, and a route with the next round.
 #[tokio::test(start_paused = true)]
 async fn what_was_removed_by_hand_comes_back() {
-    let stage = Stage::new().settled().await;
+    let stage = Stage::new().converged().await;
     stage.put(
         &format!("/v2.0/ports/{}", stage.port_id("node-1")),
         &json!({"port": {"allowed_address_pairs": []}}),
@@ -137,7 +137,7 @@ async fn t5_without_a_port_there_is_no_route() {
 /// Defect: 52, better: only internal interfaces count, and what is known of ports belongs to one round.
 #[tokio::test(start_paused = true)]
 async fn a_port_on_the_external_network_is_no_next_hop() {
-    let stage = Stage::new().settled().await;
+    let stage = Stage::new().converged().await;
     let external = &stage.world.cloud.seed().public_network_id;
     let body = json!({"port": {"network_id": external, "fixed_ips": [{"ip_address": "198.19.0.77"}]}});
     let (status, answer) = stage.world.cloud.admin().post("network", "/v2.0/ports", &body);
@@ -153,7 +153,7 @@ async fn a_port_on_the_external_network_is_no_next_hop() {
 /// Contract: T6, same.
 #[tokio::test(start_paused = true)]
 async fn t6_the_route_of_a_removed_node_goes() {
-    let stage = Stage::new().settled().await;
+    let stage = Stage::new().converged().await;
     stage.remove_node("node-2");
     stage.world.quiet().await;
     assert_eq!(stage.routes(), [ROUTE_1]);
@@ -167,7 +167,7 @@ async fn t6_the_route_of_a_removed_node_goes() {
 async fn t7_a_route_outside_of_the_ranges_is_left_alone() {
     let stage = Stage::new();
     stage.add_routes(&["192.168.0.0/24 via 198.18.0.77", FOREIGN]);
-    let stage = stage.settled().await;
+    let stage = stage.converged().await;
     stage.remove_node("node-1");
     stage.world.quiet().await;
     assert_eq!(stage.routes(), [ROUTE_2, FOREIGN, "192.168.0.0/24 via 198.18.0.77"]);
@@ -185,7 +185,7 @@ async fn t8_each_family_has_its_own_next_hop() {
         let index = index + 1;
         stage.set_ranges(node, &[&format!("10.244.{index}.0/24"), &format!("fd00:244:0:{index}::/64")]);
     }
-    let stage = stage.settled().await;
+    let stage = stage.converged().await;
     let v6 = format!("fd00:244:0:1::/64 via {}", addresses[1]);
     assert_eq!(stage.routes(), [ROUTE_1, ROUTE_2, v6.as_str()]);
     assert_eq!(stage.pairs("node-1"), ["10.244.1.0/24", "fd00:244:0:1::/64"]);
@@ -199,7 +199,7 @@ async fn t8_each_family_has_its_own_next_hop() {
 async fn a_pod_cidr_outside_of_the_ranges_is_reported() {
     let stage = Stage::empty();
     stage.set_ranges("node-1", &["10.99.1.0/24"]);
-    let stage = stage.settled().await;
+    let stage = stage.converged().await;
     assert!(stage.routes().is_empty());
     let warnings = stage.world.warnings("node-1");
     assert!(warnings[0].contains("correct --cluster-cidr"), "{warnings:?}");
@@ -211,8 +211,8 @@ async fn a_pod_cidr_outside_of_the_ranges_is_reported() {
 #[tokio::test(start_paused = true)]
 async fn t9_without_the_extension_the_other_controllers_run() {
     let stage = Stage::new().without("extraroute-atomic").without("extraroute");
-    let stage = stage.settled().await;
-    assert!(stage.world.health.report(openstack_ccm::health::Kind::Readiness, &[]).0);
+    let stage = stage.converged().await;
+    assert!(stage.world.health.report(openstack_ccm::health::Probe::Readiness, &[]).0);
     stage.world.serve(&service("web", json!({}))).await;
     assert!(stage.routes().is_empty());
     assert_eq!(stage.conditions(), ["", ""]);

@@ -13,7 +13,7 @@ use super::stage::{NODE_1, REACHABLE, ROUTE_1, ROUTE_2, Stage, UNREACHABLE};
 /// Framework: R2, same.
 #[tokio::test(start_paused = true)]
 async fn framework_r2_all_routes_are_made() {
-    let stage = Stage::new().settled().await;
+    let stage = Stage::new().converged().await;
     assert_eq!(stage.routes(), [ROUTE_1, ROUTE_2]);
     assert_eq!(stage.conditions(), [REACHABLE, REACHABLE]);
     let node = stage.world.kube.get("nodes", "", "node-1").unwrap();
@@ -33,7 +33,7 @@ async fn framework_r2_all_routes_are_made_in_both_families() {
         let ranges = [format!("10.244.{index}.0/24"), format!("fd00:244:0:{index}::/64")];
         stage.set_ranges(&server.name, &[&ranges[0], &ranges[1]]);
     }
-    let stage = stage.settled().await;
+    let stage = stage.converged().await;
     assert_eq!(stage.routes().len(), 4);
     assert_eq!(stage.conditions(), [REACHABLE, REACHABLE]);
 }
@@ -97,7 +97,7 @@ async fn framework_r5_swapped_routes_are_put_right() {
 async fn framework_r6_routes_for_unknown_nodes_go_and_foreign_ones_stay() {
     let stage = Stage::new();
     stage.add_routes(&["10.244.7.0/24 via 198.18.0.77", "10.77.7.0/24 via 198.18.0.77"]);
-    let stage = stage.settled().await;
+    let stage = stage.converged().await;
     assert_eq!(stage.routes(), [ROUTE_1, ROUTE_2, "10.77.7.0/24 via 198.18.0.77"]);
 }
 
@@ -139,7 +139,7 @@ async fn framework_r9_a_node_without_a_range_is_left_alone() {
     let stage = Stage::empty();
     stage.set_ranges("node-1", &["10.244.1.0/24"]);
     stage.set_condition("node-2", "True", "Other");
-    let stage = stage.settled().await;
+    let stage = stage.converged().await;
     assert_eq!(stage.routes(), [ROUTE_1]);
     assert_eq!(stage.conditions(), [REACHABLE, "True Other"]);
 }
@@ -151,7 +151,7 @@ async fn framework_r9_a_node_without_a_range_is_left_alone() {
 async fn framework_r11_a_range_given_twice_gets_one_route() {
     let stage = Stage::empty();
     stage.set_ranges("node-1", &["10.244.1.0/24", "10.244.1.0/24"]);
-    let stage = stage.settled().await;
+    let stage = stage.converged().await;
     assert_eq!(stage.routes(), [ROUTE_1]);
     assert_eq!(stage.pairs("node-1"), ["10.244.1.0/24"]);
 }
@@ -165,7 +165,7 @@ async fn framework_r12_a_route_that_cannot_be_made_is_told() {
     // Without pairs ports are not looked at, and Neutron has the last word.
     let stage = Stage::new().without("allowed-address-pairs");
     stage.set_addresses("node-1", &["203.0.113.9"]);
-    let stage = stage.settled().await;
+    let stage = stage.converged().await;
     assert_eq!(stage.routes(), [ROUTE_2]);
     assert_eq!(stage.conditions(), [UNREACHABLE, REACHABLE]);
     let mut events = stage.world.kube.list("events", "default").unwrap();
@@ -212,7 +212,7 @@ async fn framework_r13_without_a_list_nothing_is_written() {
 async fn framework_r14_changes_of_nodes_are_followed_at_once() {
     let mut stage = Stage::new();
     stage.world.settings.route.as_mut().unwrap().period = Duration::from_secs(3600);
-    let stage = stage.settled().await;
+    let stage = stage.converged().await;
     stage.add_node("node-3", &["10.244.3.0/24"]);
     stage.world.pass(3).await;
     assert_eq!(stage.routes().len(), 3);
@@ -228,7 +228,7 @@ async fn framework_r14_changes_of_nodes_are_followed_at_once() {
 /// What dashboards know, and ours.
 #[tokio::test(start_paused = true)]
 async fn rounds_and_corrections_are_counted() {
-    let stage = Stage::new().settled().await;
+    let stage = Stage::new().converged().await;
     let mut text = String::new();
     prometheus_client::encoding::text::encode(&mut text, &stage.world.registry.lock().unwrap()).unwrap();
     assert!(text.contains("route_controller_route_corrections_total 2"), "{text}");

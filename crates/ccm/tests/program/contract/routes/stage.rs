@@ -50,7 +50,7 @@ impl Stage {
     }
 
     /// The program has done everything; what that took is forgotten.
-    pub(super) async fn settled(mut self) -> Self {
+    pub(super) async fn converged(mut self) -> Self {
         self.world.start().await;
         self.world.quiet().await;
         self.world.take_calls();

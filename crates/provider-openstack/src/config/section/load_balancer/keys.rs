@@ -29,7 +29,7 @@ impl LoadBalancer {
         ),
         defaulting_key(
             "lb-method",
-            Field::Word(|section| &mut section.lb_method),
+            Field::NonEmptyText(|section| &mut section.lb_method),
             "ROUND_ROBIN",
             "Algorithm of pools: `ROUND_ROBIN`, `LEAST_CONNECTIONS`, `SOURCE_IP` or `SOURCE_IP_PORT`.",
         ),
