@@ -1,5 +1,7 @@
-//! The traits of a cloud provider. They are object-safe, so that another provider is a new crate and one line in
-//! the binary.
+//! What a provider of load balancers implements. The trait is object-safe, as are [`Instances`](crate::instance::Instances) and
+//! [`Routes`](crate::route::Routes): the controllers hold a provider as `dyn`, and know nothing else of it. The tests of the service and
+//! node controllers use one of a made-up cloud. The binary is made for one cloud: its configuration, log-in, wiring and some of its
+//! subcommands name the types of that cloud's provider, so another provider needs its own of these.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
