@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Config;
-use super::error::{ConfigError, ValueFault, ConfigOrigin, Warning};
+use super::error::{ConfigError, ConfigOrigin, ValueFault, Warning};
 use super::gcfg::{Document, Entry, EntryValue, Position, Section};
 use super::section::{
     Global, Key, LoadBalancer, LoadBalancerClass, LoadBalancerNamespace, Metadata, Networking, Route,
@@ -95,7 +95,13 @@ impl Assembly {
     }
 
     /// An error of a key that is found by looking at the whole.
-    pub(super) fn fault(&mut self, section: SectionName, key: &str, value: Option<String>, fault: ValueFault) {
+    pub(super) fn fault(
+        &mut self,
+        section: SectionName,
+        key: &str,
+        value: Option<String>,
+        fault: ValueFault,
+    ) {
         self.failed.insert((section, key.to_owned()));
         self.errors.push(ConfigError {
             origin: self.origin(section, key),
@@ -136,7 +142,8 @@ impl Assembly {
     /// Puts errors and warnings into the order of the files.
     pub(super) fn sort(&mut self) {
         let files = &self.files;
-        let place = |origin: &ConfigOrigin| (files.iter().position(|file| *file == origin.file), origin.position);
+        let place =
+            |origin: &ConfigOrigin| (files.iter().position(|file| *file == origin.file), origin.position);
         // What is in none of the files comes after what is.
         let order = |origin: &ConfigOrigin| (place(origin).0.is_none(), place(origin));
         self.errors.sort_by_key(|error| order(&error.origin));

@@ -2,7 +2,7 @@
 
 use super::assembly::Assembly;
 use super::environment::Environment;
-use super::error::{ValueFault, ConfigOrigin, Warning};
+use super::error::{ConfigOrigin, ValueFault, Warning};
 use super::login;
 use super::section::{LoginKind, SectionName};
 use crate::node_selector::NodeSelector;
@@ -109,8 +109,10 @@ fn node_selector(assembly: &mut Assembly) {
 fn address(assembly: &mut Assembly) {
     let Some(text) = assembly.config.global.auth_url.clone() else {
         if assembly.may_miss_keys() && !assembly.has_failed(SectionName::Global, "auth-url") {
-            let fault =
-                ValueFault::new("the address of Keystone is missing", "add `auth-url = https://host:5000/v3`");
+            let fault = ValueFault::new(
+                "the address of Keystone is missing",
+                "add `auth-url = https://host:5000/v3`",
+            );
             assembly.fault(SectionName::Global, "auth-url", None, fault);
         }
         return;
@@ -136,8 +138,10 @@ fn tls(assembly: &mut Assembly, environment: &dyn Environment) {
         ("cert-file", "key-file", global.cert_file.is_some(), global.key_file.is_some()),
     ] {
         if given && !other_given && !assembly.has_failed(SectionName::Global, other) {
-            let fault =
-                ValueFault::new(format!("a client certificate needs `{other}` as well"), format!("add `{other}`"));
+            let fault = ValueFault::new(
+                format!("a client certificate needs `{other}` as well"),
+                format!("add `{other}`"),
+            );
             assembly.fault(SectionName::Global, key, None, fault);
         }
     }

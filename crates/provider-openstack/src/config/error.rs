@@ -84,7 +84,11 @@ impl fmt::Display for ConfigError {
 }
 
 /// Where something is, as messages begin.
-fn write_place(formatter: &mut fmt::Formatter<'_>, origin: &ConfigOrigin, section: Option<&str>) -> fmt::Result {
+fn write_place(
+    formatter: &mut fmt::Formatter<'_>,
+    origin: &ConfigOrigin,
+    section: Option<&str>,
+) -> fmt::Result {
     write!(formatter, "{origin}: ")?;
     section.map_or(Ok(()), |section| write!(formatter, "[{section}] "))
 }

@@ -134,7 +134,8 @@ impl fmt::Debug for OpenStackInstances {
 #[async_trait]
 impl Instances for OpenStackInstances {
     async fn presence(&self, nodes: &[NodeIdentity]) -> Result<Vec<Presence>, Failure> {
-        let questions: Vec<ServerQuestion> = nodes.iter().map(|node| ServerQuestion::of(node, self.region())).collect();
+        let questions: Vec<ServerQuestion> =
+            nodes.iter().map(|node| ServerQuestion::of(node, self.region())).collect();
         let servers = find::servers(&self.nova, &questions).await?;
         let presence = |question: &ServerQuestion| match find::answer(question, &servers) {
             FoundServer::Server(server) if server.status == ServerStatus::Shutoff => Presence::ShutDown,
@@ -147,7 +148,8 @@ impl Instances for OpenStackInstances {
     }
 
     async fn describe(&self, nodes: &[NodeIdentity]) -> Result<Vec<Description>, Failure> {
-        let questions: Vec<ServerQuestion> = nodes.iter().map(|node| ServerQuestion::of(node, self.region())).collect();
+        let questions: Vec<ServerQuestion> =
+            nodes.iter().map(|node| ServerQuestion::of(node, self.region())).collect();
         if questions.iter().all(|question| !question.asks()) {
             let none = Servers::default();
             return Ok(questions.iter().map(|question| described(find::answer(question, &none))).collect());

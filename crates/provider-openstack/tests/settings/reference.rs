@@ -5,7 +5,7 @@ use std::path::Path;
 
 use openstack_ccm_core::advertise::IpModeChoice;
 use openstack_ccm_provider_openstack::load_balancer::annotations::{
-    ALL, Form, IP_MODE, AnnotationSource, is_ours, reference_markdown,
+    ALL, AnnotationSource, Form, IP_MODE, is_ours, reference_markdown,
 };
 
 #[test]

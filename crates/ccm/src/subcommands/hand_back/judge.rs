@@ -8,7 +8,7 @@ use std::fmt;
 
 use k8s_openapi::api::core::v1::{LoadBalancerIngress, Service};
 use openstack_ccm_provider_openstack::config::{DEFAULT_INGRESS_HOSTNAME_SUFFIX, LoadBalancer};
-use openstack_ccm_provider_openstack::load_balancer::annotations::{self, Form, AnnotationSource};
+use openstack_ccm_provider_openstack::load_balancer::annotations::{self, AnnotationSource, Form};
 use serde::Serialize;
 
 const PROXY_PROTOCOL: &str = "loadbalancer.openstack.org/proxy-protocol";
@@ -127,7 +127,8 @@ fn own_annotations(service: &Service) -> impl Iterator<Item = (&str, &str)> {
     let written = service.metadata.annotations.iter().flatten();
     written.filter_map(|(key, value)| {
         let known = annotations::ALL.iter().find(|known| known.key == key)?;
-        let own = matches!(known.since, AnnotationSource::Version(_)) && !matches!(known.form, Form::Output(_));
+        let own =
+            matches!(known.since, AnnotationSource::Version(_)) && !matches!(known.form, Form::Output(_));
         own.then_some((key.as_str(), value.as_str()))
     })
 }

@@ -2,7 +2,7 @@
 
 use super::entry::CloudEntry;
 use crate::config::assembly::Assembly;
-use crate::config::error::{ValueFault, ConfigOrigin};
+use crate::config::error::{ConfigOrigin, ValueFault};
 use crate::config::section::{LoginKind, SectionName, parse_endpoint_type};
 
 /// Fills each given key of `[Global]` that is empty from a field of the entry, and notes where it comes from.

@@ -14,7 +14,7 @@ mod fill;
 
 use super::assembly::Assembly;
 use super::environment::Environment;
-use super::error::{ValueFault, ConfigOrigin};
+use super::error::{ConfigOrigin, ValueFault};
 use super::section::SectionName;
 use entry::CloudEntry;
 use files::CloudsFile;

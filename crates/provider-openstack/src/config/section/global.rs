@@ -229,7 +229,9 @@ pub(in crate::config) fn parse_endpoint_type(text: &str) -> Result<Interface, Va
     [Interface::Public, Interface::Internal, Interface::Admin]
         .into_iter()
         .find(|interface| interface.as_str() == text)
-        .ok_or_else(|| ValueFault::new("it is no endpoint type", "use exactly `public`, `internal` or `admin`"))
+        .ok_or_else(|| {
+            ValueFault::new("it is no endpoint type", "use exactly `public`, `internal` or `admin`")
+        })
 }
 
 fn endpoint_type(global: &mut Global, text: &str) -> Parsed {

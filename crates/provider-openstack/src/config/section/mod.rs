@@ -15,7 +15,7 @@ mod route;
 pub use class::LoadBalancerClass;
 pub(super) use global::parse_endpoint_type;
 pub use global::{Global, LoginKind};
-pub use key::{Field, Key, Parsed, KeySource};
+pub use key::{Field, Key, KeySource, Parsed};
 pub use load_balancer::{DEFAULT_INGRESS_HOSTNAME_SUFFIX, ErrorRecovery, LoadBalancer};
 pub use metadata::Metadata;
 pub use namespace::{ANY_NAMESPACE, LoadBalancerNamespace};

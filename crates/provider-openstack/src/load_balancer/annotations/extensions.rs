@@ -1,6 +1,6 @@
 //! The annotations that OCCM does not have. Without them everything is as OCCM does it.
 
-use super::kind::{Annotation, Change, Form, HEADER_CHANGE, AnnotationSource, USUAL};
+use super::kind::{Annotation, AnnotationSource, Change, Form, HEADER_CHANGE, USUAL};
 
 const SINCE: AnnotationSource = AnnotationSource::Version("0.1.0");
 

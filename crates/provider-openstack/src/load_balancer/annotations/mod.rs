@@ -11,7 +11,7 @@ mod shared;
 mod table;
 
 pub use extensions::*;
-pub use kind::{Annotation, Change, Empty, Form, AnnotationSource};
+pub use kind::{Annotation, AnnotationSource, Change, Empty, Form};
 pub use output::*;
 pub use reference::reference_markdown;
 pub use shared::*;

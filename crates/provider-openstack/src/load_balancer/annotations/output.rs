@@ -1,6 +1,6 @@
 //! Annotations that this program writes for itself.
 
-use super::kind::{Annotation, Form, AnnotationSource, USUAL};
+use super::kind::{Annotation, AnnotationSource, Form, USUAL};
 
 /// Whether the load balancer was made for the Service.
 pub const OWNED_LOAD_BALANCER_ID: Annotation = Annotation {

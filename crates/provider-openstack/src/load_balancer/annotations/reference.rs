@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{ALL, Annotation, Change, Empty, Form, AnnotationSource};
+use super::{ALL, Annotation, AnnotationSource, Change, Empty, Form};
 
 const HEAD: &str = "\
 # Annotations of Services

@@ -1,6 +1,6 @@
 //! Annotations that the Go openstack-cloud-controller-manager has too, and those of Kubernetes.
 
-use super::kind::{Annotation, Change, Empty, Form, HEADER_CHANGE, AnnotationSource, USUAL};
+use super::kind::{Annotation, AnnotationSource, Change, Empty, Form, HEADER_CHANGE, USUAL};
 
 /// 24 days, in milliseconds: the timers of HAProxy, and the column in which Octavia keeps a timeout, end there.
 pub const LONGEST_TIMEOUT: i64 = 24 * 24 * 60 * 60 * 1000;

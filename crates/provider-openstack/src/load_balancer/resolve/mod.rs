@@ -9,11 +9,11 @@ mod cluster_sources;
 mod external_network;
 mod families;
 mod floating;
+mod lookup;
 mod named_subnets;
 mod node_ports;
 mod node_subnet;
 mod provider;
-mod lookup;
 mod subnets;
 
 use std::net::IpAddr;
@@ -33,8 +33,8 @@ use cache::{Cache, Lifetime};
 use floating::FloatingIpSource;
 use node_ports::NodePort;
 
-pub(super) use node_ports::NodePorts;
 pub(super) use lookup::Lookup;
+pub(super) use node_ports::NodePorts;
 
 /// Answers questions about the cloud.
 pub(super) struct Resolver {

@@ -8,8 +8,8 @@ use openstack_ccm_openstack_api::neutron::{Port, Subnet};
 use openstack_ccm_openstack_api::octavia::{LoadBalancerFilter, ProvisioningStatus};
 
 use super::Resolver;
-use super::node_subnet::{self, Candidate};
 use super::lookup::{Lookup, family_of_subnet, family_without_subnet};
+use super::node_subnet::{self, Candidate};
 use crate::load_balancer::annotations::PORT_ID;
 use crate::load_balancer::failure::{self, Missing};
 use crate::load_balancer::model::facts::ResolvedVip;

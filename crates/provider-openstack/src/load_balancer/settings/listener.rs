@@ -34,7 +34,10 @@ pub struct SourceRanges {
 }
 
 /// The headers that are inserted.
-pub(super) fn headers(reader: &mut SettingsReader<'_>, proxy_protocol: &ProxyProtocol) -> BTreeSet<InsertedHeader> {
+pub(super) fn headers(
+    reader: &mut SettingsReader<'_>,
+    proxy_protocol: &ProxyProtocol,
+) -> BTreeSet<InsertedHeader> {
     let mut tcp = reader.service.ports.iter().filter(|port| port.protocol == Protocol::Tcp).peekable();
     let every_port = tcp.peek().is_some() && tcp.all(|port| proxy_protocol.ports.contains_key(&port.port));
     let no_port_without = proxy_protocol.all.is_some() || every_port;

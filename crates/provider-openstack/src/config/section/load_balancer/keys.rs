@@ -240,7 +240,10 @@ fn lb_version(_: &mut LoadBalancer, text: &str) -> Parsed {
 
 fn error_recovery(section: &mut LoadBalancer, text: &str) -> Parsed {
     section.error_recovery = ErrorRecovery::parse(text).ok_or_else(|| {
-        ValueFault::new("there is no such recovery", format!("use one of {}", ErrorRecovery::VALUES.join(", ")))
+        ValueFault::new(
+            "there is no such recovery",
+            format!("use one of {}", ErrorRecovery::VALUES.join(", ")),
+        )
     })?;
     Ok(None)
 }
