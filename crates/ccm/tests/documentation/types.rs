@@ -38,6 +38,7 @@ fn declared(package: &str) -> BTreeMap<String, Vec<String>> {
 #[case::openstack_api("openstack-api", 100)]
 #[case::overlay("overlay", 20)]
 #[case::program("ccm", 120)]
+#[case::provider("provider-openstack", 250)]
 #[case::runtime("runtime", 15)]
 fn no_type_name_is_declared_twice_within_a_crate(#[case] package: &str, #[case] at_least: usize) {
     let mut declared = declared(package);

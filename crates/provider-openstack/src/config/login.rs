@@ -13,13 +13,13 @@ use super::error::ValueFault;
 use super::section::{Global, LoginKind};
 
 /// A key that is missing, and what for.
-pub(super) type Missing = (&'static str, ValueFault);
+pub(super) type MissingKey = (&'static str, ValueFault);
 
 /// Everything that is needed to talk to the cloud.
 ///
 /// # Errors
 /// All that is missing. The address is checked elsewhere: without one this makes options with an empty address.
-pub(super) fn auth_options(config: &Config) -> Result<AuthOptions, Vec<Missing>> {
+pub(super) fn auth_options(config: &Config) -> Result<AuthOptions, Vec<MissingKey>> {
     let global = &config.global;
     let (credentials, scope) = login(global)?;
     Ok(AuthOptions {
@@ -62,7 +62,7 @@ fn kind(global: &Global) -> Option<LoginKind> {
     global.login_kind.or_else(|| kinds(global).first().copied()).or(begun.then_some(LoginKind::Password))
 }
 
-fn login(global: &Global) -> Result<(Credentials, Scope), Vec<Missing>> {
+fn login(global: &Global) -> Result<(Credentials, Scope), Vec<MissingKey>> {
     if let Some(trust_id) = &global.trust_id {
         return trust(global, trust_id);
     }
@@ -79,7 +79,7 @@ fn login(global: &Global) -> Result<(Credentials, Scope), Vec<Missing>> {
     }
 }
 
-fn trust(global: &Global, trust_id: &str) -> Result<(Credentials, Scope), Vec<Missing>> {
+fn trust(global: &Global, trust_id: &str) -> Result<(Credentials, Scope), Vec<MissingKey>> {
     let password = global.trustee_password.as_ref().or(global.password.as_ref());
     if let (None, Some(token)) = (password, &global.token) {
         return Ok((
@@ -99,7 +99,7 @@ fn trust(global: &Global, trust_id: &str) -> Result<(Credentials, Scope), Vec<Mi
     Ok((Credentials::Trust { trust_id: trust_id.clone(), trustee, password }, Scope::Trust { trust_id }))
 }
 
-fn password(global: &Global) -> Result<Credentials, Vec<Missing>> {
+fn password(global: &Global) -> Result<Credentials, Vec<MissingKey>> {
     let password = global.password.clone().ok_or_else(|| {
         missing(
             "password",
@@ -111,13 +111,13 @@ fn password(global: &Global) -> Result<Credentials, Vec<Missing>> {
     Ok(Credentials::Password { user, password })
 }
 
-fn token(global: &Global) -> Result<Credentials, Vec<Missing>> {
+fn token(global: &Global) -> Result<Credentials, Vec<MissingKey>> {
     let token = global.token.clone();
     let token = token.ok_or_else(|| vec![missing("token", "a token log-in needs a token", "add `token`")])?;
     Ok(Credentials::Token { token })
 }
 
-fn application_credential(global: &Global) -> Result<Credentials, Vec<Missing>> {
+fn application_credential(global: &Global) -> Result<Credentials, Vec<MissingKey>> {
     let name = match (&global.application_credential_id, &global.application_credential_name) {
         (Some(id), _) => Ok(ApplicationCredentialName::Id(id.clone())),
         (None, Some(name)) => user(global, "an application credential by name", "username")
@@ -140,7 +140,7 @@ fn application_credential(global: &Global) -> Result<Credentials, Vec<Missing>> 
 }
 
 /// The user by id, or by name with the domain.
-fn user(global: &Global, what: &str, key: &'static str) -> Result<UserRef, Vec<Missing>> {
+fn user(global: &Global, what: &str, key: &'static str) -> Result<UserRef, Vec<MissingKey>> {
     if let Some(id) = &global.user_id {
         return Ok(UserRef::Id(id.clone()));
     }
@@ -164,7 +164,7 @@ fn user(global: &Global, what: &str, key: &'static str) -> Result<UserRef, Vec<M
 }
 
 /// What the token is for: a project, else the system, else a domain, else nothing said.
-fn scope(global: &Global) -> Result<Scope, Vec<Missing>> {
+fn scope(global: &Global) -> Result<Scope, Vec<MissingKey>> {
     if let Some(id) = &global.tenant_id {
         return Ok(Scope::Project(ProjectRef::Id(id.clone())));
     }
@@ -196,15 +196,15 @@ fn domain(id: Option<&String>, name: Option<&String>) -> Option<DomainRef> {
     id.cloned().map(DomainRef::Id).or_else(|| name.cloned().map(DomainRef::Name))
 }
 
-fn missing(key: &'static str, problem: &str, fix: &str) -> Missing {
+fn missing(key: &'static str, problem: &str, fix: &str) -> MissingKey {
     (key, ValueFault::new(problem, fix))
 }
 
 /// Both, or everything that both miss.
 fn both<A, B>(
-    first: Result<A, Vec<Missing>>,
-    second: Result<B, Vec<Missing>>,
-) -> Result<(A, B), Vec<Missing>> {
+    first: Result<A, Vec<MissingKey>>,
+    second: Result<B, Vec<MissingKey>>,
+) -> Result<(A, B), Vec<MissingKey>> {
     match (first, second) {
         (Ok(first), Ok(second)) => Ok((first, second)),
         (Err(first), Err(second)) => Err(first.into_iter().chain(second).collect()),
@@ -212,6 +212,9 @@ fn both<A, B>(
     }
 }
 
-fn all<A, B>(first: Result<A, Vec<Missing>>, second: Result<B, Missing>) -> Result<(A, B), Vec<Missing>> {
+fn all<A, B>(
+    first: Result<A, Vec<MissingKey>>,
+    second: Result<B, MissingKey>,
+) -> Result<(A, B), Vec<MissingKey>> {
     both(first, second.map_err(|missing| vec![missing]))
 }

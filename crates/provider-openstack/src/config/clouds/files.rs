@@ -22,7 +22,7 @@ pub(super) struct CloudsFile {
 }
 
 #[derive(Deserialize)]
-struct Content {
+struct CloudsYaml {
     #[serde(default)]
     clouds: Option<BTreeMap<String, Option<CloudEntry>>>,
     #[serde(default, rename = "public-clouds")]
@@ -85,7 +85,7 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<CloudsFile, Failure> {
         });
     }
     // The parser's own message is left out: it shows lines of the file, which may hold secrets.
-    let content: Content = serde_saphyr::from_str(text).map_err(|error| {
+    let content: CloudsYaml = serde_saphyr::from_str(text).map_err(|error| {
         let place = error.location().map(|place| format!(":{}:{}", place.line(), place.column()));
         unusable(place.unwrap_or_default())
     })?;

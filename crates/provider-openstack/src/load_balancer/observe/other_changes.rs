@@ -12,7 +12,7 @@ use super::{Observation, Observer, Observing};
 /// Lists once for those that ask at about the same time.
 #[derive(Debug, Default)]
 pub(super) struct OtherChanges {
-    turn: Mutex<()>,
+    lock: Mutex<()>,
 }
 
 impl Observing<'_> {
@@ -32,7 +32,7 @@ impl Observer {
     /// `updated_at` of a load balancer. `None` where the project of the credentials has none of this id, or it shows none.
     async fn last_change(&self, id: &str) -> Result<Option<String>, ApiError> {
         let asked = Instant::now();
-        let _turn = self.other_changes.turn.lock().await;
+        let _held = self.other_changes.lock.lock().await;
         if let Some(known) = self.watchlist.last_change(id, asked) {
             return Ok(known);
         }

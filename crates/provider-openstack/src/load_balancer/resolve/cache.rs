@@ -61,7 +61,7 @@ struct CachedAnswer<T> {
 type UnderWay<T, E> = Option<Result<T, Arc<E>>>;
 
 /// Where the answer to a question is to be had.
-enum Lookup<T, E> {
+enum CacheLookup<T, E> {
     Found(T),
     /// Somebody asks already: it is waited for.
     Wait(watch::Receiver<UnderWay<T, E>>),
@@ -82,9 +82,9 @@ impl<T: Clone, E> Cache<T, E> {
     ) -> Result<T, Arc<E>> {
         let sender = loop {
             match self.next(key) {
-                Lookup::Found(value) => return Ok(value),
-                Lookup::Ask(sender) => break sender,
-                Lookup::Wait(mut told) => {
+                CacheLookup::Found(value) => return Ok(value),
+                CacheLookup::Ask(sender) => break sender,
+                CacheLookup::Wait(mut told) => {
                     // An error means that the one who asked was dropped on the way.
                     if let Ok(told) = told.wait_for(Option::is_some).await
                         && let Some(answer) = told.clone()
@@ -122,18 +122,18 @@ impl<T: Clone, E> Cache<T, E> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn next(&self, key: &str) -> Lookup<T, E> {
+    fn next(&self, key: &str) -> CacheLookup<T, E> {
         let mut shared = self.lock();
         if let Some(value) = shared.good(key) {
-            return Lookup::Found(value);
+            return CacheLookup::Found(value);
         }
         shared.asked.retain(|_, told| told.has_changed().is_ok());
         if let Some(told) = shared.asked.get(key) {
-            return Lookup::Wait(told.clone());
+            return CacheLookup::Wait(told.clone());
         }
         let (sender, told) = watch::channel(None);
         shared.asked.insert(key.to_owned(), told);
-        Lookup::Ask(sender)
+        CacheLookup::Ask(sender)
     }
 
     fn answered(&self, key: &str, sender: &watch::Sender<UnderWay<T, E>>, answer: &Result<T, Arc<E>>) {

@@ -13,10 +13,10 @@ use crate::load_balancer::annotations::{
     FLOATING_SUBNET_TAGS, MEMBER_SUBNET_ID, NETWORK_ID, PORT_ID, SNI_CONTAINER_REFS, SUBNET_ID,
 };
 
-type List = Option<BTreeSet<String>>;
+type AllowedIds = Option<BTreeSet<String>>;
 
 /// Checks what the Service itself names. Answers the load balancers of others that it may use; absent, any.
-pub(super) fn check(reader: &mut SettingsReader<'_>, config: &Config) -> List {
+pub(super) fn check(reader: &mut SettingsReader<'_>, config: &Config) -> AllowedIds {
     let namespace = &*reader.service.key.namespace;
     let policy = config.namespaces.get(namespace).or_else(|| config.namespaces.get(ANY_NAMESPACE))?;
     let LoadBalancerNamespace { networks, subnets, ports, load_balancers, secrets, addresses } = policy;
@@ -44,7 +44,7 @@ pub(super) fn check(reader: &mut SettingsReader<'_>, config: &Config) -> List {
 fn each(
     reader: &mut SettingsReader<'_>,
     annotation: &Annotation,
-    list: &List,
+    list: &AllowedIds,
     key: &str,
     allows: impl Fn(&BTreeSet<String>, &str) -> bool,
 ) {
@@ -69,7 +69,7 @@ fn is_allowed_secret(allowed: &BTreeSet<String>, reference: &str) -> bool {
     allowed.contains(reference) || allowed.contains(id)
 }
 
-fn address(reader: &mut SettingsReader<'_>, list: &List) {
+fn address(reader: &mut SettingsReader<'_>, list: &AllowedIds) {
     let field = Origin::Field("spec.loadBalancerIP");
     let (Some(value), Some(allowed)) = (sourced(reader.service.load_balancer_ip.as_deref(), field), list)
     else {

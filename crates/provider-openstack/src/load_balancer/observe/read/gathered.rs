@@ -24,11 +24,11 @@ pub(super) struct Gathered<T> {
     waiting: AtomicUsize,
     /// How long the last list was.
     length: AtomicUsize,
-    turn: Mutex<Option<List<T>>>,
+    latest: Mutex<Option<GatheredList<T>>>,
 }
 
 #[derive(Debug)]
-struct List<T> {
+struct GatheredList<T> {
     asked: u64,
     entries: Vec<T>,
 }
@@ -39,7 +39,7 @@ impl<T> Default for Gathered<T> {
             clock: AtomicU64::new(0),
             waiting: AtomicUsize::new(0),
             length: AtomicUsize::new(0),
-            turn: Mutex::new(None),
+            latest: Mutex::new(None),
         }
     }
 }
@@ -56,16 +56,16 @@ impl<T> Gathered<T> {
         pick: impl Fn(&[T]) -> Option<R>,
     ) -> Result<R, ApiError> {
         let asked = self.tick();
-        let (turn, waited) = match self.turn.try_lock() {
-            Ok(turn) => (Ok(turn), false),
+        let (latest, waited) = match self.latest.try_lock() {
+            Ok(latest) => (Ok(latest), false),
             Err(_) => {
                 let _waiting = Waiting::new(&self.waiting);
-                (tokio::time::timeout(PATIENCE, self.turn.lock()).await, true)
+                (tokio::time::timeout(PATIENCE, self.latest.lock()).await, true)
             }
         };
-        let Ok(mut turn) = turn else { return alone().await };
-        if turn.as_ref().is_none_or(|list| list.asked < asked) {
-            *turn = None;
+        let Ok(mut latest) = latest else { return alone().await };
+        if latest.as_ref().is_none_or(|list| list.asked < asked) {
+            *latest = None;
             // Who was woken by the same event asks in the same moment.
             tokio::task::yield_now().await;
             if waited && !self.is_too_long() {
@@ -76,20 +76,20 @@ impl<T> Gathered<T> {
                 return alone().await;
             }
             if self.is_too_long() {
-                drop(turn);
+                drop(latest);
                 return alone().await;
             }
             let asked = self.tick();
             if let Ok(entries) = list().await {
                 self.length.store(entries.len(), Ordering::Relaxed);
-                *turn = Some(List { asked, entries });
+                *latest = Some(GatheredList { asked, entries });
             }
         }
-        let found = turn.as_ref().and_then(|list| pick(&list.entries));
+        let found = latest.as_ref().and_then(|list| pick(&list.entries));
         if self.waiting.load(Ordering::Relaxed) == 0 {
-            *turn = None;
+            *latest = None;
         }
-        drop(turn);
+        drop(latest);
         match found {
             Some(found) => Ok(found),
             None => alone().await,
