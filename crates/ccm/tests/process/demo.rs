@@ -77,8 +77,9 @@ async fn what_is_kept_answers_to_kubectl_and_an_interruption_says_what_is_true()
         eprintln!("not tried with kubectl: there is none on this machine");
     }
     process.interrupt();
-    assert_eq!(process.end().await.code(), Some(0));
+    let code = process.end().await.code();
     let output = process.output();
+    assert_eq!(code, Some(0), "{output}");
     let (_, after) = output.split_once("Ctrl-C ends it.").unwrap();
     assert_eq!(after.trim(), "The cluster that was kept has ended, and its files are removed.");
     assert!(!std::path::Path::new(&kubeconfig).exists());
