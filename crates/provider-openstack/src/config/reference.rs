@@ -17,7 +17,7 @@ const HEAD: &str = "\
 and lists are combined. All errors of all files are reported at once, each with file, line, column, section, key and what to
 do. Unknown sections and keys are ignored with a warning. [Configure cloud.conf](../guides/configure-cloud-conf.md) is the guide.
 
-Keys marked *OCCM* have the same name and meaning as in the Go openstack-cloud-controller-manager; for the others, *KeySource*
+Keys marked *OCCM* have the same name and meaning as in the Go openstack-cloud-controller-manager; for the others, *Since*
 is the version that added them.
 
 ## Format
@@ -123,7 +123,7 @@ fn table_of(section: SectionName) -> String {
 
 fn table<S>(keys: &[Key<S>]) -> String {
     let mut rows =
-        "\n| Key | Type | Default | Meaning | KeySource |\n| --- | --- | --- | --- | --- |\n".to_owned();
+        "\n| Key | Type | Default | Meaning | Since |\n| --- | --- | --- | --- | --- |\n".to_owned();
     for key in keys {
         let default = if key.default.is_empty() { String::new() } else { format!("`{}`", key.default) };
         let since = match key.since {

@@ -61,15 +61,6 @@ impl Report {
         }
     }
 
-    /// Does not name a load balancer that does not serve yet: until then it is found by its name, and each write of a Service
-    /// goes to every node. A Service that names one already is told of another one at once.
-    pub(crate) fn withhold_new_id(&mut self, service: &Service) {
-        if !service.annotations.contains_key(LOAD_BALANCER_ID.key) {
-            self.annotations.remove(LOAD_BALANCER_ID.key);
-            self.annotations.remove(OWNED_LOAD_BALANCER_ID.key);
-        }
-    }
-
     /// Notes whether the Service's load balancer was made for it.
     pub(crate) fn ownership(&mut self, service: &Service, id: &str, ownership: Ownership) {
         let owned = match ownership {

@@ -459,8 +459,10 @@ async fn c22_one_of_occm_that_is_still_pending_is_waited_for_and_completed() {
     let attributes = json!({"description": description, "tags": [lb_name("web")]});
     let pending = make_load_balancer(&world, &lb_name("web"), &attributes);
     world.create(&annotated(&[]));
-    world.until_published("web").await;
+    world.until("its id is written", |world| load_balancer_id(world).is_some()).await;
     assert_eq!(load_balancer_id(&world), Some(pending.clone()));
+    assert_eq!(load_balancer(&world)["provisioning_status"], "PENDING_CREATE");
+    world.until_published("web").await;
     world.quiet().await;
     assert_eq!(world.cloud.load_balancers().len(), 1);
     let listeners = world.cloud.listeners();

@@ -23,7 +23,7 @@ Annotations override, for one Service, the defaults in `[LoadBalancer]` of [clou
 - An unknown key with the prefix `loadbalancer.openstack.org/` has no effect; a Warning Event suggests the key that may be
   meant.
 
-Keys marked *OCCM* have the same name and meaning as in the Go openstack-cloud-controller-manager; for the others, *AnnotationSource*
+Keys marked *OCCM* have the same name and meaning as in the Go openstack-cloud-controller-manager; for the others, *Since*
 is the version that added them. Keys in the row *Default* are those of `[LoadBalancer]`.
 ";
 
@@ -47,7 +47,7 @@ fn entry(annotation: &Annotation) -> String {
     if let Empty::Means(meaning) = annotation.empty {
         rows.push(("Empty", meaning.to_owned()));
     }
-    rows.push(("AnnotationSource", since(annotation.since).to_owned()));
+    rows.push(("Since", since(annotation.since).to_owned()));
 
     let mut text = format!("\n## `{}`\n\n{}\n\n| | |\n| --- | --- |\n", annotation.key, annotation.effect);
     for (name, content) in rows {

@@ -73,10 +73,8 @@ impl CreationQueue {
     pub(super) fn ask(&mut self, service: &ServiceKey, now: Instant) -> Admission {
         self.expire(now);
         if let Some(creation) = self.under_way.get_mut(service) {
-            // One that Octavia has taken is under way until its end is seen, whoever asks meanwhile.
-            if !creation.sent {
-                creation.began = now;
-            }
+            // It was admitted before, or its load balancer is gone and has to be created again.
+            *creation = Creation { began: now, sent: false, company: creation.company };
             return Admission::Granted;
         }
         if let Some(waiter) = self.waiting.get(service) {

@@ -14,8 +14,8 @@ impl Serving<'_> {
     /// refused should hear of it at once, so one with faults is not held up.
     pub(super) fn wait_for_admission(&self, report: &mut Report) -> Option<Outcome> {
         let was_served = outputs::was_served(self.service) || !self.service.published.is_empty();
-        let exists = self.settings.load_balancer_id.is_some() || self.believed().is_some();
-        let is_new = !was_served && !exists && self.faults.failure().is_none();
+        let is_new =
+            !was_served && self.settings.load_balancer_id.is_none() && self.faults.failure().is_none();
         if is_new { self.ask_for_admission(report) } else { None }
     }
 

@@ -68,11 +68,7 @@ impl Reconciler {
             // What is in ERROR may not serve: nothing that might is given up for it.
             Outcome::Ready(ready) if is_held(&ready) => Ok(Outcome::Ready(ready)),
             Outcome::Ready(ready) => Ok(Outcome::Ready(serving.leave_previous(ready, report).await)),
-            Outcome::Waiting(waiting) => {
-                report.withhold_new_id(service);
-                Ok(Outcome::Waiting(waiting))
-            }
-            Outcome::Released => Ok(Outcome::Released),
+            outcome @ (Outcome::Waiting(_) | Outcome::Released) => Ok(outcome),
         }
     }
 }
@@ -82,11 +78,6 @@ impl Serving<'_> {
     fn with<'a>(&'a self, settings: &'a Settings) -> Serving<'a> {
         let Self { reconciler, intent, service, faults, features, .. } = *self;
         Serving { reconciler, intent, service, settings, faults, features, claim: self.claim.clone() }
-    }
-
-    /// Id of the load balancer that the Service is believed to have.
-    fn believed(&self) -> Option<String> {
-        self.reconciler.beliefs.load_balancer(&self.service.key).map(|(id, _)| id)
     }
 
     fn observing(&self) -> Observing<'_> {
@@ -102,9 +93,8 @@ impl Serving<'_> {
 
     /// Brings the cloud one step nearer to what is wanted, while no other reconciliation works on the load balancer.
     async fn converge_under_lock(&self, report: &mut Report) -> Result<Outcome, Failure> {
-        // One that was created just now is not named by its Service yet; others may name it.
-        let id = self.settings.load_balancer_id.clone().or_else(|| self.believed());
-        let name = id.as_deref().unwrap_or(self.claim.names.load_balancer());
+        let named = self.settings.load_balancer_id.as_deref();
+        let name = named.unwrap_or(self.claim.names.load_balancer());
         let mut lock = self.reconciler.locks.take(name).await;
         let observing = self.observing();
         let beside = |failure| self.faults.beside(failure);
