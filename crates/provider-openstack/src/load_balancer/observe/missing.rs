@@ -115,11 +115,7 @@ impl MissingLoadBalancers {
         if self.found_one.load(Ordering::Relaxed) && !self.in_doubt.load(Ordering::Relaxed) {
             return Ok(());
         }
-        let named = named(&self.services());
-        if named.is_empty() {
-            return Ok(());
-        }
-        let count = self.count(&named).await?;
+        let count = self.count(None).await?;
         if count.allows_more() { Ok(()) } else { Err(held(count)) }
     }
 
@@ -128,24 +124,29 @@ impl MissingLoadBalancers {
     /// # Errors
     /// Any failed call.
     pub(crate) async fn absence(&self, service: &Service) -> Result<(Absence, Count), Failure> {
-        let mut services = self.services();
-        // The watch may not have what was written a moment ago.
-        services.retain(|other| other.key != service.key);
-        services.push(service.clone());
-        let count = self.count(&named(&services)).await?;
+        let count = self.count(Some(service)).await?;
         Ok((count.absence(), count))
     }
 
-    fn services(&self) -> Vec<Service> {
-        self.neighbours.get().map(|neighbours| neighbours.served()).unwrap_or_default()
+    /// Ids of the load balancers that Services name, and this one among them.
+    fn named(&self, service: Option<&Service>) -> HashSet<String> {
+        let served = self.neighbours.get().map(|neighbours| neighbours.served()).unwrap_or_default();
+        // The watch may not have what was written a moment ago.
+        let others = served.iter().filter(|other| service.is_none_or(|service| other.key != service.key));
+        named(others.chain(service))
     }
 
-    async fn count(&self, named: &HashSet<String>) -> Result<Count, Failure> {
+    /// One count at a time: many ask at once, and each looks at all Services.
+    async fn count(&self, service: Option<&Service>) -> Result<Count, Failure> {
         let mut last = self.last.lock().await;
         if let Some((_, count)) = last.filter(|(counted, _)| counted.elapsed() < GOOD_FOR) {
             return Ok(count);
         }
-        let count = self.list(named).await.map_err(|error| {
+        let named = self.named(service);
+        if named.is_empty() && service.is_none() {
+            return Ok(Count::default());
+        }
+        let count = self.list(&named).await.map_err(|error| {
             failure::of_call(&error, "listing the load balancers", failure::Missing::Race)
         })?;
         let here = self.found_one.load(Ordering::Relaxed);
@@ -176,8 +177,8 @@ impl MissingLoadBalancers {
 }
 
 /// The load balancers that were made for these Services, by the ids that the Services name.
-fn named(services: &[Service]) -> HashSet<String> {
-    let own = services.iter().filter(|service| outputs::is_own_output(service));
+fn named<'a>(services: impl Iterator<Item = &'a Service>) -> HashSet<String> {
+    let own = services.filter(|service| outputs::is_own_output(service));
     own.filter_map(|service| service.annotations.get(LOAD_BALANCER_ID.key).cloned()).collect()
 }
 
