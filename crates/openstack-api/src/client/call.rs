@@ -11,7 +11,7 @@ use crate::transport::{Request, Service};
 
 /// Objects in one answer of a long list. Octavia and Neutron have no bound of their own unless an administrator sets one, and the
 /// text of thousands is megabytes, beside what is read from it.
-const PAGE: u32 = 256;
+const PAGE: u32 = 400;
 
 /// One call: its metric name and everything of its request.
 #[derive(Debug)]

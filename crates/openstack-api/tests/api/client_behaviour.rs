@@ -160,7 +160,7 @@ async fn the_second_page_has_the_fields_of_the_first() {
         200,
         &json!({
             "floatingips": [],
-            "floatingips_links": [{"rel": "next", "href": "http://net/v2.0/floatingips?fields=created_at&limit=256&marker=1"}]
+            "floatingips_links": [{"rel": "next", "href": "http://net/v2.0/floatingips?fields=created_at&limit=400&marker=1"}]
         }),
     );
     let last = answer(200, &json!({ "floatingips": [] }));
@@ -171,7 +171,7 @@ async fn the_second_page_has_the_fields_of_the_first() {
     let lines = stand_in.lines();
     let fields = |line: &str| line.split(['?', '&']).filter(|part| part.starts_with("fields=")).count();
     assert_eq!(fields(&lines[1]), fields(&lines[0]), "{lines:?}");
-    assert!(lines[1].contains("limit=256&marker=1") && lines[1].contains("project_id=p"), "{lines:?}");
+    assert!(lines[1].contains("limit=400&marker=1") && lines[1].contains("project_id=p"), "{lines:?}");
 }
 
 #[tokio::test]

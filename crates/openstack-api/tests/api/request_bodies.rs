@@ -228,7 +228,7 @@ async fn filters_become_queries() {
     let query = "id=1&name=kube+service&tags=a%2Cb";
     assert_eq!(line, format!("GET /v2.0/lbaas/loadbalancers?{query}"));
     let (line, _) = sent!(Octavia, |octavia| octavia.list_load_balancers_of_project::<Vec<_>>(Some("p")));
-    assert_eq!(line, "GET /v2.0/lbaas/loadbalancers?project_id=p&limit=256");
+    assert_eq!(line, "GET /v2.0/lbaas/loadbalancers?project_id=p&limit=400");
 
     let filter = PortFilter {
         network_id: Some("n".to_owned()),
@@ -251,7 +251,7 @@ async fn filters_become_queries() {
     assert_eq!(
         line,
         format!(
-            "GET /v2.0/floatingips?{fields}&fields=description&fields=tags&fields=created_at&project_id=p&limit=256"
+            "GET /v2.0/floatingips?{fields}&fields=description&fields=tags&fields=created_at&project_id=p&limit=400"
         )
     );
 
