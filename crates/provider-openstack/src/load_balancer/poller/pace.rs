@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Pause between two polls, and after the beginning of a change where nothing was measured yet. For what takes long it is a tenth of that.
+/// Pause between two polls, and after the beginning of a change where nothing was measured yet. For what takes long it is a seventh of that.
 const SHORTEST: Duration = Duration::from_secs(1);
 /// Pause between two polls for load balancers that are created or deleted: of many, one is always about to be done, and no chain of
 /// changes waits for it.
-const SHORTEST_OF_WHOLE: Duration = Duration::from_millis(1750);
+const SHORTEST_OF_WHOLE: Duration = Duration::from_millis(1250);
 /// Longest pause. It grows by a fifth with each wasted poll.
 const LONGEST: Duration = Duration::from_secs(3);
 /// The first poll comes no later, whatever was measured: what took long before may be quick now.
@@ -96,7 +96,7 @@ impl Pace {
             // A little early: otherwise nobody would notice that it takes less time than it did.
             Some((operation, Some(took))) => (
                 (took * 9 / 10).clamp(SHORTEST, LATEST),
-                (took / 10).clamp(operation.shortest_pause(), LONGEST),
+                (took / 7).clamp(operation.shortest_pause(), LONGEST),
             ),
             // A machine has to start.
             Some((Operation::Creation, None)) => (LONGEST, Operation::Creation.shortest_pause()),
@@ -159,7 +159,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_first_creation_is_given_time() {
         let mut pace = Pace::default();
-        assert_eq!(polls(&mut pace, Operation::Creation, 6), [3, 4, 6]);
+        assert_eq!(polls(&mut pace, Operation::Creation, 6), [3, 4, 5, 7]);
         assert_eq!(polls(&mut pace, Operation::Creation, 6), [6]);
     }
 
