@@ -34,18 +34,29 @@ pub async fn run(arguments: DemoArgs) -> anyhow::Result<()> {
         crate::logging::start(&arguments, None);
     }
     let files = std::env::temp_dir().join(format!("openstack-ccm-demo-{}", std::process::id()));
-    let interrupted = tokio::signal::ctrl_c();
-    let result = tokio::select! {
+    // One listener from the beginning to the end: of two, either might hear of Ctrl-C first.
+    let mut interrupted = std::pin::pin!(tokio::signal::ctrl_c());
+    let told = tokio::select! {
         biased;
-        result = story(&arguments, &files) => result,
-        _ = interrupted => Err(anyhow::anyhow!("interrupted: only what is shown above was measured")),
+        told = story(&arguments, &files) => told,
+        _ = &mut interrupted => Err(anyhow::anyhow!("interrupted: only what is shown above was measured")),
+    };
+    let result = match told {
+        Ok(Some(kept)) => {
+            let ended = interrupted.await.context("Ctrl-C cannot be handled");
+            drop(kept);
+            ended.and_then(|()| say("\nThe cluster that was kept has ended, and its files are removed."))
+        }
+        Ok(None) => Ok(()),
+        Err(error) => Err(error),
     };
     // Left-overs of a demonstration in the folder for temporary files hurt nobody.
     let _ = std::fs::remove_dir_all(&files);
     result
 }
 
-async fn story(arguments: &DemoArgs, files: &Path) -> anyhow::Result<()> {
+/// Answers the cluster that is kept. With it the demo is over with success: Ctrl-C only ends what was kept.
+async fn story(arguments: &DemoArgs, files: &Path) -> anyhow::Result<Option<World>> {
     let style = Style::new(arguments.verbose);
     style.begin()?;
     let mut wrong = modern_cluster(files, style).await?;
@@ -54,7 +65,7 @@ async fn story(arguments: &DemoArgs, files: &Path) -> anyhow::Result<()> {
     anyhow::ensure!(wrong == 0, "{wrong} result(s) are not as expected");
     say("\nCut off: nodes send their pods' traffic past the load balancer, so the PROXY\n\
          header is missing. With ipMode: Proxy or a hostname it goes through.")?;
-    if arguments.keep { keep(files).await } else { Ok(()) }
+    if arguments.keep { keep(files).await.map(Some) } else { Ok(None) }
 }
 
 /// Kubernetes 1.36: the break and the cure.
@@ -242,8 +253,8 @@ fn shown(entry: &Value) -> String {
     ["ip", "hostname", "ipMode"].into_iter().filter_map(part).collect::<Vec<_>>().join("\n")
 }
 
-/// Leaves a world running until somebody interrupts it.
-async fn keep(files: &Path) -> anyhow::Result<()> {
+/// Starts a world that is left running.
+async fn keep(files: &Path) -> anyhow::Result<World> {
     let world = World::start(&files.join("kept"), ApiVersion::V1_36, "v1.36.3").await?;
     world.create_service(json!({"loadbalancer.openstack.org/proxy-protocol": "true"})).await?;
     world.wait_for_entry("ipMode is Proxy", |entry| entry["ipMode"] == "Proxy").await?;
@@ -256,8 +267,5 @@ async fn keep(files: &Path) -> anyhow::Result<()> {
          \n  OS_CLIENT_CONFIG_FILE={folder}/clouds.yaml openstack --os-cloud lab loadbalancer list\n\
          \nCtrl-C ends it."
     ))?;
-    // The demo is over with success; from here on Ctrl-C only ends what was kept.
-    tokio::signal::ctrl_c().await.context("Ctrl-C cannot be handled")?;
-    drop(world);
-    say("\nThe cluster that was kept has ended, and its files are removed.")
+    Ok(world)
 }
