@@ -1,16 +1,16 @@
-//! Metrics of OpenStack calls, with OCCM's names and buckets.
+//! Metrics of calls to the cloud, with OCCM's buckets.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use openstack_ccm_openstack_api::client::{CallObserver, Outcome};
+use openstack_ccm_core::cloud::CallObserver;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-/// Buckets of `openstack_api_request_duration_seconds`, in seconds.
+/// Buckets of the durations, in seconds.
 const BUCKETS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
 /// The name of the call; a closed set of the typed calls.
@@ -28,26 +28,26 @@ pub struct CallMetrics {
 }
 
 impl CallMetrics {
-    /// Metrics that `registry` shows.
-    pub fn register(registry: &mut Registry) -> Arc<Self> {
+    /// Metrics that `registry` shows, under names with the provider's prefix.
+    pub fn register(registry: &mut Registry, prefix: &str) -> Arc<Self> {
         let metrics = Self {
             durations: Family::new_with_constructor(|| Histogram::new(BUCKETS)),
             requests: Family::default(),
             errors: Family::default(),
         };
         registry.register(
-            "openstack_api_request_duration_seconds",
-            "Latency of an OpenStack API call",
+            format!("{prefix}_request_duration_seconds"),
+            "Latency of a cloud API call",
             metrics.durations.clone(),
         );
         registry.register(
-            "openstack_api_requests",
-            "Total number of OpenStack API calls",
+            format!("{prefix}_requests"),
+            "Total number of cloud API calls",
             metrics.requests.clone(),
         );
         registry.register(
-            "openstack_api_request_errors",
-            "Total number of errors for an OpenStack API call",
+            format!("{prefix}_request_errors"),
+            "Total number of errors for a cloud API call",
             metrics.errors.clone(),
         );
         Arc::new(metrics)
@@ -55,35 +55,26 @@ impl CallMetrics {
 }
 
 impl CallObserver for CallMetrics {
-    fn observe(&self, call: &'static str, duration: Duration, outcome: Outcome) {
+    fn observe(&self, call: &'static str, duration: Duration, succeeded: bool) {
         let labels = Labels { request: call };
         self.durations.get_or_create(&labels).observe(duration.as_secs_f64());
         self.requests.get_or_create(&labels).inc();
-        match outcome {
-            Outcome::Success => {}
-            Outcome::Failure(_) => {
-                self.errors.get_or_create(&labels).inc();
-            }
+        if !succeeded {
+            self.errors.get_or_create(&labels).inc();
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use openstack_ccm_openstack_api::ErrorKind;
-
     use super::*;
 
     #[test]
     fn calls_are_counted_under_the_names_that_dashboards_know() {
         let mut registry = Registry::default();
-        let metrics = CallMetrics::register(&mut registry);
-        metrics.observe("loadbalancer_create", Duration::from_millis(30), Outcome::Success);
-        metrics.observe(
-            "loadbalancer_create",
-            Duration::from_millis(30),
-            Outcome::Failure(ErrorKind::NotFound),
-        );
+        let metrics = CallMetrics::register(&mut registry, "openstack_api");
+        metrics.observe("loadbalancer_create", Duration::from_millis(30), true);
+        metrics.observe("loadbalancer_create", Duration::from_millis(30), false);
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
         assert!(text.contains("openstack_api_requests_total{request=\"loadbalancer_create\"} 2"), "{text}");

@@ -8,17 +8,15 @@
 //! | [`version`], `error_text` | how the program names itself, and errors |
 //! | [`args`] | flags of the controllers, and those that subcommands share |
 //! | [`logging`], `traces` | records to standard error; spans to a collector (cargo feature `otlp`) |
-//! | `configuration` | reading cloud.conf |
-//! | `log_in` | logging in to the cloud |
 //! | [`kubernetes`] | clients of the Kubernetes API |
 //! | `signals` | what ends the program |
 //! | [`health`], [`admin`] | the endpoints for probes and scrapers |
 //! | [`backoff`] | trying until it works |
-//! | [`call_metrics`], `creation_metrics`, [`process_metrics`] | metrics that no controller has |
+//! | [`call_metrics`], `provider_metrics`, [`process_metrics`] | metrics that no controller has |
 //! | [`leader_record`] | what a leader writes about itself on the lease |
 //! | [`leadership`], [`leader_migration`] | the lease, and a second one for controllers that move |
-//! | `wiring` | each controller over its part of the provider |
-//! | [`program`] | what a leader runs: the controllers over the provider |
+//! | `wiring` | each controller over its part of the cloud |
+//! | [`program`] | what a leader runs: the controllers over the cloud |
 //! | [`run`] | start, leader election, stop |
 //! | [`subcommands`] | everything else that the program does, a folder for each subcommand with its flags |
 //! | [`command_line`] | the flags of the controllers and the subcommands, as one |
@@ -33,6 +31,7 @@ use clap::Parser as _;
 use args::RunArgs;
 use command_line::{Command, CommandLine};
 use error_text::said_once;
+use openstack_ccm_core::cloud::Entry;
 use subcommands::overlay::{self, args::OverlayCommand};
 use tokio::runtime::{Builder, Runtime};
 
@@ -41,18 +40,16 @@ pub mod args;
 pub mod backoff;
 pub mod call_metrics;
 pub mod command_line;
-mod configuration;
-mod creation_metrics;
 mod error_text;
 pub mod health;
 pub mod kubernetes;
 pub mod leader_migration;
 pub mod leader_record;
 pub mod leadership;
-mod log_in;
 pub mod logging;
 pub mod process_metrics;
 pub mod program;
+mod provider_metrics;
 pub mod reference;
 pub mod run;
 mod signals;
@@ -66,8 +63,9 @@ mod wiring;
 /// for stacks and for what the allocator keeps for each thread.
 const THREADS: usize = 2;
 
-/// Does what the arguments say, the first of which is the name of the program.
-pub fn main(arguments: &[OsString]) -> ExitCode {
+/// Does what the arguments say, the first of which is the name of the program. The controllers run over one of the providers; the
+/// subcommands that know a cloud are made for OpenStack.
+pub fn main(arguments: &[OsString], providers: &[Entry]) -> ExitCode {
     if overlay::is_called(arguments) {
         return match overlay::parse(arguments) {
             Ok(command) => {
@@ -77,7 +75,7 @@ pub fn main(arguments: &[OsString]) -> ExitCode {
         };
     }
     match CommandLine::try_parse_from(arguments) {
-        Ok(command_line) => start(command_line),
+        Ok(command_line) => start(command_line, providers),
         Err(error) => refused(&error, arguments),
     }
 }
@@ -118,12 +116,12 @@ fn asks_for_json(arguments: &[OsString]) -> bool {
 }
 
 /// Does what the command line says.
-pub fn start(command_line: CommandLine) -> ExitCode {
+pub fn start(command_line: CommandLine, providers: &[Entry]) -> ExitCode {
     let as_json = command_line.run.logging.logging_format == "json";
     in_runtime(runtime(command_line.command.as_ref()), |runtime| {
         let result = match command_line.command {
             Some(command) => runtime.block_on(command.run()),
-            None => run(runtime, command_line.run).map(|()| ExitCode::SUCCESS),
+            None => run(runtime, command_line.run, providers).map(|()| ExitCode::SUCCESS),
         };
         result.unwrap_or_else(|error| failed(&error, as_json))
     })
@@ -151,19 +149,19 @@ fn some_threads() -> std::io::Result<Runtime> {
 }
 
 #[cfg(feature = "otlp")]
-fn run(runtime: &Runtime, arguments: RunArgs) -> anyhow::Result<()> {
+fn run(runtime: &Runtime, arguments: RunArgs, providers: &[Entry]) -> anyhow::Result<()> {
     let traces = traces::Traces::from_environment(runtime.handle())?;
     logging::start(&arguments.logging, traces.as_ref().map(traces::Traces::layer));
-    let result = runtime.block_on(run::run(arguments));
+    let result = runtime.block_on(run::run(arguments, providers));
     traces.into_iter().for_each(traces::Traces::finish);
     result
 }
 
 #[cfg(not(feature = "otlp"))]
-fn run(runtime: &Runtime, arguments: RunArgs) -> anyhow::Result<()> {
+fn run(runtime: &Runtime, arguments: RunArgs, providers: &[Entry]) -> anyhow::Result<()> {
     logging::start(&arguments.logging, None);
     logging::warn_of_traces();
-    runtime.block_on(run::run(arguments))
+    runtime.block_on(run::run(arguments, providers))
 }
 
 fn failed(error: &anyhow::Error, as_json: bool) -> ExitCode {

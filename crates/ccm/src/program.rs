@@ -1,14 +1,13 @@
-//! What a leader runs: the controllers over the provider. Everything it needs is passed in, so that tests run it whole.
+//! What a leader runs: the controllers over the cloud. Everything it needs is passed in, so that tests run it whole.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use futures::StreamExt;
 use futures::future::join_all;
 use futures::stream::FuturesUnordered;
 use openstack_ccm_controllers::WorkQueues;
 use openstack_ccm_controllers::nodes::NodeInformer;
-use openstack_ccm_openstack_api::OpenStack;
-use openstack_ccm_provider_openstack::config::Config;
+use openstack_ccm_core::cloud::Cloud;
 use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
 
@@ -30,19 +29,17 @@ pub struct Program {
 }
 
 impl Program {
-    /// Puts the controllers over the provider; `cluster_uid` is the uid of the namespace kube-system.
+    /// Puts the controllers over the cloud; `cluster_uid` is the uid of the namespace kube-system.
     pub fn new(
         clients: ControllerClients,
-        openstack: OpenStack,
-        config: Arc<Config>,
+        cloud: &dyn Cloud,
         cluster_uid: String,
         options: ProgramOptions,
         registry: &Mutex<Registry>,
         work_queues: &WorkQueues,
     ) -> Self {
         let mut registry = registry.lock().unwrap_or_else(PoisonError::into_inner);
-        let assembly =
-            Assembly::new(clients, openstack, config, cluster_uid, options, &mut registry, work_queues);
+        let assembly = Assembly::new(clients, cloud, cluster_uid, options, &mut registry, work_queues);
         let Assembly { nodes, service, route, node, node_lifecycle } = assembly;
         let controllers = [
             service.map(wiring::service::at_work),

@@ -3,9 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use openstack_ccm_controllers::WorkQueues;
-use openstack_ccm_openstack_api::OpenStack;
-use openstack_ccm_openstack_api::client::ClientSettings;
-use openstack_ccm_provider_openstack::config::Config;
+use openstack_ccm_core::cloud::{Cloud, Entry, LogIn};
 use openstack_ccm_runtime::election::ElectionMetrics;
 use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
@@ -20,22 +18,23 @@ use crate::health::Health;
 use crate::kubernetes::{Connection, ControllerClients, RequestLimit, RequestMetrics, cluster_uid};
 use crate::leader_migration::{Migration, Place};
 use crate::leadership::{Leadership, LeadershipLost};
-use crate::log_in::connect;
 use crate::process_metrics;
 use crate::program::{Program, ProgramOptions};
 use crate::signals::stop_on_signals;
 use crate::version::version;
-use crate::{configuration, wiring};
+use crate::wiring;
 
-/// Runs until a signal stops it or the leadership is lost.
+/// Runs over one of the providers until a signal stops it or the leadership is lost.
 ///
 /// # Errors
 /// Flags or configuration that cannot work, an address that is taken, or a lost leadership.
-pub async fn run(arguments: RunArgs) -> anyhow::Result<()> {
-    let selection = arguments.validate()?;
+pub async fn run(arguments: RunArgs, providers: &[Entry]) -> anyhow::Result<()> {
+    let (entry, selection) = arguments.validate(providers)?;
     warn_of_flags_without_effect(&arguments);
-    let loaded = configuration::load(&arguments.controller.config.cloud_config)?;
-    let route = wiring::route::options(&arguments.controller.route, &selection, &loaded.config)?;
+    let provider =
+        (entry.load)(&arguments.controller.config.cloud_config).map_err(anyhow::Error::from_boxed)?;
+    let provider = provider.as_ref();
+    let route = wiring::route::options(&arguments.controller.route, &selection, provider)?;
     tracing::info!(version = version(), cluster = %arguments.controller.cluster_name, "openstack-ccm starts");
 
     let migration = migration(&arguments)?;
@@ -44,7 +43,7 @@ pub async fn run(arguments: RunArgs) -> anyhow::Result<()> {
     let mut registry = Registry::default();
     let gates = FeatureGates::merged(&arguments.controller.feature_gates);
     process_metrics::register(&mut registry, &health, &gates);
-    let call_metrics = CallMetrics::register(&mut registry);
+    let call_metrics = CallMetrics::register(&mut registry, entry.call_metric_prefix);
     let election_metrics = ElectionMetrics::register(&mut registry);
     let work_queues = WorkQueues::registered(&mut registry);
     let connection = Connection::new(&arguments.kubernetes, RequestMetrics::register(&mut registry)).await?;
@@ -56,34 +55,23 @@ pub async fn run(arguments: RunArgs) -> anyhow::Result<()> {
     let rate = (arguments.kubernetes.kube_api_qps, arguments.kubernetes.kube_api_burst);
     let own_accounts = arguments.kubernetes.use_service_account_credentials;
     let clients = ControllerClients::new(&connection, rate, own_accounts)?;
-    let mut login = loaded.auth_options;
-    login.user_agent = user_agent(&arguments.user_agent);
-    let config = Arc::new(loaded.config);
-    if !wiring::options::serves_load_balancers(&selection, &config) {
+    if !wiring::options::serves_load_balancers(&selection, provider) {
         tracing::warn!("the service controller is switched off");
     }
-    let settings = || ClientSettings { observer: call_metrics.clone(), ..ClientSettings::default() };
+    let login = LogIn { observer: call_metrics, user_agent: user_agent(&arguments.user_agent) };
     let log_in = || async {
-        let openstack = connect(&login, settings()).await?;
+        let cloud = provider.log_in(login.clone()).await?;
         let options =
-            wiring::options::choose(&arguments, &selection, &config, &login, route.clone(), &openstack)?;
-        Ok((openstack, options))
+            wiring::options::choose(&arguments, &selection, provider, cloud.as_ref(), route.clone())?;
+        Ok((cloud, options))
     };
     // Before the election: an instance that cannot work must not keep the lease from one that can.
     let (cloud, cluster_uid) = tokio::join!(
-        until_it_works("openstack", &health, &stop, log_in),
+        until_it_works(entry.name, &health, &stop, log_in),
         until_it_works("kubernetes", &health, &stop, || cluster_uid(clients.shared().clone())),
     );
-    let (Some((openstack, options)), Some(cluster_uid)) = (cloud, cluster_uid) else { return Ok(()) };
-    let parts = ProgramParts {
-        clients,
-        openstack,
-        config,
-        cluster_uid,
-        health: health.clone(),
-        registry,
-        work_queues,
-    };
+    let (Some((cloud, options)), Some(cluster_uid)) = (cloud, cluster_uid) else { return Ok(()) };
+    let parts = ProgramParts { clients, cloud, cluster_uid, health: health.clone(), registry, work_queues };
     if !arguments.leader_election.leader_elect {
         parts.run(options, stop).await;
         return Ok(());
@@ -98,8 +86,7 @@ pub async fn run(arguments: RunArgs) -> anyhow::Result<()> {
 /// What the controllers are made of, and where they report.
 struct ProgramParts {
     clients: ControllerClients,
-    openstack: OpenStack,
-    config: Arc<Config>,
+    cloud: Arc<dyn Cloud>,
     /// The uid of the namespace kube-system.
     cluster_uid: String,
     health: Health,
@@ -112,8 +99,7 @@ impl ProgramParts {
     async fn run(&self, options: ProgramOptions, stop: CancellationToken) {
         let program = Program::new(
             self.clients.clone(),
-            self.openstack.clone(),
-            Arc::clone(&self.config),
+            self.cloud.as_ref(),
             self.cluster_uid.clone(),
             options,
             &self.registry,

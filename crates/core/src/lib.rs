@@ -9,15 +9,17 @@
 //! | [`service`] | what one Service asks for |
 //! | [`node`] | what is known of a node, and which nodes are backends |
 //! | [`instance`] | the machines behind nodes, and what follows for the Node objects |
-//! | [`provider`] | the traits of a provider, the goal that it is given and the reconciliation that it reports |
+//! | [`provider`] | load balancers as a provider implements them, and the reconciliation that it reports |
 //! | [`failure`] | the classes of failure, which choose retry, event and metric |
 //! | [`backoff`] | delays that grow |
 //! | [`notice`] | what a user is told |
 //! | [`advertise`] | what the way to an application needs, and how its address shall be published |
 //! | [`route`] | routes to the pods of nodes |
+//! | [`cloud`] | the providers of a binary, the configuration of one, and the cloud that it logs in to |
 
 pub mod advertise;
 pub mod backoff;
+pub mod cloud;
 pub mod failure;
 pub mod instance;
 pub mod node;

@@ -1,7 +1,5 @@
-//! What a provider of load balancers implements. The trait is object-safe, as are [`Instances`](crate::instance::Instances) and
-//! [`Routes`](crate::route::Routes): the controllers hold a provider as `dyn`, and know nothing else of it. The tests of the service and
-//! node controllers use one of a made-up cloud. The binary is made for one cloud: its configuration, log-in, wiring and some of its
-//! subcommands name the types of that cloud's provider, so another provider needs its own of these.
+//! Load balancers as a provider implements them. The trait is object-safe, as are [`Instances`](crate::instance::Instances) and
+//! [`Routes`](crate::route::Routes): the controllers hold them as `dyn`, and know nothing else of the cloud.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -46,6 +44,21 @@ pub trait LoadBalancers: Send + Sync {
     /// judges each Service by itself has nothing to do here.
     fn meet(&self, _neighbours: Arc<dyn Neighbours>) {}
 
+    /// Reconciles from now on as a program does that has run for a while: for a plan, which is made in a moment. A provider that
+    /// does nothing different at first has nothing to do here.
+    fn look_ahead(&self) {}
+
+    /// The Services, of those that were reconciled, whose objects in the cloud lack the tags that tell whose they are, and will get
+    /// them later, one Service after the other.
+    fn awaiting_identity_tags(&self) -> Vec<ServiceKey> {
+        Vec::new()
+    }
+
+    /// What the provider shows of itself on the page of metrics.
+    fn gauges(&self) -> Vec<Gauge> {
+        Vec::new()
+    }
+
     /// The load balancers that carry the identity of this cluster and of Services in it, whether those are there or not.
     /// One that stays on purpose when its Service goes is not among them. Reads only. A provider whose cloud cannot tell
     /// answers with none.
@@ -66,6 +79,17 @@ pub struct ProviderNames {
     pub delete_command: &'static str,
     /// What user and operator write to choose how an address is published.
     pub settings: SettingNames,
+}
+
+/// A number that a provider shows on the page of metrics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gauge {
+    /// Name of the metric.
+    pub name: &'static str,
+    /// What it counts, without the last full stop.
+    pub help: &'static str,
+    /// Its value now.
+    pub value: usize,
 }
 
 /// A load balancer in the cloud that was made for Services of this cluster.

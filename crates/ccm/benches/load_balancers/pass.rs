@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use openstack_ccm_core::cloud::ClusterIdentity;
 use openstack_ccm_core::node::{AddressKind, Node, NodeAddress};
 use openstack_ccm_core::provider::{LoadBalancers as _, Outcome, Wake};
 use openstack_ccm_core::service::{Goal, Intent, IpFamily, Protocol, Service, ServiceKey, ServicePort};
 use openstack_ccm_provider_openstack::load_balancer::OpenStackLoadBalancers;
-use openstack_ccm_provider_openstack::load_balancer::names::ClusterIdentity;
 use serde::{Deserialize, Serialize};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use tokio_util::sync::CancellationToken;

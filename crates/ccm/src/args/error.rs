@@ -9,10 +9,13 @@ use super::controllers::UnknownController;
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum ArgumentError {
     /// Another provider.
-    #[error(
-        "--cloud-provider={0}: only \"openstack\" is served by this program; set --cloud-provider=openstack"
-    )]
-    CloudProvider(String),
+    #[error("--cloud-provider={given}: this program serves only {}; set --cloud-provider={}", names.join(" and "), names.join(" or "))]
+    CloudProvider {
+        /// The name in the flag.
+        given: String,
+        /// The names that there are.
+        names: Vec<&'static str>,
+    },
     /// No configuration.
     #[error(
         "--cloud-config is missing: name the cloud.conf file, for example --cloud-config=/etc/config/cloud.conf"

@@ -26,6 +26,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, FromArgMatches as _};
+use openstack_ccm_core::cloud::Entry;
 
 pub mod accepted;
 mod authentication;
@@ -128,14 +129,19 @@ impl RunArgs {
         Self::from_arg_matches(&command.try_get_matches_from(words)?)
     }
 
-    /// Checks what a single flag cannot tell.
+    /// Checks what a single flag cannot tell, and chooses one of the providers.
     ///
     /// # Errors
     /// All problems at once.
-    pub fn validate(&self) -> Result<ControllerSelection, ArgumentErrors> {
+    pub fn validate<'a>(
+        &self,
+        providers: &'a [Entry],
+    ) -> Result<(&'a Entry, ControllerSelection), ArgumentErrors> {
         let mut errors = Vec::new();
-        if self.cloud_provider != "openstack" {
-            errors.push(ArgumentError::CloudProvider(self.cloud_provider.clone()));
+        let provider = providers.iter().find(|provider| provider.name == self.cloud_provider);
+        if provider.is_none() {
+            let names = providers.iter().map(|provider| provider.name).collect();
+            errors.push(ArgumentError::CloudProvider { given: self.cloud_provider.clone(), names });
         }
         if self.controller.config.cloud_config.is_empty() {
             errors.push(ArgumentError::NoConfig);
@@ -160,10 +166,10 @@ impl RunArgs {
         if let Some(class) = class.filter(|class| class.is_empty() || class.contains(char::is_whitespace)) {
             errors.push(ArgumentError::LoadBalancerClass(class.to_owned()));
         }
-        match ControllerSelection::parse(&self.controller.controllers) {
-            Ok(selection) if errors.is_empty() => return Ok(selection),
-            Ok(_) => {}
-            Err(unknown) => errors.extend(unknown.into_iter().map(ArgumentError::from)),
+        match (ControllerSelection::parse(&self.controller.controllers), provider) {
+            (Ok(selection), Some(provider)) if errors.is_empty() => return Ok((provider, selection)),
+            (Ok(_), _) => {}
+            (Err(unknown), _) => errors.extend(unknown.into_iter().map(ArgumentError::from)),
         }
         Err(ArgumentErrors(errors))
     }
@@ -182,6 +188,8 @@ impl RunArgs {
 
 #[cfg(test)]
 mod tests {
+    use openstack_ccm_provider_openstack::cloud::ENTRY;
+
     use super::*;
 
     fn parse(arguments: &[&str]) -> RunArgs {
@@ -204,7 +212,7 @@ mod tests {
         assert_eq!(arguments.controller.cluster_name, "c1");
         assert_eq!(arguments.logging.verbosity, 2);
         assert_eq!(arguments.accepted.unfulfilled().count(), 0, "what is asked for is what is done");
-        assert!(arguments.validate().is_ok());
+        assert!(arguments.validate(&[ENTRY]).is_ok());
     }
 
     #[test]
@@ -231,7 +239,7 @@ mod tests {
             "--node-monitor-period=0",
             "--load-balancer-class=",
         ]);
-        let errors = arguments.validate().unwrap_err().to_string();
+        let errors = arguments.validate(&[ENTRY]).unwrap_err().to_string();
         assert_eq!(errors.lines().count(), 7, "{errors}");
     }
 

@@ -1,16 +1,11 @@
-//! All controllers over the provider: the same at work and on a dry run.
-
-use std::sync::Arc;
+//! All controllers over the cloud: the same at work and on a dry run.
 
 use openstack_ccm_controllers::WorkQueues;
 use openstack_ccm_controllers::node::NodeController;
 use openstack_ccm_controllers::node_lifecycle::NodeLifecycleController;
 use openstack_ccm_controllers::nodes::NodeInformer;
 use openstack_ccm_controllers::route::RouteController;
-use openstack_ccm_core::instance::Instances;
-use openstack_ccm_openstack_api::OpenStack;
-use openstack_ccm_provider_openstack::config::Config;
-use openstack_ccm_provider_openstack::instances::OpenStackInstances;
+use openstack_ccm_core::cloud::{Cloud, ClusterIdentity};
 use prometheus_client::registry::Registry;
 
 use super::ProgramOptions;
@@ -32,8 +27,7 @@ impl Assembly {
     /// Puts them together; `cluster_uid` is the uid of the namespace kube-system.
     pub(crate) fn new(
         clients: ControllerClients,
-        openstack: OpenStack,
-        config: Arc<Config>,
+        cloud: &dyn Cloud,
         cluster_uid: String,
         options: ProgramOptions,
         registry: &mut Registry,
@@ -45,17 +39,13 @@ impl Assembly {
             route: route_options,
             node,
             node_lifecycle,
-            regional_provider_ids,
         } = options;
-        let instances = OpenStackInstances::new(&openstack, Arc::clone(&config), regional_provider_ids);
-        let instances: Option<Arc<dyn Instances>> = instances.map(|instances| Arc::new(instances) as _);
+        let instances = cloud.instances();
         let mut informer = NodeInformer::new(clients.shared().clone());
         let mut context = ControllerContext {
             clients,
-            openstack,
-            config,
-            cluster_name,
-            cluster_uid,
+            cloud,
+            cluster: ClusterIdentity { name: cluster_name, uid: cluster_uid },
             nodes: &mut informer,
             registry,
             work_queues,

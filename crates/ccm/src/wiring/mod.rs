@@ -2,7 +2,7 @@
 
 pub(crate) mod assembly;
 mod context;
-pub(crate) mod missing_endpoints;
+pub(crate) mod lacks;
 pub(crate) mod nodes;
 pub(crate) mod options;
 mod program_options;

@@ -1,4 +1,4 @@
-//! The node controllers over Nova and Neutron.
+//! The node controllers over the machines of the cloud.
 
 use std::sync::Arc;
 

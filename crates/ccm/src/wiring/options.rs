@@ -6,16 +6,13 @@ use openstack_ccm_controllers::node::NodeControllerOptions;
 use openstack_ccm_controllers::node_lifecycle::NodeLifecycleOptions;
 use openstack_ccm_controllers::route::RouteControllerOptions;
 use openstack_ccm_controllers::service::ServiceControllerOptions;
-use openstack_ccm_openstack_api::OpenStack;
-use openstack_ccm_openstack_api::identity::AuthOptions;
-use openstack_ccm_provider_openstack::config::{Config, ProcessEnvironment};
-use openstack_ccm_provider_openstack::instances::is_regional;
+use openstack_ccm_core::cloud::{Cloud, Part, Provider};
 
 use super::ProgramOptions;
 use crate::args::RunArgs;
 use crate::args::controllers::{ControllerName, ControllerSelection};
 use crate::args::feature_gates::FeatureGates;
-use crate::wiring::missing_endpoints::MissingEndpoints;
+use crate::wiring::lacks::Lacks;
 
 /// How long running reconciliations may take to end after a stop.
 const PASS_GRACE: Duration = Duration::from_secs(10);
@@ -27,27 +24,25 @@ const PASS_GRACE: Duration = Duration::from_secs(10);
 pub(crate) fn choose(
     arguments: &RunArgs,
     selection: &ControllerSelection,
-    config: &Config,
-    login: &AuthOptions,
+    provider: &dyn Provider,
+    cloud: &dyn Cloud,
     route: Option<RouteControllerOptions>,
-    openstack: &OpenStack,
-) -> Result<ProgramOptions, MissingEndpoints> {
+) -> Result<ProgramOptions, Lacks> {
     let asked_for = |controller| selection.runs(controller);
     let options = ProgramOptions {
         cluster_name: arguments.controller.cluster_name.clone(),
-        service: serves_load_balancers(selection, config).then(|| service(arguments)),
+        service: serves_load_balancers(selection, provider).then(|| service(arguments)),
         route,
         node: asked_for(ControllerName::CloudNode).then(|| node(arguments)),
         node_lifecycle: asked_for(ControllerName::CloudNodeLifecycle).then(|| node_lifecycle(arguments)),
-        regional_provider_ids: is_regional(&ProcessEnvironment),
     };
-    MissingEndpoints::check(&options, openstack, login)?;
+    Lacks::check(cloud, |controller| options.runs(controller))?;
     Ok(options)
 }
 
 /// Whether Services of type LoadBalancer are served at all.
-pub(crate) fn serves_load_balancers(selection: &ControllerSelection, config: &Config) -> bool {
-    selection.runs(ControllerName::ServiceLb) && config.load_balancer.enabled
+pub(crate) fn serves_load_balancers(selection: &ControllerSelection, provider: &dyn Provider) -> bool {
+    selection.runs(ControllerName::ServiceLb) && provider.left_out(Part::LoadBalancers).is_none()
 }
 
 fn service(arguments: &RunArgs) -> ServiceControllerOptions {
@@ -81,9 +76,12 @@ fn node_lifecycle(arguments: &RunArgs) -> NodeLifecycleOptions {
 
 #[cfg(test)]
 mod tests {
+    use openstack_ccm_openstack_api::OpenStack;
     use openstack_ccm_openstack_api::client::Client;
-    use openstack_ccm_openstack_api::identity::{Credentials, Scope};
+    use openstack_ccm_openstack_api::identity::{AuthOptions, Credentials, Scope};
     use openstack_ccm_openstack_api::transport::{FnTransport, Service, TransportError};
+    use openstack_ccm_provider_openstack::cloud::{ENTRY, OpenStackProvider};
+    use openstack_ccm_provider_openstack::config::{Config, Loaded};
     use rstest::rstest;
 
     use super::*;
@@ -99,17 +97,19 @@ mod tests {
         cloud
     }
 
-    fn login() -> AuthOptions {
+    fn provider() -> OpenStackProvider {
         let credentials = Credentials::Token { token: "t".into() };
         let login = AuthOptions::new("http://keystone.example.org", credentials, Scope::Unscoped);
-        AuthOptions { region: Some("RegionX".to_owned()), ..login }
+        let auth_options = AuthOptions { region: Some("RegionX".to_owned()), ..login };
+        Loaded { config: Config::default(), auth_options, warnings: Vec::new() }.into()
     }
 
-    fn chosen(flags: &[&str], cloud: &OpenStack) -> Result<ProgramOptions, MissingEndpoints> {
+    fn chosen(flags: &[&str], openstack: OpenStack) -> Result<ProgramOptions, Lacks> {
         let flags = ["openstack-ccm", "--cloud-config=x"].into_iter().chain(flags.iter().copied());
         let arguments = RunArgs::try_parse(flags).unwrap();
-        let selection = arguments.validate().unwrap();
-        choose(&arguments, &selection, &Config::default(), &login(), None, cloud)
+        let (_, selection) = arguments.validate(&[ENTRY]).unwrap();
+        let provider = provider();
+        choose(&arguments, &selection, &provider, &provider.cloud(openstack), None)
     }
 
     /// A program that lacks what one of its controllers needs does not become ready; one that was told which controllers
@@ -130,7 +130,7 @@ mod tests {
         #[case] expected: Result<[bool; 3], &str>,
     ) {
         let controllers = format!("--controllers={controllers}");
-        match (chosen(&[&controllers], &cloud_without(missing)), expected) {
+        match (chosen(&[&controllers], cloud_without(missing)), expected) {
             (Ok(options), Ok(expected)) => {
                 let runs =
                     [options.service.is_some(), options.node.is_some(), options.node_lifecycle.is_some()];
@@ -146,7 +146,7 @@ mod tests {
         let mut cloud = cloud_without(&[Service::LoadBalancer, Service::Compute]);
         cloud.regions = vec!["RegionOne".to_owned(), "RegionTwo".to_owned()];
         assert_eq!(
-            chosen(&["--controllers=service,cloud-node"], &cloud).unwrap_err().to_string(),
+            chosen(&["--controllers=service,cloud-node"], cloud).unwrap_err().to_string(),
             "cloud-node-controller cannot start: the catalog has no public endpoint of type compute; \
              service-lb-controller cannot start: the catalog has no public endpoint of type load-balancer. The region is \
              \"RegionX\", and the catalog knows RegionOne, RegionTwo. Correct region or os-endpoint-type in [Global] of \
@@ -159,7 +159,7 @@ mod tests {
     fn flags_of_nodes_reach_their_controllers() {
         let flags =
             ["--concurrent-node-syncs=7", "--node-status-update-frequency=1m", "--node-monitor-period=9s"];
-        let options = chosen(&flags, &cloud_without(&[])).unwrap();
+        let options = chosen(&flags, cloud_without(&[])).unwrap();
         let (node, lifecycle) = (options.node.unwrap(), options.node_lifecycle.unwrap());
         assert_eq!((node.concurrency, node.status_concurrency), (7, 7));
         assert_eq!(node.status_update_frequency, Duration::from_secs(60));

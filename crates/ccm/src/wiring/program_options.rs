@@ -20,8 +20,6 @@ pub struct ProgramOptions {
     pub node: Option<NodeControllerOptions>,
     /// Settings of the node lifecycle controller.
     pub node_lifecycle: Option<NodeLifecycleOptions>,
-    /// Whether provider ids of new nodes name the region.
-    pub regional_provider_ids: bool,
 }
 
 impl Default for ProgramOptions {
@@ -33,7 +31,6 @@ impl Default for ProgramOptions {
             route: None,
             node: None,
             node_lifecycle: None,
-            regional_provider_ids: false,
         }
     }
 }
@@ -58,14 +55,13 @@ impl ProgramOptions {
     /// The same with some controllers only.
     #[must_use]
     pub fn only(&self, chosen: impl Fn(ControllerName) -> bool) -> Self {
-        let Self { cluster_name, service, route, node, node_lifecycle, regional_provider_ids } = self.clone();
+        let Self { cluster_name, service, route, node, node_lifecycle } = self.clone();
         Self {
             cluster_name,
             service: service.filter(|_| chosen(ControllerName::ServiceLb)),
             route: route.filter(|_| chosen(ControllerName::NodeRoute)),
             node: node.filter(|_| chosen(ControllerName::CloudNode)),
             node_lifecycle: node_lifecycle.filter(|_| chosen(ControllerName::CloudNodeLifecycle)),
-            regional_provider_ids,
         }
     }
 }

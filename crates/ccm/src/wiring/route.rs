@@ -1,11 +1,8 @@
-//! The route controller over Neutron.
-
-use std::sync::Arc;
+//! The route controller over the routes of the cloud.
 
 use openstack_ccm_controllers::route::{RouteController, RouteControllerOptions};
+use openstack_ccm_core::cloud::{Part, Provider};
 use openstack_ccm_core::route::range::ClusterRanges;
-use openstack_ccm_provider_openstack::config::Config;
-use openstack_ccm_provider_openstack::routes::OpenStackRoutes;
 
 use super::Controller;
 use super::context::ControllerContext;
@@ -19,14 +16,14 @@ use crate::args::{ClusterCidrError, RouteArgs};
 pub(crate) fn options(
     arguments: &RouteArgs,
     selection: &ControllerSelection,
-    config: &Config,
+    provider: &dyn Provider,
 ) -> Result<Option<RouteControllerOptions>, ClusterCidrError> {
     if !selection.runs(ControllerName::NodeRoute) || !arguments.configure_cloud_routes {
         tracing::info!("the route controller is switched off");
         return Ok(None);
     }
-    if config.route.router_id.is_none() {
-        tracing::info!("the route controller does not run: router-id in [Route] of cloud.conf is not set");
+    if let Some(setting) = provider.left_out(Part::Routes) {
+        tracing::info!("the route controller does not run: {setting}");
         return Ok(None);
     }
     let ranges = ClusterRanges::new(arguments.cluster_cidrs()?);
@@ -41,9 +38,8 @@ pub(crate) fn build(
     context: &mut ControllerContext<'_>,
     options: &RouteControllerOptions,
 ) -> RouteController {
-    let provider = Arc::new(OpenStackRoutes::new(&context.openstack, &context.config));
     let (client, options) = (context.clients.of(ControllerName::NodeRoute), options.clone());
-    RouteController::new(client, provider, options, context.nodes, context.registry)
+    RouteController::new(client, context.cloud.routes(), options, context.nodes, context.registry)
 }
 
 /// The controller at work.
@@ -59,6 +55,9 @@ pub(crate) fn at_work(controller: RouteController) -> Controller {
 mod tests {
     use std::time::Duration;
 
+    use openstack_ccm_openstack_api::identity::{AuthOptions, Credentials, Scope};
+    use openstack_ccm_provider_openstack::cloud::OpenStackProvider;
+    use openstack_ccm_provider_openstack::config::{Config, Loaded};
     use rstest::rstest;
 
     use super::*;
@@ -90,6 +89,9 @@ mod tests {
         let selection = ControllerSelection::parse(&[controllers.to_owned()]).unwrap();
         let mut config = Config::default();
         config.route.router_id = router_id.map(str::to_owned);
-        assert_eq!(options(&arguments, &selection, &config).map(|options| options.is_some()), expected);
+        let credentials = Credentials::Token { token: "t".into() };
+        let auth_options = AuthOptions::new("http://keystone.example.org", credentials, Scope::Unscoped);
+        let provider = OpenStackProvider::from(Loaded { config, auth_options, warnings: Vec::new() });
+        assert_eq!(options(&arguments, &selection, &provider).map(|options| options.is_some()), expected);
     }
 }

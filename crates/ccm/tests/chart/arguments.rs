@@ -2,6 +2,7 @@
 
 use clap::{CommandFactory as _, Parser as _};
 use openstack_ccm::command_line::CommandLine;
+use openstack_ccm_provider_openstack::cloud::ENTRY;
 use rstest::rstest;
 
 use crate::helm::{Objects, Release};
@@ -36,7 +37,7 @@ fn the_program_takes_every_argument_that_the_chart_renders(#[case] release: Rele
     let Some(objects) = release.objects() else { return };
     let parsed =
         CommandLine::try_parse_from(command_line(&objects)).unwrap_or_else(|error| panic!("{error}"));
-    if let Err(errors) = parsed.run.validate() {
+    if let Err(errors) = parsed.run.validate(&[ENTRY]) {
         panic!("{errors:?}");
     }
 }

@@ -11,10 +11,10 @@ use openstack_ccm::reference::metrics;
 use openstack_ccm_controllers::node::NodeControllerOptions;
 use openstack_ccm_controllers::node_lifecycle::NodeLifecycleOptions;
 use openstack_ccm_controllers::route::RouteControllerOptions;
+use openstack_ccm_core::cloud::CallObserver as _;
 use openstack_ccm_core::route::range::ClusterRanges;
 use openstack_ccm_kube_sim::ApiVersion;
-use openstack_ccm_openstack_api::ErrorKind;
-use openstack_ccm_openstack_api::client::{CallObserver as _, Outcome};
+use openstack_ccm_provider_openstack::cloud::ENTRY;
 use openstack_ccm_runtime::election::{ElectionMetrics, ElectionOptions, Elector};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -43,8 +43,8 @@ async fn busy() -> World {
 fn add_the_process(world: &World) -> ElectionMetrics {
     let mut registry = world.registry.lock().unwrap();
     process_metrics::register(&mut registry, &world.health, &FeatureGates::default());
-    let calls = CallMetrics::register(&mut registry);
-    calls.observe("router_get", Duration::ZERO, Outcome::Failure(ErrorKind::NotFound));
+    let calls = CallMetrics::register(&mut registry, ENTRY.call_metric_prefix);
+    calls.observe("router_get", Duration::ZERO, false);
     let requests = RequestMetrics::register(&mut registry);
     requests.waited(&http::Method::GET, "host", Duration::ZERO);
     requests.ended(&http::Method::GET, "host", Some(200), Duration::ZERO);

@@ -1,5 +1,6 @@
 //! What is left when the program dies over a Service that then goes: `orphans` names exactly that, and can delete it.
 
+use openstack_ccm_core::cloud::ClusterIdentity;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -11,7 +12,6 @@ use openstack_ccm::subcommands::orphans::services::Owners;
 use openstack_ccm_kube_sim::ApiVersion;
 use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_openstack_api::client::Client;
-use openstack_ccm_provider_openstack::load_balancer::names::ClusterIdentity;
 use serde_json::{Value, json};
 
 use crate::contract::setup::cluster_uid;

@@ -16,7 +16,7 @@
 //! | | `report` | what a reconciliation tells besides its result |
 //! | | `locks` | one reconciliation at a time for each load balancer |
 //! | wait | [`poller`] | watches load balancers that Octavia works on |
-//! | | [`creations`] | how many load balancers are created at once, and whose |
+//! | | `creations` | how many load balancers are created at once, and whose |
 //! | resolve | `resolve` | looks up what nobody has written down |
 //! | desired | `desired` | what is wanted, whole |
 //! | plan | `step` | the steps: one call to the cloud each |
@@ -31,7 +31,7 @@
 pub mod annotations;
 mod apply;
 mod belief;
-pub mod creations;
+mod creations;
 mod desired;
 pub(crate) mod failure;
 pub mod floating_subnet;
@@ -56,16 +56,16 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use openstack_ccm_core::cloud::ClusterIdentity;
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::provider::{
-    LoadBalancers, Neighbours, OrphanCandidate, ProviderNames, Reconciliation, Wake,
+    Gauge, LoadBalancers, Neighbours, OrphanCandidate, ProviderNames, Reconciliation, Wake,
 };
 use openstack_ccm_core::service::{Goal, ServiceKey};
 use openstack_ccm_openstack_api::OpenStack;
 
 use crate::config::Config;
 use creations::Creations;
-use names::ClusterIdentity;
 use orphans::OrphanCandidates;
 use poller::{Poller, Watchlist};
 use provider_names::PROVIDER_NAMES;
@@ -98,24 +98,6 @@ impl OpenStackLoadBalancers {
         };
         (load_balancers, poller)
     }
-
-    /// The Services, of those that were reconciled, whose load balancer and floating IP lack the tags that tell whose they are,
-    /// and will get them.
-    pub fn awaiting_identity_tags(&self) -> Vec<ServiceKey> {
-        self.reconciler.awaiting_identity_tags()
-    }
-
-    /// Reconciles as a program does that has run for a while: for a plan, which is made in a moment. One that has just begun replaces no
-    /// load balancer.
-    pub fn look_ahead(&self) {
-        self.reconciler.look_ahead();
-    }
-
-    /// The creations that are under way, and the Services that wait for theirs.
-    #[must_use]
-    pub fn creations(&self) -> &Creations {
-        self.reconciler.creations()
-    }
 }
 
 impl fmt::Debug for OpenStackLoadBalancers {
@@ -144,6 +126,18 @@ impl LoadBalancers for OpenStackLoadBalancers {
 
     fn reads_annotation(&self, key: &str) -> bool {
         annotations::is_known(key) || annotations::is_ours(key)
+    }
+
+    fn look_ahead(&self) {
+        self.reconciler.look_ahead();
+    }
+
+    fn awaiting_identity_tags(&self) -> Vec<ServiceKey> {
+        self.reconciler.awaiting_identity_tags()
+    }
+
+    fn gauges(&self) -> Vec<Gauge> {
+        self.reconciler.creations().gauges()
     }
 
     async fn orphan_candidates(&self) -> Result<Vec<OrphanCandidate>, Failure> {

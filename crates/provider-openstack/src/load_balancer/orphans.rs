@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use openstack_ccm_core::cloud::ClusterIdentity;
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::provider::OrphanCandidate;
 use openstack_ccm_openstack_api::OpenStack;
@@ -10,7 +11,7 @@ use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::octavia::{LoadBalancer, LoadBalancerFilter, ProvisioningStatus};
 
 use super::failure::{self, Missing};
-use super::names::{self, ClusterIdentity, GeneratedName, Tags};
+use super::names::{self, GeneratedName, Tags, cluster_tag};
 
 /// Lists load balancers that may be orphans.
 pub(super) struct OrphanCandidates {
@@ -34,7 +35,7 @@ impl OrphanCandidates {
             return Ok(Vec::new());
         }
         let filter = LoadBalancerFilter {
-            tags: vec![self.cluster.tag()],
+            tags: vec![cluster_tag(&self.cluster)],
             project_id: self.openstack.project_id.clone(),
             ..LoadBalancerFilter::default()
         };

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use http::{HeaderMap, StatusCode};
+use openstack_ccm_core::cloud::ClusterIdentity;
 use openstack_ccm_core::node::{AddressKind, Node, NodeAddress};
 use openstack_ccm_core::provider::{LoadBalancers as _, Wake};
 use openstack_ccm_core::service::{Goal, Intent, Service, ServiceKey};
@@ -13,7 +14,6 @@ use openstack_ccm_openstack_api::client::Client;
 use openstack_ccm_openstack_api::transport::{FnTransport, Request, Response};
 use openstack_ccm_provider_openstack::config::Config;
 use openstack_ccm_provider_openstack::load_balancer::OpenStackLoadBalancers;
-use openstack_ccm_provider_openstack::load_balancer::names::ClusterIdentity;
 
 use super::entries::service;
 

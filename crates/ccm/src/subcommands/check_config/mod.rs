@@ -13,6 +13,7 @@ mod online;
 mod services;
 mod values;
 
+use openstack_ccm_provider_openstack::cloud::OpenStackProvider;
 use openstack_ccm_provider_openstack::config::{self, ProcessEnvironment};
 
 use args::CheckConfigArgs;
@@ -37,7 +38,7 @@ pub async fn run(arguments: &CheckConfigArgs) -> anyhow::Result<()> {
     findings.conclude("the cloud configuration")?;
     if arguments.online {
         let mut online = Findings::default();
-        online::check(&loaded, &mut online).await?;
+        online::check(&OpenStackProvider::from(loaded.clone()), &mut online).await?;
         online.conclude("what the cloud has")?;
         findings.add(&online);
     }

@@ -1,22 +1,16 @@
 //! Whether the cloud has what the configuration names, and lets the user read what controllers read. Nothing is changed.
 
-use openstack_ccm_controllers::node::NodeControllerOptions;
-use openstack_ccm_controllers::node_lifecycle::NodeLifecycleOptions;
-use openstack_ccm_controllers::route::RouteControllerOptions;
-use openstack_ccm_controllers::service::ServiceControllerOptions;
-use openstack_ccm_core::route::range::ClusterRanges;
+use openstack_ccm_core::cloud::Provider as _;
 use openstack_ccm_openstack_api::barbican::Reference;
-use openstack_ccm_openstack_api::client::ClientSettings;
 use openstack_ccm_openstack_api::neutron::{FloatingIpFilter, PortFilter, SecurityGroupFilter, SubnetFilter};
 use openstack_ccm_openstack_api::octavia::LoadBalancerFilter;
 use openstack_ccm_openstack_api::transport::Service;
 use openstack_ccm_openstack_api::{ApiError, ErrorKind, OpenStack};
-use openstack_ccm_provider_openstack::config::{Config, Loaded};
+use openstack_ccm_provider_openstack::cloud::OpenStackProvider;
+use openstack_ccm_provider_openstack::config::Config;
 
 use super::findings::Findings;
-use crate::log_in;
-use crate::program::ProgramOptions;
-use crate::wiring::missing_endpoints::MissingEndpoints;
+use crate::wiring::lacks::{Lacks, part_of};
 
 /// A name that nothing has, so that the answer to a list is short.
 const NOTHING: &str = "openstack-ccm-check-config";
@@ -53,14 +47,14 @@ type NamedResource = (String, ResourceKind, String);
 ///
 /// # Errors
 /// The log-in fails, or standard output is closed.
-pub(super) async fn check(loaded: &Loaded, findings: &mut Findings) -> anyhow::Result<()> {
-    let openstack = log_in::connect(&loaded.auth_options, ClientSettings::default()).await?;
-    if let Err(missing) =
-        MissingEndpoints::check(&everything(&loaded.config), &openstack, &loaded.auth_options)
-    {
-        findings.error("", missing)?;
+pub(super) async fn check(provider: &OpenStackProvider, findings: &mut Findings) -> anyhow::Result<()> {
+    let openstack = provider.log_in_through(|transport, _| transport).await?;
+    // A program with all controllers.
+    let runs = |controller| provider.left_out(part_of(controller)).is_none();
+    if let Err(lacks) = Lacks::check(&provider.cloud(openstack.clone()), runs) {
+        findings.error("", lacks)?;
     }
-    for (place, kind, name) in named(&loaded.config) {
+    for (place, kind, name) in named(provider.config()) {
         if !has_service(&openstack, kind) {
             continue;
         }
@@ -81,19 +75,7 @@ pub(super) async fn check(loaded: &Loaded, findings: &mut Findings) -> anyhow::R
             }
         }
     }
-    rights(&openstack, &loaded.config, findings).await
-}
-
-/// What a program with all controllers would run with this configuration.
-fn everything(config: &Config) -> ProgramOptions {
-    let route = || RouteControllerOptions::new(ClusterRanges::new(Vec::new()));
-    ProgramOptions {
-        service: config.load_balancer.enabled.then(ServiceControllerOptions::default),
-        route: config.route.router_id.is_some().then(route),
-        node: Some(NodeControllerOptions::default()),
-        node_lifecycle: Some(NodeLifecycleOptions::default()),
-        ..ProgramOptions::default()
-    }
+    rights(&openstack, provider.config(), findings).await
 }
 
 /// All that the configuration names.

@@ -13,6 +13,7 @@ use kube::runtime::wait::await_condition;
 use openstack_ccm_advertise::node::Version;
 use openstack_ccm_kube_sim::{ApiVersion, Server, Sim as Kubernetes};
 use openstack_ccm_openstack_sim::Sim as OpenStack;
+use openstack_ccm_provider_openstack::cloud::ENTRY;
 use serde_json::{Value, json};
 use tokio_util::task::AbortOnDropHandle;
 
@@ -312,7 +313,7 @@ async fn controller(files: PathBuf, flags: Vec<String>) {
     ];
     let arguments = arguments.into_iter().chain(flags);
     let result = match RunArgs::try_parse(arguments) {
-        Ok(arguments) => crate::run::run(arguments).await,
+        Ok(arguments) => crate::run::run(arguments, &[ENTRY]).await,
         Err(error) => Err(error.into()),
     };
     if let Err(error) = result {

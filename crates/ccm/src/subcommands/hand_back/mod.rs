@@ -16,10 +16,10 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Service;
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
+use openstack_ccm_provider_openstack::cloud::OpenStackProvider;
 use openstack_ccm_runtime::watch::list_all;
 use serde_json::json;
 
-use crate::configuration;
 use crate::subcommands::status::is_at_work;
 use args::{HandBackArgs, HandBackOutput};
 use judge::{Return, Severity};
@@ -30,7 +30,7 @@ use judge::{Return, Severity};
 /// The configuration or the Services cannot be read, openstack-ccm is at work, a status cannot be written, or standard
 /// output is closed.
 pub async fn run(arguments: &HandBackArgs) -> anyhow::Result<ExitCode> {
-    let loaded = configuration::load(&arguments.config.cloud_config)?;
+    let provider = OpenStackProvider::load(&arguments.config.cloud_config)?;
     let client = arguments.person.client().await?;
     if arguments.apply {
         refuse_beside_controller(&client, arguments).await?;
@@ -39,7 +39,7 @@ pub async fn run(arguments: &HandBackArgs) -> anyhow::Result<ExitCode> {
     let services = services.context("the Services of the cluster cannot be listed")?;
     let returns: Vec<(&Service, Return)> = services
         .iter()
-        .filter_map(|service| Some((service, Return::of(service, &loaded.config.load_balancer)?)))
+        .filter_map(|service| Some((service, Return::of(service, &provider.config().load_balancer)?)))
         .filter(|(_, back)| back.is_news())
         .collect();
     let breaks = returns.iter().filter(|(_, back)| back.severity() == Severity::Fails).count();

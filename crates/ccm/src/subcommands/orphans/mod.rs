@@ -14,6 +14,7 @@ pub mod delete;
 pub mod judge;
 pub mod services;
 
+use openstack_ccm_core::cloud::ClusterIdentity;
 use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -21,14 +22,12 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use jiff::Timestamp;
 use openstack_ccm_openstack_api::OpenStack;
-use openstack_ccm_openstack_api::client::ClientSettings;
 use openstack_ccm_openstack_api::dry_run::ReadOnly;
 use openstack_ccm_openstack_api::transport::Transport;
-use openstack_ccm_provider_openstack::load_balancer::names::ClusterIdentity;
+use openstack_ccm_provider_openstack::cloud::OpenStackProvider;
 use serde_json::json;
 
 use crate::kubernetes::cluster_uid;
-use crate::{configuration, log_in};
 use args::{OrphansArgs, OrphansOutput};
 use cloud::Inventory;
 use judge::{Orphan, Question, orphans};
@@ -39,13 +38,13 @@ use services::Owners;
 /// # Errors
 /// Cloud or cluster cannot be asked; something that was named must not or cannot be deleted; standard output is closed.
 pub async fn run(arguments: &OrphansArgs) -> anyhow::Result<ExitCode> {
-    let loaded = configuration::load(&arguments.config.cloud_config)?;
+    let provider = OpenStackProvider::load(&arguments.config.cloud_config)?;
     let deletes = !arguments.delete.is_empty() && arguments.yes;
     // Without the word nothing can be deleted, whatever this program does.
     let between = |transport: Arc<dyn Transport>, _: Option<&str>| -> Arc<dyn Transport> {
         if deletes { transport } else { Arc::new(ReadOnly::new(transport)) }
     };
-    let openstack = log_in::connect_through(&loaded.auth_options, ClientSettings::default(), between).await?;
+    let openstack = provider.log_in_through(between).await?;
     let (found, has_tags) = find(&openstack, arguments).await?;
     if deletes {
         return delete_all(&openstack, &found, &arguments.delete).await;

@@ -35,7 +35,6 @@ mod text;
 
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use anyhow::Context as _;
 use jiff::Timestamp;
@@ -57,7 +56,7 @@ pub async fn plan(arguments: &PlanArgs) -> anyhow::Result<ExitCode> {
     let PlanArgs { services, all, as_if, rehearsal } = arguments;
     let chosen = if *all { Chosen::All } else { Chosen::Named(services.clone()) };
     let as_if = AsIf { services: services.clone(), annotations: as_if.clone() };
-    let stage = connect(rehearsal, &chosen, as_if).await?;
+    let (stage, _) = connect(rehearsal, &chosen, as_if).await?;
     report(&Plan::make(stage, &chosen).await?, None, rehearsal.output)
 }
 
@@ -68,8 +67,7 @@ pub async fn plan(arguments: &PlanArgs) -> anyhow::Result<ExitCode> {
 pub async fn adopt(arguments: &AdoptArgs) -> anyhow::Result<ExitCode> {
     let AdoptArgs { services, all: _, rehearsal } = arguments;
     let chosen = if services.is_empty() { Chosen::All } else { Chosen::Named(services.clone()) };
-    let stage = connect(rehearsal, &chosen, AsIf::default()).await?;
-    let config = Arc::clone(&stage.config);
+    let (stage, config) = connect(rehearsal, &chosen, AsIf::default()).await?;
     let plan = Plan::make(stage, &chosen).await?;
     let adoption = Adoption::of(&plan.items, &plan.outlooks, &config.load_balancer);
     report(&plan, Some(&adoption), rehearsal.output)

@@ -6,9 +6,8 @@ use anyhow::Context as _;
 use openstack_ccm_controllers::WorkQueues;
 use openstack_ccm_controllers::dry_run::{Concluded, End};
 use openstack_ccm_controllers::service::ServiceDryRun;
+use openstack_ccm_core::cloud::Cloud;
 use openstack_ccm_core::service::ServiceKey;
-use openstack_ccm_openstack_api::OpenStack;
-use openstack_ccm_provider_openstack::config::Config;
 use prometheus_client::registry::Registry;
 use serde_json::json;
 
@@ -24,9 +23,7 @@ pub struct Stage {
     /// The Kubernetes API.
     pub clients: ControllerClients,
     /// The cloud.
-    pub openstack: OpenStack,
-    /// cloud.conf
-    pub config: Arc<Config>,
+    pub cloud: Arc<dyn Cloud>,
     /// The uid of the namespace kube-system.
     pub cluster_uid: String,
     /// The controllers that are planned.
@@ -92,11 +89,10 @@ pub async fn rehearse(
     chosen: &Chosen,
     mut progress: impl FnMut(usize, usize),
 ) -> anyhow::Result<Vec<Item>> {
-    let Stage { clients, openstack, config, cluster_uid, options, journal } = stage;
+    let Stage { clients, cloud, cluster_uid, options, journal } = stage;
     let mut registry = Registry::default();
     let work_queues = WorkQueues::registered(&mut registry);
-    let assembly =
-        Assembly::new(clients, openstack, config, cluster_uid, options, &mut registry, &work_queues);
+    let assembly = Assembly::new(clients, cloud.as_ref(), cluster_uid, options, &mut registry, &work_queues);
     let Assembly { nodes, service, route, node, node_lifecycle } = assembly;
     nodes.list().await.context("the Nodes of the cluster cannot be listed")?;
 
@@ -114,10 +110,10 @@ pub async fn rehearse(
     if let Some(route) = route {
         item(Subject::Routes, route.dry_run().converge().await);
     }
-    if let Some(ServiceParts { controller, provider, poller: _ }) = service {
-        provider.look_ahead();
+    if let Some(ServiceParts { controller, load_balancers, background: _ }) = service {
+        load_balancers.look_ahead();
         let mut of_services = services(controller.dry_run(), chosen, &journal, &mut progress).await?;
-        let awaiting = provider.awaiting_identity_tags();
+        let awaiting = load_balancers.awaiting_identity_tags();
         for item in &mut of_services {
             item.awaits_identity_tags =
                 awaiting.iter().any(|key| item.subject == Subject::Service(key.clone()));

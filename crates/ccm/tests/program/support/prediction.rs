@@ -61,8 +61,7 @@ impl World {
         };
         let stage = Stage {
             clients: ControllerClients::same(cluster::client(real, Arc::clone(&journal), as_if)),
-            openstack,
-            config: Arc::new(self.config()),
+            cloud: Arc::new(self.cloud_of(openstack)),
             cluster_uid: uid,
             options: self.options(),
             journal,

@@ -14,8 +14,10 @@ use openstack_ccm_controllers::node_lifecycle::NodeLifecycleOptions;
 use openstack_ccm_controllers::route::RouteControllerOptions;
 use openstack_ccm_controllers::service::ServiceControllerOptions;
 use openstack_ccm_kube_sim::{ApiVersion, Sim as Kubernetes};
+use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_openstack_sim::Sim as Cloud;
-use openstack_ccm_provider_openstack::config::{self, Config, Environment};
+use openstack_ccm_provider_openstack::cloud::OpenStackCloud;
+use openstack_ccm_provider_openstack::config::{self, Config, Environment, Loaded};
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -168,8 +170,7 @@ impl World {
         openstack.barbican = openstack.barbican.filter(|_| self.settings.key_manager);
         let program = Program::new(
             ControllerClients::same(line.kubernetes(&self.kube)),
-            openstack,
-            Arc::new(self.config()),
+            &self.cloud_of(openstack),
             uid,
             options,
             &self.registry,
@@ -189,14 +190,23 @@ impl World {
             route: self.settings.route.clone(),
             node: self.settings.node.clone(),
             node_lifecycle: self.settings.node_lifecycle.clone(),
-            regional_provider_ids: self.settings.regional_provider_ids,
         }
+    }
+
+    /// The cloud as the controllers see it.
+    pub(crate) fn cloud_of(&self, openstack: OpenStack) -> OpenStackCloud {
+        let Loaded { config, auth_options, warnings: _ } = self.loaded();
+        OpenStackCloud::new(openstack, Arc::new(config), &auth_options, self.settings.regional_provider_ids)
     }
 
     /// The configuration, read as the program reads it.
     pub(crate) fn config(&self) -> Config {
+        self.loaded().config
+    }
+
+    fn loaded(&self) -> Loaded {
         let text = format!("{}{}", self.cloud.cloud_conf(), self.settings.cloud_conf);
-        config::load(&[PathBuf::from("cloud.conf")], &OneFile(text)).unwrap().config
+        config::load(&[PathBuf::from("cloud.conf")], &OneFile(text)).unwrap()
     }
 
     /// Ends the program as SIGTERM does.

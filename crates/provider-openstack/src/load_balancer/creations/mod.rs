@@ -6,8 +6,8 @@
 //!
 //! | module | |
 //! | --- | --- |
-//! | [`window`] | how many (pure) |
-//! | [`queue`] | who, and who is next (pure) |
+//! | `window` | how many (pure) |
+//! | `queue` | who, and who is next (pure) |
 
 mod queue;
 mod window;
@@ -17,13 +17,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use openstack_ccm_core::notice::Notice;
-use openstack_ccm_core::provider::{Waiting, Wake};
+use openstack_ccm_core::provider::{Gauge, Waiting, Wake};
 use openstack_ccm_core::service::ServiceKey;
 use tokio::time::Instant;
 use tracing::{debug, info};
 
-pub use queue::Counts;
-use queue::{Admission, CreationQueue};
+use queue::{Admission, Counts, CreationQueue};
 
 /// A Service waits for so long before an Event says why.
 const QUIETLY_FOR: Duration = Duration::from_secs(10);
@@ -34,7 +33,7 @@ const LOAD_BALANCER_QUEUED: &str = "LoadBalancerQueued";
 
 /// The creations of load balancers that are under way, and the Services that wait for theirs. Clones are the same.
 #[derive(Clone)]
-pub struct Creations {
+pub(super) struct Creations {
     queue: Arc<Mutex<CreationQueue>>,
     wake: Arc<dyn Wake>,
 }
@@ -52,9 +51,30 @@ impl Creations {
     }
 
     /// How many there are now.
-    #[must_use]
-    pub fn counts(&self) -> Counts {
+    fn counts(&self) -> Counts {
         self.lock().counts()
+    }
+
+    /// The same for the page of metrics.
+    pub(super) fn gauges(&self) -> Vec<Gauge> {
+        let Counts { waiting, under_way, limit } = self.counts();
+        vec![
+            Gauge {
+                name: "openstack_ccm_load_balancer_creations_waiting",
+                help: "Services whose load balancer is not created yet, because Octavia is busy with others",
+                value: waiting,
+            },
+            Gauge {
+                name: "openstack_ccm_load_balancer_creations",
+                help: "Load balancers that are being created",
+                value: under_way,
+            },
+            Gauge {
+                name: "openstack_ccm_load_balancer_creations_limit",
+                help: "Maximum number of load balancers that are created at once; it depends on how fast Octavia finishes them",
+                value: limit,
+            },
+        ]
     }
 
     fn lock(&self) -> MutexGuard<'_, CreationQueue> {

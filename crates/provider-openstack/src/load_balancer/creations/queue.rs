@@ -16,7 +16,7 @@ const LONGEST: Duration = Duration::from_secs(600);
 
 /// How many there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Counts {
+pub(super) struct Counts {
     /// Services that wait.
     pub waiting: usize,
     /// Load balancers that are being created.

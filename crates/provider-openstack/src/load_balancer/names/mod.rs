@@ -21,6 +21,7 @@ mod tags;
 
 use std::net::IpAddr;
 
+use openstack_ccm_core::cloud::ClusterIdentity;
 use openstack_ccm_core::service::{Service, ServiceKey};
 
 pub use generated::{
@@ -34,20 +35,9 @@ pub use tags::{
     service_uids, tells_owner, user_names,
 };
 
-/// Which cluster this is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClusterIdentity {
-    /// `--cluster-name`: part of all names. Not unique; many clusters are called `kubernetes`.
-    pub name: String,
-    /// Uid of the namespace `kube-system`: unique, and the same as long as the cluster lives.
-    pub uid: String,
-}
-
-impl ClusterIdentity {
-    /// The tag of everything that is made for this cluster.
-    pub fn tag(&self) -> String {
-        format!("{CLUSTER_TAG}{}", self.uid)
-    }
+/// The tag of everything that is made for a cluster.
+pub fn cluster_tag(cluster: &ClusterIdentity) -> String {
+    format!("{CLUSTER_TAG}{}", cluster.uid)
 }
 
 /// The names, descriptions and tags of one Service.
@@ -151,7 +141,7 @@ impl Names {
 
     /// Tags of what Neutron keeps, where the generated name would be too long a tag.
     pub fn identity_tags(&self) -> Tags {
-        Tags::from([self.cluster.tag(), self.service_tag()])
+        Tags::from([cluster_tag(&self.cluster), self.service_tag()])
     }
 
     /// The tag that only this Service's objects carry.

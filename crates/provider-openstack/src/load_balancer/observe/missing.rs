@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use openstack_ccm_core::cloud::ClusterIdentity;
 use openstack_ccm_core::failure::{Failure, Hold};
 use openstack_ccm_core::provider::Neighbours;
 use openstack_ccm_core::service::Service;
@@ -20,7 +21,7 @@ use tokio::time::Instant;
 
 use crate::load_balancer::annotations::LOAD_BALANCER_ID;
 use crate::load_balancer::failure;
-use crate::load_balancer::names::{self, ClusterIdentity};
+use crate::load_balancer::names;
 use crate::load_balancer::outputs;
 
 /// For so long one count stands for all Services that ask.

@@ -31,6 +31,7 @@ mod status_trees;
 
 use std::sync::Arc;
 
+use openstack_ccm_core::cloud::ClusterIdentity;
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::provider::Neighbours;
 use openstack_ccm_core::service::Service;
@@ -39,7 +40,6 @@ use openstack_ccm_openstack_api::OpenStack;
 use super::belief::{Belief, Beliefs};
 use super::locks::LoadBalancerLock;
 use super::model::facts::Features;
-use super::names::ClusterIdentity;
 use super::ownership::Claim;
 use super::poller::Watchlist;
 use super::report::Report;

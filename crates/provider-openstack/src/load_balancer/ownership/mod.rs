@@ -11,13 +11,14 @@ mod refusal;
 
 use std::collections::BTreeSet;
 
+use openstack_ccm_core::cloud::ClusterIdentity;
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::service::{Service, ServiceKey};
 use openstack_ccm_openstack_api::octavia::LoadBalancer;
 
 use super::model::Tags;
 use super::model::observed::Ownership;
-use super::names::{self, ClusterIdentity, GeneratedName, Names};
+use super::names::{self, GeneratedName, Names};
 use crate::load_balancer::outputs;
 
 /// What all Services of a cluster have in common when they claim something.

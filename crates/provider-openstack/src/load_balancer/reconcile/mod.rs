@@ -27,6 +27,7 @@ mod serve;
 
 use std::sync::Arc;
 
+use openstack_ccm_core::cloud::ClusterIdentity;
 use openstack_ccm_core::provider::{Neighbours, Reconciliation};
 use openstack_ccm_core::service::{Goal, ServiceKey};
 use openstack_ccm_openstack_api::OpenStack;
@@ -35,7 +36,6 @@ use tokio::sync::Semaphore;
 use super::belief::{Beliefs, Event};
 use super::creations::Creations;
 use super::locks::LoadBalancerLocks;
-use super::names::ClusterIdentity;
 use super::observe::Observer;
 use super::ownership::Scope;
 use super::poller::Watchlist;

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use openstack_ccm_core::cloud::ClusterIdentity;
 use openstack_ccm_core::service::ServiceKey;
 use openstack_ccm_openstack_api::neutron::{FloatingIp, Port, SecurityGroup};
 use openstack_ccm_openstack_api::octavia::{LoadBalancer, ProvisioningStatus};
-use openstack_ccm_provider_openstack::load_balancer::names::{self, ClusterIdentity, GeneratedName};
+use openstack_ccm_provider_openstack::load_balancer::names::{self, GeneratedName};
 use serde::Serialize;
 
 use super::cloud::Inventory;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use insta::assert_snapshot;
 use openstack_ccm_core::advertise::ClusterAccess;
+use openstack_ccm_core::cloud::ClusterIdentity;
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::node::{AddressKind, Node, NodeAddress};
 use openstack_ccm_core::service::{
@@ -27,7 +28,7 @@ use crate::load_balancer::model::floating_ip::{FloatingIpGoal, SubnetChoice};
 use crate::load_balancer::model::listener::ListenerKey;
 use crate::load_balancer::model::observed::Observed;
 use crate::load_balancer::model::tree::{Desired, DesiredListener};
-use crate::load_balancer::names::{ClusterIdentity, Names};
+use crate::load_balancer::names::Names;
 use crate::load_balancer::plan::serve;
 use crate::load_balancer::settings::Settings;
 

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use openstack_ccm_core::advertise::ClusterAccess;
+use openstack_ccm_core::cloud::ClusterIdentity;
 use openstack_ccm_core::node::{AddressKind, Node, NodeAddress};
 use openstack_ccm_core::service::{Intent, IpFamily, Protocol, Service, ServiceKey, ServicePort};
 use openstack_ccm_openstack_api::octavia::OctaviaFeatures;
@@ -18,7 +19,7 @@ use crate::load_balancer::model::facts::{Facts, Features};
 use crate::load_balancer::model::floating_ip::SubnetChoice;
 use crate::load_balancer::model::observed::Children;
 use crate::load_balancer::model::tree::Desired;
-use crate::load_balancer::names::{ClusterIdentity, Names};
+use crate::load_balancer::names::Names;
 use crate::load_balancer::plan::serve;
 use crate::load_balancer::plan::tests::cloud::Cloud;
 use crate::load_balancer::settings::Reading;

@@ -1,0 +1,49 @@
+//! Controllers that were asked for and cannot start, because the cloud lacks what they need.
+
+use std::fmt;
+
+use openstack_ccm_core::cloud::{Cloud, Part};
+
+use crate::args::controllers::ControllerName;
+
+/// What controllers need and the cloud does not have. A program without it would look healthy and do nothing, so it neither
+/// becomes ready nor asks for the lease.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) struct Lacks {
+    controllers: Vec<(ControllerName, String)>,
+    remedy: String,
+}
+
+impl Lacks {
+    /// Checks that the cloud has what the controllers need.
+    ///
+    /// # Errors
+    /// All that is missing, at once.
+    pub(crate) fn check(cloud: &dyn Cloud, runs: impl Fn(ControllerName) -> bool) -> Result<(), Self> {
+        let controllers: Vec<_> = ControllerName::ALL
+            .into_iter()
+            .filter(|controller| runs(*controller))
+            .filter_map(|controller| Some((controller, cloud.lacks(part_of(controller))?)))
+            .collect();
+        if controllers.is_empty() { Ok(()) } else { Err(Self { controllers, remedy: cloud.remedy() }) }
+    }
+}
+
+/// The part of the cloud that a controller works on.
+pub(crate) fn part_of(controller: ControllerName) -> Part {
+    match controller {
+        ControllerName::ServiceLb => Part::LoadBalancers,
+        ControllerName::NodeRoute => Part::Routes,
+        ControllerName::CloudNode | ControllerName::CloudNodeLifecycle => Part::Instances,
+    }
+}
+
+impl fmt::Display for Lacks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (controller, lack) in &self.controllers {
+            let separator = if *controller == self.controllers[0].0 { "" } else { "; " };
+            write!(f, "{separator}{} cannot start: {lack}", controller.canonical())?;
+        }
+        write!(f, ". {}", self.remedy)
+    }
+}
