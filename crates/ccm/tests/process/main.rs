@@ -7,6 +7,7 @@
     reason = "the helpers of tests say what they expect by panicking, as the tests do"
 )]
 
+mod another_cloud;
 mod canary;
 mod check_config;
 mod configuration;
