@@ -23,11 +23,11 @@ pub struct Entry {
     /// Prefix of the metrics that count the calls to the cloud, without the last `_`.
     pub call_metric_prefix: &'static str,
     /// Reads the configuration from the files of `--cloud-config`, in their order.
-    pub load: fn(&[PathBuf]) -> Result<Box<dyn Provider>, LoadError>,
+    pub load: fn(&[PathBuf]) -> Loading,
 }
 
-/// Everything that is wrong with the configuration, at once.
-pub type LoadError = Box<dyn Error + Send + Sync>;
+/// The provider with its configuration, or everything that is wrong with it, at once.
+pub type Loading = Result<Box<dyn Provider>, Box<dyn Error + Send + Sync>>;
 
 /// What a controller works on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use openstack_ccm::args::RunArgs;
 use openstack_ccm::run::run;
 use openstack_ccm_core::advertise::{ClusterAccess, Needs, Path, Preference, SettingNames};
 use openstack_ccm_core::cloud::{
-    Cloud, ClusterIdentity, Entry, LoadBalancing, LoadError, LogIn, Part, Provider,
+    Cloud, ClusterIdentity, Entry, LoadBalancing, Loading, LogIn, Part, Provider,
 };
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::instance::address::{AddressType, InstanceAddress};
@@ -30,7 +30,7 @@ use crate::stage::{Stage, until};
 const PROVIDERS: &[Entry] =
     &[Entry { name: "example", call_metric_prefix: "example_api", load: |files| load(files) }];
 
-fn load(files: &[PathBuf]) -> Result<Box<dyn Provider>, LoadError> {
+fn load(files: &[PathBuf]) -> Loading {
     let text = std::fs::read_to_string(&files[0])?;
     let address = text.trim().strip_prefix("address = ").ok_or("example.toml: address is missing")?;
     Ok(Box::new(Example { address: address.parse()? }))
