@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use openstack_ccm_core::backoff::Backoff;
 use tokio::time::Instant;
 
 use crate::carried::Carried;
@@ -16,9 +17,7 @@ pub const SETTLE: Duration = Duration::from_secs(10);
 /// How long a verdict stands after its pod fell silent or went. Longer than a pod needs to be replaced.
 pub const LAPSE: Duration = Duration::from_secs(300);
 /// How long a node that was unfit twice within [`CALM`] has to be fit before it counts; it doubles with each relapse.
-const RELAPSE: Duration = Duration::from_secs(60);
-/// The longest of these times.
-const LONGEST: Duration = Duration::from_secs(960);
+const RELAPSES: Backoff = Backoff::doubling(Duration::from_secs(60), Duration::from_secs(960));
 /// After this time without another verdict earlier ones are forgotten.
 const CALM: Duration = Duration::from_secs(3600);
 
@@ -53,10 +52,7 @@ impl Entry {
 
     /// How long an unfit node has to report that it is fit. Its pod has waited before, so that the first time is short.
     fn patience(&self) -> Duration {
-        match self.falls.checked_sub(2) {
-            None => SETTLE,
-            Some(relapses) => RELAPSE.saturating_mul(2_u32.saturating_pow(relapses.min(8))).min(LONGEST),
-        }
+        self.falls.checked_sub(2).map_or(SETTLE, |relapses| RELAPSES.delay(relapses))
     }
 
     fn settle(&mut self, now: Instant) -> bool {

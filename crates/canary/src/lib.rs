@@ -45,4 +45,4 @@ pub const FIT: &str = "fit";
 /// Port of the token, in pods and Services.
 pub const PORT: u16 = 8080;
 /// Port at which the kubelet asks for the readiness of both containers.
-pub const READINESS_PORT: u16 = 8081;
+pub(crate) const READINESS_PORT: u16 = 8081;

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use crate::look::{Finding, Verdict};
 
 /// Equal looks that make a verdict.
-pub const EQUAL_LOOKS: u8 = 3;
+const EQUAL_LOOKS: u8 = 3;
 
 /// How patient a verdict is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ impl Default for Patience {
 
 /// What is held to be true of a node, and what speaks for a change.
 #[derive(Clone, Debug)]
-pub struct Steady {
+pub(crate) struct Steady {
     patience: Patience,
     held: Option<Held>,
     rising: Option<Rising>,
@@ -48,12 +48,12 @@ struct Rising {
 
 impl Steady {
     /// Nothing is known yet.
-    pub fn new(patience: Patience) -> Self {
+    pub(crate) fn new(patience: Patience) -> Self {
         Self { patience, held: None, rising: None }
     }
 
     /// Takes a look in.
-    pub fn look(&mut self, finding: Finding, now: Instant) {
+    pub(crate) fn look(&mut self, finding: Finding, now: Instant) {
         self.lapse(now);
         if !finding.tells() {
             return;
@@ -84,13 +84,13 @@ impl Steady {
     }
 
     /// What is held to be true, if anything is.
-    pub fn held(&mut self, now: Instant) -> Option<Finding> {
+    pub(crate) fn held(&mut self, now: Instant) -> Option<Finding> {
         self.lapse(now);
         self.held.map(|held| held.finding)
     }
 
     /// Whether the next look should come soon: nothing is held, or something speaks for a change.
-    pub fn is_unsettled(&self) -> bool {
+    pub(crate) fn is_unsettled(&self) -> bool {
         self.held.is_none() || self.rising.is_some()
     }
 

@@ -19,7 +19,7 @@ const PAGE: u32 = 100;
 /// How long the server lets a watch last, in seconds; it sends a bookmark 2 seconds before the end. So a watch that is
 /// silent for longer has lost its server: the client's read timeout for watches is a little above. kube asks for 290 seconds,
 /// client-go pings its connections (HTTP/2) every 30.
-pub const WATCH_SECONDS: u32 = 25;
+const WATCH_SECONDS: u32 = 25;
 
 /// Removes the two largest parts of an object's metadata that no controller reads.
 pub fn strip<K: Resource>(object: &mut K) {

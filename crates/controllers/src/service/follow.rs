@@ -125,11 +125,7 @@ impl Follower {
 
     /// Somebody edited the status: publishes again, unless that has become a quarrel.
     fn restore(&self, key: &ServiceKey) {
-        match self
-            .sync
-            .memory
-            .with(key, |known| known.restorations.get_or_insert_default().allow(Instant::now()))
-        {
+        match self.sync.memory.with(key, |known| known.restorations.allow(Instant::now())) {
             Some(true) => self.queue.add(key, Cause::Readvertise),
             Some(false) | None => {
                 tracing::warn!(service = %key, "another writer keeps changing the published status; it is left alone for a while");

@@ -55,9 +55,9 @@ pub(crate) struct Remembered {
     /// What has been announced.
     pub(crate) activity: Activity,
     /// What a check for drift has put right, while one is going on.
-    pub(crate) drift: Option<Box<Drift>>,
-    /// How often the status was restored after an edit by others, if that ever happened.
-    pub(crate) restorations: Option<Box<Restorations>>,
+    pub(crate) drift: Option<Drift>,
+    /// How often the status was restored after an edit by others.
+    pub(crate) restorations: Restorations,
     /// The object as the API server answered our last write, for as long as the watch has not caught up.
     pub(crate) latest: Option<Arc<CachedService>>,
 }
@@ -105,7 +105,7 @@ impl Memory {
                     held: None,
                     activity: Activity::Idle,
                     drift: None,
-                    restorations: None,
+                    restorations: Restorations::default(),
                     latest: None,
                 };
                 services.insert(key.clone(), Box::new(remembered));

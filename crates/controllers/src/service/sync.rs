@@ -86,8 +86,7 @@ impl ServiceSync {
             self.tell(&key, &facts.uid, event_texts::no_nodes());
         }
         self.memory.with(&key, |known| {
-            let drift = known.drift.take().map(|drift| *drift);
-            known.drift = drift::after(drift, causes).map(Box::new);
+            known.drift = drift::after(known.drift.take(), causes);
         });
         if causes.has(Cause::Resync) {
             self.provider.expect_drift(&key);

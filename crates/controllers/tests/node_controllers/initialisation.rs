@@ -1,7 +1,7 @@
 //! New nodes.
 
 use openstack_ccm_controllers::node::NodeControllerOptions;
-use openstack_ccm_core::instance::{Description, Instance};
+use openstack_ccm_core::instance::Instance;
 use rstest::rstest;
 use serde_json::json;
 
@@ -86,22 +86,6 @@ async fn framework_n5_a_known_node_costs_nothing() {
     pass(60).await;
     assert!(world.cloud.questions().is_empty());
     assert!(world.take_writes().is_empty());
-}
-
-/// A new node of another provider is left alone, without an error.
-///
-/// Framework: N7, same.
-/// Defect: 47, better: a node of another provider or region is skipped without an error in every round.
-#[tokio::test(start_paused = true)]
-async fn framework_n7_a_node_of_another_provider_is_left_alone() {
-    let world = started().await;
-    world.cloud.describe_as("n1", Description::Foreign("aws".into()));
-    world.create_uninitialized("n1", json!({"spec": {"providerID": "aws:///i-1"}}));
-    pass(250).await;
-    assert!(world.is_uninitialized("n1"));
-    assert!(world.take_writes().is_empty());
-    assert!(world.events("n1").is_empty());
-    assert_eq!(world.cloud.questions(), ["describe 1"]);
 }
 
 const PROVIDED: &str = "alpha.kubernetes.io/provided-node-ip";

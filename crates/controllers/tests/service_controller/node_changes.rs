@@ -129,22 +129,6 @@ async fn framework_p9_a_deleted_node_leaves() {
     assert!(world.cloud.load_balancers().iter().all(|load_balancer| load_balancer.nodes == ["n2"]));
 }
 
-/// Readiness and other taints do not matter: health checks take a node out, not membership.
-///
-/// Framework: P6, same.
-/// Framework: P10, same.
-#[tokio::test(start_paused = true)]
-async fn framework_p6_p10_readiness_and_other_taints_do_not_matter() {
-    let world = three_services().await;
-    for status in ["True", "False", "Unknown"] {
-        let conditions = json!([{"type": "Ready", "status": status}]);
-        world.patch_node_status("n2", json!({"status": {"conditions": conditions}})).await;
-    }
-    world.patch_node("n2", json!({"spec": {"taints": [{"key": "x", "effect": "NoSchedule"}]}})).await;
-    settle().await;
-    assert!(world.wire.journal().is_empty());
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_new_address_is_followed() {
     let world = three_services().await;

@@ -168,11 +168,10 @@ mod tests {
         assert_eq!(labels.left_out.len(), left_out);
     }
 
-    /// The labels with the old names win over those that replaced them, and nothing is written when they agree.
+    /// Labels that have only their old names get the new ones, and nothing is written when they agree.
     ///
     /// Framework: N17, same.
     /// Framework: N18, same.
-    /// Framework: N19, same.
     #[rstest]
     #[case::n17_missing(
         &[("beta.kubernetes.io/instance-type", "a"), ("failure-domain.beta.kubernetes.io/zone", "b"),
@@ -184,12 +183,8 @@ mod tests {
         &[("beta.kubernetes.io/instance-type", "a"), ("node.kubernetes.io/instance-type", "a")],
         &[]
     )]
-    #[case::n19_different(
-        &[("failure-domain.beta.kubernetes.io/zone", "b"), ("topology.kubernetes.io/zone", "other")],
-        &[("topology.kubernetes.io/zone", "b")]
-    )]
     #[case::only_stable(&[("topology.kubernetes.io/zone", "b")], &[])]
-    fn framework_n17_n18_n19_old_and_new_names_agree(
+    fn framework_n17_n18_old_and_new_names_agree(
         #[case] present: &[(&str, &str)],
         #[case] expected: &[(&str, &str)],
     ) {

@@ -11,7 +11,6 @@ mod framework;
 mod health_monitors;
 mod node_pass;
 mod nodes;
-mod process;
 mod rename;
 mod routes;
 mod security_groups;

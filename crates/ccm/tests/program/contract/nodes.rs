@@ -91,6 +91,7 @@ async fn n10_provider_ids_name_the_region_on_request() {
 /// A node of another region or provider is left alone in everything.
 ///
 /// Contract: N11, better: it is skipped without an error in every round.
+/// Framework: N7, same.
 /// Defect: 47, better: it is skipped without an error in every round.
 #[rstest]
 #[case::region("openstack://R2/8a2ba4ba-1c25-4c8a-b4a0-1d0c8b7f4f10")]
@@ -108,21 +109,6 @@ async fn n11_a_node_of_another_region_is_left_alone(#[case] provider_id: &str) {
     assert_eq!(world.node("node-1"), before);
     assert!(world.is_uninitialized("node-1"));
     assert!(world.events("node-1").is_empty());
-    assert!(world.take_cloud_calls().is_empty());
-}
-
-/// Nodes of other providers that are not ready do not cost a request in every round.
-#[tokio::test(start_paused = true)]
-async fn nodes_of_other_providers_cost_nothing() {
-    let world = started().await;
-    world.join("node-1").await;
-    for name in ["metal-1", "metal-2"] {
-        world.register_with(name, &json!({"providerID": format!("metal://{name}")}));
-        world.set_ready(name, "Unknown");
-    }
-    world.pass(10).await;
-    world.take_calls();
-    world.pass(200).await;
     assert!(world.take_cloud_calls().is_empty());
 }
 
@@ -195,22 +181,6 @@ async fn n14_a_node_without_server_of_its_name_stays(#[case] servers: usize, #[c
     assert!(world.is_uninitialized("node-1"));
     let warnings = world.warnings("node-1");
     assert!(warnings[0].contains(told) && warnings[0].contains("--provider-id"), "{warnings:?}");
-}
-
-/// The availability zone becomes a label, cleaned of what labels may not hold.
-///
-/// Contract: N15, same.
-#[rstest]
-#[case::cleaned("nova zone #1", json!("nova-zone-1"))]
-#[case::empty("", json!(null))]
-#[tokio::test(start_paused = true)]
-async fn n15_the_zone_is_a_label(#[case] zone: &str, #[case] expected: serde_json::Value) {
-    let world = started().await;
-    world.cloud.add_node("node-1");
-    world.cloud.set_server_zone("node-1", zone);
-    world.register("node-1");
-    world.until_initialised("node-1").await;
-    assert_eq!(world.label("node-1", ZONE), expected);
 }
 
 /// The instance type is the name of the flavor, or its id where the name cannot be a label. Where Nova names flavors in
