@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
+
+use openstack_ccm_runtime::lock::lock;
 
 /// The checks of this process, shared between those who know and the endpoints.
 #[derive(Clone, Debug, Default)]
@@ -65,14 +67,14 @@ impl Health {
     }
 
     fn insert(&self, name: &'static str, check: Check) {
-        self.checks.lock().unwrap_or_else(PoisonError::into_inner).insert(name, check);
+        lock(&self.checks).insert(name, check);
     }
 
     /// The result for an endpoint: whether all its checks pass, and a line for each.
     ///
     /// Readiness includes liveness. Names in `exclude` are left out.
     pub fn report(&self, endpoint: Probe, exclude: &[String]) -> (bool, String) {
-        let checks = self.checks.lock().unwrap_or_else(PoisonError::into_inner);
+        let checks = lock(&self.checks);
         let relevant = checks
             .iter()
             .filter(|(name, check)| {
@@ -95,7 +97,7 @@ impl Health {
 
     /// One check of an endpoint: its problem, if it has one; absent when there is no such check.
     pub fn check(&self, endpoint: Probe, name: &str) -> Option<Option<String>> {
-        let checks = self.checks.lock().unwrap_or_else(PoisonError::into_inner);
+        let checks = lock(&self.checks);
         let check = checks.get(name).filter(|check| check.counts_for(endpoint))?;
         Some(check.state.problem())
     }

@@ -1,10 +1,11 @@
 //! Work under a lease.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use kube::Client;
 use openstack_ccm_runtime::election::{ElectionMetrics, ElectionOptions, Elector, Ended, Heartbeat};
+use openstack_ccm_runtime::lock::lock;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::LeaderElectionArgs;
@@ -48,7 +49,7 @@ impl Leadership {
         let limit = arguments.leader_elect_lease_duration + STUCK;
         let watched = Arc::clone(&heartbeats);
         health.ask("leaderElection", Probe::Liveness, move || {
-            let heartbeats = watched.lock().unwrap_or_else(PoisonError::into_inner);
+            let heartbeats = lock(&watched);
             let oldest = heartbeats.iter().filter_map(Heartbeat::age).max()?;
             (oldest > limit).then(|| {
                 format!("this process leads and has not renewed its lease for {} s", oldest.as_secs())
@@ -76,7 +77,7 @@ impl Leadership {
         }
         let name = options.name.clone();
         let elector = Elector::new(self.client.clone(), options).counted_in(self.metrics.clone());
-        self.heartbeats.lock().unwrap_or_else(PoisonError::into_inner).push(elector.heartbeat());
+        lock(&self.heartbeats).push(elector.heartbeat());
         match elector.lead(stop, WORK_GRACE, work).await {
             Ended::Stopped | Ended::WorkEnded => Ok(()),
             Ended::Lost => Err(LeadershipLost { lease: name }),

@@ -1,10 +1,11 @@
 //! The certificate of the endpoints: from files, which are read again when they change, or made here.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::Context as _;
+use openstack_ccm_runtime::lock::lock;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
@@ -40,7 +41,7 @@ struct Files {
 #[derive(Debug)]
 pub(super) struct Certificate {
     files: Option<Files>,
-    current: RwLock<Current>,
+    current: Mutex<Current>,
 }
 
 /// What is shown now.
@@ -73,7 +74,7 @@ impl Certificate {
             }
             (None, None) => (None, self_signed()?),
         };
-        Ok(Self { files, current: RwLock::new(Current::new(pem, OWN)?) })
+        Ok(Self { files, current: Mutex::new(Current::new(pem, OWN)?) })
     }
 
     /// The certificate for some names.
@@ -83,17 +84,17 @@ impl Certificate {
     pub(super) fn named(pair: &NamedCertificate) -> anyhow::Result<Self> {
         let files = Files { flags: NAMED, certificate: pair.certificate.clone(), key: pair.key.clone() };
         let current = Current::new(files.read()?, NAMED)?;
-        Ok(Self { files: Some(files), current: RwLock::new(current) })
+        Ok(Self { files: Some(files), current: Mutex::new(current) })
     }
 
     /// The certificate with its key, as it is now.
     pub(super) fn key(&self) -> Arc<CertifiedKey> {
-        Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner).key)
+        Arc::clone(&lock(&self.current).key)
     }
 
     /// Whether it is for this name, which may be a pattern.
     pub(super) fn has_name(&self, name: &str) -> bool {
-        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
+        let current = lock(&self.current);
         current.names.iter().any(|own| own == name)
     }
 
@@ -118,11 +119,11 @@ impl Certificate {
     fn reload(&self) -> anyhow::Result<bool> {
         let Some(files) = &self.files else { return Ok(false) };
         let pem = files.read()?;
-        if self.current.read().unwrap_or_else(PoisonError::into_inner).pem == pem {
+        if lock(&self.current).pem == pem {
             return Ok(false);
         }
         let current = Current::new(pem, files.flags)?;
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = current;
+        *lock(&self.current) = current;
         Ok(true)
     }
 }
@@ -217,7 +218,7 @@ mod tests {
         let argument = format!("--cert-dir={}", folder.path().join("pki").display());
         let first = Certificate::new(&serving(&[&argument])).unwrap();
         let second = Certificate::new(&serving(&[&argument])).unwrap();
-        assert_eq!(first.current.read().unwrap().pem, second.current.read().unwrap().pem);
+        assert_eq!(first.current.lock().unwrap().pem, second.current.lock().unwrap().pem);
     }
 
     #[test]
@@ -226,14 +227,14 @@ mod tests {
         let argument = format!("--cert-dir={}", folder.path().display());
         let certificate = Certificate::new(&serving(&[&argument])).unwrap();
         assert!(!certificate.reload().unwrap());
-        let before = certificate.current.read().unwrap().pem.clone();
+        let before = certificate.current.lock().unwrap().pem.clone();
         let (new_certificate, new_key) = self_signed().unwrap();
         std::fs::write(folder.path().join(format!("{PAIR}.crt")), &new_certificate).unwrap();
         assert!(certificate.reload().unwrap_err().to_string().contains("do not match"));
-        assert_eq!(certificate.current.read().unwrap().pem, before);
+        assert_eq!(certificate.current.lock().unwrap().pem, before);
         std::fs::write(folder.path().join(format!("{PAIR}.key")), &new_key).unwrap();
         assert!(certificate.reload().unwrap());
-        assert_eq!(certificate.current.read().unwrap().pem.0, new_certificate);
+        assert_eq!(certificate.current.lock().unwrap().pem.0, new_certificate);
     }
 
     #[test]

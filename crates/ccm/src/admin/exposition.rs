@@ -2,13 +2,25 @@
 //! everybody reads and which is served when nothing is asked for.
 
 use std::fmt;
+use std::sync::Mutex;
 
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use openstack_ccm_runtime::lock::lock;
 use prometheus_client::registry::Registry;
+
+/// The answer to a scraper that sent these headers.
+pub(crate) fn page(registry: &Mutex<Registry>, headers: &HeaderMap) -> Response {
+    let format = Format::preferred(headers);
+    match format.page(&lock(registry)) {
+        Ok(text) => ([(header::CONTENT_TYPE, format.content_type())], text).into_response(),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+    }
+}
 
 /// A text format of metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Format {
+enum Format {
     /// <https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format>
     Prometheus,
     /// <https://prometheus.io/docs/specs/om/open_metrics_spec/>
@@ -17,7 +29,7 @@ pub(crate) enum Format {
 
 impl Format {
     /// The format that a request prefers; of two that it likes as much OpenMetrics, as Prometheus' own libraries choose.
-    pub(crate) fn preferred(headers: &HeaderMap) -> Self {
+    fn preferred(headers: &HeaderMap) -> Self {
         let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
         let ranges: Vec<MediaRange> =
             accepted.flat_map(|value| value.split(',')).map(MediaRange::parse).collect();
@@ -33,7 +45,7 @@ impl Format {
     }
 
     /// The value of `Content-Type`.
-    pub(crate) const fn content_type(self) -> &'static str {
+    const fn content_type(self) -> &'static str {
         match self {
             Self::Prometheus => "text/plain; version=0.0.4; charset=utf-8",
             Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
@@ -44,7 +56,7 @@ impl Format {
     ///
     /// # Errors
     /// A metric that cannot be encoded.
-    pub(crate) fn page(self, registry: &Registry) -> Result<String, fmt::Error> {
+    fn page(self, registry: &Registry) -> Result<String, fmt::Error> {
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, registry)?;
         Ok(match self {

@@ -30,10 +30,10 @@ mod tests;
 mod trust;
 mod user;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use axum::extract::{Path, Query, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router, middleware};
@@ -50,7 +50,6 @@ use crate::kubernetes::{Connection, RequestLimit};
 use authentication::Authentication;
 use authorization::Authorization;
 use certificates::Certificates;
-use exposition::Format;
 use gate::Gate;
 use trust::Trust;
 
@@ -196,12 +195,7 @@ fn one_check(pages: &Pages, endpoint: Probe, name: &str) -> Response {
 }
 
 async fn metrics(State(pages): State<Pages>, headers: HeaderMap) -> Response {
-    let format = Format::preferred(&headers);
-    let registry = pages.metrics.lock().unwrap_or_else(PoisonError::into_inner);
-    match format.page(&registry) {
-        Ok(text) => ([(header::CONTENT_TYPE, format.content_type())], text).into_response(),
-        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
-    }
+    exposition::page(&pages.metrics, &headers)
 }
 
 async fn configuration(State(pages): State<Pages>) -> Response {

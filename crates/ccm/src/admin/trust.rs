@@ -2,12 +2,13 @@
 //! ConfigMap in which the API server publishes its own. Both are read again from time to time.
 
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::Context as _;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Api, Client};
+use openstack_ccm_runtime::lock::lock;
 
 use super::client_certificate::Authorities;
 use super::request_header::HeaderNames;
@@ -46,7 +47,7 @@ pub(super) struct Trust {
     proxy_ca: Option<(PathBuf, HeaderNames)>,
     /// Absent where the ConfigMap is not to be read.
     published: Option<Client>,
-    current: RwLock<Arc<Trusted>>,
+    current: Mutex<Arc<Trusted>>,
 }
 
 impl Trust {
@@ -64,12 +65,12 @@ impl Trust {
             client_ca: given(arguments.client_ca_file.as_ref()).map(ToOwned::to_owned),
             proxy_ca: proxy_ca.map(|file| (file.to_owned(), headers)),
             published: (!arguments.authentication_skip_lookup).then_some(client),
-            current: RwLock::default(),
+            current: Mutex::default(),
         }
     }
 
     pub(super) fn current(&self) -> Arc<Trusted> {
-        Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&lock(&self.current))
     }
 
     /// Looks until there is an answer, whatever it is. That the API server cannot be reached is told elsewhere: nothing
@@ -117,7 +118,7 @@ impl Trust {
             clients: files.clients.or(published.clients).or_else(|| before.clients.clone()),
             proxies: files.proxies.or(published.proxies).or_else(|| before.proxies.clone()),
         };
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(trusted);
+        *lock(&self.current) = Arc::new(trusted);
         file_problem.or(problem).map_or(Ok(()), Err)
     }
 

@@ -1,10 +1,10 @@
 //! The manual page and the completion of shells, from the definitions of the command line.
 
-use std::io::Write as _;
-
 use anyhow::Context as _;
 use clap::Command;
 use clap_complete::Shell;
+
+use super::output::print;
 
 /// Writes the completion for a shell to standard output.
 ///
@@ -13,7 +13,7 @@ use clap_complete::Shell;
 pub(crate) fn completion(command: &mut Command, shell: Shell) -> anyhow::Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(shell, command, "openstack-ccm", &mut script);
-    write(&script)
+    print(String::from_utf8_lossy(&script))
 }
 
 /// Writes the manual page to standard output.
@@ -23,9 +23,5 @@ pub(crate) fn completion(command: &mut Command, shell: Shell) -> anyhow::Result<
 pub(crate) fn page(command: Command) -> anyhow::Result<()> {
     let mut page = Vec::new();
     clap_mangen::Man::new(command).render(&mut page).context("the manual page cannot be made")?;
-    write(&page)
-}
-
-fn write(text: &[u8]) -> anyhow::Result<()> {
-    std::io::stdout().lock().write_all(text).context("standard output is closed")
+    print(String::from_utf8_lossy(&page))
 }

@@ -4,6 +4,7 @@
 //!
 //! | module | subcommand |
 //! | --- | --- |
+//! | `output` | none: what they write to standard output |
 //! | [`check_config`] | `check-config`: whether the configuration works, and with it the cloud and the Services |
 //! | [`canary`] | `canary`: whether the service proxies honour `ipMode`, and the roles in the pods of the canary |
 //! | [`status`] | `status`: who leads, and how load balancers are published |
@@ -21,6 +22,7 @@ pub mod demo;
 pub mod hand_back;
 pub(crate) mod manual;
 pub mod orphans;
+mod output;
 pub mod overlay;
 pub mod plan;
 pub mod status;

@@ -41,7 +41,7 @@ impl Collector {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn passes_and_calls_arrive_at_the_collector_without_a_secret() {
+async fn reconciliations_and_calls_arrive_at_the_collector_without_a_secret() {
     let (stage, collector) = (Stage::new().await, Collector::default());
     let secret = LogIn::ApplicationCredential.configure(&stage);
     let endpoint = collector.start().await;

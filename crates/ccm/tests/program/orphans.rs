@@ -1,6 +1,5 @@
 //! What is left when the program dies over a Service that then goes: `orphans` names exactly that, and can delete it.
 
-use openstack_ccm_core::cloud::ClusterIdentity;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -9,6 +8,7 @@ use openstack_ccm::subcommands::orphans::cloud::Inventory;
 use openstack_ccm::subcommands::orphans::delete::{chosen, delete};
 use openstack_ccm::subcommands::orphans::judge::{Orphan, Question, orphans};
 use openstack_ccm::subcommands::orphans::services::Owners;
+use openstack_ccm_core::cloud::ClusterIdentity;
 use openstack_ccm_kube_sim::ApiVersion;
 use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_openstack_api::client::Client;

@@ -90,7 +90,7 @@ async fn members_that_are_as_they_were_sent_are_no_news_for_anybody() {
     assert_eq!((without_digest(world.service("web")), world.events("web")), (state, events));
 }
 
-/// What was verified after a change of nodes need not be read by the next start, nor by the look for drift.
+/// What was verified after a change of nodes need not be read by the next start, nor by the check for drift.
 #[tokio::test(start_paused = true)]
 async fn members_that_were_verified_are_read_neither_by_a_restart_nor_by_the_look_for_drift() {
     let mut world = serving().await;
@@ -100,7 +100,7 @@ async fn members_that_were_verified_are_read_neither_by_a_restart_nor_by_the_loo
     let is_list = |name: &&str| ["GET floatingips", LOOK, "GET security-groups"].contains(name);
     let reads = |calls: &[Call]| counts(calls).into_keys().filter(|name| !is_list(name)).collect::<String>();
     tokio::time::sleep(DRIFT).await;
-    assert_eq!(reads(&world.take_calls()), "", "the look for drift");
+    assert_eq!(reads(&world.take_calls()), "", "the check for drift");
     world.restart().await;
     world.quiet().await;
     assert_eq!(reads(&world.take_calls()), "GET /", "the restart");

@@ -120,7 +120,7 @@ impl NodeController {
     }
 }
 
-/// Queues the nodes that deserve a look.
+/// Queues the nodes that need a reconciliation.
 struct NewNodes {
     queue: NodeQueue,
 }
@@ -128,7 +128,7 @@ struct NewNodes {
 impl NodeListener for NewNodes {
     fn changed(&self, changes: &[NodeChange]) {
         for NodeChange { old, new } in changes {
-            if let Some(new) = new.as_deref().filter(|new| deserves_a_look(old.as_deref(), new)) {
+            if let Some(new) = new.as_deref().filter(|new| needs_a_reconciliation(old.as_deref(), new)) {
                 self.queue.add(&new.name, ());
             }
         }
@@ -136,7 +136,7 @@ impl NodeListener for NewNodes {
 }
 
 /// Whether a change can lead to a write. A heartbeat cannot.
-fn deserves_a_look(old: Option<&NodeObject>, new: &NodeObject) -> bool {
+fn needs_a_reconciliation(old: Option<&NodeObject>, new: &NodeObject) -> bool {
     let is_due = new.is_uninitialized() || !label::reconcile(&new.facts.labels).is_empty();
     let is_same = old.is_some_and(|old| {
         old.uid == new.uid

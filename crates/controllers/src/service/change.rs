@@ -183,7 +183,7 @@ mod tests {
     #[case::u10_distribution("spec/trafficDistribution", json!("PreferClose"), false)]
     #[case::finalizer("metadata/finalizers", json!(["service.kubernetes.io/load-balancer-cleanup"]), false)]
     #[case::resource_version("metadata/resourceVersion", json!("7"), false)]
-    fn framework_u1_to_u12_a_pass_is_due_when_the_load_balancer_depends_on_it(
+    fn framework_u1_to_u12_a_reconciliation_is_due_when_the_load_balancer_depends_on_it(
         #[case] path: &str,
         #[case] value: Value,
         #[case] expected: bool,

@@ -103,7 +103,7 @@ async fn nodes_of_other_providers_do_not_count() {
 #[case::a_day(86_400)]
 #[case::absurd(u64::MAX)]
 #[tokio::test(start_paused = true)]
-async fn no_wish_of_the_cloud_stops_the_look_at_nodes(#[case] seconds: u64) {
+async fn no_wish_of_the_cloud_stops_the_check_of_nodes(#[case] seconds: u64) {
     let world = with(10, 2).await;
     world.cloud.ask_for_a_pause(seconds);
     pass(60).await;

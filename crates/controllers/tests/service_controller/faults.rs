@@ -55,7 +55,7 @@ async fn framework_s11_a_service_that_is_gone_when_its_status_is_written_is_no_f
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_type_that_changes_during_the_pass_is_no_failure() {
+async fn a_type_that_changes_during_the_reconciliation_is_no_failure() {
     let world = World::started(ApiVersion::V1_36).await;
     let services = world.services();
     let change = Box::pin(async move {

@@ -253,7 +253,7 @@ async fn waiting_costs_no_worker_and_ends_with_a_wake() {
     assert_eq!(world.ingress("slow").await, ["203.0.113.11(VIP)"]);
 }
 
-/// Work that the cloud has not finished is looked at again after the delay that the provider gave, without a warning.
+/// Work that the cloud has not finished is read again after the delay that the provider gave, without a warning.
 ///
 /// Framework: Q3, better: it is no error at all, so that no event says that the sync failed.
 #[tokio::test(start_paused = true)]
@@ -264,6 +264,7 @@ async fn framework_q3_waiting_ends_by_itself_after_at_most_the_given_time() {
     let start = tokio::time::Instant::now();
     world.until_published("app").await;
     assert!(start.elapsed() >= Duration::from_secs(600) && start.elapsed() < Duration::from_secs(602));
+    assert!(!world.events("app").iter().any(|event| event.contains("Warning")));
 }
 
 /// A key that neither the cache nor the memory knows costs nothing.
@@ -294,10 +295,10 @@ async fn the_cloud_is_compared_again_after_a_while() {
 }
 
 #[rstest]
-#[case::looks_are_rare(Duration::from_secs(1800), &["cloud serves app on n1,n2"])]
-#[case::a_look_comes_sooner(Duration::from_secs(20), &["cloud is to be asked about app", "cloud serves app on n1,n2"])]
+#[case::checks_for_drift_are_rare(Duration::from_secs(1800), &["cloud serves app on n1,n2"])]
+#[case::a_check_for_drift_comes_sooner(Duration::from_secs(20), &["cloud is to be asked about app", "cloud serves app on n1,n2"])]
 #[tokio::test(start_paused = true)]
-async fn a_provider_that_wants_another_pass_gets_it_or_a_look(
+async fn a_provider_that_wants_another_reconciliation_gets_it_or_a_check_for_drift(
     #[case] resync: Duration,
     #[case] expected: &[&str],
 ) {
@@ -405,7 +406,7 @@ async fn framework_s17_a_new_service_of_the_same_name_waits_for_the_old_load_bal
 }
 
 #[tokio::test(start_paused = true)]
-async fn stopping_lets_a_running_pass_end() {
+async fn stopping_lets_a_running_reconciliation_end() {
     let mut world = World::started(LATEST).await;
     world.create("app").await;
     until("the cloud works", async || !world.wire.journal().is_empty()).await;

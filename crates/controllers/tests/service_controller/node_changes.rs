@@ -208,7 +208,7 @@ async fn framework_s23_without_nodes_the_user_is_warned_and_the_address_is_there
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pass_that_the_provider_asked_for_does_not_repeat_that_there_are_no_nodes() {
+async fn a_reconciliation_that_the_provider_asked_for_does_not_repeat_that_there_are_no_nodes() {
     let mut world = World::new(ApiVersion::V1_36);
     for name in ["n1", "n2"] {
         world.nodes().delete(name, &kube::api::DeleteParams::default()).await.unwrap();

@@ -110,7 +110,7 @@ async fn api_servers_of_different_minds_do_not_turn_the_status_over_all_the_time
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pass_that_does_not_end_is_dropped_when_the_controller_stops() {
+async fn a_reconciliation_that_does_not_end_is_dropped_when_the_controller_stops() {
     let mut world = World::started(LATEST).await;
     world.cloud.hang();
     world.create("app").await;

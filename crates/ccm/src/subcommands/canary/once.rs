@@ -26,6 +26,7 @@ use super::args::{CanaryOutput, OnceArgs};
 use super::look::FINDING;
 use super::rows::{Report, Row};
 use crate::signals;
+use crate::subcommands::output::print;
 
 /// Calls to the API server at once.
 const AT_ONCE: usize = 10;
@@ -51,7 +52,7 @@ pub(super) async fn look(arguments: &OnceArgs) -> anyhow::Result<ExitCode> {
         CanaryOutput::Table => report.table(),
         CanaryOutput::Json => serde_json::to_string_pretty(&report)? + "\n",
     };
-    std::io::stdout().lock().write_all(text.as_bytes()).context("standard output is closed")?;
+    print(text)?;
     Ok(report.exit_code())
 }
 

@@ -1,9 +1,8 @@
 //! What a check found, written line by line as it is found.
 
 use std::fmt::Display;
-use std::io::Write as _;
 
-use anyhow::Context as _;
+use crate::subcommands::output::print_line;
 
 /// Counts of what was found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,7 +43,7 @@ impl Findings {
     pub(super) fn conclude(&self, what: &str) -> anyhow::Result<()> {
         let Self { errors, warnings } = self;
         let verdict = if *errors == 0 { "valid" } else { "not valid" };
-        line(format_args!("{what}: {verdict}, {errors} error(s), {warnings} warning(s)"))
+        print_line(format_args!("{what}: {verdict}, {errors} error(s), {warnings} warning(s)"))
     }
 
     /// The result of the whole.
@@ -61,12 +60,8 @@ fn say(subject: &str, kind: &str, text: impl Display) -> anyhow::Result<()> {
     // What a Service says may hold line breaks; a finding is one line.
     let text = text.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
     if subject.is_empty() {
-        line(format_args!("{kind}: {text}"))
+        print_line(format_args!("{kind}: {text}"))
     } else {
-        line(format_args!("{subject}: {kind}: {text}"))
+        print_line(format_args!("{subject}: {kind}: {text}"))
     }
-}
-
-fn line(text: impl Display) -> anyhow::Result<()> {
-    writeln!(std::io::stdout().lock(), "{text}").context("standard output is closed")
 }

@@ -1,9 +1,10 @@
 //! The ingress pod of the demo: an HTTP server that insists on the PROXY header, as nginx does with `proxy_protocol`.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use anyhow::Context as _;
+use openstack_ccm_runtime::lock::lock;
 use ppp::{HeaderResult, PartialResult as _, v1, v2};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -33,7 +34,7 @@ impl Backend {
 
     /// Takes what was logged since the last time.
     pub(super) fn take_log(&self) -> Vec<String> {
-        std::mem::take(&mut *self.log.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *lock(&self.log))
     }
 }
 
@@ -46,7 +47,7 @@ async fn serve(listener: TcpListener, log: Arc<Mutex<Vec<String>>>) {
                 Err(error) => format!("{error:#}, client: {}", peer.ip()),
             };
             // Before the connection closes: who sees it closed finds the line.
-            log.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+            lock(&log).push(line);
             drop(stream);
         });
     }

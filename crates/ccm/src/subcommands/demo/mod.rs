@@ -19,9 +19,10 @@ mod kube_proxy;
 mod report;
 mod world;
 
+use crate::subcommands::output::print_line;
 use args::DemoArgs;
 use client::{Answer, FetchError};
-use report::{Asked, Chapter, Heading, Measurement, Outcome, Style, say};
+use report::{Asked, Chapter, Heading, Measurement, Outcome, Style};
 use world::{Client, OUTSIDE, POD_ON_NODE_1, POD_ON_NODE_2, SUFFIX, World};
 
 /// Tells the whole story.
@@ -45,7 +46,9 @@ pub async fn run(arguments: DemoArgs) -> anyhow::Result<()> {
         Ok(Some(kept)) => {
             let ended = interrupted.await.context("Ctrl-C cannot be handled");
             drop(kept);
-            ended.and_then(|()| say("\nThe cluster that was kept has ended, and its files are removed."))
+            ended.and_then(|()| {
+                print_line("\nThe cluster that was kept has ended, and its files are removed.")
+            })
         }
         Ok(None) => Ok(()),
         Err(error) => Err(error),
@@ -63,8 +66,10 @@ async fn story(arguments: &DemoArgs, files: &Path) -> anyhow::Result<Option<Worl
     wrong += lying_node(files, style).await?;
     wrong += old_cluster(files, style).await?;
     anyhow::ensure!(wrong == 0, "{wrong} result(s) are not as expected");
-    say("\nCut off: nodes send their pods' traffic past the load balancer, so the PROXY\n\
-         header is missing. With ipMode: Proxy or a hostname it goes through.")?;
+    print_line(
+        "\nCut off: nodes send their pods' traffic past the load balancer, so the PROXY\n\
+         header is missing. With ipMode: Proxy or a hostname it goes through.",
+    )?;
     if arguments.keep { keep(files).await.map(Some) } else { Ok(None) }
 }
 
@@ -259,7 +264,7 @@ async fn keep(files: &Path) -> anyhow::Result<World> {
     world.create_service(json!({"loadbalancer.openstack.org/proxy-protocol": "true"})).await?;
     world.wait_for_entry("ipMode is Proxy", |entry| entry["ipMode"] == "Proxy").await?;
     let folder = world.files().display();
-    say(&format!(
+    print_line(format_args!(
         "\nA cluster with Kubernetes 1.36 is left running. In another terminal:\n\
          \n  export KUBECONFIG={folder}/kubeconfig\
          \n  kubectl get services,nodes; kubectl get events --sort-by=.lastTimestamp\

@@ -1,9 +1,10 @@
 //! What the demo shows: a line for each chapter, or with `--verbose` a table with everything that was measured.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 
-use anyhow::Context as _;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
+
+use crate::subcommands::output::print_line;
 
 /// Columns of the tables where standard output is not a terminal.
 const WIDTH_OF_A_LOG: u16 = 120;
@@ -34,9 +35,9 @@ impl Style {
         if self.verbose {
             return Ok(());
         }
-        say("A load balancer with PROXY protocol, called by pods of its own cluster and from")?;
-        say("outside. Every answer is measured in this run; --verbose shows each of them.\n")?;
-        say(&row(["", "cluster", "published", "pods", "outside"]))
+        print_line("A load balancer with PROXY protocol, called by pods of its own cluster and from")?;
+        print_line("outside. Every answer is measured in this run; --verbose shows each of them.\n")?;
+        print_line(row(["", "cluster", "published", "pods", "outside"]))
     }
 
     /// A cell in red or green, padded before it is coloured.
@@ -122,11 +123,14 @@ impl Chapter {
     pub(super) fn print(self, style: Style) -> anyhow::Result<usize> {
         if style.verbose {
             let Heading { title, explanation, .. } = self.heading;
-            say(&format!("\n{title}\n{explanation}\n{}", self.table()))?;
+            print_line(format_args!("\n{title}\n{explanation}\n{}", self.table()))?;
         } else {
-            say(&self.summary(style))?;
+            print_line(self.summary(style))?;
             for line in self.lines.iter().filter(|line| !line.expected) {
-                say(&format!("          NOT AS EXPECTED: {} {}: {}", line.situation, line.who, line.result))?;
+                print_line(format_args!(
+                    "          NOT AS EXPECTED: {} {}: {}",
+                    line.situation, line.who, line.result
+                ))?;
             }
         }
         Ok(self.lines.iter().filter(|line| !line.expected).count())
@@ -187,14 +191,6 @@ fn verdict(outcomes: &[Outcome]) -> Option<(&'static str, &'static str)> {
 
 fn row([name, cluster, published, pods, outside]: [&str; 5]) -> String {
     format!("{name:<9} {cluster:<27} {published:<20} {pods:<9} {outside}")
-}
-
-/// Writes a line to standard output.
-///
-/// # Errors
-/// It is closed.
-pub(super) fn say(text: &str) -> anyhow::Result<()> {
-    writeln!(std::io::stdout().lock(), "{text}").context("standard output is closed")
 }
 
 #[cfg(test)]

@@ -7,7 +7,6 @@
 pub mod args;
 pub mod judge;
 
-use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
@@ -20,6 +19,7 @@ use openstack_ccm_provider_openstack::cloud::OpenStackProvider;
 use openstack_ccm_runtime::watch::list_all;
 use serde_json::json;
 
+use crate::subcommands::output::print;
 use crate::subcommands::status::is_at_work;
 use args::{HandBackArgs, HandBackOutput};
 use judge::{Return, Severity};
@@ -50,7 +50,7 @@ pub async fn run(arguments: &HandBackArgs) -> anyhow::Result<ExitCode> {
             format!("{}\n", serde_json::to_string_pretty(&json!({"services": changes}))?)
         }
     };
-    std::io::stdout().lock().write_all(text.as_bytes()).context("standard output is closed")?;
+    print(text)?;
     if arguments.apply {
         for (service, back) in &returns {
             apply(&client, service, back).await?;

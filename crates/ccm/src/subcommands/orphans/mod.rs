@@ -14,13 +14,12 @@ pub mod delete;
 pub mod judge;
 pub mod services;
 
-use openstack_ccm_core::cloud::ClusterIdentity;
-use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context as _;
 use jiff::Timestamp;
+use openstack_ccm_core::cloud::ClusterIdentity;
 use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_openstack_api::dry_run::ReadOnly;
 use openstack_ccm_openstack_api::transport::Transport;
@@ -28,6 +27,7 @@ use openstack_ccm_provider_openstack::cloud::OpenStackProvider;
 use serde_json::json;
 
 use crate::kubernetes::cluster_uid;
+use crate::subcommands::output::{print, print_line};
 use args::{OrphansArgs, OrphansOutput};
 use cloud::Inventory;
 use judge::{Orphan, Question, orphans};
@@ -54,7 +54,7 @@ pub async fn run(arguments: &OrphansArgs) -> anyhow::Result<ExitCode> {
         OrphansOutput::Json => format!("{}\n", serde_json::to_string_pretty(&json!({"orphans": found}))?),
         OrphansOutput::Ids => deletable(&found).map(|one| format!("{}\n", one.id)).collect(),
     };
-    std::io::stdout().lock().write_all(text.as_bytes()).context("standard output is closed")?;
+    print(text)?;
     Ok(if found.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(2) })
 }
 
@@ -96,9 +96,7 @@ async fn refuse_living(arguments: &OrphansArgs, uid: &str) -> anyhow::Result<()>
 async fn delete_all(openstack: &OpenStack, found: &[Orphan], ids: &[String]) -> anyhow::Result<ExitCode> {
     for orphan in delete::chosen(found, ids)? {
         delete::delete(openstack, &orphan).await?;
-        let mut stdout = std::io::stdout().lock();
-        writeln!(stdout, "deleted {} {} {}", orphan.kind.as_str(), orphan.id, orphan.name)
-            .context("standard output is closed")?;
+        print_line(format_args!("deleted {} {} {}", orphan.kind.as_str(), orphan.id, orphan.name))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,12 +1,13 @@
 //! `ip-mode-overlay run`: from the command line to the working controller.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use openstack_ccm_overlay::controller::{Overlay, OverlayOptions};
 use openstack_ccm_overlay::names::PROGRAM;
 use openstack_ccm_runtime::election::{ElectionMetrics, ElectionOptions, Elector, Ended, Heartbeat};
+use openstack_ccm_runtime::lock::lock;
 use openstack_ccm_runtime::parts::ControllerError;
 use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
@@ -104,13 +105,13 @@ async fn lead(
             };
             tokio::select! {
                 result = overlay.run(leading) => {
-                    *noted.lock().unwrap_or_else(PoisonError::into_inner) = result.err();
+                    *lock(&noted) = result.err();
                 }
                 () = healthy => {}
             }
         })
         .await;
-    let failure = ended.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let failure = lock(&ended).take();
     match (failure, outcome) {
         (Some(error), _) => Err(error.into()),
         (None, Ended::Lost) => {

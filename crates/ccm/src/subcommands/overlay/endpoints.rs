@@ -1,19 +1,19 @@
 //! Probes and metrics over HTTP: nothing here is secret, and the pod has no other port.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use anyhow::Context as _;
 use axum::Router;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::admin::exposition::Format;
+use crate::admin::exposition;
 use crate::health::{Health, Probe};
 
 #[derive(Clone)]
@@ -64,10 +64,5 @@ fn answer(health: &Health, probe: Probe) -> Response {
 }
 
 async fn page(State(pages): State<OverlayPages>, headers: HeaderMap) -> Response {
-    let format = Format::preferred(&headers);
-    let registry = pages.metrics.lock().unwrap_or_else(PoisonError::into_inner);
-    match format.page(&registry) {
-        Ok(text) => ([(header::CONTENT_TYPE, format.content_type())], text).into_response(),
-        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
-    }
+    exposition::page(&pages.metrics, &headers)
 }

@@ -26,6 +26,7 @@ use openstack_ccm_overlay::policy;
 use tokio::time::Instant;
 
 use crate::error_text::said_once;
+use crate::subcommands::output::{print, print_line};
 use args::{CheckArgs, CleanupArgs, OverlayCommand, OverlayCommandLine, PolicyArgs};
 
 /// How the overlay begins its User-Agent.
@@ -71,14 +72,9 @@ fn looked(result: anyhow::Result<ExitCode>) -> ExitCode {
     result.unwrap_or_else(|error| failed(&error, ExitCode::from(COULD_NOT_LOOK)))
 }
 
-fn print(text: &str) -> anyhow::Result<()> {
-    use anyhow::Context as _;
-    std::io::stdout().lock().write_all(text.as_bytes()).context("standard output is closed")
-}
-
 fn print_policy(arguments: &PolicyArgs) -> anyhow::Result<ExitCode> {
     let version = arguments.api.into();
-    print(&policy::yaml(&arguments.rules.rules()?, version))?;
+    print(policy::yaml(&arguments.rules.rules()?, version))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -87,7 +83,7 @@ async fn report(arguments: &CheckArgs) -> anyhow::Result<ExitCode> {
     let report = check(&client, &arguments.rules.options()?).await;
     let report =
         report.map_err(|error| anyhow::anyhow!("the cluster cannot be read: {}", error.message()))?;
-    print(&report.to_string())?;
+    print(&report)?;
     Ok(if report.is_green() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -99,7 +95,7 @@ async fn give_back(arguments: &CleanupArgs) -> anyhow::Result<ExitCode> {
         let done =
             done.map_err(|error| anyhow::anyhow!("the services cannot be listed: {}", error.message()))?;
         for service in &done.given_back {
-            print(&format!("{service}: ipMode VIP again\n"))?;
+            print_line(format_args!("{service}: ipMode VIP again"))?;
         }
         if !done.given_back.is_empty() {
             quiet_since = Instant::now();

@@ -4,11 +4,12 @@
 //! server answers without storing anything. Who may not patch is told no, and the plan says that it does not know.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use http::{Method, Request, Response, StatusCode, header};
 use kube::Client;
 use kube::client::Body;
+use openstack_ccm_runtime::lock::lock;
 use serde_json::{Value, json};
 use tower::service_fn;
 
@@ -34,10 +35,6 @@ struct Cluster {
 }
 
 impl Cluster {
-    fn picture(&self) -> MutexGuard<'_, HashMap<String, Value>> {
-        self.picture.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     async fn answer(&self, request: Request<Body>) -> Result<Response<Body>, kube::Error> {
         let path = request.uri().path().to_owned();
         match *request.method() {
@@ -57,14 +54,14 @@ impl Cluster {
     }
 
     fn known(&self, path: &str) -> Option<Value> {
-        self.picture().get(object_path(path)).cloned()
+        lock(&self.picture).get(object_path(path)).cloned()
     }
 
     /// What the API server has, with the annotations that the plan is to go by, and with what would be other by now.
     async fn read(&self, request: Request<Body>) -> Result<Response<Body>, kube::Error> {
         let path = request.uri().path().to_owned();
         let answer = self.real.send(request).await?;
-        if (self.as_if.is_empty() && self.picture().is_empty()) || !answer.status().is_success() {
+        if (self.as_if.is_empty() && lock(&self.picture).is_empty()) || !answer.status().is_success() {
             return Ok(answer);
         }
         let mut object = body(answer).await?;
@@ -111,7 +108,7 @@ impl Cluster {
             merge_conditions(&before, &mut after);
         }
         after["metadata"]["resourceVersion"] = json!(next_version(&before));
-        self.picture().insert(object_path(path).to_owned(), after.clone());
+        lock(&self.picture).insert(object_path(path).to_owned(), after.clone());
         let answer = shown(&after);
         let write = ClusterWrite { method: Method::PATCH, path: path.to_owned(), body: patch, before, after };
         self.journal.note(Call::Cluster(write));
@@ -124,7 +121,7 @@ impl Cluster {
             Ok(before) => before,
             Err(answer) => return Ok(answer),
         };
-        self.picture().insert(path.to_owned(), Value::Null);
+        lock(&self.picture).insert(path.to_owned(), Value::Null);
         let write = ClusterWrite {
             method: Method::DELETE,
             path: path.to_owned(),

@@ -1,10 +1,11 @@
 //! What a dry run recorded: the calls that would change something, in order, and what was seen on the way.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use http::Method;
 use openstack_ccm_openstack_api::dry_run::{Kind, Recorder, Write};
+use openstack_ccm_runtime::lock::lock;
 use serde_json::Value;
 
 /// A call that would change something.
@@ -51,35 +52,31 @@ struct JournalEntries {
 }
 
 impl Journal {
-    fn entries(&self) -> MutexGuard<'_, JournalEntries> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Writes a call down.
     pub fn note(&self, call: Call) {
-        let mut entries = self.entries();
+        let mut entries = lock(&self.entries);
         entries.calls.push(call);
         entries.count += 1;
     }
 
     /// Notes why the plan would be wrong.
     pub fn trouble(&self, cause: String) {
-        self.entries().troubles.push(cause);
+        lock(&self.entries).troubles.push(cause);
     }
 
     /// Why the plan would be wrong, since the last time.
     pub fn take_troubles(&self) -> Vec<String> {
-        std::mem::take(&mut self.entries().troubles)
+        std::mem::take(&mut lock(&self.entries).troubles)
     }
 
     /// How many calls were written down, of all time.
     pub fn count(&self) -> usize {
-        self.entries().count
+        lock(&self.entries).count
     }
 
     /// What was written down since the last time.
     pub fn take(&self) -> (Vec<Call>, Seen) {
-        let mut entries = self.entries();
+        let mut entries = lock(&self.entries);
         (std::mem::take(&mut entries.calls), std::mem::take(&mut entries.seen))
     }
 }
@@ -87,7 +84,7 @@ impl Journal {
 impl Recorder for Journal {
     fn read(&self, kind: Kind, object: &Value) {
         let Some(id) = object["id"].as_str() else { return };
-        self.entries().seen.entry((kind, id.to_owned())).or_insert_with(|| object.clone());
+        lock(&self.entries).seen.entry((kind, id.to_owned())).or_insert_with(|| object.clone());
     }
 
     fn wrote(&self, write: Write) {

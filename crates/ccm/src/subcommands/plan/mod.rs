@@ -36,10 +36,10 @@ mod text;
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use jiff::Timestamp;
 use serde_json::json;
 
+use crate::subcommands::output::print;
 use adoption::Adoption;
 use args::{AdoptArgs, PlanArgs, PlanOutput};
 use as_if::AsIf;
@@ -97,7 +97,7 @@ fn report(plan: &Plan, adoption: Option<&Adoption>, output: PlanOutput) -> anyho
         PlanOutput::Json => json_text(plan, adoption)?,
         PlanOutput::Calls => calls_text(items),
     };
-    std::io::stdout().lock().write_all(written.as_bytes()).context("standard output is closed")?;
+    print(written)?;
     Ok(ExitCode::from(summary.exit_code()))
 }
 

@@ -15,7 +15,6 @@ mod nodes;
 mod publication;
 
 use std::fmt::Display;
-use std::io::Write as _;
 
 use anyhow::Context as _;
 use jiff::Timestamp;
@@ -26,6 +25,7 @@ use kube::{Api, Client};
 use openstack_ccm_canary::observed_pod::ObservedPod;
 
 use crate::error_text::said_once;
+use crate::subcommands::output::print_line;
 use args::StatusArgs;
 use leader::LeaseHolder;
 use publication::Publication;
@@ -134,5 +134,5 @@ fn unreadable(error: kube::Error) -> String {
 }
 
 fn line(what: &str, text: impl Display) -> anyhow::Result<()> {
-    writeln!(std::io::stdout().lock(), "{what:<12} {text}").context("standard output is closed")
+    print_line(format_args!("{what:<12} {text}"))
 }

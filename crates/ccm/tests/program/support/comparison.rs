@@ -2,9 +2,9 @@
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash as _, Hasher as _};
-use std::sync::{MutexGuard, PoisonError};
 
 use openstack_ccm::subcommands::plan::outlook::State;
+use openstack_ccm_runtime::lock::lock;
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -46,10 +46,6 @@ struct Pause {
 }
 
 impl World {
-    fn comparison(&self) -> MutexGuard<'_, Comparison> {
-        self.comparison.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn pause(&self) -> Pause {
         let mut hasher = DefaultHasher::new();
         self.kube.resource_version().hash(&mut hasher);
@@ -63,19 +59,19 @@ impl World {
             return;
         }
         // What shows no scenario is compared from one rest to the next.
-        let was_quiet = std::mem::replace(&mut self.comparison().was_quiet, false);
+        let was_quiet = std::mem::replace(&mut lock(&self.comparison).was_quiet, false);
         let from_rest_to_rest = to_the_end && was_quiet;
         if !(ledger::shows_a_scenario() || from_rest_to_rest) {
-            self.comparison().open = None;
+            lock(&self.comparison).open = None;
             return;
         }
         self.close(Escape::Overtaken);
         let prediction = match self.foresee().await {
             Ok(prediction) => prediction,
-            Err(Some(escape)) => return self.comparison().ledger.escaped(escape),
+            Err(Some(escape)) => return lock(&self.comparison).ledger.escaped(escape),
             Err(None) => return,
         };
-        let mut comparison = self.comparison();
+        let mut comparison = lock(&self.comparison);
         comparison.pause.calls = prediction.calls;
         comparison.is_refused = false;
         comparison.open = Some(prediction);
@@ -87,7 +83,7 @@ impl World {
             return;
         }
         let pause = self.pause();
-        let mut comparison = self.comparison();
+        let mut comparison = lock(&self.comparison);
         comparison.pause = pause;
         comparison.was_quiet = to_the_end;
         let Some(open) = &comparison.open else { return };
@@ -110,7 +106,7 @@ impl World {
 
     /// Ends what is being compared, however far it got.
     pub(crate) fn close(&self, cause: Escape) {
-        let mut comparison = self.comparison();
+        let mut comparison = lock(&self.comparison);
         let apart = self.changes_from(comparison.pause.calls);
         if !apart.iter().all(|(call, _)| canonical::is_note(call)) {
             comparison.ledger.escaped(Escape::Aside);
@@ -128,7 +124,7 @@ impl World {
 
     /// Whether nothing happened since the last wait: its plan is still being carried out, or was refused.
     fn goes_on(&self) -> bool {
-        let comparison = self.comparison();
+        let comparison = lock(&self.comparison);
         (comparison.open.is_some() || comparison.is_refused) && comparison.pause == self.pause()
     }
 

@@ -4,7 +4,9 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
+
+use openstack_ccm_runtime::lock::lock;
 
 use super::{planned, scan};
 
@@ -144,7 +146,7 @@ fn rows() -> BTreeSet<String> {
 /// whether something else was done than planned does not, and is never kept without somebody's writing it there.
 fn settle(name: &str, outcome: &str, surprises: &str) {
     static KEPT: Mutex<Option<BTreeMap<String, String>>> = Mutex::new(None);
-    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut kept = lock(&KEPT);
     let kept = kept.get_or_insert_with(planned::kept);
     let expected = kept.get(name).map_or("", String::as_str);
     let may_differ = expected.split(planned::BETWEEN).any(|escape| escape == Escape::Other.text());

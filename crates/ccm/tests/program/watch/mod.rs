@@ -11,10 +11,11 @@ mod wish;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use openstack_ccm_kube_sim::{ObjectChange, Sim as Kubernetes};
 use openstack_ccm_openstack_sim::{Sim as Cloud, Traffic, Write};
+use openstack_ccm_runtime::lock::lock;
 use serde_json::Value;
 
 use wish::{NodeState, Wish};
@@ -51,10 +52,6 @@ impl Watch {
         record.follow();
         std::mem::take(&mut record.breaches)
     }
-}
-
-fn lock(record: &Mutex<Record>) -> MutexGuard<'_, Record> {
-    record.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What was seen so far.
