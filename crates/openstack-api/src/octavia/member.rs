@@ -2,9 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::load_balancer::enabled;
 use super::{Octavia, OperatingStatus, ProvisioningStatus, delete, get, lbaas, post, put};
-use crate::decode::null_as_default;
+use crate::decode::{enabled, null_as_default};
 use crate::error::ApiError;
 
 /// A member as Octavia shows it.
