@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    CreateListener, CreatePool, IdRef, Octavia, OperatingStatus, ProvisioningStatus, delete, get, lbaas, put,
-};
+use super::{CreateListener, IdRef, Octavia, OperatingStatus, ProvisioningStatus, delete, get, lbaas, put};
 use crate::decode::{enabled, null_as_default};
 use crate::error::ApiError;
 
@@ -149,9 +147,6 @@ pub struct CreateLoadBalancer {
     /// Its listeners, each with its default pool.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub listeners: Vec<CreateListener>,
-    /// Pools that listeners share by naming them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub pools: Vec<CreatePool>,
 }
 
 /// Changes of a load balancer. Only what is set is sent.
