@@ -10,3 +10,8 @@ where
 {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
+
+/// What a switch means that a service leaves out.
+pub(crate) const fn enabled() -> bool {
+    true
+}

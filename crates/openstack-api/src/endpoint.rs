@@ -6,7 +6,7 @@
 
 use url::Url;
 
-use crate::transport::Service;
+use crate::service::Service;
 
 /// Address of a request. `None` if the path makes no valid address.
 pub(crate) fn request_url(

@@ -40,6 +40,7 @@ pub mod neutron;
 pub mod nova;
 pub mod octavia;
 mod open_enum;
+mod service;
 mod session_transport;
 pub mod transport;
 

@@ -3,55 +3,16 @@
 //! Everything above speaks of a [`Service`], a path and a body; everything below knows tokens, catalogs and sockets.
 //! A test puts an in-process simulator here with [`FnTransport`].
 
-use std::error::Error as StdError;
 use std::fmt;
 use std::future::Future;
-use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::{HeaderMap, Method, StatusCode};
 
-use crate::identity::AuthError;
-
-/// A service of the catalog that this crate talks to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Service {
-    /// Nova.
-    Compute,
-    /// Neutron.
-    Network,
-    /// Octavia.
-    LoadBalancer,
-    /// Barbican.
-    KeyManager,
-    /// Keystone.
-    Identity,
-}
-
-impl Service {
-    /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::Compute, Self::Network, Self::LoadBalancer, Self::KeyManager, Self::Identity];
-
-    /// The service type under which the Keystone catalog lists it.
-    pub const fn catalog_type(self) -> &'static str {
-        match self {
-            Self::Compute => "compute",
-            Self::Network => "network",
-            Self::LoadBalancer => "load-balancer",
-            Self::KeyManager => "key-manager",
-            Self::Identity => "identity",
-        }
-    }
-}
-
-impl fmt::Display for Service {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.catalog_type())
-    }
-}
+pub use crate::error::TransportError;
+pub use crate::service::Service;
 
 /// One HTTP request to a service.
 #[derive(Clone, Debug)]
@@ -90,60 +51,6 @@ pub trait Transport: Send + Sync + fmt::Debug {
     /// # Errors
     /// Only when there is no answer: every HTTP status is an `Ok`.
     async fn send(&self, request: Request) -> Result<Response, TransportError>;
-}
-
-/// The cause below a [`TransportError`].
-pub type Cause = Box<dyn StdError + Send + Sync>;
-
-/// Why there is no answer. The distinction that matters: could the request have taken effect?
-#[derive(Debug, thiserror::Error)]
-pub enum TransportError {
-    /// No connection: the request was certainly not processed.
-    #[error("could not connect to the {service} service at {host}")]
-    Connect {
-        /// Service that was called.
-        service: Service,
-        /// Host and port of the endpoint.
-        host: String,
-        /// What the network said.
-        source: Cause,
-    },
-    /// The request went out and no complete answer came back: it may have been processed.
-    #[error("the {service} service at {host} gave no complete answer{}", if *.timed_out { " in time" } else { "" })]
-    LostAnswer {
-        /// Service that was called.
-        service: Service,
-        /// Host and port of the endpoint.
-        host: String,
-        /// Whether the time-out ended the wait, not the connection.
-        timed_out: bool,
-        /// What the network said.
-        source: Cause,
-    },
-    /// No token to send the request with.
-    #[error("could not log in to OpenStack")]
-    Auth(#[source] Arc<AuthError>),
-    /// The catalog has no such endpoint.
-    #[error(
-        "the service catalog has no {interface} endpoint of type {service} in region {}; check region and os-endpoint-type",
-        region.as_deref().unwrap_or("(any)")
-    )]
-    NoEndpoint {
-        /// Service that was looked for.
-        service: Service,
-        /// Region of the configuration; `None` means any.
-        region: Option<String>,
-        /// `public`, `internal` or `admin`.
-        interface: &'static str,
-    },
-    /// The request could not be built.
-    #[error("could not build a request for the {service} service")]
-    Request {
-        /// Service that was to be called.
-        service: Service,
-        /// What is wrong with it.
-        source: Cause,
-    },
 }
 
 type SendFn = dyn Fn(Request) -> BoxFuture<'static, Result<Response, TransportError>> + Send + Sync;

@@ -10,7 +10,7 @@ use crate::world::World;
 use crate::world::identity::Caller;
 
 impl Sim {
-    fn neutron(&self, kind: neutron::Kind) -> Vec<Value> {
+    fn neutron(&self, kind: neutron::ResourceKind) -> Vec<Value> {
         let admin = Caller {
             user_id: String::new(),
             project_id: String::new(),
@@ -26,17 +26,17 @@ impl Sim {
 
     /// The networks.
     pub fn networks(&self) -> Vec<Value> {
-        self.neutron(neutron::Kind::Network)
+        self.neutron(neutron::ResourceKind::Network)
     }
 
     /// The subnets.
     pub fn subnets(&self) -> Vec<Value> {
-        self.neutron(neutron::Kind::Subnet)
+        self.neutron(neutron::ResourceKind::Subnet)
     }
 
     /// The ports, those of routers and floating IPs too.
     pub fn ports(&self) -> Vec<Value> {
-        self.neutron(neutron::Kind::Port)
+        self.neutron(neutron::ResourceKind::Port)
     }
 
     /// The ports that Octavia made for load balancers that do not exist.
@@ -50,22 +50,22 @@ impl Sim {
 
     /// The floating IPs.
     pub fn floating_ips(&self) -> Vec<Value> {
-        self.neutron(neutron::Kind::FloatingIp)
+        self.neutron(neutron::ResourceKind::FloatingIp)
     }
 
     /// The security groups with their rules.
     pub fn security_groups(&self) -> Vec<Value> {
-        self.neutron(neutron::Kind::SecurityGroup)
+        self.neutron(neutron::ResourceKind::SecurityGroup)
     }
 
     /// The security group rules.
     pub fn security_group_rules(&self) -> Vec<Value> {
-        self.neutron(neutron::Kind::SecurityGroupRule)
+        self.neutron(neutron::ResourceKind::SecurityGroupRule)
     }
 
     /// The routers.
     pub fn routers(&self) -> Vec<Value> {
-        self.neutron(neutron::Kind::Router)
+        self.neutron(neutron::ResourceKind::Router)
     }
 
     /// The load balancers.

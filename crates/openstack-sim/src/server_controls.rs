@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::neutron::trunks;
 use crate::sim::Sim;
-use crate::world::compute::{Flavor, Server};
+use crate::world::compute::{Flavor, NovaServer};
 
 impl Sim {
     /// Adds a flavor of servers and answers its id.
@@ -44,7 +44,7 @@ impl Sim {
         });
     }
 
-    fn change_servers(&self, name: &str, change: impl Fn(&mut Server)) {
+    fn change_servers(&self, name: &str, change: impl Fn(&mut NovaServer)) {
         self.write(|world| {
             world.compute.servers.values_mut().filter(|server| server.name == name).for_each(change);
         });

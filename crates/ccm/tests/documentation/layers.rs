@@ -166,6 +166,7 @@ fn each_module_names_only_modules_above_it(
 #[case::canary("canary", 10)]
 #[case::controllers("controllers", 100)]
 #[case::core("core", 10)]
+#[case::openstack_api("openstack-api", 60)]
 #[case::overlay("overlay", 20)]
 #[case::program("ccm", 100)]
 #[case::provider("provider-openstack", 300)]

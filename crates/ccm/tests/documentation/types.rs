@@ -36,6 +36,7 @@ fn declared(package: &str) -> BTreeMap<String, Vec<String>> {
 #[case::core("core", 40)]
 #[case::kube_sim("kube-sim", 50)]
 #[case::openstack_api("openstack-api", 100)]
+#[case::openstack_sim("openstack-sim", 80)]
 #[case::overlay("overlay", 20)]
 #[case::program("ccm", 120)]
 #[case::provider("provider-openstack", 250)]

@@ -126,7 +126,7 @@ async fn a_change_is_told_with_what_was_there_and_is_seen_by_later_reads(#[case]
         protocol_port: 30080,
         ..Default::default()
     };
-    octavia.batch_members("po", vec![member("10.0.0.1"), member("10.0.0.2")], false).await.unwrap();
+    octavia.batch_members("po", vec![member("10.0.0.1"), member("10.0.0.2")]).await.unwrap();
     assert_eq!(octavia.list_members("po").await.unwrap().len(), 2);
     let writes = notes.0.lock().unwrap();
     let [update, batch] = writes.as_slice() else { panic!("{writes:?}") };

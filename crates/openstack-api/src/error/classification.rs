@@ -3,9 +3,7 @@
 
 use http::StatusCode;
 
-use super::{ApiError, Fault};
-use crate::identity::AuthError;
-use crate::transport::TransportError;
+use super::{ApiError, AuthError, Fault, TransportError};
 
 /// What a failed call means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -77,7 +75,7 @@ pub(super) fn classify(error: &ApiError) -> ErrorKind {
         }
         ApiError::Transport { source, .. } => of_transport(source),
         ApiError::Decode { .. } => ErrorKind::Decode,
-        ApiError::Auth { source, .. } => classify_log_in(source),
+        ApiError::Auth { source, .. } => source.kind(),
         ApiError::NoEndpoint { .. } => ErrorKind::NoEndpoint,
         ApiError::InvalidId { .. } => ErrorKind::BadRequest,
     }
@@ -87,28 +85,30 @@ fn of_transport(error: &TransportError) -> ErrorKind {
     match error {
         TransportError::Connect { .. } => ErrorKind::Unavailable,
         TransportError::LostAnswer { .. } => ErrorKind::LostAnswer,
-        TransportError::Auth(source) => classify_log_in(source),
+        TransportError::Auth(source) => source.kind(),
         TransportError::NoEndpoint { .. } => ErrorKind::NoEndpoint,
         TransportError::Request { .. } => ErrorKind::BadRequest,
     }
 }
 
-pub(crate) fn classify_log_in(error: &AuthError) -> ErrorKind {
-    match error {
-        AuthError::Refused { status, fault, retry_after } => {
-            match of_status(*status, fault, retry_after.is_some()) {
-                // Keystone refuses a log-in as 403 (locked account, receipt) as well as 401.
-                ErrorKind::Policy => ErrorKind::Unauthorized,
-                other => other,
+impl AuthError {
+    /// What the failure means: the one thing to decide on.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Refused { status, fault, retry_after } => {
+                match of_status(*status, fault, retry_after.is_some()) {
+                    // Keystone refuses a log-in as 403 (locked account, receipt) as well as 401.
+                    ErrorKind::Policy => ErrorKind::Unauthorized,
+                    other => other,
+                }
             }
+            Self::Unreachable { .. } => ErrorKind::Unavailable,
+            Self::Decode { .. } | Self::NoSubjectToken => ErrorKind::Decode,
+            Self::InvalidAuthUrl { .. } | Self::Tls(_) | Self::HttpClient(_) | Self::Session(_) => {
+                ErrorKind::BadRequest
+            }
+            Self::Expired => ErrorKind::Unauthorized,
         }
-        AuthError::Unreachable { .. } => ErrorKind::Unavailable,
-        AuthError::Decode { .. } | AuthError::NoSubjectToken => ErrorKind::Decode,
-        AuthError::InvalidAuthUrl { .. }
-        | AuthError::Tls(_)
-        | AuthError::HttpClient(_)
-        | AuthError::Session(_) => ErrorKind::BadRequest,
-        AuthError::Expired => ErrorKind::Unauthorized,
     }
 }
 

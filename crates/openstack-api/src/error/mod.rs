@@ -2,7 +2,10 @@
 
 mod classification;
 mod fault;
+mod log_in;
+mod transport;
 
+use std::error::Error as StdError;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,11 +13,13 @@ use http::StatusCode;
 
 pub use classification::{ConflictCause, ErrorKind};
 pub use fault::Fault;
+pub use log_in::{AuthError, TlsError};
+pub use transport::TransportError;
 
-pub(crate) use classification::classify_log_in;
+use crate::service::Service;
 
-use crate::identity::AuthError;
-use crate::transport::{Service, TransportError};
+/// What lies below an error of the network, of a parser or of the `openstack` crate.
+pub type Cause = Box<dyn StdError + Send + Sync>;
 
 /// A failed call. `Display` never repeats the source, and never holds a secret.
 #[derive(Debug, thiserror::Error)]

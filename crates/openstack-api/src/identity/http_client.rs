@@ -6,8 +6,8 @@ use std::time::Duration;
 use reqwest::redirect::Policy;
 use reqwest::{Certificate, Client, ClientBuilder, Identity};
 
-use super::{AuthError, AuthOptions, ClientCertificate, Tls, TlsError};
-use crate::transport::Cause;
+use super::{AuthOptions, ClientCertificate, Tls};
+use crate::error::{AuthError, Cause, TlsError};
 
 /// Longest time to connect; a host that does not answer at all is found out long before the time-out of a request.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);

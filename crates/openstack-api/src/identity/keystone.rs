@@ -15,10 +15,10 @@ use tokio::time::Instant;
 use url::Url;
 
 use super::token::Age;
-use super::{AuthError, AuthOptions, Credentials, Interface, Scope, Token, log_in, network_cause};
+use super::{AuthOptions, Credentials, Interface, Scope, Token, log_in, network_cause};
 use crate::client::retry_after;
 use crate::endpoint;
-use crate::error::Fault;
+use crate::error::{AuthError, Fault};
 
 /// Everybody who asks for a token within this time after a failed log-in gets the same failure, so that a wrong password does not
 /// lock the account and a dead Keystone is not asked by each call in turn.

@@ -4,7 +4,6 @@
 //! shows the password in its `Debug`. [`Keystone`] implements the crate's `AuthType` trait itself; the crate's `Session`, endpoint
 //! filters and endpoint cache stay in use.
 
-mod auth_error;
 mod catalog;
 mod credentials;
 mod http_client;
@@ -12,7 +11,7 @@ mod keystone;
 mod log_in;
 mod token;
 
-pub use auth_error::{AuthError, TlsError};
+pub use crate::error::{AuthError, TlsError};
 pub use catalog::Catalog;
 pub use credentials::{
     ApplicationCredentialName, AuthOptions, ClientCertificate, Credentials, DomainRef, Interface, ProjectRef,

@@ -7,7 +7,8 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use tokio::time::Instant;
 
-use super::{AuthError, Catalog};
+use super::Catalog;
+use crate::error::AuthError;
 
 /// A token is renewed this long before its end, or for the last quarter of a short life.
 const LONGEST_RENEWAL_PERIOD: Duration = Duration::from_secs(300);

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Neutron, delete, get, only_if_revision, put};
-use crate::decode::null_as_default;
+use crate::decode::{enabled, null_as_default};
 use crate::error::ApiError;
 use crate::open_enum::open_enum;
 
@@ -68,10 +68,6 @@ pub struct Port {
     pub project_id: Option<String>,
     /// Time of creation, as Neutron writes it.
     pub created_at: Option<String>,
-}
-
-const fn enabled() -> bool {
-    true
 }
 
 /// An address of a port.

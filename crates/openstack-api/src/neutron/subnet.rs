@@ -20,8 +20,6 @@ pub struct Subnet {
     pub cidr: String,
     /// 4 or 6.
     pub ip_version: u8,
-    /// Gateway, if it has one.
-    pub gateway_ip: Option<String>,
     /// Tags.
     #[serde(default, deserialize_with = "null_as_default")]
     pub tags: Vec<String>,

@@ -3,8 +3,9 @@
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use super::{HealthMonitor, Listener, LoadBalancer, Member, Pool};
+use super::{CreateLoadBalancer, HealthMonitor, Listener, LoadBalancer, Member, Octavia, Pool, lbaas, post};
 use crate::decode::null_as_default;
+use crate::error::ApiError;
 
 /// A load balancer that was just made, and what was made with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,5 +45,21 @@ impl<'de> Deserialize<'de> for CreatedLoadBalancer {
         let shown = <Box<RawValue>>::deserialize(deserializer)?;
         let load_balancer = serde_json::from_str(shown.get()).map_err(serde::de::Error::custom)?;
         Ok(Self { load_balancer, tree: serde_json::from_str(shown.get()).ok() })
+    }
+}
+
+impl Octavia {
+    /// Makes a load balancer with everything below it in one request. Takes seconds: the VIP port is made before the answer.
+    ///
+    /// # Errors
+    /// Any [`ApiError`]. After [`crate::ErrorKind::LostAnswer`] look for the name before trying again.
+    pub async fn create_load_balancer(
+        &self,
+        new: CreateLoadBalancer,
+    ) -> Result<CreatedLoadBalancer, ApiError> {
+        let call = post("loadbalancer_create", lbaas!("loadbalancers")).body("loadbalancer", &new);
+        // Thousands of members need not wait for the answer.
+        drop(new);
+        self.client.fetch(&call, "loadbalancer").await
     }
 }

@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::load_balancer::enabled;
 use super::{IdRef, Octavia, OperatingStatus, ProvisioningStatus, delete, get, lbaas, post, put};
-use crate::decode::null_as_default;
+use crate::decode::{enabled, null_as_default};
 use crate::error::ApiError;
 use crate::open_enum::open_enum;
 

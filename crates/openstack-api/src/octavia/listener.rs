@@ -4,13 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::load_balancer::enabled;
 use super::{
     CreatePool, IdRef, ListenerLimits, Octavia, OperatingStatus, ProvisioningStatus, delete, get, lbaas,
     post, put,
 };
 use crate::change::Change;
-use crate::decode::null_as_default;
+use crate::decode::{enabled, null_as_default};
 use crate::error::ApiError;
 use crate::open_enum::open_enum;
 
@@ -104,19 +103,6 @@ impl ListenerFilter {
     }
 }
 
-/// The default pool of a listener within a whole tree.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(untagged)]
-pub enum DefaultPool {
-    /// A new pool of this listener alone. Needs a name.
-    New(Box<CreatePool>),
-    /// One of the tree's `pools`, shared with other listeners.
-    Named {
-        /// Its name in `pools`.
-        name: String,
-    },
-}
-
 /// A new listener, on its own or within a whole tree. Only what is set is sent.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CreateListener {
@@ -159,9 +145,9 @@ pub struct CreateListener {
     /// An existing default pool; not within a tree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_pool_id: Option<String>,
-    /// The default pool; within a tree only.
+    /// A new default pool, which needs a name; within a tree only.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub default_pool: Option<DefaultPool>,
+    pub default_pool: Option<Box<CreatePool>>,
 }
 
 impl CreateListener {

@@ -4,11 +4,8 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    CreateListener, CreatePool, CreatedLoadBalancer, IdRef, Octavia, OperatingStatus, ProvisioningStatus,
-    delete, get, lbaas, post, put,
-};
-use crate::decode::null_as_default;
+use super::{CreateListener, IdRef, Octavia, OperatingStatus, ProvisioningStatus, delete, get, lbaas, put};
+use crate::decode::{enabled, null_as_default};
 use crate::error::ApiError;
 
 /// A load balancer as Octavia shows it.
@@ -71,10 +68,6 @@ pub struct LoadBalancer {
     /// Time of the last change, like `created_at`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<String>,
-}
-
-pub(super) const fn enabled() -> bool {
-    true
 }
 
 /// A further VIP address.
@@ -154,9 +147,6 @@ pub struct CreateLoadBalancer {
     /// Its listeners, each with its default pool.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub listeners: Vec<CreateListener>,
-    /// Pools that listeners share by naming them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub pools: Vec<CreatePool>,
 }
 
 /// Changes of a load balancer. Only what is set is sent.
@@ -212,20 +202,6 @@ impl Octavia {
     /// [`crate::ErrorKind::NotFound`] when it is gone; any other [`ApiError`].
     pub async fn get_load_balancer(&self, id: &str) -> Result<LoadBalancer, ApiError> {
         self.client.fetch(&get("loadbalancer_get", lbaas!("loadbalancers", id)), "loadbalancer").await
-    }
-
-    /// Makes a load balancer with everything below it in one request. Takes seconds: the VIP port is made before the answer.
-    ///
-    /// # Errors
-    /// Any [`ApiError`]. After [`crate::ErrorKind::LostAnswer`] look for the name before trying again.
-    pub async fn create_load_balancer(
-        &self,
-        new: CreateLoadBalancer,
-    ) -> Result<CreatedLoadBalancer, ApiError> {
-        let call = post("loadbalancer_create", lbaas!("loadbalancers")).body("loadbalancer", &new);
-        // Thousands of members need not wait for the answer.
-        drop(new);
-        self.client.fetch(&call, "loadbalancer").await
     }
 
     /// Changes a load balancer.

@@ -2,9 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::load_balancer::enabled;
 use super::{Octavia, OperatingStatus, ProvisioningStatus, delete, get, lbaas, post, put};
-use crate::decode::null_as_default;
+use crate::decode::{enabled, null_as_default};
 use crate::error::ApiError;
 
 /// A member as Octavia shows it.
@@ -78,9 +77,6 @@ pub struct MemberSpec {
     /// Whether it is used at all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub admin_state_up: Option<bool>,
-    /// Tags; needs Octavia 2.5.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tags: Option<Vec<String>>,
 }
 
 impl Octavia {
@@ -93,20 +89,13 @@ impl Octavia {
         self.client.list(call, "members").await
     }
 
-    /// Starts to make the members of a pool exactly these; with `additive_only` none is taken away. Costs a full PENDING round
-    /// even when nothing changes.
+    /// Starts to make the members of a pool exactly these. Costs a full PENDING round even when nothing changes.
     ///
     /// # Errors
     /// Any [`ApiError`].
-    pub async fn batch_members(
-        &self,
-        pool_id: &str,
-        members: Vec<MemberSpec>,
-        additive_only: bool,
-    ) -> Result<(), ApiError> {
-        let call = put("loadbalancer_members_update", lbaas!("pools", pool_id, "members"))
-            .query_if("additive_only", additive_only.then_some("true"))
-            .body("members", &members);
+    pub async fn batch_members(&self, pool_id: &str, members: Vec<MemberSpec>) -> Result<(), ApiError> {
+        let call =
+            put("loadbalancer_members_update", lbaas!("pools", pool_id, "members")).body("members", &members);
         // Thousands of them need not wait for the answer.
         drop(members);
         self.client.execute(&call).await

@@ -27,7 +27,7 @@ use features::Versions;
 pub use flavor::Flavor;
 pub use health_monitor::{CreateHealthMonitor, HealthMonitor, HealthMonitorType, UpdateHealthMonitor};
 pub use limit::{ListenerLimit, ListenerLimits};
-pub use listener::{CreateListener, DefaultPool, Listener, ListenerFilter, ListenerProtocol, UpdateListener};
+pub use listener::{CreateListener, Listener, ListenerFilter, ListenerProtocol, UpdateListener};
 pub use load_balancer::{
     AdditionalVip, CreateLoadBalancer, LoadBalancer, LoadBalancerFilter, UpdateLoadBalancer,
 };

@@ -4,13 +4,12 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::load_balancer::enabled;
 use super::{
     CreateHealthMonitor, IdRef, MemberSpec, Octavia, OperatingStatus, ProvisioningStatus, delete, get, lbaas,
     post, put,
 };
 use crate::change::Change;
-use crate::decode::null_as_default;
+use crate::decode::{enabled, null_as_default};
 use crate::error::ApiError;
 use crate::open_enum::open_enum;
 

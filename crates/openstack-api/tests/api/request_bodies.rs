@@ -9,8 +9,8 @@ use openstack_ccm_openstack_api::neutron::{
 };
 use openstack_ccm_openstack_api::nova::Nova;
 use openstack_ccm_openstack_api::octavia::{
-    CreateHealthMonitor, CreateListener, CreateLoadBalancer, CreatePool, DefaultPool, HealthMonitorType,
-    LbAlgorithm, ListenerLimit, ListenerProtocol, LoadBalancerFilter, MemberSpec, Octavia, PoolProtocol,
+    CreateHealthMonitor, CreateListener, CreateLoadBalancer, CreatePool, HealthMonitorType, LbAlgorithm,
+    ListenerLimit, ListenerProtocol, LoadBalancerFilter, MemberSpec, Octavia, PoolProtocol,
     SessionPersistence, SessionPersistenceType, UpdateHealthMonitor, UpdateListener, UpdateLoadBalancer,
     UpdatePool,
 };
@@ -72,12 +72,8 @@ fn tree() -> CreateLoadBalancer {
     let listener = CreateListener {
         limits: [(ListenerLimit::Connections, -1)].into_iter().collect(),
         allowed_cidrs: vec!["0.0.0.0/0".to_owned()],
-        default_pool: Some(DefaultPool::New(Box::new(pool))),
+        default_pool: Some(Box::new(pool)),
         ..CreateListener::new("listener_0", ListenerProtocol::Tcp, 80)
-    };
-    let shared = CreateListener {
-        default_pool: Some(DefaultPool::Named { name: "shared".to_owned() }),
-        ..CreateListener::new("listener_1", ListenerProtocol::Tcp, 443)
     };
     CreateLoadBalancer {
         name: "kube_service_x".to_owned(),
@@ -85,8 +81,7 @@ fn tree() -> CreateLoadBalancer {
         provider: Some("amphora".to_owned()),
         tags: vec!["kube_service_x".to_owned()],
         vip_subnet_id: Some("subnet".to_owned()),
-        listeners: vec![listener, shared],
-        pools: vec![CreatePool::new("shared", PoolProtocol::Tcp, LbAlgorithm::LeastConnections)],
+        listeners: vec![listener],
         ..CreateLoadBalancer::default()
     }
 }
@@ -126,17 +121,14 @@ async fn listener_pool_and_monitor_on_their_own_match_the_recorded_requests() {
 #[tokio::test]
 async fn a_batch_holds_the_whole_list_and_may_be_empty() {
     let members = vec![member("198.18.0.50", 30_080)];
-    let (line, body) = sent!(Octavia, |octavia| octavia.batch_members("pool", members, false));
+    let (line, body) = sent!(Octavia, |octavia| octavia.batch_members("pool", members));
     assert_eq!(line, "PUT /v2.0/lbaas/pools/pool/members");
     let expected =
         json!({"address": "198.18.0.50", "protocol_port": 30080, "name": "node-1", "subnet_id": "subnet"});
     assert_eq!(body, json!({ "members": [expected] }));
 
-    let (line, body) = sent!(Octavia, |octavia| octavia.batch_members("pool", Vec::new(), true));
-    assert_eq!(
-        (line.as_str(), body),
-        ("PUT /v2.0/lbaas/pools/pool/members?additive_only=true", json!({"members": []}))
-    );
+    let (line, body) = sent!(Octavia, |octavia| octavia.batch_members("pool", Vec::new()));
+    assert_eq!((line.as_str(), body), ("PUT /v2.0/lbaas/pools/pool/members", json!({"members": []})));
 }
 
 #[tokio::test]

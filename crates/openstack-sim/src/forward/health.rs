@@ -22,11 +22,11 @@ const TICK: Duration = Duration::from_millis(50);
 
 /// A check of one member, as the monitor describes it.
 #[derive(Debug, Clone)]
-struct Check {
+struct HealthCheck {
     member_id: String,
     address: String,
     port: u16,
-    kind: Kind,
+    kind: CheckKind,
     /// Sent before anything else; not when the check goes to a port or address of its own.
     proxy: Option<Version>,
     delay: Duration,
@@ -37,7 +37,7 @@ struct Check {
 }
 
 #[derive(Debug, Clone)]
-enum Kind {
+enum CheckKind {
     Connect,
     Http {
         request: String,
@@ -86,7 +86,7 @@ pub(crate) async fn run(sim: WeakSim) {
 }
 
 /// Forgets what the checks of members gave that are checked no more.
-fn forget_unchecked(sim: &Sim, histories: &mut BTreeMap<String, History>, checks: &[Check]) {
+fn forget_unchecked(sim: &Sim, histories: &mut BTreeMap<String, History>, checks: &[HealthCheck]) {
     let before = histories.len();
     histories.retain(|member, _| checks.iter().any(|check| check.member_id == *member));
     if histories.len() < before {
@@ -97,7 +97,7 @@ fn forget_unchecked(sim: &Sim, histories: &mut BTreeMap<String, History>, checks
     }
 }
 
-fn record(sim: &Sim, histories: &mut BTreeMap<String, History>, check: &Check, healthy: bool) {
+fn record(sim: &Sim, histories: &mut BTreeMap<String, History>, check: &HealthCheck, healthy: bool) {
     let next = Instant::now() + check.delay;
     let Some(history) = histories.get_mut(&check.member_id) else {
         histories.insert(check.member_id.clone(), History { next, up: healthy, contradictions: 0 });
@@ -125,7 +125,7 @@ fn publish(sim: &Sim, member_id: &str, healthy: bool) {
     });
 }
 
-fn checks(world: &World) -> Vec<Check> {
+fn checks(world: &World) -> Vec<HealthCheck> {
     let state = &world.load_balancing;
     state
         .health_monitors
@@ -141,7 +141,7 @@ fn checks(world: &World) -> Vec<Check> {
         .collect()
 }
 
-fn check(monitor: &HealthMonitor, pool: &Pool, member: &Member) -> Option<Check> {
+fn check(monitor: &HealthMonitor, pool: &Pool, member: &Member) -> Option<HealthCheck> {
     if member.entity.provisioning == Provisioning::PendingCreate {
         return None;
     }
@@ -154,7 +154,7 @@ fn check(monitor: &HealthMonitor, pool: &Pool, member: &Member) -> Option<Check>
     } else {
         None
     };
-    Some(Check {
+    Some(HealthCheck {
         member_id: member.entity.id.clone(),
         address: own_address.unwrap_or_else(|| member.entity.text("address")).to_owned(),
         port: own_port.or_else(|| member.entity.port("protocol_port"))?,
@@ -167,7 +167,7 @@ fn check(monitor: &HealthMonitor, pool: &Pool, member: &Member) -> Option<Check>
     })
 }
 
-fn kind(monitor: &HealthMonitor) -> Kind {
+fn kind(monitor: &HealthMonitor) -> CheckKind {
     let text = |name: &str| monitor.entity.text(name);
     match text("type") {
         "HTTP" => {
@@ -177,22 +177,22 @@ fn kind(monitor: &HealthMonitor) -> Kind {
                 text("http_method"),
                 text("url_path")
             );
-            Kind::Http { request, expected: text("expected_codes").to_owned() }
+            CheckKind::Http { request, expected: text("expected_codes").to_owned() }
         }
-        "TCP" | "HTTPS" | "TLS-HELLO" => Kind::Connect,
-        _ => Kind::Assumed,
+        "TCP" | "HTTPS" | "TLS-HELLO" => CheckKind::Connect,
+        _ => CheckKind::Assumed,
     }
 }
 
-async fn perform(sim: &Sim, check: &Check) -> bool {
-    if matches!(check.kind, Kind::Assumed) {
+async fn perform(sim: &Sim, check: &HealthCheck) -> bool {
+    if matches!(check.kind, CheckKind::Assumed) {
         return true;
     }
     let Some(target) = sim.forwarding().member_socket(&check.address, check.port) else { return false };
     matches!(timeout(check.timeout, attempt(target, check)).await, Ok(Ok(true)))
 }
 
-async fn attempt(target: SocketAddr, check: &Check) -> io::Result<bool> {
+async fn attempt(target: SocketAddr, check: &HealthCheck) -> io::Result<bool> {
     let mut stream = TcpStream::connect(target).await?;
     match check.proxy {
         Some(Version::V1) => {
@@ -202,7 +202,7 @@ async fn attempt(target: SocketAddr, check: &Check) -> io::Result<bool> {
         Some(Version::V2) => stream.write_all(&proxy_header::local()).await?,
         None => {}
     }
-    let Kind::Http { request, expected } = &check.kind else { return Ok(true) };
+    let CheckKind::Http { request, expected } = &check.kind else { return Ok(true) };
     stream.write_all(request.as_bytes()).await?;
     let mut answer = Vec::new();
     while answer.len() < 12 {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use super::fault::Fault;
+use super::fault::KeystoneFault;
 use crate::reply::{Answer, Reply};
 use crate::request::Request;
 use crate::world::World;
@@ -19,7 +19,7 @@ pub(crate) fn answer(
     path: &[&str],
 ) -> Answer {
     if caller.user_id != user && !caller.is_admin() {
-        return Err(Fault::forbidden("identity:application_credentials").reply(world));
+        return Err(KeystoneFault::forbidden("identity:application_credentials").reply(world));
     }
     match (request.method.clone(), path) {
         (Method::POST, []) => create(world, caller, request),
@@ -42,35 +42,38 @@ pub(crate) fn answer(
             }
             Ok(Reply::empty(StatusCode::NO_CONTENT))
         }
-        _ => Err(Fault::not_found("The resource could not be found.").reply(world)),
+        _ => Err(KeystoneFault::not_found("The resource could not be found.").reply(world)),
     }
 }
 
 fn find<'a>(world: &'a World, user: &str, id: &str) -> Result<&'a ApplicationCredential, Reply> {
     let found = world.identity.application_credentials.get(id).filter(|one| one.user_id == user);
-    found
-        .ok_or_else(|| Fault::not_found(format!("Could not find Application Credential: {id}.")).reply(world))
+    found.ok_or_else(|| {
+        KeystoneFault::not_found(format!("Could not find Application Credential: {id}.")).reply(world)
+    })
 }
 
 fn create(world: &mut World, caller: &Caller, request: &Request) -> Answer {
     let body = request.json().unwrap_or_default();
     let given = &body["application_credential"];
     let Some(name) = given["name"].as_str().filter(|name| !name.is_empty()) else {
-        return Err(Fault::bad_request("'name' is a required property").reply(world));
+        return Err(KeystoneFault::bad_request("'name' is a required property").reply(world));
     };
     let mut names = world.identity.application_credentials.values();
     if names.any(|one| one.user_id == caller.user_id && one.name == name) {
         let text =
             "Conflict occurred attempting to store application_credential - Duplicate entry found with name";
-        return Err(Fault::conflict(format!("{text} {name}.")).reply(world));
+        return Err(KeystoneFault::conflict(format!("{text} {name}.")).reply(world));
     }
     let roles = match given["roles"].as_array() {
         None => caller.roles.clone(),
         Some(roles) => roles.iter().filter_map(|role| role["name"].as_str()).map(str::to_owned).collect(),
     };
     if !roles.is_subset(&caller.roles) {
-        return Err(Fault::bad_request("Invalid application credential: Could not find role assignment.")
-            .reply(world));
+        return Err(KeystoneFault::bad_request(
+            "Invalid application credential: Could not find role assignment.",
+        )
+        .reply(world));
     }
     let secret = given["secret"].as_str().map_or_else(|| world.new_hex_id(), str::to_owned);
     let credential = ApplicationCredential {

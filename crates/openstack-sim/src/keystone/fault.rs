@@ -9,14 +9,14 @@ use crate::world::World;
 
 /// A refusal of Keystone.
 #[derive(Debug, Clone)]
-pub(crate) struct Fault {
+pub(crate) struct KeystoneFault {
     status: StatusCode,
     message: String,
     /// The failed method, in the answer to some failed log-ins.
     identity: Option<Value>,
 }
 
-impl Fault {
+impl KeystoneFault {
     fn new(status: StatusCode, message: impl Into<String>) -> Self {
         Self { status, message: message.into(), identity: None }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::fault::Fault;
+use super::fault::KeystoneFault;
 use crate::world::World;
 use crate::world::identity::{TokenGrant, with_implied};
 
@@ -12,12 +12,13 @@ use crate::world::identity::{TokenGrant, with_implied};
 ///
 /// # Errors
 /// The body is malformed; the secret, the user or the project is wrong (one text for all).
-pub(crate) fn grant(world: &World, auth: &Value) -> Result<TokenGrant, Fault> {
-    let identity =
-        auth.get("identity").ok_or_else(|| Fault::bad_request("'identity' is a required property"))?;
+pub(crate) fn grant(world: &World, auth: &Value) -> Result<TokenGrant, KeystoneFault> {
+    let identity = auth
+        .get("identity")
+        .ok_or_else(|| KeystoneFault::bad_request("'identity' is a required property"))?;
     let methods: Vec<String> = identity["methods"]
         .as_array()
-        .ok_or_else(|| Fault::bad_request("'methods' is a required property"))?
+        .ok_or_else(|| KeystoneFault::bad_request("'methods' is a required property"))?
         .iter()
         .filter_map(Value::as_str)
         .map(str::to_owned)
@@ -26,9 +27,11 @@ pub(crate) fn grant(world: &World, auth: &Value) -> Result<TokenGrant, Fault> {
     match methods.first().map(String::as_str) {
         Some("password") => scoped(world, by_password(world, identity, methods)?, scope),
         Some("token") => scoped(world, by_token(world, identity, methods)?, scope),
-        Some("application_credential") if scope.is_some() => Err(Fault::scope_with_application_credential()),
+        Some("application_credential") if scope.is_some() => {
+            Err(KeystoneFault::scope_with_application_credential())
+        }
         Some("application_credential") => by_application_credential(world, identity, methods),
-        Some(_) | None => Err(Fault::unauthorized()),
+        Some(_) | None => Err(KeystoneFault::unauthorized()),
     }
 }
 
@@ -45,29 +48,29 @@ fn is_default_domain(owner: &Value) -> bool {
     }
 }
 
-fn user_id(world: &World, user: &Value) -> Result<String, Fault> {
+fn user_id(world: &World, user: &Value) -> Result<String, KeystoneFault> {
     let found = match (user["id"].as_str(), user["name"].as_str()) {
         (Some(id), _) => world.identity.users.get(id),
         (None, Some(name)) if is_default_domain(user) => world.identity.user_named(name),
         _ => None,
     };
-    found.map(|user| user.id.clone()).ok_or_else(Fault::unauthorized)
+    found.map(|user| user.id.clone()).ok_or_else(KeystoneFault::unauthorized)
 }
 
-fn by_password(world: &World, identity: &Value, methods: Vec<String>) -> Result<TokenGrant, Fault> {
-    let given = identity.get("password").ok_or_else(|| Fault::missing("password", "identity"))?;
+fn by_password(world: &World, identity: &Value, methods: Vec<String>) -> Result<TokenGrant, KeystoneFault> {
+    let given = identity.get("password").ok_or_else(|| KeystoneFault::missing("password", "identity"))?;
     let user = &given["user"];
     let user_id = user_id(world, user)?;
     let password = world.identity.users.get(&user_id).map(|user| user.password.as_str());
     if password.is_none() || password != user["password"].as_str() {
-        return Err(Fault::unauthorized());
+        return Err(KeystoneFault::unauthorized());
     }
     Ok(TokenGrant { user_id, methods, ..TokenGrant::default() })
 }
 
-fn by_token(world: &World, identity: &Value, mut methods: Vec<String>) -> Result<TokenGrant, Fault> {
+fn by_token(world: &World, identity: &Value, mut methods: Vec<String>) -> Result<TokenGrant, KeystoneFault> {
     let token = identity["token"]["id"].as_str().and_then(|id| world.valid_token(id));
-    let token = token.ok_or_else(Fault::unauthorized)?;
+    let token = token.ok_or_else(KeystoneFault::unauthorized)?;
     methods.extend(token.methods.iter().filter(|method| *method != "token").cloned());
     Ok(TokenGrant {
         user_id: token.user_id.clone(),
@@ -82,7 +85,7 @@ fn by_application_credential(
     world: &World,
     identity: &Value,
     methods: Vec<String>,
-) -> Result<TokenGrant, Fault> {
+) -> Result<TokenGrant, KeystoneFault> {
     let given = &identity["application_credential"];
     let credentials = &world.identity.application_credentials;
     let found = match given["id"].as_str() {
@@ -95,7 +98,7 @@ fn by_application_credential(
     };
     let credential = found
         .filter(|credential| given["secret"].as_str() == Some(&credential.secret))
-        .ok_or_else(Fault::unauthorized)?;
+        .ok_or_else(KeystoneFault::unauthorized)?;
     Ok(TokenGrant {
         user_id: credential.user_id.clone(),
         project_id: Some(credential.project_id.clone()),
@@ -107,7 +110,7 @@ fn by_application_credential(
 }
 
 /// Adds the project and the roles in it.
-fn scoped(world: &World, mut grant: TokenGrant, scope: Option<&Value>) -> Result<TokenGrant, Fault> {
+fn scoped(world: &World, mut grant: TokenGrant, scope: Option<&Value>) -> Result<TokenGrant, KeystoneFault> {
     let Some(scope) = scope else { return Ok(grant) };
     if let Some(trust) = scope["OS-TRUST:trust"]["id"].as_str() {
         return trusted(world, grant, trust);
@@ -118,22 +121,22 @@ fn scoped(world: &World, mut grant: TokenGrant, scope: Option<&Value>) -> Result
         (None, Some(name)) if is_default_domain(project) => world.identity.project_named(name),
         _ => None,
     };
-    let project_id = found.map(|project| project.id.clone()).ok_or_else(Fault::unauthorized)?;
+    let project_id = found.map(|project| project.id.clone()).ok_or_else(KeystoneFault::unauthorized)?;
     grant.roles = world.identity.effective_roles(&grant.user_id, &project_id);
     if grant.roles.is_empty() {
-        return Err(Fault::unauthorized());
+        return Err(KeystoneFault::unauthorized());
     }
     grant.project_id = Some(project_id);
     Ok(grant)
 }
 
-fn trusted(world: &World, mut grant: TokenGrant, trust_id: &str) -> Result<TokenGrant, Fault> {
+fn trusted(world: &World, mut grant: TokenGrant, trust_id: &str) -> Result<TokenGrant, KeystoneFault> {
     let trust = world
         .identity
         .trusts
         .get(trust_id)
         .filter(|trust| trust.trustee_user_id == grant.user_id)
-        .ok_or_else(Fault::unauthorized)?;
+        .ok_or_else(KeystoneFault::unauthorized)?;
     let held: BTreeSet<String> = world.identity.effective_roles(&trust.trustor_user_id, &trust.project_id);
     grant.roles = with_implied(trust.roles.intersection(&held).cloned().collect());
     grant.project_id = Some(trust.project_id.clone());

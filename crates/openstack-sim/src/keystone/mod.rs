@@ -16,7 +16,7 @@ use crate::request::Request;
 use crate::service::Service;
 use crate::world::World;
 use crate::world::identity::{Caller, Token};
-use fault::Fault;
+use fault::KeystoneFault;
 
 /// The header with the token that a request is about, or that an answer brings.
 pub(crate) const SUBJECT_TOKEN: HeaderName = HeaderName::from_static("x-subject-token");
@@ -38,7 +38,7 @@ fn route(world: &mut World, request: &Request) -> Answer {
         (Method::GET, ["v3"]) => Ok(Reply::ok(json!({"version": version(world)}))),
         (Method::POST, ["v3", "auth", "tokens"]) => tokens::issue(world, request),
         (_, ["v3", rest @ ..]) => authenticated(world, request, rest),
-        _ => Err(Fault::not_found("The resource could not be found.").reply(world)),
+        _ => Err(KeystoneFault::not_found("The resource could not be found.").reply(world)),
     }
 }
 
@@ -63,7 +63,7 @@ fn authenticated(world: &mut World, request: &Request, path: &[&str]) -> Answer 
         }
         (_, ["OS-TRUST", "trusts", rest @ ..]) => trusts::answer(world, &caller, request, rest),
         (Method::GET, ["users"]) => list_users(world, &caller, request),
-        _ => Err(Fault::not_found("The resource could not be found.").reply(world)),
+        _ => Err(KeystoneFault::not_found("The resource could not be found.").reply(world)),
     }
 }
 
@@ -79,7 +79,7 @@ fn version(world: &World) -> Value {
 
 fn current_token(world: &World, request: &Request) -> Result<Token, Reply> {
     let token = request.header("x-auth-token").and_then(|token| world.valid_token(token)).cloned();
-    token.ok_or_else(|| Fault::unauthorized().reply(world))
+    token.ok_or_else(|| KeystoneFault::unauthorized().reply(world))
 }
 
 fn domain() -> Value {
@@ -102,7 +102,7 @@ fn projects_of(world: &World, caller: &Caller) -> Value {
 
 fn list_users(world: &World, caller: &Caller, request: &Request) -> Answer {
     if !caller.is_admin() {
-        return Err(Fault::forbidden("identity:list_users").reply(world));
+        return Err(KeystoneFault::forbidden("identity:list_users").reply(world));
     }
     let name = request.parameter("name");
     let users: Vec<Value> = world

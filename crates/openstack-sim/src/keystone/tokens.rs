@@ -3,7 +3,7 @@
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use super::fault::Fault;
+use super::fault::KeystoneFault;
 use super::{SUBJECT_TOKEN, catalog, domain, log_in};
 use crate::reply::{Answer, Reply};
 use crate::request::Request;
@@ -14,7 +14,8 @@ use crate::world::identity::Token;
 pub(crate) fn issue(world: &mut World, request: &Request) -> Answer {
     let body = request.json().unwrap_or_default();
     let auth = body.get("auth").cloned();
-    let auth = auth.ok_or_else(|| Fault::bad_request("'auth' is a required property").reply(world))?;
+    let auth =
+        auth.ok_or_else(|| KeystoneFault::bad_request("'auth' is a required property").reply(world))?;
     let grant = log_in::grant(world, &auth).map_err(|fault| fault.reply(world))?;
     let token = world.issue_token(grant);
     let body = show(world, &token, wants_catalog(request));
@@ -65,7 +66,7 @@ fn show(world: &mut World, token: &Token, with_catalog: bool) -> Value {
 /// The token that the request is about.
 fn subject(world: &World, request: &Request, caller: &Token) -> Result<Token, Reply> {
     let id = request.header(SUBJECT_TOKEN.as_str()).unwrap_or(&caller.id);
-    let missing = || Fault::not_found(format!("Could not find token: {id}.")).reply(world);
+    let missing = || KeystoneFault::not_found(format!("Could not find token: {id}.")).reply(world);
     world.valid_token(id).cloned().ok_or_else(missing)
 }
 

@@ -3,7 +3,7 @@
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use super::fault::Fault;
+use super::fault::KeystoneFault;
 use crate::reply::{Answer, Reply};
 use crate::request::Request;
 use crate::world::World;
@@ -21,7 +21,7 @@ pub(crate) fn answer(world: &mut World, caller: &Caller, request: &Request, path
             }
             Ok(Reply::empty(StatusCode::NO_CONTENT))
         }
-        _ => Err(Fault::not_found("The resource could not be found.").reply(world)),
+        _ => Err(KeystoneFault::not_found("The resource could not be found.").reply(world)),
     }
 }
 
@@ -29,7 +29,7 @@ fn find<'a>(world: &'a World, caller: &Caller, id: &str) -> Result<&'a Trust, Re
     let party =
         |trust: &&Trust| trust.trustor_user_id == caller.user_id || trust.trustee_user_id == caller.user_id;
     let found = world.identity.trusts.get(id).filter(party);
-    found.ok_or_else(|| Fault::not_found(format!("Could not find trust: {id}.")).reply(world))
+    found.ok_or_else(|| KeystoneFault::not_found(format!("Could not find trust: {id}.")).reply(world))
 }
 
 fn create(world: &mut World, caller: &Caller, request: &Request) -> Answer {
@@ -37,12 +37,11 @@ fn create(world: &mut World, caller: &Caller, request: &Request) -> Answer {
     let given = &body["trust"];
     let text = |name: &str| given[name].as_str().unwrap_or_default().to_owned();
     if text("trustor_user_id") != caller.user_id {
-        return Err(Fault::forbidden("identity:create_trust").reply(world));
+        return Err(KeystoneFault::forbidden("identity:create_trust").reply(world));
     }
     if !world.identity.users.contains_key(&text("trustee_user_id")) {
-        return Err(
-            Fault::not_found(format!("Could not find user: {}.", text("trustee_user_id"))).reply(world)
-        );
+        return Err(KeystoneFault::not_found(format!("Could not find user: {}.", text("trustee_user_id")))
+            .reply(world));
     }
     let roles = given["roles"].as_array().into_iter().flatten();
     let trust = Trust {

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use ipnet::IpNet;
 use serde_json::{Value, json};
 
-use super::fault::Fault;
+use super::fault::NeutronFault;
 use crate::world::World;
 use crate::world::network::Resource;
 
@@ -32,14 +32,14 @@ fn is_taken(world: &World, subnet_id: &str, address: &str) -> bool {
 ///
 /// # Errors
 /// The address is outside the subnet or in use.
-pub(crate) fn claim(world: &World, subnet: &Resource, address: &str) -> Result<String, Fault> {
+pub(crate) fn claim(world: &World, subnet: &Resource, address: &str) -> Result<String, NeutronFault> {
     if !cidr_holds(subnet.text("cidr"), address) {
         let message = format!("IP address {address} is not a valid IP for the specified subnet.");
-        return Err(Fault::bad_request("InvalidIpForSubnet", message));
+        return Err(NeutronFault::bad_request("InvalidIpForSubnet", message));
     }
     if is_taken(world, &subnet.id, address) {
         let message = format!("IP address {address} already allocated in subnet {}", subnet.id);
-        return Err(Fault::conflict("IpAddressAlreadyAllocated", message));
+        return Err(NeutronFault::conflict("IpAddressAlreadyAllocated", message));
     }
     Ok(address.to_owned())
 }
@@ -48,7 +48,7 @@ pub(crate) fn claim(world: &World, subnet: &Resource, address: &str) -> Result<S
 ///
 /// # Errors
 /// There is none.
-pub(crate) fn next_free(world: &World, subnet: &Resource) -> Result<String, Fault> {
+pub(crate) fn next_free(world: &World, subnet: &Resource) -> Result<String, NeutronFault> {
     let taken: BTreeSet<IpAddr> = world
         .network
         .ports
@@ -66,7 +66,7 @@ pub(crate) fn next_free(world: &World, subnet: &Resource) -> Result<String, Faul
         .map(|address| address.to_string())
         .ok_or_else(|| {
             let network = subnet.text("network_id");
-            Fault::conflict(
+            NeutronFault::conflict(
                 "IpAddressGenerationFailure",
                 format!("No more IP addresses available on network {network}."),
             )

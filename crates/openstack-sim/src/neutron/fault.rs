@@ -3,13 +3,13 @@
 use http::StatusCode;
 use serde_json::json;
 
-use super::kind::Kind;
+use super::kind::ResourceKind;
 use crate::reply::Reply;
 use crate::world::identity::Caller;
 
 /// A refusal of Neutron.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Fault {
+pub(crate) struct NeutronFault {
     /// The status.
     pub(crate) status: StatusCode,
     /// The exception's name, which clients may match.
@@ -18,7 +18,7 @@ pub(crate) struct Fault {
     pub(crate) message: String,
 }
 
-impl Fault {
+impl NeutronFault {
     /// Any refusal.
     pub(crate) fn new(status: StatusCode, kind: &'static str, message: impl Into<String>) -> Self {
         Self { status, kind, message: message.into() }
@@ -45,24 +45,28 @@ impl Fault {
     }
 
     /// A resource that does not exist for the caller. Each kind has its own wording.
-    pub(crate) fn not_found(kind: Kind, id: &str) -> Self {
+    pub(crate) fn not_found(kind: ResourceKind, id: &str) -> Self {
         let (name, message) = match kind {
-            Kind::Network => ("NetworkNotFound", format!("Network {id} could not be found.")),
-            Kind::Subnet => ("SubnetNotFound", format!("Subnet {id} could not be found.")),
-            Kind::Port => ("PortNotFound", format!("Port {id} could not be found.")),
-            Kind::FloatingIp => ("FloatingIPNotFound", format!("Floating IP {id} could not be found")),
-            Kind::SecurityGroup => ("SecurityGroupNotFound", format!("Security group {id} does not exist")),
-            Kind::SecurityGroupRule => {
+            ResourceKind::Network => ("NetworkNotFound", format!("Network {id} could not be found.")),
+            ResourceKind::Subnet => ("SubnetNotFound", format!("Subnet {id} could not be found.")),
+            ResourceKind::Port => ("PortNotFound", format!("Port {id} could not be found.")),
+            ResourceKind::FloatingIp => {
+                ("FloatingIPNotFound", format!("Floating IP {id} could not be found"))
+            }
+            ResourceKind::SecurityGroup => {
+                ("SecurityGroupNotFound", format!("Security group {id} does not exist"))
+            }
+            ResourceKind::SecurityGroupRule => {
                 ("SecurityGroupRuleNotFound", format!("Security group rule {id} does not exist"))
             }
-            Kind::Router => ("RouterNotFound", format!("Router {id} could not be found")),
-            Kind::Trunk => ("TrunkNotFound", format!("Trunk {id} could not be found.")),
+            ResourceKind::Router => ("RouterNotFound", format!("Router {id} could not be found")),
+            ResourceKind::Trunk => ("TrunkNotFound", format!("Trunk {id} could not be found.")),
         };
         Self::new(StatusCode::NOT_FOUND, name, message)
     }
 
     /// The project has as many of these as it may.
-    pub(crate) fn over_quota(kind: Kind) -> Self {
+    pub(crate) fn over_quota(kind: ResourceKind) -> Self {
         Self::conflict("OverQuota", format!("Quota exceeded for resources: ['{}'].", kind.root()))
     }
 
@@ -72,17 +76,17 @@ impl Fault {
     }
 }
 
-impl From<Fault> for Reply {
-    fn from(fault: Fault) -> Self {
+impl From<NeutronFault> for Reply {
+    fn from(fault: NeutronFault) -> Self {
         let body = json!({"NeutronError": {"type": fault.kind, "message": fault.message, "detail": ""}});
         Self::json(fault.status, body)
     }
 }
 
 /// Changes need the role `member`; the policy names the action and the kind.
-pub(crate) fn check_policy(caller: &Caller, action: &str, kind: Kind) -> Result<(), Fault> {
+pub(crate) fn check_policy(caller: &Caller, action: &str, kind: ResourceKind) -> Result<(), NeutronFault> {
     if caller.is_admin() || (caller.has_role("member") && !caller.project_id.is_empty()) {
         return Ok(());
     }
-    Err(Fault::policy(&format!("rule:{action}_{}", kind.root())))
+    Err(NeutronFault::policy(&format!("rule:{action}_{}", kind.root())))
 }

@@ -3,8 +3,8 @@
 use http::StatusCode;
 use serde_json::{Map, Value, json};
 
-use super::fault::Fault;
-use super::kind::Kind;
+use super::fault::NeutronFault;
+use super::kind::ResourceKind;
 use super::ports::{self, NewPort, Wanted};
 use super::resource::{change, check_quota, insert, project_of, required_id, visible};
 use crate::world::World;
@@ -12,23 +12,29 @@ use crate::world::identity::Caller;
 use crate::world::network::FixedIp;
 
 /// Makes a floating IP, pointing to a port where the body names one.
-pub(crate) fn create(world: &mut World, caller: &Caller, body: &Map<String, Value>) -> Result<String, Fault> {
+pub(crate) fn create(
+    world: &mut World,
+    caller: &Caller,
+    body: &Map<String, Value>,
+) -> Result<String, NeutronFault> {
     let network_id = required_id(body, "floating_network_id")?;
-    let network = visible(world, caller, Kind::Network, &network_id)?;
+    let network = visible(world, caller, ResourceKind::Network, &network_id)?;
     if !network.flag("router:external") {
         let message =
             format!("Bad floatingip request: Network {network_id} is not a valid external network.");
-        return Err(Fault::bad_request("BadRequest", message));
+        return Err(NeutronFault::bad_request("BadRequest", message));
     }
     let text = |name: &str| body.get(name).and_then(Value::as_str).map(str::to_owned);
     let chosen = text("floating_ip_address");
     if chosen.is_some() && !caller.is_admin() {
-        return Err(Fault::policy("(rule:create_floatingip and rule:create_floatingip:floating_ip_address)"));
+        return Err(NeutronFault::policy(
+            "(rule:create_floatingip and rule:create_floatingip:floating_ip_address)",
+        ));
     }
     let project_id = project_of(caller, body)?;
-    check_quota(world, &project_id, Kind::FloatingIp)?;
+    check_quota(world, &project_id, ResourceKind::FloatingIp)?;
     if let Some(subnet) = text("subnet_id") {
-        visible(world, caller, Kind::Subnet, &subnet)?;
+        visible(world, caller, ResourceKind::Subnet, &subnet)?;
     }
     let address = take_address(world, &network_id, text("subnet_id"), chosen)?;
     let id = add(world, &project_id, &network_id, &address, &text("description").unwrap_or_default());
@@ -47,7 +53,7 @@ fn take_address(
     network_id: &str,
     subnet_id: Option<String>,
     ip_address: Option<String>,
-) -> Result<(String, String), Fault> {
+) -> Result<(String, String), NeutronFault> {
     let subnet_id = subnet_id.or_else(|| match ip_address {
         Some(_) => None,
         None => {
@@ -89,7 +95,7 @@ fn add(
         Value::Object(attributes) => attributes,
         _ => Map::new(),
     };
-    let id = insert(world, Kind::FloatingIp, project_id, attributes);
+    let id = insert(world, ResourceKind::FloatingIp, project_id, attributes);
     if let Some(port) = world.network.ports.get_mut(&address.0) {
         port.set("device_id", id.clone());
     }
@@ -102,14 +108,14 @@ pub(crate) fn update(
     caller: &Caller,
     id: &str,
     body: &Map<String, Value>,
-) -> Result<(), Fault> {
-    visible(world, caller, Kind::FloatingIp, id)?;
+) -> Result<(), NeutronFault> {
+    visible(world, caller, ResourceKind::FloatingIp, id)?;
     let fixed_ip = body.get("fixed_ip_address").and_then(Value::as_str);
     match body.get("port_id").and_then(Value::as_str) {
         Some(port_id) => associate(world, caller, id, port_id, fixed_ip)?,
         None => dissociate(world, id),
     }
-    change(world, Kind::FloatingIp, id, |floating_ip| {
+    change(world, ResourceKind::FloatingIp, id, |floating_ip| {
         if let Some(description) = body.get("description") {
             floating_ip.set("description", description.clone());
         }
@@ -123,8 +129,8 @@ fn associate(
     id: &str,
     port_id: &str,
     fixed_ip: Option<&str>,
-) -> Result<(), Fault> {
-    let port = visible(world, caller, Kind::Port, port_id)?;
+) -> Result<(), NeutronFault> {
+    let port = visible(world, caller, ResourceKind::Port, port_id)?;
     let internal = port
         .fixed_ips()
         .into_iter()
@@ -133,16 +139,17 @@ fn associate(
             let message = format!(
                 "Bad floatingip request: Cannot add floating IP to port {port_id} that has no fixed IPv4 addresses."
             );
-            Fault::bad_request("BadRequest", message)
+            NeutronFault::bad_request("BadRequest", message)
         })?;
-    let network_id = visible(world, caller, Kind::FloatingIp, id)?.text("floating_network_id").to_owned();
+    let network_id =
+        visible(world, caller, ResourceKind::FloatingIp, id)?.text("floating_network_id").to_owned();
     let router_id = router_between(world, &internal, &network_id).ok_or_else(|| {
         let message = format!(
             "External network {network_id} is not reachable from subnet {}.  Therefore, cannot associate Port \
              {port_id} with a Floating IP.",
             internal.subnet_id
         );
-        Fault::new(StatusCode::NOT_FOUND, "ExternalGatewayForFloatingIPNotFound", message)
+        NeutronFault::new(StatusCode::NOT_FOUND, "ExternalGatewayForFloatingIPNotFound", message)
     })?;
     check_port_is_free(world, id, port_id, &internal, &network_id)?;
     if let Some(floating_ip) = world.network.floating_ips.get_mut(id) {
@@ -159,7 +166,7 @@ fn check_port_is_free(
     port_id: &str,
     internal: &FixedIp,
     network_id: &str,
-) -> Result<(), Fault> {
+) -> Result<(), NeutronFault> {
     let taken = world.network.floating_ips.values().any(|other| {
         other.id != id
             && other.text("port_id") == port_id
@@ -176,7 +183,7 @@ fn check_port_is_free(
         address.unwrap_or_default(),
         internal.ip_address
     );
-    Err(Fault::conflict("FloatingIPPortAlreadyAssociated", message))
+    Err(NeutronFault::conflict("FloatingIPPortAlreadyAssociated", message))
 }
 
 /// The router with an interface in the address's subnet and its gateway on the external network.
@@ -210,7 +217,7 @@ pub(crate) fn forget_port(world: &mut World, port_id: &str) {
         .collect();
     for id in affected {
         dissociate(world, &id);
-        change(world, Kind::FloatingIp, &id, |_| {});
+        change(world, ResourceKind::FloatingIp, &id, |_| {});
     }
 }
 

@@ -6,7 +6,7 @@ use crate::world::network::{Collection, Network};
 
 /// A kind of resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ResourceKind {
     Network,
     Subnet,
     Port,
@@ -17,7 +17,7 @@ pub(crate) enum Kind {
     Trunk,
 }
 
-impl Kind {
+impl ResourceKind {
     /// All kinds.
     pub(crate) const ALL: [Self; 8] = [
         Self::Network,

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::fault::Fault;
-use super::kind::Kind;
+use super::fault::NeutronFault;
+use super::kind::ResourceKind;
 use super::{has_extension, resource, views};
 use crate::filters::{TAG_PARAMETERS, TagFilter, scalar_matches, select_fields};
 use crate::paging::{self, SortKey};
@@ -17,7 +17,7 @@ use crate::world::network::Resource;
 const CONTROL: [&str; 6] = ["fields", "limit", "marker", "sort_key", "sort_dir", "page_reverse"];
 
 /// The resources that the caller may see and the query asks for.
-pub(crate) fn list(world: &World, caller: &Caller, request: &Request, kind: Kind) -> Answer {
+pub(crate) fn list(world: &World, caller: &Caller, request: &Request, kind: ResourceKind) -> Answer {
     let filters = filters(request);
     check_filters(world, kind, &filters)?;
     let tags = TagFilter::from_request(request);
@@ -35,7 +35,7 @@ pub(crate) fn list(world: &World, caller: &Caller, request: &Request, kind: Kind
     let reverse = request.parameter("page_reverse").is_some_and(|text| text.eq_ignore_ascii_case("true"));
     let marker = request.parameter("marker");
     let page = paging::page(views, marker, limit, reverse)
-        .ok_or_else(|| Fault::not_found(kind, marker.unwrap_or_default()))?;
+        .ok_or_else(|| NeutronFault::not_found(kind, marker.unwrap_or_default()))?;
     let links = links(world, request, &page, limit, reverse);
     let fields = request.parameters("fields");
     let entries: Vec<Value> = page.into_iter().map(|view| select_fields(view, &fields)).collect();
@@ -62,7 +62,11 @@ fn filters(request: &Request) -> Vec<(String, Vec<String>)> {
     filters
 }
 
-fn check_filters(world: &World, kind: Kind, filters: &[(String, Vec<String>)]) -> Result<(), Fault> {
+fn check_filters(
+    world: &World,
+    kind: ResourceKind,
+    filters: &[(String, Vec<String>)],
+) -> Result<(), NeutronFault> {
     if !has_extension(world, "filter-validation") {
         return Ok(());
     }
@@ -76,7 +80,7 @@ fn check_filters(world: &World, kind: Kind, filters: &[(String, Vec<String>)]) -
         return Ok(());
     }
     let names = crate::python_repr::python_repr(&Value::Array(unknown));
-    Err(Fault::bad_request("HTTPBadRequest", format!("{names} is invalid attribute for filtering")))
+    Err(NeutronFault::bad_request("HTTPBadRequest", format!("{names} is invalid attribute for filtering")))
 }
 
 /// Whether a resource can match, by what is cheap to tell: views of thousands of others need not be made.
@@ -118,7 +122,7 @@ fn sort_keys(request: &Request) -> Vec<SortKey> {
     keys
 }
 
-fn limit(request: &Request) -> Result<Option<usize>, Fault> {
+fn limit(request: &Request) -> Result<Option<usize>, NeutronFault> {
     match request.parameter("limit") {
         None => Ok(None),
         Some(text) => match text.parse::<usize>() {
@@ -126,7 +130,7 @@ fn limit(request: &Request) -> Result<Option<usize>, Fault> {
             Ok(limit) => Ok(Some(limit)),
             Err(_) => {
                 let message = format!("Limit must be an integer 0 or greater and not '{text}'");
-                Err(Fault::bad_request("HTTPBadRequest", message))
+                Err(NeutronFault::bad_request("HTTPBadRequest", message))
             }
         },
     }

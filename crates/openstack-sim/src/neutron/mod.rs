@@ -27,8 +27,8 @@ use crate::world::identity::Caller;
 use crate::world::network::Resource;
 
 pub(crate) use addresses::cidr_holds;
-pub(crate) use fault::Fault;
-pub(crate) use kind::Kind;
+pub(crate) use fault::NeutronFault;
+pub(crate) use kind::ResourceKind;
 
 /// The extensions of the recorded service, as it lists them.
 const EXTENSIONS: &str = include_str!("extensions.json");
@@ -51,16 +51,16 @@ fn route(world: &mut World, request: &Request) -> Answer {
         ["v2.0"] => Ok(Reply::ok(json!({"resources": resource_links(world, &href)}))),
         ["v2.0", "extensions", rest @ ..] => extensions(world, request, rest),
         ["v2.0", "quotas", rest @ ..] => quotas::answer(world, &caller, request, rest),
-        ["v2.0", collection, rest @ ..] => match Kind::of_collection(collection) {
+        ["v2.0", collection, rest @ ..] => match ResourceKind::of_collection(collection) {
             Some(kind) if kind.is_served(world) => resource(world, &caller, request, kind, rest),
-            Some(_) | None => Err(Fault::no_such_path().into()),
+            Some(_) | None => Err(NeutronFault::no_such_path().into()),
         },
-        _ => Err(Fault::no_such_path().into()),
+        _ => Err(NeutronFault::no_such_path().into()),
     }
 }
 
 fn resource_links(world: &World, href: &str) -> Value {
-    Kind::ALL
+    ResourceKind::ALL
         .into_iter()
         .filter(|kind| kind.is_served(world))
         .map(|kind| {
@@ -80,10 +80,10 @@ fn extensions(world: &World, request: &Request, path: &[&str]) -> Answer {
         (Method::GET, []) => Ok(Reply::ok(json!({"extensions": present.collect::<Vec<_>>()}))),
         (Method::GET, [alias]) => {
             let found = present.find(|one| one["alias"] == **alias);
-            let found = found.ok_or_else(Fault::no_such_path)?;
+            let found = found.ok_or_else(NeutronFault::no_such_path)?;
             Ok(Reply::ok(json!({"extension": found})))
         }
-        _ => Err(Fault::no_such_path().into()),
+        _ => Err(NeutronFault::no_such_path().into()),
     }
 }
 
@@ -92,7 +92,13 @@ pub(crate) fn has_extension(world: &World, alias: &str) -> bool {
     !world.network.missing_extensions.contains(alias)
 }
 
-fn resource(world: &mut World, caller: &Caller, request: &Request, kind: Kind, path: &[&str]) -> Answer {
+fn resource(
+    world: &mut World,
+    caller: &Caller,
+    request: &Request,
+    kind: ResourceKind,
+    path: &[&str],
+) -> Answer {
     match (request.method.clone(), path) {
         (Method::GET, []) => listing::list(world, caller, request, kind),
         (Method::POST, []) => {
@@ -117,67 +123,67 @@ fn resource(world: &mut World, caller: &Caller, request: &Request, kind: Kind, p
             Ok(Reply::empty(http::StatusCode::NO_CONTENT))
         }
         (_, [id, "tags", rest @ ..]) => tags::answer(world, caller, request, kind, id, rest),
-        (Method::PUT, [id, action]) if kind == Kind::Router => {
+        (Method::PUT, [id, action]) if kind == ResourceKind::Router => {
             routers::act(world, caller, request, id, action)
         }
-        (Method::GET | Method::PUT, [id, action]) if kind == Kind::Trunk => {
+        (Method::GET | Method::PUT, [id, action]) if kind == ResourceKind::Trunk => {
             trunks::act(world, caller, request, id, action)
         }
-        _ => Err(Fault::no_such_path().into()),
+        _ => Err(NeutronFault::no_such_path().into()),
     }
 }
 
-fn create(world: &mut World, caller: &Caller, request: &Request, kind: Kind) -> Answer {
+fn create(world: &mut World, caller: &Caller, request: &Request, kind: ResourceKind) -> Answer {
     let body = resource::body(request, kind)?;
     let id = match kind {
-        Kind::Network => networks::create(world, caller, body)?,
-        Kind::Subnet => subnets::create(world, caller, body)?,
-        Kind::Port => ports::create_for_user(world, caller, &body)?,
-        Kind::FloatingIp => floating_ips::create(world, caller, &body)?,
-        Kind::SecurityGroup => security_groups::create(world, caller, &body)?,
-        Kind::SecurityGroupRule => security_groups::create_rule(world, caller, &body)?,
-        Kind::Router => routers::create(world, caller, body)?,
-        Kind::Trunk => trunks::create(world, caller, body)?,
+        ResourceKind::Network => networks::create(world, caller, body)?,
+        ResourceKind::Subnet => subnets::create(world, caller, body)?,
+        ResourceKind::Port => ports::create_for_user(world, caller, &body)?,
+        ResourceKind::FloatingIp => floating_ips::create(world, caller, &body)?,
+        ResourceKind::SecurityGroup => security_groups::create(world, caller, &body)?,
+        ResourceKind::SecurityGroupRule => security_groups::create_rule(world, caller, &body)?,
+        ResourceKind::Router => routers::create(world, caller, body)?,
+        ResourceKind::Trunk => trunks::create(world, caller, body)?,
     };
     let view = views::created(world, caller, kind, &id);
     Ok(Reply::created(json!({kind.root(): view})))
 }
 
-fn update(world: &mut World, caller: &Caller, request: &Request, kind: Kind, id: &str) -> Answer {
+fn update(world: &mut World, caller: &Caller, request: &Request, kind: ResourceKind, id: &str) -> Answer {
     let body = resource::body(request, kind)?;
     match kind {
-        Kind::FloatingIp => floating_ips::update(world, caller, id, &body)?,
-        Kind::Port => ports::update(world, caller, id, &body)?,
-        Kind::Router => routers::update(world, caller, id, &body)?,
-        Kind::Network | Kind::Subnet | Kind::SecurityGroup | Kind::Trunk => {
+        ResourceKind::FloatingIp => floating_ips::update(world, caller, id, &body)?,
+        ResourceKind::Port => ports::update(world, caller, id, &body)?,
+        ResourceKind::Router => routers::update(world, caller, id, &body)?,
+        ResourceKind::Network | ResourceKind::Subnet | ResourceKind::SecurityGroup | ResourceKind::Trunk => {
             resource::update_plain(world, kind, id, &body)?;
         }
-        Kind::SecurityGroupRule => return Err(Fault::no_such_path().into()),
+        ResourceKind::SecurityGroupRule => return Err(NeutronFault::no_such_path().into()),
     }
     let found = resource::visible(world, caller, kind, id)?;
     Ok(Reply::ok(json!({kind.root(): views::view(world, caller, kind, found)})))
 }
 
-fn delete(world: &mut World, caller: &Caller, kind: Kind, id: &str) -> Result<(), Fault> {
+fn delete(world: &mut World, caller: &Caller, kind: ResourceKind, id: &str) -> Result<(), NeutronFault> {
     let found = resource::visible(world, caller, kind, id)?;
     if !caller.owns(&found.project_id) {
-        return Err(Fault::not_found(kind, id));
+        return Err(NeutronFault::not_found(kind, id));
     }
     match kind {
-        Kind::Network => networks::delete(world, id),
-        Kind::Subnet => subnets::delete(world, id),
-        Kind::Port => ports::delete(world, id),
-        Kind::FloatingIp => {
+        ResourceKind::Network => networks::delete(world, id),
+        ResourceKind::Subnet => subnets::delete(world, id),
+        ResourceKind::Port => ports::delete(world, id),
+        ResourceKind::FloatingIp => {
             floating_ips::delete(world, id);
             Ok(())
         }
-        Kind::SecurityGroup => security_groups::delete(world, id),
-        Kind::SecurityGroupRule => {
+        ResourceKind::SecurityGroup => security_groups::delete(world, id),
+        ResourceKind::SecurityGroupRule => {
             security_groups::delete_rule(world, id);
             Ok(())
         }
-        Kind::Router => routers::delete(world, id),
-        Kind::Trunk => {
+        ResourceKind::Router => routers::delete(world, id),
+        ResourceKind::Trunk => {
             trunks::delete(world, id);
             Ok(())
         }
@@ -186,12 +192,12 @@ fn delete(world: &mut World, caller: &Caller, kind: Kind, id: &str) -> Result<()
 
 /// A network that the caller may see.
 pub(crate) fn visible_network<'a>(world: &'a World, caller: &Caller, id: &str) -> Option<&'a Resource> {
-    resource::visible(world, caller, Kind::Network, id).ok()
+    resource::visible(world, caller, ResourceKind::Network, id).ok()
 }
 
 /// A subnet that the caller may see.
 pub(crate) fn visible_subnet<'a>(world: &'a World, caller: &Caller, id: &str) -> Option<&'a Resource> {
-    resource::visible(world, caller, Kind::Subnet, id).ok()
+    resource::visible(world, caller, ResourceKind::Subnet, id).ok()
 }
 
 /// The subnets of a network.

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::fault::Fault;
-use super::kind::Kind;
+use super::fault::NeutronFault;
+use super::kind::ResourceKind;
 use super::resource::{check_quota, insert, merged, project_of};
 use crate::world::World;
 use crate::world::identity::Caller;
@@ -12,15 +12,19 @@ use crate::world::identity::Caller;
 ///
 /// # Errors
 /// Quota, unknown attributes, or an external network made by a user.
-pub(crate) fn create(world: &mut World, caller: &Caller, body: Map<String, Value>) -> Result<String, Fault> {
+pub(crate) fn create(
+    world: &mut World,
+    caller: &Caller,
+    body: Map<String, Value>,
+) -> Result<String, NeutronFault> {
     let project_id = project_of(caller, &body)?;
     for name in ["router:external", "shared"] {
         if body.get(name) == Some(&json!(true)) && !caller.is_admin() {
             let rule = format!("(rule:create_network and rule:create_network:{name})");
-            return Err(Fault::policy(&rule));
+            return Err(NeutronFault::policy(&rule));
         }
     }
-    check_quota(world, &project_id, Kind::Network)?;
+    check_quota(world, &project_id, ResourceKind::Network)?;
     let defaults = json!({
         "name": "",
         "description": "",
@@ -39,14 +43,14 @@ pub(crate) fn create(world: &mut World, caller: &Caller, body: Map<String, Value
         "is_default": false,
     });
     let attributes = merged(defaults, body)?;
-    Ok(insert(world, Kind::Network, &project_id, attributes))
+    Ok(insert(world, ResourceKind::Network, &project_id, attributes))
 }
 
 /// Removes a network with its subnets.
 ///
 /// # Errors
 /// A port is on it, other than those that Neutron removes by itself.
-pub(crate) fn delete(world: &mut World, id: &str) -> Result<(), Fault> {
+pub(crate) fn delete(world: &mut World, id: &str) -> Result<(), NeutronFault> {
     let ports: Vec<&str> = world
         .network
         .ports
@@ -60,7 +64,7 @@ pub(crate) fn delete(world: &mut World, id: &str) -> Result<(), Fault> {
              id for these ports is: {}.",
             ports.join(",")
         );
-        return Err(Fault::conflict("NetworkInUse", message));
+        return Err(NeutronFault::conflict("NetworkInUse", message));
     }
     world.network.subnets.retain(|_, subnet| subnet.text("network_id") != id);
     world.network.networks.remove(id);

@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::addresses::{claim, next_free};
-use super::fault::Fault;
-use super::kind::Kind;
+use super::fault::NeutronFault;
+use super::kind::ResourceKind;
 use super::resource::{change, check_quota, insert, project_of, required_id, unrecognized, visible};
 use super::{floating_ips, security_groups, trunks};
 use crate::world::World;
@@ -59,8 +59,8 @@ pub(crate) struct Wanted {
 ///
 /// # Errors
 /// Quota, no such subnet, address taken or outside, no address free.
-pub(crate) fn create(world: &mut World, new: NewPort) -> Result<String, Fault> {
-    check_quota(world, &new.project_id, Kind::Port)?;
+pub(crate) fn create(world: &mut World, new: NewPort) -> Result<String, NeutronFault> {
+    check_quota(world, &new.project_id, ResourceKind::Port)?;
     let fixed_ips = allocate(world, &new.network_id, &new.wanted)?;
     let security_groups = match new.security_groups {
         Some(groups) => groups,
@@ -88,10 +88,10 @@ pub(crate) fn create(world: &mut World, new: NewPort) -> Result<String, Fault> {
         _ => Map::new(),
     };
     fill_pairs(&mut attributes);
-    Ok(insert(world, Kind::Port, &new.project_id, attributes))
+    Ok(insert(world, ResourceKind::Port, &new.project_id, attributes))
 }
 
-fn allocate(world: &World, network_id: &str, wanted: &[Wanted]) -> Result<Vec<FixedIp>, Fault> {
+fn allocate(world: &World, network_id: &str, wanted: &[Wanted]) -> Result<Vec<FixedIp>, NeutronFault> {
     if wanted.is_empty() {
         return automatic(world, network_id);
     }
@@ -99,7 +99,7 @@ fn allocate(world: &World, network_id: &str, wanted: &[Wanted]) -> Result<Vec<Fi
 }
 
 /// One address of each IP version, from the first subnet that has one free.
-fn automatic(world: &World, network_id: &str) -> Result<Vec<FixedIp>, Fault> {
+fn automatic(world: &World, network_id: &str) -> Result<Vec<FixedIp>, NeutronFault> {
     let subnets = super::subnets_of(world, network_id);
     let mut fixed_ips = Vec::new();
     for version in [4, 6] {
@@ -118,16 +118,20 @@ fn automatic(world: &World, network_id: &str) -> Result<Vec<FixedIp>, Fault> {
     Ok(fixed_ips)
 }
 
-fn allocate_one(world: &World, network_id: &str, wanted: &Wanted) -> Result<FixedIp, Fault> {
+fn allocate_one(world: &World, network_id: &str, wanted: &Wanted) -> Result<FixedIp, NeutronFault> {
     let subnet = match (&wanted.subnet_id, &wanted.ip_address) {
         (Some(id), _) => {
-            let subnet = world.network.subnets.get(id).ok_or_else(|| Fault::not_found(Kind::Subnet, id))?;
+            let subnet = world
+                .network
+                .subnets
+                .get(id)
+                .ok_or_else(|| NeutronFault::not_found(ResourceKind::Subnet, id))?;
             if subnet.text("network_id") != network_id {
                 let message = format!(
                     "Invalid input for operation: Failed to create port on network {network_id}, because fixed_ips \
                      included invalid subnet {id}."
                 );
-                return Err(Fault::bad_request("InvalidInput", message));
+                return Err(NeutronFault::bad_request("InvalidInput", message));
             }
             subnet
         }
@@ -138,11 +142,11 @@ fn allocate_one(world: &World, network_id: &str, wanted: &Wanted) -> Result<Fixe
                 let message = format!(
                     "IP address {address} is not a valid IP for any of the subnets on the specified network."
                 );
-                Fault::bad_request("InvalidIpForNetwork", message)
+                NeutronFault::bad_request("InvalidIpForNetwork", message)
             })?,
         (None, None) => {
             let message = "Invalid input for operation: IP allocation requires subnet_id or ip_address.";
-            return Err(Fault::bad_request("InvalidInput", message));
+            return Err(NeutronFault::bad_request("InvalidInput", message));
         }
     };
     let ip_address = match &wanted.ip_address {
@@ -176,12 +180,12 @@ pub(crate) fn create_for_user(
     world: &mut World,
     caller: &Caller,
     body: &Map<String, Value>,
-) -> Result<String, Fault> {
+) -> Result<String, NeutronFault> {
     if let Some(unknown) = body.keys().find(|name| !USER_ATTRIBUTES.contains(&name.as_str())) {
         return Err(unrecognized(unknown));
     }
     let network_id = required_id(body, "network_id")?;
-    visible(world, caller, Kind::Network, &network_id)?;
+    visible(world, caller, ResourceKind::Network, &network_id)?;
     let text = |name: &str| body.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     let groups = security_groups_of(world, caller, body)?;
     let new = NewPort {
@@ -214,11 +218,11 @@ fn security_groups_of(
     world: &World,
     caller: &Caller,
     body: &Map<String, Value>,
-) -> Result<Option<Vec<String>>, Fault> {
+) -> Result<Option<Vec<String>>, NeutronFault> {
     let Some(groups) = body.get("security_groups").and_then(Value::as_array) else { return Ok(None) };
     let mut ids = Vec::new();
     for id in groups.iter().filter_map(Value::as_str) {
-        visible(world, caller, Kind::SecurityGroup, id)?;
+        visible(world, caller, ResourceKind::SecurityGroup, id)?;
         ids.push(id.to_owned());
     }
     Ok(Some(ids))
@@ -230,8 +234,8 @@ pub(crate) fn update(
     caller: &Caller,
     id: &str,
     body: &Map<String, Value>,
-) -> Result<(), Fault> {
-    let port = visible(world, caller, Kind::Port, id)?.clone();
+) -> Result<(), NeutronFault> {
+    let port = visible(world, caller, ResourceKind::Port, id)?.clone();
     if let Some(unknown) = body.keys().find(|name| !port.attributes.contains_key(*name)) {
         return Err(unrecognized(unknown));
     }
@@ -242,7 +246,7 @@ pub(crate) fn update(
     if body.contains_key("fixed_ips") {
         changes.insert("fixed_ips".to_owned(), updated_addresses(world, &port, body)?);
     }
-    change(world, Kind::Port, id, |port| {
+    change(world, ResourceKind::Port, id, |port| {
         port.attributes.extend(changes);
         fill_pairs(&mut port.attributes);
     });
@@ -250,7 +254,11 @@ pub(crate) fn update(
 }
 
 /// Addresses that the port has already stay; others are allocated.
-fn updated_addresses(world: &World, port: &Resource, body: &Map<String, Value>) -> Result<Value, Fault> {
+fn updated_addresses(
+    world: &World,
+    port: &Resource,
+    body: &Map<String, Value>,
+) -> Result<Value, NeutronFault> {
     let present = port.fixed_ips();
     let mut addresses = Vec::new();
     for wanted in wanted_of(body) {
@@ -278,13 +286,13 @@ fn fill_pairs(attributes: &mut Map<String, Value>) {
 ///
 /// # Errors
 /// It is a router's interface or gateway, or in a trunk.
-pub(crate) fn delete(world: &mut World, id: &str) -> Result<(), Fault> {
+pub(crate) fn delete(world: &mut World, id: &str) -> Result<(), NeutronFault> {
     let owner =
         world.network.ports.get(id).map(|port| port.text("device_owner").to_owned()).unwrap_or_default();
     if owner.starts_with("network:router") {
         let message =
             format!("Port {id} cannot be deleted directly via the port API: has device owner {owner}.");
-        return Err(Fault::conflict("ServicePortInUse", message));
+        return Err(NeutronFault::conflict("ServicePortInUse", message));
     }
     trunks::check_port_deletion(world, id)?;
     remove(world, id);
@@ -304,7 +312,7 @@ pub(crate) fn set_security_groups(world: &mut World, id: &str, groups: Vec<Strin
     if present.is_none_or(|present| json!(present) == json!(groups)) {
         return;
     }
-    change(world, Kind::Port, id, |port| port.set("security_groups", groups));
+    change(world, ResourceKind::Port, id, |port| port.set("security_groups", groups));
 }
 
 /// Takes one security group off a port.
@@ -313,6 +321,6 @@ pub(crate) fn drop_security_group(world: &mut World, id: &str, group: &str) {
     let present = port.list("security_groups");
     if present.contains(&json!(group)) {
         let kept: Vec<Value> = present.iter().filter(|one| **one != json!(group)).cloned().collect();
-        change(world, Kind::Port, id, |port| port.set("security_groups", kept));
+        change(world, ResourceKind::Port, id, |port| port.set("security_groups", kept));
     }
 }

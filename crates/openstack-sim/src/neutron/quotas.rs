@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 
-use super::fault::Fault;
-use super::kind::Kind;
+use super::fault::NeutronFault;
+use super::kind::ResourceKind;
 use super::resource::usage;
 use crate::reply::{Answer, Reply};
 use crate::request::Request;
@@ -32,7 +32,7 @@ pub(crate) fn answer(world: &mut World, caller: &Caller, request: &Request, path
     match (request.method.clone(), path) {
         (Method::GET, [project] | [project, "default"]) => {
             if !caller.owns(project) {
-                return Err(Fault::policy("rule:get_quota").into());
+                return Err(NeutronFault::policy("rule:get_quota").into());
             }
             let set = if path.len() == 1 { world.network.quotas.get(*project) } else { None };
             Ok(Reply::ok(json!({"quota": limits(world, set)})))
@@ -48,18 +48,18 @@ pub(crate) fn answer(world: &mut World, caller: &Caller, request: &Request, path
             world.network.quotas.remove(*project);
             Ok(Reply::empty(StatusCode::NO_CONTENT))
         }
-        _ => Err(Fault::no_such_path().into()),
+        _ => Err(NeutronFault::no_such_path().into()),
     }
 }
 
-fn require_admin(caller: &Caller, action: &str) -> Result<(), Fault> {
-    if caller.is_admin() { Ok(()) } else { Err(Fault::policy(&format!("rule:{action}_quota"))) }
+fn require_admin(caller: &Caller, action: &str) -> Result<(), NeutronFault> {
+    if caller.is_admin() { Ok(()) } else { Err(NeutronFault::policy(&format!("rule:{action}_quota"))) }
 }
 
 fn limits(world: &World, set: Option<&BTreeMap<String, i64>>) -> Map<String, Value> {
     DEFAULTS
         .iter()
-        .filter(|(name, _)| *name != "trunk" || Kind::Trunk.is_served(world))
+        .filter(|(name, _)| *name != "trunk" || ResourceKind::Trunk.is_served(world))
         .map(|(name, default)| {
             let limit = set.and_then(|set| set.get(*name)).copied().unwrap_or(*default);
             ((*name).to_owned(), json!(limit))
@@ -67,7 +67,7 @@ fn limits(world: &World, set: Option<&BTreeMap<String, i64>>) -> Map<String, Val
         .collect()
 }
 
-fn read(world: &World, request: &Request, project: &str) -> Result<BTreeMap<String, i64>, Fault> {
+fn read(world: &World, request: &Request, project: &str) -> Result<BTreeMap<String, i64>, NeutronFault> {
     let body = request.json().unwrap_or_default();
     let given = body["quota"].as_object().cloned().unwrap_or_default();
     let forced = given.get("force") == Some(&json!(true));
@@ -75,12 +75,12 @@ fn read(world: &World, request: &Request, project: &str) -> Result<BTreeMap<Stri
     for (name, value) in given.into_iter().filter(|(name, _)| name != "force" && name != "check_limit") {
         let limit = value
             .as_i64()
-            .ok_or_else(|| Fault::invalid_input(&name, &format!("'{value}' is not an integer.")))?;
-        let kind = Kind::ALL.into_iter().find(|kind| kind.root() == name);
+            .ok_or_else(|| NeutronFault::invalid_input(&name, &format!("'{value}' is not an integer.")))?;
+        let kind = ResourceKind::ALL.into_iter().find(|kind| kind.root() == name);
         let used = kind.map_or(0, |kind| usage(world, project, kind));
         if !forced && usize::try_from(limit).is_ok_and(|limit| limit < used) {
             let message = format!("Quota limit exceeded for resource {name}: {used} in use, {limit} wanted.");
-            return Err(Fault::bad_request("QuotaExceeded", message));
+            return Err(NeutronFault::bad_request("QuotaExceeded", message));
         }
         changes.insert(name, limit);
     }

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use http::StatusCode;
 use serde_json::{Map, Value};
 
-use super::fault::Fault;
-use super::kind::Kind;
+use super::fault::NeutronFault;
+use super::kind::ResourceKind;
 use crate::request::Request;
 use crate::world::World;
 use crate::world::identity::Caller;
@@ -19,40 +19,47 @@ use crate::world::network::Resource;
 pub(crate) fn visible<'a>(
     world: &'a World,
     caller: &Caller,
-    kind: Kind,
+    kind: ResourceKind,
     id: &str,
-) -> Result<&'a Resource, Fault> {
+) -> Result<&'a Resource, NeutronFault> {
     kind.resources(&world.network)
         .get(id)
         .filter(|resource| may_see(world, caller, kind, resource))
-        .ok_or_else(|| Fault::not_found(kind, id))
+        .ok_or_else(|| NeutronFault::not_found(kind, id))
 }
 
 /// Whether the caller may see a resource: its own, shared ones, external networks and their subnets.
-pub(crate) fn may_see(world: &World, caller: &Caller, kind: Kind, resource: &Resource) -> bool {
+pub(crate) fn may_see(world: &World, caller: &Caller, kind: ResourceKind, resource: &Resource) -> bool {
     if caller.owns(&resource.project_id) {
         return true;
     }
     let open = |network: &Resource| network.flag("router:external") || network.flag("shared");
     match kind {
-        Kind::Network => open(resource),
-        Kind::Subnet => world.network.networks.get(resource.text("network_id")).is_some_and(open),
-        Kind::SecurityGroupRule => {
+        ResourceKind::Network => open(resource),
+        ResourceKind::Subnet => world.network.networks.get(resource.text("network_id")).is_some_and(open),
+        ResourceKind::SecurityGroupRule => {
             let group = world.network.security_groups.get(resource.text("security_group_id"));
             group.is_some_and(|group| caller.owns(&group.project_id))
         }
-        Kind::Port | Kind::FloatingIp | Kind::SecurityGroup | Kind::Router | Kind::Trunk => false,
+        ResourceKind::Port
+        | ResourceKind::FloatingIp
+        | ResourceKind::SecurityGroup
+        | ResourceKind::Router
+        | ResourceKind::Trunk => false,
     }
 }
 
 /// The object under the kind's key in the body.
-pub(crate) fn body(request: &Request, kind: Kind) -> Result<Map<String, Value>, Fault> {
+pub(crate) fn body(request: &Request, kind: ResourceKind) -> Result<Map<String, Value>, NeutronFault> {
     let body = request
         .json()
-        .ok_or_else(|| Fault::bad_request("HTTPBadRequest", "The server could not comply with the request since it is either malformed or otherwise incorrect."))?;
+        .ok_or_else(|| NeutronFault::bad_request("HTTPBadRequest", "The server could not comply with the request since it is either malformed or otherwise incorrect."))?;
     let object = body.get(kind.root()).and_then(Value::as_object);
     object.cloned().ok_or_else(|| {
-        Fault::bad_request("HTTPBadRequest", format!("Unable to find '{}' in request body", kind.root()))
+        NeutronFault::bad_request(
+            "HTTPBadRequest",
+            format!("Unable to find '{}' in request body", kind.root()),
+        )
     })
 }
 
@@ -61,16 +68,16 @@ pub(crate) fn check_revision(
     world: &World,
     caller: &Caller,
     request: &Request,
-    kind: Kind,
+    kind: ResourceKind,
     id: &str,
-) -> Result<(), Fault> {
+) -> Result<(), NeutronFault> {
     let wanted = request.header("if-match").and_then(|text| text.strip_prefix("revision_number="));
     let Some(wanted) = wanted.and_then(|text| text.parse::<u64>().ok()) else { return Ok(()) };
     let current = visible(world, caller, kind, id)?.revision_number;
     if wanted == current {
         return Ok(());
     }
-    Err(Fault::new(
+    Err(NeutronFault::new(
         StatusCode::PRECONDITION_FAILED,
         "RevisionNumberConstraintFailed",
         format!("Constrained to {wanted}, but current revision is {current}"),
@@ -78,11 +85,11 @@ pub(crate) fn check_revision(
 }
 
 /// The project of a new resource: only administrators make one for others.
-pub(crate) fn project_of(caller: &Caller, body: &Map<String, Value>) -> Result<String, Fault> {
+pub(crate) fn project_of(caller: &Caller, body: &Map<String, Value>) -> Result<String, NeutronFault> {
     let wanted = ["project_id", "tenant_id"].iter().find_map(|name| body.get(*name).and_then(Value::as_str));
     match wanted {
         Some(project) if caller.owns(project) => Ok(project.to_owned()),
-        Some(_) => Err(Fault::policy("rule:create_resource:tenant_id")),
+        Some(_) => Err(NeutronFault::policy("rule:create_resource:tenant_id")),
         None => Ok(caller.project_id.clone()),
     }
 }
@@ -90,7 +97,7 @@ pub(crate) fn project_of(caller: &Caller, body: &Map<String, Value>) -> Result<S
 /// Adds a resource with complete attributes.
 pub(crate) fn insert(
     world: &mut World,
-    kind: Kind,
+    kind: ResourceKind,
     project_id: &str,
     attributes: Map<String, Value>,
 ) -> String {
@@ -112,7 +119,7 @@ pub(crate) fn insert(
 }
 
 /// Changes a resource and counts the change.
-pub(crate) fn change(world: &mut World, kind: Kind, id: &str, change: impl FnOnce(&mut Resource)) {
+pub(crate) fn change(world: &mut World, kind: ResourceKind, id: &str, change: impl FnOnce(&mut Resource)) {
     let now = world.zulu_time();
     if let Some(resource) = kind.resources_mut(&mut world.network).get_mut(id) {
         change(resource);
@@ -126,11 +133,11 @@ pub(crate) fn change(world: &mut World, kind: Kind, id: &str, change: impl FnOnc
 /// An attribute is unknown.
 pub(crate) fn update_plain(
     world: &mut World,
-    kind: Kind,
+    kind: ResourceKind,
     id: &str,
     body: &Map<String, Value>,
-) -> Result<(), Fault> {
-    let known = kind.resources(&world.network).get(id).ok_or_else(|| Fault::not_found(kind, id))?;
+) -> Result<(), NeutronFault> {
+    let known = kind.resources(&world.network).get(id).ok_or_else(|| NeutronFault::not_found(kind, id))?;
     if let Some(unknown) = body.keys().find(|name| !known.attributes.contains_key(*name)) {
         return Err(unrecognized(unknown));
     }
@@ -139,15 +146,15 @@ pub(crate) fn update_plain(
 }
 
 /// An attribute that the kind does not have.
-pub(crate) fn unrecognized(name: &str) -> Fault {
-    Fault::bad_request("HTTPBadRequest", format!("Unrecognized attribute(s) '{name}'"))
+pub(crate) fn unrecognized(name: &str) -> NeutronFault {
+    NeutronFault::bad_request("HTTPBadRequest", format!("Unrecognized attribute(s) '{name}'"))
 }
 
 /// Defaults overlaid with what the body gives; project and tags are not attributes.
 ///
 /// # Errors
 /// The body has an attribute that the defaults do not have.
-pub(crate) fn merged(defaults: Value, body: Map<String, Value>) -> Result<Map<String, Value>, Fault> {
+pub(crate) fn merged(defaults: Value, body: Map<String, Value>) -> Result<Map<String, Value>, NeutronFault> {
     let mut attributes = match defaults {
         Value::Object(defaults) => defaults,
         _ => Map::new(),
@@ -168,26 +175,26 @@ pub(crate) fn merged(defaults: Value, body: Map<String, Value>) -> Result<Map<St
 ///
 /// # Errors
 /// It is missing or malformed.
-pub(crate) fn required_id(body: &Map<String, Value>, name: &str) -> Result<String, Fault> {
+pub(crate) fn required_id(body: &Map<String, Value>, name: &str) -> Result<String, NeutronFault> {
     let Some(text) = body.get(name).and_then(Value::as_str) else {
         let message = format!("Failed to parse request. Required attribute '{name}' not specified");
-        return Err(Fault::bad_request("HTTPBadRequest", message));
+        return Err(NeutronFault::bad_request("HTTPBadRequest", message));
     };
     if uuid::Uuid::parse_str(text).is_err() {
-        return Err(Fault::invalid_input(name, &format!("'{text}' is not a valid UUID.")));
+        return Err(NeutronFault::invalid_input(name, &format!("'{text}' is not a valid UUID.")));
     }
     Ok(text.to_owned())
 }
 
 /// Refuses one more resource than the project may have.
-pub(crate) fn check_quota(world: &World, project_id: &str, kind: Kind) -> Result<(), Fault> {
+pub(crate) fn check_quota(world: &World, project_id: &str, kind: ResourceKind) -> Result<(), NeutronFault> {
     let limits = world.network.quotas.get(project_id);
     let limit = limits.and_then(|limits| limits.get(kind.root())).copied().unwrap_or(-1);
     let Ok(limit) = usize::try_from(limit) else { return Ok(()) };
-    if usage(world, project_id, kind) >= limit { Err(Fault::over_quota(kind)) } else { Ok(()) }
+    if usage(world, project_id, kind) >= limit { Err(NeutronFault::over_quota(kind)) } else { Ok(()) }
 }
 
 /// How many resources of a kind a project has.
-pub(crate) fn usage(world: &World, project_id: &str, kind: Kind) -> usize {
+pub(crate) fn usage(world: &World, project_id: &str, kind: ResourceKind) -> usize {
     kind.resources(&world.network).values().filter(|resource| resource.project_id == project_id).count()
 }

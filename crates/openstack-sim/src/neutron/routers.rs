@@ -3,8 +3,8 @@
 use http::StatusCode;
 use serde_json::{Map, Value, json};
 
-use super::fault::Fault;
-use super::kind::Kind;
+use super::fault::NeutronFault;
+use super::kind::ResourceKind;
 use super::ports::{self, NewPort, Wanted};
 use super::resource::{self, change, check_quota, insert, merged, project_of, update_plain, visible};
 use super::{cidr_holds, has_extension, views};
@@ -16,9 +16,13 @@ use crate::world::identity::Caller;
 use crate::world::network::Resource;
 
 /// Makes a router.
-pub(crate) fn create(world: &mut World, caller: &Caller, body: Map<String, Value>) -> Result<String, Fault> {
+pub(crate) fn create(
+    world: &mut World,
+    caller: &Caller,
+    body: Map<String, Value>,
+) -> Result<String, NeutronFault> {
     let project_id = project_of(caller, &body)?;
-    check_quota(world, &project_id, Kind::Router)?;
+    check_quota(world, &project_id, ResourceKind::Router)?;
     let gateway = body.get("external_gateway_info").cloned().unwrap_or_default();
     let defaults = json!({
         "name": "",
@@ -34,13 +38,13 @@ pub(crate) fn create(world: &mut World, caller: &Caller, body: Map<String, Value
     });
     let mut attributes = merged(defaults, body)?;
     attributes.insert("external_gateway_info".to_owned(), Value::Null);
-    let id = insert(world, Kind::Router, &project_id, attributes);
+    let id = insert(world, ResourceKind::Router, &project_id, attributes);
     set_gateway(world, caller, &id, &gateway)?;
     Ok(id)
 }
 
 /// Gives a router its gateway port on an external network, or takes it away.
-fn set_gateway(world: &mut World, caller: &Caller, id: &str, gateway: &Value) -> Result<(), Fault> {
+fn set_gateway(world: &mut World, caller: &Caller, id: &str, gateway: &Value) -> Result<(), NeutronFault> {
     let old =
         world.network.routers.get(id).map(|router| router.text("gw_port_id").to_owned()).unwrap_or_default();
     ports::remove(world, &old);
@@ -51,9 +55,9 @@ fn set_gateway(world: &mut World, caller: &Caller, id: &str, gateway: &Value) ->
         }
         return Ok(());
     };
-    if !visible(world, caller, Kind::Network, network_id)?.flag("router:external") {
+    if !visible(world, caller, ResourceKind::Network, network_id)?.flag("router:external") {
         let message = format!("Bad router request: Network {network_id} is not an external network.");
-        return Err(Fault::bad_request("BadRequest", message));
+        return Err(NeutronFault::bad_request("BadRequest", message));
     }
     let new = NewPort {
         network_id: network_id.to_owned(),
@@ -81,8 +85,8 @@ pub(crate) fn update(
     caller: &Caller,
     id: &str,
     body: &Map<String, Value>,
-) -> Result<(), Fault> {
-    visible(world, caller, Kind::Router, id)?;
+) -> Result<(), NeutronFault> {
+    visible(world, caller, ResourceKind::Router, id)?;
     let mut plain = body.clone();
     if let Some(gateway) = plain.remove("external_gateway_info") {
         set_gateway(world, caller, id, &gateway)?;
@@ -90,27 +94,27 @@ pub(crate) fn update(
     if let Some(routes) = plain.get("routes") {
         check_routes(world, id, routes)?;
     }
-    update_plain(world, Kind::Router, id, &plain)
+    update_plain(world, ResourceKind::Router, id, &plain)
 }
 
 /// `add_extraroutes`, `remove_extraroutes`, `add_router_interface`, `remove_router_interface`.
 pub(crate) fn act(world: &mut World, caller: &Caller, request: &Request, id: &str, action: &str) -> Answer {
-    let router = visible(world, caller, Kind::Router, id)?.clone();
-    super::fault::check_policy(caller, "update", Kind::Router)?;
+    let router = visible(world, caller, ResourceKind::Router, id)?.clone();
+    super::fault::check_policy(caller, "update", ResourceKind::Router)?;
     let atomic = has_extension(world, "extraroute-atomic");
     match action {
         "add_extraroutes" | "remove_extraroutes" if atomic => {
-            let body = resource::body(request, Kind::Router)?;
+            let body = resource::body(request, ResourceKind::Router)?;
             let named = body.get("routes").and_then(Value::as_array).cloned().unwrap_or_default();
             let routes =
                 if action == "add_extraroutes" { with(&router, named) } else { without(&router, &named) };
             set_routes(world, &router, routes)?;
-            let changed = visible(world, caller, Kind::Router, id)?;
+            let changed = visible(world, caller, ResourceKind::Router, id)?;
             Ok(Reply::ok(json!({"router": views::router_after_action(changed)})))
         }
         "add_router_interface" => add_interface(world, caller, request, &router),
         "remove_router_interface" => remove_interface(world, request, &router),
-        _ => Err(Fault::no_such_path().into()),
+        _ => Err(NeutronFault::no_such_path().into()),
     }
 }
 
@@ -128,17 +132,17 @@ fn without(router: &Resource, named: &[Value]) -> Vec<Value> {
     router.list("routes").iter().filter(|route| !named.contains(route)).cloned().collect()
 }
 
-fn set_routes(world: &mut World, router: &Resource, routes: Vec<Value>) -> Result<(), Fault> {
+fn set_routes(world: &mut World, router: &Resource, routes: Vec<Value>) -> Result<(), NeutronFault> {
     let routes = Value::Array(routes);
     check_routes(world, &router.id, &routes)?;
     if router.attributes.get("routes") != Some(&routes) {
-        change(world, Kind::Router, &router.id, |router| router.set("routes", routes));
+        change(world, ResourceKind::Router, &router.id, |router| router.set("routes", routes));
     }
     Ok(())
 }
 
 /// Every next hop must be in a subnet that the router is connected to.
-fn check_routes(world: &World, id: &str, routes: &Value) -> Result<(), Fault> {
+fn check_routes(world: &World, id: &str, routes: &Value) -> Result<(), NeutronFault> {
     let subnets: Vec<&str> = world
         .network
         .ports
@@ -159,13 +163,13 @@ fn check_routes(world: &World, id: &str, routes: &Value) -> Result<(), Fault> {
         "Invalid format for routes: {}, the nexthop is not connected with router",
         python_repr(routes)
     );
-    Err(Fault::bad_request("InvalidRoutes", message))
+    Err(NeutronFault::bad_request("InvalidRoutes", message))
 }
 
 fn add_interface(world: &mut World, caller: &Caller, request: &Request, router: &Resource) -> Answer {
     let body = request.json().unwrap_or_default();
     let subnet_id = body["subnet_id"].as_str().unwrap_or_default();
-    let subnet = visible(world, caller, Kind::Subnet, subnet_id)?;
+    let subnet = visible(world, caller, ResourceKind::Subnet, subnet_id)?;
     let wanted = Wanted {
         subnet_id: Some(subnet_id.to_owned()),
         ip_address: Some(subnet.text("gateway_ip").to_owned()).filter(|gateway| !gateway.is_empty()),
@@ -208,7 +212,9 @@ fn remove_interface(world: &mut World, request: &Request, router: &Resource) -> 
     });
     let Some(port) = found.cloned() else {
         let message = format!("Router {} has no interface on subnet {subnet_id}", router.id);
-        return Err(Fault::new(StatusCode::NOT_FOUND, "RouterInterfaceNotFoundForSubnet", message).into());
+        return Err(
+            NeutronFault::new(StatusCode::NOT_FOUND, "RouterInterfaceNotFoundForSubnet", message).into()
+        );
     };
     ports::remove(world, &port.id);
     Ok(Reply::ok(interface_view(router, port.text("network_id"), subnet_id, &port.id)))
@@ -218,13 +224,13 @@ fn remove_interface(world: &mut World, request: &Request, router: &Resource) -> 
 ///
 /// # Errors
 /// It has interfaces.
-pub(crate) fn delete(world: &mut World, id: &str) -> Result<(), Fault> {
+pub(crate) fn delete(world: &mut World, id: &str) -> Result<(), NeutronFault> {
     let has_interface =
         world.network.ports.values().any(|port| {
             port.text("device_id") == id && port.text("device_owner") == "network:router_interface"
         });
     if has_interface {
-        return Err(Fault::conflict("RouterInUse", format!("Router {id} still has ports")));
+        return Err(NeutronFault::conflict("RouterInUse", format!("Router {id} still has ports")));
     }
     world.network.ports.retain(|_, port| port.text("device_id") != id);
     world.network.routers.remove(id);

@@ -2,17 +2,21 @@
 
 use serde_json::{Map, Value, json};
 
-use super::fault::Fault;
-use super::kind::Kind;
+use super::fault::NeutronFault;
+use super::kind::ResourceKind;
 use super::resource::{change, check_quota, insert, merged, project_of, required_id, visible};
 use crate::world::World;
 use crate::world::identity::Caller;
 use crate::world::network::Resource;
 
 /// Makes a security group with the two rules that let everything out.
-pub(crate) fn create(world: &mut World, caller: &Caller, body: &Map<String, Value>) -> Result<String, Fault> {
+pub(crate) fn create(
+    world: &mut World,
+    caller: &Caller,
+    body: &Map<String, Value>,
+) -> Result<String, NeutronFault> {
     let project_id = project_of(caller, body)?;
-    check_quota(world, &project_id, Kind::SecurityGroup)?;
+    check_quota(world, &project_id, ResourceKind::SecurityGroup)?;
     let text = |name: &str| body.get(name).and_then(Value::as_str).unwrap_or_default();
     Ok(add_group(world, &project_id, text("name"), text("description")))
 }
@@ -23,14 +27,14 @@ fn add_group(world: &mut World, project_id: &str, name: &str, description: &str)
         Value::Object(attributes) => attributes,
         _ => Map::new(),
     };
-    let id = insert(world, Kind::SecurityGroup, project_id, attributes);
+    let id = insert(world, ResourceKind::SecurityGroup, project_id, attributes);
     for ethertype in ["IPv4", "IPv6"] {
         let mut rule = rule_defaults(&id);
         rule["ethertype"] = json!(ethertype);
         rule["direction"] = json!("egress");
         rule["description"] = Value::Null;
         if let Value::Object(attributes) = rule {
-            insert(world, Kind::SecurityGroupRule, project_id, attributes);
+            insert(world, ResourceKind::SecurityGroupRule, project_id, attributes);
         }
     }
     id
@@ -74,14 +78,14 @@ fn remove(world: &mut World, id: &str) {
 ///
 /// # Errors
 /// A port has it, or it is the default group.
-pub(crate) fn delete(world: &mut World, id: &str) -> Result<(), Fault> {
+pub(crate) fn delete(world: &mut World, id: &str) -> Result<(), NeutronFault> {
     if in_use(world, id) {
-        return Err(Fault::conflict("SecurityGroupInUse", format!("Security Group {id} in use.")));
+        return Err(NeutronFault::conflict("SecurityGroupInUse", format!("Security Group {id} in use.")));
     }
     let name = world.network.security_groups.get(id).map(|group| group.text("name").to_owned());
     if name.as_deref() == Some("default") {
         let message = "Insufficient rights for removing default security group.";
-        return Err(Fault::conflict("SecurityGroupCannotRemoveDefault", message));
+        return Err(NeutronFault::conflict("SecurityGroupCannotRemoveDefault", message));
     }
     remove(world, id);
     Ok(())
@@ -120,11 +124,11 @@ pub(crate) fn create_rule(
     world: &mut World,
     caller: &Caller,
     body: &Map<String, Value>,
-) -> Result<String, Fault> {
+) -> Result<String, NeutronFault> {
     let group_id = required_id(body, "security_group_id")?;
-    let group = visible(world, caller, Kind::SecurityGroup, &group_id)?;
+    let group = visible(world, caller, ResourceKind::SecurityGroup, &group_id)?;
     let project_id = group.project_id.clone();
-    check_quota(world, &project_id, Kind::SecurityGroupRule)?;
+    check_quota(world, &project_id, ResourceKind::SecurityGroupRule)?;
     let mut attributes = merged(rule_defaults(&group_id), body.clone())?;
     check_rule(&attributes)?;
     let prefix = attributes.get("remote_ip_prefix").and_then(Value::as_str).unwrap_or_default();
@@ -132,10 +136,10 @@ pub(crate) fn create_rule(
     attributes.insert("normalized_cidr".to_owned(), normalized);
     if let Some(existing) = same_rule(world, &group_id, &attributes) {
         let message = format!("Security group rule already exists. Rule id is {}.", existing.id);
-        return Err(Fault::conflict("SecurityGroupRuleExists", message));
+        return Err(NeutronFault::conflict("SecurityGroupRuleExists", message));
     }
-    let id = insert(world, Kind::SecurityGroupRule, &project_id, attributes);
-    change(world, Kind::SecurityGroup, &group_id, |_| {});
+    let id = insert(world, ResourceKind::SecurityGroupRule, &project_id, attributes);
+    change(world, ResourceKind::SecurityGroup, &group_id, |_| {});
     Ok(id)
 }
 
@@ -146,37 +150,37 @@ fn same_rule<'a>(world: &'a World, group_id: &str, attributes: &Map<String, Valu
         .find(|rule| IDENTITY.iter().all(|name| rule.attributes.get(*name) == attributes.get(*name)))
 }
 
-fn check_rule(rule: &Map<String, Value>) -> Result<(), Fault> {
+fn check_rule(rule: &Map<String, Value>) -> Result<(), NeutronFault> {
     let text = |name: &str| rule.get(name).and_then(Value::as_str).unwrap_or_default();
     if !matches!(text("direction"), "ingress" | "egress") {
         let reason = format!("'{}' is not in ['ingress', 'egress'].", text("direction"));
-        return Err(Fault::invalid_input("direction", &reason));
+        return Err(NeutronFault::invalid_input("direction", &reason));
     }
     if !matches!(text("ethertype"), "IPv4" | "IPv6") {
         let message = format!(
             "Security group rule for ethertype '{}' not supported. Allowed values are ['IPv4', 'IPv6'].",
             text("ethertype")
         );
-        return Err(Fault::bad_request("SecurityGroupRuleInvalidEtherType", message));
+        return Err(NeutronFault::bad_request("SecurityGroupRuleInvalidEtherType", message));
     }
     let prefix = text("remote_ip_prefix");
     if !prefix.is_empty() && prefix.contains(':') != (text("ethertype") == "IPv6") {
         let message = format!("Conflicting value ethertype {} for CIDR {prefix}", text("ethertype"));
-        return Err(Fault::bad_request("SecurityGroupRuleParameterConflict", message));
+        return Err(NeutronFault::bad_request("SecurityGroupRuleParameterConflict", message));
     }
     let port = |name: &str| rule.get(name).and_then(Value::as_i64);
     match (port("port_range_min"), port("port_range_max")) {
         (Some(min), Some(max))
             if min > max && !matches!(text("protocol"), "icmp" | "icmpv6" | "ipv6-icmp") =>
         {
-            Err(Fault::bad_request(
+            Err(NeutronFault::bad_request(
                 "SecurityGroupInvalidPortRange",
                 "For TCP/UDP protocols, port_range_min must be <= port_range_max",
             ))
         }
         (Some(_), _) | (_, Some(_)) if text("protocol").is_empty() => {
             let message = "Must also specify protocol if port range is given.";
-            Err(Fault::bad_request("SecurityGroupProtocolRequiredWithPorts", message))
+            Err(NeutronFault::bad_request("SecurityGroupProtocolRequiredWithPorts", message))
         }
         _ => Ok(()),
     }
@@ -185,6 +189,6 @@ fn check_rule(rule: &Map<String, Value>) -> Result<(), Fault> {
 /// Removes a rule.
 pub(crate) fn delete_rule(world: &mut World, id: &str) {
     if let Some(rule) = world.network.security_group_rules.remove(id) {
-        change(world, Kind::SecurityGroup, rule.text("security_group_id"), |_| {});
+        change(world, ResourceKind::SecurityGroup, rule.text("security_group_id"), |_| {});
     }
 }

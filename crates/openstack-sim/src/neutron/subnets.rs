@@ -6,8 +6,8 @@ use ipnet::IpNet;
 use serde_json::{Map, Value, json};
 
 use super::addresses::{default_gateway, default_pools};
-use super::fault::Fault;
-use super::kind::Kind;
+use super::fault::NeutronFault;
+use super::kind::ResourceKind;
 use super::resource::{change, check_quota, insert, merged, project_of, required_id, visible};
 use crate::world::World;
 use crate::world::identity::Caller;
@@ -16,12 +16,16 @@ use crate::world::identity::Caller;
 ///
 /// # Errors
 /// The network is unknown, the range is malformed, overlaps another or has the wrong family, or the quota is met.
-pub(crate) fn create(world: &mut World, caller: &Caller, body: Map<String, Value>) -> Result<String, Fault> {
+pub(crate) fn create(
+    world: &mut World,
+    caller: &Caller,
+    body: Map<String, Value>,
+) -> Result<String, NeutronFault> {
     let network_id = required_id(&body, "network_id")?;
-    let network = visible(world, caller, Kind::Network, &network_id)?;
+    let network = visible(world, caller, ResourceKind::Network, &network_id)?;
     let external = network.flag("router:external");
     let project_id = project_of(caller, &body)?;
-    check_quota(world, &project_id, Kind::Subnet)?;
+    check_quota(world, &project_id, ResourceKind::Subnet)?;
     let net = range(&body)?;
     check_overlap(world, &network_id, net)?;
     let gateway = match body.get("gateway_ip") {
@@ -47,29 +51,29 @@ pub(crate) fn create(world: &mut World, caller: &Caller, body: Map<String, Value
         "service_types": [],
     });
     let attributes = merged(defaults, body)?;
-    let id = insert(world, Kind::Subnet, &project_id, attributes);
-    change(world, Kind::Network, &network_id, |_| {});
+    let id = insert(world, ResourceKind::Subnet, &project_id, attributes);
+    change(world, ResourceKind::Network, &network_id, |_| {});
     Ok(id)
 }
 
-fn range(body: &Map<String, Value>) -> Result<IpNet, Fault> {
+fn range(body: &Map<String, Value>) -> Result<IpNet, NeutronFault> {
     let text = body.get("cidr").and_then(Value::as_str).unwrap_or_default();
     let net = text
         .parse::<IpNet>()
-        .map_err(|_| Fault::invalid_input("cidr", &format!("'{text}' is not a valid IP subnet.")))?;
+        .map_err(|_| NeutronFault::invalid_input("cidr", &format!("'{text}' is not a valid IP subnet.")))?;
     let version = if net.addr().is_ipv4() { 4 } else { 6 };
     match body.get("ip_version").and_then(Value::as_u64) {
         Some(wanted) if wanted != version => {
             let message = format!(
                 "Invalid input for operation: cidr '{text}' does not match the ip_version '{wanted}'."
             );
-            Err(Fault::bad_request("InvalidInput", message))
+            Err(NeutronFault::bad_request("InvalidInput", message))
         }
         _ => Ok(net.trunc()),
     }
 }
 
-fn check_overlap(world: &World, network_id: &str, net: IpNet) -> Result<(), Fault> {
+fn check_overlap(world: &World, network_id: &str, net: IpNet) -> Result<(), NeutronFault> {
     let overlapping = super::subnets_of(world, network_id).into_iter().find(|subnet| {
         subnet.text("cidr").parse::<IpNet>().is_ok_and(|other| other.contains(&net) || net.contains(&other))
     });
@@ -82,7 +86,7 @@ fn check_overlap(world: &World, network_id: &str, net: IpNet) -> Result<(), Faul
                 other.id,
                 other.text("cidr")
             );
-            Err(Fault::bad_request("InvalidInput", message))
+            Err(NeutronFault::bad_request("InvalidInput", message))
         }
     }
 }
@@ -91,13 +95,13 @@ fn check_overlap(world: &World, network_id: &str, net: IpNet) -> Result<(), Faul
 ///
 /// # Errors
 /// A port has an address of it.
-pub(crate) fn delete(world: &mut World, id: &str) -> Result<(), Fault> {
+pub(crate) fn delete(world: &mut World, id: &str) -> Result<(), NeutronFault> {
     let used = world.network.ports.values().any(|port| port.fixed_ips().iter().any(|ip| ip.subnet_id == id));
     if used {
         let message = format!(
             "Unable to complete operation on subnet {id}: One or more ports have an IP allocation from this subnet."
         );
-        return Err(Fault::conflict("SubnetInUse", message));
+        return Err(NeutronFault::conflict("SubnetInUse", message));
     }
     world.network.subnets.remove(id);
     Ok(())

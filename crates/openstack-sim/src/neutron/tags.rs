@@ -3,8 +3,8 @@
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use super::fault::{Fault, check_policy};
-use super::kind::Kind;
+use super::fault::{NeutronFault, check_policy};
+use super::kind::ResourceKind;
 use super::resource::{change, visible};
 use crate::reply::{Answer, Reply};
 use crate::request::Request;
@@ -15,7 +15,7 @@ pub(crate) fn answer(
     world: &mut World,
     caller: &Caller,
     request: &Request,
-    kind: Kind,
+    kind: ResourceKind,
     id: &str,
     path: &[&str],
 ) -> Answer {
@@ -52,8 +52,8 @@ pub(crate) fn answer(
         }
         (Method::GET | Method::DELETE, [tag]) => {
             let message = format!("Tag {tag} could not be found.");
-            Err(Fault::new(StatusCode::NOT_FOUND, "TagNotFound", message).into())
+            Err(NeutronFault::new(StatusCode::NOT_FOUND, "TagNotFound", message).into())
         }
-        _ => Err(Fault::no_such_path().into()),
+        _ => Err(NeutronFault::no_such_path().into()),
     }
 }

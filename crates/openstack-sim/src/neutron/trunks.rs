@@ -5,8 +5,8 @@
 use http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 
-use super::fault::Fault;
-use super::kind::Kind;
+use super::fault::NeutronFault;
+use super::kind::ResourceKind;
 use super::resource::{change, insert, merged, project_of, required_id, visible};
 use super::views;
 use crate::reply::{Answer, Reply};
@@ -22,10 +22,14 @@ const OWNER: &str = "trunk:subport";
 ///
 /// # Errors
 /// A port is not there, or in a trunk already.
-pub(crate) fn create(world: &mut World, caller: &Caller, body: Map<String, Value>) -> Result<String, Fault> {
+pub(crate) fn create(
+    world: &mut World,
+    caller: &Caller,
+    body: Map<String, Value>,
+) -> Result<String, NeutronFault> {
     let project_id = project_of(caller, &body)?;
     let parent = required_id(&body, "port_id")?;
-    visible(world, caller, Kind::Port, &parent)?;
+    visible(world, caller, ResourceKind::Port, &parent)?;
     check_free(world, &parent)?;
     let wanted = sub_ports(body.get("sub_ports"));
     check_sub_ports(world, &parent, &wanted)?;
@@ -34,14 +38,14 @@ pub(crate) fn create(world: &mut World, caller: &Caller, body: Map<String, Value
     });
     let mut attributes = merged(defaults, body)?;
     attributes.insert("sub_ports".to_owned(), json!(wanted));
-    let id = insert(world, Kind::Trunk, &project_id, attributes);
+    let id = insert(world, ResourceKind::Trunk, &project_id, attributes);
     mark(world, &wanted, OWNER);
     Ok(id)
 }
 
 /// `add_subports`, `remove_subports`, `get_subports`.
 pub(crate) fn act(world: &mut World, caller: &Caller, request: &Request, id: &str, action: &str) -> Answer {
-    let trunk = visible(world, caller, Kind::Trunk, id)?.clone();
+    let trunk = visible(world, caller, ResourceKind::Trunk, id)?.clone();
     match (request.method.clone(), action) {
         (Method::GET, "get_subports") => Ok(Reply::ok(json!({"sub_ports": trunk.list("sub_ports")}))),
         (Method::PUT, "add_subports") => {
@@ -54,14 +58,14 @@ pub(crate) fn act(world: &mut World, caller: &Caller, request: &Request, id: &st
             remove(world, &trunk, &named)?;
             whole(world, caller, id)
         }
-        _ => Err(Fault::no_such_path().into()),
+        _ => Err(NeutronFault::no_such_path().into()),
     }
 }
 
 /// A trunk after a change of its sub-ports, without a key around it.
 fn whole(world: &World, caller: &Caller, id: &str) -> Answer {
-    let trunk = visible(world, caller, Kind::Trunk, id)?;
-    Ok(Reply::ok(views::view(world, caller, Kind::Trunk, trunk)))
+    let trunk = visible(world, caller, ResourceKind::Trunk, id)?;
+    Ok(Reply::ok(views::view(world, caller, ResourceKind::Trunk, trunk)))
 }
 
 fn sub_ports(given: Option<&Value>) -> Vec<Value> {
@@ -87,9 +91,12 @@ fn of_sub_port<'a>(world: &'a World, port_id: &str) -> Option<&'a Resource> {
 }
 
 /// Refuses a port that is in a trunk, in either place.
-fn check_free(world: &World, port_id: &str) -> Result<(), Fault> {
+fn check_free(world: &World, port_id: &str) -> Result<(), NeutronFault> {
     if of_sub_port(world, port_id).is_some() {
-        return Err(Fault::conflict("TrunkPortInUse", format!("Port {port_id} is in use by another trunk.")));
+        return Err(NeutronFault::conflict(
+            "TrunkPortInUse",
+            format!("Port {port_id} is in use by another trunk."),
+        ));
     }
     if of_parent(world, port_id).is_some() {
         return Err(no_parent(port_id));
@@ -97,12 +104,12 @@ fn check_free(world: &World, port_id: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-fn no_parent(port_id: &str) -> Fault {
+fn no_parent(port_id: &str) -> NeutronFault {
     let message = format!("Port {port_id} is currently in use and is not eligible for use as a parent port.");
-    Fault::conflict("ParentPortInUse", message)
+    NeutronFault::conflict("ParentPortInUse", message)
 }
 
-fn check_sub_ports(world: &World, parent: &str, wanted: &[Value]) -> Result<(), Fault> {
+fn check_sub_ports(world: &World, parent: &str, wanted: &[Value]) -> Result<(), NeutronFault> {
     wanted
         .iter()
         .map(port_of)
@@ -110,7 +117,7 @@ fn check_sub_ports(world: &World, parent: &str, wanted: &[Value]) -> Result<(), 
 }
 
 /// Puts sub-ports into a trunk.
-fn add(world: &mut World, trunk: &Resource, wanted: &[Value]) -> Result<(), Fault> {
+fn add(world: &mut World, trunk: &Resource, wanted: &[Value]) -> Result<(), NeutronFault> {
     check_sub_ports(world, trunk.text("port_id"), wanted)?;
     let present = trunk.list("sub_ports");
     let segment =
@@ -122,22 +129,22 @@ fn add(world: &mut World, trunk: &Resource, wanted: &[Value]) -> Result<(), Faul
             "segmentation_type {kind} and segmentation_id {id} already in use on trunk {}.",
             trunk.id
         );
-        return Err(Fault::conflict("DuplicateSubPort", message));
+        return Err(NeutronFault::conflict("DuplicateSubPort", message));
     }
     let all: Vec<Value> = present.iter().chain(wanted).cloned().collect();
-    change(world, Kind::Trunk, &trunk.id, |trunk| trunk.set("sub_ports", all));
+    change(world, ResourceKind::Trunk, &trunk.id, |trunk| trunk.set("sub_ports", all));
     mark(world, wanted, OWNER);
     Ok(())
 }
 
-fn remove(world: &mut World, trunk: &Resource, named: &[Value]) -> Result<(), Fault> {
+fn remove(world: &mut World, trunk: &Resource, named: &[Value]) -> Result<(), NeutronFault> {
     if let Some(absent) = named.iter().map(port_of).find(|port| !holds(trunk, port)) {
         let message = format!("SubPort {absent} on trunk {} could not be found.", trunk.id);
-        return Err(Fault::new(StatusCode::NOT_FOUND, "SubPortNotFound", message));
+        return Err(NeutronFault::new(StatusCode::NOT_FOUND, "SubPortNotFound", message));
     }
     let gone = |sub_port: &&Value| named.iter().any(|one| port_of(one) == port_of(sub_port));
     let kept: Vec<Value> = trunk.list("sub_ports").iter().filter(|one| !gone(one)).cloned().collect();
-    change(world, Kind::Trunk, &trunk.id, |trunk| trunk.set("sub_ports", kept));
+    change(world, ResourceKind::Trunk, &trunk.id, |trunk| trunk.set("sub_ports", kept));
     mark(world, named, "");
     Ok(())
 }
@@ -152,19 +159,19 @@ pub(crate) fn delete(world: &mut World, id: &str) {
 /// What the drivers do with sub-ports that come and go.
 fn mark(world: &mut World, sub_ports: &[Value], owner: &str) {
     for port in sub_ports.iter().map(port_of) {
-        change(world, Kind::Port, port, |port| port.set("device_owner", owner));
+        change(world, ResourceKind::Port, port, |port| port.set("device_owner", owner));
     }
 }
 
 /// Refuses to delete a port that is in a trunk.
-pub(crate) fn check_port_deletion(world: &World, port_id: &str) -> Result<(), Fault> {
+pub(crate) fn check_port_deletion(world: &World, port_id: &str) -> Result<(), NeutronFault> {
     if let Some(trunk) = of_sub_port(world, port_id) {
         let message = format!("Port {port_id} is currently a subport for trunk {}.", trunk.id);
-        return Err(Fault::conflict("PortInUseAsSubPort", message));
+        return Err(NeutronFault::conflict("PortInUseAsSubPort", message));
     }
     if let Some(trunk) = of_parent(world, port_id) {
         let message = format!("Port {port_id} is currently a parent port for trunk {}.", trunk.id);
-        return Err(Fault::conflict("PortInUseAsTrunkParent", message));
+        return Err(NeutronFault::conflict("PortInUseAsTrunkParent", message));
     }
     Ok(())
 }
@@ -195,12 +202,12 @@ pub(crate) fn add_sub_port(world: &mut World, parent_id: &str, sub_port_id: &str
             "sub_ports": [],
         });
         let (project, attributes) = (parent.project_id.clone(), attributes.as_object()?.clone());
-        let id = insert(world, Kind::Trunk, &project, attributes);
+        let id = insert(world, ResourceKind::Trunk, &project, attributes);
         world.network.trunks.get(&id).cloned()
     });
     let Some(trunk) = trunk else { return };
     // A test that asks for what Neutron refuses finds that there is no such sub-port.
     if add(world, &trunk, &[sub_port]).is_ok() {
-        change(world, Kind::Port, sub_port_id, |port| port.set("status", "ACTIVE"));
+        change(world, ResourceKind::Port, sub_port_id, |port| port.set("status", "ACTIVE"));
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::kind::Kind;
+use super::kind::ResourceKind;
 use super::trunks;
 use crate::world::World;
 use crate::world::identity::Caller;
@@ -21,10 +21,10 @@ fn base(resource: &Resource) -> Map<String, Value> {
 }
 
 /// A resource as GET, PUT and lists show it.
-pub(crate) fn view(world: &World, caller: &Caller, kind: Kind, resource: &Resource) -> Value {
+pub(crate) fn view(world: &World, caller: &Caller, kind: ResourceKind, resource: &Resource) -> Value {
     let mut view = base(resource);
     match kind {
-        Kind::Network => {
+        ResourceKind::Network => {
             let subnets: Vec<&str> =
                 super::subnets_of(world, &resource.id).into_iter().map(|subnet| subnet.id.as_str()).collect();
             view.insert("subnets".to_owned(), json!(subnets));
@@ -32,7 +32,7 @@ pub(crate) fn view(world: &World, caller: &Caller, kind: Kind, resource: &Resour
                 view.remove("is_default");
             }
         }
-        Kind::Port => {
+        ResourceKind::Port => {
             if caller.is_admin() {
                 extend_with_binding(&mut view, resource);
             }
@@ -40,29 +40,29 @@ pub(crate) fn view(world: &World, caller: &Caller, kind: Kind, resource: &Resour
                 view.insert("trunk_details".to_owned(), trunks::details(world, trunk));
             }
         }
-        Kind::FloatingIp => {
+        ResourceKind::FloatingIp => {
             view.insert("port_details".to_owned(), port_details(world, resource.text("port_id")));
         }
-        Kind::SecurityGroup => {
+        ResourceKind::SecurityGroup => {
             view.insert("security_group_rules".to_owned(), nested_rules(world, &resource.id));
         }
-        Kind::SecurityGroupRule => {
+        ResourceKind::SecurityGroupRule => {
             view.remove("tags");
             view.insert("belongs_to_default_sg".to_owned(), json!(belongs_to_default(world, resource)));
         }
-        Kind::Router => {
+        ResourceKind::Router => {
             view.remove("gw_port_id");
         }
-        Kind::Subnet | Kind::Trunk => {}
+        ResourceKind::Subnet | ResourceKind::Trunk => {}
     }
     Value::Object(view)
 }
 
 /// A resource as the answer to its POST: networks show one attribute more, new groups know that they are not the default.
-pub(crate) fn created(world: &World, caller: &Caller, kind: Kind, id: &str) -> Value {
+pub(crate) fn created(world: &World, caller: &Caller, kind: ResourceKind, id: &str) -> Value {
     let Some(resource) = kind.resources(&world.network).get(id) else { return Value::Null };
     let mut view = view(world, caller, kind, resource);
-    if kind == Kind::Network {
+    if kind == ResourceKind::Network {
         view["is_default"] = resource.attributes["is_default"].clone();
     }
     for rule in view.get_mut("security_group_rules").and_then(Value::as_array_mut).into_iter().flatten() {
@@ -124,7 +124,7 @@ pub(crate) fn router_after_action(router: &Resource) -> Value {
 }
 
 /// The attributes that filters may name.
-pub(crate) fn attribute_names(kind: Kind) -> Vec<&'static str> {
+pub(crate) fn attribute_names(kind: ResourceKind) -> Vec<&'static str> {
     let shared = [
         "id",
         "name",
@@ -136,7 +136,7 @@ pub(crate) fn attribute_names(kind: Kind) -> Vec<&'static str> {
         "revision_number",
     ];
     let own: &[&str] = match kind {
-        Kind::Network => &[
+        ResourceKind::Network => &[
             "admin_state_up",
             "mtu",
             "status",
@@ -147,7 +147,7 @@ pub(crate) fn attribute_names(kind: Kind) -> Vec<&'static str> {
             "subnets",
             "availability_zones",
         ],
-        Kind::Subnet => &[
+        ResourceKind::Subnet => &[
             "network_id",
             "ip_version",
             "cidr",
@@ -159,7 +159,7 @@ pub(crate) fn attribute_names(kind: Kind) -> Vec<&'static str> {
             "router:external",
             "shared",
         ],
-        Kind::Port => &[
+        ResourceKind::Port => &[
             "network_id",
             "mac_address",
             "admin_state_up",
@@ -172,7 +172,7 @@ pub(crate) fn attribute_names(kind: Kind) -> Vec<&'static str> {
             "binding:host_id",
             "port_security_enabled",
         ],
-        Kind::FloatingIp => &[
+        ResourceKind::FloatingIp => &[
             "floating_ip_address",
             "floating_network_id",
             "router_id",
@@ -180,8 +180,8 @@ pub(crate) fn attribute_names(kind: Kind) -> Vec<&'static str> {
             "fixed_ip_address",
             "status",
         ],
-        Kind::SecurityGroup => &["stateful", "shared"],
-        Kind::SecurityGroupRule => &[
+        ResourceKind::SecurityGroup => &["stateful", "shared"],
+        ResourceKind::SecurityGroupRule => &[
             "security_group_id",
             "direction",
             "ethertype",
@@ -191,8 +191,8 @@ pub(crate) fn attribute_names(kind: Kind) -> Vec<&'static str> {
             "remote_ip_prefix",
             "remote_group_id",
         ],
-        Kind::Router => &["admin_state_up", "status", "flavor_id"],
-        Kind::Trunk => &["admin_state_up", "status", "port_id"],
+        ResourceKind::Router => &["admin_state_up", "status", "flavor_id"],
+        ResourceKind::Trunk => &["admin_state_up", "status", "port_id"],
     };
     shared.into_iter().chain(own.iter().copied()).collect()
 }

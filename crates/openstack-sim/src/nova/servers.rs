@@ -12,7 +12,7 @@ use crate::reply::{Answer, Reply};
 use crate::request::Request;
 use crate::service::Service;
 use crate::world::World;
-use crate::world::compute::Server;
+use crate::world::compute::NovaServer;
 use crate::world::identity::Caller;
 
 pub(crate) fn answer(
@@ -26,7 +26,7 @@ pub(crate) fn answer(
         (Method::GET, []) => list(world, caller, request, |server| views::brief(world, server)),
         (Method::GET, ["detail"]) => {
             let ports = views::ports_by_server(world);
-            let ports_of = |server: &Server| ports.get(server.id.as_str()).map_or(&[][..], Vec::as_slice);
+            let ports_of = |server: &NovaServer| ports.get(server.id.as_str()).map_or(&[][..], Vec::as_slice);
             list(world, caller, request, |server| views::server(world, server, version, ports_of(server)))
         }
         (Method::POST, []) => create(world, caller, request),
@@ -61,15 +61,15 @@ pub(crate) fn answer(
     }
 }
 
-fn find<'a>(world: &'a World, caller: &Caller, id: &str) -> Result<&'a Server, Reply> {
+fn find<'a>(world: &'a World, caller: &Caller, id: &str) -> Result<&'a NovaServer, Reply> {
     let server = world.compute.servers.get(id).filter(|server| caller.owns(&server.project_id));
     server.ok_or_else(|| fault(StatusCode::NOT_FOUND, &format!("Instance {id} could not be found.")))
 }
 
 /// The newest first; the name is a regular expression that may match anywhere.
-fn list(world: &World, caller: &Caller, request: &Request, view: impl Fn(&Server) -> Value) -> Answer {
+fn list(world: &World, caller: &Caller, request: &Request, view: impl Fn(&NovaServer) -> Value) -> Answer {
     let all_projects = caller.is_admin() && request.parameter("all_tenants").is_some();
-    let mut servers: Vec<&Server> = world
+    let mut servers: Vec<&NovaServer> = world
         .compute
         .servers
         .values()
@@ -121,7 +121,7 @@ pub(crate) fn add(world: &mut World, new: NewServer) -> String {
     let now = world.zulu_time();
     let host_id = format!("{}{}", world.new_hex_id(), &world.new_hex_id()[..24]);
     let order = world.compute.servers.values().map(|server| server.order + 1).max().unwrap_or_default();
-    let server = Server {
+    let server = NovaServer {
         id: id.clone(),
         name: new.name,
         project_id: new.project_id,
@@ -154,7 +154,7 @@ pub(crate) fn connect(
     project_id: &str,
     network_id: &str,
     wanted: Vec<Wanted>,
-) -> Result<String, crate::neutron::Fault> {
+) -> Result<String, crate::neutron::NeutronFault> {
     let new = NewPort {
         project_id: project_id.to_owned(),
         network_id: network_id.to_owned(),

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::microversion::Microversion;
 use crate::service::Service;
 use crate::world::World;
-use crate::world::compute::{Flavor, Server};
+use crate::world::compute::{Flavor, NovaServer};
 use crate::world::network::Resource;
 
 fn links(world: &World, kind: &str, id: &str) -> Value {
@@ -41,12 +41,12 @@ pub(crate) fn flavor(world: &World, flavor: &Flavor) -> Value {
 }
 
 /// A server in a list without details.
-pub(crate) fn brief(world: &World, server: &Server) -> Value {
+pub(crate) fn brief(world: &World, server: &NovaServer) -> Value {
     json!({"id": server.id, "name": server.name, "links": links(world, "servers", &server.id)})
 }
 
 /// The answer to the request for a new server.
-pub(crate) fn accepted(world: &World, server: &Server, password: &str) -> Value {
+pub(crate) fn accepted(world: &World, server: &NovaServer, password: &str) -> Value {
     json!({
         "id": server.id,
         "links": links(world, "servers", &server.id),
@@ -57,7 +57,12 @@ pub(crate) fn accepted(world: &World, server: &Server, password: &str) -> Value 
 }
 
 /// A server in full, with its ports.
-pub(crate) fn server(world: &World, server: &Server, version: Microversion, ports: &[&Resource]) -> Value {
+pub(crate) fn server(
+    world: &World,
+    server: &NovaServer,
+    version: Microversion,
+    ports: &[&Resource],
+) -> Value {
     let mut view = json!({
         "accessIPv4": server.access_ipv4,
         "accessIPv6": server.access_ipv6,
@@ -107,7 +112,7 @@ pub(crate) fn server(world: &World, server: &Server, version: Microversion, port
 }
 
 /// Until 2.46 a reference; then what the server was made with.
-fn flavor_of(world: &World, server: &Server, version: Microversion) -> Value {
+fn flavor_of(world: &World, server: &NovaServer, version: Microversion) -> Value {
     match world.compute.flavors.get(&server.flavor_id) {
         Some(flavor) if version.has(47) => json!({
             "vcpus": flavor.vcpus,

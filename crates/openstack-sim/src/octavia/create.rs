@@ -2,15 +2,20 @@
 
 use serde_json::{Map, Value};
 
-use super::fault::Fault;
-use super::kind::Kind;
+use super::fault::OctaviaFault;
+use super::kind::ObjectKind;
 use super::schema::complete;
 use super::validation;
 use crate::world::World;
 use crate::world::load_balancing::{Entity, HealthMonitor, Listener, Member, Operating, Pool, Provisioning};
 
 /// A new object that nobody has built yet.
-pub(crate) fn entity(world: &mut World, kind: Kind, project_id: &str, given: &Map<String, Value>) -> Entity {
+pub(crate) fn entity(
+    world: &mut World,
+    kind: ObjectKind,
+    project_id: &str,
+    given: &Map<String, Value>,
+) -> Entity {
     Entity {
         id: world.new_id(),
         project_id: project_id.to_owned(),
@@ -31,14 +36,14 @@ pub(crate) fn listener(
     load_balancer_id: &str,
     given: &Map<String, Value>,
     default_pool_id: Option<String>,
-) -> Result<String, Fault> {
+) -> Result<String, OctaviaFault> {
     let lb = world
         .load_balancing
         .load_balancers
         .get(load_balancer_id)
         .cloned()
-        .ok_or_else(|| Fault::not_found(Kind::LoadBalancer, load_balancer_id))?;
-    let mut entity = entity(world, Kind::Listener, &lb.entity.project_id, given);
+        .ok_or_else(|| OctaviaFault::not_found(ObjectKind::LoadBalancer, load_balancer_id))?;
+    let mut entity = entity(world, ObjectKind::Listener, &lb.entity.project_id, given);
     let protocol = entity.text("protocol").to_owned();
     validation::check_insert_headers(&protocol, &entity.attributes["insert_headers"])?;
     validation::prepare_tls(world, &mut entity.attributes)?;
@@ -50,7 +55,7 @@ pub(crate) fn listener(
     Ok(id)
 }
 
-fn check_port_is_free(world: &World, load_balancer_id: &str, new: &Entity) -> Result<(), Fault> {
+fn check_port_is_free(world: &World, load_balancer_id: &str, new: &Entity) -> Result<(), OctaviaFault> {
     let transport = validation::transport_protocol(new.text("protocol"));
     let port = new.port("protocol_port");
     let taken = world.load_balancing.listeners_of(load_balancer_id).into_iter().any(|listener| {
@@ -60,7 +65,7 @@ fn check_port_is_free(world: &World, load_balancer_id: &str, new: &Entity) -> Re
     if !taken {
         return Ok(());
     }
-    Err(Fault::Conflict(format!(
+    Err(OctaviaFault::Conflict(format!(
         "Another Listener on this Load Balancer is already using protocol {transport} and protocol_port {}",
         port.unwrap_or_default()
     )))
@@ -73,7 +78,7 @@ pub(crate) fn pool(
     project_id: &str,
     given: &Map<String, Value>,
 ) -> String {
-    let entity = entity(world, Kind::Pool, project_id, given);
+    let entity = entity(world, ObjectKind::Pool, project_id, given);
     let id = entity.id.clone();
     let pool = Pool { entity, load_balancer_id: load_balancer_id.to_owned() };
     world.load_balancing.pools.insert(id.clone(), pool);
@@ -89,10 +94,10 @@ pub(crate) fn member(
     pool_id: &str,
     project_id: &str,
     given: &Map<String, Value>,
-) -> Result<String, Fault> {
-    let mut entity = entity(world, Kind::Member, project_id, given);
+) -> Result<String, OctaviaFault> {
+    let mut entity = entity(world, ObjectKind::Member, project_id, given);
     if find_member(world, pool_id, &entity.attributes).is_some() {
-        return Err(Fault::Conflict(format!(
+        return Err(OctaviaFault::Conflict(format!(
             "Another member on this pool is already using ip {} on protocol_port {}",
             entity.text("address"),
             entity.port("protocol_port").unwrap_or_default()
@@ -129,18 +134,18 @@ pub(crate) fn health_monitor(
     pool_id: &str,
     project_id: &str,
     given: &Map<String, Value>,
-) -> Result<String, Fault> {
+) -> Result<String, OctaviaFault> {
     let pool_protocol = world
         .load_balancing
         .pools
         .get(pool_id)
         .map(|pool| pool.entity.text("protocol").to_owned())
-        .ok_or_else(|| Fault::not_found(Kind::Pool, pool_id))?;
+        .ok_or_else(|| OctaviaFault::not_found(ObjectKind::Pool, pool_id))?;
     validation::check_monitor(given, &pool_protocol, world.load_balancing.api_minor)?;
     if world.load_balancing.monitor_of(pool_id).is_some() {
-        return Err(Fault::Conflict("This pool already has a health monitor".to_owned()));
+        return Err(OctaviaFault::Conflict("This pool already has a health monitor".to_owned()));
     }
-    let mut entity = entity(world, Kind::HealthMonitor, project_id, given);
+    let mut entity = entity(world, ObjectKind::HealthMonitor, project_id, given);
     validation::complete_monitor(&mut entity.attributes);
     let id = entity.id.clone();
     let monitor = HealthMonitor { entity, pool_id: pool_id.to_owned() };

@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::Method;
 use serde_json::{Value, json};
 
-use super::fault::Fault;
+use super::fault::OctaviaFault;
 use super::listing::{self, Listing};
 use super::schema::{parse, root_object};
 use super::{method_not_allowed, not_found, require_admin};
@@ -62,7 +62,7 @@ fn list<'a>(
 }
 
 fn one(root: &str, kind: &'static str, id: &str, found: Option<&Value>) -> Answer {
-    let view = found.ok_or_else(|| Fault::NotFound { kind, id: id.to_owned() })?;
+    let view = found.ok_or_else(|| OctaviaFault::NotFound { kind, id: id.to_owned() })?;
     Ok(Reply::ok(json!({root: view})))
 }
 
@@ -87,7 +87,7 @@ fn create_flavor(world: &mut World, caller: &Caller, request: &Request) -> Answe
     let given = root_object(&body, "flavor_", "flavor")?;
     let profile = given["flavor_profile_id"].as_str().unwrap_or_default();
     if !world.load_balancing.flavor_profiles.contains_key(profile) {
-        return Err(Fault::NotFound { kind: "Flavorprofile", id: profile.to_owned() }.into());
+        return Err(OctaviaFault::NotFound { kind: "Flavorprofile", id: profile.to_owned() }.into());
     }
     let id = world.new_id();
     let view = json!({

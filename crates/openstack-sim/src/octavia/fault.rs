@@ -3,14 +3,14 @@
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::kind::Kind;
+use super::kind::ObjectKind;
 use crate::python_repr::python_str;
 use crate::reply::Reply;
 use crate::world::load_balancing::Provisioning;
 
 /// A refusal of Octavia's controllers.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Fault {
+pub(crate) enum OctaviaFault {
     /// The caller lacks the role.
     Policy,
     /// Nothing has this id.
@@ -18,7 +18,7 @@ pub(crate) enum Fault {
     /// Something that the body refers to, in another service, does not exist.
     InvalidReference { kind: &'static str, id: String },
     /// The tree is locked by unfinished work, or broken.
-    Immutable { kind: Kind, id: String },
+    Immutable { kind: ObjectKind, id: String },
     /// The load balancer itself cannot change now.
     InvalidState { status: Provisioning, id: String },
     /// A rule between several values is broken.
@@ -30,7 +30,7 @@ pub(crate) enum Fault {
     /// A value that does not go with the protocol.
     InvalidOption { value: String, option: String },
     /// The project may not have more of these.
-    Quota(Kind),
+    Quota(ObjectKind),
     /// Any other conflict.
     Conflict(String),
     /// Any other bad request.
@@ -39,14 +39,14 @@ pub(crate) enum Fault {
     Internal(String),
 }
 
-impl Fault {
+impl OctaviaFault {
     /// A validation failure.
     pub(crate) fn validation(detail: impl Into<String>) -> Self {
         Self::Validation(detail.into())
     }
 
     /// An object of a kind of Octavia's own that does not exist.
-    pub(crate) fn not_found(kind: Kind, id: &str) -> Self {
+    pub(crate) fn not_found(kind: ObjectKind, id: &str) -> Self {
         Self::NotFound { kind: kind.title(), id: id.to_owned() }
     }
 
@@ -94,8 +94,8 @@ impl Fault {
     }
 }
 
-impl From<Fault> for Reply {
-    fn from(fault: Fault) -> Self {
+impl From<OctaviaFault> for Reply {
+    fn from(fault: OctaviaFault) -> Self {
         let code = if fault.status().is_server_error() { "Server" } else { "Client" };
         Self::json(fault.status(), json!({"faultcode": code, "faultstring": fault.text(), "debuginfo": null}))
     }

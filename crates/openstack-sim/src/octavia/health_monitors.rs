@@ -3,8 +3,8 @@
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::fault::Fault;
-use super::kind::Kind;
+use super::fault::OctaviaFault;
+use super::kind::ObjectKind;
 use super::locks::{begin, lock_tree, mark_pool_and_listeners};
 use super::validation::{check_monitor, check_quota};
 use super::{Action, create, list_of_kind, listeners, pools, require_owner, schema, views};
@@ -25,7 +25,7 @@ pub(crate) fn answer(world: &mut World, caller: &Caller, request: &Request, path
                 .values()
                 .filter(|one| caller.owns(&one.entity.project_id));
             let views = mine.map(|one| views::health_monitor(one, minor)).collect();
-            list_of_kind(world, request, Kind::HealthMonitor, views)
+            list_of_kind(world, request, ObjectKind::HealthMonitor, views)
         }
         Action::Create => create(world, caller, request),
         Action::Get(id) => show(world, caller, id, StatusCode::OK),
@@ -40,24 +40,24 @@ fn show(world: &World, caller: &Caller, id: &str, status: StatusCode) -> Answer 
     Ok(Reply::json(status, json!({"healthmonitor": view})))
 }
 
-fn owned<'a>(world: &'a World, caller: &Caller, id: &str) -> Result<&'a HealthMonitor, Fault> {
+fn owned<'a>(world: &'a World, caller: &Caller, id: &str) -> Result<&'a HealthMonitor, OctaviaFault> {
     let monitor = world
         .load_balancing
         .health_monitors
         .get(id)
-        .ok_or_else(|| Fault::not_found(Kind::HealthMonitor, id))?;
+        .ok_or_else(|| OctaviaFault::not_found(ObjectKind::HealthMonitor, id))?;
     require_owner(caller, &monitor.entity.project_id)?;
     Ok(monitor)
 }
 
 fn create(world: &mut World, caller: &Caller, request: &Request) -> Answer {
     let minor = world.load_balancing.api_minor;
-    let given = schema::read_body(request, Kind::HealthMonitor, minor)?;
+    let given = schema::read_body(request, ObjectKind::HealthMonitor, minor)?;
     let pool_id = given.get("pool_id").and_then(Value::as_str).unwrap_or_default().to_owned();
     let pool = pools::owned(world, caller, &pool_id)?.clone();
     check_monitor(&given, pool.entity.text("protocol"), minor)?;
-    check_quota(world, &pool.entity.project_id, Kind::HealthMonitor, 1)?;
-    lock_tree(world, &pool.load_balancer_id, (Kind::Pool, &pool_id))?;
+    check_quota(world, &pool.entity.project_id, ObjectKind::HealthMonitor, 1)?;
+    lock_tree(world, &pool.load_balancer_id, (ObjectKind::Pool, &pool_id))?;
     match create::health_monitor(world, &pool_id, &pool.entity.project_id, &given) {
         Ok(id) => {
             mark_pool_and_listeners(world, &pool_id);
@@ -71,17 +71,20 @@ fn create(world: &mut World, caller: &Caller, request: &Request) -> Answer {
     }
 }
 
-fn lock(world: &mut World, pool_id: &str) -> Result<String, Fault> {
-    let pool =
-        world.load_balancing.pools.get(pool_id).ok_or_else(|| Fault::not_found(Kind::Pool, pool_id))?;
+fn lock(world: &mut World, pool_id: &str) -> Result<String, OctaviaFault> {
+    let pool = world
+        .load_balancing
+        .pools
+        .get(pool_id)
+        .ok_or_else(|| OctaviaFault::not_found(ObjectKind::Pool, pool_id))?;
     let lb_id = pool.load_balancer_id.clone();
-    lock_tree(world, &lb_id, (Kind::Pool, pool_id))?;
+    lock_tree(world, &lb_id, (ObjectKind::Pool, pool_id))?;
     mark_pool_and_listeners(world, pool_id);
     Ok(lb_id)
 }
 
 fn update(world: &mut World, caller: &Caller, request: &Request, id: &str) -> Answer {
-    let given = schema::read_body(request, Kind::HealthMonitor, world.load_balancing.api_minor)?;
+    let given = schema::read_body(request, ObjectKind::HealthMonitor, world.load_balancing.api_minor)?;
     let pool_id = owned(world, caller, id)?.pool_id.clone();
     let lb_id = lock(world, &pool_id)?;
     let now = world.plain_time();

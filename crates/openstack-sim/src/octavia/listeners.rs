@@ -3,8 +3,8 @@
 use http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 
-use super::fault::Fault;
-use super::kind::Kind;
+use super::fault::OctaviaFault;
+use super::kind::ObjectKind;
 use super::load_balancers;
 use super::locks::{begin, lock_tree};
 use super::validation::{self, check_protocols, check_quota};
@@ -31,7 +31,7 @@ pub(crate) fn answer(world: &mut World, caller: &Caller, request: &Request, path
                     && listing::may_match(request, &one.entity, Some(&one.load_balancer_id))
             });
             let views = mine.map(|one| views::listener(one, minor)).collect();
-            list_of_kind(world, request, Kind::Listener, views)
+            list_of_kind(world, request, ObjectKind::Listener, views)
         }
         Action::Create => create(world, caller, request),
         Action::Get(id) => show(world, caller, id, StatusCode::OK),
@@ -46,27 +46,30 @@ fn show(world: &World, caller: &Caller, id: &str, status: StatusCode) -> Answer 
 }
 
 /// A listener that the caller may see.
-pub(super) fn owned<'a>(world: &'a World, caller: &Caller, id: &str) -> Result<&'a Listener, Fault> {
-    let listener =
-        world.load_balancing.listeners.get(id).ok_or_else(|| Fault::not_found(Kind::Listener, id))?;
+pub(super) fn owned<'a>(world: &'a World, caller: &Caller, id: &str) -> Result<&'a Listener, OctaviaFault> {
+    let listener = world
+        .load_balancing
+        .listeners
+        .get(id)
+        .ok_or_else(|| OctaviaFault::not_found(ObjectKind::Listener, id))?;
     require_owner(caller, &listener.entity.project_id)?;
     Ok(listener)
 }
 
 fn create(world: &mut World, caller: &Caller, request: &Request) -> Answer {
-    let given = schema::read_body(request, Kind::Listener, world.load_balancing.api_minor)?;
+    let given = schema::read_body(request, ObjectKind::Listener, world.load_balancing.api_minor)?;
     let lb_id = given.get("loadbalancer_id").and_then(Value::as_str).map(str::to_owned).ok_or_else(|| {
-        Fault::InvalidInput {
+        OctaviaFault::InvalidInput {
             attribute: "loadbalancer_id".to_owned(),
             value: Value::Null,
             reason: "Mandatory field missing.".to_owned(),
         }
     })?;
     let project_id = load_balancers::owned(world, caller, &lb_id)?.entity.project_id.clone();
-    check_quota(world, &project_id, Kind::Listener, 1)?;
+    check_quota(world, &project_id, ObjectKind::Listener, 1)?;
     let protocol = given.get("protocol").and_then(Value::as_str).unwrap_or_default().to_owned();
     let pool_id = default_pool(world, &lb_id, &given, &protocol)?;
-    lock_tree(world, &lb_id, (Kind::LoadBalancer, &lb_id))?;
+    lock_tree(world, &lb_id, (ObjectKind::LoadBalancer, &lb_id))?;
     match create::listener(world, &lb_id, &given, pool_id) {
         Ok(id) => {
             begin(world, OperationKind::ListenerCreate, &lb_id, &id);
@@ -92,27 +95,27 @@ fn default_pool(
     lb_id: &str,
     given: &Map<String, Value>,
     protocol: &str,
-) -> Result<Option<String>, Fault> {
+) -> Result<Option<String>, OctaviaFault> {
     let Some(pool_id) = given.get("default_pool_id").and_then(Value::as_str) else { return Ok(None) };
     let pool = world
         .load_balancing
         .pools
         .get(pool_id)
         .filter(|pool| pool.load_balancer_id == lb_id)
-        .ok_or_else(|| Fault::not_found(Kind::Pool, pool_id))?;
+        .ok_or_else(|| OctaviaFault::not_found(ObjectKind::Pool, pool_id))?;
     check_protocols(protocol, pool.entity.text("protocol"))?;
     Ok(Some(pool_id.to_owned()))
 }
 
 fn update(world: &mut World, caller: &Caller, request: &Request, id: &str) -> Answer {
-    let mut given = schema::read_body(request, Kind::Listener, world.load_balancing.api_minor)?;
+    let mut given = schema::read_body(request, ObjectKind::Listener, world.load_balancing.api_minor)?;
     let listener = owned(world, caller, id)?.clone();
     let lb_id = listener.load_balancer_id.clone();
     let protocol = listener.entity.text("protocol");
     check_update(world, &listener, &given)?;
     let names_pool = given.contains_key("default_pool_id");
     let pool_id = default_pool(world, &lb_id, &given, protocol)?;
-    lock_tree(world, &lb_id, (Kind::LoadBalancer, &lb_id))?;
+    lock_tree(world, &lb_id, (ObjectKind::LoadBalancer, &lb_id))?;
     given.remove("default_pool_id");
     let now = world.plain_time();
     if let Some(listener) = world.load_balancing.listeners.get_mut(id) {
@@ -126,7 +129,7 @@ fn update(world: &mut World, caller: &Caller, request: &Request, id: &str) -> An
     show(world, caller, id, StatusCode::OK)
 }
 
-fn check_update(world: &World, listener: &Listener, given: &Map<String, Value>) -> Result<(), Fault> {
+fn check_update(world: &World, listener: &Listener, given: &Map<String, Value>) -> Result<(), OctaviaFault> {
     let protocol = listener.entity.text("protocol");
     if let Some(headers) = given.get("insert_headers") {
         validation::check_insert_headers(protocol, headers)?;
@@ -142,7 +145,7 @@ fn check_update(world: &World, listener: &Listener, given: &Map<String, Value>) 
 
 fn delete(world: &mut World, caller: &Caller, id: &str) -> Answer {
     let lb_id = owned(world, caller, id)?.load_balancer_id.clone();
-    lock_tree(world, &lb_id, (Kind::LoadBalancer, &lb_id))?;
+    lock_tree(world, &lb_id, (ObjectKind::LoadBalancer, &lb_id))?;
     let now = world.plain_time();
     if let Some(listener) = world.load_balancing.listeners.get_mut(id) {
         listener.entity.set_provisioning(Provisioning::PendingDelete, &now);

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::fault::Fault;
-use super::kind::Kind;
+use super::fault::OctaviaFault;
+use super::kind::ObjectKind;
 use crate::filters::{TAG_PARAMETERS, TagFilter, scalar_matches, select_fields};
 use crate::paging::{self, SortKey};
 use crate::reply::{Answer, Reply};
@@ -28,19 +28,19 @@ pub(crate) struct Listing<'a> {
 }
 
 /// The names that filters may use for a kind in one API version.
-pub(crate) fn filter_names(kind: Kind, minor: u8) -> Vec<&'static str> {
+pub(crate) fn filter_names(kind: ObjectKind, minor: u8) -> Vec<&'static str> {
     let attributes = kind
         .attributes()
         .iter()
         .filter(|attribute| attribute.stored && attribute.since <= minor)
         .map(|one| one.name);
     let relations: &[&str] = match kind {
-        Kind::LoadBalancer => &["vip_address", "vip_port_id", "vip_subnet_id", "vip_network_id"],
+        ObjectKind::LoadBalancer => &["vip_address", "vip_port_id", "vip_subnet_id", "vip_network_id"],
         // Both spellings of the first one, as the real service.
-        Kind::Listener => &["loadbalancer_id", "load_balancer_id", "default_pool_id"],
-        Kind::Pool => &["loadbalancer_id", "load_balancer_id", "listener_id"],
-        Kind::Member => &[],
-        Kind::HealthMonitor => &["pool_id"],
+        ObjectKind::Listener => &["loadbalancer_id", "load_balancer_id", "default_pool_id"],
+        ObjectKind::Pool => &["loadbalancer_id", "load_balancer_id", "listener_id"],
+        ObjectKind::Member => &[],
+        ObjectKind::HealthMonitor => &["pool_id"],
     };
     attributes.chain(relations.iter().copied()).chain(SHARED).collect()
 }
@@ -68,7 +68,7 @@ pub(crate) fn list(request: &Request, views: Vec<Value>, listing: &Listing<'_>) 
     let reverse = request.parameter("page_reverse").is_some_and(|text| text.eq_ignore_ascii_case("true"));
     let Some(page) = paging::page(views, marker, limit, reverse) else {
         let text = format!("Supplied pagination marker '{}' is not valid.", marker.unwrap_or_default());
-        return Err(Fault::BadRequest(text).into());
+        return Err(OctaviaFault::BadRequest(text).into());
     };
     let links = links(request, &page, limit, listing);
     let fields = request.parameters("fields");
@@ -87,8 +87,9 @@ fn filters(request: &Request) -> impl Iterator<Item = (&str, &str)> {
         .filter(|(name, _)| !CONTROL.contains(name) && !TAG_PARAMETERS.contains(name))
 }
 
-fn check_names(request: &Request, listing: &Listing<'_>) -> Result<(), Fault> {
-    let invalid = || Fault::BadRequest("One or more arguments are either duplicate or invalid".to_owned());
+fn check_names(request: &Request, listing: &Listing<'_>) -> Result<(), OctaviaFault> {
+    let invalid =
+        || OctaviaFault::BadRequest("One or more arguments are either duplicate or invalid".to_owned());
     let Some(names) = &listing.names else { return Ok(()) };
     let unknown_filter = filters(request).any(|(name, _)| !names.contains(&name));
     let tags_unknown =
@@ -117,7 +118,7 @@ fn limit(request: &Request) -> Result<Option<usize>, Reply> {
     }
 }
 
-fn sort_keys(request: &Request, listing: &Listing<'_>) -> Result<Vec<SortKey>, Fault> {
+fn sort_keys(request: &Request, listing: &Listing<'_>) -> Result<Vec<SortKey>, OctaviaFault> {
     let mut keys: Vec<SortKey> = match (request.parameter("sort"), request.parameter("sort_key")) {
         (Some(sort), _) => sort.split(',').map(SortKey::parse).collect(),
         (None, Some(key)) => {
@@ -129,7 +130,7 @@ fn sort_keys(request: &Request, listing: &Listing<'_>) -> Result<Vec<SortKey>, F
     if let Some(names) = &listing.names
         && let Some(unknown) = keys.iter().find(|key| !names.contains(&key.name.as_str()))
     {
-        return Err(Fault::BadRequest(format!("Supplied sort key '{}' is not valid.", unknown.name)));
+        return Err(OctaviaFault::BadRequest(format!("Supplied sort key '{}' is not valid.", unknown.name)));
     }
     keys.push(SortKey::ascending("id"));
     Ok(keys)

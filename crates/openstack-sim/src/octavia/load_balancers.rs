@@ -3,8 +3,8 @@
 use http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 
-use super::fault::Fault;
-use super::kind::Kind;
+use super::fault::OctaviaFault;
+use super::kind::ObjectKind;
 use super::locks::{begin, lock_load_balancer};
 use super::validation::check_quota;
 use super::views::{self, Depth};
@@ -51,12 +51,16 @@ fn show(world: &World, lb: &LoadBalancer, status: StatusCode) -> Reply {
 }
 
 /// A load balancer that the caller may see.
-pub(super) fn owned<'a>(world: &'a World, caller: &Caller, id: &str) -> Result<&'a LoadBalancer, Fault> {
+pub(super) fn owned<'a>(
+    world: &'a World,
+    caller: &Caller,
+    id: &str,
+) -> Result<&'a LoadBalancer, OctaviaFault> {
     let lb = world
         .load_balancing
         .load_balancers
         .get(id)
-        .ok_or_else(|| Fault::not_found(Kind::LoadBalancer, id))?;
+        .ok_or_else(|| OctaviaFault::not_found(ObjectKind::LoadBalancer, id))?;
     require_owner(caller, &lb.entity.project_id)?;
     Ok(lb)
 }
@@ -67,17 +71,17 @@ fn list(world: &World, caller: &Caller, request: &Request) -> Answer {
         caller.owns(&lb.entity.project_id) && listing::may_match(request, &lb.entity, None)
     };
     let views = views::load_balancers(state, state.load_balancers.values().filter(is_wanted));
-    list_of_kind(world, request, Kind::LoadBalancer, views)
+    list_of_kind(world, request, ObjectKind::LoadBalancer, views)
 }
 
 fn create(world: &mut World, caller: &Caller, request: &Request) -> Answer {
-    let given = schema::read_body(request, Kind::LoadBalancer, world.load_balancing.api_minor)?;
+    let given = schema::read_body(request, ObjectKind::LoadBalancer, world.load_balancing.api_minor)?;
     let project_id = project_of(caller, &given)?;
     let plan = vip::plan(world, caller, &given)?;
     check_deployment(world, &given)?;
-    check_quota(world, &project_id, Kind::LoadBalancer, 1)?;
+    check_quota(world, &project_id, ObjectKind::LoadBalancer, 1)?;
 
-    let entity = create::entity(world, Kind::LoadBalancer, &project_id, &given);
+    let entity = create::entity(world, ObjectKind::LoadBalancer, &project_id, &given);
     let id = entity.id.clone();
     let allocated = vip::allocate(world, &id, &project_id, plan)?;
     let lb = LoadBalancer {
@@ -100,7 +104,7 @@ fn create(world: &mut World, caller: &Caller, request: &Request) -> Answer {
 }
 
 /// Only administrators make load balancers for others.
-fn project_of(caller: &Caller, given: &Map<String, Value>) -> Result<String, Fault> {
+fn project_of(caller: &Caller, given: &Map<String, Value>) -> Result<String, OctaviaFault> {
     let wanted = ["project_id", "tenant_id"].iter().find_map(|name| given.get(*name).and_then(Value::as_str));
     match wanted {
         None => Ok(caller.project_id.clone()),
@@ -109,18 +113,18 @@ fn project_of(caller: &Caller, given: &Map<String, Value>) -> Result<String, Fau
 }
 
 /// Octavia keeps a disabled flavor with the nil id in the place of deleted ones.
-fn check_flavor(id: &str, found: Option<&Value>) -> Result<(), Fault> {
+fn check_flavor(id: &str, found: Option<&Value>) -> Result<(), OctaviaFault> {
     match found {
         Some(flavor) if flavor["enabled"] == json!(true) => Ok(()),
-        None if id != uuid::Uuid::nil().to_string() => Err(Fault::validation("Invalid flavor_id.")),
+        None if id != uuid::Uuid::nil().to_string() => Err(OctaviaFault::validation("Invalid flavor_id.")),
         Some(_) | None => {
             let text = format!("The selected flavor is not allowed in this deployment: {id}");
-            Err(Fault::BadRequest(text))
+            Err(OctaviaFault::BadRequest(text))
         }
     }
 }
 
-fn check_deployment(world: &World, given: &Map<String, Value>) -> Result<(), Fault> {
+fn check_deployment(world: &World, given: &Map<String, Value>) -> Result<(), OctaviaFault> {
     let state = &world.load_balancing;
     let text = |name: &str| given.get(name).and_then(Value::as_str);
     if let Some(flavor) = text("flavor_id") {
@@ -129,18 +133,18 @@ fn check_deployment(world: &World, given: &Map<String, Value>) -> Result<(), Fau
     if let Some(zone) = text("availability_zone")
         && !state.availability_zones.contains_key(zone)
     {
-        return Err(Fault::validation("Invalid availability zone."));
+        return Err(OctaviaFault::validation("Invalid availability zone."));
     }
     match text("provider") {
         Some(provider) if state.providers.iter().all(|(name, _)| name != provider) => {
-            Err(Fault::BadRequest(format!("Provider '{provider}' is not enabled.")))
+            Err(OctaviaFault::BadRequest(format!("Provider '{provider}' is not enabled.")))
         }
         _ => Ok(()),
     }
 }
 
 fn update(world: &mut World, caller: &Caller, request: &Request, id: &str) -> Answer {
-    let given = schema::read_body(request, Kind::LoadBalancer, world.load_balancing.api_minor)?;
+    let given = schema::read_body(request, ObjectKind::LoadBalancer, world.load_balancing.api_minor)?;
     owned(world, caller, id)?;
     lock_load_balancer(world, id, Provisioning::PendingUpdate, &[Provisioning::Active])?;
     if let Some(lb) = world.load_balancing.load_balancers.get_mut(id) {
@@ -158,7 +162,7 @@ fn delete(world: &mut World, caller: &Caller, request: &Request, id: &str) -> An
     let has_children = !state.listeners_of(id).is_empty() || !state.pools_of(id).is_empty();
     if has_children && !cascade {
         let text = format!("Cannot delete Load Balancer {id} - it has children");
-        return Err(Fault::validation(text).into());
+        return Err(OctaviaFault::validation(text).into());
     }
     let allowed = [Provisioning::Active, Provisioning::Error];
     lock_load_balancer(world, id, Provisioning::PendingDelete, &allowed)?;

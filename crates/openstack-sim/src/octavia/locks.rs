@@ -1,8 +1,8 @@
 //! One change at a time: a load balancer's tree is locked from the moment a change is accepted until the worker is done.
 
 use super::capacity::Threads;
-use super::fault::Fault;
-use super::kind::Kind;
+use super::fault::OctaviaFault;
+use super::kind::ObjectKind;
 use crate::world::World;
 use crate::world::load_balancing::Provisioning;
 use crate::world::operation::{Operation, OperationKind};
@@ -14,15 +14,15 @@ use crate::world::operation::{Operation, OperationKind};
 pub(crate) fn lock_tree(
     world: &mut World,
     load_balancer_id: &str,
-    reported: (Kind, &str),
-) -> Result<(), Fault> {
+    reported: (ObjectKind, &str),
+) -> Result<(), OctaviaFault> {
     let now = world.plain_time();
     match world.load_balancing.load_balancers.get_mut(load_balancer_id) {
         Some(lb) if lb.entity.provisioning == Provisioning::Active => {
             lb.entity.set_provisioning(Provisioning::PendingUpdate, &now);
             Ok(())
         }
-        _ => Err(Fault::Immutable { kind: reported.0, id: reported.1.to_owned() }),
+        _ => Err(OctaviaFault::Immutable { kind: reported.0, id: reported.1.to_owned() }),
     }
 }
 
@@ -35,15 +35,15 @@ pub(crate) fn lock_load_balancer(
     id: &str,
     to: Provisioning,
     allowed: &[Provisioning],
-) -> Result<(), Fault> {
+) -> Result<(), OctaviaFault> {
     let now = world.plain_time();
     let lb = world
         .load_balancing
         .load_balancers
         .get_mut(id)
-        .ok_or_else(|| Fault::not_found(Kind::LoadBalancer, id))?;
+        .ok_or_else(|| OctaviaFault::not_found(ObjectKind::LoadBalancer, id))?;
     if !allowed.contains(&lb.entity.provisioning) {
-        return Err(Fault::InvalidState { status: lb.entity.provisioning, id: id.to_owned() });
+        return Err(OctaviaFault::InvalidState { status: lb.entity.provisioning, id: id.to_owned() });
     }
     lb.entity.set_provisioning(to, &now);
     Ok(())

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 
-use super::fault::Fault;
-use super::kind::Kind;
+use super::fault::OctaviaFault;
+use super::kind::ObjectKind;
 use super::locks::{begin, lock_tree, mark_pool_and_listeners};
 use super::schema::{Reading, name_whole_body, parse, read_object, root_object};
 use super::validation::check_quota;
@@ -35,7 +35,7 @@ pub(crate) fn answer(
             let minor = world.load_balancing.api_minor;
             let members = world.load_balancing.members_of(pool_id);
             let views = members.into_iter().map(|one| views::member(one, minor)).collect();
-            list_of_kind(world, request, Kind::Member, views)
+            list_of_kind(world, request, ObjectKind::Member, views)
         }
         Action::Create => create_one(world, caller, request, &pool),
         Action::Get(id) => show(world, &pool, id, StatusCode::OK),
@@ -49,23 +49,23 @@ fn show(world: &World, pool: &Pool, id: &str, status: StatusCode) -> Answer {
     Ok(Reply::json(status, json!({"member": views::member(member, world.load_balancing.api_minor)})))
 }
 
-fn find<'a>(world: &'a World, pool: &Pool, id: &str) -> Result<&'a Member, Fault> {
+fn find<'a>(world: &'a World, pool: &Pool, id: &str) -> Result<&'a Member, OctaviaFault> {
     let member = world.load_balancing.members.get(id).filter(|member| member.pool_id == pool.entity.id);
-    member.ok_or_else(|| Fault::not_found(Kind::Member, id))
+    member.ok_or_else(|| OctaviaFault::not_found(ObjectKind::Member, id))
 }
 
-fn lock(world: &mut World, pool: &Pool) -> Result<(), Fault> {
-    lock_tree(world, &pool.load_balancer_id, (Kind::Pool, &pool.entity.id))
+fn lock(world: &mut World, pool: &Pool) -> Result<(), OctaviaFault> {
+    lock_tree(world, &pool.load_balancer_id, (ObjectKind::Pool, &pool.entity.id))
 }
 
 fn create_one(world: &mut World, caller: &Caller, request: &Request, pool: &Pool) -> Answer {
-    let given = schema::read_body(request, Kind::Member, world.load_balancing.api_minor)?;
+    let given = schema::read_body(request, ObjectKind::Member, world.load_balancing.api_minor)?;
     if let Some(subnet) = given.get("subnet_id").and_then(Value::as_str)
         && neutron::visible_subnet(world, caller, subnet).is_none()
     {
-        return Err(Fault::InvalidReference { kind: "Subnet", id: subnet.to_owned() }.into());
+        return Err(OctaviaFault::InvalidReference { kind: "Subnet", id: subnet.to_owned() }.into());
     }
-    check_quota(world, &pool.entity.project_id, Kind::Member, 1)?;
+    check_quota(world, &pool.entity.project_id, ObjectKind::Member, 1)?;
     lock(world, pool)?;
     match create::member(world, &pool.entity.id, &pool.entity.project_id, &given) {
         Ok(id) => {
@@ -81,7 +81,7 @@ fn create_one(world: &mut World, caller: &Caller, request: &Request, pool: &Pool
 }
 
 fn update_one(world: &mut World, request: &Request, pool: &Pool, id: &str) -> Answer {
-    let given = schema::read_body(request, Kind::Member, world.load_balancing.api_minor)?;
+    let given = schema::read_body(request, ObjectKind::Member, world.load_balancing.api_minor)?;
     find(world, pool, id)?;
     lock(world, pool)?;
     mark_pool_and_listeners(world, &pool.entity.id);
@@ -120,13 +120,13 @@ fn mark_deleted(world: &mut World, id: &str) {
 fn batch(world: &mut World, request: &Request, pool: &Pool) -> Answer {
     let minor = world.load_balancing.api_minor;
     if let Some((name, _)) = request.query.iter().find(|(name, _)| name != "additive_only" || minor < 11) {
-        return Err(Fault::BadRequest(format!("Unknown argument: \"{name}\"")).into());
+        return Err(OctaviaFault::BadRequest(format!("Unknown argument: \"{name}\"")).into());
     }
     let additive = request.parameter("additive_only").is_some_and(|text| text.eq_ignore_ascii_case("true"));
     let wanted = read_batch(request, minor)?;
     let project_id = &pool.entity.project_id;
     let new = wanted.iter().filter(|one| create::find_member(world, &pool.entity.id, one).is_none()).count();
-    check_quota(world, project_id, Kind::Member, new)?;
+    check_quota(world, project_id, ObjectKind::Member, new)?;
     lock(world, pool)?;
     mark_pool_and_listeners(world, &pool.entity.id);
 
@@ -158,21 +158,26 @@ fn batch(world: &mut World, request: &Request, pool: &Pool) -> Answer {
 
 /// What a batch sets when it does not say otherwise; name, tags and subnet stay as they are.
 fn batch_defaults() -> Map<String, Value> {
-    let reset = Kind::Member.attributes().iter().filter(|attribute| attribute.reset_by_batch);
+    let reset = ObjectKind::Member.attributes().iter().filter(|attribute| attribute.reset_by_batch);
     reset.map(|attribute| (attribute.name.to_owned(), attribute.default_value())).collect()
 }
 
-fn read_batch(request: &Request, minor: u8) -> Result<Vec<Map<String, Value>>, Fault> {
+fn read_batch(request: &Request, minor: u8) -> Result<Vec<Map<String, Value>>, OctaviaFault> {
     const ARGUMENT: &str = "members_";
     let body = parse(request)?;
     let list = root_object(&body, ARGUMENT, "members")?;
-    let entries = list.as_array().ok_or_else(|| Fault::InvalidInput {
+    let entries = list.as_array().ok_or_else(|| OctaviaFault::InvalidInput {
         attribute: "members".to_owned(),
         value: list.clone(),
         reason: "Value should be a list".to_owned(),
     })?;
-    let reading =
-        Reading { kind: Kind::Member, minor, update: false, argument: "members_.members", nested: true };
+    let reading = Reading {
+        kind: ObjectKind::Member,
+        minor,
+        update: false,
+        argument: "members_.members",
+        nested: true,
+    };
     let mut members: Vec<Map<String, Value>> = Vec::new();
     for entry in entries {
         let member = read_object(entry, reading).map_err(|fault| name_whole_body(fault, ARGUMENT, &body))?;
@@ -183,7 +188,7 @@ fn read_batch(request: &Request, minor: u8) -> Result<Vec<Map<String, Value>>, F
         .map(|member| format!("{:?} {:?}", member.get("address"), member.get("protocol_port")))
         .collect();
     if keys.len() < members.len() {
-        return Err(Fault::validation("Member must be updated only once in the same request."));
+        return Err(OctaviaFault::validation("Member must be updated only once in the same request."));
     }
     Ok(members)
 }

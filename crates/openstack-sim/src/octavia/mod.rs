@@ -32,8 +32,8 @@ use crate::request::Request;
 use crate::service::Service;
 use crate::world::World;
 use crate::world::identity::Caller;
-use fault::Fault;
-use kind::Kind;
+use fault::OctaviaFault;
+use kind::ObjectKind;
 use listing::Listing;
 
 pub(crate) use versions::NEWEST_MINOR;
@@ -76,23 +76,27 @@ fn lbaas(world: &mut World, caller: &Caller, request: &Request, path: &[&str]) -
 }
 
 /// Octavia's default policy: readers may look, changes need a load balancer role or an administrator.
-fn authorize(caller: &Caller, request: &Request) -> Result<(), Fault> {
+fn authorize(caller: &Caller, request: &Request) -> Result<(), OctaviaFault> {
     let writers = ["load-balancer_member", "load-balancer_admin", "admin"];
     let readers = ["reader", "member", "load-balancer_observer", "load-balancer_global_observer"];
     let may_write = writers.iter().any(|role| caller.has_role(role));
     let may_read = may_write || readers.iter().any(|role| caller.has_role(role));
     let allowed = if request.is_write() { may_write } else { may_read };
-    if allowed && !caller.project_id.is_empty() { Ok(()) } else { Err(Fault::Policy) }
+    if allowed && !caller.project_id.is_empty() { Ok(()) } else { Err(OctaviaFault::Policy) }
 }
 
 /// Refuses what only administrators may do.
-fn require_admin(caller: &Caller) -> Result<(), Fault> {
-    if caller.is_admin() || caller.has_role("load-balancer_admin") { Ok(()) } else { Err(Fault::Policy) }
+fn require_admin(caller: &Caller) -> Result<(), OctaviaFault> {
+    if caller.is_admin() || caller.has_role("load-balancer_admin") {
+        Ok(())
+    } else {
+        Err(OctaviaFault::Policy)
+    }
 }
 
 /// Refuses objects of other projects.
-fn require_owner(caller: &Caller, project_id: &str) -> Result<(), Fault> {
-    if caller.owns(project_id) { Ok(()) } else { Err(Fault::Policy) }
+fn require_owner(caller: &Caller, project_id: &str) -> Result<(), OctaviaFault> {
+    if caller.owns(project_id) { Ok(()) } else { Err(OctaviaFault::Policy) }
 }
 
 fn not_found() -> Reply {
@@ -127,7 +131,7 @@ impl<'a> Action<'a> {
 }
 
 /// Answers a list of objects of one kind.
-fn list_of_kind(world: &World, request: &Request, kind: Kind, views: Vec<serde_json::Value>) -> Answer {
+fn list_of_kind(world: &World, request: &Request, kind: ObjectKind, views: Vec<serde_json::Value>) -> Answer {
     let minor = world.load_balancing.api_minor;
     let listing = Listing {
         collection: kind.collection(),

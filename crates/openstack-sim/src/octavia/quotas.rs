@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 
-use super::fault::Fault;
+use super::fault::OctaviaFault;
 use super::schema::{parse, root_object};
 use super::{method_not_allowed, not_found, require_admin, require_owner};
 use crate::reply::{Answer, Reply};
@@ -67,11 +67,11 @@ fn show(world: &World, project: &str) -> Value {
     json!({"quota": view})
 }
 
-fn read(request: &Request) -> Result<BTreeMap<String, i64>, Fault> {
+fn read(request: &Request) -> Result<BTreeMap<String, i64>, OctaviaFault> {
     let body = parse(request)?;
     let mut changes = BTreeMap::new();
     for (name, value) in root_object(&body, "quotas", "quota")?.as_object().into_iter().flatten() {
-        let known = current_name(name).ok_or_else(|| Fault::UnknownAttribute {
+        let known = current_name(name).ok_or_else(|| OctaviaFault::UnknownAttribute {
             argument: "quotas.quota".to_owned(),
             attribute: name.clone(),
         })?;

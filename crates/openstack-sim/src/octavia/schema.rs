@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::fault::Fault;
-use super::kind::Kind;
+use super::fault::OctaviaFault;
+use super::kind::ObjectKind;
 use super::values::{check_value, invalid, missing};
 use crate::request::Request;
 
@@ -12,7 +12,7 @@ use crate::request::Request;
 pub(crate) struct Attribute {
     /// The name on the wire.
     pub(crate) name: &'static str,
-    pub(crate) check: Check,
+    pub(crate) check: ValueCheck,
     initial: Initial,
     required: bool,
     in_put: bool,
@@ -26,7 +26,7 @@ pub(crate) struct Attribute {
 
 /// What values an attribute takes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Check {
+pub(crate) enum ValueCheck {
     Text {
         max: usize,
     },
@@ -47,8 +47,8 @@ pub(crate) enum Check {
     Headers,
     SessionPersistence,
     AdditionalVips,
-    Nested(Kind),
-    NestedOne(Kind),
+    Nested(ObjectKind),
+    NestedOne(ObjectKind),
     /// Shown, never taken.
     ReadOnly,
 }
@@ -80,7 +80,7 @@ impl Initial {
 }
 
 /// An optional, changeable, stored attribute that has always been there.
-pub(crate) const fn attribute(name: &'static str, check: Check, initial: Initial) -> Attribute {
+pub(crate) const fn attribute(name: &'static str, check: ValueCheck, initial: Initial) -> Attribute {
     Attribute {
         name,
         check,
@@ -140,7 +140,7 @@ impl Attribute {
 /// Where a body is read from: decides which attributes are known and what messages call them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reading<'a> {
-    pub(crate) kind: Kind,
+    pub(crate) kind: ObjectKind,
     /// The API version 2.x.
     pub(crate) minor: u8,
     pub(crate) update: bool,
@@ -151,7 +151,11 @@ pub(crate) struct Reading<'a> {
 }
 
 /// The object under its root key in the request's body, checked; no defaults are filled in.
-pub(crate) fn read_body(request: &Request, kind: Kind, minor: u8) -> Result<Map<String, Value>, Fault> {
+pub(crate) fn read_body(
+    request: &Request,
+    kind: ObjectKind,
+    minor: u8,
+) -> Result<Map<String, Value>, OctaviaFault> {
     let body = parse(request)?;
     let object = root_object(&body, kind.argument(), kind.root())?;
     let update = request.method == http::Method::PUT;
@@ -161,30 +165,37 @@ pub(crate) fn read_body(request: &Request, kind: Kind, minor: u8) -> Result<Map<
 }
 
 /// The body as JSON.
-pub(crate) fn parse(request: &Request) -> Result<Value, Fault> {
-    request.json().ok_or_else(|| Fault::BadRequest("Request is not in valid JSON format".to_owned()))
+pub(crate) fn parse(request: &Request) -> Result<Value, OctaviaFault> {
+    request.json().ok_or_else(|| OctaviaFault::BadRequest("Request is not in valid JSON format".to_owned()))
 }
 
 /// The one value that a body may have.
-pub(crate) fn root_object<'a>(body: &'a Value, argument: &str, root: &str) -> Result<&'a Value, Fault> {
+pub(crate) fn root_object<'a>(
+    body: &'a Value,
+    argument: &str,
+    root: &str,
+) -> Result<&'a Value, OctaviaFault> {
     if let Some(unknown) = body.as_object().and_then(|keys| keys.keys().find(|key| *key != root)) {
-        return Err(Fault::UnknownAttribute { argument: argument.to_owned(), attribute: unknown.clone() });
+        return Err(OctaviaFault::UnknownAttribute {
+            argument: argument.to_owned(),
+            attribute: unknown.clone(),
+        });
     }
     body.get(root).ok_or_else(|| missing(root))
 }
 
 /// Octavia cannot say which attribute had a bad Boolean: it shows the whole body.
-pub(crate) fn name_whole_body(fault: Fault, argument: &str, body: &Value) -> Fault {
+pub(crate) fn name_whole_body(fault: OctaviaFault, argument: &str, body: &Value) -> OctaviaFault {
     match fault {
-        Fault::InvalidInput { attribute, value: _, reason } if attribute.is_empty() => {
-            Fault::InvalidInput { attribute: argument.to_owned(), value: body.clone(), reason }
+        OctaviaFault::InvalidInput { attribute, value: _, reason } if attribute.is_empty() => {
+            OctaviaFault::InvalidInput { attribute: argument.to_owned(), value: body.clone(), reason }
         }
         other => other,
     }
 }
 
 /// Checks one object; what is given and known comes back, with null meaning the default.
-pub(crate) fn read_object(object: &Value, reading: Reading<'_>) -> Result<Map<String, Value>, Fault> {
+pub(crate) fn read_object(object: &Value, reading: Reading<'_>) -> Result<Map<String, Value>, OctaviaFault> {
     let Some(entries) = object.as_object() else {
         return Err(invalid(reading.kind.root(), object, "Value should be an object"));
     };
@@ -206,24 +217,26 @@ pub(crate) fn read_object(object: &Value, reading: Reading<'_>) -> Result<Map<St
 }
 
 fn is_reference(given: &Map<String, Value>, reading: Reading<'_>) -> bool {
-    reading.nested && reading.kind == Kind::Pool && given.keys().all(|name| name == "name")
+    reading.nested && reading.kind == ObjectKind::Pool && given.keys().all(|name| name == "name")
 }
 
-fn known_attribute(reading: Reading<'_>, name: &str) -> Result<&'static Attribute, Fault> {
+fn known_attribute(reading: Reading<'_>, name: &str) -> Result<&'static Attribute, OctaviaFault> {
     reading
         .kind
         .attributes()
         .iter()
-        .filter(|attribute| attribute.since <= reading.minor && !matches!(attribute.check, Check::ReadOnly))
+        .filter(|attribute| {
+            attribute.since <= reading.minor && !matches!(attribute.check, ValueCheck::ReadOnly)
+        })
         .find(|attribute| attribute.name == name && (attribute.in_put || !reading.update))
-        .ok_or_else(|| Fault::UnknownAttribute {
+        .ok_or_else(|| OctaviaFault::UnknownAttribute {
             argument: reading.argument.to_owned(),
             attribute: name.to_owned(),
         })
 }
 
 /// Adds the defaults of everything that is stored and that this version has.
-pub(crate) fn complete(kind: Kind, given: &Map<String, Value>) -> Map<String, Value> {
+pub(crate) fn complete(kind: ObjectKind, given: &Map<String, Value>) -> Map<String, Value> {
     kind.attributes()
         .iter()
         .filter(|attribute| attribute.stored)

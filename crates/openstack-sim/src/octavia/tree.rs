@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value, json};
 
 use super::create;
-use super::fault::Fault;
-use super::kind::Kind;
+use super::fault::OctaviaFault;
+use super::kind::ObjectKind;
 use super::validation::{check_protocols, check_quota, check_session_persistence};
 use crate::world::World;
 
@@ -19,15 +19,15 @@ pub(crate) fn grow(
     load_balancer_id: &str,
     project_id: &str,
     given: &Map<String, Value>,
-) -> Result<(), Fault> {
+) -> Result<(), OctaviaFault> {
     let (pools, listeners) = separate(given)?;
-    check_quota(world, project_id, Kind::Pool, pools.len())?;
+    check_quota(world, project_id, ObjectKind::Pool, pools.len())?;
     let mut pool_ids = BTreeMap::new();
     for pool in &pools {
         let id = grow_pool(world, load_balancer_id, project_id, pool)?;
         pool_ids.insert(name_of(pool).to_owned(), id);
     }
-    check_quota(world, project_id, Kind::Listener, listeners.len())?;
+    check_quota(world, project_id, ObjectKind::Listener, listeners.len())?;
     for listener in &listeners {
         grow_listener(world, load_balancer_id, listener, &pool_ids)?;
     }
@@ -37,7 +37,7 @@ pub(crate) fn grow(
 type Object = Map<String, Value>;
 
 /// All pools by themselves, and listeners that have only the name of theirs.
-fn separate(given: &Object) -> Result<(Vec<Object>, Vec<Object>), Fault> {
+fn separate(given: &Object) -> Result<(Vec<Object>, Vec<Object>), OctaviaFault> {
     let mut pools = objects(given.get("pools"));
     let mut listeners = objects(given.get("listeners"));
     let mut references = Vec::new();
@@ -58,26 +58,26 @@ fn separate(given: &Object) -> Result<(Vec<Object>, Vec<Object>), Fault> {
     Ok((pools, listeners))
 }
 
-fn check_pool_names(pools: &[Object], references: &[String]) -> Result<(), Fault> {
+fn check_pool_names(pools: &[Object], references: &[String]) -> Result<(), OctaviaFault> {
     let names: BTreeSet<&str> = pools.iter().map(name_of).collect();
     if names.contains("") {
         return Err(unnamed_pool());
     }
     if names.len() < pools.len() {
-        return Err(Fault::validation(
+        return Err(OctaviaFault::validation(
             "Pool names must be unique when creating a fully populated loadbalancer.",
         ));
     }
     match references.iter().find(|name| !names.contains(name.as_str())) {
         None => Ok(()),
-        Some(name) => {
-            Err(Fault::validation(format!("Pool '{name}' was referenced but no full definition was found.")))
-        }
+        Some(name) => Err(OctaviaFault::validation(format!(
+            "Pool '{name}' was referenced but no full definition was found."
+        ))),
     }
 }
 
-fn unnamed_pool() -> Fault {
-    Fault::validation("Pools must be named when creating a fully populated loadbalancer.")
+fn unnamed_pool() -> OctaviaFault {
+    OctaviaFault::validation("Pools must be named when creating a fully populated loadbalancer.")
 }
 
 fn name_of(object: &Object) -> &str {
@@ -93,18 +93,18 @@ fn grow_pool(
     load_balancer_id: &str,
     project_id: &str,
     pool: &Object,
-) -> Result<String, Fault> {
+) -> Result<String, OctaviaFault> {
     let protocol = pool.get("protocol").and_then(Value::as_str).unwrap_or_default();
     if let Some(persistence) = pool.get("session_persistence") {
         check_session_persistence(protocol, persistence)?;
     }
     let id = create::pool(world, load_balancer_id, project_id, pool);
     if let Some(Value::Object(monitor)) = pool.get("healthmonitor") {
-        check_quota(world, project_id, Kind::HealthMonitor, 1)?;
+        check_quota(world, project_id, ObjectKind::HealthMonitor, 1)?;
         create::health_monitor(world, &id, project_id, monitor)?;
     }
     let members = objects(pool.get("members"));
-    check_quota(world, project_id, Kind::Member, members.len())?;
+    check_quota(world, project_id, ObjectKind::Member, members.len())?;
     for member in &members {
         create::member(world, &id, project_id, member)?;
     }
@@ -116,7 +116,7 @@ fn grow_listener(
     load_balancer_id: &str,
     listener: &Object,
     pool_ids: &BTreeMap<String, String>,
-) -> Result<(), Fault> {
+) -> Result<(), OctaviaFault> {
     let pool_id =
         listener.get("default_pool").and_then(Value::as_str).and_then(|name| pool_ids.get(name)).cloned();
     if let Some(pool) = pool_id.as_ref().and_then(|id| world.load_balancing.pools.get(id)) {

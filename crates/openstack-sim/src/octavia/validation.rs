@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use serde_json::{Map, Value, json};
 
-use super::fault::Fault;
-use super::kind::Kind;
+use super::fault::OctaviaFault;
+use super::kind::ObjectKind;
 use crate::python_repr::python_repr;
 use crate::world::World;
 use crate::world::load_balancing::LoadBalancer;
@@ -24,11 +24,11 @@ fn pool_protocols(listener: &str) -> &'static [&'static str] {
 }
 
 /// Checks that a pool may serve a listener.
-pub(crate) fn check_protocols(listener: &str, pool: &str) -> Result<(), Fault> {
+pub(crate) fn check_protocols(listener: &str, pool: &str) -> Result<(), OctaviaFault> {
     if pool_protocols(listener).contains(&pool) {
         return Ok(());
     }
-    Err(Fault::validation(format!(
+    Err(OctaviaFault::validation(format!(
         "The pool protocol '{pool}' is invalid while the listener protocol is '{listener}'."
     )))
 }
@@ -55,10 +55,10 @@ const TLS_HEADERS: [&str; 8] = [
 ];
 
 /// Checks `insert_headers`: only for HTTP, and only headers that Octavia knows.
-pub(crate) fn check_insert_headers(protocol: &str, headers: &Value) -> Result<(), Fault> {
+pub(crate) fn check_insert_headers(protocol: &str, headers: &Value) -> Result<(), OctaviaFault> {
     let Some(names) = headers.as_object().filter(|names| !names.is_empty()) else { return Ok(()) };
     if !matches!(protocol, "HTTP" | "TERMINATED_HTTPS") {
-        return Err(Fault::InvalidOption {
+        return Err(OctaviaFault::InvalidOption {
             value: "insert-headers".to_owned(),
             option: format!("a {protocol} protocol listener."),
         });
@@ -70,14 +70,14 @@ pub(crate) fn check_insert_headers(protocol: &str, headers: &Value) -> Result<()
         return Ok(());
     }
     let keys: Vec<Value> = names.keys().map(|name| json!(name)).collect();
-    Err(Fault::InvalidOption {
+    Err(OctaviaFault::InvalidOption {
         value: format!("dict_keys({})", python_repr(&Value::Array(keys))),
         option: "insert_headers".to_owned(),
     })
 }
 
 /// Checks that every range in `allowed_cidrs` has the family of one of the VIPs.
-pub(crate) fn check_allowed_cidrs(cidrs: &Value, lb: &LoadBalancer) -> Result<(), Fault> {
+pub(crate) fn check_allowed_cidrs(cidrs: &Value, lb: &LoadBalancer) -> Result<(), OctaviaFault> {
     let mut vips = vec![lb.vip.address.clone()];
     vips.extend(lb.additional_vips.iter().map(|(_, address)| address.clone()));
     let families: Vec<bool> =
@@ -86,7 +86,7 @@ pub(crate) fn check_allowed_cidrs(cidrs: &Value, lb: &LoadBalancer) -> Result<()
         let is_ipv4 = cidr.parse::<IpNet>().is_ok_and(|net| net.addr().is_ipv4());
         if !families.contains(&is_ipv4) {
             let vips = python_repr(&json!(vips));
-            return Err(Fault::validation(format!(
+            return Err(OctaviaFault::validation(format!(
                 "CIDR {cidr} IP version incompatible with all VIPs {vips} IP version."
             )));
         }
@@ -100,13 +100,13 @@ ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305:DHE-RSA-AES128-GCM-SHA
 DHE-RSA-CHACHA20-POLY1305";
 
 /// Checks that a TLS-terminating listener has certificates that exist, and fills in Octavia's TLS defaults.
-pub(crate) fn prepare_tls(world: &World, attributes: &mut Map<String, Value>) -> Result<(), Fault> {
+pub(crate) fn prepare_tls(world: &World, attributes: &mut Map<String, Value>) -> Result<(), OctaviaFault> {
     if attributes.get("protocol").and_then(Value::as_str) != Some("TERMINATED_HTTPS") {
         return Ok(());
     }
     let references = certificate_references(attributes);
     if references.is_empty() {
-        return Err(Fault::validation(
+        return Err(OctaviaFault::validation(
             "An SNI or default certificate container reference must be provided for TERMINATED_HTTPS protocol listeners.",
         ));
     }
@@ -131,7 +131,7 @@ pub(crate) fn certificate_references(attributes: &Map<String, Value>) -> Vec<Str
 }
 
 /// Checks that Barbican has every referenced container, or secret with a PKCS#12 bundle.
-pub(crate) fn check_certificates(world: &World, references: &[String]) -> Result<(), Fault> {
+pub(crate) fn check_certificates(world: &World, references: &[String]) -> Result<(), OctaviaFault> {
     let exists = |reference: &&String| {
         let id = reference.rsplit('/').next().unwrap_or_default();
         world.key_management.containers.contains_key(id) || world.key_management.secrets.contains_key(id)
@@ -140,32 +140,32 @@ pub(crate) fn check_certificates(world: &World, references: &[String]) -> Result
     if unknown.is_empty() {
         return Ok(());
     }
-    Err(Fault::BadRequest(format!("Could not retrieve certificate: {}", python_repr(&json!(unknown)))))
+    Err(OctaviaFault::BadRequest(format!("Could not retrieve certificate: {}", python_repr(&json!(unknown)))))
 }
 
 /// Checks the cookie of session persistence, and that datagram pools only persist by source address.
-pub(crate) fn check_session_persistence(protocol: &str, persistence: &Value) -> Result<(), Fault> {
+pub(crate) fn check_session_persistence(protocol: &str, persistence: &Value) -> Result<(), OctaviaFault> {
     let Some(kind) = persistence.get("type").and_then(Value::as_str) else { return Ok(()) };
     let cookie = persistence.get("cookie_name").is_some_and(|name| !name.is_null());
     if kind == "APP_COOKIE" && !cookie {
-        return Err(Fault::validation(
+        return Err(OctaviaFault::validation(
             "Field \"cookie_name\" must be specified when using the \"APP_COOKIE\" session persistence type.",
         ));
     }
     if kind != "APP_COOKIE" && cookie {
-        return Err(Fault::validation(format!(
+        return Err(OctaviaFault::validation(format!(
             "Field \"cookie_name\" is not allowed with \"{kind}\" session persistence type."
         )));
     }
     let datagrams = matches!(protocol, "UDP" | "SCTP");
     if datagrams && kind != "SOURCE_IP" {
-        return Err(Fault::validation(format!(
+        return Err(OctaviaFault::validation(format!(
             "Session persistence of type {kind} is not supported for {protocol} protocol pools."
         )));
     }
     let for_datagrams = ["persistence_timeout", "persistence_granularity"];
     if !datagrams && for_datagrams.iter().any(|field| is_given(&persistence[field])) {
-        return Err(Fault::validation(
+        return Err(OctaviaFault::validation(
             "persistence_timeout and persistence_granularity is only for UDP and SCTP protocol pools.",
         ));
     }
@@ -182,11 +182,11 @@ pub(crate) fn check_monitor(
     monitor: &Map<String, Value>,
     pool_protocol: &str,
     minor: u8,
-) -> Result<(), Fault> {
+) -> Result<(), OctaviaFault> {
     let kind = monitor.get("type").and_then(Value::as_str).unwrap_or_default();
     if !matches!(pool_protocol, "UDP" | "SCTP") {
         if matches!(kind, "UDP-CONNECT" | "SCTP") {
-            return Err(Fault::validation(format!(
+            return Err(OctaviaFault::validation(format!(
                 "The {kind} type is only supported for pools of type UDP/SCTP."
             )));
         }
@@ -195,14 +195,14 @@ pub(crate) fn check_monitor(
     let allowed: &[&str] =
         if minor < 16 { &["UDP-CONNECT"] } else { &["UDP-CONNECT", "SCTP", "TCP", "HTTP"] };
     if !allowed.contains(&kind) {
-        return Err(Fault::validation(format!(
+        return Err(OctaviaFault::validation(format!(
             "The associated pool protocol is {pool_protocol}, so only a {} health monitor is supported.",
             allowed.join("/")
         )));
     }
     let delay = monitor.get("delay").and_then(Value::as_i64).unwrap_or_default();
     if kind == "UDP-CONNECT" && delay < UDP_CONNECT_MIN_DELAY {
-        return Err(Fault::validation(format!(
+        return Err(OctaviaFault::validation(format!(
             "The request delay value {delay} should be larger than {UDP_CONNECT_MIN_DELAY} for {kind} health monitor type."
         )));
     }
@@ -225,25 +225,30 @@ pub(crate) fn complete_monitor(attributes: &mut Map<String, Value>) {
 }
 
 /// Checks that the project may have `more` objects of a kind.
-pub(crate) fn check_quota(world: &World, project_id: &str, kind: Kind, more: usize) -> Result<(), Fault> {
+pub(crate) fn check_quota(
+    world: &World,
+    project_id: &str,
+    kind: ObjectKind,
+    more: usize,
+) -> Result<(), OctaviaFault> {
     let state = &world.load_balancing;
     let limit =
         state.quotas.get(project_id).and_then(|limits| limits.get(kind.quota())).copied().unwrap_or(-1);
     let Ok(limit) = usize::try_from(limit) else { return Ok(()) };
-    if usage(world, project_id, kind) + more > limit { Err(Fault::Quota(kind)) } else { Ok(()) }
+    if usage(world, project_id, kind) + more > limit { Err(OctaviaFault::Quota(kind)) } else { Ok(()) }
 }
 
-fn usage(world: &World, project_id: &str, kind: Kind) -> usize {
+fn usage(world: &World, project_id: &str, kind: ObjectKind) -> usize {
     let state = &world.load_balancing;
     let mine = |project: &String| project == project_id;
     match kind {
-        Kind::LoadBalancer => {
+        ObjectKind::LoadBalancer => {
             state.load_balancers.values().filter(|one| mine(&one.entity.project_id)).count()
         }
-        Kind::Listener => state.listeners.values().filter(|one| mine(&one.entity.project_id)).count(),
-        Kind::Pool => state.pools.values().filter(|one| mine(&one.entity.project_id)).count(),
-        Kind::Member => state.members.values().filter(|one| mine(&one.entity.project_id)).count(),
-        Kind::HealthMonitor => {
+        ObjectKind::Listener => state.listeners.values().filter(|one| mine(&one.entity.project_id)).count(),
+        ObjectKind::Pool => state.pools.values().filter(|one| mine(&one.entity.project_id)).count(),
+        ObjectKind::Member => state.members.values().filter(|one| mine(&one.entity.project_id)).count(),
+        ObjectKind::HealthMonitor => {
             state.health_monitors.values().filter(|one| mine(&one.entity.project_id)).count()
         }
     }

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
-use super::kind::Kind;
+use super::kind::ObjectKind;
 use crate::world::load_balancing::{
     Entity, HealthMonitor, Listener, LoadBalancer, LoadBalancing, Member, Pool,
 };
 
 /// What every object shows: its attributes as this API version knows them, statuses, project and times.
-fn common(entity: &Entity, kind: Kind, minor: u8) -> Map<String, Value> {
+fn common(entity: &Entity, kind: ObjectKind, minor: u8) -> Map<String, Value> {
     let mut view = Map::new();
     view.insert("id".to_owned(), json!(entity.id));
     for attribute in kind.attributes() {
@@ -87,7 +87,7 @@ pub(crate) fn load_balancers<'a>(
 }
 
 fn with_children(lb: &LoadBalancer, minor: u8, listeners: Value, pools: Value) -> Value {
-    let mut view = common(&lb.entity, Kind::LoadBalancer, minor);
+    let mut view = common(&lb.entity, ObjectKind::LoadBalancer, minor);
     view.insert("vip_address".to_owned(), json!(lb.vip.address));
     view.insert("vip_port_id".to_owned(), json!(lb.vip.port_id));
     view.insert("vip_subnet_id".to_owned(), json!(lb.vip.subnet_id));
@@ -109,7 +109,7 @@ fn with_children(lb: &LoadBalancer, minor: u8, listeners: Value, pools: Value) -
 
 /// A listener in the answer to a whole tree: without the load balancer that it is in.
 fn nested_listener(listener: &Listener, minor: u8) -> Value {
-    let mut view = common(&listener.entity, Kind::Listener, minor);
+    let mut view = common(&listener.entity, ObjectKind::Listener, minor);
     view.insert("default_pool_id".to_owned(), json!(listener.default_pool_id));
     view.insert("l7policies".to_owned(), json!([]));
     Value::Object(view)
@@ -118,14 +118,14 @@ fn nested_listener(listener: &Listener, minor: u8) -> Value {
 /// A pool in the answer to a whole tree: members and monitor in full.
 fn nested_pool(state: &LoadBalancing, pool: &Pool) -> Value {
     let minor = state.api_minor;
-    let mut view = common(&pool.entity, Kind::Pool, minor);
+    let mut view = common(&pool.entity, ObjectKind::Pool, minor);
     let listeners = state.listeners_using(&pool.entity.id);
     view.insert("listeners".to_owned(), ids(listeners.iter().map(|listener| listener.entity.id.as_str())));
     let members = state.members_of(&pool.entity.id);
     view.insert("members".to_owned(), members.iter().map(|one| member(one, minor)).collect());
-    let monitor = state
-        .monitor_of(&pool.entity.id)
-        .map_or(Value::Null, |monitor| Value::Object(common(&monitor.entity, Kind::HealthMonitor, minor)));
+    let monitor = state.monitor_of(&pool.entity.id).map_or(Value::Null, |monitor| {
+        Value::Object(common(&monitor.entity, ObjectKind::HealthMonitor, minor))
+    });
     view.insert("healthmonitor".to_owned(), monitor);
     Value::Object(view)
 }
@@ -139,7 +139,7 @@ pub(crate) fn listener(listener: &Listener, minor: u8) -> Value {
 
 /// A pool. `healthmonitor_id` is there only when there is one.
 pub(crate) fn pool(state: &LoadBalancing, pool: &Pool) -> Value {
-    let mut view = common(&pool.entity, Kind::Pool, state.api_minor);
+    let mut view = common(&pool.entity, ObjectKind::Pool, state.api_minor);
     view.insert("loadbalancers".to_owned(), json!([{"id": pool.load_balancer_id}]));
     let listeners = state.listeners_using(&pool.entity.id);
     view.insert("listeners".to_owned(), ids(listeners.iter().map(|listener| listener.entity.id.as_str())));
@@ -153,12 +153,12 @@ pub(crate) fn pool(state: &LoadBalancing, pool: &Pool) -> Value {
 
 /// A member.
 pub(crate) fn member(member: &Member, minor: u8) -> Value {
-    Value::Object(common(&member.entity, Kind::Member, minor))
+    Value::Object(common(&member.entity, ObjectKind::Member, minor))
 }
 
 /// A health monitor.
 pub(crate) fn health_monitor(monitor: &HealthMonitor, minor: u8) -> Value {
-    let mut view = common(&monitor.entity, Kind::HealthMonitor, minor);
+    let mut view = common(&monitor.entity, ObjectKind::HealthMonitor, minor);
     view.insert("pools".to_owned(), json!([{"id": monitor.pool_id}]));
     Value::Object(view)
 }

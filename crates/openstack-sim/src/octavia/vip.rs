@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::fault::Fault;
+use super::fault::OctaviaFault;
 use crate::neutron;
 use crate::neutron::ports::{NewPort, Wanted};
 use crate::world::World;
@@ -35,7 +35,7 @@ pub(crate) struct Allocated {
 ///
 /// # Errors
 /// Nothing is given, something does not exist for the caller, or additional VIPs do not fit the first.
-pub(crate) fn plan(world: &World, caller: &Caller, given: &Map<String, Value>) -> Result<Plan, Fault> {
+pub(crate) fn plan(world: &World, caller: &Caller, given: &Map<String, Value>) -> Result<Plan, OctaviaFault> {
     let text = |name: &str| given.get(name).and_then(Value::as_str).map(str::to_owned);
     let mut plan = if let Some(port) = text("vip_port_id") {
         from_port(world, caller, &port, text("vip_subnet_id").as_deref(), text("vip_address").as_deref())?
@@ -51,7 +51,7 @@ pub(crate) fn plan(world: &World, caller: &Caller, given: &Map<String, Value>) -
             additional: Vec::new(),
         }
     } else {
-        return Err(Fault::validation(
+        return Err(OctaviaFault::validation(
             "VIP must contain one of: vip_port_id, vip_network_id, vip_subnet_id.",
         ));
     };
@@ -60,11 +60,11 @@ pub(crate) fn plan(world: &World, caller: &Caller, given: &Map<String, Value>) -
     Ok(plan)
 }
 
-fn missing(kind: &'static str, id: &str) -> Fault {
-    Fault::InvalidReference { kind, id: id.to_owned() }
+fn missing(kind: &'static str, id: &str) -> OctaviaFault {
+    OctaviaFault::InvalidReference { kind, id: id.to_owned() }
 }
 
-fn subnet_network(world: &World, caller: &Caller, subnet_id: &str) -> Result<String, Fault> {
+fn subnet_network(world: &World, caller: &Caller, subnet_id: &str) -> Result<String, OctaviaFault> {
     neutron::visible_subnet(world, caller, subnet_id)
         .map(|subnet| subnet.text("network_id").to_owned())
         .ok_or_else(|| missing("Subnet", subnet_id))
@@ -76,7 +76,7 @@ fn from_port(
     port_id: &str,
     subnet_id: Option<&str>,
     address: Option<&str>,
-) -> Result<Plan, Fault> {
+) -> Result<Plan, OctaviaFault> {
     let port = world
         .network
         .ports
@@ -88,7 +88,7 @@ fn from_port(
         .iter()
         .find(|ip| subnet_id == Some(ip.subnet_id.as_str()) || address == Some(ip.ip_address.as_str()));
     let chosen = chosen.or(if fixed_ips.len() == 1 { fixed_ips.first() } else { None }).ok_or_else(|| {
-        Fault::validation(
+        OctaviaFault::validation(
             "VIP port's subnet could not be determined. Please specify either a VIP subnet or address.",
         )
     })?;
@@ -107,7 +107,7 @@ fn from_network(
     network_id: &str,
     subnet_id: Option<String>,
     address: Option<String>,
-) -> Result<Plan, Fault> {
+) -> Result<Plan, OctaviaFault> {
     if neutron::visible_network(world, caller, network_id).is_none() {
         return Err(missing("Network", network_id));
     }
@@ -115,7 +115,9 @@ fn from_network(
     let subnet_id = match subnet_id {
         Some(subnet_id) => {
             if subnet_network(world, caller, &subnet_id)? != network_id {
-                return Err(Fault::validation("Supplied VIP subnet doesn't belong to the supplied network."));
+                return Err(OctaviaFault::validation(
+                    "Supplied VIP subnet doesn't belong to the supplied network.",
+                ));
             }
             subnet_id
         }
@@ -125,7 +127,7 @@ fn from_network(
             let mut fitting: Vec<_> = subnets.iter().filter(|subnet| holds(subnet.text("cidr"))).collect();
             fitting.sort_by_key(|subnet| subnet.text("cidr").contains(':'));
             let chosen = fitting.first().map(|subnet| subnet.id.clone());
-            chosen.ok_or_else(|| Fault::validation("Supplied network does not contain a subnet."))?
+            chosen.ok_or_else(|| OctaviaFault::validation("Supplied network does not contain a subnet."))?
         }
     };
     Ok(Plan {
@@ -142,15 +144,15 @@ fn additional(
     caller: &Caller,
     given: &Map<String, Value>,
     plan: &Plan,
-) -> Result<Vec<(String, Option<String>)>, Fault> {
+) -> Result<Vec<(String, Option<String>)>, OctaviaFault> {
     let mut found: Vec<(String, Option<String>)> = Vec::new();
     let mut subnets = BTreeSet::from([plan.subnet_id.clone()]);
     for entry in given.get("additional_vips").and_then(Value::as_array).into_iter().flatten() {
         let field = |name: &str| entry.get(name).and_then(Value::as_str).map(str::to_owned);
         let subnet_id = field("subnet_id")
-            .ok_or_else(|| Fault::validation("Additional VIPs must contain a subnet_id."))?;
+            .ok_or_else(|| OctaviaFault::validation("Additional VIPs must contain a subnet_id."))?;
         if !subnets.insert(subnet_id.clone()) {
-            return Err(Fault::validation(
+            return Err(OctaviaFault::validation(
                 "Duplicate VIP subnet(s) specified. Only one IP can be bound per subnet.",
             ));
         }
@@ -159,15 +161,19 @@ fn additional(
     for (subnet_id, _) in &found {
         // In other words than those about the first subnet.
         let network_id = subnet_network(world, caller, subnet_id)
-            .map_err(|_| Fault::validation(format!("Subnet {subnet_id} not found")))?;
+            .map_err(|_| OctaviaFault::validation(format!("Subnet {subnet_id} not found")))?;
         if network_id != plan.network_id {
-            return Err(Fault::validation("All VIP subnets must belong to the same network."));
+            return Err(OctaviaFault::validation("All VIP subnets must belong to the same network."));
         }
     }
     Ok(found)
 }
 
-fn check_security_groups(world: &World, caller: &Caller, given: &Map<String, Value>) -> Result<(), Fault> {
+fn check_security_groups(
+    world: &World,
+    caller: &Caller,
+    given: &Map<String, Value>,
+) -> Result<(), OctaviaFault> {
     let groups =
         given.get("vip_sg_ids").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
     for group in groups {
@@ -189,7 +195,7 @@ pub(crate) fn allocate(
     load_balancer_id: &str,
     project_id: &str,
     plan: Plan,
-) -> Result<Allocated, Fault> {
+) -> Result<Allocated, OctaviaFault> {
     let (port_id, owns_port) = match plan.own_port_id {
         Some(port_id) => (port_id, false),
         None => {
@@ -243,10 +249,10 @@ pub(crate) fn vip_port(
 }
 
 /// Octavia passes on conflicts, quota among them, and is surprised by everything else.
-fn refusal_of_neutron(fault: &neutron::Fault) -> Fault {
+fn refusal_of_neutron(fault: &neutron::NeutronFault) -> OctaviaFault {
     if fault.status == http::StatusCode::CONFLICT {
-        Fault::Conflict(format!("The VIP IP address is already in use: {}", fault.message))
+        OctaviaFault::Conflict(format!("The VIP IP address is already in use: {}", fault.message))
     } else {
-        Fault::Internal("Provider 'amphora' reports error: BadRequestException: 400".to_owned())
+        OctaviaFault::Internal("Provider 'amphora' reports error: BadRequestException: 400".to_owned())
     }
 }

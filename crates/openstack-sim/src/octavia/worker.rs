@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::Method;
 
 use super::capacity::{Capacity, JobId, Threads, Workload};
-use super::kind::Kind;
+use super::kind::ObjectKind;
 use super::{status, vip};
 use crate::faults::WorkerFaults;
 use crate::neutron;
@@ -163,17 +163,17 @@ fn finish(world: &mut World, operation: &Operation, outcome: Outcome) {
         OperationKind::LoadBalancerDelete => finish_delete(world, lb_id, outcome),
         OperationKind::LoadBalancerFailover => finish_failover(world, lb_id, outcome),
         OperationKind::ListenerCreate | OperationKind::ListenerUpdate => {
-            settle(world, Kind::Listener, target, outcome);
+            settle(world, ObjectKind::Listener, target, outcome);
         }
         OperationKind::ListenerDelete => {
             if outcome == Outcome::Done {
                 world.load_balancing.listeners.remove(target);
             } else {
-                settle(world, Kind::Listener, target, outcome);
+                settle(world, ObjectKind::Listener, target, outcome);
             }
         }
         OperationKind::PoolCreate | OperationKind::PoolUpdate => {
-            settle(world, Kind::Pool, target, outcome);
+            settle(world, ObjectKind::Pool, target, outcome);
             settle_listeners_of(world, target);
         }
         OperationKind::PoolDelete => {
@@ -181,7 +181,7 @@ fn finish(world: &mut World, operation: &Operation, outcome: Outcome) {
             if outcome == Outcome::Done {
                 world.load_balancing.remove_pool(target);
             } else {
-                settle(world, Kind::Pool, target, outcome);
+                settle(world, ObjectKind::Pool, target, outcome);
             }
         }
         OperationKind::MemberBatch => finish_batch(world, target, outcome),
@@ -214,18 +214,18 @@ fn result(outcome: Outcome) -> Provisioning {
     }
 }
 
-fn entity_mut<'a>(world: &'a mut World, kind: Kind, id: &str) -> Option<&'a mut Entity> {
+fn entity_mut<'a>(world: &'a mut World, kind: ObjectKind, id: &str) -> Option<&'a mut Entity> {
     let state = &mut world.load_balancing;
     match kind {
-        Kind::LoadBalancer => state.load_balancers.get_mut(id).map(|one| &mut one.entity),
-        Kind::Listener => state.listeners.get_mut(id).map(|one| &mut one.entity),
-        Kind::Pool => state.pools.get_mut(id).map(|one| &mut one.entity),
-        Kind::Member => state.members.get_mut(id).map(|one| &mut one.entity),
-        Kind::HealthMonitor => state.health_monitors.get_mut(id).map(|one| &mut one.entity),
+        ObjectKind::LoadBalancer => state.load_balancers.get_mut(id).map(|one| &mut one.entity),
+        ObjectKind::Listener => state.listeners.get_mut(id).map(|one| &mut one.entity),
+        ObjectKind::Pool => state.pools.get_mut(id).map(|one| &mut one.entity),
+        ObjectKind::Member => state.members.get_mut(id).map(|one| &mut one.entity),
+        ObjectKind::HealthMonitor => state.health_monitors.get_mut(id).map(|one| &mut one.entity),
     }
 }
 
-fn settle(world: &mut World, kind: Kind, id: &str, outcome: Outcome) {
+fn settle(world: &mut World, kind: ObjectKind, id: &str, outcome: Outcome) {
     let now = world.plain_time();
     if let Some(entity) = entity_mut(world, kind, id) {
         entity.set_provisioning(result(outcome), &now);
@@ -236,17 +236,17 @@ fn settle_listeners_of(world: &mut World, pool_id: &str) {
     let listeners: Vec<String> =
         world.load_balancing.listeners_using(pool_id).into_iter().map(|one| one.entity.id.clone()).collect();
     for id in listeners {
-        settle(world, Kind::Listener, &id, Outcome::Done);
+        settle(world, ObjectKind::Listener, &id, Outcome::Done);
     }
 }
 
 fn settle_pool_and_listeners(world: &mut World, pool_id: &str) {
-    settle(world, Kind::Pool, pool_id, Outcome::Done);
+    settle(world, ObjectKind::Pool, pool_id, Outcome::Done);
     settle_listeners_of(world, pool_id);
 }
 
 fn finish_create(world: &mut World, lb_id: &str, outcome: Outcome) {
-    settle(world, Kind::LoadBalancer, lb_id, outcome);
+    settle(world, ObjectKind::LoadBalancer, lb_id, outcome);
     if outcome == Outcome::Done {
         bring_up(world, lb_id);
         return;
@@ -288,21 +288,21 @@ fn plug_security_group(world: &mut World, lb_id: &str) {
 }
 
 fn finish_update(world: &mut World, lb_id: &str, outcome: Outcome) {
-    settle(world, Kind::LoadBalancer, lb_id, outcome);
+    settle(world, ObjectKind::LoadBalancer, lb_id, outcome);
     if outcome == Outcome::Done {
         plug_security_group(world, lb_id);
     } else {
         let listeners: Vec<String> =
             world.load_balancing.listeners_of(lb_id).into_iter().map(|one| one.entity.id.clone()).collect();
         for id in listeners {
-            settle(world, Kind::Listener, &id, Outcome::Failed);
+            settle(world, ObjectKind::Listener, &id, Outcome::Failed);
         }
     }
 }
 
 fn finish_delete(world: &mut World, lb_id: &str, outcome: Outcome) {
     if outcome == Outcome::Failed {
-        settle(world, Kind::LoadBalancer, lb_id, outcome);
+        settle(world, ObjectKind::LoadBalancer, lb_id, outcome);
         return;
     }
     release_vip_port(world, lb_id);
@@ -330,7 +330,7 @@ fn release_vip_port(world: &mut World, lb_id: &str) {
 
 /// A failover builds everything anew, a lost VIP port included: it heals what no other call can.
 fn finish_failover(world: &mut World, lb_id: &str, outcome: Outcome) {
-    settle(world, Kind::LoadBalancer, lb_id, outcome);
+    settle(world, ObjectKind::LoadBalancer, lb_id, outcome);
     if outcome == Outcome::Failed {
         return;
     }
@@ -350,7 +350,7 @@ fn finish_failover(world: &mut World, lb_id: &str, outcome: Outcome) {
                 }
             }
             Err(_) => {
-                settle(world, Kind::LoadBalancer, lb_id, Outcome::Failed);
+                settle(world, ObjectKind::LoadBalancer, lb_id, Outcome::Failed);
                 return;
             }
         }
@@ -377,7 +377,7 @@ fn finish_member(world: &mut World, operation: &Operation, outcome: Outcome) {
     if operation.kind == OperationKind::MemberDelete && outcome == Outcome::Done {
         world.load_balancing.members.remove(id);
     } else {
-        settle(world, Kind::Member, id, outcome);
+        settle(world, ObjectKind::Member, id, outcome);
     }
     settle_pool_and_listeners(world, &pool_id);
 }
@@ -392,7 +392,7 @@ fn finish_monitor(world: &mut World, operation: &Operation, outcome: Outcome) {
             member.entity.operating = Operating::NoMonitor;
         }
     } else {
-        settle(world, Kind::HealthMonitor, id, outcome);
+        settle(world, ObjectKind::HealthMonitor, id, outcome);
     }
     settle_pool_and_listeners(world, &pool_id);
 }

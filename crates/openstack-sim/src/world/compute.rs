@@ -10,7 +10,7 @@ pub(crate) struct Compute {
     /// Flavors by id.
     pub(crate) flavors: BTreeMap<String, Flavor>,
     /// Servers by id.
-    pub(crate) servers: BTreeMap<String, Server>,
+    pub(crate) servers: BTreeMap<String, NovaServer>,
     /// Names of the availability zones.
     pub(crate) availability_zones: Vec<String>,
     /// The image of the seeded servers.
@@ -33,7 +33,7 @@ pub(crate) struct Flavor {
 
 /// A server.
 #[derive(Debug, Clone)]
-pub(crate) struct Server {
+pub(crate) struct NovaServer {
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) project_id: String,
@@ -56,7 +56,7 @@ pub(crate) struct Server {
     pub(crate) given_ports: Vec<String>,
 }
 
-impl Server {
+impl NovaServer {
     /// Nova's inner state that belongs to the status.
     pub(crate) fn vm_state(&self) -> &str {
         match self.status.as_str() {

@@ -13,13 +13,8 @@ fn defaults() -> Map<String, Value> {
     defaults.as_object().cloned().unwrap_or_default()
 }
 
-/// Notes the members of a batch; with `additive` none goes.
-pub(super) async fn replace(
-    view: &View,
-    pool: &str,
-    wanted: Vec<Value>,
-    additive: bool,
-) -> Result<Vec<ObjectChange>, Stop> {
+/// Notes the members of a batch; those that it does not name go.
+pub(super) async fn replace(view: &View, pool: &str, wanted: Vec<Value>) -> Result<Vec<ObjectChange>, Stop> {
     let mut before = view.members(pool).await?;
     let (mut after, mut changes) = (Vec::new(), Vec::new());
     for wanted in wanted {
@@ -44,11 +39,7 @@ pub(super) async fn replace(
             }
         }
     }
-    if additive {
-        after.append(&mut before);
-    } else {
-        changes.extend(before.iter().map(|member| deleted(Kind::Member, member)));
-    }
+    changes.extend(before.iter().map(|member| deleted(Kind::Member, member)));
     view.put_members(pool, after);
     Ok(changes.into_iter().map(|change| of_pool(change, pool)).collect())
 }

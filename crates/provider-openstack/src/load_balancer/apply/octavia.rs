@@ -66,7 +66,7 @@ pub(super) async fn member(octavia: &Octavia, step: &MemberStep) -> Result<Ended
         MemberStep::ReplaceAll { pool, members } => {
             let pool_id = pool.id().unwrap_or_default();
             let specs = members.iter().map(|member| requests::member(member)).collect();
-            octavia.batch_members(pool_id, specs, false).await?;
+            octavia.batch_members(pool_id, specs).await?;
             let (pool_id, members) = (pool_id.to_owned(), members.clone());
             return Ok(Ended::Locked(Answer::Members { pool_id, members }));
         }

@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use openstack_ccm_openstack_api::change::Change;
 use openstack_ccm_openstack_api::octavia::{
-    AdditionalVip, CreateHealthMonitor, CreateListener, CreateLoadBalancer, CreatePool, DefaultPool,
-    MemberSpec, UpdateListener,
+    AdditionalVip, CreateHealthMonitor, CreateListener, CreateLoadBalancer, CreatePool, MemberSpec,
+    UpdateListener,
 };
 
 use crate::load_balancer::model::Tags;
@@ -46,7 +46,7 @@ fn additional_vip(vip: &tree::AdditionalVip) -> AdditionalVip {
 fn listener_with_pool(desired: &DesiredListener) -> CreateListener {
     let DesiredListener { listener: spec, pool: default_pool } = desired;
     let mut body = listener(spec);
-    body.default_pool = Some(DefaultPool::New(Box::new(pool_with_members(default_pool))));
+    body.default_pool = Some(Box::new(pool_with_members(default_pool)));
     body
 }
 
@@ -110,7 +110,6 @@ pub(super) fn member(member: &Member) -> MemberSpec {
         weight: (*weight != 1).then_some(*weight),
         backup: backup.then_some(true),
         admin_state_up: (!admin_state_up).then_some(false),
-        tags: None,
     }
 }
 

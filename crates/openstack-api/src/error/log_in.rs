@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 
-use crate::error::{ErrorKind, Fault, classify_log_in};
-use crate::transport::Cause;
+use super::{Cause, Fault};
 
 /// A failed log-in. Holds no secret.
 #[derive(Debug, thiserror::Error)]
@@ -61,11 +60,6 @@ pub enum AuthError {
 }
 
 impl AuthError {
-    /// What the failure means: the one thing to decide on.
-    pub fn kind(&self) -> ErrorKind {
-        classify_log_in(self)
-    }
-
     /// How long Keystone asked to wait before the next try.
     pub const fn retry_after(&self) -> Option<Duration> {
         match self {
