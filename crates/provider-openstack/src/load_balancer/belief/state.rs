@@ -122,6 +122,19 @@ impl Belief {
         }
     }
 
+    /// What is known of the load balancer, if a step of the chain of changes has locked it.
+    pub(super) fn locked_by_own_step(&self) -> Option<&Cached> {
+        match self {
+            Self::Changing(cached) => {
+                let locks = |touched: &Touched| *touched != Touched::FloatingIps;
+                cached.touched.iter().any(locks).then_some(&**cached)
+            }
+            Self::Unknown | Self::DigestOnly | Self::Converged(_) | Self::Recheck(_) | Self::DriftDue(_) => {
+                None
+            }
+        }
+    }
+
     /// See [`Cached::namesakes`]. Told once.
     pub(super) fn take_namesakes(&mut self) -> Option<Vec<LoadBalancer>> {
         match self {

@@ -119,6 +119,14 @@ impl Beliefs {
         })
     }
 
+    /// The same, if a step of this process has locked it and nothing has happened since that ends the belief.
+    pub(crate) fn locked_by_own_step(&self, service: &ServiceKey) -> Option<(String, Ownership)> {
+        self.read(service, |entry| {
+            let there = entry.belief().locked_by_own_step()?.load_balancer()?;
+            Some((there.id.clone(), there.ownership))
+        })
+    }
+
     /// The others of the load balancer's name, where that was listed when Octavia ended its last work. Told once.
     pub(crate) fn take_namesakes(&self, service: &ServiceKey) -> Option<Vec<LoadBalancer>> {
         self.with(service, |entry| entry.belief().take_namesakes())

@@ -73,6 +73,11 @@ impl PollSchedule {
         self.next
     }
 
+    /// Whether it is known what was begun, and when.
+    pub(super) fn measures(&self) -> bool {
+        self.began.is_some()
+    }
+
     /// The shortest time between two polls that is worth a call.
     pub(super) fn pause(&self) -> Duration {
         self.pause

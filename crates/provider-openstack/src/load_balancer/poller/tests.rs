@@ -208,6 +208,24 @@ async fn one_that_is_made_is_asked_for_by_its_name_so_that_its_namesakes_show() 
 }
 
 #[tokio::test(start_paused = true)]
+async fn only_what_was_begun_for_a_service_is_its_own_work() {
+    let rig = rig();
+    let (web, other) = (ServiceKey::new("default", "web"), ServiceKey::new("default", "other"));
+    rig.octavia.set("lb", "PENDING_UPDATE");
+    rig.octavia.set("foreign", "PENDING_UPDATE");
+    let begun = Awaited { operation: Some(Operation::Listener), ..awaited("lb", Some("project")) };
+    rig.watchlist.watch(begun, &web);
+    rig.watchlist.watch(awaited("foreign", Some("project")), &web);
+    pass(5).await;
+    assert_eq!(rig.watchlist.own_work("lb", &web).map(|time| time.as_secs()), Some(5));
+    assert_eq!(rig.watchlist.own_work("lb", &other), None);
+    assert_eq!(rig.watchlist.own_work("foreign", &web), None, "nobody knows since when it goes on");
+    rig.octavia.set("lb", "ACTIVE");
+    pass(5).await;
+    assert_eq!(rig.watchlist.own_work("lb", &web), None, "its end was seen");
+}
+
+#[tokio::test(start_paused = true)]
 async fn it_ends_at_shutdown() {
     let rig = rig();
     rig.octavia.set("lb", "PENDING_UPDATE");

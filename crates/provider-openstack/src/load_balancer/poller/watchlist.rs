@@ -129,6 +129,18 @@ impl Watchlist {
         self.pending().contains_key(load_balancer_id)
     }
 
+    /// For how long Octavia has been at work on something that this process began for the Service, and whose end nobody has
+    /// seen.
+    pub(in crate::load_balancer) fn own_work(
+        &self,
+        load_balancer_id: &str,
+        service: &ServiceKey,
+    ) -> Option<Duration> {
+        let pending = self.pending();
+        let entry = pending.get(load_balancer_id).filter(|entry| entry.services.contains(service))?;
+        entry.schedule.measures().then(|| entry.since.elapsed())
+    }
+
     /// What became of the load balancer a moment ago, when Octavia had ended its work on it. Told once.
     pub(in crate::load_balancer) fn take_end(&self, load_balancer_id: &str) -> Option<End> {
         let recorded = self.ends().remove(load_balancer_id)?;

@@ -20,7 +20,7 @@ use crate::load_balancer::report::Report;
 
 /// A Service whose load balancer is PENDING is reconciled so often even when nobody wakes it. An amphora takes at most
 /// some minutes.
-const AT_MOST: Duration = Duration::from_secs(120);
+pub(super) const AT_MOST: Duration = Duration::from_secs(120);
 
 /// After so long, Octavia's worker has most likely died over its work, and nothing will end it.
 const STUCK: Duration = Duration::from_secs(600);

@@ -3,6 +3,7 @@
 mod admission;
 mod apply;
 mod facts;
+mod own_work;
 mod previous;
 mod recovery;
 mod security_group;
@@ -96,6 +97,9 @@ impl Serving<'_> {
         let named = self.settings.load_balancer_id.as_deref();
         let name = named.unwrap_or(self.claim.names.load_balancer());
         let mut lock = self.reconciler.locks.take(name).await;
+        if let Some(waits) = self.wait_for_own_work(report) {
+            return Ok(waits);
+        }
         let observing = self.observing();
         let beside = |failure| self.faults.beside(failure);
         let mut observation = observing.observe(&mut lock, report).await.map_err(beside)?;
