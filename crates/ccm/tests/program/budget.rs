@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use openstack_ccm_kube_sim::ApiVersion;
 use serde_json::{Value, json};
 
 use crate::support::{Call, PROXY, Side, World, lb_name, service};
@@ -298,6 +299,30 @@ fn octavia_calls(world: &World) -> (usize, usize) {
     let calls = calls.iter().filter(|call| call.side == Side::OpenStack).filter(is_octavias);
     let (writes, reads): (Vec<_>, Vec<_>) = calls.partition(|call| call.write);
     (writes.len(), reads.len())
+}
+
+/// Octavia has locked the load balancer, so that nothing could be changed yet.
+#[tokio::test(start_paused = true)]
+async fn a_node_that_joins_during_a_creation_costs_nothing_until_octavia_is_done() {
+    let mut world = World::new(ApiVersion::V1_36);
+    world.cloud.set_delays(Duration::from_secs(60));
+    world.start().await;
+    world.create(&service("web", json!({})));
+    world.until("the load balancer is being created", |world| world.cloud.load_balancers().len() == 1).await;
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    world.take_calls();
+
+    world.add_node("node-3", "v1.36.0");
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    let beside_polls = |count: &String| !count.ends_with(" GET loadbalancers");
+    assert_eq!(take_counts(&world).into_iter().filter(beside_polls).collect::<Vec<_>>(), [] as [&str; 0]);
+
+    let has_all = |world: &World| {
+        let pools = world.cloud.pools();
+        pools.iter().all(|pool| world.cloud.members(pool["id"].as_str().unwrap()).len() == 3)
+    };
+    world.until_published("web").await;
+    world.until("the node is a member", has_all).await;
 }
 
 /// What changes of six internal Services with two ports each cost Octavia, looks at its locks included.

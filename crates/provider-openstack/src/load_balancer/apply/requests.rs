@@ -34,7 +34,6 @@ pub(super) fn load_balancer(spec: &LoadBalancerSpec, listeners: &[DesiredListene
         vip_address: vip.address.map(|address| address.to_string()),
         additional_vips: vip.additional.iter().map(additional_vip).collect(),
         listeners: listeners.iter().map(listener_with_pool).collect(),
-        ..CreateLoadBalancer::default()
     }
 }
 

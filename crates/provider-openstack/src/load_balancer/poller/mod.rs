@@ -44,6 +44,7 @@ impl Poller {
 
     /// Runs until `shutdown`. Failures of OpenStack slow it down and never end it.
     pub async fn run(self, shutdown: CancellationToken) {
+        self.watchlist.polls_begin();
         shutdown.run_until_cancelled(self.run_forever()).await;
     }
 

@@ -1,6 +1,7 @@
 //! What reconciliations wait for, and what became of it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -31,6 +32,8 @@ struct Register {
     last_changes: Mutex<HashMap<String, (Instant, Option<String>)>>,
     pace: Mutex<Pace>,
     added: Notify,
+    /// Whether a poller is at work, which sees the ends. On a dry run there is none.
+    is_polled: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -129,8 +132,13 @@ impl Watchlist {
         self.pending().contains_key(load_balancer_id)
     }
 
-    /// For how long Octavia has been at work on something that this process began for the Service, and whose end nobody has
-    /// seen.
+    /// A poller begins its work.
+    pub(super) fn polls_begin(&self) {
+        self.shared.is_polled.store(true, Ordering::Relaxed);
+    }
+
+    /// For how long Octavia has been at work on something that this process began for the Service, and whose end the poller has
+    /// not seen. Absent where there is no poller, which could see it.
     pub(in crate::load_balancer) fn own_work(
         &self,
         load_balancer_id: &str,
@@ -138,7 +146,8 @@ impl Watchlist {
     ) -> Option<Duration> {
         let pending = self.pending();
         let entry = pending.get(load_balancer_id).filter(|entry| entry.services.contains(service))?;
-        entry.schedule.measures().then(|| entry.since.elapsed())
+        let is_known = entry.schedule.measures() && self.shared.is_polled.load(Ordering::Relaxed);
+        is_known.then(|| entry.since.elapsed())
     }
 
     /// What became of the load balancer a moment ago, when Octavia had ended its work on it. Told once.
