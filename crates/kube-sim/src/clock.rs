@@ -8,29 +8,25 @@ use tokio::time::Instant;
 
 /// Tells the time. It runs with tokio's clock, so that a paused and advanced runtime moves the stamps as well.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Clock {
-    /// `base` was the time at `origin`.
-    Running { base: Timestamp, origin: Instant },
-    /// Stands still until it is set again.
-    Frozen(Timestamp),
+pub(crate) struct Clock {
+    /// The time at `origin`.
+    base: Timestamp,
+    origin: Instant,
 }
 
 impl Clock {
     /// Starts from the system's time.
     pub(crate) fn system() -> Self {
-        Self::Running { base: Timestamp::now(), origin: Instant::now() }
+        Self::from(Timestamp::now())
     }
 
     /// Starts from a chosen time.
     pub(crate) fn from(base: Timestamp) -> Self {
-        Self::Running { base, origin: Instant::now() }
+        Self { base, origin: Instant::now() }
     }
 
     pub(crate) fn now(&self) -> Timestamp {
-        match *self {
-            Self::Running { base, origin } => later(base, origin.elapsed()),
-            Self::Frozen(time) => time,
-        }
+        later(self.base, self.origin.elapsed())
     }
 
     /// The time now as a field of type `Time`: whole seconds.

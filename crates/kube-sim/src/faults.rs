@@ -53,18 +53,16 @@ pub struct Fault {
     matcher: Matcher,
     skip: usize,
     remaining: Option<usize>,
-    hits: usize,
     action: Action,
 }
 
 impl fmt::Debug for Fault {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { matcher: _, skip, remaining, hits, action } = self;
+        let Self { matcher: _, skip, remaining, action } = self;
         formatter
             .debug_struct("Fault")
             .field("skip", skip)
             .field("remaining", remaining)
-            .field("hits", hits)
             .field("action", action)
             .finish()
     }
@@ -82,7 +80,7 @@ impl Fault {
 
     /// Requests that a function chooses.
     pub fn when(matcher: impl Fn(&RequestRecord) -> bool + Send + Sync + 'static) -> Self {
-        Self { matcher: Box::new(matcher), skip: 0, remaining: None, hits: 0, action: Action::Refuse }
+        Self { matcher: Box::new(matcher), skip: 0, remaining: None, action: Action::Refuse }
     }
 
     /// Leaves the first `count` matching requests alone.
@@ -165,7 +163,6 @@ impl Fault {
             return None;
         }
         self.remaining = self.remaining.map(|count| count - 1);
-        self.hits += 1;
         Some(match self.action.clone() {
             Action::Answer { status, body, retry_after } => Verdict::Answer { status, body, retry_after },
             Action::Refuse => Verdict::Refuse,
@@ -194,11 +191,6 @@ impl Faults {
         self.injected += 1;
         self.faults.push((id, fault));
         id
-    }
-
-    /// How often a fault struck.
-    pub(crate) fn hits(&self, id: FaultId) -> usize {
-        self.faults.iter().find(|(one, _)| *one == id).map_or(0, |(_, fault)| fault.hits)
     }
 
     pub(crate) fn remove(&mut self, id: FaultId) {
@@ -233,13 +225,12 @@ mod tests {
             RequestRecord::new(method, path, "", &HeaderMap::new(), &[], Timestamp::UNIX_EPOCH)
         };
         let mut faults = Faults::default();
-        let id = faults.inject(Fault::on("GET", "/nodes").after(1).times(1).refuse());
+        faults.inject(Fault::on("GET", "/nodes").after(1).times(1).refuse());
         let verdicts: Vec<Verdict> = ["/api/v1/nodes", "/api/v1/nodes", "/api/v1/nodes"]
             .into_iter()
             .map(|path| faults.judge(&request(Method::GET, path)))
             .collect();
         assert_eq!(verdicts, [Verdict::Serve, Verdict::Refuse, Verdict::Serve]);
         assert_eq!(faults.judge(&request(Method::POST, "/api/v1/nodes")), Verdict::Serve);
-        assert_eq!(faults.hits(id), 1);
     }
 }

@@ -9,15 +9,6 @@ use crate::faults::Faults;
 use crate::log::Log;
 use crate::verbs::State;
 
-/// What a test does to the open watches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Interruption {
-    /// The server ends the answer, as it does when the time is up.
-    End,
-    /// The connection fails.
-    Break,
-}
-
 /// Objects, faults, log and access, each behind its own lock. No lock is held while anything waits.
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -25,7 +16,7 @@ pub(crate) struct Shared {
     faults: Mutex<Faults>,
     log: Mutex<Log>,
     access: Mutex<Access>,
-    interruption: watch::Sender<Interruption>,
+    broken: watch::Sender<()>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -40,7 +31,7 @@ impl Shared {
             faults: Mutex::default(),
             log: Mutex::default(),
             access: Mutex::default(),
-            interruption: watch::Sender::new(Interruption::End),
+            broken: watch::Sender::default(),
         }
     }
 
@@ -60,11 +51,12 @@ impl Shared {
         lock(&self.access)
     }
 
-    pub(crate) fn interrupt(&self, interruption: Interruption) {
-        self.interruption.send_replace(interruption);
+    pub(crate) fn break_watches(&self) {
+        self.broken.send_replace(());
     }
 
-    pub(crate) fn interruptions(&self) -> watch::Receiver<Interruption> {
-        self.interruption.subscribe()
+    /// Tells when the connections of open watches fail.
+    pub(crate) fn broken(&self) -> watch::Receiver<()> {
+        self.broken.subscribe()
     }
 }

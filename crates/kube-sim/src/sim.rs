@@ -16,7 +16,7 @@ use crate::log::RequestRecord;
 use crate::object::{name, namespace, text};
 use crate::patch::PatchKind;
 use crate::service::SimService;
-use crate::shared::{Interruption, Shared};
+use crate::shared::Shared;
 use crate::store::{Change, ChangeKind};
 use crate::token::AUDIENCE;
 use crate::verbs::{DeleteOptions, ListOptions, State, Target, WriteOptions};
@@ -90,7 +90,7 @@ impl Sim {
         self.shared.state().version
     }
 
-    /// Upgrades or downgrades the server; the objects stay. Open watches go on: call [`Sim::end_watches`] for the
+    /// Upgrades or downgrades the server; the objects stay. Open watches go on: call [`Sim::break_watches`] for the
     /// restart that an upgrade is.
     pub fn set_version(&self, version: ApiVersion) {
         self.shared.state().version = version;
@@ -104,11 +104,6 @@ impl Sim {
     /// Sets the time; it goes on from there with tokio's clock.
     pub fn set_time(&self, time: Timestamp) {
         self.shared.state().clock = Clock::from(time);
-    }
-
-    /// Sets the time and stops it.
-    pub fn freeze_time(&self, time: Timestamp) {
-        self.shared.state().clock = Clock::Frozen(time);
     }
 
     /// Sets the ports that Services may have on the nodes (`--service-node-port-range`); 30000 to 32767 at the start.
@@ -234,14 +229,9 @@ impl Sim {
 
     // Watches.
 
-    /// Ends all open watches as the server does when their time is up; clients open new ones.
-    pub fn end_watches(&self) {
-        self.shared.interrupt(Interruption::End);
-    }
-
     /// Breaks the connections of all open watches.
     pub fn break_watches(&self) {
-        self.shared.interrupt(Interruption::Break);
+        self.shared.break_watches();
     }
 
     // Faults.
@@ -249,11 +239,6 @@ impl Sim {
     /// Lets a fault strike from now on. Of several the one injected first decides.
     pub fn inject(&self, fault: Fault) -> FaultId {
         self.shared.faults().inject(fault)
-    }
-
-    /// How often a fault has struck.
-    pub fn fault_hits(&self, id: FaultId) -> usize {
-        self.shared.faults().hits(id)
     }
 
     /// Whether an injected fault can still strike: who only looks at objects may be struck in the place of another.

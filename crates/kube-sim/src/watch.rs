@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::failure::Failure;
 use crate::schema::decode;
 use crate::selector::Selectors;
-use crate::shared::{Interruption, Shared};
+use crate::shared::Shared;
 use crate::store::{Change, ChangeKind, Stored};
 use crate::table::{self, IncludeObject};
 use crate::verbs::{State, Target, is_listed};
@@ -46,7 +46,7 @@ struct Watch {
     target: Target,
     options: WatchOptions,
     changed: watch::Receiver<u64>,
-    interrupted: watch::Receiver<Interruption>,
+    broken: watch::Receiver<()>,
     /// Everything up to this revision was told.
     revision: u64,
     lines: VecDeque<Bytes>,
@@ -65,7 +65,7 @@ pub(crate) fn open(
     let ends_at = now + options.duration.unwrap_or(DEFAULT_DURATION);
     let mut watch = Watch {
         changed: shared.state().store.subscribe(),
-        interrupted: shared.interruptions(),
+        broken: shared.broken(),
         shared: Arc::clone(shared),
         revision: options.after,
         lines: VecDeque::new(),
@@ -96,7 +96,7 @@ impl Watch {
         let shared = Arc::clone(&self.shared);
         let state = shared.state();
         self.changed.mark_unchanged();
-        self.interrupted.mark_unchanged();
+        self.broken.mark_unchanged();
         if self.revision > 0 && !self.options.send_initial_events {
             return;
         }
@@ -119,9 +119,9 @@ impl Watch {
             if self.is_over {
                 return None;
             }
-            // What happens after an interruption is not told, even if this is polled late.
-            if self.interrupted.has_changed().unwrap_or(true) {
-                return self.interrupt();
+            // What happens after the connection failed is not told, even if this is polled late.
+            if self.broken.has_changed().unwrap_or(true) {
+                return Some(self.fail());
             }
             self.changed.mark_unchanged();
             self.collect_changes();
@@ -130,7 +130,7 @@ impl Watch {
             }
             tokio::select! {
                 biased;
-                _ = self.interrupted.changed() => return self.interrupt(),
+                _ = self.broken.changed() => return Some(self.fail()),
                 changed = self.changed.changed() => self.is_over = changed.is_err(),
                 () = sleep_until(self.ends_at) => self.is_over = true,
                 () = sleep_until(self.next_bookmark), if self.options.bookmarks => {
@@ -142,12 +142,9 @@ impl Watch {
         }
     }
 
-    fn interrupt(&mut self) -> Option<io::Result<Bytes>> {
+    fn fail(&mut self) -> io::Result<Bytes> {
         self.is_over = true;
-        match *self.interrupted.borrow() {
-            Interruption::End => None,
-            Interruption::Break => Some(Err(io::Error::from(io::ErrorKind::ConnectionReset))),
-        }
+        Err(io::Error::from(io::ErrorKind::ConnectionReset))
     }
 
     fn is_selected(&self, stored: &Stored) -> bool {

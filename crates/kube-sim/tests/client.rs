@@ -71,7 +71,7 @@ async fn a_watcher_lists_anew_when_its_past_is_compacted() {
     assert_eq!(stream.next().await.unwrap().unwrap().name_any(), "kubernetes");
     sim.create(&service("web")).unwrap();
     assert_eq!(stream.next().await.unwrap().unwrap().name_any(), "web");
-    sim.end_watches();
+    sim.break_watches();
     sim.create(&service("late")).unwrap();
     sim.compact();
     sim.create(&service("later")).unwrap();
@@ -257,9 +257,6 @@ async fn stamps_follow_the_paused_clock() {
     tokio::time::advance(Duration::from_secs(90)).await;
     let created = sim.create(&service("web")).unwrap();
     assert_eq!(created["metadata"]["creationTimestamp"], "2030-01-01T00:01:30Z");
-    sim.freeze_time("2031-01-01T00:00:00Z".parse().unwrap());
-    tokio::time::advance(Duration::from_secs(90)).await;
-    assert_eq!(sim.now().to_string(), "2031-01-01T00:00:00Z");
 }
 
 #[tokio::test(start_paused = true)]

@@ -53,9 +53,8 @@ async fn the_client_retries_what_is_unavailable() {
     let sim = Sim::default();
     let (_server, config) = serve(&sim).await;
     let services: Api<Service> = Api::default_namespaced(Client::try_from(config).unwrap());
-    let fault = sim.inject(Fault::on("GET", "/services/kubernetes").times(2).unavailable());
+    sim.inject(Fault::on("GET", "/services/kubernetes").times(2).unavailable());
     services.get("kubernetes").await.unwrap();
-    assert_eq!(sim.fault_hits(fault), 2);
     assert_eq!(sim.count_requests("GET", "/services/kubernetes"), 3);
 }
 

@@ -4,7 +4,6 @@
 use serde::Deserialize;
 
 use crate::client::{Call, Client};
-use crate::decode::null_as_default;
 use crate::error::ApiError;
 use crate::transport::Service;
 
@@ -38,49 +37,11 @@ impl Reference {
     }
 }
 
-/// A container as Barbican shows it.
+/// What Barbican shows of a container or a secret that is there. Nothing else of it is of use.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct Container {
-    /// Its reference.
-    pub container_ref: String,
-    /// Name; not unique.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub name: String,
-    /// `certificate`, `rsa` or `generic`.
-    #[serde(rename = "type")]
-    pub kind: String,
+pub struct Existing {
     /// `ACTIVE` or `ERROR`.
     pub status: String,
-    /// The secrets in it.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub secret_refs: Vec<SecretRef>,
-}
-
-/// A secret in a container.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct SecretRef {
-    /// What the container uses it for: `certificate`, `private_key`, `intermediates`, `private_key_passphrase`.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub name: String,
-    /// Its reference.
-    pub secret_ref: String,
-}
-
-/// A secret's description, without its payload.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct Secret {
-    /// Its reference.
-    pub secret_ref: String,
-    /// Name; not unique.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub name: String,
-    /// `ACTIVE` or `ERROR`.
-    pub status: String,
-    /// `opaque`, `certificate`, `private`, …
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub secret_type: String,
-    /// When it ends, if it does.
-    pub expiration: Option<String>,
 }
 
 impl Barbican {
@@ -89,19 +50,19 @@ impl Barbican {
         Self { client }
     }
 
-    /// Reads one container.
+    /// Looks whether there is a container.
     ///
     /// # Errors
     /// Any [`ApiError`].
-    pub async fn get_container(&self, id: &str) -> Result<Container, ApiError> {
+    pub async fn get_container(&self, id: &str) -> Result<Existing, ApiError> {
         self.client.fetch_all(&Call::get("container_get", SERVICE, &["v1", "containers", id])).await
     }
 
-    /// Reads the description of one secret.
+    /// Looks whether there is a secret.
     ///
     /// # Errors
     /// Any [`ApiError`].
-    pub async fn get_secret(&self, id: &str) -> Result<Secret, ApiError> {
+    pub async fn get_secret(&self, id: &str) -> Result<Existing, ApiError> {
         self.client.fetch_all(&Call::get("secret_get", SERVICE, &["v1", "secrets", id])).await
     }
 }

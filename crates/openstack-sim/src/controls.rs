@@ -185,17 +185,4 @@ impl Sim {
     pub fn add_octavia_provider(&self, name: &str) {
         self.write(|world| world.load_balancing.providers.push((name.to_owned(), String::new())));
     }
-
-    /// Says whether a backend passes its health checks, where none are really made; all do by default.
-    pub fn set_backend_health(&self, address: &str, port: u16, healthy: bool) {
-        self.write(|world| {
-            let backend = (address.to_owned(), port);
-            if healthy {
-                world.load_balancing.unhealthy_backends.remove(&backend);
-            } else {
-                world.load_balancing.unhealthy_backends.insert(backend);
-            }
-            octavia::status::refresh_all(&mut world.load_balancing);
-        });
-    }
 }

@@ -23,7 +23,6 @@ pub struct Fault {
     skip: u32,
     times: Option<u32>,
     latency: Duration,
-    answer_latency: Duration,
     retry_after: Option<u64>,
     effect: Effect,
 }
@@ -88,12 +87,6 @@ impl Fault {
     /// Delays the request before anything else happens to it.
     pub fn latency(mut self, latency: Duration) -> Self {
         self.latency = latency;
-        self
-    }
-
-    /// Lets the service do what was asked at once and delays only the answer: a client that gives up has made its change.
-    pub fn slow_answer(mut self, latency: Duration) -> Self {
-        self.answer_latency = latency;
         self
     }
 
@@ -229,8 +222,6 @@ pub struct Faults {
 pub(crate) struct Decision {
     /// Before the service sees the request.
     pub(crate) latency: Duration,
-    /// Between what the service does and its answer.
-    pub(crate) answer_latency: Duration,
     pub(crate) fate: Fate,
 }
 
@@ -327,5 +318,5 @@ fn decision(fault: &Fault, identity_url: &str) -> Decision {
         Effect::DropBefore => Fate::DropBefore,
         Effect::DropAfter => Fate::DropAfter,
     };
-    Decision { latency: fault.latency, answer_latency: fault.answer_latency, fate }
+    Decision { latency: fault.latency, fate }
 }

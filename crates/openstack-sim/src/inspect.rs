@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 
 use crate::neutron;
 use crate::octavia::views;
-use crate::service::Service;
 use crate::sim::Sim;
 use crate::world::World;
 use crate::world::identity::Caller;
@@ -131,22 +130,6 @@ impl Sim {
                 .values()
                 .map(|one| json!({"id": one.id, "name": one.name, "status": one.status, "metadata": one.metadata}))
                 .collect()
-        })
-    }
-
-    /// The references of the secrets in Barbican.
-    pub fn secrets(&self) -> Vec<String> {
-        self.read(|world| {
-            let base = world.endpoint(Service::KeyManager);
-            world.key_management.secrets.keys().map(|id| format!("{base}/v1/secrets/{id}")).collect()
-        })
-    }
-
-    /// The references of the containers in Barbican.
-    pub fn containers(&self) -> Vec<String> {
-        self.read(|world| {
-            let base = world.endpoint(Service::KeyManager);
-            world.key_management.containers.keys().map(|id| format!("{base}/v1/containers/{id}")).collect()
         })
     }
 }

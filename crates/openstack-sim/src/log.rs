@@ -91,11 +91,6 @@ impl CallLog {
         self.lock().iter().filter(|call| condition(call)).count()
     }
 
-    /// How many calls with this method went to a path that contains `part`.
-    pub fn count_of(&self, method: &Method, part: &str) -> usize {
-        self.count(|call| call.method == *method && call.path.contains(part))
-    }
-
     /// Forgets all calls.
     pub fn clear(&self) {
         self.lock().clear();

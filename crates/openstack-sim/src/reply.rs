@@ -15,25 +15,14 @@ pub(crate) struct Reply {
     pub(crate) status: StatusCode,
     /// Headers beside the content type.
     pub(crate) headers: Vec<(HeaderName, String)>,
-    /// The body.
-    pub(crate) body: Body,
-}
-
-/// The body of an answer.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Body {
-    /// No body and no content type.
-    Empty,
-    /// JSON.
-    Json(Value),
-    /// Plain text, such as the payload of a secret.
-    Text(String),
+    /// The body; where there is none, there is no content type either.
+    pub(crate) body: Option<Value>,
 }
 
 impl Reply {
     /// A JSON answer.
     pub(crate) fn json(status: StatusCode, body: Value) -> Self {
-        Self { status, headers: Vec::new(), body: Body::Json(body) }
+        Self { status, headers: Vec::new(), body: Some(body) }
     }
 
     /// A JSON answer with status 200.
@@ -48,7 +37,7 @@ impl Reply {
 
     /// An answer without a body.
     pub(crate) fn empty(status: StatusCode) -> Self {
-        Self { status, headers: Vec::new(), body: Body::Empty }
+        Self { status, headers: Vec::new(), body: None }
     }
 
     /// Adds a header.
@@ -78,24 +67,16 @@ impl Reply {
 
     /// The JSON of the body, `Null` when there is none.
     pub(crate) fn value(&self) -> Value {
-        match &self.body {
-            Body::Json(value) => value.clone(),
-            Body::Text(text) => Value::String(text.clone()),
-            Body::Empty => Value::Null,
-        }
+        self.body.clone().unwrap_or_default()
     }
 
     /// The answer as it goes over the wire.
     pub(crate) fn into_http(self) -> Response<Bytes> {
-        let (content_type, body) = match self.body {
-            Body::Empty => (None, Bytes::new()),
-            Body::Json(value) => (Some("application/json"), Bytes::from(value.to_string())),
-            Body::Text(text) => (Some("text/plain"), Bytes::from(text)),
-        };
-        let mut response = Response::new(body);
+        let mut response = Response::new(Bytes::new());
         *response.status_mut() = self.status;
-        if let Some(content_type) = content_type {
-            response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+        if let Some(body) = self.body {
+            *response.body_mut() = Bytes::from(body.to_string());
+            response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         }
         for (name, value) in self.headers {
             if let Ok(value) = HeaderValue::from_str(&value) {

@@ -27,11 +27,6 @@ impl Sim {
         self.change_servers(name, |server| flavor_id.clone_into(&mut server.flavor_id));
     }
 
-    /// Sets the availability zone of the servers with this name.
-    pub fn set_server_zone(&self, name: &str, zone: &str) {
-        self.change_servers(name, |server| zone.clone_into(&mut server.availability_zone));
-    }
-
     /// Sets the IPv4 address that the owner noted for the servers with this name.
     pub fn set_server_access_ipv4(&self, name: &str, address: &str) {
         self.change_servers(name, |server| address.clone_into(&mut server.access_ipv4));

@@ -160,9 +160,6 @@ impl Sim {
         let status = reply.as_ref().map(|reply| reply.status.as_u16());
         tracing::debug!(service = %service, method = %request.method, path = %request.path, status, "call");
         self.inner.log.record(&request, status);
-        if !decision.answer_latency.is_zero() {
-            tokio::time::sleep(decision.answer_latency).await;
-        }
         reply.map(Reply::into_http).ok_or(ConnectionDropped)
     }
 

@@ -1,5 +1,6 @@
-//! JSON patch, RFC 6902.
+//! JSON patch, RFC 6902, as the server's library reads it.
 
+use json_patch::PatchOperation;
 use serde_json::Value;
 
 /// A patch that cannot be applied: a failed test, a path that does not exist, an operation that is none.
@@ -8,76 +9,25 @@ pub(crate) struct Rejected;
 
 /// Changes `target` as the list of operations says. On an error `target` may be half changed.
 pub(crate) fn apply(target: &mut Value, operations: &[Value]) -> Result<(), Rejected> {
-    operations.iter().try_for_each(|operation| perform(target, operation))
+    operations.iter().try_for_each(|operation| perform(target, parse(operation)?))
 }
 
-fn perform(target: &mut Value, operation: &Value) -> Result<(), Rejected> {
-    let path = pointer(operation, "path")?;
-    let value = || operation.get("value").cloned().unwrap_or(Value::Null);
-    match operation["op"].as_str().unwrap_or_default() {
-        "add" => add(target, path, value()),
-        "remove" => remove(target, path).map(drop),
-        "replace" => {
-            *target.pointer_mut(path).ok_or(Rejected)? = value();
+fn parse(operation: &Value) -> Result<PatchOperation, Rejected> {
+    let mut operation = operation.clone();
+    // An absent value is null.
+    operation.as_object_mut().ok_or(Rejected)?.entry("value").or_insert(Value::Null);
+    serde_json::from_value(operation).map_err(|_| Rejected)
+}
+
+fn perform(target: &mut Value, operation: PatchOperation) -> Result<(), Rejected> {
+    match operation {
+        // A test of an absent path against null holds.
+        PatchOperation::Test(test)
+            if test.value.is_null() && target.pointer(test.path.as_str()).is_none() =>
+        {
             Ok(())
         }
-        "move" => {
-            let moved = remove(target, pointer(operation, "from")?)?;
-            add(target, path, moved)
-        }
-        "copy" => {
-            let copied = target.pointer(pointer(operation, "from")?).cloned().ok_or(Rejected)?;
-            add(target, path, copied)
-        }
-        // A test of an absent path against null holds, as in the server's library.
-        "test" if target.pointer(path).unwrap_or(&Value::Null) == &value() => Ok(()),
-        _ => Err(Rejected),
-    }
-}
-
-fn pointer<'a>(operation: &'a Value, field: &str) -> Result<&'a str, Rejected> {
-    let path = operation[field].as_str().ok_or(Rejected)?;
-    if path.is_empty() || path.starts_with('/') { Ok(path) } else { Err(Rejected) }
-}
-
-fn split(path: &str) -> Result<(&str, String), Rejected> {
-    let (parent, last) = path.rsplit_once('/').ok_or(Rejected)?;
-    Ok((parent, last.replace("~1", "/").replace("~0", "~")))
-}
-
-fn add(target: &mut Value, path: &str, value: Value) -> Result<(), Rejected> {
-    if path.is_empty() {
-        *target = value;
-        return Ok(());
-    }
-    let (parent, last) = split(path)?;
-    match target.pointer_mut(parent).ok_or(Rejected)? {
-        Value::Object(fields) => {
-            fields.insert(last, value);
-            Ok(())
-        }
-        Value::Array(items) if last == "-" => {
-            items.push(value);
-            Ok(())
-        }
-        Value::Array(items) => {
-            let index = last.parse().ok().filter(|index| *index <= items.len()).ok_or(Rejected)?;
-            items.insert(index, value);
-            Ok(())
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Err(Rejected),
-    }
-}
-
-fn remove(target: &mut Value, path: &str) -> Result<Value, Rejected> {
-    let (parent, last) = split(path)?;
-    match target.pointer_mut(parent).ok_or(Rejected)? {
-        Value::Object(fields) => fields.remove(&last).ok_or(Rejected),
-        Value::Array(items) => {
-            let index = last.parse().ok().filter(|index| *index < items.len()).ok_or(Rejected)?;
-            Ok(items.remove(index))
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Err(Rejected),
+        operation => json_patch::patch_unsafe(target, &[operation]).map_err(|_| Rejected),
     }
 }
 
@@ -94,6 +44,8 @@ mod tests {
     #[case(json!([{"op": "remove", "path": "/a~1b"}]), Some(json!({"list": [1, 2]})))]
     #[case(json!([{"op": "move", "from": "/list/1", "path": "/last"}]), Some(json!({"list": [1], "a/b": 1, "last": 2})))]
     #[case(json!([{"op": "test", "path": "/absent", "value": null}]), Some(json!({"list": [1, 2], "a/b": 1})))]
+    #[case(json!([{"op": "test", "path": "/absent"}]), Some(json!({"list": [1, 2], "a/b": 1})))]
+    #[case(json!([{"op": "add", "path": "/last"}]), Some(json!({"list": [1, 2], "a/b": 1, "last": null})))]
     #[case(json!([{"op": "test", "path": "/list/0", "value": 7}]), None)]
     #[case(json!([{"op": "remove", "path": "/absent"}]), None)]
     #[case(json!([{"op": "add", "path": "/absent/child", "value": 1}]), None)]

@@ -1,7 +1,6 @@
 //! The three ways to change a part of an object.
 
 pub(crate) mod json;
-pub(crate) mod merge;
 pub(crate) mod strategic;
 
 /// The format of a patch, from the request's content type.

@@ -6,7 +6,7 @@ use super::create::check_name;
 use super::{State, Target, WriteOptions, Written, judge_unknown};
 use crate::failure::{Failure, FieldError, Subject};
 use crate::go_text;
-use crate::patch::{PatchKind, json, merge, strategic};
+use crate::patch::{PatchKind, json, strategic};
 
 impl State {
     /// Changes an object as a client asks.
@@ -25,7 +25,7 @@ impl State {
             (PatchKind::Json, Value::Array(operations)) => {
                 json::apply(&mut patched, operations).map_err(|_| Failure::unprocessable())?;
             }
-            (PatchKind::Merge, Value::Object(_)) => merge::merge(&mut patched, patch),
+            (PatchKind::Merge, Value::Object(_)) => json_patch::merge(&mut patched, patch),
             (PatchKind::Strategic, Value::Object(_)) => {
                 strategic::merge(&target.resource.schema, &mut patched, patch);
             }

@@ -138,23 +138,23 @@ impl fmt::Display for Kind {
 
 /// What a path names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Target {
+pub(super) struct Target<'a> {
     pub(super) kind: Kind,
     /// The object; absent where the path names the list.
-    pub(super) id: Option<String>,
+    pub(super) id: Option<&'a str>,
     /// What follows the object.
-    pub(super) below: Vec<String>,
+    pub(super) below: Vec<&'a str>,
 }
 
-impl Target {
+impl<'a> Target<'a> {
     /// Reads a path. `None` for what this program never writes, such as servers and subnets.
-    pub(super) fn parse(service: Service, path: &str) -> Option<Self> {
+    pub(super) fn parse(service: Service, path: &'a str) -> Option<Self> {
         let rest = match service {
             Service::LoadBalancer => path.strip_prefix("/v2.0/lbaas/")?,
             Service::Network => path.strip_prefix("/v2.0/")?,
             Service::Compute | Service::KeyManager | Service::Identity => return None,
         };
-        let mut segments = rest.split('/').map(str::to_owned);
+        let mut segments = rest.split('/');
         let collection = segments.next()?;
         let kind = Kind::ALL
             .into_iter()
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn paths_tell_what_they_name() {
         let target = Target::parse(Service::LoadBalancer, "/v2.0/lbaas/pools/p1/members/m1").unwrap();
-        assert_eq!((target.kind, target.id.as_deref()), (Kind::Pool, Some("p1")));
+        assert_eq!((target.kind, target.id), (Kind::Pool, Some("p1")));
         assert_eq!(target.below, ["members", "m1"]);
         let target = Target::parse(Service::Network, "/v2.0/floatingips").unwrap();
         assert_eq!((target.kind, target.id), (Kind::FloatingIp, None));

@@ -104,9 +104,8 @@ impl DryRun {
         Self { view: View::new(cloud.clone(), reading), cloud, recorder }
     }
 
-    async fn read(&self, request: Request, target: Target) -> Result<Response, Stop> {
+    async fn read(&self, request: Request, target: Target<'_>) -> Result<Response, Stop> {
         let Target { kind, id, below } = target;
-        let below: Vec<&str> = below.iter().map(String::as_str).collect();
         match (id, below.as_slice()) {
             (None, _) => {
                 let objects = self.view.list(kind, &request).await?;
@@ -114,22 +113,22 @@ impl DryRun {
                 Ok(answer(StatusCode::OK, &json!({kind.list_root(): objects})))
             }
             (Some(id), []) => {
-                let object = self.view.get(kind, &id).await?;
+                let object = self.view.get(kind, id).await?;
                 self.recorder.read(kind, &object);
                 Ok(answer(StatusCode::OK, &json!({kind.root(): object})))
             }
             (Some(id), ["members"]) if kind == Kind::Pool => {
-                let members = self.view.members(&id).await?;
+                let members = self.view.members(id).await?;
                 members.iter().for_each(|member| self.recorder.read(Kind::Member, member));
                 Ok(answer(StatusCode::OK, &json!({"members": members})))
             }
             // The statuses of the real cloud are none of the picture, in which everything is ACTIVE at once.
-            (Some(id), ["status"]) => Err(not_found(kind, &id)),
+            (Some(id), ["status"]) => Err(not_found(kind, id)),
             (Some(_), _) => Ok(self.cloud.send(request).await?),
         }
     }
 
-    async fn write(&self, request: Request, target: Target) -> Result<Response, Stop> {
+    async fn write(&self, request: Request, target: Target<'_>) -> Result<Response, Stop> {
         let body: Option<Value> = match request.body.as_deref().map(serde_json::from_slice).transpose() {
             Ok(body) => body,
             Err(error) => return Err(unknown(&request, &error.to_string())),
@@ -149,7 +148,8 @@ impl DryRun {
 #[async_trait]
 impl Transport for DryRun {
     async fn send(&self, request: Request) -> Result<Response, TransportError> {
-        let result = match (Target::parse(request.service, &request.path), request.method == Method::GET) {
+        let path = request.path.clone();
+        let result = match (Target::parse(request.service, &path), request.method == Method::GET) {
             (Some(target), true) => self.read(request, target).await,
             (None, true) => return self.cloud.send(request).await,
             (Some(target), false) => self.write(request, target).await,

@@ -15,11 +15,10 @@ use crate::transport::Request;
 pub(super) async fn effect(
     view: &View,
     request: &Request,
-    target: Target,
+    target: Target<'_>,
     body: Option<&Value>,
 ) -> Result<Effect, Stop> {
     let Target { kind, id, below } = target;
-    let below: Vec<&str> = below.iter().map(String::as_str).collect();
     let effect = match (request.method.clone(), kind, id, below.as_slice()) {
         (Method::POST, Kind::FloatingIp, None, []) => {
             create(view, kind, &floating_ip(view, &attributes(request, kind, body)?))
@@ -32,7 +31,7 @@ pub(super) async fn effect(
         }
         (Method::PUT, Kind::FloatingIp | Kind::Port | Kind::Router, Some(id), []) => {
             let attributes = attributes(request, kind, body)?;
-            update(view, kind, &id, |object| merged(object, &attributes)).await?
+            update(view, kind, id, |object| merged(object, &attributes)).await?
         }
         (Method::PUT, Kind::Router, Some(id), [action]) => {
             let attributes = attributes(request, kind, body)?;
@@ -42,21 +41,21 @@ pub(super) async fn effect(
                 "remove_extraroutes" => remove_routes,
                 _ => return Err(unknown(request, "routers have no such action")),
             };
-            update(view, kind, &id, |router| change(router, &routes)).await?
+            update(view, kind, id, |router| change(router, &routes)).await?
         }
         (Method::PUT, kind, Some(id), ["tags"]) => {
             let tags = body.map(|body| body["tags"].clone()).unwrap_or_default();
-            tagged(update(view, kind, &id, |object| with_tags(object, tags.clone())).await?)
+            tagged(update(view, kind, id, |object| with_tags(object, tags.clone())).await?)
         }
         (Method::DELETE, kind, Some(id), ["tags", tag]) => {
             let take =
                 |object: &Value| with_tags(object, tags(object).filter(|other| other != tag).collect());
-            tagged(update(view, kind, &id, take).await?)
+            tagged(update(view, kind, id, take).await?)
         }
-        (Method::DELETE, Kind::SecurityGroupRule, Some(id), []) => delete_rule(view, &id).await?,
+        (Method::DELETE, Kind::SecurityGroupRule, Some(id), []) => delete_rule(view, id).await?,
         (Method::DELETE, kind, Some(id), []) => {
-            let object = view.last_shown(kind, &id).await?;
-            view.remove(kind, &id);
+            let object = view.last_shown(kind, id).await?;
+            view.remove(kind, id);
             Effect::silent(StatusCode::NO_CONTENT, vec![deleted(kind, &object)])
         }
         _ => return Err(unknown(request, "Neutron has no such call that this program makes")),

@@ -39,28 +39,12 @@ fn route(world: &mut World, request: &Request) -> Answer {
         (Method::GET, ["v1", "secrets", id]) => {
             Ok(Reply::ok(show_secret(world, secret(world, &caller, id)?)))
         }
-        (Method::GET, ["v1", "secrets", id, "payload"]) => payload(world, &caller, id),
-        (Method::DELETE, ["v1", "secrets", id]) => {
-            let id = secret(world, &caller, id)?.id.clone();
-            world.key_management.secrets.remove(&id);
-            Ok(Reply::empty(StatusCode::NO_CONTENT))
-        }
         (Method::POST, ["v1", "containers"]) => create_container(world, &caller, request),
-        (Method::GET, ["v1", "containers"]) => {
-            let mine = world.key_management.containers.values().filter(|one| caller.owns(&one.project_id));
-            let views: Vec<Value> = mine.map(|container| show_container(world, container)).collect();
-            Ok(Reply::ok(json!({"containers": views, "total": views.len()})))
-        }
         (Method::GET, ["v1", "containers", id]) => {
             Ok(Reply::ok(show_container(world, container(world, &caller, id)?)))
         }
-        (Method::DELETE, ["v1", "containers", id]) => {
-            let id = container(world, &caller, id)?.id.clone();
-            world.key_management.containers.remove(&id);
-            Ok(Reply::empty(StatusCode::NO_CONTENT))
-        }
-        (method, ["v1", kind @ ("secrets" | "containers"), id, "acl"]) => {
-            access(world, &caller, request, &method, kind, id)
+        (Method::PUT, ["v1", kind @ ("secrets" | "containers"), id, "acl"]) => {
+            access(world, &caller, request, kind, id)
         }
         _ => Err(Reply::titled(StatusCode::NOT_FOUND, "Not Found")),
     }
@@ -129,7 +113,6 @@ fn create_secret(world: &mut World, caller: &Caller, request: &Request) -> Answe
         name: text("name").unwrap_or_else(|| id.clone()),
         project_id: caller.project_id.clone(),
         creator_id: caller.user_id.clone(),
-        payload: text("payload"),
         payload_content_type: text("payload_content_type"),
         secret_type: text("secret_type").unwrap_or_else(|| "opaque".to_owned()),
         expiration: text("expiration"),
@@ -159,15 +142,6 @@ fn show_secret(world: &World, secret: &Secret) -> Value {
         view["content_types"] = json!({"default": content_type});
     }
     view
-}
-
-fn payload(world: &World, caller: &Caller, id: &str) -> Answer {
-    let payload = secret(world, caller, id)?.payload.clone();
-    let payload = payload.ok_or_else(|| {
-        Reply::titled(StatusCode::NOT_FOUND, "Not Found. Sorry but your secret has no payload.")
-    })?;
-    let reply = Reply::empty(StatusCode::OK);
-    Ok(Reply { body: crate::reply::Body::Text(payload), ..reply })
 }
 
 fn create_container(world: &mut World, caller: &Caller, request: &Request) -> Answer {
@@ -206,31 +180,18 @@ fn show_container(world: &World, container: &Container) -> Value {
     })
 }
 
-/// Who besides the project may read a secret or a container.
-fn access(
-    world: &mut World,
-    caller: &Caller,
-    request: &Request,
-    method: &Method,
-    kind: &str,
-    id: &str,
-) -> Answer {
-    let current = if kind == "secrets" {
-        secret(world, caller, id)?.acl.clone()
+/// Says who besides the project may read a secret or a container.
+fn access(world: &mut World, caller: &Caller, request: &Request, kind: &str, id: &str) -> Answer {
+    let acl = if kind == "secrets" {
+        secret(world, caller, id)?;
+        world.key_management.secrets.get_mut(id).map(|secret| &mut secret.acl)
     } else {
-        container(world, caller, id)?.acl.clone()
-    };
-    let new = match *method {
-        Method::GET => return Ok(Reply::ok(current)),
-        Method::PUT | Method::PATCH => request.json().unwrap_or_else(no_acl),
-        Method::DELETE => no_acl(),
-        _ => return Err(Reply::titled(StatusCode::METHOD_NOT_ALLOWED, "")),
+        container(world, caller, id)?;
+        world.key_management.containers.get_mut(id).map(|container| &mut container.acl)
     };
     require_creator(caller)?;
-    if let Some(secret) = world.key_management.secrets.get_mut(id).filter(|_| kind == "secrets") {
-        secret.acl = new;
-    } else if let Some(container) = world.key_management.containers.get_mut(id) {
-        container.acl = new;
+    if let Some(acl) = acl {
+        *acl = request.json().unwrap_or_else(no_acl);
     }
     let reference = format!("{}/acl", url(world, kind, id));
     Ok(Reply::ok(json!({"acl_ref": reference})))

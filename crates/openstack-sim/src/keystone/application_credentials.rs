@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use http::{Method, StatusCode};
+use http::Method;
 use serde_json::{Value, json};
 
 use super::fault::KeystoneFault;
@@ -23,34 +23,8 @@ pub(crate) fn answer(
     }
     match (request.method.clone(), path) {
         (Method::POST, []) => create(world, caller, request),
-        (Method::GET, []) => {
-            let mine = world.identity.application_credentials.values().filter(|one| one.user_id == user);
-            let views: Vec<Value> = mine.map(|one| show(world, one)).collect();
-            Ok(Reply::ok(
-                json!({"application_credentials": views, "links": {"next": null, "previous": null}}),
-            ))
-        }
-        (Method::GET, [id]) => {
-            let found = find(world, user, id)?;
-            Ok(Reply::ok(json!({"application_credential": show(world, found)})))
-        }
-        (Method::DELETE, [id]) => {
-            let id = find(world, user, id)?.id.clone();
-            world.identity.application_credentials.remove(&id);
-            for token in world.identity.tokens.values_mut() {
-                token.revoked |= token.application_credential_id.as_ref() == Some(&id);
-            }
-            Ok(Reply::empty(StatusCode::NO_CONTENT))
-        }
         _ => Err(KeystoneFault::not_found("The resource could not be found.").reply(world)),
     }
-}
-
-fn find<'a>(world: &'a World, user: &str, id: &str) -> Result<&'a ApplicationCredential, Reply> {
-    let found = world.identity.application_credentials.get(id).filter(|one| one.user_id == user);
-    found.ok_or_else(|| {
-        KeystoneFault::not_found(format!("Could not find Application Credential: {id}.")).reply(world)
-    })
 }
 
 fn create(world: &mut World, caller: &Caller, request: &Request) -> Answer {

@@ -1,7 +1,5 @@
 //! Reading `auth` bodies: who logs in, by which method, with which scope.
 
-use std::collections::BTreeSet;
-
 use serde_json::Value;
 
 use super::fault::KeystoneFault;
@@ -112,9 +110,6 @@ fn by_application_credential(
 /// Adds the project and the roles in it.
 fn scoped(world: &World, mut grant: TokenGrant, scope: Option<&Value>) -> Result<TokenGrant, KeystoneFault> {
     let Some(scope) = scope else { return Ok(grant) };
-    if let Some(trust) = scope["OS-TRUST:trust"]["id"].as_str() {
-        return trusted(world, grant, trust);
-    }
     let project = &scope["project"];
     let found = match (project["id"].as_str(), project["name"].as_str()) {
         (Some(id), _) => world.identity.projects.get(id),
@@ -127,22 +122,5 @@ fn scoped(world: &World, mut grant: TokenGrant, scope: Option<&Value>) -> Result
         return Err(KeystoneFault::unauthorized());
     }
     grant.project_id = Some(project_id);
-    Ok(grant)
-}
-
-fn trusted(world: &World, mut grant: TokenGrant, trust_id: &str) -> Result<TokenGrant, KeystoneFault> {
-    let trust = world
-        .identity
-        .trusts
-        .get(trust_id)
-        .filter(|trust| trust.trustee_user_id == grant.user_id)
-        .ok_or_else(KeystoneFault::unauthorized)?;
-    let held: BTreeSet<String> = world.identity.effective_roles(&trust.trustor_user_id, &trust.project_id);
-    grant.roles = with_implied(trust.roles.intersection(&held).cloned().collect());
-    grant.project_id = Some(trust.project_id.clone());
-    grant.trust_id = Some(trust.id.clone());
-    if trust.impersonation {
-        grant.user_id.clone_from(&trust.trustor_user_id);
-    }
     Ok(grant)
 }

@@ -1,11 +1,10 @@
-//! Keystone: tokens, the catalog, application credentials, trusts.
+//! Keystone: tokens, the catalog, application credentials.
 
 mod application_credentials;
 mod catalog;
 mod fault;
 mod log_in;
 mod tokens;
-mod trusts;
 
 use http::header::{HeaderName, LOCATION, VARY};
 use http::{Method, StatusCode};
@@ -13,7 +12,6 @@ use serde_json::{Value, json};
 
 use crate::reply::{Answer, Reply};
 use crate::request::Request;
-use crate::service::Service;
 use crate::world::World;
 use crate::world::identity::{Caller, Token};
 use fault::KeystoneFault;
@@ -50,19 +48,16 @@ fn authenticated(world: &mut World, request: &Request, path: &[&str]) -> Answer 
         roles: token.roles.clone(),
     };
     match (request.method.clone(), path) {
-        (Method::GET | Method::HEAD, ["auth", "tokens"]) => tokens::validate(world, request, &token),
+        (Method::GET, ["auth", "tokens"]) => tokens::validate(world, request, &token),
         (Method::DELETE, ["auth", "tokens"]) => tokens::revoke(world, request, &token),
         (Method::GET, ["auth", "catalog"]) => {
             let link = format!("{}/auth/catalog", world.identity_url());
             let catalog = catalog::catalog(world);
             Ok(Reply::ok(json!({"catalog": catalog, "links": {"self": link}})))
         }
-        (Method::GET, ["auth", "projects"]) => Ok(Reply::ok(projects_of(world, &caller))),
         (_, ["users", user, "application_credentials", rest @ ..]) => {
             application_credentials::answer(world, &caller, request, user, rest)
         }
-        (_, ["OS-TRUST", "trusts", rest @ ..]) => trusts::answer(world, &caller, request, rest),
-        (Method::GET, ["users"]) => list_users(world, &caller, request),
         _ => Err(KeystoneFault::not_found("The resource could not be found.").reply(world)),
     }
 }
@@ -84,34 +79,4 @@ fn current_token(world: &World, request: &Request) -> Result<Token, Reply> {
 
 fn domain() -> Value {
     json!({"id": "default", "name": "Default"})
-}
-
-fn projects_of(world: &World, caller: &Caller) -> Value {
-    let projects: Vec<Value> = world
-        .identity
-        .projects
-        .values()
-        .filter(|project| !world.identity.effective_roles(&caller.user_id, &project.id).is_empty())
-        .map(|project| {
-            json!({"id": project.id, "name": project.name, "domain_id": "default", "enabled": true,
-                   "is_domain": false, "description": "", "parent_id": "default", "tags": [], "options": {}})
-        })
-        .collect();
-    json!({"projects": projects, "links": {"next": null, "previous": null}})
-}
-
-fn list_users(world: &World, caller: &Caller, request: &Request) -> Answer {
-    if !caller.is_admin() {
-        return Err(KeystoneFault::forbidden("identity:list_users").reply(world));
-    }
-    let name = request.parameter("name");
-    let users: Vec<Value> = world
-        .identity
-        .users
-        .values()
-        .filter(|user| name.is_none_or(|name| user.name == name))
-        .map(|user| json!({"id": user.id, "name": user.name, "domain_id": "default", "enabled": true}))
-        .collect();
-    let link = format!("{}/v3/users", world.endpoint(Service::Identity));
-    Ok(Reply::ok(json!({"users": users, "links": {"self": link, "next": null, "previous": null}})))
 }

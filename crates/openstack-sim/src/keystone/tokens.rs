@@ -1,6 +1,6 @@
 //! `/v3/auth/tokens`.
 
-use http::{Method, StatusCode};
+use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::fault::KeystoneFault;
@@ -52,14 +52,6 @@ fn show(world: &mut World, token: &Token, with_catalog: bool) -> Value {
         view["application_credential"] =
             json!({"id": credential.id, "name": credential.name, "restricted": true});
     }
-    if let Some(trust) = token.trust_id.as_ref().and_then(|id| world.identity.trusts.get(id)) {
-        view["OS-TRUST:trust"] = json!({
-            "id": trust.id,
-            "impersonation": trust.impersonation,
-            "trustor_user": {"id": trust.trustor_user_id},
-            "trustee_user": {"id": trust.trustee_user_id},
-        });
-    }
     json!({"token": view})
 }
 
@@ -73,12 +65,8 @@ fn subject(world: &World, request: &Request, caller: &Token) -> Result<Token, Re
 /// Shows a token.
 pub(crate) fn validate(world: &mut World, request: &Request, caller: &Token) -> Answer {
     let token = subject(world, request, caller)?;
-    let reply = if request.method == Method::HEAD {
-        Reply::empty(StatusCode::OK)
-    } else {
-        Reply::ok(show(world, &token, wants_catalog(request)))
-    };
-    Ok(reply.with_header(SUBJECT_TOKEN, token.id))
+    let body = show(world, &token, wants_catalog(request));
+    Ok(Reply::ok(body).with_header(SUBJECT_TOKEN, token.id))
 }
 
 /// Revokes a token.

@@ -85,16 +85,14 @@ fn member_status(state: &LoadBalancing, member: &Member, monitor: Option<Provisi
 }
 
 fn checked_status(state: &LoadBalancing, member: &Member) -> Operating {
-    if state.real_health_checks {
-        return match state.check_results.get(&member.entity.id) {
-            None => Operating::Offline,
-            Some(true) => Operating::Online,
-            Some(false) => Operating::Error,
-        };
+    if !state.real_health_checks {
+        return Operating::Online;
     }
-    let backend =
-        (member.entity.text("address").to_owned(), member.entity.port("protocol_port").unwrap_or_default());
-    if state.unhealthy_backends.contains(&backend) { Operating::Error } else { Operating::Online }
+    match state.check_results.get(&member.entity.id) {
+        None => Operating::Offline,
+        Some(true) => Operating::Online,
+        Some(false) => Operating::Error,
+    }
 }
 
 fn refresh_pool(state: &mut LoadBalancing, pool_id: &str) {

@@ -20,8 +20,6 @@ pub(crate) struct Identity {
     pub(crate) tokens: BTreeMap<String, Token>,
     /// Application credentials by id.
     pub(crate) application_credentials: BTreeMap<String, ApplicationCredential>,
-    /// Trusts by id.
-    pub(crate) trusts: BTreeMap<String, Trust>,
     /// How long a token lives.
     pub(crate) token_lifetime: Duration,
     /// Ids of the services and endpoints of the catalog, drawn once.
@@ -57,7 +55,6 @@ pub(crate) struct Token {
     pub(crate) expires_at: Duration,
     pub(crate) revoked: bool,
     pub(crate) application_credential_id: Option<String>,
-    pub(crate) trust_id: Option<String>,
 }
 
 /// An application credential.
@@ -69,17 +66,6 @@ pub(crate) struct ApplicationCredential {
     pub(crate) user_id: String,
     pub(crate) project_id: String,
     pub(crate) roles: BTreeSet<String>,
-}
-
-/// A trust: the trustee may act for the trustor in one project.
-#[derive(Debug, Clone)]
-pub(crate) struct Trust {
-    pub(crate) id: String,
-    pub(crate) trustor_user_id: String,
-    pub(crate) trustee_user_id: String,
-    pub(crate) project_id: String,
-    pub(crate) roles: BTreeSet<String>,
-    pub(crate) impersonation: bool,
 }
 
 /// Who makes a request, as the services' middleware learns it from the token.
@@ -170,7 +156,6 @@ impl World {
             expires_at,
             revoked: false,
             application_credential_id: grant.application_credential_id,
-            trust_id: grant.trust_id,
         };
         // Keystone keeps none: an expired token is as good as an unknown one.
         let now = self.now();
@@ -191,5 +176,4 @@ pub(crate) struct TokenGrant {
     /// A token made from a token lives no longer than its parent.
     pub(crate) expires_at: Option<Duration>,
     pub(crate) application_credential_id: Option<String>,
-    pub(crate) trust_id: Option<String>,
 }

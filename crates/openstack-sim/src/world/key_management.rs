@@ -20,7 +20,6 @@ pub(crate) struct Secret {
     pub(crate) name: String,
     pub(crate) project_id: String,
     pub(crate) creator_id: String,
-    pub(crate) payload: Option<String>,
     pub(crate) payload_content_type: Option<String>,
     pub(crate) secret_type: String,
     pub(crate) expiration: Option<String>,

@@ -36,9 +36,7 @@ pub(crate) struct LoadBalancing {
     pub(crate) quotas: BTreeMap<String, BTreeMap<String, i64>>,
     /// The newest API version 2.x that this Octavia knows.
     pub(crate) api_minor: u8,
-    /// Backends that fail their health checks where no real checks are made: address and port.
-    pub(crate) unhealthy_backends: BTreeSet<(String, u16)>,
-    /// Whether `operating_status` of monitored members comes from [`Self::check_results`].
+    /// Whether `operating_status` of monitored members comes from [`Self::check_results`]; without that all are ONLINE.
     pub(crate) real_health_checks: bool,
     /// The last result of a real health check, by member.
     pub(crate) check_results: BTreeMap<String, bool>,

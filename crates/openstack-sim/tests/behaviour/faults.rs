@@ -58,15 +58,6 @@ async fn latency_is_simulated_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_gives_up_on_a_slow_answer_has_made_its_change() {
-    let sim = Sim::new();
-    sim.faults().add(Fault::new().slow_answer(Duration::from_secs(60)));
-    let request = send(&sim, "network", "POST", "/v2.0/networks", json!({"network": {"name": "slow"}}));
-    assert!(tokio::time::timeout(Duration::from_secs(5), request).await.is_err());
-    assert_eq!(sim.networks().iter().filter(|network| network["name"] == "slow").count(), 1);
-}
-
-#[tokio::test(start_paused = true)]
 async fn cleared_rules_do_nothing() {
     let sim = Sim::new();
     sim.faults().add(Fault::new().unauthorized());
@@ -88,7 +79,7 @@ async fn the_log_has_every_call_and_no_secret() {
     assert_eq!(calls[0].query, "name=x");
     assert_eq!((calls[1].status, calls[1].json()), (Some(400), json!({"loadbalancer": {}})));
     assert_eq!(sim.log().writes().len(), 1);
-    assert_eq!(sim.log().count_of(&Method::GET, "/loadbalancers"), 1);
+    assert_eq!(sim.log().count(|call| call.method == Method::GET), 1);
     assert!(!format!("{calls:?}").contains("hunter2"));
     sim.log().clear();
     assert!(sim.log().calls().is_empty());

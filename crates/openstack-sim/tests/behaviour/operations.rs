@@ -110,24 +110,6 @@ async fn a_failed_member_batch_marks_every_member_of_the_pool() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_backend_that_fails_its_checks_makes_pool_and_load_balancer_degraded() {
-    let sim = Sim::new();
-    let mut tree = listener("TCP", 80, "PROXY", &[("198.18.0.50", 1), ("198.18.0.51", 1)]);
-    tree["default_pool"]["healthmonitor"] =
-        json!({"type": "TCP", "delay": 5, "timeout": 3, "max_retries": 1});
-    create_tree(&sim, "a", json!([tree])).await;
-    let operating = || sim.load_balancer("a").unwrap()["operating_status"].clone();
-    assert_eq!(operating(), "ONLINE");
-    sim.set_backend_health("198.18.0.50", 1, false);
-    assert_eq!(operating(), "DEGRADED");
-    sim.set_backend_health("198.18.0.51", 1, false);
-    assert_eq!(operating(), "ERROR");
-    sim.set_backend_health("198.18.0.51", 1, true);
-    sim.set_backend_health("198.18.0.50", 1, true);
-    assert_eq!(operating(), "ONLINE");
-}
-
-#[tokio::test(start_paused = true)]
 async fn deleting_a_monitor_leaves_members_without_one() {
     let sim = Sim::new();
     let mut tree = listener("TCP", 80, "TCP", &[("198.18.0.50", 1)]);

@@ -56,24 +56,12 @@ pub(super) async fn create(
 
 async fn load_balancer(view: &View, mut attributes: Attributes) -> Result<(Value, Vec<ObjectChange>), Stop> {
     let listeners = take_list(&mut attributes, "listeners");
-    let shared_pools = take_list(&mut attributes, "pools");
     let id = placeholder::id(view.next());
     let mut object = new(&id, view, &json!({"vip_network_id": null, "vip_subnet_id": null}), &attributes);
     address(view, &mut object).await?;
     view.put(Kind::LoadBalancer, object.clone());
     let mut changes = vec![created(Kind::LoadBalancer, &object)];
-    let mut named = Map::new();
-    for attributes in shared_pools {
-        let pool = pool(view, &id, attributes, &mut changes).await?;
-        named.insert(pool["name"].as_str().unwrap_or_default().to_owned(), pool["id"].clone());
-    }
-    for mut attributes in listeners {
-        let refers = |pool: &Value| pool.as_object().is_some_and(|pool| pool.keys().all(|key| key == "name"));
-        if let Some(pool) = attributes.get("default_pool").filter(|pool| refers(pool)) {
-            let id = named.get(pool["name"].as_str().unwrap_or_default()).cloned().unwrap_or_default();
-            attributes.insert("default_pool_id".to_owned(), id);
-            attributes.remove("default_pool");
-        }
+    for attributes in listeners {
         listener(view, &id, attributes, &mut changes).await?;
     }
     Ok((object, changes))

@@ -21,11 +21,10 @@ const PLANNED: &str = "planned";
 pub(super) async fn effect(
     view: &View,
     request: &Request,
-    target: Target,
+    target: Target<'_>,
     body: Option<&Value>,
 ) -> Result<Effect, Stop> {
     let Target { kind, id, below } = target;
-    let below: Vec<&str> = below.iter().map(String::as_str).collect();
     let effect = match (request.method.clone(), kind, id, below.as_slice()) {
         (Method::POST, kind, None, []) => {
             let attributes = attributes(request, kind, body)?;
@@ -34,32 +33,32 @@ pub(super) async fn effect(
         }
         (Method::PUT, kind, Some(id), []) => {
             let attributes = attributes(request, kind, body)?;
-            let (before, after) = update(view, kind, &id, &attributes).await?;
+            let (before, after) = update(view, kind, id, &attributes).await?;
             Effect::shows(StatusCode::OK, kind, &after, vec![changed(kind, &before, &after)])
         }
         (Method::PUT, Kind::LoadBalancer, Some(id), ["failover"]) => {
             let healed = json!({"operating_status": "ONLINE"}).as_object().cloned().unwrap_or_default();
-            let (before, after) = update(view, kind, &id, &healed).await?;
+            let (before, after) = update(view, kind, id, &healed).await?;
             Effect::silent(StatusCode::ACCEPTED, vec![changed(kind, &before, &after)])
         }
         (Method::DELETE, kind, Some(id), []) => {
-            Effect::silent(StatusCode::NO_CONTENT, delete(view, kind, &id).await?)
+            Effect::silent(StatusCode::NO_CONTENT, delete(view, kind, id).await?)
         }
         (Method::PUT, Kind::Pool, Some(id), ["members"]) => {
             let wanted = body.and_then(|body| body["members"].as_array()).cloned().unwrap_or_default();
-            let changes = members::replace(view, &id, wanted).await?;
-            touch_pool(view, &id).await?;
+            let changes = members::replace(view, id, wanted).await?;
+            touch_pool(view, id).await?;
             Effect::silent(StatusCode::ACCEPTED, changes)
         }
         (Method::POST, Kind::Pool, Some(id), ["members"]) => {
             let attributes = attributes(request, Kind::Member, body)?;
-            let (member, changes) = members::add(view, &id, &attributes).await?;
-            touch_pool(view, &id).await?;
+            let (member, changes) = members::add(view, id, &attributes).await?;
+            touch_pool(view, id).await?;
             Effect::shows(StatusCode::CREATED, Kind::Member, &member, changes)
         }
         (Method::DELETE, Kind::Pool, Some(id), ["members", member]) => {
-            let changes = members::remove(view, &id, member).await?;
-            touch_pool(view, &id).await?;
+            let changes = members::remove(view, id, member).await?;
+            touch_pool(view, id).await?;
             Effect::silent(StatusCode::NO_CONTENT, changes)
         }
         _ => return Err(unknown(request, "Octavia has no such call that this program makes")),
