@@ -1,6 +1,6 @@
 //! What a leader runs: the controllers over the cloud. Everything it needs is passed in, so that tests run it whole.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use futures::StreamExt;
 use futures::future::join_all;
@@ -8,6 +8,7 @@ use futures::stream::FuturesUnordered;
 use openstack_ccm_controllers::WorkQueues;
 use openstack_ccm_controllers::nodes::NodeInformer;
 use openstack_ccm_core::cloud::Cloud;
+use openstack_ccm_runtime::lock::lock;
 use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
 
@@ -38,7 +39,7 @@ impl Program {
         registry: &Mutex<Registry>,
         work_queues: &WorkQueues,
     ) -> Self {
-        let mut registry = registry.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut registry = lock(registry);
         let assembly = Assembly::new(clients, cloud, cluster_uid, options, &mut registry, work_queues);
         let Assembly { nodes, service, route, node, node_lifecycle } = assembly;
         let controllers = [

@@ -33,12 +33,12 @@ pub async fn run(arguments: &CheckConfigArgs) -> anyhow::Result<()> {
     for warning in warnings {
         findings.warning("", warning)?;
     }
-    let loaded = loaded?;
-    values::check(&loaded.config, &mut findings)?;
+    let provider = OpenStackProvider::from(loaded?);
+    values::check(provider.config(), &mut findings)?;
     findings.conclude("the cloud configuration")?;
     if arguments.online {
         let mut online = Findings::default();
-        online::check(&OpenStackProvider::from(loaded.clone()), &mut online).await?;
+        online::check(&provider, &mut online).await?;
         online.conclude("what the cloud has")?;
         findings.add(&online);
     }
@@ -46,7 +46,7 @@ pub async fn run(arguments: &CheckConfigArgs) -> anyhow::Result<()> {
         let mut services = Findings::default();
         let client = arguments.person.client().await?;
         let class = arguments.load_balancer_class.as_deref();
-        let count = services::check(client, class, &loaded.config, &mut services).await?;
+        let count = services::check(client, class, provider.config(), &mut services).await?;
         services.conclude(&format!("{count} Service(s) of type LoadBalancer"))?;
         findings.add(&services);
     }
