@@ -14,6 +14,8 @@ use crate::support::{PROXY, World, service};
 const INTERNAL: &str = "service.beta.kubernetes.io/openstack-internal-load-balancer";
 /// Time between two looks.
 const STEP: Duration = Duration::from_millis(100);
+/// Services of the largest burst.
+const LARGEST: usize = 30;
 /// How long work takes that is not listed below.
 const CHANGE: Duration = Duration::from_secs(1);
 /// As measured of Octavia 2026.2 in the end-to-end scenarios, with nothing beside it.
@@ -54,8 +56,8 @@ impl Phase {
 /// All of them.
 pub(crate) async fn run() -> Vec<Phase> {
     let mut phases = changes().await;
-    for (count, target) in [(15, 60), (30, 120)] {
-        phases.extend(burst(count, target).await);
+    for (count, targets) in [(15, [60, 40]), (LARGEST, [120, 75])] {
+        phases.extend(burst(count, targets).await);
     }
     phases
 }
@@ -136,18 +138,7 @@ async fn changes() -> Vec<Phase> {
         world.patch(&name(0), &json!({"spec": {"ports": ports}}));
     });
     phases.push(port_added.await);
-    let joins = async |world: &mut World| {
-        add_node(world, "joining");
-        let has_it = |world: &World| {
-            world.cloud.pools().iter().all(|pool| pool["members"].as_array().map_or(0, Vec::len) == 4)
-        };
-        until(world, "the node is a member everywhere", STEP, has_it).await;
-    };
-    let rest = Duration::from_secs(20);
-    let (joined, verified) = measure_in_two(&mut world, Duration::ZERO, 6, joins, rest).await;
-    for (change, target, cost) in [("node added, 13 pools", 22, joined), ("and verified", 9, verified)] {
-        phases.push(Phase { change: change.to_owned(), target, cost, served: Vec::new() });
-    }
+    phases.extend(node_added(&mut world, "node added, 13 pools", 6, [22, 9]).await);
     let proxy_off = phase(&mut world, "PROXY protocol off, three ports", 1, 26, async |world| {
         world.annotate(&name(0), PROXY, Some("false"));
     });
@@ -160,10 +151,35 @@ async fn changes() -> Vec<Phase> {
     phases
 }
 
-async fn burst(count: usize, target: usize) -> Vec<Phase> {
+/// A node joins, and what was sent is verified later.
+async fn node_added(
+    world: &mut World,
+    change: &str,
+    load_balancers: usize,
+    targets: [usize; 2],
+) -> [Phase; 2] {
+    let joins = async |world: &mut World| {
+        add_node(world, "joining");
+        let has_it = |world: &World| {
+            world.cloud.pools().iter().all(|pool| pool["members"].as_array().map_or(0, Vec::len) == 4)
+        };
+        until(world, "the node is a member everywhere", STEP, has_it).await;
+    };
+    let rest = Duration::from_secs(20);
+    let (joined, verified) = measure_in_two(world, Duration::ZERO, load_balancers, joins, rest).await;
+    let phase =
+        |change: &str, target, cost| Phase { change: change.to_owned(), target, cost, served: Vec::new() };
+    [phase(change, targets[0], joined), phase("and verified", targets[1], verified)]
+}
+
+async fn burst(count: usize, [to_create, to_delete]: [usize; 2]) -> Vec<Phase> {
     let mut world = small_cloud().await;
-    let created = create(&mut world, 0..count, target).await;
-    let deleted = delete(&mut world, 0..count, (5 * count).div_ceil(2)).await;
+    let mut phases = vec![create(&mut world, 0..count, to_create).await];
+    if count == LARGEST {
+        // 60 writes, and 40 reads with those of the verification.
+        phases.extend(node_added(&mut world, "node added, 60 pools", count, [100, 40]).await);
+    }
+    phases.push(delete(&mut world, 0..count, to_delete).await);
     world.stop().await;
-    vec![created, deleted]
+    phases
 }

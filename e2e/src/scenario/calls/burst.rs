@@ -26,11 +26,11 @@ pub(super) fn run(stage: &mut Stage, meter: &Meter) -> Result<()> {
         let count: usize = count.trim().parse().with_context(|| format!("E2E_BURST={counts}"))?;
         let names: Vec<String> = (1..=count).map(|number| format!("burst-{number}")).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let target = (4 * count).to_string();
+        let target = (4 * count).max(8).to_string();
         stage.measure(SCENARIO, &format!("create {count} at once"), |stage| {
             meter.measure(stage, &target, Rest::Calm, |stage| create(&stage.api()?, &names))
         });
-        let target = (5 * count).div_ceil(2).to_string();
+        let target = (5 * count).div_ceil(2).max(4).to_string();
         stage.measure(SCENARIO, &format!("delete {count} at once"), |stage| {
             meter.measure(stage, &target, Rest::Calm, |stage| remove(stage, &names))
         });

@@ -144,6 +144,13 @@ impl World {
         }
     }
 
+    fn is_cloud_at_work(&self) -> bool {
+        let is_pending = |one: &Value| {
+            one["provisioning_status"].as_str().is_some_and(|status| status.starts_with("PENDING"))
+        };
+        self.cloud.load_balancers().iter().any(is_pending)
+    }
+
     /// A plan of what comes next, or why there can be none; nothing to plan where no program runs.
     async fn foresee(&self) -> Result<Prediction, Option<Escape>> {
         let Some(line) = self.line() else { return Err(None) };
@@ -159,7 +166,10 @@ impl World {
         match prediction.incomplete {
             None => Ok(prediction),
             Some(State::Unknown(_)) => Err(Some(Escape::Unreadable)),
-            Some(_) => Err(Some(Escape::Pending)),
+            Some(state) => {
+                assert!(self.is_cloud_at_work(), "a plan stops although the cloud is at rest: {state:?}");
+                Err(Some(Escape::Pending))
+            }
         }
     }
 }

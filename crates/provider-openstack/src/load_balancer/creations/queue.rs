@@ -80,6 +80,9 @@ impl CreationQueue {
         if let Some(waiter) = self.waiting.get(service) {
             return Admission::Queued { since: waiter.since };
         }
+        if self.waiting.is_empty() && self.under_way.is_empty() {
+            self.window.begins_anew();
+        }
         if self.waiting.is_empty() && self.has_room() {
             self.begin(service.clone(), now);
             return Admission::Granted;
@@ -153,7 +156,6 @@ impl CreationQueue {
     }
 
     fn begin(&mut self, service: ServiceKey, now: Instant) {
-        self.window.begins(now);
         self.under_way.insert(service, Creation { began: now, sent: false, company: 0 });
         let company = self.under_way.len();
         for creation in self.under_way.values_mut() {

@@ -98,3 +98,19 @@ async fn a_service_that_goes_waits_for_nothing() {
     assert_eq!(bells.take(), ["n/c"]);
     assert_eq!(creations.counts(), Counts { waiting: 0, under_way: 1, limit: 1 });
 }
+
+/// What the window grew to would make all that come first equally late.
+#[tokio::test(start_paused = true)]
+async fn each_burst_begins_with_one() {
+    let (creations, bells) = creations();
+    for burst in ["first", "second"] {
+        let services = ["a", "b", "c"].map(|name| format!("n/{burst}-{name}"));
+        let services = services.each_ref().map(String::as_str);
+        assert_eq!(ask(&creations, &services), [true, false, false], "{burst}");
+        creations.sent(&key(services[0]), Duration::from_secs(1));
+        assert_eq!(bells.take(), services[1..]);
+        for service in services {
+            creations.reconciled(&key(service), true);
+        }
+    }
+}

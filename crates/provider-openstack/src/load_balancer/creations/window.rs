@@ -11,25 +11,21 @@ use tokio::time::Instant;
 
 /// Random variation of the time of a creation, the end of which is seen when the poller asks.
 const CREATION_NOISE: Duration = Duration::from_secs(3);
-/// After so long without any creation the cloud may be another one.
-const FORGOTTEN: Duration = Duration::from_secs(600);
 
 /// The number and what it follows from.
 #[derive(Debug)]
 pub(super) struct Window {
     limit: AdaptiveLimit,
-    /// Whether it grows with each answer, by two, so that it doubles with each round.
+    /// Whether it grows with each answer, so that it doubles with each round.
     ramps: bool,
     answer: Shortest,
     creation: Shortest,
-    used_at: Option<Instant>,
 }
 
 impl Default for Window {
     fn default() -> Self {
-        // The very first creation is made alone, so that it is known what one takes.
         let limit = AdaptiveLimit::new(1);
-        Self { limit, ramps: true, answer: Shortest::default(), creation: Shortest::default(), used_at: None }
+        Self { limit, ramps: true, answer: Shortest::default(), creation: Shortest::default() }
     }
 }
 
@@ -50,10 +46,11 @@ impl Window {
         self.limit.size()
     }
 
-    /// A creation begins.
-    pub(super) fn begins(&mut self, now: Instant) {
-        let idle = self.used_at.replace(now).is_some_and(|last| now.duration_since(last) >= FORGOTTEN);
-        self.ramps |= idle;
+    /// A creation begins, and nothing was under way or waited. It is made alone, so that it serves early and tells what one takes
+    /// now; what the window grew to before would make all that follow equally late.
+    pub(super) fn begins_anew(&mut self) {
+        self.limit = AdaptiveLimit::new(1);
+        self.ramps = true;
     }
 
     /// Octavia has answered the request.
@@ -67,7 +64,6 @@ impl Window {
 
     /// The load balancer serves, or has failed.
     pub(super) fn ended(&mut self, creation: Measured, now: Instant) {
-        self.used_at = Some(now);
         if self.creation.is_longer(creation.took, creation.company, CREATION_NOISE) {
             self.ramps &= !self.limit.shrink(creation.began, now);
         } else if self.is_full(creation) {

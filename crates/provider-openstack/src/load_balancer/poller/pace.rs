@@ -1,7 +1,8 @@
 //! Polling times, based on how long Octavia took before.
 //!
 //! A poll that finds Octavia still at work was wasted, and one that comes late keeps a Service waiting. What an operation
-//! took the last time tells when to poll the next time, on this cloud and under its present load.
+//! took the last time tells when to poll the next time, on this cloud and under its present load. What one takes among many tells
+//! nothing about one that is made alone.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -50,19 +51,32 @@ impl Operation {
     }
 }
 
+/// Whether Octavia is at work on other load balancers as well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Company {
+    Alone,
+    WithOthers,
+}
+
+impl Company {
+    fn of(watched: usize) -> Self {
+        if watched > 1 { Self::WithOthers } else { Self::Alone }
+    }
+}
+
 /// What each operation took the last time.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
-    took: BTreeMap<Operation, Duration>,
+    took: BTreeMap<(Operation, Company), Duration>,
     /// What the last change took, of whatever kind: stands for kinds that were not measured yet.
-    change: Option<Duration>,
+    change: BTreeMap<Company, Duration>,
 }
 
 /// When to poll for one load balancer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PollSchedule {
     /// What was begun, and when; absent where that is not known, so that it measures nothing.
-    began: Option<(Operation, Instant)>,
+    began: Option<(Operation, Instant, Company)>,
     next: Instant,
     pause: Duration,
 }
@@ -95,9 +109,11 @@ impl PollSchedule {
 }
 
 impl Pace {
-    /// Something was begun.
-    pub(super) fn begin(&self, operation: Option<Operation>, now: Instant) -> PollSchedule {
-        let (first, pause) = match operation.map(|operation| (operation, self.expected(operation))) {
+    /// Something was begun; so many load balancers are watched with this one.
+    pub(super) fn begin(&self, operation: Option<Operation>, watched: usize, now: Instant) -> PollSchedule {
+        let company = Company::of(watched);
+        let expected = |operation| (operation, self.expected(operation, company));
+        let (first, pause) = match operation.map(expected) {
             // A little early: otherwise nobody would notice that it takes less time than it did.
             Some((operation, Some(took))) => (
                 (took * 9 / 10).clamp(SHORTEST, LATEST),
@@ -108,22 +124,42 @@ impl Pace {
             Some((operation, None)) => (SHORTEST, operation.shortest_pause()),
             None => (SHORTEST, SHORTEST),
         };
-        PollSchedule { began: operation.map(|operation| (operation, now)), next: now + first, pause }
+        let began = operation.map(|operation| (operation, now, company));
+        PollSchedule { began, next: now + first, pause }
     }
 
-    /// A poll found the operation done.
-    pub(super) fn ended(&mut self, schedule: &PollSchedule, at: Instant) {
-        if let Some((operation, began)) = schedule.began {
+    /// A poll found the operation done; so many load balancers were watched until then.
+    pub(super) fn ended(&mut self, schedule: &PollSchedule, watched: usize, at: Instant) {
+        if let Some((operation, began, company)) = schedule.began {
             let took = at.saturating_duration_since(began);
-            self.took.insert(operation, took);
+            let company = company.max(Company::of(watched));
+            self.took.insert((operation, company), took);
             if operation.is_change() {
-                self.change = Some(took);
+                self.change.insert(company, took);
             }
         }
     }
 
-    fn expected(&self, operation: Operation) -> Option<Duration> {
-        self.took.get(&operation).copied().or(self.change.filter(|_| operation.is_change()))
+    /// Octavia begins to work on another load balancer, so that this one takes as long as one does among others.
+    pub(super) fn joined(&self, schedule: &mut PollSchedule) {
+        if let Some((operation, began, Company::Alone)) = schedule.began {
+            let with_others = self.begin(Some(operation), 2, began);
+            schedule.began = with_others.began;
+            schedule.next = schedule.next.max(with_others.next);
+            schedule.pause = schedule.pause.max(with_others.pause);
+        }
+    }
+
+    /// Among others it takes no less time than alone.
+    fn expected(&self, operation: Operation, company: Company) -> Option<Duration> {
+        let among = |company| {
+            let change = self.change.get(&company).filter(|_| operation.is_change());
+            self.took.get(&(operation, company)).or(change).copied()
+        };
+        match company {
+            Company::Alone => among(Company::Alone),
+            Company::WithOthers => among(Company::WithOthers).or_else(|| among(Company::Alone)),
+        }
     }
 }
 
@@ -133,14 +169,19 @@ mod tests {
 
     /// The seconds of the polls for an operation that takes so long.
     fn polls(pace: &mut Pace, operation: Operation, takes: u64) -> Vec<u64> {
+        polls_among(pace, 1, operation, takes)
+    }
+
+    /// The same with so many load balancers that are watched.
+    fn polls_among(pace: &mut Pace, watched: usize, operation: Operation, takes: u64) -> Vec<u64> {
         let began = Instant::now();
-        let mut schedule = pace.begin(Some(operation), began);
+        let mut schedule = pace.begin(Some(operation), watched, began);
         let mut seconds = Vec::new();
         loop {
             let at = schedule.next();
             seconds.push((at - began).as_secs());
             if at >= began + Duration::from_secs(takes) {
-                pace.ended(&schedule, at);
+                pace.ended(&schedule, watched, at);
                 return seconds;
             }
             schedule.found_pending(at);
@@ -166,6 +207,25 @@ mod tests {
         let mut pace = Pace::default();
         assert_eq!(polls(&mut pace, Operation::Creation, 6), [3, 4, 5, 7]);
         assert_eq!(polls(&mut pace, Operation::Creation, 6), [6]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_one_took_among_many_keeps_no_later_one_waiting() {
+        let mut pace = Pace::default();
+        let among_others = polls_among(&mut pace, 30, Operation::Creation, 15);
+        assert_eq!(polls(&mut pace, Operation::Creation, 6), [3, 4, 5, 7]);
+        let now = Instant::now();
+        let mut schedule = pace.begin(Some(Operation::Creation), 1, now);
+        let alone = schedule.next();
+        pace.joined(&mut schedule);
+        assert!(alone < now + Duration::from_secs(7), "as it took alone");
+        let last = now + Duration::from_secs(*among_others.last().unwrap());
+        assert!((last - schedule.next()).as_secs() < 2, "as it took among others");
+        assert_eq!(
+            polls_among(&mut pace, 3, Operation::Deletion, 2),
+            [1, 2],
+            "and what one took alone is a beginning"
+        );
     }
 
     #[tokio::test(start_paused = true)]

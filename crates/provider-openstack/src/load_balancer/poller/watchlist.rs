@@ -91,8 +91,14 @@ impl Watchlist {
         let Awaited { id, project_id, name, operation } = awaited;
         self.ends().remove(id);
         let now = Instant::now();
-        let schedule = self.pace().begin(operation, now);
         let mut pending = self.pending();
+        let watched = pending.len() + usize::from(!pending.contains_key(id));
+        let pace = self.pace();
+        if watched > 1 {
+            pending.values_mut().for_each(|other| pace.joined(&mut other.schedule));
+        }
+        let schedule = pace.begin(operation, watched, now);
+        drop(pace);
         let entry = pending.entry(id.to_owned()).or_insert_with(|| Pending {
             services: BTreeSet::new(),
             project_id: None,
@@ -235,11 +241,12 @@ impl Watchlist {
                 finished.push(id.clone());
             }
         }
+        let watched = pending.len();
         let mut ends = self.ends();
         ends.retain(|_, seen| seen.at.elapsed() < GOOD_FOR);
         let mut woken = Vec::new();
         for (id, entry) in finished.into_iter().filter_map(|id| pending.remove_entry(&id)) {
-            self.pace().ended(&entry.schedule, asked);
+            self.pace().ended(&entry.schedule, watched, asked);
             let load_balancer = list.iter().find(|one| one.id == id).cloned();
             let known = shows_namesakes && entry.project_id.is_some();
             let name = load_balancer.as_ref().map(|one| one.name.clone()).or(entry.name);
