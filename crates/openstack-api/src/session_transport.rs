@@ -19,7 +19,7 @@ use crate::transport::{Request, Response, Service, Transport, TransportError};
 
 const NO_PATH: [&str; 0] = [];
 /// Memory that is set aside because a server announces a body of that length, in bytes. More comes with the body.
-const MOST_RESERVED: usize = 4 << 20;
+const MOST_RESERVED: usize = 16 << 20;
 
 impl ServiceType for Service {
     fn catalog_type(&self) -> &'static str {

@@ -26,7 +26,7 @@ struct BeliefEntry {
     /// The Service as it looked last.
     service: Option<Digest>,
     belief: Belief,
-    /// In place of a [`Belief::Converged`] to which nothing happens.
+    /// In place of `belief`, between two reconciliations.
     packed: Option<Box<Packed>>,
     /// Absent where there were none: a table has room for up to twice as many Services as there are.
     attempts: Option<Box<Attempts>>,
@@ -35,8 +35,8 @@ struct BeliefEntry {
 impl BeliefEntry {
     /// What is believed. What cannot be unpacked is not known.
     fn belief(&mut self) -> &mut Belief {
-        if let Some(cached) = self.packed.take().and_then(|packed| packed.unpack()) {
-            self.belief = Belief::Converged(Box::new(cached));
+        if let Some(packed) = self.packed.take() {
+            self.belief = packed.unpack().unwrap_or_default();
         }
         &mut self.belief
     }
@@ -94,12 +94,10 @@ impl Beliefs {
         });
     }
 
-    /// A reconciliation has ended, and nothing happens for a while.
+    /// A reconciliation has ended.
     pub(crate) fn rest(&self, service: &ServiceKey) {
         self.read(service, |entry| {
-            if let Belief::Converged(cached) = &entry.belief
-                && let Some(packed) = Packed::of(cached)
-            {
+            if let Some(packed) = Packed::of(&entry.belief) {
                 entry.packed = Some(Box::new(packed));
                 entry.belief = Belief::Unknown;
             }

@@ -13,6 +13,8 @@ pub(crate) use neutron::FloatingIpStep;
 pub(crate) use octavia::{ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep};
 pub(crate) use touched::{Child, Touched};
 
+use serde::{Deserialize, Serialize};
+
 /// One call to the cloud, by kind of object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
@@ -31,7 +33,7 @@ pub(crate) enum Step {
 }
 
 /// What of all that earlier steps built has to be there for sure before a step is taken.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Needs {
     /// Nothing: the step takes nothing away that may carry traffic, even where an earlier one turns out to have failed.
     Nothing,

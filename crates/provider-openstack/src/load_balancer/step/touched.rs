@@ -1,9 +1,11 @@
 //! What a step leaves different from how it was last seen.
 
+use serde::{Deserialize, Serialize};
+
 use super::{Handle, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep, Step};
 
 /// What has to be read again after a step, to see whether it was done.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Touched {
     /// One child of the load balancer.
     Child(Child),
@@ -26,7 +28,7 @@ impl Touched {
 }
 
 /// One child of a load balancer.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum Child {
     /// A listener.
     Listener(String),
