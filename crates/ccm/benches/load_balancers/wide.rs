@@ -24,6 +24,10 @@ const NODES: usize = 1000;
 /// Stands for the node port in the text of a pool's members.
 const PORT: &str = "\"PORT\"";
 
+/// What the status tree shows of a member.
+const IN_THE_STATUS_TREE: [&str; 6] =
+    ["id", "name", "address", "protocol_port", "operating_status", "provisioning_status"];
+
 /// Has the program create, restart, and follow a node.
 pub(crate) async fn run() -> Vec<(String, Usage)> {
     tokio::time::resume();
@@ -112,6 +116,31 @@ impl Members {
         Some(pool.text.replace(PORT, &pool.node_port.to_string()))
     }
 
+    /// Puts the members into what the simulator shows of their pools, with these attributes or with all.
+    fn put_into(&self, shown: &mut Value, attributes: Option<&[&str]>) {
+        match shown {
+            Value::Array(all) => all.iter_mut().for_each(|one| self.put_into(one, attributes)),
+            Value::Object(object) => {
+                let pool =
+                    object.get("id").and_then(Value::as_str).filter(|_| object.contains_key("members"));
+                let members = pool.and_then(|pool| self.list(pool)).map(|text| {
+                    let mut members = serde_json::from_str::<Value>(&text).unwrap()["members"].take();
+                    for member in members.as_array_mut().unwrap() {
+                        let is_shown =
+                            |key: &String| attributes.is_none_or(|some| some.contains(&key.as_str()));
+                        member.as_object_mut().unwrap().retain(|key, _| is_shown(key));
+                    }
+                    members
+                });
+                match members {
+                    Some(members) => object["members"] = members,
+                    None => object.values_mut().for_each(|one| self.put_into(one, attributes)),
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// How many pools have so many members.
     fn count_of_length(&self, length: usize) -> usize {
         let store = self.shared.lock().unwrap();
@@ -170,14 +199,26 @@ async fn answer(cloud: &Cloud, members: &Members, request: Request<Bytes>) -> Re
             let taken = body["loadbalancer"]["listeners"][0]["default_pool"]["members"].take();
             body["loadbalancer"]["listeners"][0]["default_pool"].as_object_mut().unwrap().remove("members");
             let answer = send(cloud, service, &path, request.map(|_| body.to_string().into())).await;
-            let made: Value = serde_json::from_slice(answer.body()).unwrap();
+            let mut made: Value = serde_json::from_slice(answer.body()).unwrap();
             if let Some(pool) = made["loadbalancer"]["pools"][0]["id"].as_str() {
                 members.keep(pool, taken.as_array().unwrap());
+                members.put_into(&mut made, None);
             }
-            answer
+            with_body(answer, &made)
+        }
+        (Method::GET, None) if path.ends_with("/status") => {
+            let answer = send(cloud, service, &path, request).await;
+            let mut tree: Value = serde_json::from_slice(answer.body()).unwrap();
+            members.put_into(&mut tree, Some(&IN_THE_STATUS_TREE));
+            with_body(answer, &tree)
         }
         _ => send(cloud, service, &path, request).await,
     }
+}
+
+fn with_body(mut answer: Response<Bytes>, body: &Value) -> Response<Bytes> {
+    answer.headers_mut().remove(http::header::CONTENT_LENGTH);
+    answer.map(|_| body.to_string().into())
 }
 
 async fn send(cloud: &Cloud, service: &str, path: &str, mut request: Request<Bytes>) -> Response<Bytes> {
