@@ -393,6 +393,7 @@ async fn octavia_is_asked_for_what_no_answer_has_told() {
         ("node added, and verified", (13, 11), 22),
         ("restart after a node change", (0, 2), 8),
         ("another restart", (0, 2), 2),
+        // 18 for the six.
         ("delete", (1, 3), 4),
         ("delete five, after a restart", (5, 9), 14),
     ];

@@ -80,12 +80,14 @@ impl CreationQueue {
         if let Some(waiter) = self.waiting.get(service) {
             return Admission::Queued { since: waiter.since };
         }
-        if self.waiting.is_empty() && self.under_way.is_empty() {
-            self.window.begins_anew();
-        }
-        if self.waiting.is_empty() && self.has_room() {
-            self.begin(service.clone(), now);
-            return Admission::Granted;
+        if self.waiting.is_empty() {
+            if self.under_way.is_empty() {
+                self.window.begins_anew();
+            }
+            if self.has_room() {
+                self.begin(service.clone(), now);
+                return Admission::Granted;
+            }
         }
         self.waiting.insert(service.clone(), Waiter { since: now, told: false });
         self.queues.entry(service.namespace.clone()).or_default().push_back(service.clone());

@@ -49,8 +49,7 @@ impl Window {
     /// A creation begins, and nothing was under way or waited. It is made alone, so that it serves early and tells what one takes
     /// now; what the window grew to before would make all that follow equally late.
     pub(super) fn begins_anew(&mut self) {
-        self.limit = AdaptiveLimit::new(1);
-        self.ramps = true;
+        *self = Self { answer: self.answer, creation: self.creation, ..Self::default() };
     }
 
     /// Octavia has answered the request.

@@ -111,7 +111,10 @@ impl PollSchedule {
 impl Pace {
     /// Something was begun; so many load balancers are watched with this one.
     pub(super) fn begin(&self, operation: Option<Operation>, watched: usize, now: Instant) -> PollSchedule {
-        let company = Company::of(watched);
+        self.schedule(operation, Company::of(watched), now)
+    }
+
+    fn schedule(&self, operation: Option<Operation>, company: Company, now: Instant) -> PollSchedule {
         let expected = |operation| (operation, self.expected(operation, company));
         let (first, pause) = match operation.map(expected) {
             // A little early: otherwise nobody would notice that it takes less time than it did.
@@ -143,7 +146,7 @@ impl Pace {
     /// Octavia begins to work on another load balancer, so that this one takes as long as one does among others.
     pub(super) fn joined(&self, schedule: &mut PollSchedule) {
         if let Some((operation, began, Company::Alone)) = schedule.began {
-            let with_others = self.begin(Some(operation), 2, began);
+            let with_others = self.schedule(Some(operation), Company::WithOthers, began);
             schedule.began = with_others.began;
             schedule.next = schedule.next.max(with_others.next);
             schedule.pause = schedule.pause.max(with_others.pause);
