@@ -7,7 +7,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
 /// An answer, as far as it is read.
@@ -27,27 +27,67 @@ pub(super) fn read<'de, T: Deserialize<'de>>(
     root: &str,
     text: &'de [u8],
 ) -> Result<Answer<T>, serde_json::Error> {
+    read_seeded(root, text, PhantomData)
+}
+
+/// Reads the list under `root` into a collection, which gets each item as soon as that is read.
+///
+/// # Errors
+/// As [`read`]; the collection may have got items before.
+pub(super) fn read_list<'de, T: Deserialize<'de>, C: Extend<T>>(
+    root: &str,
+    text: &'de [u8],
+    items: &mut C,
+) -> Result<Answer<()>, serde_json::Error> {
+    read_seeded(root, text, Items { items, item: PhantomData })
+}
+
+fn read_seeded<'de, S: DeserializeSeed<'de>>(
+    root: &str,
+    text: &'de [u8],
+    seed: S,
+) -> Result<Answer<S::Value>, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_slice(text);
-    let answer = Under { root, value: PhantomData }.deserialize(&mut deserializer)?;
+    let answer = deserializer.deserialize_map(Under { root, seed })?;
     deserializer.end()?;
     Ok(answer)
 }
 
-struct Under<'a, T> {
-    root: &'a str,
-    value: PhantomData<T>,
+struct Items<'a, T, C> {
+    items: &'a mut C,
+    item: PhantomData<T>,
 }
 
-impl<'de, T: Deserialize<'de>> DeserializeSeed<'de> for Under<'_, T> {
-    type Value = Answer<T>;
+impl<'de, T: Deserialize<'de>, C: Extend<T>> DeserializeSeed<'de> for Items<'_, T, C> {
+    type Value = ();
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_map(self)
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_seq(self)
     }
 }
 
-impl<'de, T: Deserialize<'de>> Visitor<'de> for Under<'_, T> {
-    type Value = Answer<T>;
+impl<'de, T: Deserialize<'de>, C: Extend<T>> Visitor<'de> for Items<'_, T, C> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a list")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        while let Some(item) = list.next_element()? {
+            self.items.extend([item]);
+        }
+        Ok(())
+    }
+}
+
+struct Under<'a, S> {
+    root: &'a str,
+    seed: S,
+}
+
+impl<'de, S: DeserializeSeed<'de>> Visitor<'de> for Under<'_, S> {
+    type Value = Answer<S::Value>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "an object with {}", self.root)
@@ -55,9 +95,10 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Under<'_, T> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut answer = Answer { value: None, links: Value::Null };
+        let mut seed = Some(self.seed);
         while let Some(key) = map.next_key::<String>()? {
-            if key == self.root {
-                answer.value = Some(map.next_value()?);
+            if let Some(seed) = seed.take_if(|_| key == self.root) {
+                answer.value = Some(map.next_value_seed(seed)?);
             } else if key.strip_prefix(self.root) == Some("_links") {
                 answer.links = map.next_value()?;
             } else {
@@ -83,6 +124,14 @@ mod tests {
     }
 
     #[test]
+    fn a_list_goes_into_the_collection_of_the_caller() {
+        let mut ports = vec![0];
+        let text = br#"{"ports": [1, 2], "ports_links": []}"#;
+        let answer = read_list::<i32, _>("ports", text, &mut ports).unwrap();
+        assert_eq!((answer.value, ports), (Some(()), vec![0, 1, 2]));
+    }
+
+    #[test]
     fn that_the_name_is_missing_is_no_error_of_the_text() {
         assert_eq!(read::<Vec<u8>>("ports", br#"{"port": []}"#).unwrap().value, None);
     }
@@ -96,5 +145,6 @@ mod tests {
     #[case::another_type(r#"{"ports": {}}"#)]
     fn anything_else_is_an_error(#[case] text: &str) {
         assert!(read::<Vec<u8>>("ports", text.as_bytes()).is_err());
+        assert!(read_list::<u8, Vec<_>>("ports", text.as_bytes(), &mut Vec::new()).is_err());
     }
 }

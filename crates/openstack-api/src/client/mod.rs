@@ -118,17 +118,18 @@ impl Client {
     /// Sends a call and reads the object named `root` in the answer.
     pub(crate) async fn fetch<T: DeserializeOwned>(&self, call: &Call, root: &str) -> Result<T, ApiError> {
         let response = self.send(call).await?;
-        below(call, root, &response).map(|(value, _)| value)
+        below(call, root, answer::read(root, &response.body)).map(|(value, _)| value)
     }
 
-    /// Sends a call and reads one page of the list named `root`: the items, and the links to other pages.
-    async fn fetch_page<T: DeserializeOwned>(
+    /// Sends a call and reads one page of the list named `root` into a collection. Answers the links to other pages.
+    async fn fetch_page<T: DeserializeOwned, C: Extend<T>>(
         &self,
         call: &Call,
         root: &str,
-    ) -> Result<(Vec<T>, Value), ApiError> {
+        items: &mut C,
+    ) -> Result<Value, ApiError> {
         let response = self.send(call).await?;
-        below(call, root, &response)
+        below(call, root, answer::read_list(root, &response.body, items)).map(|((), links)| links)
     }
 
     /// Sends a call and reads the whole answer.
@@ -138,9 +139,12 @@ impl Client {
     }
 }
 
-fn below<T: DeserializeOwned>(call: &Call, root: &str, response: &Response) -> Result<(T, Value), ApiError> {
-    let Answer { value, links } =
-        answer::read(root, &response.body).map_err(|error| call.undecodable(error.into()))?;
+fn below<T>(
+    call: &Call,
+    root: &str,
+    answer: Result<Answer<T>, serde_json::Error>,
+) -> Result<(T, Value), ApiError> {
+    let Answer { value, links } = answer.map_err(|error| call.undecodable(error.into()))?;
     let value = value.ok_or_else(|| call.undecodable(DecodeError::MissingRoot(root.to_owned())))?;
     Ok((value, links))
 }

@@ -22,21 +22,20 @@ impl Client {
         call: Call,
         root: &'static str,
     ) -> BoxFuture<'a, Result<Vec<T>, ApiError>> {
-        Box::pin(self.collect::<T, _>(call, root))
+        Box::pin(self.collect::<T, _>(call, root, Vec::new()))
     }
 
-    /// The same into a collection of the caller's, which gets each page before the next one is asked for.
-    pub(crate) async fn collect<T: DeserializeOwned, C: Default + Extend<T>>(
+    /// The same into a collection of the caller's, which gets each item as soon as that is read.
+    pub(crate) async fn collect<T: DeserializeOwned, C: Extend<T>>(
         &self,
         mut call: Call,
         root: &str,
+        mut items: C,
     ) -> Result<C, ApiError> {
         let asked = call.query.clone();
         let mut seen = HashSet::new();
-        let mut items = C::default();
         loop {
-            let (page, links) = self.fetch_page::<T>(&call, root).await?;
-            items.extend(page);
+            let links = self.fetch_page::<T, C>(&call, root, &mut items).await?;
             let Some(next) = next_page(&links, &asked) else { return Ok(items) };
             if seen.len() >= MOST_PAGES || !seen.insert(next.clone()) {
                 return Err(call.undecodable(DecodeError::EndlessPages(seen.len() + 1)));

@@ -101,8 +101,8 @@ impl Neutron {
         self.client.list(call.query_if("tags", tags.as_deref()), "floatingips").await
     }
 
-    /// Lists all floating IPs of a project, page by page; without one, all that the credentials may see. The collection gets each page
-    /// before the next one is asked for.
+    /// Lists all floating IPs of a project, page by page; without one, all that the credentials may see. The collection gets each one
+    /// as soon as it is read.
     ///
     /// # Errors
     /// Any [`ApiError`]; never a part of the list.
@@ -114,7 +114,7 @@ impl Neutron {
             .fields(&FIELDS)
             .query_if("project_id", project_id)
             .in_pages();
-        self.client.collect(call, "floatingips").await
+        self.client.collect(call, "floatingips", C::default()).await
     }
 
     /// Makes a floating IP.

@@ -172,6 +172,18 @@ impl Octavia {
         &self,
         filter: &LoadBalancerFilter,
     ) -> Result<Vec<LoadBalancer>, ApiError> {
+        self.list_load_balancers_into(filter, Vec::new()).await
+    }
+
+    /// The same into a collection, which gets each load balancer as soon as it is read: of thousands it may keep a part.
+    ///
+    /// # Errors
+    /// Any [`ApiError`]; never a part of the list.
+    pub async fn list_load_balancers_into<C: Extend<LoadBalancer>>(
+        &self,
+        filter: &LoadBalancerFilter,
+        items: C,
+    ) -> Result<C, ApiError> {
         let tags = (!filter.tags.is_empty()).then(|| filter.tags.join(","));
         let call = get("loadbalancer_list", lbaas!("loadbalancers"))
             .query_if("id", filter.id.as_deref())
@@ -179,11 +191,11 @@ impl Octavia {
             .query_if("vip_port_id", filter.vip_port_id.as_deref())
             .query_if("project_id", filter.project_id.as_deref())
             .query_if("tags", tags.as_deref());
-        self.client.list(call, "loadbalancers").await
+        self.client.collect(call, "loadbalancers", items).await
     }
 
     /// Lists all load balancers of a project, page by page; without one, all that the credentials may see. The collection gets
-    /// each page before the next one is asked for.
+    /// each one as soon as it is read.
     ///
     /// # Errors
     /// Any [`ApiError`]; never a part of the list.
@@ -193,7 +205,7 @@ impl Octavia {
     ) -> Result<C, ApiError> {
         let call =
             get("loadbalancer_list", lbaas!("loadbalancers")).query_if("project_id", project_id).in_pages();
-        self.client.collect(call, "loadbalancers").await
+        self.client.collect(call, "loadbalancers", C::default()).await
     }
 
     /// Reads one load balancer.

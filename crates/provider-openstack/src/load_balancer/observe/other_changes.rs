@@ -8,6 +8,7 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use super::{Observation, Observer, Observing};
+use crate::load_balancer::poller::LastChanges;
 
 /// Lists once for those that ask at about the same time.
 #[derive(Debug, Default)]
@@ -38,8 +39,8 @@ impl Observer {
         }
         let asked = Instant::now();
         let filter = LoadBalancerFilter::of_project(self.openstack.project_id.clone());
-        let listed = self.openstack.octavia.list_load_balancers(&filter).await?;
-        self.watchlist.note_last_changes(&listed, asked);
+        let listed = self.openstack.octavia.list_load_balancers_into(&filter, LastChanges::default()).await?;
+        self.watchlist.note_last_changes(listed, asked);
         Ok(self.watchlist.last_change(id, asked).flatten())
     }
 }

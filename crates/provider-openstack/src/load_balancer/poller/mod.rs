@@ -7,8 +7,10 @@
 //! | module | holds |
 //! | --- | --- |
 //! | `watchlist` | what is waited for, and what became of it |
+//! | `listed` | what is kept of the lists |
 //! | `pace` | polling times |
 
+mod listed;
 mod pace;
 mod watchlist;
 
@@ -18,11 +20,13 @@ use std::time::Duration;
 use openstack_ccm_core::backoff::Backoff;
 use openstack_ccm_core::provider::Wake;
 use openstack_ccm_openstack_api::error::ApiError;
-use openstack_ccm_openstack_api::octavia::{LoadBalancer, Octavia};
+use openstack_ccm_openstack_api::octavia::Octavia;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
+pub(super) use listed::LastChanges;
+use listed::Listed;
 pub(super) use pace::Operation;
 use watchlist::ListQuery;
 pub(super) use watchlist::{Awaited, End, Watchlist};
@@ -78,22 +82,20 @@ impl Poller {
         }
     }
 
-    async fn lists(&self, query: &ListQuery) -> Result<Vec<LoadBalancer>, ApiError> {
-        let mut all = Vec::new();
+    async fn lists(&self, query: ListQuery) -> Result<Listed, ApiError> {
+        let mut listed = query.listed;
         for filter in &query.filters {
-            all.extend(self.octavia.list_load_balancers(filter).await?);
+            listed = self.octavia.list_load_balancers_into(filter, listed).await?;
         }
-        Ok(all)
+        Ok(listed)
     }
 
     /// One list for all, or one for each project. Returns how long to rest where that failed, as it did so many times in a row
     /// before.
     async fn round(&self, asked: Instant, failures: u32) -> Option<Duration> {
-        let query = self.watchlist.list_query();
-        match self.lists(&query).await {
-            Ok(list) => {
-                for (load_balancer, services) in self.watchlist.finished(&list, query.shows_namesakes, asked)
-                {
+        match self.lists(self.watchlist.list_query()).await {
+            Ok(listed) => {
+                for (load_balancer, services) in self.watchlist.finished(listed, asked) {
                     debug!(%load_balancer, "load balancer is no longer pending");
                     services.iter().for_each(|service| self.wake.wake(service));
                 }

@@ -10,6 +10,7 @@ use openstack_ccm_openstack_api::octavia::{LoadBalancer, LoadBalancerFilter};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use super::listed::{LastChanges, Listed};
 use super::pace::{Operation, Pace, PollSchedule};
 
 /// For how long what a round saw stands for the present: until the reconciliation that it woke has begun.
@@ -81,8 +82,8 @@ struct Pending {
 #[derive(Debug)]
 pub(super) struct ListQuery {
     pub(super) filters: Vec<LoadBalancerFilter>,
-    /// Whether they also show what has the same name as one that is watched.
-    pub(super) shows_namesakes: bool,
+    /// What is to be kept of them.
+    pub(super) listed: Listed,
 }
 
 impl Watchlist {
@@ -169,11 +170,12 @@ impl Watchlist {
         Some(updated_at.clone())
     }
 
-    /// Notes when these load balancers were changed last, as a list shows it that was `asked` for then.
-    pub(in crate::load_balancer) fn note_last_changes(&self, listed: &[LoadBalancer], asked: Instant) {
+    /// Notes when load balancers were changed last, as a list shows it that was `asked` for then.
+    pub(in crate::load_balancer) fn note_last_changes(&self, listed: LastChanges, asked: Instant) {
         let mut last_changes = self.last_changes();
         last_changes.retain(|_, (before, _)| *before + RECENT >= asked);
-        last_changes.extend(listed.iter().map(|one| (one.id.clone(), (asked, one.updated_at.clone()))));
+        last_changes
+            .extend(listed.into_pairs().into_iter().map(|(id, updated_at)| (id, (asked, updated_at))));
     }
 
     /// Waits until something is registered.
@@ -205,7 +207,7 @@ impl Watchlist {
             } else {
                 by_id(id)
             };
-            return ListQuery { filters: vec![filter], shows_namesakes };
+            return ListQuery { filters: vec![filter], listed: listed_of(&pending, shows_namesakes) };
         }
         let projects: BTreeSet<_> = pending.values().filter_map(|entry| entry.project_id.as_ref()).collect();
         let of_project = |id: &String| LoadBalancerFilter {
@@ -215,27 +217,17 @@ impl Watchlist {
         let without_owner = pending.iter().filter(|(_, entry)| entry.project_id.is_none());
         let filters =
             projects.into_iter().map(of_project).chain(without_owner.map(|(id, _)| by_id(id))).collect();
-        ListQuery { filters, shows_namesakes: true }
+        ListQuery { filters, listed: listed_of(&pending, true) }
     }
 
     /// Takes out what the list shows as finished, and returns who waited for it. `asked` is when the question was
     /// sent.
-    pub(super) fn finished(
-        &self,
-        list: &[LoadBalancer],
-        shows_namesakes: bool,
-        asked: Instant,
-    ) -> Vec<(String, BTreeSet<ServiceKey>)> {
-        let still_pending: BTreeSet<&str> = list
-            .iter()
-            .filter(|load_balancer| load_balancer.provisioning_status.is_pending())
-            .map(|load_balancer| load_balancer.id.as_str())
-            .collect();
-        self.note_last_changes(list, asked);
+    pub(super) fn finished(&self, mut listed: Listed, asked: Instant) -> Vec<(String, BTreeSet<ServiceKey>)> {
+        self.note_last_changes(listed.take_last_changes(), asked);
         let mut pending = self.pending();
         let mut finished = Vec::new();
         for (id, entry) in pending.iter_mut().filter(|(_, entry)| entry.since < asked) {
-            if still_pending.contains(id.as_str()) {
+            if listed.get(id).is_some_and(|one| one.provisioning_status.is_pending()) {
                 entry.schedule.found_pending(asked);
             } else {
                 finished.push(id.clone());
@@ -247,17 +239,19 @@ impl Watchlist {
         let mut woken = Vec::new();
         for (id, entry) in finished.into_iter().filter_map(|id| pending.remove_entry(&id)) {
             self.pace().ended(&entry.schedule, watched, asked);
-            let load_balancer = list.iter().find(|one| one.id == id).cloned();
-            let known = shows_namesakes && entry.project_id.is_some();
+            let load_balancer = listed.get(&id).cloned();
             let name = load_balancer.as_ref().map(|one| one.name.clone()).or(entry.name);
-            let namesakes = name.as_ref().filter(|_| known).map(|name| {
-                let is_other = |one: &&LoadBalancer| one.name == *name && one.id != id;
-                let of_project = |one: &&LoadBalancer| one.project_id == entry.project_id;
-                list.iter().filter(is_other).filter(of_project).cloned().collect()
-            });
+            let in_project = name.as_deref().zip(entry.project_id.as_deref());
+            let namesakes = in_project.and_then(|(name, project_id)| listed.namesakes(name, &id, project_id));
             ends.insert(id.clone(), RecordedEnd { end: End { name, load_balancer, namesakes }, at: asked });
             woken.push((id, entry.services));
         }
         woken
     }
+}
+
+/// What is to be kept of lists that show these.
+fn listed_of(pending: &BTreeMap<String, Pending>, shows_namesakes: bool) -> Listed {
+    let names = pending.values().filter_map(|entry| entry.name.clone()).collect();
+    Listed::new(pending.keys().cloned().collect(), names, shows_namesakes)
 }
