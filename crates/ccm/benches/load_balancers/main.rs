@@ -33,6 +33,7 @@ mod program;
 mod scenarios;
 mod simulated;
 mod table;
+mod tls;
 mod wide;
 
 #[path = "../../tests/program/support/mod.rs"]

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use openstack_ccm_kube_sim::{ApiVersion, Server, Sim};
 use serde_json::json;
 
-use crate::program::{Program, Usage, free_port, until, with_authority};
+use crate::program::{self, Program, Usage, free_port, until};
+use crate::tls::Authority;
 
 const SERVICES: usize = 1000;
 /// How long it is watched while nothing happens.
@@ -20,7 +21,7 @@ pub(crate) async fn run() -> Vec<(String, Usage)> {
     let server = Server::bind(&kube, (Ipv4Addr::LOCALHOST, 0).into()).await.unwrap();
     let folder = tempfile::tempdir().unwrap();
     let kubeconfig = folder.path().join("kubeconfig");
-    std::fs::write(&kubeconfig, with_authority(&server.kubeconfig())).unwrap();
+    std::fs::write(&kubeconfig, program::kubeconfig(&server, &Authority::new()).await).unwrap();
     kube.clear_requests();
     let arguments = [
         "overlay".to_owned(),

@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 use std::fs::File;
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
 use crate::support::World;
+use crate::tls::Authority;
 
 /// Longest real time that anything may take.
 const PATIENCE: Duration = Duration::from_secs(1800);
@@ -65,20 +66,30 @@ pub(crate) async fn idle_stage(world: &World) -> Stage {
     tokio::time::resume();
     world.cloud.set_delays(Duration::ZERO);
     let server = world.cloud.serve((Ipv4Addr::LOCALHOST, 0).into()).await.unwrap();
-    let stage = Stage::new(world, Some(server)).await;
+    let address = server.address();
+    let stage = Stage::new(world, address, Some(server)).await;
     world.cloud.log().clear();
     world.kube.clear_requests();
     stage
 }
 
 impl Stage {
-    /// `server` is none where somebody else serves the cloud.
-    pub(crate) async fn new(world: &World, server: Option<CloudServer>) -> Self {
+    /// The cloud is served at this address: by `server`, or by somebody else.
+    pub(crate) async fn new(world: &World, cloud: SocketAddr, server: Option<CloudServer>) -> Self {
         let kube_server = KubernetesServer::bind(&world.kube, (Ipv4Addr::LOCALHOST, 0).into()).await.unwrap();
         let files = tempfile::tempdir().unwrap();
-        let conf = format!("{}{}", world.cloud.cloud_conf(), world.settings.cloud_conf);
+        let authority = Authority::new();
+        let certificate = files.path().join("ca.pem");
+        std::fs::write(&certificate, &authority.certificate).unwrap();
+        world.cloud.set_base_url(&authority.in_front_of(cloud).await);
+        let conf = world.cloud.cloud_conf().replacen(
+            "[Global]\n",
+            &format!("[Global]\nca-file={}\n", certificate.display()),
+            1,
+        );
+        let conf = format!("{conf}{}", world.settings.cloud_conf);
         std::fs::write(files.path().join("cloud.conf"), conf).unwrap();
-        std::fs::write(files.path().join("kubeconfig"), with_authority(&kube_server.kubeconfig())).unwrap();
+        std::fs::write(files.path().join("kubeconfig"), kubeconfig(&kube_server, &authority).await).unwrap();
         let (kube, cloud) = (world.kube.clone(), world.cloud.clone());
         Self { kube, cloud, files, asked: Cell::new(0), _servers: (kube_server, server) }
     }
@@ -239,13 +250,12 @@ pub(crate) fn free_port() -> u16 {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
 }
 
-/// A kubeconfig that names the authority of its cluster, as each one does that leads to a real API server. Without one,
-/// each client of the program would hold all authorities of this machine.
-pub(crate) fn with_authority(kubeconfig: &str) -> String {
-    let key = rcgen::KeyPair::generate().unwrap();
-    let authority = rcgen::CertificateParams::new(Vec::new()).unwrap().self_signed(&key).unwrap();
-    let data = base64::engine::general_purpose::STANDARD.encode(authority.pem());
-    kubeconfig.replacen("  cluster:\n", &format!("  cluster:\n    certificate-authority-data: {data}\n"), 1)
+/// Leads a program to the API server over TLS.
+pub(crate) async fn kubeconfig(server: &KubernetesServer, authority: &Authority) -> String {
+    let url = authority.in_front_of(server.address()).await;
+    let data = base64::engine::general_purpose::STANDARD.encode(&authority.certificate);
+    let cluster = format!("  cluster:\n    certificate-authority-data: {data}\n");
+    server.kubeconfig().replacen("  cluster:\n", &cluster, 1).replacen(&server.url(), &url, 1)
 }
 
 fn log(folder: &Path) -> File {

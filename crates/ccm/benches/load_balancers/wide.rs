@@ -5,7 +5,7 @@
 //! everything is done by the real binary.
 
 use std::collections::{HashMap, HashSet};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -35,8 +35,8 @@ pub(crate) async fn run() -> Vec<(String, Usage)> {
     world.cloud.set_delays(Duration::ZERO);
     world.kube.set_node_port_range(10_000..=30_000);
     let members = Members::default();
-    serve(&world.cloud, &members).await;
-    let stage = Stage::new(&world, None).await;
+    let address = serve(&world.cloud, &members).await;
+    let stage = Stage::new(&world, address, None).await;
     for number in 0..SERVICES {
         world.create(&service(&format!("web-{number}"), json!({"metadata": {"annotations": {PROXY: "v2"}}})));
     }
@@ -158,9 +158,9 @@ fn view(number: usize, given: &Value) -> Value {
 }
 
 /// Serves the cloud on a free port.
-async fn serve(cloud: &Cloud, members: &Members) {
+async fn serve(cloud: &Cloud, members: &Members) -> SocketAddr {
     let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-    cloud.set_base_url(&format!("http://{}", listener.local_addr().unwrap()));
+    let address = listener.local_addr().unwrap();
     let (cloud, members) = (cloud.clone(), members.clone());
     let routes = Router::new().fallback(move |request: axum::extract::Request| {
         let (cloud, members) = (cloud.clone(), members.clone());
@@ -171,6 +171,7 @@ async fn serve(cloud: &Cloud, members: &Members) {
         }
     });
     tokio::spawn(async move { axum::serve(listener, routes).await });
+    address
 }
 
 async fn answer(cloud: &Cloud, members: &Members, request: Request<Bytes>) -> Response<Bytes> {
