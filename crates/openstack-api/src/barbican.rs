@@ -51,17 +51,11 @@ impl Barbican {
     }
 
     /// Looks whether there is a container.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn get_container(&self, id: &str) -> Result<Existing, ApiError> {
         self.client.fetch_all(&Call::get("container_get", SERVICE, &["v1", "containers", id])).await
     }
 
     /// Looks whether there is a secret.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn get_secret(&self, id: &str) -> Result<Existing, ApiError> {
         self.client.fetch_all(&Call::get("secret_get", SERVICE, &["v1", "secrets", id])).await
     }

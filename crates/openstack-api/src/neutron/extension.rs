@@ -14,9 +14,6 @@ pub struct Extension {
 
 impl Neutron {
     /// Lists extensions.
-    ///
-    /// # Errors
-    /// Any [`ApiError`]; never a part of the list.
     pub async fn list_extensions(&self) -> Result<Vec<Extension>, ApiError> {
         self.client.list(get("network_extension_list", &["extensions"]), "extensions").await
     }

@@ -89,9 +89,6 @@ pub struct UpdateFloatingIp {
 
 impl Neutron {
     /// Lists floating IPs.
-    ///
-    /// # Errors
-    /// Any [`ApiError`]; never a part of the list.
     pub async fn list_floating_ips(&self, filter: &FloatingIpFilter) -> Result<Vec<FloatingIp>, ApiError> {
         let tags = (!filter.tags.all.is_empty()).then(|| filter.tags.all.join(","));
         let call = get("floating_ip_list", &["floatingips"])
@@ -103,9 +100,6 @@ impl Neutron {
 
     /// Lists all floating IPs of a project, page by page; without one, all that the credentials may see. The collection gets each page
     /// before the next one is asked for.
-    ///
-    /// # Errors
-    /// Any [`ApiError`]; never a part of the list.
     pub async fn list_floating_ips_of_project<C: Default + Extend<FloatingIp>>(
         &self,
         project_id: Option<&str>,
@@ -128,9 +122,6 @@ impl Neutron {
     }
 
     /// Changes a floating IP.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn update_floating_ip(
         &self,
         id: &str,
@@ -141,9 +132,6 @@ impl Neutron {
     }
 
     /// Deletes a floating IP.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn delete_floating_ip(&self, id: &str) -> Result<(), ApiError> {
         self.client.execute(&delete("floating_ip_delete", &["floatingips", id])).await
     }

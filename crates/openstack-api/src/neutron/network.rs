@@ -41,9 +41,6 @@ pub struct NetworkFilter {
 
 impl Neutron {
     /// Lists networks.
-    ///
-    /// # Errors
-    /// Any [`ApiError`]; never a part of the list.
     pub async fn list_networks(&self, filter: &NetworkFilter) -> Result<Vec<Network>, ApiError> {
         let external = filter.external.map(|external| external.to_string());
         let call = get("network_list", &["networks"])
@@ -53,9 +50,6 @@ impl Neutron {
     }
 
     /// Reads one network.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn get_network(&self, id: &str) -> Result<Network, ApiError> {
         self.client.fetch(&get("network_get", &["networks", id]), "network").await
     }

@@ -159,9 +159,6 @@ pub struct PortSecurityGroups {
 
 impl Neutron {
     /// The security groups of all ports of a project, or of all that may be seen.
-    ///
-    /// # Errors
-    /// Any [`ApiError`]; never a part of the list.
     pub async fn list_security_groups_of_ports(
         &self,
         project_id: Option<&str>,
@@ -173,9 +170,6 @@ impl Neutron {
     }
 
     /// Lists ports.
-    ///
-    /// # Errors
-    /// Any [`ApiError`]; never a part of the list.
     pub async fn list_ports(&self, filter: &PortFilter) -> Result<Vec<Port>, ApiError> {
         let devices = filter.device_ids.iter();
         let call = devices
@@ -189,9 +183,6 @@ impl Neutron {
     }
 
     /// Reads one port.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn get_port(&self, id: &str) -> Result<Port, ApiError> {
         self.client.fetch(&get("port_get", &["ports", id]), "port").await
     }
@@ -212,9 +203,6 @@ impl Neutron {
     }
 
     /// Deletes a port. Neutron does so even with the VIP port of a load balancer in use.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn delete_port(&self, id: &str) -> Result<(), ApiError> {
         self.client.execute(&delete("port_delete", &["ports", id])).await
     }

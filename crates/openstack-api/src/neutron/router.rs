@@ -57,9 +57,6 @@ struct Routes<'a> {
 
 impl Neutron {
     /// Reads one router.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn get_router(&self, id: &str) -> Result<Router, ApiError> {
         self.client.fetch(&get("router_get", &["routers", id]), "router").await
     }
@@ -79,9 +76,6 @@ impl Neutron {
     }
 
     /// Adds routes without touching others; one that is there already is no error. Needs the extension `extraroute-atomic`.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn add_extra_routes(&self, router_id: &str, routes: &[Route]) -> Result<Router, ApiError> {
         let call = put("router_update", &["routers", router_id, "add_extraroutes"])
             .body("router", &Routes { routes });
@@ -89,9 +83,6 @@ impl Neutron {
     }
 
     /// Takes routes away without touching others; one that is gone already is no error. Needs the extension `extraroute-atomic`.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn remove_extra_routes(&self, router_id: &str, routes: &[Route]) -> Result<Router, ApiError> {
         let call = put("router_update", &["routers", router_id, "remove_extraroutes"])
             .body("router", &Routes { routes });

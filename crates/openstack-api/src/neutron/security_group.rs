@@ -132,9 +132,6 @@ struct Named {
 
 impl Neutron {
     /// Lists security groups.
-    ///
-    /// # Errors
-    /// Any [`ApiError`]; never a part of the list.
     pub async fn list_security_groups(
         &self,
         filter: &SecurityGroupFilter,
@@ -146,9 +143,6 @@ impl Neutron {
     }
 
     /// Names of all security groups of the project, and of others that are shared with it.
-    ///
-    /// # Errors
-    /// Any [`ApiError`]; never a part of the list.
     pub async fn list_security_group_names(&self) -> Result<Vec<String>, ApiError> {
         let call = get("security_group_name_list", &["security-groups"]).fields(&["name"]);
         let named: Vec<Named> = self.client.list(call, "security_groups").await?;
@@ -156,9 +150,6 @@ impl Neutron {
     }
 
     /// Makes a security group.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn create_security_group(&self, new: &CreateSecurityGroup) -> Result<SecurityGroup, ApiError> {
         let call = post("security_group_create", &["security-groups"]).body("security_group", new);
         self.client.fetch(&call, "security_group").await
@@ -186,9 +177,6 @@ impl Neutron {
     }
 
     /// Deletes a rule.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn delete_security_group_rule(&self, id: &str) -> Result<(), ApiError> {
         self.client.execute(&delete("security_group_rule_delete", &["security-group-rules", id])).await
     }

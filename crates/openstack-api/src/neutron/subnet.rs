@@ -45,9 +45,6 @@ impl SubnetFilter {
 
 impl Neutron {
     /// Lists subnets.
-    ///
-    /// # Errors
-    /// Any [`ApiError`]; never a part of the list.
     pub async fn list_subnets(&self, filter: &SubnetFilter) -> Result<Vec<Subnet>, ApiError> {
         let ids = filter.ids.iter();
         let call = ids

@@ -66,9 +66,6 @@ impl Neutron {
     }
 
     /// Makes the tags of an object exactly these.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn replace_tags(&self, kind: Tagged, id: &str, tags: &[String]) -> Result<(), ApiError> {
         let call = put(kind.calls().replace, &[kind.collection(), id, "tags"]).body("tags", tags);
         self.client.execute(&call).await

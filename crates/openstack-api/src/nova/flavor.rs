@@ -16,17 +16,11 @@ pub struct ComputeFlavor {
 
 impl Nova {
     /// Reads one flavor.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn get_flavor(&self, id: &str) -> Result<ComputeFlavor, ApiError> {
         self.client.fetch(&self.get("flavor_get", &["flavors", id]), "flavor").await
     }
 
     /// Lists the flavors that the project may use.
-    ///
-    /// # Errors
-    /// Any [`ApiError`]; never a part of the list.
     pub async fn list_flavors(&self) -> Result<Vec<ComputeFlavor>, ApiError> {
         self.client.list(self.get("flavor_list", &["flavors"]), "flavors").await
     }

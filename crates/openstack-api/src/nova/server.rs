@@ -111,17 +111,11 @@ impl Nova {
     }
 
     /// Lists servers in full.
-    ///
-    /// # Errors
-    /// Any [`ApiError`]; never a part of the list.
     pub async fn list_servers(&self) -> Result<Vec<Server>, ApiError> {
         self.client.list(self.get("server_list", &["servers", "detail"]), "servers").await
     }
 
     /// Lists the servers of exactly this name. Nova's filter is a regular expression, so the name is quoted and anchored.
-    ///
-    /// # Errors
-    /// Any [`ApiError`]; never a part of the list.
     pub async fn list_servers_named(&self, name: &str) -> Result<Vec<Server>, ApiError> {
         let pattern = format!("^{}$", quote_pattern(name));
         let call = self.get("server_list", &["servers", "detail"]).query("name", pattern);

@@ -16,9 +16,6 @@ pub struct AvailabilityZone {
 
 impl Octavia {
     /// Lists availability zones.
-    ///
-    /// # Errors
-    /// Any [`ApiError`]; never a part of the list.
     pub async fn list_availability_zones(&self) -> Result<Vec<AvailabilityZone>, ApiError> {
         let call = get("loadbalancer_availability_zone_list", lbaas!("availabilityzones"));
         self.client.list(call, "availability_zones").await

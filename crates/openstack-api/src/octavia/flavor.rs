@@ -18,17 +18,11 @@ pub struct Flavor {
 
 impl Octavia {
     /// Lists flavors.
-    ///
-    /// # Errors
-    /// Any [`ApiError`]; never a part of the list.
     pub async fn list_flavors(&self) -> Result<Vec<Flavor>, ApiError> {
         self.client.list(get("loadbalancer_flavor_list", lbaas!("flavors")), "flavors").await
     }
 
     /// Reads one flavor.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn get_flavor(&self, id: &str) -> Result<Flavor, ApiError> {
         self.client.fetch(&get("loadbalancer_flavor_get", lbaas!("flavors", id)), "flavor").await
     }

@@ -142,18 +142,12 @@ pub struct UpdateHealthMonitor {
 
 impl Octavia {
     /// Reads one health monitor.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn get_health_monitor(&self, id: &str) -> Result<HealthMonitor, ApiError> {
         let call = get("loadbalancer_healthmonitor_get", lbaas!("healthmonitors", id));
         self.client.fetch(&call, "healthmonitor").await
     }
 
     /// Starts to make a health monitor.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn create_health_monitor(&self, new: &CreateHealthMonitor) -> Result<HealthMonitor, ApiError> {
         let call =
             post("loadbalancer_healthmonitor_create", lbaas!("healthmonitors")).body("healthmonitor", new);
@@ -161,9 +155,6 @@ impl Octavia {
     }
 
     /// Starts to change a health monitor.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn update_health_monitor(
         &self,
         id: &str,
@@ -175,9 +166,6 @@ impl Octavia {
     }
 
     /// Starts to delete a health monitor.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn delete_health_monitor(&self, id: &str) -> Result<(), ApiError> {
         self.client.execute(&delete("loadbalancer_healthmonitor_delete", lbaas!("healthmonitors", id))).await
     }

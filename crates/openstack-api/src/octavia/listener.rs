@@ -213,9 +213,6 @@ pub struct UpdateListener {
 
 impl Octavia {
     /// Lists listeners.
-    ///
-    /// # Errors
-    /// Any [`ApiError`]; never a part of the list.
     pub async fn list_listeners(&self, filter: &ListenerFilter) -> Result<Vec<Listener>, ApiError> {
         let call = get("loadbalancer_listener_list", lbaas!("listeners"))
             .query_if("loadbalancer_id", filter.load_balancer_id.as_deref())
@@ -224,35 +221,23 @@ impl Octavia {
     }
 
     /// Reads one listener.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn get_listener(&self, id: &str) -> Result<Listener, ApiError> {
         self.client.fetch(&get("loadbalancer_listener_get", lbaas!("listeners", id)), "listener").await
     }
 
     /// Starts to make a listener.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn create_listener(&self, new: &CreateListener) -> Result<Listener, ApiError> {
         let call = post("loadbalancer_listener_create", lbaas!("listeners")).body("listener", new);
         self.client.fetch(&call, "listener").await
     }
 
     /// Starts to change a listener.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn update_listener(&self, id: &str, changes: &UpdateListener) -> Result<Listener, ApiError> {
         let call = put("loadbalancer_listener_update", lbaas!("listeners", id)).body("listener", changes);
         self.client.fetch(&call, "listener").await
     }
 
     /// Starts to delete a listener. Its default pool stays.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn delete_listener(&self, id: &str) -> Result<(), ApiError> {
         self.client.execute(&delete("loadbalancer_listener_delete", lbaas!("listeners", id))).await
     }

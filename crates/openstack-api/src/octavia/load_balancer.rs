@@ -165,9 +165,6 @@ pub struct UpdateLoadBalancer {
 
 impl Octavia {
     /// Lists load balancers. An empty filter lists all that the project may see.
-    ///
-    /// # Errors
-    /// Any [`ApiError`]; never a part of the list.
     pub async fn list_load_balancers(
         &self,
         filter: &LoadBalancerFilter,
@@ -184,9 +181,6 @@ impl Octavia {
 
     /// Lists all load balancers of a project, page by page; without one, all that the credentials may see. The collection gets
     /// each page before the next one is asked for.
-    ///
-    /// # Errors
-    /// Any [`ApiError`]; never a part of the list.
     pub async fn list_load_balancers_of_project<C: Default + Extend<LoadBalancer>>(
         &self,
         project_id: Option<&str>,
@@ -205,9 +199,6 @@ impl Octavia {
     }
 
     /// Changes a load balancer.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn update_load_balancer(
         &self,
         id: &str,
@@ -219,9 +210,6 @@ impl Octavia {
 
     /// Starts to delete a load balancer; with `cascade` also all that hangs on it. Without, Octavia refuses one with children
     /// as a bad request.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn delete_load_balancer(&self, id: &str, cascade: bool) -> Result<(), ApiError> {
         let call = delete("loadbalancer_delete", lbaas!("loadbalancers", id))
             .query_if("cascade", cascade.then_some("true"));
@@ -229,9 +217,6 @@ impl Octavia {
     }
 
     /// Starts to build a load balancer's amphorae again, which heals one in ERROR. Needs an administrator on most clouds.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn failover_load_balancer(&self, id: &str) -> Result<(), ApiError> {
         self.client.execute(&put("loadbalancer_failover", lbaas!("loadbalancers", id, "failover"))).await
     }

@@ -81,18 +81,12 @@ pub struct MemberSpec {
 
 impl Octavia {
     /// Lists the members of a pool.
-    ///
-    /// # Errors
-    /// Any [`ApiError`]; never a part of the list.
     pub async fn list_members(&self, pool_id: &str) -> Result<Vec<Member>, ApiError> {
         let call = get("loadbalancer_member_list", lbaas!("pools", pool_id, "members"));
         self.client.list(call, "members").await
     }
 
     /// Starts to make the members of a pool exactly these. Costs a full PENDING round even when nothing changes.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn batch_members(&self, pool_id: &str, members: Vec<MemberSpec>) -> Result<(), ApiError> {
         let call =
             put("loadbalancer_members_update", lbaas!("pools", pool_id, "members")).body("members", &members);
@@ -102,9 +96,6 @@ impl Octavia {
     }
 
     /// Starts to add one member.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn create_member(&self, pool_id: &str, member: &MemberSpec) -> Result<Member, ApiError> {
         let call =
             post("loadbalancer_member_create", lbaas!("pools", pool_id, "members")).body("member", member);
@@ -112,9 +103,6 @@ impl Octavia {
     }
 
     /// Starts to take one member away.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn delete_member(&self, pool_id: &str, member_id: &str) -> Result<(), ApiError> {
         let call = delete("loadbalancer_member_delete", lbaas!("pools", pool_id, "members", member_id));
         self.client.execute(&call).await

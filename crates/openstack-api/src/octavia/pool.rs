@@ -203,9 +203,6 @@ pub struct UpdatePool {
 
 impl Octavia {
     /// Lists pools.
-    ///
-    /// # Errors
-    /// Any [`ApiError`]; never a part of the list.
     pub async fn list_pools(&self, filter: &PoolFilter) -> Result<Vec<Pool>, ApiError> {
         let call = get("loadbalancer_pool_list", lbaas!("pools"))
             .query_if("loadbalancer_id", filter.load_balancer_id.as_deref())
@@ -214,34 +211,22 @@ impl Octavia {
     }
 
     /// Reads one pool.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn get_pool(&self, id: &str) -> Result<Pool, ApiError> {
         self.client.fetch(&get("loadbalancer_pool_get", lbaas!("pools", id)), "pool").await
     }
 
     /// Starts to make a pool.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn create_pool(&self, new: &CreatePool) -> Result<Pool, ApiError> {
         self.client.fetch(&post("loadbalancer_pool_create", lbaas!("pools")).body("pool", new), "pool").await
     }
 
     /// Starts to change a pool.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn update_pool(&self, id: &str, changes: &UpdatePool) -> Result<Pool, ApiError> {
         let call = put("loadbalancer_pool_update", lbaas!("pools", id)).body("pool", changes);
         self.client.fetch(&call, "pool").await
     }
 
     /// Starts to delete a pool with its members and monitor. Listeners that use it lose their default pool.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn delete_pool(&self, id: &str) -> Result<(), ApiError> {
         self.client.execute(&delete("loadbalancer_pool_delete", lbaas!("pools", id))).await
     }

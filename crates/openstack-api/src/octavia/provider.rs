@@ -27,17 +27,11 @@ pub struct Capability {
 
 impl Octavia {
     /// Lists provider drivers.
-    ///
-    /// # Errors
-    /// Any [`ApiError`]; never a part of the list.
     pub async fn list_providers(&self) -> Result<Vec<Provider>, ApiError> {
         self.client.list(get("loadbalancer_provider_list", lbaas!("providers")), "providers").await
     }
 
     /// Lists what flavors of a provider can set. For administrators on most clouds.
-    ///
-    /// # Errors
-    /// Any [`ApiError`]; never a part of the list.
     pub async fn list_flavor_capabilities(&self, provider: &str) -> Result<Vec<Capability>, ApiError> {
         let call = get(
             "loadbalancer_provider_capability_list",
