@@ -22,7 +22,7 @@ use tracing::Instrument as _;
 pub use observer::{CallObserver, NoObserver, Outcome};
 pub use retry::RetryPolicy;
 
-pub(crate) use call::Call;
+pub(crate) use call::{Call, Paths};
 pub(crate) use paging::next_page;
 
 use crate::error::{ApiError, DecodeError, Fault};

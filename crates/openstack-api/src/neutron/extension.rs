@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{Neutron, get};
+use super::{Neutron, V2};
 use crate::error::ApiError;
 
 /// An extension that this Neutron has.
@@ -15,6 +15,6 @@ pub struct Extension {
 impl Neutron {
     /// Lists extensions.
     pub async fn list_extensions(&self) -> Result<Vec<Extension>, ApiError> {
-        self.client.list(get("network_extension_list", &["extensions"]), "extensions").await
+        self.client.list(V2.get("network_extension_list", &["extensions"]), "extensions").await
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Neutron, TagFilter, delete, get, post, put};
+use super::{Neutron, TagFilter, V2};
 use crate::change::Change;
 use crate::decode::null_as_default;
 use crate::error::ApiError;
@@ -91,7 +91,8 @@ impl Neutron {
     /// Lists floating IPs.
     pub async fn list_floating_ips(&self, filter: &FloatingIpFilter) -> Result<Vec<FloatingIp>, ApiError> {
         let tags = (!filter.tags.all.is_empty()).then(|| filter.tags.all.join(","));
-        let call = get("floating_ip_list", &["floatingips"])
+        let call = V2
+            .get("floating_ip_list", &["floatingips"])
             .query_if("port_id", filter.port_id.as_deref())
             .query_if("floating_ip_address", filter.floating_ip_address.as_deref())
             .query_if("description", filter.description.as_deref());
@@ -104,7 +105,8 @@ impl Neutron {
         &self,
         project_id: Option<&str>,
     ) -> Result<C, ApiError> {
-        let call = get("floating_ip_list", &["floatingips"])
+        let call = V2
+            .get("floating_ip_list", &["floatingips"])
             .fields(&FIELDS)
             .query_if("project_id", project_id)
             .in_pages();
@@ -117,7 +119,7 @@ impl Neutron {
     /// [`crate::ErrorKind::NotFound`] also when no router leads from the external network to the port; any other [`ApiError`].
     pub async fn create_floating_ip(&self, new: &CreateFloatingIp) -> Result<FloatingIp, ApiError> {
         self.client
-            .fetch(&post("floating_ip_create", &["floatingips"]).body("floatingip", new), "floatingip")
+            .fetch(&V2.post("floating_ip_create", &["floatingips"]).body("floatingip", new), "floatingip")
             .await
     }
 
@@ -127,12 +129,12 @@ impl Neutron {
         id: &str,
         changes: &UpdateFloatingIp,
     ) -> Result<FloatingIp, ApiError> {
-        let call = put("floating_ip_update", &["floatingips", id]).body("floatingip", changes);
+        let call = V2.put("floating_ip_update", &["floatingips", id]).body("floatingip", changes);
         self.client.fetch(&call, "floatingip").await
     }
 
     /// Deletes a floating IP.
     pub async fn delete_floating_ip(&self, id: &str) -> Result<(), ApiError> {
-        self.client.execute(&delete("floating_ip_delete", &["floatingips", id])).await
+        self.client.execute(&V2.delete("floating_ip_delete", &["floatingips", id])).await
     }
 }

@@ -28,13 +28,13 @@ pub use security_group::{
 pub use subnet::{Subnet, SubnetFilter};
 pub use tag::{TagFilter, Tagged};
 
+use http::HeaderValue;
 use http::header::IF_MATCH;
-use http::{HeaderValue, Method};
 
-use crate::client::{Call, Client};
+use crate::client::{Call, Client, Paths};
 use crate::transport::Service;
 
-const SERVICE: Service = Service::Network;
+const V2: Paths = Paths::new(Service::Network, &["v2.0"]);
 
 /// Calls to Neutron.
 #[derive(Clone, Debug)]
@@ -47,27 +47,6 @@ impl Neutron {
     pub const fn new(client: Client) -> Self {
         Self { client }
     }
-}
-
-fn call(name: &'static str, method: Method, segments: &[&str]) -> Call {
-    let path: Vec<&str> = std::iter::once("v2.0").chain(segments.iter().copied()).collect();
-    Call::new(name, SERVICE, method, &path)
-}
-
-fn get(name: &'static str, segments: &[&str]) -> Call {
-    call(name, Method::GET, segments)
-}
-
-fn post(name: &'static str, segments: &[&str]) -> Call {
-    call(name, Method::POST, segments)
-}
-
-fn put(name: &'static str, segments: &[&str]) -> Call {
-    call(name, Method::PUT, segments)
-}
-
-fn delete(name: &'static str, segments: &[&str]) -> Call {
-    call(name, Method::DELETE, segments)
 }
 
 /// Makes a call fail with [`crate::ConflictCause::Stale`] unless the object still has this revision.

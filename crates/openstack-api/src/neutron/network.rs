@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{Neutron, get};
+use super::{Neutron, V2};
 use crate::decode::null_as_default;
 use crate::error::ApiError;
 
@@ -43,7 +43,8 @@ impl Neutron {
     /// Lists networks.
     pub async fn list_networks(&self, filter: &NetworkFilter) -> Result<Vec<Network>, ApiError> {
         let external = filter.external.map(|external| external.to_string());
-        let call = get("network_list", &["networks"])
+        let call = V2
+            .get("network_list", &["networks"])
             .query_if("name", filter.name.as_deref())
             .query_if("router:external", external.as_deref());
         self.client.list(call, "networks").await
@@ -51,6 +52,6 @@ impl Neutron {
 
     /// Reads one network.
     pub async fn get_network(&self, id: &str) -> Result<Network, ApiError> {
-        self.client.fetch(&get("network_get", &["networks", id]), "network").await
+        self.client.fetch(&V2.get("network_get", &["networks", id]), "network").await
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Neutron, delete, get, only_if_revision, put};
+use super::{Neutron, V2, only_if_revision};
 use crate::decode::{enabled, null_as_default};
 use crate::error::ApiError;
 use crate::open_enum::open_enum;
@@ -163,7 +163,8 @@ impl Neutron {
         &self,
         project_id: Option<&str>,
     ) -> Result<Vec<PortSecurityGroups>, ApiError> {
-        let call = get("port_security_group_list", &["ports"])
+        let call = V2
+            .get("port_security_group_list", &["ports"])
             .fields(&["id", "device_id", "security_groups"])
             .query_if("project_id", project_id);
         self.client.list(call, "ports").await
@@ -173,7 +174,7 @@ impl Neutron {
     pub async fn list_ports(&self, filter: &PortFilter) -> Result<Vec<Port>, ApiError> {
         let devices = filter.device_ids.iter();
         let call = devices
-            .fold(get("port_list", &["ports"]), |call, id| call.query("device_id", id))
+            .fold(V2.get("port_list", &["ports"]), |call, id| call.query("device_id", id))
             .query_if("device_owner", filter.device_owner.as_deref())
             .query_if("network_id", filter.network_id.as_deref())
             .query_if("security_groups", filter.security_group_id.as_deref())
@@ -184,7 +185,7 @@ impl Neutron {
 
     /// Reads one port.
     pub async fn get_port(&self, id: &str) -> Result<Port, ApiError> {
-        self.client.fetch(&get("port_get", &["ports", id]), "port").await
+        self.client.fetch(&V2.get("port_get", &["ports", id]), "port").await
     }
 
     /// Changes a port. With `revision` the change is made only if the port still has that revision, which keeps two writers of
@@ -198,12 +199,12 @@ impl Neutron {
         changes: &UpdatePort,
         revision: Option<u64>,
     ) -> Result<Port, ApiError> {
-        let call = put("port_update", &["ports", id]).body("port", changes);
+        let call = V2.put("port_update", &["ports", id]).body("port", changes);
         self.client.fetch(&only_if_revision(call, revision), "port").await
     }
 
     /// Deletes a port. Neutron does so even with the VIP port of a load balancer in use.
     pub async fn delete_port(&self, id: &str) -> Result<(), ApiError> {
-        self.client.execute(&delete("port_delete", &["ports", id])).await
+        self.client.execute(&V2.delete("port_delete", &["ports", id])).await
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{FixedIp, Neutron, get, only_if_revision, put};
+use super::{FixedIp, Neutron, V2, only_if_revision};
 use crate::decode::null_as_default;
 use crate::error::ApiError;
 
@@ -58,7 +58,7 @@ struct Routes<'a> {
 impl Neutron {
     /// Reads one router.
     pub async fn get_router(&self, id: &str) -> Result<Router, ApiError> {
-        self.client.fetch(&get("router_get", &["routers", id]), "router").await
+        self.client.fetch(&V2.get("router_get", &["routers", id]), "router").await
     }
 
     /// Changes a router. With `revision` the change is made only if the router still has that revision.
@@ -71,20 +71,22 @@ impl Neutron {
         changes: &UpdateRouter,
         revision: Option<u64>,
     ) -> Result<Router, ApiError> {
-        let call = put("router_update", &["routers", id]).body("router", changes);
+        let call = V2.put("router_update", &["routers", id]).body("router", changes);
         self.client.fetch(&only_if_revision(call, revision), "router").await
     }
 
     /// Adds routes without touching others; one that is there already is no error. Needs the extension `extraroute-atomic`.
     pub async fn add_extra_routes(&self, router_id: &str, routes: &[Route]) -> Result<Router, ApiError> {
-        let call = put("router_update", &["routers", router_id, "add_extraroutes"])
+        let call = V2
+            .put("router_update", &["routers", router_id, "add_extraroutes"])
             .body("router", &Routes { routes });
         self.client.fetch(&call, "router").await
     }
 
     /// Takes routes away without touching others; one that is gone already is no error. Needs the extension `extraroute-atomic`.
     pub async fn remove_extra_routes(&self, router_id: &str, routes: &[Route]) -> Result<Router, ApiError> {
-        let call = put("router_update", &["routers", router_id, "remove_extraroutes"])
+        let call = V2
+            .put("router_update", &["routers", router_id, "remove_extraroutes"])
             .body("router", &Routes { routes });
         self.client.fetch(&call, "router").await
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Neutron, delete, get, post};
+use super::{Neutron, V2};
 use crate::decode::null_as_default;
 use crate::error::ApiError;
 use crate::open_enum::open_enum;
@@ -136,7 +136,8 @@ impl Neutron {
         &self,
         filter: &SecurityGroupFilter,
     ) -> Result<Vec<SecurityGroup>, ApiError> {
-        let call = get("security_group_list", &["security-groups"])
+        let call = V2
+            .get("security_group_list", &["security-groups"])
             .query_if("name", filter.name.as_deref())
             .query_if("project_id", filter.project_id.as_deref());
         self.client.list(call, "security_groups").await
@@ -144,14 +145,14 @@ impl Neutron {
 
     /// Names of all security groups of the project, and of others that are shared with it.
     pub async fn list_security_group_names(&self) -> Result<Vec<String>, ApiError> {
-        let call = get("security_group_name_list", &["security-groups"]).fields(&["name"]);
+        let call = V2.get("security_group_name_list", &["security-groups"]).fields(&["name"]);
         let named: Vec<Named> = self.client.list(call, "security_groups").await?;
         Ok(named.into_iter().map(|group| group.name).collect())
     }
 
     /// Makes a security group.
     pub async fn create_security_group(&self, new: &CreateSecurityGroup) -> Result<SecurityGroup, ApiError> {
-        let call = post("security_group_create", &["security-groups"]).body("security_group", new);
+        let call = V2.post("security_group_create", &["security-groups"]).body("security_group", new);
         self.client.fetch(&call, "security_group").await
     }
 
@@ -160,7 +161,7 @@ impl Neutron {
     /// # Errors
     /// [`crate::ConflictCause::Other`] while a port has it; any other [`ApiError`].
     pub async fn delete_security_group(&self, id: &str) -> Result<(), ApiError> {
-        self.client.execute(&delete("security_group_delete", &["security-groups", id])).await
+        self.client.execute(&V2.delete("security_group_delete", &["security-groups", id])).await
     }
 
     /// Makes a rule.
@@ -172,12 +173,12 @@ impl Neutron {
         new: &CreateSecurityGroupRule,
     ) -> Result<SecurityGroupRule, ApiError> {
         let call =
-            post("security_group_rule_create", &["security-group-rules"]).body("security_group_rule", new);
+            V2.post("security_group_rule_create", &["security-group-rules"]).body("security_group_rule", new);
         self.client.fetch(&call, "security_group_rule").await
     }
 
     /// Deletes a rule.
     pub async fn delete_security_group_rule(&self, id: &str) -> Result<(), ApiError> {
-        self.client.execute(&delete("security_group_rule_delete", &["security-group-rules", id])).await
+        self.client.execute(&V2.delete("security_group_rule_delete", &["security-group-rules", id])).await
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{Neutron, get};
+use super::{Neutron, V2};
 use crate::decode::null_as_default;
 use crate::error::ApiError;
 
@@ -48,7 +48,7 @@ impl Neutron {
     pub async fn list_subnets(&self, filter: &SubnetFilter) -> Result<Vec<Subnet>, ApiError> {
         let ids = filter.ids.iter();
         let call = ids
-            .fold(get("subnet_list", &["subnets"]), |call, id| call.query("id", id))
+            .fold(V2.get("subnet_list", &["subnets"]), |call, id| call.query("id", id))
             .query_if("network_id", filter.network_id.as_deref());
         self.client.list(call, "subnets").await
     }

@@ -1,6 +1,6 @@
 //! Tags of Neutron's objects.
 
-use super::{Neutron, delete, put};
+use super::{Neutron, V2};
 use crate::error::ApiError;
 
 /// Kinds of objects whose tags are used here.
@@ -62,12 +62,12 @@ impl Neutron {
     /// # Errors
     /// [`crate::ErrorKind::NotFound`] when the object does not have it; any other [`ApiError`].
     pub async fn delete_tag(&self, kind: Tagged, id: &str, tag: &str) -> Result<(), ApiError> {
-        self.client.execute(&delete(kind.calls().delete, &[kind.collection(), id, "tags", tag])).await
+        self.client.execute(&V2.delete(kind.calls().delete, &[kind.collection(), id, "tags", tag])).await
     }
 
     /// Makes the tags of an object exactly these.
     pub async fn replace_tags(&self, kind: Tagged, id: &str, tags: &[String]) -> Result<(), ApiError> {
-        let call = put(kind.calls().replace, &[kind.collection(), id, "tags"]).body("tags", tags);
+        let call = V2.put(kind.calls().replace, &[kind.collection(), id, "tags"]).body("tags", tags);
         self.client.execute(&call).await
     }
 }

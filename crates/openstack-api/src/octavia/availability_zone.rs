@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{Octavia, get, lbaas};
+use super::{LBAAS, Octavia};
 use crate::error::ApiError;
 
 /// An availability zone as Octavia shows it.
@@ -17,7 +17,7 @@ pub struct AvailabilityZone {
 impl Octavia {
     /// Lists availability zones.
     pub async fn list_availability_zones(&self) -> Result<Vec<AvailabilityZone>, ApiError> {
-        let call = get("loadbalancer_availability_zone_list", lbaas!("availabilityzones"));
+        let call = LBAAS.get("loadbalancer_availability_zone_list", &["availabilityzones"]);
         self.client.list(call, "availability_zones").await
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{Octavia, get, lbaas};
+use super::{LBAAS, Octavia};
 use crate::error::ApiError;
 
 /// A flavor as Octavia shows it.
@@ -19,11 +19,11 @@ pub struct Flavor {
 impl Octavia {
     /// Lists flavors.
     pub async fn list_flavors(&self) -> Result<Vec<Flavor>, ApiError> {
-        self.client.list(get("loadbalancer_flavor_list", lbaas!("flavors")), "flavors").await
+        self.client.list(LBAAS.get("loadbalancer_flavor_list", &["flavors"]), "flavors").await
     }
 
     /// Reads one flavor.
     pub async fn get_flavor(&self, id: &str) -> Result<Flavor, ApiError> {
-        self.client.fetch(&get("loadbalancer_flavor_get", lbaas!("flavors", id)), "flavor").await
+        self.client.fetch(&LBAAS.get("loadbalancer_flavor_get", &["flavors", id]), "flavor").await
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{IdRef, Octavia, OperatingStatus, ProvisioningStatus, delete, get, lbaas, post, put};
+use super::{IdRef, LBAAS, Octavia, OperatingStatus, ProvisioningStatus};
 use crate::decode::{enabled, null_as_default};
 use crate::error::ApiError;
 use crate::open_enum::open_enum;
@@ -143,14 +143,14 @@ pub struct UpdateHealthMonitor {
 impl Octavia {
     /// Reads one health monitor.
     pub async fn get_health_monitor(&self, id: &str) -> Result<HealthMonitor, ApiError> {
-        let call = get("loadbalancer_healthmonitor_get", lbaas!("healthmonitors", id));
+        let call = LBAAS.get("loadbalancer_healthmonitor_get", &["healthmonitors", id]);
         self.client.fetch(&call, "healthmonitor").await
     }
 
     /// Starts to make a health monitor.
     pub async fn create_health_monitor(&self, new: &CreateHealthMonitor) -> Result<HealthMonitor, ApiError> {
         let call =
-            post("loadbalancer_healthmonitor_create", lbaas!("healthmonitors")).body("healthmonitor", new);
+            LBAAS.post("loadbalancer_healthmonitor_create", &["healthmonitors"]).body("healthmonitor", new);
         self.client.fetch(&call, "healthmonitor").await
     }
 
@@ -160,13 +160,14 @@ impl Octavia {
         id: &str,
         changes: &UpdateHealthMonitor,
     ) -> Result<HealthMonitor, ApiError> {
-        let call = put("loadbalancer_healthmonitor_update", lbaas!("healthmonitors", id))
+        let call = LBAAS
+            .put("loadbalancer_healthmonitor_update", &["healthmonitors", id])
             .body("healthmonitor", changes);
         self.client.fetch(&call, "healthmonitor").await
     }
 
     /// Starts to delete a health monitor.
     pub async fn delete_health_monitor(&self, id: &str) -> Result<(), ApiError> {
-        self.client.execute(&delete("loadbalancer_healthmonitor_delete", lbaas!("healthmonitors", id))).await
+        self.client.execute(&LBAAS.delete("loadbalancer_healthmonitor_delete", &["healthmonitors", id])).await
     }
 }

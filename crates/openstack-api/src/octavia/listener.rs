@@ -4,10 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    CreatePool, IdRef, ListenerLimits, Octavia, OperatingStatus, ProvisioningStatus, delete, get, lbaas,
-    post, put,
-};
+use super::{CreatePool, IdRef, LBAAS, ListenerLimits, Octavia, OperatingStatus, ProvisioningStatus};
 use crate::change::Change;
 use crate::decode::{enabled, null_as_default};
 use crate::error::ApiError;
@@ -214,7 +211,8 @@ pub struct UpdateListener {
 impl Octavia {
     /// Lists listeners.
     pub async fn list_listeners(&self, filter: &ListenerFilter) -> Result<Vec<Listener>, ApiError> {
-        let call = get("loadbalancer_listener_list", lbaas!("listeners"))
+        let call = LBAAS
+            .get("loadbalancer_listener_list", &["listeners"])
             .query_if("loadbalancer_id", filter.load_balancer_id.as_deref())
             .query_if("project_id", filter.project_id.as_deref());
         self.client.list(call, "listeners").await
@@ -222,23 +220,23 @@ impl Octavia {
 
     /// Reads one listener.
     pub async fn get_listener(&self, id: &str) -> Result<Listener, ApiError> {
-        self.client.fetch(&get("loadbalancer_listener_get", lbaas!("listeners", id)), "listener").await
+        self.client.fetch(&LBAAS.get("loadbalancer_listener_get", &["listeners", id]), "listener").await
     }
 
     /// Starts to make a listener.
     pub async fn create_listener(&self, new: &CreateListener) -> Result<Listener, ApiError> {
-        let call = post("loadbalancer_listener_create", lbaas!("listeners")).body("listener", new);
+        let call = LBAAS.post("loadbalancer_listener_create", &["listeners"]).body("listener", new);
         self.client.fetch(&call, "listener").await
     }
 
     /// Starts to change a listener.
     pub async fn update_listener(&self, id: &str, changes: &UpdateListener) -> Result<Listener, ApiError> {
-        let call = put("loadbalancer_listener_update", lbaas!("listeners", id)).body("listener", changes);
+        let call = LBAAS.put("loadbalancer_listener_update", &["listeners", id]).body("listener", changes);
         self.client.fetch(&call, "listener").await
     }
 
     /// Starts to delete a listener. Its default pool stays.
     pub async fn delete_listener(&self, id: &str) -> Result<(), ApiError> {
-        self.client.execute(&delete("loadbalancer_listener_delete", lbaas!("listeners", id))).await
+        self.client.execute(&LBAAS.delete("loadbalancer_listener_delete", &["listeners", id])).await
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CreateListener, IdRef, Octavia, OperatingStatus, ProvisioningStatus, delete, get, lbaas, put};
+use super::{CreateListener, IdRef, LBAAS, Octavia, OperatingStatus, ProvisioningStatus};
 use crate::decode::{enabled, null_as_default};
 use crate::error::ApiError;
 
@@ -170,7 +170,8 @@ impl Octavia {
         filter: &LoadBalancerFilter,
     ) -> Result<Vec<LoadBalancer>, ApiError> {
         let tags = (!filter.tags.is_empty()).then(|| filter.tags.join(","));
-        let call = get("loadbalancer_list", lbaas!("loadbalancers"))
+        let call = LBAAS
+            .get("loadbalancer_list", &["loadbalancers"])
             .query_if("id", filter.id.as_deref())
             .query_if("name", filter.name.as_deref())
             .query_if("vip_port_id", filter.vip_port_id.as_deref())
@@ -186,7 +187,7 @@ impl Octavia {
         project_id: Option<&str>,
     ) -> Result<C, ApiError> {
         let call =
-            get("loadbalancer_list", lbaas!("loadbalancers")).query_if("project_id", project_id).in_pages();
+            LBAAS.get("loadbalancer_list", &["loadbalancers"]).query_if("project_id", project_id).in_pages();
         self.client.collect(call, "loadbalancers").await
     }
 
@@ -195,7 +196,7 @@ impl Octavia {
     /// # Errors
     /// [`crate::ErrorKind::NotFound`] when it is gone; any other [`ApiError`].
     pub async fn get_load_balancer(&self, id: &str) -> Result<LoadBalancer, ApiError> {
-        self.client.fetch(&get("loadbalancer_get", lbaas!("loadbalancers", id)), "loadbalancer").await
+        self.client.fetch(&LBAAS.get("loadbalancer_get", &["loadbalancers", id]), "loadbalancer").await
     }
 
     /// Changes a load balancer.
@@ -204,20 +205,21 @@ impl Octavia {
         id: &str,
         changes: &UpdateLoadBalancer,
     ) -> Result<LoadBalancer, ApiError> {
-        let call = put("loadbalancer_update", lbaas!("loadbalancers", id)).body("loadbalancer", changes);
+        let call = LBAAS.put("loadbalancer_update", &["loadbalancers", id]).body("loadbalancer", changes);
         self.client.fetch(&call, "loadbalancer").await
     }
 
     /// Starts to delete a load balancer; with `cascade` also all that hangs on it. Without, Octavia refuses one with children
     /// as a bad request.
     pub async fn delete_load_balancer(&self, id: &str, cascade: bool) -> Result<(), ApiError> {
-        let call = delete("loadbalancer_delete", lbaas!("loadbalancers", id))
+        let call = LBAAS
+            .delete("loadbalancer_delete", &["loadbalancers", id])
             .query_if("cascade", cascade.then_some("true"));
         self.client.execute(&call).await
     }
 
     /// Starts to build a load balancer's amphorae again, which heals one in ERROR. Needs an administrator on most clouds.
     pub async fn failover_load_balancer(&self, id: &str) -> Result<(), ApiError> {
-        self.client.execute(&put("loadbalancer_failover", lbaas!("loadbalancers", id, "failover"))).await
+        self.client.execute(&LBAAS.put("loadbalancer_failover", &["loadbalancers", id, "failover"])).await
     }
 }

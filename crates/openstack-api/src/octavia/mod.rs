@@ -40,10 +40,10 @@ pub use provider::{Capability, Provider};
 pub use status::{OperatingStatus, ProvisioningStatus};
 pub use status_tree::{ListenerStatus, MemberStatus, MonitorStatus, PoolStatus, StatusTree};
 
-use crate::client::{Call, Client};
+use crate::client::{Client, Paths};
 use crate::transport::Service;
 
-const SERVICE: Service = Service::LoadBalancer;
+const LBAAS: Paths = Paths::new(Service::LoadBalancer, &["v2.0", "lbaas"]);
 
 /// A reference to another object, as Octavia writes it in lists of children and parents.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -64,26 +64,4 @@ impl Octavia {
     pub fn new(client: Client) -> Self {
         Self { client, versions: Arc::default() }
     }
-}
-
-/// Segments of a path below `/v2.0/lbaas`.
-macro_rules! lbaas {
-    ($($segment:expr),+) => { &["v2.0", "lbaas", $($segment),+] };
-}
-use lbaas;
-
-fn get(name: &'static str, segments: &[&str]) -> Call {
-    Call::get(name, SERVICE, segments)
-}
-
-fn post(name: &'static str, segments: &[&str]) -> Call {
-    Call::post(name, SERVICE, segments)
-}
-
-fn put(name: &'static str, segments: &[&str]) -> Call {
-    Call::put(name, SERVICE, segments)
-}
-
-fn delete(name: &'static str, segments: &[&str]) -> Call {
-    Call::delete(name, SERVICE, segments)
 }

@@ -4,10 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    CreateHealthMonitor, IdRef, MemberSpec, Octavia, OperatingStatus, ProvisioningStatus, delete, get, lbaas,
-    post, put,
-};
+use super::{CreateHealthMonitor, IdRef, LBAAS, MemberSpec, Octavia, OperatingStatus, ProvisioningStatus};
 use crate::change::Change;
 use crate::decode::{enabled, null_as_default};
 use crate::error::ApiError;
@@ -204,7 +201,8 @@ pub struct UpdatePool {
 impl Octavia {
     /// Lists pools.
     pub async fn list_pools(&self, filter: &PoolFilter) -> Result<Vec<Pool>, ApiError> {
-        let call = get("loadbalancer_pool_list", lbaas!("pools"))
+        let call = LBAAS
+            .get("loadbalancer_pool_list", &["pools"])
             .query_if("loadbalancer_id", filter.load_balancer_id.as_deref())
             .query_if("project_id", filter.project_id.as_deref());
         self.client.list(call, "pools").await
@@ -212,22 +210,22 @@ impl Octavia {
 
     /// Reads one pool.
     pub async fn get_pool(&self, id: &str) -> Result<Pool, ApiError> {
-        self.client.fetch(&get("loadbalancer_pool_get", lbaas!("pools", id)), "pool").await
+        self.client.fetch(&LBAAS.get("loadbalancer_pool_get", &["pools", id]), "pool").await
     }
 
     /// Starts to make a pool.
     pub async fn create_pool(&self, new: &CreatePool) -> Result<Pool, ApiError> {
-        self.client.fetch(&post("loadbalancer_pool_create", lbaas!("pools")).body("pool", new), "pool").await
+        self.client.fetch(&LBAAS.post("loadbalancer_pool_create", &["pools"]).body("pool", new), "pool").await
     }
 
     /// Starts to change a pool.
     pub async fn update_pool(&self, id: &str, changes: &UpdatePool) -> Result<Pool, ApiError> {
-        let call = put("loadbalancer_pool_update", lbaas!("pools", id)).body("pool", changes);
+        let call = LBAAS.put("loadbalancer_pool_update", &["pools", id]).body("pool", changes);
         self.client.fetch(&call, "pool").await
     }
 
     /// Starts to delete a pool with its members and monitor. Listeners that use it lose their default pool.
     pub async fn delete_pool(&self, id: &str) -> Result<(), ApiError> {
-        self.client.execute(&delete("loadbalancer_pool_delete", lbaas!("pools", id))).await
+        self.client.execute(&LBAAS.delete("loadbalancer_pool_delete", &["pools", id])).await
     }
 }

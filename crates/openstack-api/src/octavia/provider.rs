@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{Octavia, get, lbaas};
+use super::{LBAAS, Octavia};
 use crate::error::ApiError;
 
 /// A provider driver that the operator has switched on.
@@ -28,15 +28,13 @@ pub struct Capability {
 impl Octavia {
     /// Lists provider drivers.
     pub async fn list_providers(&self) -> Result<Vec<Provider>, ApiError> {
-        self.client.list(get("loadbalancer_provider_list", lbaas!("providers")), "providers").await
+        self.client.list(LBAAS.get("loadbalancer_provider_list", &["providers"]), "providers").await
     }
 
     /// Lists what flavors of a provider can set. For administrators on most clouds.
     pub async fn list_flavor_capabilities(&self, provider: &str) -> Result<Vec<Capability>, ApiError> {
-        let call = get(
-            "loadbalancer_provider_capability_list",
-            lbaas!("providers", provider, "flavor_capabilities"),
-        );
+        let call = LBAAS
+            .get("loadbalancer_provider_capability_list", &["providers", provider, "flavor_capabilities"]);
         self.client.list(call, "flavor_capabilities").await
     }
 }
