@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Neutron, TagFilter, V2};
+use super::{Neutron, V2};
 use crate::change::Change;
 use crate::decode::null_as_default;
 use crate::error::ApiError;
@@ -41,8 +41,8 @@ pub struct FloatingIpFilter {
     pub floating_ip_address: Option<String>,
     /// Exact description.
     pub description: Option<String>,
-    /// By tags.
-    pub tags: TagFilter,
+    /// All of these tags.
+    pub tags: Vec<String>,
 }
 
 impl FloatingIpFilter {
@@ -90,7 +90,7 @@ pub struct UpdateFloatingIp {
 impl Neutron {
     /// Lists floating IPs.
     pub async fn list_floating_ips(&self, filter: &FloatingIpFilter) -> Result<Vec<FloatingIp>, ApiError> {
-        let tags = (!filter.tags.all.is_empty()).then(|| filter.tags.all.join(","));
+        let tags = (!filter.tags.is_empty()).then(|| filter.tags.join(","));
         let call = V2
             .get("floating_ip_list", &["floatingips"])
             .query_if("port_id", filter.port_id.as_deref())

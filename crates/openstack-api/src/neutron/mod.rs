@@ -20,13 +20,13 @@ pub use network::{Network, NetworkFilter};
 pub use port::{
     AllowedAddressPair, FixedIp, Port, PortFilter, PortStatus, SubPort, TrunkDetails, UpdatePort,
 };
-pub use router::{ExternalGateway, Route, Router, UpdateRouter};
+pub use router::{ExternalGateway, Route, Router};
 pub use security_group::{
     CreateSecurityGroup, CreateSecurityGroupRule, Direction, EtherType, SecurityGroup, SecurityGroupFilter,
     SecurityGroupRule,
 };
 pub use subnet::{Subnet, SubnetFilter};
-pub use tag::{TagFilter, Tagged};
+pub use tag::Tagged;
 
 use http::HeaderValue;
 use http::header::IF_MATCH;

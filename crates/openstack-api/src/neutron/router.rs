@@ -19,7 +19,7 @@ pub struct Router {
     pub routes: Vec<Route>,
     /// Way to the outside.
     pub external_gateway_info: Option<ExternalGateway>,
-    /// Rises with each change; see [`Neutron::update_router`].
+    /// Rises with each change; see [`Neutron::replace_extra_routes`].
     pub revision_number: Option<u64>,
 }
 
@@ -42,14 +42,6 @@ pub struct Route {
     pub nexthop: String,
 }
 
-/// Changes of a router. Only what is set is sent.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct UpdateRouter {
-    /// All extra routes from now on.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub routes: Option<Vec<Route>>,
-}
-
 #[derive(Serialize)]
 struct Routes<'a> {
     routes: &'a [Route],
@@ -61,17 +53,17 @@ impl Neutron {
         self.client.fetch(&V2.get("router_get", &["routers", id]), "router").await
     }
 
-    /// Changes a router. With `revision` the change is made only if the router still has that revision.
+    /// Makes the extra routes of a router exactly these. With `revision` only if the router still has that revision.
     ///
     /// # Errors
     /// [`crate::ConflictCause::Stale`] when the revision is another one; any other [`ApiError`].
-    pub async fn update_router(
+    pub async fn replace_extra_routes(
         &self,
-        id: &str,
-        changes: &UpdateRouter,
+        router_id: &str,
+        routes: &[Route],
         revision: Option<u64>,
     ) -> Result<Router, ApiError> {
-        let call = V2.put("router_update", &["routers", id]).body("router", changes);
+        let call = V2.put("router_update", &["routers", router_id]).body("router", &Routes { routes });
         self.client.fetch(&only_if_revision(call, revision), "router").await
     }
 
