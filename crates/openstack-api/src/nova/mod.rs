@@ -1,14 +1,12 @@
 //! Nova v2.1: servers and flavors.
 
-mod flavor;
 mod microversion;
 mod server;
 
 use http::{HeaderName, HeaderValue};
 
-pub use flavor::ComputeFlavor;
 pub use microversion::{Microversion, MicroversionRange};
-pub use server::{Server, ServerAddress, ServerFlavor, ServerStatus};
+pub use server::{ComputeFlavor, Server, ServerAddress, ServerFlavor, ServerStatus};
 
 use crate::client::{Call, Client, Paths};
 use crate::transport::Service;

@@ -1,4 +1,4 @@
-//! Servers.
+//! Servers and their flavors.
 
 use std::collections::BTreeMap;
 
@@ -101,6 +101,15 @@ pub struct ServerFlavor {
     pub original_name: Option<String>,
 }
 
+/// A flavor as Nova shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct ComputeFlavor {
+    /// Id.
+    pub id: String,
+    /// Name.
+    pub name: String,
+}
+
 impl Nova {
     /// Reads one server.
     ///
@@ -122,6 +131,16 @@ impl Nova {
         let servers: Vec<Server> = self.client.list(call, "servers").await?;
         // Nova's database may compare without regard to case.
         Ok(servers.into_iter().filter(|server| server.name == name).collect())
+    }
+
+    /// Reads one flavor.
+    pub async fn get_flavor(&self, id: &str) -> Result<ComputeFlavor, ApiError> {
+        self.client.fetch(&self.get("flavor_get", &["flavors", id]), "flavor").await
+    }
+
+    /// Lists the flavors that the project may use.
+    pub async fn list_flavors(&self) -> Result<Vec<ComputeFlavor>, ApiError> {
+        self.client.list(self.get("flavor_list", &["flavors"]), "flavors").await
     }
 }
 

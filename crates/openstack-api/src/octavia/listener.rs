@@ -84,22 +84,6 @@ pub struct Listener {
     pub tags: Vec<String>,
 }
 
-/// Which listeners to list. Every part that is set must match.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ListenerFilter {
-    /// Of this load balancer.
-    pub load_balancer_id: Option<String>,
-    /// Of this project.
-    pub project_id: Option<String>,
-}
-
-impl ListenerFilter {
-    /// Listeners of one load balancer.
-    pub fn load_balancer(id: impl Into<String>) -> Self {
-        Self { load_balancer_id: Some(id.into()), ..Self::default() }
-    }
-}
-
 /// A new listener, on its own or within a whole tree. Only what is set is sent.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CreateListener {
@@ -210,7 +194,7 @@ pub struct UpdateListener {
 
 impl Octavia {
     /// Lists listeners.
-    pub async fn list_listeners(&self, filter: &ListenerFilter) -> Result<Vec<Listener>, ApiError> {
+    pub async fn list_listeners(&self, filter: &ChildFilter) -> Result<Vec<Listener>, ApiError> {
         let call = LBAAS
             .get("loadbalancer_listener_list", &["listeners"])
             .query_if("loadbalancer_id", filter.load_balancer_id.as_deref())

@@ -4,39 +4,34 @@
 //! fail with [`crate::ConflictCause::Immutable`]. A load balancer that is ACTIVE again does not mean that a change was made: its
 //! children have statuses of their own.
 
-mod availability_zone;
 mod created;
 mod features;
-mod flavor;
 mod health_monitor;
 mod limit;
 mod listener;
 mod load_balancer;
 mod member;
+mod offer;
 mod pool;
-mod provider;
 mod status;
 mod status_tree;
 
 use std::sync::Arc;
 
-pub use availability_zone::AvailabilityZone;
 pub use created::{CreatedLoadBalancer, CreatedPool, CreatedTree};
 pub use features::OctaviaFeatures;
 use features::Versions;
-pub use flavor::Flavor;
 pub use health_monitor::{CreateHealthMonitor, HealthMonitor, HealthMonitorType, UpdateHealthMonitor};
 pub use limit::{ListenerLimit, ListenerLimits};
-pub use listener::{CreateListener, Listener, ListenerFilter, ListenerProtocol, UpdateListener};
+pub use listener::{CreateListener, Listener, ListenerProtocol, UpdateListener};
 pub use load_balancer::{
-    AdditionalVip, CreateLoadBalancer, LoadBalancer, LoadBalancerFilter, UpdateLoadBalancer,
+    AdditionalVip, ChildFilter, CreateLoadBalancer, LoadBalancer, LoadBalancerFilter, UpdateLoadBalancer,
 };
 pub use member::{Member, MemberSpec};
+pub use offer::{AvailabilityZone, Capability, Flavor, Provider};
 pub use pool::{
-    CreatePool, LbAlgorithm, Pool, PoolFilter, PoolProtocol, SessionPersistence, SessionPersistenceType,
-    UpdatePool,
+    CreatePool, LbAlgorithm, Pool, PoolProtocol, SessionPersistence, SessionPersistenceType, UpdatePool,
 };
-pub use provider::{Capability, Provider};
 pub use status::{OperatingStatus, ProvisioningStatus};
 pub use status_tree::{ListenerStatus, MemberStatus, MonitorStatus, PoolStatus, StatusTree};
 

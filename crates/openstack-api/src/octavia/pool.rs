@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CreateHealthMonitor, IdRef, LBAAS, MemberSpec, Octavia, OperatingStatus, ProvisioningStatus};
+use super::{
+    ChildFilter, CreateHealthMonitor, IdRef, LBAAS, MemberSpec, Octavia, OperatingStatus, ProvisioningStatus,
+};
 use crate::change::Change;
 use crate::decode::{enabled, null_as_default};
 use crate::error::ApiError;
@@ -119,22 +121,6 @@ fn none_if_empty<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Op
     Ok(Option::<String>::deserialize(deserializer)?.filter(|text| !text.is_empty()))
 }
 
-/// Which pools to list. Every part that is set must match.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PoolFilter {
-    /// Of this load balancer.
-    pub load_balancer_id: Option<String>,
-    /// Of this project.
-    pub project_id: Option<String>,
-}
-
-impl PoolFilter {
-    /// Pools of one load balancer.
-    pub fn load_balancer(id: impl Into<String>) -> Self {
-        Self { load_balancer_id: Some(id.into()), ..Self::default() }
-    }
-}
-
 /// A new pool, on its own or within a whole tree. Only what is set is sent.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CreatePool {
@@ -200,7 +186,7 @@ pub struct UpdatePool {
 
 impl Octavia {
     /// Lists pools.
-    pub async fn list_pools(&self, filter: &PoolFilter) -> Result<Vec<Pool>, ApiError> {
+    pub async fn list_pools(&self, filter: &ChildFilter) -> Result<Vec<Pool>, ApiError> {
         let call = LBAAS
             .get("loadbalancer_pool_list", &["pools"])
             .query_if("loadbalancer_id", filter.load_balancer_id.as_deref())
