@@ -6,7 +6,6 @@
 //! | `sync` | the reconciliation of the nodes that are due |
 //! | `refresh` | the addresses of all nodes, now and then |
 
-mod dry_run;
 mod metrics;
 mod plan;
 mod refresh;
@@ -22,9 +21,9 @@ use prometheus_client::registry::Registry;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::dry_run::{Concluded, End, untold};
 use crate::nodes::{NodeChange, NodeInformer, NodeListener, NodeObject, NodeWriter};
 use crate::queue::{TakenKey, WorkQueue, WorkQueues};
-pub use dry_run::NodeDryRun;
 use metrics::NodeMetrics;
 use openstack_ccm_runtime::events::{self, EventWriter};
 use openstack_ccm_runtime::parts::{ControllerError, named, run_parts};
@@ -117,6 +116,13 @@ impl NodeController {
             refresh::follow(sync, options.status_concurrency.max(1), options.status_update_frequency);
         parts.spawn(named("refresh of addresses", refresh));
         run_parts(parts, events, shutdown).await
+    }
+
+    /// Looks once at all nodes, which have to be listed before. The client of the controller must not write.
+    pub async fn dry_run(mut self) -> Concluded {
+        self.sync.reconcile(self.queue.take_ready(), 1).await;
+        let end = refresh::round(&self.sync, 1).await.map_or_else(End::Failed, |()| End::Done);
+        Concluded { end, told: untold(&mut self.events) }
     }
 }
 

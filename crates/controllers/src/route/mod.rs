@@ -10,7 +10,6 @@
 //! failure the period grows.
 
 mod condition;
-mod dry_run;
 mod metrics;
 mod round;
 
@@ -27,8 +26,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
+use crate::dry_run::{Concluded, End, untold};
 use crate::nodes::{NodeChange, NodeInformer, NodeListener, NodeStore};
-pub use dry_run::RouteDryRun;
 
 use condition::ConditionWriter;
 use metrics::RouteMetrics;
@@ -139,6 +138,17 @@ impl RouteController {
         rounds(&self.round, &self.nodes, &self.changed, &self.options, &shutdown).await;
         writing.finish().await;
         Ok(())
+    }
+
+    /// Makes one round over the nodes, which have to be listed before. The client of the controller, and the one of its
+    /// provider, must not write.
+    pub async fn dry_run(mut self) -> Concluded {
+        let result = match self.provider.support().await {
+            Ok(Support::Full) => self.round.run(&self.nodes.all()).await,
+            Ok(Support::None(reason)) => Err(Failure::user_input(reason)),
+            Err(failure) => Err(failure),
+        };
+        Concluded { end: result.map_or_else(End::Failed, |()| End::Done), told: untold(&mut self.events) }
     }
 }
 

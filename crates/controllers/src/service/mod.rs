@@ -61,7 +61,6 @@ mod trim;
 mod written;
 
 pub use controller::ServiceController;
-pub use dry_run::ServiceDryRun;
 pub use intent::{FINALIZER, checked_facts};
 pub use options::ServiceControllerOptions;
 pub use queue::ServiceQueue;
