@@ -24,9 +24,6 @@ const TRIES: u32 = 20;
 /// Pause after a conflict; a random part of up to as much is added.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Nothing is left to do until the node changes.
-const DONE: Requeue<()> = Requeue::Done(None);
-
 /// What reconciliations need.
 pub(super) struct NodeSync {
     pub(super) instances: Arc<dyn Instances>,
@@ -53,7 +50,7 @@ impl NodeSync {
             match self.store.get(&taken.key) {
                 Some(node) if node.is_uninitialized() => new.push((taken, node)),
                 Some(node) => known.push((taken, node)),
-                None => taken.finish(DONE),
+                None => taken.finish(Requeue::DONE),
             }
         }
         for (taken, node) in known {
@@ -90,12 +87,12 @@ impl NodeSync {
                     reason,
                     "the node belongs to another provider and is ignored"
                 );
-                return DONE;
+                return Requeue::DONE;
             }
             Description::Unknown(failure) => Err(failure),
         };
         match result {
-            Ok(()) => DONE,
+            Ok(()) => Requeue::DONE,
             Err(failure) => {
                 tracing::warn!(node = node.name, %failure, "the node could not be initialised");
                 let notice = Notice::warning("NodeInitializationFailed", failure.message.clone());
@@ -162,11 +159,11 @@ impl NodeSync {
     async fn reconcile_labels(&self, node: &NodeObject) -> Requeue<()> {
         let labels = label::reconcile(&node.facts.labels);
         if labels.is_empty() {
-            return DONE;
+            return Requeue::DONE;
         }
         match self.writer.patch(&node.name, &json!({"metadata": {"labels": labels}})).await {
-            Ok(_) => DONE,
-            Err(error) if error.is_not_found() => DONE,
+            Ok(_) => Requeue::DONE,
+            Err(error) if error.is_not_found() => Requeue::DONE,
             Err(error) => {
                 let failure = error.to_failure("failed to update the labels of the node");
                 tracing::warn!(node = node.name, %failure, "the labels of the node could not be updated");

@@ -59,6 +59,11 @@ pub(crate) enum Requeue<R> {
     Unchanged,
 }
 
+impl<R> Requeue<R> {
+    /// Nothing is left to do until something happens.
+    pub(crate) const DONE: Self = Self::Done(None);
+}
+
 /// The queue. Clones share it.
 pub(crate) struct WorkQueue<K: Key, R: Reason>(Arc<Shared<K, R>>);
 
@@ -228,8 +233,8 @@ pub(crate) struct TakenKey<K: Key, R: Reason> {
 
 impl<K: Key, R: Reason> TakenKey<K, R> {
     /// Gives the key back.
-    pub(crate) fn finish(mut self, next: impl Into<Requeue<R>>) {
-        self.queue.finish(&self.key, next.into());
+    pub(crate) fn finish(mut self, next: Requeue<R>) {
+        self.queue.finish(&self.key, next);
         self.finished = true;
     }
 }

@@ -55,7 +55,7 @@ impl ServiceController {
         for _ in 0..MOST_RECONCILIATIONS {
             let next = self.sync.reconcile(key, Causes::only(Cause::Changed)).await;
             end = match next {
-                Reschedule::Done { .. } | Reschedule::Again(_) | Reschedule::Unchanged => End::Done,
+                Reschedule::Done(_) | Reschedule::Unchanged => End::Done,
                 Reschedule::Wait(_) => End::Waits,
                 Reschedule::Backoff(failure) => End::Failed(failure),
             };

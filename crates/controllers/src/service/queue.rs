@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::provider::Wake;
 use openstack_ccm_core::service::ServiceKey;
 
@@ -14,37 +13,12 @@ use crate::queue::{self, WorkQueue, WorkQueues};
 pub(crate) type TakenService = queue::TakenKey<ServiceKey, Causes>;
 
 /// What happens with a Service after a reconciliation.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Reschedule {
-    /// The goal is reached. Failures are forgotten; the next check for drift is after the delay, if there is one, to which a
-    /// random part is added.
-    Done {
-        /// Delay before the check for drift.
-        resync: Option<Duration>,
-    },
-    /// The goal is reached as far as one can tell. Failures are forgotten; it is reconciled again after the delay, to which a
-    /// random part is added, before it is time for the check for drift.
-    Again(Duration),
-    /// Work is under way: it is reconciled after the delay unless something happens before. Failures are neither counted nor
-    /// forgotten.
-    Wait(Duration),
-    /// It failed: again after the failure's delay, which grows.
-    Backoff(Failure),
-    /// The reconciliation learned nothing about the goal: whatever was planned stays planned.
-    Unchanged,
-}
+pub(crate) type Reschedule = queue::Requeue<Causes>;
 
-impl From<Reschedule> for queue::Requeue<Causes> {
-    fn from(next: Reschedule) -> Self {
-        match next {
-            Reschedule::Done { resync } => {
-                Self::Done(resync.map(|delay| (delay, Causes::only(Cause::Resync))))
-            }
-            Reschedule::Again(delay) => Self::Done(Some((delay, Causes::only(Cause::Again)))),
-            Reschedule::Wait(delay) => Self::Wait(delay),
-            Reschedule::Backoff(failure) => Self::Backoff(failure),
-            Reschedule::Unchanged => Self::Unchanged,
-        }
+impl Reschedule {
+    /// The goal is reached: it is reconciled again after the delay, if there is one, for this cause.
+    pub(crate) fn again(delay: Option<Duration>, cause: Cause) -> Self {
+        Self::Done(delay.map(|delay| (delay, Causes::only(cause))))
     }
 }
 
@@ -91,7 +65,7 @@ impl ServiceQueue {
     pub(super) fn drain(&self) -> Vec<ServiceKey> {
         let take_out = |taken: TakenService| {
             let key = taken.key.clone();
-            taken.finish(Reschedule::Done { resync: None });
+            taken.finish(Reschedule::DONE);
             key
         };
         self.0.take_ready().into_iter().map(take_out).collect()
@@ -148,10 +122,10 @@ mod tests {
     async fn a_second_reconciliation_has_a_cause_of_its_own() {
         let queue = ServiceQueue::new();
         queue.add(&key("a"), Cause::Changed);
-        queue.take().await.unwrap().finish(Reschedule::Again(Duration::from_secs(30)));
+        queue.take().await.unwrap().finish(Reschedule::again(Some(Duration::from_secs(30)), Cause::Again));
         let again = queue.take().await.unwrap();
         assert_eq!(again.reason, Causes::only(Cause::Again));
-        again.finish(Reschedule::Done { resync: Some(Duration::from_secs(60)) });
+        again.finish(Reschedule::again(Some(Duration::from_secs(60)), Cause::Resync));
         assert_eq!(queue.take().await.unwrap().reason, Causes::only(Cause::Resync));
     }
 }

@@ -69,7 +69,7 @@ impl ServiceSync {
                 self.forget(key);
                 tracing::info!(service = %key, "load balancer removed");
                 self.tell(key, &uid, event_texts::deleted());
-                Reschedule::Done { resync: None }
+                Reschedule::DONE
             }
             Ok(Edited::Stale) => {
                 self.forget(key);

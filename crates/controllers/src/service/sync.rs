@@ -29,14 +29,14 @@ impl ServiceSync {
         if let Some(next) = self.release_predecessor(key, cached.as_deref()).await {
             return next;
         }
-        let Some(cached) = cached else { return Reschedule::Done { resync: None } };
+        let Some(cached) = cached else { return Reschedule::DONE };
         let newest = newer(cached, self.memory.with(key, |known| known.latest.clone()).flatten());
         let service = match newest.object() {
             Ok(service) => service,
             Err(failure) => return self.retry(key, failure),
         };
         match self.ours.wanted(&service, self.memory.serves(key)) {
-            Wanted::Nothing => Reschedule::Done { resync: None },
+            Wanted::Nothing => Reschedule::DONE,
             // Neither nodes nor ipMode matter to what goes.
             Wanted::Release if !causes.asks_for_more_than(&[Cause::Nodes, Cause::Readvertise]) => {
                 Reschedule::Unchanged
@@ -231,8 +231,8 @@ impl ServiceSync {
         self.report_drift(&key, uid(service), ready.changed);
         // The check for drift sees everything.
         match ready.requeue_after.filter(|again| self.resync.is_none_or(|resync| *again < resync)) {
-            Some(again) => Reschedule::Again(again),
-            None => Reschedule::Done { resync: self.resync },
+            Some(again) => Reschedule::again(Some(again), Cause::Again),
+            None => Reschedule::again(self.resync, Cause::Resync),
         }
     }
 
