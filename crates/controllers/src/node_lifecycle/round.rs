@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openstack_ccm_core::failure::Failure;
-use openstack_ccm_core::instance::lifecycle::{NodeAction, Readiness, action, action_for_ready};
 use openstack_ccm_core::instance::missing::{DELETIONS_PER_ROUND, Doubt, MissingMachines};
 use openstack_ccm_core::instance::{Instances, NodeIdentity, Presence};
 use openstack_ccm_core::notice::Notice;
@@ -75,13 +74,10 @@ impl Lifecycle {
 
     pub(super) async fn round(&mut self) {
         let nodes = self.store.all();
-        for node in nodes.iter().filter(|node| node.readiness == Readiness::Ready) {
-            if action_for_ready(node.has_shutdown_taint()) == NodeAction::Lift {
-                self.lift(node).await;
-            }
+        for node in nodes.iter().filter(|node| node.is_ready && node.has_shutdown_taint()) {
+            self.lift(node).await;
         }
-        let not_ready: Vec<Arc<NodeObject>> =
-            nodes.iter().filter(|node| node.readiness == Readiness::NotReady).cloned().collect();
+        let not_ready: Vec<Arc<NodeObject>> = nodes.iter().filter(|node| !node.is_ready).cloned().collect();
         if not_ready.is_empty() {
             self.absences.keep_only(std::iter::empty());
             self.release();
@@ -102,11 +98,18 @@ impl Lifecycle {
     async fn look(&mut self, asked: &[Arc<NodeObject>], nodes: &[Arc<NodeObject>]) -> Result<(), Failure> {
         let answers = self.ask(asked).await?;
         let mut missing = Vec::new();
-        for (node, presence) in answers.iter().filter(|(node, _)| node.readiness == Readiness::NotReady) {
-            match action(presence) {
-                NodeAction::Missing => missing.push(Arc::clone(node)),
-                NodeAction::Taint => self.taint(node).await,
-                NodeAction::Lift | NodeAction::Leave => self.left(node, presence),
+        for (node, presence) in answers.iter().filter(|(node, _)| !node.is_ready) {
+            match presence {
+                Presence::Gone => missing.push(Arc::clone(node)),
+                // The taint stays until the node is ready: a machine that was started may take long to become a node again.
+                Presence::ShutDown => self.taint(node).await,
+                Presence::Exists => {}
+                Presence::Foreign(reason) => {
+                    tracing::debug!(node = node.name, reason, "the node is left alone");
+                }
+                Presence::Unknown(failure) => {
+                    tracing::debug!(node = node.name, %failure, "the state of the server is unknown; the node is kept");
+                }
             }
         }
         self.absences.keep_only(missing.iter().map(AsRef::as_ref));
@@ -154,16 +157,6 @@ impl Lifecycle {
         if self.last_failure.as_ref().map(|last| &last.message) != Some(&failure.message) {
             tracing::warn!(%failure, "nodes that are not ready could not be checked in the cloud; they are left as they are");
             self.last_failure = Some(failure.clone());
-        }
-    }
-
-    fn left(&self, node: &NodeObject, presence: &Presence) {
-        match presence {
-            Presence::Unknown(failure) => {
-                tracing::debug!(node = node.name, %failure, "the state of the server is unknown; the node is kept");
-            }
-            Presence::Foreign(reason) => tracing::debug!(node = node.name, reason, "the node is left alone"),
-            Presence::Exists | Presence::ShutDown | Presence::Gone => {}
         }
     }
 

@@ -5,12 +5,10 @@
 //! | [`address`] | which addresses a node gets, given what its kubelet asked for |
 //! | [`label`] | which labels a node gets |
 //! | [`taint`] | which taints the controllers set and lift |
-//! | [`lifecycle`] | what is done about a node whose machine is gone or shut down |
 //! | [`missing`] | whether an answer that many machines are gone is believed |
 
 pub mod address;
 pub mod label;
-pub mod lifecycle;
 pub mod missing;
 pub mod taint;
 
