@@ -19,21 +19,8 @@ use super::backends::Backends;
 use super::cache::CachedService;
 use super::drift::Drift;
 use super::written::Written;
+use crate::metrics::Operation;
 use openstack_ccm_runtime::lock::lock;
-
-/// What has been announced and not yet concluded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Activity {
-    /// Nothing.
-    #[default]
-    Idle,
-    /// `EnsuringLoadBalancer`
-    Ensuring,
-    /// New backends are on their way; nothing is announced for that.
-    UpdatingNodes,
-    /// `DeletingLoadBalancer`
-    Deleting,
-}
 
 /// One served Service.
 #[derive(Debug)]
@@ -52,8 +39,8 @@ pub(crate) struct Remembered {
     pub(crate) announced: Announced,
     /// Why its load balancer is left as it is until somebody acts, if it is.
     pub(crate) held: Option<Hold>,
-    /// What has been announced.
-    pub(crate) activity: Activity,
+    /// What is going on and not concluded yet: announced, but for new backends.
+    pub(crate) activity: Option<Operation>,
     /// What a check for drift has put right, while one is going on.
     pub(crate) drift: Option<Drift>,
     /// How often the status was restored after an edit by others.
@@ -103,7 +90,7 @@ impl Memory {
                     written: Written::new(),
                     announced: Announced::default(),
                     held: None,
-                    activity: Activity::Idle,
+                    activity: None,
                     drift: None,
                     restorations: Restorations::default(),
                     latest: None,
@@ -173,10 +160,10 @@ mod tests {
         let key = ServiceKey::new("n", "a");
         let activity = || memory.with(&key, |known| known.activity).unwrap();
         memory.remember(&key, &object("u1"));
-        memory.with(&key, |known| known.activity = Activity::Ensuring);
+        memory.with(&key, |known| known.activity = Some(Operation::Ensure));
         memory.remember(&key, &object("u1"));
-        assert_eq!(activity(), Activity::Ensuring);
+        assert_eq!(activity(), Some(Operation::Ensure));
         memory.remember(&key, &object("u2"));
-        assert_eq!(activity(), Activity::Idle);
+        assert_eq!(activity(), None);
     }
 }

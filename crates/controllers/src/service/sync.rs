@@ -16,7 +16,6 @@ use super::drift;
 use super::event_texts;
 use super::finalizer::{self, Edited};
 use super::intent::{self, Wanted, checked_facts, uid};
-use super::memory::Activity;
 use super::publish::Published;
 use super::queue::Reschedule;
 use super::written::Written;
@@ -104,7 +103,7 @@ impl ServiceSync {
         self.memory
             .with(key, |known| {
                 known.object.uid() == uid(service)
-                    && known.activity == Activity::Idle
+                    && known.activity.is_none()
                     && known.backends.as_ref().is_some_and(|last| same_backends(last, backends, &selected_by))
             })
             .unwrap_or(false)
@@ -222,9 +221,9 @@ impl ServiceSync {
         }
         let activity = self.memory.with(&key, |known| {
             known.backends = Some(Arc::clone(backends));
-            std::mem::take(&mut known.activity)
+            known.activity.take()
         });
-        if let Some(notice) = event_texts::concluded(activity.unwrap_or_default(), backends.len()) {
+        if let Some(notice) = event_texts::concluded(activity.flatten(), backends.len()) {
             tracing::info!(service = %key, reason = notice.reason, "load balancer is up to date");
             self.tell(&key, uid(service), notice);
         }
@@ -255,19 +254,11 @@ impl ServiceSync {
 
     /// Notes what is happening; answers whether that is news.
     fn under_way_silently(&self, key: &ServiceKey, operation: Operation) -> bool {
-        let activity = match operation {
-            Operation::Ensure => Activity::Ensuring,
-            Operation::UpdateNodes => Activity::UpdatingNodes,
-            Operation::Release => Activity::Deleting,
-        };
-        self.memory
-            .with(key, |known| {
-                let news = known.activity == Activity::Idle;
-                if news {
-                    known.activity = activity;
-                }
-                news
-            })
-            .unwrap_or(false)
+        let before = self.memory.with(key, |known| {
+            let before = known.activity;
+            known.activity = before.or(Some(operation));
+            before
+        });
+        before == Some(None)
     }
 }
