@@ -14,7 +14,7 @@ use super::metrics::NodeMetrics;
 use super::plan;
 use super::{NodeQueue, TakenNode};
 use crate::names::NODE_CONTROLLER;
-use crate::nodes::{NodeObject, NodeStore, NodeWriteEnd, NodeWriter, until_accepted};
+use crate::nodes::{NodeObject, NodeStore, NodeWriter, until_accepted};
 use crate::queue::Requeue;
 use openstack_ccm_runtime::call::CallError;
 use openstack_ccm_runtime::events::EventRecorder;
@@ -108,9 +108,8 @@ impl NodeSync {
     async fn write(&self, node: &Arc<NodeObject>, instance: &Instance) -> Result<(), Failure> {
         let write = |node| self.try_write(node, instance);
         let end = until_accepted(&self.writer, Arc::clone(node), TRIES, PAUSE, write).await;
-        match end.map_err(|error| error.to_failure("failed to initialise the node"))? {
-            NodeWriteEnd::Done(written) => self.initialised(&*written?),
-            NodeWriteEnd::Unneeded => {}
+        if let Some(written) = end.map_err(|error| error.to_failure("failed to initialise the node"))? {
+            self.initialised(&*written?);
         }
         Ok(())
     }

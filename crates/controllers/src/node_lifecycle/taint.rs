@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::Taint;
 use openstack_ccm_core::instance::taint::{NO_SCHEDULE, SHUT_DOWN};
 use serde_json::{Value, json};
 
-use crate::nodes::{NodeObject, NodeWriteEnd, NodeWriter, is_shutdown_taint, until_accepted};
+use crate::nodes::{NodeObject, NodeWriter, is_shutdown_taint, until_accepted};
 use openstack_ccm_runtime::call::CallError;
 
 /// How often a taint is tried while others write to the node.
@@ -30,7 +30,7 @@ async fn write(
     node: &Arc<NodeObject>,
     wanted: fn(&NodeObject) -> Vec<Taint>,
 ) -> Result<bool, CallError> {
-    let end = until_accepted(writer, Arc::clone(node), TRIES, PAUSE, |node| async move {
+    let written = until_accepted(writer, Arc::clone(node), TRIES, PAUSE, |node| async move {
         let taints = wanted(&node);
         if taints == node.taints {
             return Ok(None);
@@ -38,7 +38,7 @@ async fn write(
         writer.patch(&node.name, &patch(&node, &taints)).await.map(Some)
     })
     .await?;
-    Ok(matches!(end, NodeWriteEnd::Done(_)))
+    Ok(written.is_some())
 }
 
 /// The list has to be replaced as a whole, so the version that was read goes with it.

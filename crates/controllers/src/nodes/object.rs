@@ -73,11 +73,6 @@ impl NodeObject {
         self.taints.iter().any(is_shutdown_taint)
     }
 
-    /// Whether nothing that routes depend on differs: the ranges of its pods and the addresses.
-    pub(crate) fn has_same_routes(&self, other: &Self) -> bool {
-        self.pod_cidrs == other.pod_cidrs && self.facts.addresses == other.facts.addresses
-    }
-
     /// By what its machine is found.
     pub(crate) fn identity(&self) -> NodeIdentity {
         NodeIdentity { name: self.name.clone(), provider_id: self.facts.provider_id.clone() }

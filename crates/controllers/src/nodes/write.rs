@@ -60,24 +60,15 @@ fn parameters() -> PatchParams {
     PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() }
 }
 
-/// How a write that may need several tries ended.
-#[derive(Debug)]
-pub(crate) enum NodeWriteEnd<T> {
-    /// It was made.
-    Done(T),
-    /// There is nothing to write any more, or no Node.
-    Unneeded,
-}
-
 /// Tries a write until the API server takes it: first on the cached Node, and after each conflict on the Node as it is
-/// then. `write` answers nothing when there is nothing to write.
+/// then. `write` answers nothing when there is nothing to write, and so does this, also when there is no Node any more.
 pub(crate) async fn until_accepted<T, W>(
     writer: &NodeWriter,
     cached: Arc<NodeObject>,
     tries: u32,
     pause: Duration,
     mut write: impl FnMut(Arc<NodeObject>) -> W,
-) -> Result<NodeWriteEnd<T>, CallError>
+) -> Result<Option<T>, CallError>
 where
     W: Future<Output = Result<Option<T>, CallError>>,
 {
@@ -87,9 +78,8 @@ where
     loop {
         left = left.saturating_sub(1);
         match write(node).await {
-            Ok(Some(result)) => return Ok(NodeWriteEnd::Done(result)),
-            Ok(None) => return Ok(NodeWriteEnd::Unneeded),
-            Err(error) if error.is_not_found() => return Ok(NodeWriteEnd::Unneeded),
+            Ok(result) => return Ok(result),
+            Err(error) if error.is_not_found() => return Ok(None),
             // A change in between can also make what was decided invalid.
             Err(error) if left > 0 && (error.is_conflict() || error.is_invalid()) => {}
             Err(error) => return Err(error),
@@ -97,7 +87,7 @@ where
         tokio::time::sleep(pause.mul_f64(1.0 + fastrand::f64())).await;
         match writer.get(&name).await? {
             Some(now) => node = now,
-            None => return Ok(NodeWriteEnd::Unneeded),
+            None => return Ok(None),
         }
     }
 }

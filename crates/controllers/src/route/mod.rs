@@ -32,7 +32,7 @@ use crate::nodes::{NodeChange, NodeInformer, NodeListener, NodeStore};
 use condition::ConditionWriter;
 use metrics::RouteMetrics;
 use openstack_ccm_runtime::events::{self, EventWriter};
-use openstack_ccm_runtime::parts::{ControllerError, EventWriting};
+use openstack_ccm_runtime::parts::{ControllerError, EventWriting, becomes};
 use round::Round;
 
 /// Longest time between two rounds because of failures, unless the cloud asks for more.
@@ -105,15 +105,11 @@ impl RouteController {
 
     /// Ends when the nodes have been listed, or when it is clear that there is nothing to do.
     pub fn listed(&self) -> impl Future<Output = ()> + Send + 'static {
-        let (listed, mut ready) = (self.nodes.wait_listed(), self.ready.subscribe());
+        let (listed, ready) = (self.nodes.wait_listed(), becomes(self.ready.subscribe(), |ready| *ready));
         async move {
-            let done = tokio::select! {
-                () = listed => true,
-                done = ready.wait_for(|ready| *ready) => done.is_ok(),
-            };
-            if !done {
-                // The controller has ended, which is noticed where it is joined.
-                std::future::pending::<()>().await;
+            tokio::select! {
+                () = listed => {}
+                () = ready => {}
             }
         }
     }
@@ -167,11 +163,7 @@ impl NodeListener for RoutedNodes {
 
 /// Whether a change is more than a heartbeat to routes: a node is new or gone, or its ranges or addresses are others.
 fn matters(change: &NodeChange) -> bool {
-    match (&change.old, &change.new) {
-        (Some(old), Some(new)) => !old.has_same_routes(new),
-        (None, None) => false,
-        (Some(_), None) | (None, Some(_)) => true,
-    }
+    change.has_new(|node| (&node.pod_cidrs, &node.facts.addresses))
 }
 
 /// Asks whether the cloud can hold routes, until there is an answer.

@@ -32,14 +32,13 @@ use crate::names::{FIELD_MANAGER, SERVICE_CONTROLLER};
 use crate::nodes::NodeInformer;
 use crate::queue::WorkQueues;
 use openstack_ccm_runtime::events::{self, EventWriter};
-use openstack_ccm_runtime::parts::{ControllerError, EventWriting, named, part_ended};
+use openstack_ccm_runtime::parts::{ControllerError, EventWriting, becomes, named, part_ended};
 
 use super::context::ServiceSync;
 use super::follow;
 use super::node_rollout::NodeRollouts;
 use super::options::ServiceControllerOptions;
 use super::queue::ServiceQueue;
-use super::synced::CachesSynced;
 
 /// Prefix of the metrics that are this program's own.
 const METRIC_PREFIX: &str = "openstack_ccm";
@@ -119,12 +118,15 @@ impl ServiceController {
         Self { client, options, queue, sync, events, node_changes, listed, canary }
     }
 
-    /// Tells whether the controller knows the cluster yet, for readiness.
-    pub fn caches_synced(&self) -> CachesSynced {
-        CachesSynced {
-            services: self.listed.subscribe(),
-            nodes: self.sync.nodes.clone(),
-            measured: self.sync.measured.ready(),
+    /// Waits until Services and Nodes have been listed, and until verdicts of the canary from before the start are known, or
+    /// nobody can tell them: before that nothing is decided. For readiness, too.
+    pub fn listed(&self) -> impl Future<Output = ()> + Send + use<> {
+        let (services, nodes) = (self.listed.subscribe(), self.sync.nodes.clone());
+        let measured = self.sync.measured.ready();
+        async move {
+            becomes(services, |listed| *listed).await;
+            becomes(nodes, |nodes| nodes.listed).await;
+            becomes(measured, |ready| *ready).await;
         }
     }
 
@@ -135,7 +137,7 @@ impl ServiceController {
     /// # Errors
     /// A part ended that runs for ever.
     pub async fn run(self, shutdown: CancellationToken) -> Result<(), ControllerError> {
-        let mut synced = self.caches_synced();
+        let listed = self.listed();
         let (queue, sync) = (self.queue.clone(), Arc::clone(&self.sync));
         let (concurrency, grace) = (self.options.concurrency.max(1), self.options.shutdown_grace);
         let mut parts = JoinSet::new();
@@ -145,7 +147,7 @@ impl ServiceController {
             () = shutdown.cancelled() => Ok(()),
             ended = parts.join_next() => Err(part_ended(ended)),
             ended = async {
-                synced.wait().await;
+                listed.await;
                 tracing::info!(workers = concurrency, "services and nodes listed, starting to reconcile");
                 keep_working(&mut workers, concurrency, &queue, &sync).await
             } => Err(ended),
@@ -162,7 +164,7 @@ impl ServiceController {
     }
 
     fn spawn_parts(self, parts: &mut JoinSet<&'static str>) -> EventWriting {
-        let synced = self.caches_synced();
+        let synced = self.listed();
         let Self { client, options, queue, sync, events, node_changes, listed, canary } = self;
         spawn_measuring(parts, &options, &sync, &node_changes, canary);
         parts.spawn(named("watch of services", {

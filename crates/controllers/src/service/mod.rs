@@ -20,7 +20,6 @@
 //! | `event_texts` | what the user is told (pure) |
 //! | `finalizer` | hold the object before the cloud is touched, let it go after the cloud is empty |
 //! | `options` | what an operator chooses |
-//! | `synced` | whether Services and nodes have been listed |
 //! | `context` | what the reconciliation of one Service works with |
 //! | `shared_address` | Services on one address agree on its mode |
 //! | `publish` | status and annotations, written only where they differ |
@@ -56,7 +55,6 @@ mod queue;
 mod release;
 mod shared_address;
 mod sync;
-mod synced;
 mod trim;
 mod written;
 
@@ -64,4 +62,3 @@ pub use controller::ServiceController;
 pub use intent::{FINALIZER, checked_facts};
 pub use options::ServiceControllerOptions;
 pub use queue::ServiceQueue;
-pub use synced::CachesSynced;

@@ -113,8 +113,9 @@ impl NodeChanges {
 
 impl NodeListener for NodeChanges {
     fn changed(&self, changes: &[NodeChange]) {
+        // A heartbeat leaves the facts the same in memory.
         let matters_here = |change: &NodeChange| {
-            change.has_new_facts() || change.has_new_service_proxy() || change.has_new_reachability()
+            change.has_new(|node| (Arc::as_ptr(&node.facts), &node.service_proxy, node.unreachable_since))
         };
         if self.snapshots.borrow().listed && !changes.iter().any(matters_here) {
             return;
