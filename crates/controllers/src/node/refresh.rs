@@ -28,7 +28,7 @@ pub(super) async fn follow(sync: Arc<NodeSync>, concurrency: usize, period: Dura
             }
             Err(failure) => {
                 tracing::warn!(%failure, "the addresses of the nodes could not be checked");
-                sync.metrics.failed(failure.class);
+                sync.metrics.failures.count(failure.class);
                 failures += 1;
                 failure.delay(failures - 1).min(period.max(failure.asked().unwrap_or_default()))
             }

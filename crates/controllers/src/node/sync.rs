@@ -70,7 +70,7 @@ impl NodeSync {
             }
             Err(failure) => {
                 tracing::warn!(nodes = new.len(), %failure, "new nodes could not be looked up in the cloud");
-                self.metrics.failed(failure.class);
+                self.metrics.failures.count(failure.class);
                 for (taken, _) in new {
                     taken.finish(Requeue::Backoff(failure.clone()));
                 }
@@ -97,7 +97,7 @@ impl NodeSync {
                 tracing::warn!(node = node.name, %failure, "the node could not be initialised");
                 let notice = Notice::warning("NodeInitializationFailed", failure.message.clone());
                 self.events.record(&node.reference(), NODE_CONTROLLER, notice);
-                self.metrics.failed(failure.class);
+                self.metrics.failures.count(failure.class);
                 Requeue::Backoff(failure)
             }
         }
@@ -166,7 +166,7 @@ impl NodeSync {
             Err(error) => {
                 let failure = error.to_failure("failed to update the labels of the node");
                 tracing::warn!(node = node.name, %failure, "the labels of the node could not be updated");
-                self.metrics.failed(failure.class);
+                self.metrics.failures.count(failure.class);
                 Requeue::Backoff(failure)
             }
         }

@@ -16,6 +16,7 @@ use super::taint;
 use crate::names::NODE_LIFECYCLE_CONTROLLER;
 use crate::nodes::{NodeObject, NodeStore, NodeWriter};
 use openstack_ccm_runtime::events::EventRecorder;
+use openstack_ccm_runtime::metrics;
 
 /// Nodes with what the cloud says of their machines.
 type Answers = Vec<(Arc<NodeObject>, Presence)>;
@@ -152,7 +153,7 @@ impl Lifecycle {
     }
 
     fn failed(&mut self, failure: &Failure) {
-        self.metrics.failed(failure.class);
+        self.metrics.failures.count(failure.class);
         self.not_before = failure.asked().map(|delay| Instant::now() + delay);
         if self.last_failure.as_ref().map(|last| &last.message) != Some(&failure.message) {
             tracing::warn!(%failure, "nodes that are not ready could not be checked in the cloud; they are left as they are");
@@ -192,7 +193,7 @@ impl Lifecycle {
                     provider_id = node.facts.provider_id,
                     "the node is deleted: its server is gone"
                 );
-                self.metrics.deleted();
+                self.metrics.deleted.inc();
             }
             Err(error) if error.is_not_found() => {}
             // It changed since it was read: the next round decides again.
@@ -210,7 +211,7 @@ impl Lifecycle {
 
     /// Keeps the nodes, and says so once.
     fn hold(&mut self, missing: &[Arc<NodeObject>], doubt: Doubt) {
-        self.metrics.held(missing.len());
+        metrics::set(&self.metrics.held, missing.len());
         if std::mem::replace(&mut self.holds, true) {
             return;
         }
@@ -222,7 +223,7 @@ impl Lifecycle {
     }
 
     fn release(&mut self) {
-        self.metrics.held(0);
+        self.metrics.held.set(0);
         self.holds = false;
     }
 }

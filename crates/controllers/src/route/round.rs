@@ -15,6 +15,7 @@ use super::condition::ConditionWriter;
 use super::metrics::RouteMetrics;
 use crate::nodes::NodeObject;
 use openstack_ccm_runtime::events::EventRecorder;
+use openstack_ccm_runtime::metrics;
 
 /// Component of the events, as the framework spells it.
 const ROUTE_CONTROLLER: &str = "route_controller";
@@ -36,12 +37,12 @@ impl Round {
     /// # Errors
     /// Something has to be tried again: the failure that asks for the longest wait.
     pub(super) async fn run(&self, known: &[Arc<NodeObject>]) -> Result<(), Failure> {
-        self.metrics.round();
+        self.metrics.rounds.inc();
         let listed = match self.provider.list().await {
             Ok(listed) => listed,
             Err(failure) => {
                 tracing::warn!(error = %failure, "routes could not be listed; nothing is changed");
-                self.metrics.failed(failure.class);
+                self.metrics.failures.count(failure.class);
                 return Err(failure);
             }
         };
@@ -65,15 +66,16 @@ impl Round {
     fn count(&self, changes: &Changes, applied: &Applied) {
         let made =
             changes.add.iter().filter(|route| applied.missing.iter().all(|(missing, _)| missing != *route));
-        self.metrics.corrected(made.count() + changes.remove.len().saturating_sub(applied.left.len()));
+        let corrected = made.count() + changes.remove.len().saturating_sub(applied.left.len());
+        self.metrics.corrections.inc_by(u64::try_from(corrected).unwrap_or(u64::MAX));
         for (route, failure) in &applied.left {
-            self.metrics.failed(failure.class);
+            self.metrics.failures.count(failure.class);
             tracing::warn!(
                 destination = route.destination, next_hop = route.next_hop, error = %failure, "route could not be deleted"
             );
         }
         for (_, failure) in &applied.missing {
-            self.metrics.failed(failure.class);
+            self.metrics.failures.count(failure.class);
         }
     }
 
@@ -109,8 +111,8 @@ impl Round {
             .zip(known)
             .filter_map(|(node, known)| Some((known, network(node, |route| missing.contains_key(route))?)))
             .collect();
-        self.metrics
-            .unreachable(verdicts.iter().filter(|(_, network)| *network == Network::Unavailable).count());
+        let unreachable = verdicts.iter().filter(|(_, network)| *network == Network::Unavailable).count();
+        metrics::set(&self.metrics.unreachable, unreachable);
         let writes: Vec<_> = verdicts
             .into_iter()
             .filter(|(known, network)| {

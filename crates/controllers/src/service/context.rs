@@ -92,7 +92,7 @@ impl ServiceSync {
             && !self.note_hold(key, Some(hold))
         {
             // Nothing changes until somebody acts, who was told.
-            self.metrics.failed(failure.class);
+            self.metrics.failures.count(failure.class);
             return Reschedule::Backoff(failure);
         }
         self.tell(key, uid, event_texts::failed(operation, &failure, backends));
@@ -109,7 +109,7 @@ impl ServiceSync {
 
     /// Counts and logs a failure, and plans the next try.
     pub(super) fn retry(&self, key: &ServiceKey, failure: Failure) -> Reschedule {
-        self.metrics.failed(failure.class);
+        self.metrics.failures.count(failure.class);
         tracing::warn!(service = %key, class = %failure.class, error = %failure, "reconciliation failed");
         Reschedule::Backoff(failure)
     }

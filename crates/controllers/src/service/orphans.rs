@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::provider::OrphanCandidate;
+use openstack_ccm_runtime::metrics;
 
 use super::context::ServiceSync;
 use super::intent::uid;
@@ -66,7 +67,7 @@ impl Orphans {
             }
         }
         let news = self.note(&without_service);
-        sync.metrics.orphans(self.reported.len());
+        metrics::set(&sync.metrics.orphans, self.reported.len());
         without_service
             .iter()
             .filter(|orphan| news.contains(&orphan.id))

@@ -239,7 +239,7 @@ impl ServiceSync {
     fn report_drift(&self, key: &ServiceKey, uid: &str, changed: bool) {
         let drift = self.memory.with(key, |known| known.drift.take()).flatten();
         if let Some(notice) = drift.and_then(|drift| drift.report(changed)) {
-            self.metrics.drift_repaired();
+            self.metrics.drift_repairs.inc();
             tracing::warn!(service = %key, message = notice.message, "drift repaired");
             self.tell(key, uid, notice);
         }

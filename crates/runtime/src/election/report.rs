@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use super::ElectionOptions;
 use crate::events;
 use crate::lock::lock;
+use crate::metrics::metric;
 
 type Label = [(&'static str, String); 1];
 
@@ -28,18 +29,10 @@ pub struct ElectionMetrics {
 impl ElectionMetrics {
     /// Metrics that `registry` shows.
     pub fn register(registry: &mut Registry) -> Self {
-        let metrics = Self::default();
-        registry.register(
-            "leader_election_master_status",
-            "Whether this process holds the Lease",
-            metrics.leading.clone(),
-        );
-        registry.register(
-            "leader_election_slowpath",
-            "Attempts to take or renew the Lease that began by reading it; all of them do",
-            metrics.slow_path.clone(),
-        );
-        metrics
+        let leading =
+            metric(registry, "leader_election_master_status", "Whether this process holds the Lease");
+        let help = "Attempts to take or renew the Lease that began by reading it; all of them do";
+        Self { leading, slow_path: metric(registry, "leader_election_slowpath", help) }
     }
 }
 
