@@ -4,7 +4,6 @@
 //! vouch for it; its machine was missing in two rounds in a row; most of the other machines are there
 //! ([`openstack_ccm_core::instance::missing`]); and a last question about this one machine says that it is gone.
 
-mod absence;
 mod metrics;
 mod round;
 mod taint;

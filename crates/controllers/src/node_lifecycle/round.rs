@@ -1,16 +1,17 @@
 //! One round over the nodes.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::Taint;
 use openstack_ccm_core::failure::Failure;
-use openstack_ccm_core::instance::missing::{DELETIONS_PER_ROUND, Doubt, MissingMachines};
+use openstack_ccm_core::instance::missing::{DELETIONS_PER_ROUND, Doubt, MissingMachines, ROUNDS};
 use openstack_ccm_core::instance::{Instances, NodeIdentity, Presence};
 use openstack_ccm_core::notice::Notice;
 use tokio::time::{Instant, MissedTickBehavior};
 use tracing::Instrument as _;
 
-use super::absence::Absences;
 use super::metrics::LifecycleMetrics;
 use super::taint;
 use crate::names::NODE_LIFECYCLE_CONTROLLER;
@@ -76,7 +77,8 @@ impl Lifecycle {
     pub(super) async fn round(&mut self) {
         let nodes = self.store.all();
         for node in nodes.iter().filter(|node| node.is_ready && node.has_shutdown_taint()) {
-            self.lift(node).await;
+            let done = "the node is ready; its shutdown taint is removed";
+            self.write_taints(node, taint::without_taint, done, "the taint could not be removed").await;
         }
         let not_ready: Vec<Arc<NodeObject>> = nodes.iter().filter(|node| !node.is_ready).cloned().collect();
         if not_ready.is_empty() {
@@ -103,7 +105,10 @@ impl Lifecycle {
             match presence {
                 Presence::Gone => missing.push(Arc::clone(node)),
                 // The taint stays until the node is ready: a machine that was started may take long to become a node again.
-                Presence::ShutDown => self.taint(node).await,
+                Presence::ShutDown => {
+                    let done = "the server is shut down; the node is tainted";
+                    self.write_taints(node, taint::with_taint, done, "the taint could not be set").await;
+                }
                 Presence::Exists => {}
                 Presence::Foreign(reason) => {
                     tracing::debug!(node = node.name, reason, "the node is left alone");
@@ -161,23 +166,18 @@ impl Lifecycle {
         }
     }
 
-    async fn taint(&self, node: &Arc<NodeObject>) {
-        match taint::set(&self.writer, node).await {
-            Ok(true) => tracing::info!(node = node.name, "the server is shut down; the node is tainted"),
+    /// Gives a node the taints that are `wanted`, and says so.
+    async fn write_taints(
+        &self,
+        node: &Arc<NodeObject>,
+        wanted: fn(&NodeObject) -> Vec<Taint>,
+        done: &str,
+        failed: &str,
+    ) {
+        match taint::write(&self.writer, node, wanted).await {
+            Ok(true) => tracing::info!(node = node.name, "{done}"),
             Ok(false) => {}
-            Err(error) => {
-                tracing::warn!(node = node.name, error = error.message(), "the taint could not be set");
-            }
-        }
-    }
-
-    async fn lift(&self, node: &Arc<NodeObject>) {
-        match taint::lift(&self.writer, node).await {
-            Ok(true) => tracing::info!(node = node.name, "the node is ready; its shutdown taint is removed"),
-            Ok(false) => {}
-            Err(error) => {
-                tracing::warn!(node = node.name, error = error.message(), "the taint could not be removed");
-            }
+            Err(error) => tracing::warn!(node = node.name, error = error.message(), "{failed}"),
         }
     }
 
@@ -242,4 +242,30 @@ fn missing_machines(answers: &[(Arc<NodeObject>, Presence)]) -> MissingMachines 
         }
     }
     counts
+}
+
+/// In how many rounds in a row the machine of each node was missing, by the uid of the Node: one that is registered again starts over.
+#[derive(Debug, Default)]
+struct Absences {
+    rounds: HashMap<String, u32>,
+}
+
+impl Absences {
+    /// The machine of the node is missing. Answers whether that has been so for long enough.
+    fn missing(&mut self, node: &NodeObject) -> bool {
+        let rounds = self.rounds.entry(node.uid.clone()).or_default();
+        *rounds = rounds.saturating_add(1);
+        *rounds >= ROUNDS
+    }
+
+    /// Whether a machine was missing in the last round.
+    fn any(&self) -> bool {
+        !self.rounds.is_empty()
+    }
+
+    /// Forgets every node that is not among the missing ones of this round.
+    fn keep_only<'a>(&mut self, missing: impl Iterator<Item = &'a NodeObject>) {
+        let missing: HashSet<&str> = missing.map(|node| node.uid.as_str()).collect();
+        self.rounds.retain(|uid, _| missing.contains(uid.as_str()));
+    }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Taint;
-use openstack_ccm_core::instance::taint::{NO_SCHEDULE, SHUT_DOWN};
+use openstack_ccm_core::instance::{NO_SCHEDULE, SHUT_DOWN_TAINT};
 use serde_json::{Value, json};
 
 use crate::nodes::{NodeObject, NodeWriter, is_shutdown_taint, until_accepted};
@@ -15,17 +15,8 @@ const TRIES: u32 = 5;
 /// Pause after a conflict; a random part of up to as much is added.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Sets the taint, unless it is there already. Answers whether it was written.
-pub(super) async fn set(writer: &NodeWriter, node: &Arc<NodeObject>) -> Result<bool, CallError> {
-    write(writer, node, with_taint).await
-}
-
-/// Lifts the taint. Answers whether it was written.
-pub(super) async fn lift(writer: &NodeWriter, node: &Arc<NodeObject>) -> Result<bool, CallError> {
-    write(writer, node, without_taint).await
-}
-
-async fn write(
+/// Gives a node the taints that are `wanted`, unless it has them already. Answers whether they were written.
+pub(super) async fn write(
     writer: &NodeWriter,
     node: &Arc<NodeObject>,
     wanted: fn(&NodeObject) -> Vec<Taint>,
@@ -47,8 +38,10 @@ fn patch(node: &NodeObject, taints: &[Taint]) -> Value {
     json!({"metadata": {"resourceVersion": node.resource_version}, "spec": {"taints": taints}})
 }
 
-fn with_taint(node: &NodeObject) -> Vec<Taint> {
-    let wanted = Taint { key: SHUT_DOWN.to_owned(), effect: NO_SCHEDULE.to_owned(), ..Taint::default() };
+/// The taints of a node with that of a machine that is shut down.
+pub(super) fn with_taint(node: &NodeObject) -> Vec<Taint> {
+    let wanted =
+        Taint { key: SHUT_DOWN_TAINT.to_owned(), effect: NO_SCHEDULE.to_owned(), ..Taint::default() };
     let mut taints = node.taints.clone();
     match taints.iter_mut().find(|taint| is_shutdown_taint(taint)) {
         Some(present) if present.value.as_deref().unwrap_or_default().is_empty() => {}
@@ -58,6 +51,7 @@ fn with_taint(node: &NodeObject) -> Vec<Taint> {
     taints
 }
 
-fn without_taint(node: &NodeObject) -> Vec<Taint> {
+/// The taints of a node without it.
+pub(super) fn without_taint(node: &NodeObject) -> Vec<Taint> {
     node.taints.iter().filter(|taint| !is_shutdown_taint(taint)).cloned().collect()
 }

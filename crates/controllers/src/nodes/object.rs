@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Node, NodeAddress, ObjectReference, Taint};
 use openstack_ccm_advertise::node::{NodeVerdict, guess_of, unreachable_since};
-use openstack_ccm_core::instance::NodeIdentity;
 use openstack_ccm_core::instance::address::PROVIDED_NODE_IP;
-use openstack_ccm_core::instance::taint::{NO_SCHEDULE, SHUT_DOWN, UNINITIALIZED};
+use openstack_ccm_core::instance::{NO_SCHEDULE, NodeIdentity, SHUT_DOWN_TAINT, UNINITIALIZED_TAINT};
 use openstack_ccm_core::node::{self, AUTOSCALER_TAINT, AddressKind, EXCLUDE_LABEL, Eligibility, is_backend};
 use openstack_ccm_core::route::condition::NETWORK_UNAVAILABLE;
 
@@ -65,7 +64,7 @@ impl From<Node> for NodeObject {
 impl NodeObject {
     /// Whether the kubelet still waits for a cloud provider.
     pub(crate) fn is_uninitialized(&self) -> bool {
-        self.taints.iter().any(|taint| taint.key == UNINITIALIZED)
+        self.taints.iter().any(|taint| taint.key == UNINITIALIZED_TAINT)
     }
 
     /// Whether the taint of a shut-down machine is set.
@@ -92,7 +91,7 @@ impl NodeObject {
 
 /// Taints are the same by key and effect.
 pub(crate) fn is_shutdown_taint(taint: &Taint) -> bool {
-    taint.key == SHUT_DOWN && taint.effect == NO_SCHEDULE
+    taint.key == SHUT_DOWN_TAINT && taint.effect == NO_SCHEDULE
 }
 
 /// What load balancers depend on.
