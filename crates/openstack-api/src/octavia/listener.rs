@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{CreatePool, IdRef, LBAAS, ListenerLimits, Octavia, OperatingStatus, ProvisioningStatus};
+use super::{
+    ChildFilter, CreatePool, IdRef, LBAAS, ListenerLimits, Octavia, OperatingStatus, ProvisioningStatus,
+};
 use crate::change::Change;
 use crate::decode::{enabled, null_as_default};
 use crate::error::ApiError;
