@@ -16,6 +16,7 @@ mod probe;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::LoadBalancerIngress;
 use kube::Client;
 use openstack_ccm_core::backoff::Backoff;
 use openstack_ccm_core::service::ServiceKey;
@@ -25,7 +26,6 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep_until};
 
 use crate::cluster::ServerSupport;
-use crate::entry::IngressEntry;
 use crate::metrics::AdvertiseMetrics;
 use crate::writer::StatusWriter;
 use hold::ServerState;
@@ -125,7 +125,7 @@ impl ServerDetection {
     }
 
     /// Learns from the answer to a real status write; answers whether the verdict is another one now.
-    pub fn answered(&self, sent: &[IngressEntry], answered: &[IngressEntry]) -> bool {
+    pub fn answered(&self, sent: &[LoadBalancerIngress], answered: &[LoadBalancerIngress]) -> bool {
         let learned =
             evidence(sent, answered).is_some_and(|told| self.learn(told, "the answer to a status write"));
         if learned {

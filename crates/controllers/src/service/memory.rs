@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::LoadBalancerIngress;
 use openstack_ccm_advertise::announce::Announced;
-use openstack_ccm_advertise::entry::IngressEntry;
 use openstack_ccm_core::failure::Hold;
 use openstack_ccm_core::provider::Ready;
 use openstack_ccm_core::service::ServiceKey;
@@ -32,7 +32,7 @@ pub(crate) struct Remembered {
     /// The backends of the last successful reconciliation.
     pub(crate) backends: Option<Backends>,
     /// Entries that were published last.
-    pub(crate) published: Option<Vec<IngressEntry>>,
+    pub(crate) published: Option<Vec<LoadBalancerIngress>>,
     /// Annotations that were written last.
     pub(crate) written: Written,
     /// What was told last about the publication.
@@ -121,7 +121,10 @@ impl Memory {
     }
 
     /// Whether any Service was reported ready, and published so, that the condition holds.
-    pub(crate) fn any_ready(&self, holds: impl Fn(&ServiceKey, &Ready, &[IngressEntry]) -> bool) -> bool {
+    pub(crate) fn any_ready(
+        &self,
+        holds: impl Fn(&ServiceKey, &Ready, &[LoadBalancerIngress]) -> bool,
+    ) -> bool {
         lock(&self.0).iter().any(|(key, known)| {
             let published = known.published.as_deref().unwrap_or_default();
             known.ready.as_ref().is_some_and(|ready| holds(key, ready, published))

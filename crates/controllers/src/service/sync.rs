@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1 as k8s;
-use openstack_ccm_advertise::status::entries;
+use openstack_ccm_advertise::entry::entries;
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::provider::{Outcome, Ready, Reconciliation};
 use openstack_ccm_core::service::{Goal, Intent, ServiceKey};
