@@ -8,7 +8,6 @@
 mod metrics;
 mod state;
 
-use std::fmt;
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -81,12 +80,6 @@ struct Shared<K, R> {
 impl<K: Key, R: Reason> Clone for WorkQueue<K, R> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
-    }
-}
-
-impl<K: Key, R: Reason> fmt::Debug for WorkQueue<K, R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WorkQueue").field("ready", &self.state().ready()).finish_non_exhaustive()
     }
 }
 

@@ -25,7 +25,7 @@ impl Reschedule {
 /// The queue of Services that one controller works on.
 ///
 /// It is created before the controller, so that the provider can hold a [`ServiceQueue::waker`] from its first moment.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct ServiceQueue(WorkQueue<ServiceKey, Causes>);
 
 impl Default for ServiceQueue {
