@@ -8,7 +8,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use kube::{Api, Client};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::NodeObject;
 use crate::names::FIELD_MANAGER;
@@ -43,6 +43,12 @@ impl NodeWriter {
     pub(crate) async fn patch_status(&self, name: &str, patch: &Value) -> Result<Arc<NodeObject>, CallError> {
         let node = call(self.limit, self.api.patch_status(name, &parameters(), &Patch::Merge(patch))).await?;
         Ok(Arc::new(node.into()))
+    }
+
+    /// Writes a condition. Conditions are merged by their type: those of others stay.
+    pub(crate) async fn patch_condition(&self, name: &str, condition: &Value) -> Result<(), CallError> {
+        let patch = Patch::Strategic(json!({"status": {"conditions": [condition]}}));
+        call(self.limit, self.api.patch_status(name, &PatchParams::default(), &patch)).await.map(drop)
     }
 
     /// Deletes this Node: not one of the same name that was registered since, and not one that changed since.

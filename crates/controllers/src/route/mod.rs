@@ -27,9 +27,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use crate::dry_run::{Concluded, End, untold};
-use crate::nodes::{NodeChange, NodeInformer, NodeListener, NodeStore};
+use crate::nodes::{NodeChange, NodeInformer, NodeListener, NodeStore, NodeWriter};
 
-use condition::ConditionWriter;
 use metrics::RouteMetrics;
 use openstack_ccm_runtime::events::{self, EventWriter};
 use openstack_ccm_runtime::parts::{ControllerError, EventWriting, becomes};
@@ -93,7 +92,7 @@ impl RouteController {
         let round = Round {
             provider: Arc::clone(&provider),
             ranges: options.ranges.clone(),
-            conditions: ConditionWriter::new(client, options.call_timeout),
+            writer: NodeWriter::new(client, options.call_timeout),
             events: recorder,
             metrics: RouteMetrics::registered(registry),
         };

@@ -11,9 +11,9 @@ use openstack_ccm_core::route::plan::{Changes, NodePlan, Plan, decide};
 use openstack_ccm_core::route::range::ClusterRanges;
 use openstack_ccm_core::route::{Applied, NodeRoute, RoutedNode, Routes};
 
-use super::condition::ConditionWriter;
+use super::condition;
 use super::metrics::RouteMetrics;
-use crate::nodes::NodeObject;
+use crate::nodes::{NodeObject, NodeWriter};
 use openstack_ccm_runtime::events::EventRecorder;
 use openstack_ccm_runtime::metrics;
 
@@ -26,7 +26,7 @@ const AT_ONCE: usize = 10;
 pub(super) struct Round {
     pub(super) provider: Arc<dyn Routes>,
     pub(super) ranges: ClusterRanges,
-    pub(super) conditions: ConditionWriter,
+    pub(super) writer: NodeWriter,
     pub(super) events: EventRecorder,
     pub(super) metrics: RouteMetrics,
 }
@@ -121,7 +121,7 @@ impl Round {
             })
             .map(|(known, network)| async move {
                 let name = &known.name;
-                if let Err(error) = self.conditions.write(name, network).await {
+                if let Err(error) = condition::write(&self.writer, name, network).await {
                     tracing::warn!(
                         node = name,
                         error = error.message(),
