@@ -23,11 +23,6 @@ pub struct Network {
     /// Ids of its subnets.
     #[serde(default, deserialize_with = "null_as_default")]
     pub subnets: Vec<String>,
-    /// Tags.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub tags: Vec<String>,
-    /// Owner.
-    pub project_id: Option<String>,
 }
 
 /// Which networks to list. Every part that is set must match.

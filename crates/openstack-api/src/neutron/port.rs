@@ -8,16 +8,12 @@ use crate::error::ApiError;
 use crate::open_enum::open_enum;
 
 open_enum! {
-    /// State of a port.
+    /// State of a port, as far as anything follows from it.
     PortStatus {
         /// Wired.
         Active = "ACTIVE",
         /// Not wired. Octavia's VIP ports stay so for ever.
         Down = "DOWN",
-        /// Being wired.
-        Build = "BUILD",
-        /// Failed.
-        Error = "ERROR",
     }
 }
 
@@ -29,9 +25,6 @@ pub struct Port {
     /// Name; not unique. Octavia's VIP ports are named `octavia-lb-<load balancer id>`.
     #[serde(default, deserialize_with = "null_as_default")]
     pub name: String,
-    /// Free text.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub description: String,
     /// Its network.
     pub network_id: String,
     /// State.
@@ -64,8 +57,6 @@ pub struct Port {
     pub tags: Vec<String>,
     /// Rises with each change; see [`Neutron::update_port`].
     pub revision_number: Option<u64>,
-    /// Owner.
-    pub project_id: Option<String>,
     /// Time of creation, as Neutron writes it.
     pub created_at: Option<String>,
 }

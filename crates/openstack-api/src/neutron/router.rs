@@ -11,9 +11,6 @@ use crate::error::ApiError;
 pub struct Router {
     /// Id.
     pub id: String,
-    /// Name; not unique.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub name: String,
     /// Extra routes, in no fixed order.
     #[serde(default, deserialize_with = "null_as_default")]
     pub routes: Vec<Route>,

@@ -55,8 +55,6 @@ pub struct SecurityGroup {
 pub struct SecurityGroupRule {
     /// Id.
     pub id: String,
-    /// Its group.
-    pub security_group_id: String,
     /// Side of the port.
     pub direction: Direction,
     /// Address family.

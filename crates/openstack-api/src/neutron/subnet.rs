@@ -23,8 +23,6 @@ pub struct Subnet {
     /// Tags.
     #[serde(default, deserialize_with = "null_as_default")]
     pub tags: Vec<String>,
-    /// Owner.
-    pub project_id: Option<String>,
 }
 
 /// Which subnets to list. Every part that is set must match.

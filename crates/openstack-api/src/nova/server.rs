@@ -10,38 +10,12 @@ use crate::error::ApiError;
 use crate::open_enum::open_enum;
 
 open_enum! {
-    /// State of a server.
+    /// State of a server, as far as anything follows from it.
     ServerStatus {
         /// Runs.
         Active = "ACTIVE",
-        /// Being made.
-        Build = "BUILD",
-        /// Gone, but still shown.
-        Deleted = "DELETED",
-        /// Failed.
-        Error = "ERROR",
-        /// Paused in memory.
-        Paused = "PAUSED",
-        /// Restarting.
-        Reboot = "REBOOT",
-        /// Restarting hard.
-        HardReboot = "HARD_REBOOT",
-        /// Runs a rescue image.
-        Rescue = "RESCUE",
-        /// Changing its size.
-        Resize = "RESIZE",
-        /// Put away.
-        Shelved = "SHELVED",
-        /// Put away, its host freed.
-        ShelvedOffloaded = "SHELVED_OFFLOADED",
         /// Powered off.
         Shutoff = "SHUTOFF",
-        /// Saved to disk.
-        Suspended = "SUSPENDED",
-        /// Nova does not know.
-        Unknown = "UNKNOWN",
-        /// Changed its size and waits for a confirmation.
-        VerifyResize = "VERIFY_RESIZE",
     }
 }
 
@@ -87,9 +61,6 @@ pub struct ServerAddress {
     /// `fixed` or `floating`.
     #[serde(rename = "OS-EXT-IPS:type")]
     pub kind: Option<String>,
-    /// MAC address of the port.
-    #[serde(rename = "OS-EXT-IPS-MAC:mac_addr")]
-    pub mac_address: Option<String>,
 }
 
 /// What a server says about its size: the id up to microversion 2.46, the name from 2.47 on.

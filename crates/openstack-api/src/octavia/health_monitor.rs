@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{IdRef, LBAAS, Octavia, OperatingStatus, ProvisioningStatus};
-use crate::decode::{enabled, null_as_default};
+use super::{LBAAS, Octavia, ProvisioningStatus};
+use crate::decode::null_as_default;
 use crate::error::ApiError;
 use crate::open_enum::open_enum;
 
@@ -39,11 +39,6 @@ pub struct HealthMonitor {
     pub name: String,
     /// Whether the last change of this monitor succeeded.
     pub provisioning_status: ProvisioningStatus,
-    /// Its own state, not that of the members.
-    pub operating_status: Option<OperatingStatus>,
-    /// Whether it checks at all.
-    #[serde(default = "enabled")]
-    pub admin_state_up: bool,
     /// How it checks.
     #[serde(rename = "type")]
     pub kind: HealthMonitorType,
@@ -62,9 +57,6 @@ pub struct HealthMonitor {
     pub http_method: Option<String>,
     /// Good HTTP statuses: one, a list or a range.
     pub expected_codes: Option<String>,
-    /// The pool, in a list of one.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub pools: Vec<IdRef>,
     /// Tags, in no fixed order.
     #[serde(default, deserialize_with = "null_as_default")]
     pub tags: Vec<String>,

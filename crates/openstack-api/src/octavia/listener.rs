@@ -4,11 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    ChildFilter, CreatePool, IdRef, LBAAS, ListenerLimits, Octavia, OperatingStatus, ProvisioningStatus,
-};
+use super::{ChildFilter, CreatePool, IdRef, LBAAS, ListenerLimits, Octavia, ProvisioningStatus};
 use crate::change::Change;
-use crate::decode::{enabled, null_as_default};
+use crate::decode::null_as_default;
 use crate::error::ApiError;
 use crate::open_enum::open_enum;
 
@@ -40,16 +38,8 @@ pub struct Listener {
     /// Name; not unique.
     #[serde(default, deserialize_with = "null_as_default")]
     pub name: String,
-    /// Free text.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub description: String,
     /// Whether the last change of this listener succeeded.
     pub provisioning_status: ProvisioningStatus,
-    /// What health checks say.
-    pub operating_status: OperatingStatus,
-    /// Whether it listens at all.
-    #[serde(default = "enabled")]
-    pub admin_state_up: bool,
     /// What it speaks with clients.
     pub protocol: ListenerProtocol,
     /// Port it listens on.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::{CreateListener, IdRef, LBAAS, Octavia, OperatingStatus, ProvisioningStatus};
-use crate::decode::{enabled, null_as_default};
+use crate::decode::null_as_default;
 use crate::error::ApiError;
 
 /// A load balancer as Octavia shows it.
@@ -23,9 +23,6 @@ pub struct LoadBalancer {
     pub provisioning_status: ProvisioningStatus,
     /// Worst of its children's health.
     pub operating_status: OperatingStatus,
-    /// Whether it forwards at all.
-    #[serde(default = "enabled")]
-    pub admin_state_up: bool,
     /// Owner.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project_id: Option<String>,

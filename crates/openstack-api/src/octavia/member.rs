@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{LBAAS, Octavia, OperatingStatus, ProvisioningStatus};
+use super::{LBAAS, Octavia, ProvisioningStatus};
 use crate::decode::{enabled, null_as_default};
 use crate::error::ApiError;
 
@@ -16,8 +16,6 @@ pub struct Member {
     pub name: String,
     /// Whether the last change of this member succeeded.
     pub provisioning_status: ProvisioningStatus,
-    /// What the health monitor says.
-    pub operating_status: OperatingStatus,
     /// Whether it is used at all.
     #[serde(default = "enabled")]
     pub admin_state_up: bool,
@@ -37,9 +35,6 @@ pub struct Member {
     /// Whether it is used only when all others fail.
     #[serde(default, deserialize_with = "null_as_default")]
     pub backup: bool,
-    /// Tags, in no fixed order.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub tags: Vec<String>,
 }
 
 const fn default_weight() -> u16 {

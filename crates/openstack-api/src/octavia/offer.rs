@@ -10,9 +10,6 @@ use crate::error::ApiError;
 pub struct Provider {
     /// Name to use in `provider`.
     pub name: String,
-    /// Free text.
-    #[serde(default)]
-    pub description: String,
 }
 
 /// Something that flavors of a provider can set.
@@ -20,9 +17,6 @@ pub struct Provider {
 pub struct Capability {
     /// Name of the setting.
     pub name: String,
-    /// Free text.
-    #[serde(default)]
-    pub description: String,
 }
 
 /// A flavor as Octavia shows it.

@@ -4,11 +4,9 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    ChildFilter, CreateHealthMonitor, IdRef, LBAAS, MemberSpec, Octavia, OperatingStatus, ProvisioningStatus,
-};
+use super::{ChildFilter, CreateHealthMonitor, IdRef, LBAAS, MemberSpec, Octavia, ProvisioningStatus};
 use crate::change::Change;
-use crate::decode::{enabled, null_as_default};
+use crate::decode::null_as_default;
 use crate::error::ApiError;
 use crate::open_enum::open_enum;
 
@@ -53,8 +51,6 @@ open_enum! {
         SourceIp = "SOURCE_IP",
         /// A cookie of the load balancer.
         HttpCookie = "HTTP_COOKIE",
-        /// A cookie of the application.
-        AppCookie = "APP_COOKIE",
     }
 }
 
@@ -64,15 +60,9 @@ pub struct SessionPersistence {
     /// What ties them.
     #[serde(rename = "type")]
     pub kind: SessionPersistenceType,
-    /// Name of the application's cookie.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cookie_name: Option<String>,
     /// Longest silence of a UDP client, seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub persistence_timeout: Option<u32>,
-    /// Mask for the addresses of UDP clients.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub persistence_granularity: Option<String>,
 }
 
 /// A pool as Octavia shows it.
@@ -83,25 +73,14 @@ pub struct Pool {
     /// Name; not unique.
     #[serde(default, deserialize_with = "null_as_default")]
     pub name: String,
-    /// Free text.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub description: String,
     /// Whether the last change of this pool succeeded. A failed member batch does not show here, but on the members.
     pub provisioning_status: ProvisioningStatus,
-    /// What health checks say.
-    pub operating_status: OperatingStatus,
-    /// Whether it is used at all.
-    #[serde(default = "enabled")]
-    pub admin_state_up: bool,
     /// What it speaks with members.
     pub protocol: PoolProtocol,
     /// How it chooses a member.
     pub lb_algorithm: LbAlgorithm,
     /// How clients stay with their member.
     pub session_persistence: Option<SessionPersistence>,
-    /// Members, in no fixed order.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub members: Vec<IdRef>,
     /// Health monitor.
     #[serde(default, deserialize_with = "none_if_empty")]
     pub healthmonitor_id: Option<String>,

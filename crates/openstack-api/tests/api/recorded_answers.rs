@@ -183,7 +183,6 @@ async fn members_and_monitor_have_what_the_controller_compares() {
         (members[0].address.as_str(), members[0].protocol_port, members[0].weight),
         ("198.18.0.50", 1, 1)
     );
-    assert_eq!(members[0].operating_status, OperatingStatus::NoMonitor);
     assert_eq!((members[0].monitor_port, members[0].backup), (None, false));
 
     let monitor = stand_in("lifecycle", "health monitor: get");

@@ -31,12 +31,7 @@ macro_rules! sent {
 }
 
 fn by_source_ip() -> SessionPersistence {
-    SessionPersistence {
-        kind: SessionPersistenceType::SourceIp,
-        cookie_name: None,
-        persistence_timeout: None,
-        persistence_granularity: None,
-    }
+    SessionPersistence { kind: SessionPersistenceType::SourceIp, persistence_timeout: None }
 }
 
 fn member(address: &str, port: u16) -> MemberSpec {
