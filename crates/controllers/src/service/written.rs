@@ -70,7 +70,7 @@ pub(super) fn publication<'a>(
 mod tests {
     use openstack_ccm_advertise::cluster::{Cluster, ServerSupport};
     use openstack_ccm_advertise::compare::compare;
-    use openstack_ccm_advertise::entry::{PROXY, of_address};
+    use openstack_ccm_advertise::entry::of_address;
     use openstack_ccm_advertise::node::Fitness;
     use openstack_ccm_core::advertise::{ClusterAccess, Needs, Path, Preference};
     use rstest::rstest;
@@ -155,7 +155,7 @@ mod tests {
             ("gone".into(), None),
         ]);
         let missing = missing_annotations(&service(&json!([])), &annotations);
-        let entry = of_address("192.0.2.1".parse().unwrap(), Some(PROXY));
+        let entry = of_address("192.0.2.1".parse().unwrap(), Some("Proxy"));
         assert_eq!(
             patch("u1", Some(&[entry]), &missing),
             json!({
