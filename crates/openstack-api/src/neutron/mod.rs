@@ -5,18 +5,15 @@
 //! works on a session only, so that nothing above could be tested without sockets. One way of calling, over
 //! [`crate::transport::Transport`], serves all services; the crate's session, endpoint cache and authentication trait lie below.
 
-mod extension;
 mod floating_ip;
 mod network;
 mod port;
 mod router;
 mod security_group;
-mod subnet;
 mod tag;
 
-pub use extension::Extension;
 pub use floating_ip::{CreateFloatingIp, FloatingIp, FloatingIpFilter, UpdateFloatingIp};
-pub use network::{Network, NetworkFilter};
+pub use network::{Extension, Network, NetworkFilter, Subnet, SubnetFilter};
 pub use port::{
     AllowedAddressPair, FixedIp, Port, PortFilter, PortStatus, SubPort, TrunkDetails, UpdatePort,
 };
@@ -25,7 +22,6 @@ pub use security_group::{
     CreateSecurityGroup, CreateSecurityGroupRule, Direction, EtherType, SecurityGroup, SecurityGroupFilter,
     SecurityGroupRule,
 };
-pub use subnet::{Subnet, SubnetFilter};
 pub use tag::Tagged;
 
 use http::HeaderValue;
