@@ -13,7 +13,7 @@ use tracing::Instrument as _;
 use super::metrics::NodeMetrics;
 use super::plan;
 use super::{NodeQueue, TakenNode};
-use crate::names::NODE_CONTROLLER;
+use crate::NODE_CONTROLLER;
 use crate::nodes::{NodeObject, NodeStore, NodeWriter, until_accepted};
 use crate::queue::Requeue;
 use openstack_ccm_runtime::call::CallError;

@@ -21,16 +21,15 @@ use tracing::field::Empty;
 
 use super::backends::{NodeSelectors, NodeSnapshot};
 use super::cache::ServiceCache;
-use super::cause::Cause;
 use super::intent::Ours;
 use super::kube_proxies::ask_kube_proxies;
 use super::memory::Memory;
 use super::node_changes::NodeChanges;
 use super::orphans::report_orphans;
 use crate::metrics::ServiceMetrics;
-use crate::names::{FIELD_MANAGER, SERVICE_CONTROLLER};
 use crate::nodes::NodeInformer;
 use crate::queue::WorkQueues;
+use crate::{FIELD_MANAGER, SERVICE_CONTROLLER};
 use openstack_ccm_runtime::events::{self, EventWriter};
 use openstack_ccm_runtime::parts::{ControllerError, EventWriting, becomes, named, part_ended};
 
@@ -38,7 +37,7 @@ use super::context::ServiceSync;
 use super::follow;
 use super::node_rollout::NodeRollouts;
 use super::options::ServiceControllerOptions;
-use super::queue::ServiceQueue;
+use super::queue::{Cause, ServiceQueue};
 
 /// Prefix of the metrics that are this program's own.
 const METRIC_PREFIX: &str = "openstack_ccm";
@@ -73,7 +72,7 @@ impl ServiceController {
         let metrics = ServiceMetrics::registered(registry, names.metric_prefix);
         let advertise_metrics =
             AdvertiseMetrics::registered(registry.sub_registry_with_prefix(METRIC_PREFIX));
-        queue.register(queues);
+        queue.0.register("service", queues);
         let writer = StatusWriter::new(client.clone(), options.call_timeout, FIELD_MANAGER);
         let server = Arc::new(ServerDetection::new(
             client.clone(),
@@ -152,7 +151,7 @@ impl ServiceController {
                 keep_working(&mut workers, concurrency, &queue, &sync).await
             } => Err(ended),
         };
-        queue.close();
+        queue.0.close();
         let drained = async { while workers.join_next().await.is_some() {} };
         if tokio::time::timeout(grace, drained).await.is_err() {
             tracing::warn!("reconciliations that did not finish in time are abandoned");
@@ -231,7 +230,7 @@ async fn keep_working(
 }
 
 async fn work(queue: ServiceQueue, sync: Arc<ServiceSync>) {
-    while let Some(taken) = queue.take().await {
+    while let Some(taken) = queue.0.take().await {
         let span = tracing::debug_span!("reconcile", service = %taken.key, otel.status_code = Empty);
         let next = sync.reconcile(&taken.key, taken.reason).instrument(span).await;
         if taken.reason.has(Cause::Nodes) {

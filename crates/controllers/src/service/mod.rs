@@ -8,8 +8,7 @@
 //! | `trim` | what is cached of an object (pure) |
 //! | `written` | what is written into a Service, and what of it is missing (pure) |
 //! | `change` | which changes deserve a reconciliation (pure) |
-//! | `cause` | why a Service is queued (pure) |
-//! | `queue` | who is next |
+//! | `queue` | why a Service is queued, and who is next |
 //! | `cache` | what the watch brought, as small as it goes |
 //! | `backends` | the nodes as load balancers see them (pure) |
 //! | `node_verdicts` | what is told of nodes that were measured (pure) |
@@ -33,7 +32,6 @@
 
 mod backends;
 mod cache;
-mod cause;
 mod change;
 mod context;
 mod controller;
