@@ -1,9 +1,10 @@
 //! Floating IPs.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Neutron, V2};
-use crate::change::Change;
 use crate::decode::null_as_default;
 use crate::error::ApiError;
 
@@ -76,17 +77,6 @@ pub struct CreateFloatingIp {
     pub description: Option<String>,
 }
 
-/// Changes of a floating IP. Only what is set is sent.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct UpdateFloatingIp {
-    /// Port that it shall lead to; cleared, to none.
-    #[serde(skip_serializing_if = "Change::is_keep")]
-    pub port_id: Change<String>,
-    /// Free text.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-}
-
 impl Neutron {
     /// Lists floating IPs.
     pub async fn list_floating_ips(&self, filter: &FloatingIpFilter) -> Result<Vec<FloatingIp>, ApiError> {
@@ -123,13 +113,10 @@ impl Neutron {
             .await
     }
 
-    /// Changes a floating IP.
-    pub async fn update_floating_ip(
-        &self,
-        id: &str,
-        changes: &UpdateFloatingIp,
-    ) -> Result<FloatingIp, ApiError> {
-        let call = V2.put("floating_ip_update", &["floatingips", id]).body("floatingip", changes);
+    /// Has a floating IP lead to a port; absent: to none.
+    pub async fn update_floating_ip(&self, id: &str, port_id: Option<&str>) -> Result<FloatingIp, ApiError> {
+        let changes = BTreeMap::from([("port_id", port_id)]);
+        let call = V2.put("floating_ip_update", &["floatingips", id]).body("floatingip", &changes);
         self.client.fetch(&call, "floatingip").await
     }
 

@@ -12,7 +12,7 @@ mod router;
 mod security_group;
 mod tag;
 
-pub use floating_ip::{CreateFloatingIp, FloatingIp, FloatingIpFilter, UpdateFloatingIp};
+pub use floating_ip::{CreateFloatingIp, FloatingIp, FloatingIpFilter};
 pub use network::{Extension, Network, NetworkFilter, Subnet, SubnetFilter};
 pub use port::{
     AllowedAddressPair, FixedIp, Port, PortFilter, PortStatus, SubPort, TrunkDetails, UpdatePort,

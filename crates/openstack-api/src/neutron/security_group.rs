@@ -113,12 +113,6 @@ pub struct CreateSecurityGroupRule {
     /// Network on the other side.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote_ip_prefix: Option<String>,
-    /// Security group on the other side.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub remote_group_id: Option<String>,
-    /// Free text.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
 }
 
 /// An object of which only the name was asked for.

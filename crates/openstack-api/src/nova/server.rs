@@ -56,8 +56,6 @@ pub struct Server {
 pub struct ServerAddress {
     /// The address.
     pub addr: String,
-    /// 4 or 6.
-    pub version: u8,
     /// `fixed` or `floating`.
     #[serde(rename = "OS-EXT-IPS:type")]
     pub kind: Option<String>,

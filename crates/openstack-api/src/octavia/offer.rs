@@ -26,8 +26,6 @@ pub struct Flavor {
     pub id: String,
     /// Unique name.
     pub name: String,
-    /// Whether new load balancers may use it.
-    pub enabled: bool,
 }
 
 /// An availability zone as Octavia shows it.
@@ -35,8 +33,6 @@ pub struct Flavor {
 pub struct AvailabilityZone {
     /// Unique name; there is no id.
     pub name: String,
-    /// Whether new load balancers may use it.
-    pub enabled: bool,
 }
 
 impl Octavia {
