@@ -2,10 +2,11 @@
 
 use std::fmt;
 
+use k8s_openapi::api::core::v1::LoadBalancerIngress;
 use openstack_ccm_core::advertise::Needs;
 
 use crate::cluster::Obstacle;
-use crate::entry::{IngressEntry, IpMode};
+use crate::entry::{PROXY, VIP};
 
 /// What is published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,10 +30,10 @@ impl Mode {
     }
 
     /// How a status is published, by whoever wrote it. `None` where it is empty, or says what this program never writes.
-    pub fn of(published: &[IngressEntry]) -> Option<Self> {
-        let one = |entry: &IngressEntry| match (&entry.ip, &entry.hostname, &entry.ip_mode) {
-            (Some(_), None, None | Some(IpMode::Vip)) => Some(Self::Vip),
-            (Some(_), None, Some(IpMode::Proxy)) => Some(Self::Proxy),
+    pub fn of(published: &[LoadBalancerIngress]) -> Option<Self> {
+        let one = |entry: &LoadBalancerIngress| match (&entry.ip, &entry.hostname, entry.ip_mode.as_deref()) {
+            (Some(_), None, None | Some(VIP)) => Some(Self::Vip),
+            (Some(_), None, Some(PROXY)) => Some(Self::Proxy),
             (None, Some(_), None) => Some(Self::Hostname),
             _ => None,
         };
@@ -111,10 +112,10 @@ impl fmt::Display for Reason {
 }
 
 /// The decision: what the status is to say, and why.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Advertisement {
     /// The wanted `status.loadBalancer.ingress`.
-    pub entries: Vec<IngressEntry>,
+    pub entries: Vec<LoadBalancerIngress>,
     /// What kind of entries these are.
     pub mode: Mode,
     /// Why.

@@ -2,14 +2,16 @@
 
 use std::net::IpAddr;
 
+use k8s_openapi::api::core::v1::LoadBalancerIngress;
+
 use crate::advertisement::Advertisement;
 use crate::cluster::{Cluster, ServerSupport};
 use crate::decision::{Publication, decide};
-use crate::entry::{IngressEntry, same_entries};
+use crate::entry::same_entries;
 
 /// What is wanted in the status, and whether it is there already.
 pub fn compare(
-    current: &[IngressEntry],
+    current: &[LoadBalancerIngress],
     publication: &Publication<'_>,
     cluster: &Cluster,
 ) -> (Advertisement, bool) {
@@ -31,7 +33,7 @@ pub fn compare(
 }
 
 /// Whether what is published can stay where nobody can tell what to publish: a hostname, or the addresses.
-fn stays(current: &[IngressEntry], addresses: &[IpAddr]) -> bool {
+fn stays(current: &[LoadBalancerIngress], addresses: &[IpAddr]) -> bool {
     let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
     let published: Vec<&String> = current.iter().filter_map(|entry| entry.ip.as_ref()).collect();
     !current.is_empty() && (published.is_empty() || published.into_iter().eq(&addresses))

@@ -6,13 +6,14 @@
 
 use std::net::IpAddr;
 
+use k8s_openapi::api::core::v1::LoadBalancerIngress;
 use openstack_ccm_core::advertise::{
     ClusterAccess, IpModeChoice, Needs, Path, Preference, SettingNames, hostname,
 };
 
 use crate::advertisement::{Advertisement, Mode, Reason};
 use crate::cluster::{Cluster, Obstacle, ServerSupport};
-use crate::entry::{IngressEntry, IpMode};
+use crate::entry::{PROXY, VIP, of_address, of_hostname};
 use crate::{remedy, shared};
 
 /// What there is to publish for one Service.
@@ -27,7 +28,7 @@ pub struct Publication<'a> {
     /// Whether the load balancer lets the cluster's own pods in.
     pub access: &'a ClusterAccess,
     /// What the status says so far, by whoever published it.
-    pub published: &'a [IngressEntry],
+    pub published: &'a [LoadBalancerIngress],
     /// What user and operator write to choose otherwise.
     pub settings: &'a SettingNames,
 }
@@ -59,11 +60,11 @@ impl Publication<'_> {
 
 /// Whether a status has addresses only, and none that nodes leave alone: that is how other controllers publish everything
 /// but PROXY load balancers.
-fn is_by_vip(published: &[IngressEntry]) -> bool {
+fn is_by_vip(published: &[LoadBalancerIngress]) -> bool {
     !published.is_empty()
         && published
             .iter()
-            .all(|entry| entry.ip.is_some() && matches!(entry.ip_mode, None | Some(IpMode::Vip)))
+            .all(|entry| entry.ip.is_some() && matches!(entry.ip_mode.as_deref(), None | Some(VIP)))
 }
 
 /// Decides how to publish the addresses of a load balancer.
@@ -154,7 +155,7 @@ fn fall_back(
 }
 
 fn by_proxy(publication: &Publication<'_>, reason: Reason) -> Advertisement {
-    let proxied = |ip: &IpAddr| IngressEntry::address(*ip, Some(IpMode::Proxy));
+    let proxied = |ip: &IpAddr| of_address(*ip, Some(PROXY));
     Advertisement {
         entries: publication.addresses.iter().map(proxied).collect(),
         mode: Mode::Proxy,
@@ -168,20 +169,17 @@ fn by_proxy(publication: &Publication<'_>, reason: Reason) -> Advertisement {
 fn vip(addresses: &[IpAddr], cluster: &Cluster, reason: Reason) -> Advertisement {
     // The mode is spelled out only where it is kept, so that what is written and what is read agree.
     let keeps = cluster.server == ServerSupport::Keeps;
-    let entries =
-        addresses.iter().map(|ip| IngressEntry::address(*ip, keeps.then_some(IpMode::Vip))).collect();
+    let entries = addresses.iter().map(|ip| of_address(*ip, keeps.then_some(VIP))).collect();
     Advertisement { entries, mode: Mode::Vip, reason, warning: None, shut_out: None, bypassed: None }
 }
 
 fn hostname_only(hostname: &str, reason: Reason) -> Advertisement {
-    let entries = vec![IngressEntry::hostname(hostname)];
+    let entries = vec![of_hostname(hostname)];
     Advertisement { entries, mode: Mode::Hostname, reason, warning: None, shut_out: None, bypassed: None }
 }
 
 fn by_suffix(addresses: &[IpAddr], suffix: &str, reason: Reason) -> Advertisement {
-    let entries = addresses
-        .iter()
-        .map(|address| IngressEntry::hostname(hostname::for_address(*address, suffix)))
-        .collect();
+    let entries =
+        addresses.iter().map(|address| of_hostname(hostname::for_address(*address, suffix))).collect();
     Advertisement { entries, mode: Mode::Hostname, reason, warning: None, shut_out: None, bypassed: None }
 }

@@ -1,90 +1,73 @@
-//! Entries of `status.loadBalancer.ingress` and when two lists of them say the same.
+//! Entries of `status.loadBalancer.ingress`: those of a Service, those that are written, and when two lists of them say the same.
+//! Pure.
 
 use std::net::IpAddr;
 
-/// `ipMode` of an ingress entry (KEP-1860).
+use k8s_openapi::api::core::v1::{LoadBalancerIngress, Service};
+
+/// `ipMode` of traffic that reaches the node with the load balancer's address (KEP-1860): a node may short-circuit it.
 ///
-/// An open set: a value that this program does not know (a newer API's) is carried, never refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum IpMode {
-    /// Traffic reaches the node with the load balancer's address: a node may short-circuit it.
-    Vip,
-    /// Traffic reaches the node with the node's address: a node must let it travel through the load balancer.
-    Proxy,
-    /// A value of a newer API.
-    Other(String),
+/// The modes are an open set: one that this program does not know (a newer API's) is carried, never refused.
+pub const VIP: &str = "VIP";
+
+/// `ipMode` of traffic that reaches the node with the node's address: a node must let it travel through the load balancer.
+pub const PROXY: &str = "Proxy";
+
+/// The published entries. Values that are not known are carried, never refused; empty ones are absent.
+pub fn entries(service: &Service) -> Vec<LoadBalancerIngress> {
+    let status = service.status.as_ref().and_then(|status| status.load_balancer.as_ref());
+    let ingress = status.and_then(|status| status.ingress.as_deref()).unwrap_or_default();
+    ingress
+        .iter()
+        .map(|entry| LoadBalancerIngress {
+            ip: entry.ip.clone().filter(|ip| !ip.is_empty()),
+            hostname: entry.hostname.clone().filter(|hostname| !hostname.is_empty()),
+            ip_mode: entry.ip_mode.clone(),
+            // This program never writes any.
+            ports: entry.ports.clone().filter(|ports| !ports.is_empty()),
+        })
+        .collect()
 }
 
-impl IpMode {
-    /// The value of the API.
-    pub fn as_str(&self) -> &str {
-        match self {
-            Self::Vip => "VIP",
-            Self::Proxy => "Proxy",
-            Self::Other(value) => value,
-        }
-    }
+/// An entry with an address. What is written has an address or a hostname, never both, never none.
+pub fn of_address(ip: IpAddr, mode: Option<&str>) -> LoadBalancerIngress {
+    let (ip, ip_mode) = (Some(ip.to_string()), mode.map(str::to_owned));
+    LoadBalancerIngress { ip, ip_mode, ..LoadBalancerIngress::default() }
 }
 
-impl From<&str> for IpMode {
-    fn from(value: &str) -> Self {
-        match value {
-            "VIP" => Self::Vip,
-            "Proxy" => Self::Proxy,
-            other => Self::Other(other.to_owned()),
-        }
-    }
-}
-
-/// One entry of `status.loadBalancer.ingress`. What is written has an address or a hostname, never both, never none.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct IngressEntry {
-    /// `ip`
-    pub ip: Option<String>,
-    /// `hostname`
-    pub hostname: Option<String>,
-    /// `ipMode`
-    pub ip_mode: Option<IpMode>,
-    /// Whether the entry carries `ports`, which this program never writes.
-    pub has_ports: bool,
-}
-
-impl IngressEntry {
-    /// An entry with an address.
-    pub fn address(ip: IpAddr, ip_mode: Option<IpMode>) -> Self {
-        Self { ip: Some(ip.to_string()), ip_mode, ..Self::default() }
-    }
-
-    /// An entry with a hostname; it never carries a mode, which the API server would refuse.
-    pub fn hostname(hostname: impl Into<String>) -> Self {
-        Self { hostname: Some(hostname.into()), ..Self::default() }
-    }
+/// An entry with a hostname; it never carries a mode, which the API server would refuse.
+pub fn of_hostname(hostname: impl Into<String>) -> LoadBalancerIngress {
+    LoadBalancerIngress { hostname: Some(hostname.into()), ..LoadBalancerIngress::default() }
 }
 
 /// Whether the published list already says what the wanted one says.
 ///
 /// An absent mode beside an address equals `VIP`, because the API server fills it in. Where the server is known to
 /// drop the field (`compare_mode` false) modes are not compared, because it would never agree.
-pub fn same_entries(published: &[IngressEntry], wanted: &[IngressEntry], compare_mode: bool) -> bool {
+pub fn same_entries(
+    published: &[LoadBalancerIngress],
+    wanted: &[LoadBalancerIngress],
+    compare_mode: bool,
+) -> bool {
     published.len() == wanted.len()
         && published.iter().zip(wanted).all(|(one, other)| same_entry(one, other, compare_mode))
 }
 
-fn same_entry(one: &IngressEntry, other: &IngressEntry, compare_mode: bool) -> bool {
-    let mode = |entry: &IngressEntry| match (&entry.ip, &entry.ip_mode) {
-        (Some(_), None) => Some(IpMode::Vip),
-        (_, mode) => mode.clone(),
-    };
-    let ip =
-        |entry: &IngressEntry| entry.ip.as_deref().map(|text| (text.parse::<IpAddr>().ok(), text.to_owned()));
-    let same_ip = match (ip(one), ip(other)) {
-        (Some((Some(left), _)), Some((Some(right), _))) => left == right,
-        (left, right) => left == right,
-    };
-    same_ip
+fn same_entry(one: &LoadBalancerIngress, other: &LoadBalancerIngress, compare_mode: bool) -> bool {
+    same_ip(one.ip.as_deref(), other.ip.as_deref())
         && one.hostname == other.hostname
-        && one.has_ports == other.has_ports
+        && one.ports.is_some() == other.ports.is_some()
         && (!compare_mode || mode(one) == mode(other))
+}
+
+/// Addresses have several spellings.
+fn same_ip(one: Option<&str>, other: Option<&str>) -> bool {
+    let parsed = |text: Option<&str>| text.and_then(|text| text.parse::<IpAddr>().ok());
+    one == other || parsed(one).is_some_and(|one| Some(one) == parsed(other))
+}
+
+fn mode(entry: &LoadBalancerIngress) -> Option<&str> {
+    entry.ip_mode.as_deref().or(entry.ip.is_some().then_some(VIP))
 }
 
 #[cfg(test)]
@@ -93,8 +76,8 @@ mod tests {
 
     use super::*;
 
-    fn entry(ip: &str, mode: Option<&str>) -> IngressEntry {
-        IngressEntry { ip: Some(ip.into()), ip_mode: mode.map(IpMode::from), ..IngressEntry::default() }
+    fn entry(ip: &str, mode: Option<&str>) -> LoadBalancerIngress {
+        LoadBalancerIngress { ip: Some(ip.into()), ..of_address("192.0.2.1".parse().unwrap(), mode) }
     }
 
     #[rstest]
@@ -114,15 +97,10 @@ mod tests {
     )]
     #[case::other_address(entry("192.0.2.1", None), entry("192.0.2.2", None), false, false)]
     #[case::other_spelling(entry("2001:db8:0::1", None), entry("2001:db8::1", None), true, true)]
-    #[case::hostname_is_not_an_address(
-        IngressEntry::hostname("a.example"),
-        entry("192.0.2.2", None),
-        false,
-        false
-    )]
+    #[case::hostname_is_not_an_address(of_hostname("a.example"), entry("192.0.2.2", None), false, false)]
     fn comparison_is_normalised(
-        #[case] published: IngressEntry,
-        #[case] wanted: IngressEntry,
+        #[case] published: LoadBalancerIngress,
+        #[case] wanted: LoadBalancerIngress,
         #[case] compare_mode: bool,
         #[case] same: bool,
     ) {

@@ -15,12 +15,11 @@
 //! | [`measured`] | what was measured of them, which stands above what they show (pure) |
 //! | [`canary`] | the canary that a cluster keeps: writes the status of its Services, reads its pods |
 //! | [`kube_proxy`] | what kube-proxy itself reports, where it can be reached |
-//! | [`entry`] | entries of a status, and when two lists say the same (pure) |
+//! | [`entry`] | entries of a status: read, made, and when two lists say the same (pure) |
 //! | [`shared`] | Services on one address agree on its mode (pure) |
 //! | [`compare`] | whether the status already says what is wanted (pure) |
 //! | [`announce`] | what of a decision is news (pure) |
 //! | [`server`] | whether the API server keeps `ipMode`: asked, remembered, asked again |
-//! | [`status`] | entries as the objects of the API have them |
 //! | [`writer`] | the calls |
 //! | [`metrics`] | what the cluster honours and what is published, as metrics |
 //!
@@ -41,7 +40,6 @@ pub mod node;
 mod remedy;
 pub mod server;
 pub mod shared;
-pub mod status;
 pub mod writer;
 
 pub use advertisement::{Advertisement, Mode, Reason};

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use openstack_ccm_runtime::lock::lock;
+use openstack_ccm_runtime::metrics::{count_anew, metric, set};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -40,55 +41,52 @@ pub struct AdvertiseMetrics {
 impl AdvertiseMetrics {
     /// Creates the metrics and makes them visible in `registry`, which prefixes their names with the program's.
     pub fn registered(registry: &mut Registry) -> Self {
-        let metrics = Self::default();
-        registry.register(
-            "services_published",
-            "Services by the current published mode of their load balancer, and the reason",
-            metrics.published.clone(),
-        );
-        registry.register(
-            "service_publications",
-            "Status writes by published mode and reason",
-            metrics.publications.clone(),
-        );
-        registry.register(
-            "ip_mode_server_support",
-            "Whether the API server keeps ipMode: 1 for the current value",
-            metrics.server_support.clone(),
-        );
-        registry.register(
-            "ip_mode_unfit_nodes",
-            "Nodes whose service proxy does not honour ipMode",
-            metrics.unfit_nodes.clone(),
-        );
-        registry.register(
-            "ip_mode_data_plane_fit",
-            "Whether the service proxies of all nodes honour ipMode",
-            metrics.data_plane_fit.clone(),
-        );
-        registry.register(
-            "node_ip_mode",
-            "Nodes by verdict on their service proxy and its source: 1 for each node, or without a name the number of nodes \
-             in clusters of more than 100",
-            metrics.nodes.clone(),
-        );
+        let metrics = Self {
+            published: metric(
+                registry,
+                "services_published",
+                "Services by the current published mode of their load balancer, and the reason",
+            ),
+            publications: metric(
+                registry,
+                "service_publications",
+                "Status writes by published mode and reason",
+            ),
+            server_support: metric(
+                registry,
+                "ip_mode_server_support",
+                "Whether the API server keeps ipMode: 1 for the current value",
+            ),
+            unfit_nodes: metric(
+                registry,
+                "ip_mode_unfit_nodes",
+                "Nodes whose service proxy does not honour ipMode",
+            ),
+            data_plane_fit: metric(
+                registry,
+                "ip_mode_data_plane_fit",
+                "Whether the service proxies of all nodes honour ipMode",
+            ),
+            nodes: metric(
+                registry,
+                "node_ip_mode",
+                "Nodes by verdict on their service proxy and its source: 1 for each node, or without a name the number of nodes \
+                 in clusters of more than 100",
+            ),
+            shown: Arc::default(),
+        };
         metrics.server(ServerSupport::Unknown);
         metrics
     }
 
     /// A status was written.
-    pub fn wrote_status(&self, (mode, reason): Labels) {
-        self.publications.get_or_create(&[("mode", mode), ("reason", reason)]).inc();
+    pub fn wrote_status(&self, publication: Labels) {
+        self.publications.get_or_create(&labels(publication)).inc();
     }
 
     /// A Service is published in another way than before; absent: not at all.
     pub fn publication_changed(&self, before: Option<Labels>, now: Option<Labels>) {
-        if let Some((mode, reason)) = before {
-            self.published.get_or_create(&[("mode", mode), ("reason", reason)]).dec();
-        }
-        if let Some((mode, reason)) = now {
-            self.published.get_or_create(&[("mode", mode), ("reason", reason)]).inc();
-        }
+        count_anew(&self.published, before.map(labels), now.map(labels));
     }
 
     /// What is known of the API server.
@@ -106,9 +104,9 @@ impl AdvertiseMetrics {
     pub fn data_plane(&self, fitness: &Fitness) {
         let unfit = match fitness {
             Fitness::Fit => 0,
-            Fitness::Unfit { count, .. } => i64::try_from(*count).unwrap_or(i64::MAX),
+            Fitness::Unfit { count, .. } => *count,
         };
-        self.unfit_nodes.set(unfit);
+        set(&self.unfit_nodes, unfit);
         self.data_plane_fit.set(i64::from(unfit == 0));
     }
 
@@ -138,6 +136,10 @@ impl AdvertiseMetrics {
         }
         *shown = counts.into_keys().collect();
     }
+}
+
+fn labels((mode, reason): Labels) -> PublicationLabels {
+    [("mode", mode), ("reason", reason)]
 }
 
 #[cfg(test)]

@@ -6,8 +6,9 @@
 use std::fmt::Write as _;
 use std::net::IpAddr;
 
+use k8s_openapi::api::core::v1::LoadBalancerIngress;
 use openstack_ccm_advertise::cluster::{Cluster, ServerSupport};
-use openstack_ccm_advertise::entry::{IngressEntry, IpMode};
+use openstack_ccm_advertise::entry::{of_address, of_hostname};
 use openstack_ccm_advertise::node::{NodeVerdict, guess_by_kubelet, judge};
 use openstack_ccm_advertise::{Advertisement, Mode, Publication, decide as decide_publication};
 use openstack_ccm_core::advertise::{ClusterAccess, IpModeChoice, Needs, Path, Preference, SettingNames};
@@ -105,7 +106,7 @@ fn cluster(keeps: bool, kubelets: &[&str]) -> Cluster {
 fn published(advertisement: &Advertisement) -> String {
     let [entry] = advertisement.entries.as_slice() else { return "not one entry".to_owned() };
     match (&entry.ip, &entry.hostname, &entry.ip_mode) {
-        (Some(_), None, Some(mode)) => format!("ip {}", mode.as_str()),
+        (Some(_), None, Some(mode)) => format!("ip {mode}"),
         (Some(_), None, None) => "ip".to_owned(),
         (None, Some(hostname), None) => hostname.clone(),
         other => format!("invalid entry {other:?}"),
@@ -263,14 +264,14 @@ fn who_asks_for_vip_is_told_what_pods_get(#[case] path: Path, #[case] effect: Op
 
 #[test]
 fn the_mode_of_a_status_is_known_where_all_entries_have_the_same() {
-    let entry = |mode: Option<&str>| IngressEntry::address(ADDRESS.parse().unwrap(), mode.map(IpMode::from));
+    let entry = |mode: Option<&str>| of_address(ADDRESS.parse().unwrap(), mode);
     assert_eq!(Mode::of(&[]), None);
     assert_eq!(Mode::of(&[entry(None), entry(Some("VIP"))]), Some(Mode::Vip));
     assert_eq!(Mode::of(&[entry(Some("Proxy"))]), Some(Mode::Proxy));
-    assert_eq!(Mode::of(&[IngressEntry::hostname(HOSTNAME)]), Some(Mode::Hostname));
+    assert_eq!(Mode::of(&[of_hostname(HOSTNAME)]), Some(Mode::Hostname));
     assert_eq!(Mode::of(&[entry(Some("Proxy")), entry(None)]), None);
     assert_eq!(Mode::of(&[entry(Some("Router"))]), None);
-    assert_eq!(Mode::of(&[IngressEntry::default()]), None);
+    assert_eq!(Mode::of(&[LoadBalancerIngress::default()]), None);
 }
 
 /// A node that ignores the mode loses nothing by it, and all others lose everything by `VIP`.
@@ -306,7 +307,7 @@ fn pods_that_reach_the_application_are_not_led_to_a_load_balancer_that_turns_the
     #[case] expected: [&str; 2],
 ) {
     let address: IpAddr = ADDRESS.parse().unwrap();
-    let before = IngressEntry::address(address, Some(IpMode::from(mode)));
+    let before = of_address(address, Some(mode));
     let before = if mode.is_empty() { vec![] } else { vec![before] };
     for ((name, lacks), expected) in RANGES.into_iter().zip(expected) {
         let access =
@@ -350,7 +351,7 @@ fn an_address_that_pods_use_keeps_its_mode_unless_somebody_asks(
         path: Path::ThroughLoadBalancer(Needs::TlsTermination),
         preference: &preference,
         access: &access,
-        published: &[IngressEntry::address(address, None)],
+        published: &[of_address(address, None)],
         settings: &SETTINGS,
     };
     let decision = decide_publication(&publication, &cluster(true, &["v1.29.4"]));

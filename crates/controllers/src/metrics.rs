@@ -2,15 +2,13 @@
 
 use std::time::Duration;
 
-use openstack_ccm_core::failure::{FailureClass, Hold};
+use openstack_ccm_core::failure::Hold;
+use openstack_ccm_runtime::metrics::{FailureCounts, Labels, count_anew, metric, shown};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
-
-/// One label.
-type Label = [(&'static str, &'static str); 1];
 
 /// Buckets of the duration of a reconciliation of the provider, in seconds.
 const RECONCILE_BUCKETS: [f64; 21] = [
@@ -32,177 +30,158 @@ pub(crate) enum Operation {
 impl Operation {
     const ALL: [Self; 3] = [Self::Ensure, Self::UpdateNodes, Self::Release];
 
-    fn as_str(self) -> &'static str {
-        match self {
+    fn label(self) -> Labels<1> {
+        let name = match self {
             Self::Ensure => "loadbalancer_ensure",
             Self::UpdateNodes => "loadbalancer_update",
             Self::Release => "loadbalancer_delete",
+        };
+        [("operation", name)]
+    }
+}
+
+/// Updates of backends, by names that dashboards know from the framework.
+#[derive(Clone, Debug)]
+struct HostUpdates {
+    updates: Counter,
+    errors: Counter,
+    node_change_seconds: Histogram,
+    seconds: Histogram,
+}
+
+impl HostUpdates {
+    fn registered(registry: &mut Registry) -> Self {
+        let buckets = || Histogram::new(exponential_buckets(1.0, 2.0, 15));
+        Self {
+            updates: metric(
+                registry,
+                "service_controller_loadbalancer_sync",
+                "Updates of the backends of a load balancer after a change of nodes",
+            ),
+            errors: metric(
+                registry,
+                "service_controller_nodesync_error",
+                "Failed updates of the backends of a load balancer after a change of nodes",
+            ),
+            node_change_seconds: shown(
+                registry,
+                "service_controller_nodesync_latency_seconds",
+                "Seconds from a change of nodes until every load balancer was checked",
+                buckets(),
+            ),
+            seconds: shown(
+                registry,
+                "service_controller_update_loadbalancer_host_latency_seconds",
+                "Seconds that one update of the backends of a load balancer took",
+                buckets(),
+            ),
         }
+    }
+}
+
+/// Reconciliations of the provider, by names that dashboards know from other controllers of the same cloud.
+#[derive(Clone, Debug)]
+struct ReconcileCounts {
+    all: Family<Labels<1>, Counter>,
+    errors: Family<Labels<1>, Counter>,
+    seconds: Family<Labels<1>, Histogram, fn() -> Histogram>,
+}
+
+impl ReconcileCounts {
+    fn registered(registry: &mut Registry) -> Self {
+        let seconds: fn() -> Histogram = || Histogram::new(RECONCILE_BUCKETS);
+        let help = "Seconds that the cloud provider took to reconcile a Service";
+        let counts = Self {
+            all: metric(registry, "reconcile", "Reconciliations of Services, by operation"),
+            errors: metric(registry, "reconcile_errors", "Failed reconciliations of Services, by operation"),
+            seconds: shown(
+                registry,
+                "reconcile_duration_seconds",
+                help,
+                Family::new_with_constructor(seconds),
+            ),
+        };
+        for operation in Operation::ALL {
+            drop(counts.all.get_or_create(&operation.label()));
+            drop(counts.errors.get_or_create(&operation.label()));
+        }
+        counts
     }
 }
 
 /// The metrics of one service controller. Clones count together.
 #[derive(Clone, Debug)]
 pub(crate) struct ServiceMetrics {
-    host_updates: Counter,
-    host_update_errors: Counter,
-    host_update_seconds: Histogram,
-    node_change_seconds: Histogram,
-    reconciles: Family<Label, Counter>,
-    reconcile_errors: Family<Label, Counter>,
-    reconcile_seconds: Family<Label, Histogram, fn() -> Histogram>,
-    failures: Family<Label, Counter>,
-    drift_repairs: Counter,
-    orphans: Gauge,
-    held: Family<Label, Gauge>,
-}
-
-impl Default for ServiceMetrics {
-    fn default() -> Self {
-        Self {
-            host_updates: Counter::default(),
-            host_update_errors: Counter::default(),
-            host_update_seconds: Histogram::new(exponential_buckets(1.0, 2.0, 15)),
-            node_change_seconds: Histogram::new(exponential_buckets(1.0, 2.0, 15)),
-            reconciles: Family::default(),
-            reconcile_errors: Family::default(),
-            reconcile_seconds: Family::new_with_constructor(|| Histogram::new(RECONCILE_BUCKETS)),
-            failures: Family::default(),
-            drift_repairs: Counter::default(),
-            orphans: Gauge::default(),
-            held: Family::default(),
-        }
-    }
+    hosts: HostUpdates,
+    reconciles: ReconcileCounts,
+    /// Reconciliations that failed, wherever.
+    pub(crate) failures: FailureCounts,
+    /// What was changed in the cloud behind our back, and is as it should be again.
+    pub(crate) drift_repairs: Counter,
+    /// Load balancers that are there without their Service.
+    pub(crate) orphans: Gauge,
+    held: Family<Labels<1>, Gauge>,
 }
 
 impl ServiceMetrics {
     /// Creates the metrics and makes them visible in `registry`; those that count reconciliations of the provider have its prefix.
     pub(crate) fn registered(registry: &mut Registry, provider: &str) -> Self {
-        let metrics = Self::default();
-        metrics.register_known(registry);
-        metrics.register_reconciliations(registry.sub_registry_with_prefix(provider));
-        metrics.register_own(registry);
-        for operation in Operation::ALL {
-            let label = [("operation", operation.as_str())];
-            drop(metrics.reconciles.get_or_create(&label));
-            drop(metrics.reconcile_errors.get_or_create(&label));
-        }
-        for class in FailureClass::ALL {
-            drop(metrics.failures.get_or_create(&[("class", class.as_str())]));
-        }
+        let metrics = Self {
+            hosts: HostUpdates::registered(registry),
+            reconciles: ReconcileCounts::registered(registry.sub_registry_with_prefix(provider)),
+            failures: FailureCounts::registered(
+                registry,
+                "openstack_ccm_service_failures",
+                "Failed reconciliations of Services, by class of failure",
+            ),
+            drift_repairs: metric(
+                registry,
+                "openstack_ccm_drift_repairs",
+                "Load balancers that differed from their unchanged Service and were corrected",
+            ),
+            orphans: metric(
+                registry,
+                "openstack_ccm_load_balancers_without_service",
+                "Orphaned load balancers: created for Services of this cluster that are gone; the log names them",
+            ),
+            held: metric(
+                registry,
+                "openstack_ccm_services_held",
+                "Services whose load balancer is left as it is until somebody acts, by reason",
+            ),
+        };
         for hold in Hold::ALL {
             drop(metrics.held.get_or_create(&[("reason", hold.as_str())]));
         }
         metrics
     }
 
-    /// Names that dashboards know from the framework.
-    fn register_known(&self, registry: &mut Registry) {
-        registry.register(
-            "service_controller_loadbalancer_sync",
-            "Updates of the backends of a load balancer after a change of nodes",
-            self.host_updates.clone(),
-        );
-        registry.register(
-            "service_controller_nodesync_error",
-            "Failed updates of the backends of a load balancer after a change of nodes",
-            self.host_update_errors.clone(),
-        );
-        registry.register(
-            "service_controller_nodesync_latency_seconds",
-            "Seconds from a change of nodes until every load balancer was checked",
-            self.node_change_seconds.clone(),
-        );
-        registry.register(
-            "service_controller_update_loadbalancer_host_latency_seconds",
-            "Seconds that one update of the backends of a load balancer took",
-            self.host_update_seconds.clone(),
-        );
-    }
-
-    /// Names that dashboards know from other controllers of the same cloud.
-    fn register_reconciliations(&self, registry: &mut Registry) {
-        registry.register("reconcile", "Reconciliations of Services, by operation", self.reconciles.clone());
-        registry.register(
-            "reconcile_errors",
-            "Failed reconciliations of Services, by operation",
-            self.reconcile_errors.clone(),
-        );
-        registry.register(
-            "reconcile_duration_seconds",
-            "Seconds that the cloud provider took to reconcile a Service",
-            self.reconcile_seconds.clone(),
-        );
-    }
-
-    fn register_own(&self, registry: &mut Registry) {
-        registry.register(
-            "openstack_ccm_service_failures",
-            "Failed reconciliations of Services, by class of failure",
-            self.failures.clone(),
-        );
-        registry.register(
-            "openstack_ccm_drift_repairs",
-            "Load balancers that differed from their unchanged Service and were corrected",
-            self.drift_repairs.clone(),
-        );
-        registry.register(
-            "openstack_ccm_load_balancers_without_service",
-            "Orphaned load balancers: created for Services of this cluster that are gone; the log names them",
-            self.orphans.clone(),
-        );
-        registry.register(
-            "openstack_ccm_services_held",
-            "Services whose load balancer is left as it is until somebody acts, by reason",
-            self.held.clone(),
-        );
-    }
-
     /// A reconciliation of the provider ended after `elapsed`.
     pub(crate) fn reconciled(&self, operation: Operation, elapsed: Duration, failed: bool) {
-        let label = [("operation", operation.as_str())];
-        self.reconciles.get_or_create(&label).inc();
-        self.reconcile_seconds.get_or_create(&label).observe(elapsed.as_secs_f64());
+        let Self { hosts, reconciles, .. } = self;
+        reconciles.all.get_or_create(&operation.label()).inc();
+        reconciles.seconds.get_or_create(&operation.label()).observe(elapsed.as_secs_f64());
         if failed {
-            self.reconcile_errors.get_or_create(&label).inc();
+            reconciles.errors.get_or_create(&operation.label()).inc();
         }
         if operation == Operation::UpdateNodes {
-            self.host_updates.inc();
-            self.host_update_seconds.observe(elapsed.as_secs_f64());
+            hosts.updates.inc();
+            hosts.seconds.observe(elapsed.as_secs_f64());
             if failed {
-                self.host_update_errors.inc();
+                hosts.errors.inc();
             }
         }
     }
 
     /// A change of nodes came to every load balancer.
     pub(crate) fn nodes_followed(&self, elapsed: Duration) {
-        self.node_change_seconds.observe(elapsed.as_secs_f64());
-    }
-
-    /// What was changed in the cloud behind our back is as it should be again.
-    pub(crate) fn drift_repaired(&self) {
-        self.drift_repairs.inc();
-    }
-
-    /// So many load balancers are there without their Service.
-    pub(crate) fn orphans(&self, count: usize) {
-        self.orphans.set(i64::try_from(count).unwrap_or(i64::MAX));
-    }
-
-    /// A reconciliation failed, wherever.
-    pub(crate) fn failed(&self, class: FailureClass) {
-        self.failures.get_or_create(&[("class", class.as_str())]).inc();
+        self.hosts.node_change_seconds.observe(elapsed.as_secs_f64());
     }
 
     /// The load balancer of a Service is held for another reason than before; absent: it is not held.
     pub(crate) fn hold_changed(&self, before: Option<Hold>, now: Option<Hold>) {
-        if let Some(before) = before {
-            self.held.get_or_create(&[("reason", before.as_str())]).dec();
-        }
-        if let Some(now) = now {
-            self.held.get_or_create(&[("reason", now.as_str())]).inc();
-        }
+        let label = |hold: Hold| [("reason", hold.as_str())];
+        count_anew(&self.held, before.map(label), now.map(label));
     }
 }
 

@@ -2,7 +2,6 @@
 //! cloud itself after the log-in. Another provider is a crate with an [`Entry`], and one line in the binary that lists it.
 
 use std::error::Error;
-use std::fmt;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -62,12 +61,6 @@ pub struct LogIn {
     pub user_agent: Vec<String>,
 }
 
-impl fmt::Debug for LogIn {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LogIn").field("user_agent", &self.user_agent).finish_non_exhaustive()
-    }
-}
-
 /// Learns of every call to the cloud: of each page of a list and of each repetition on its own.
 pub trait CallObserver: Send + Sync {
     /// `call` is one of a closed set of names, for a metrics label. `duration` runs from sending to the last byte of the answer.
@@ -118,13 +111,3 @@ pub struct LoadBalancing {
 
 /// Work that goes on beside a controller.
 pub type Background = Pin<Box<dyn Future<Output = ()> + Send>>;
-
-impl fmt::Debug for LoadBalancing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LoadBalancing")
-            .field("node_selector_annotation", &self.node_selector_annotation)
-            .field("node_selector", &self.node_selector)
-            .field("drift_check_interval", &self.drift_check_interval)
-            .finish_non_exhaustive()
-    }
-}

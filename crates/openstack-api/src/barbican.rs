@@ -3,11 +3,11 @@
 
 use serde::Deserialize;
 
-use crate::client::{Call, Client};
+use crate::client::{Client, Paths};
 use crate::error::ApiError;
 use crate::transport::Service;
 
-const SERVICE: Service = Service::KeyManager;
+const V1: Paths = Paths::new(Service::KeyManager, &["v1"]);
 
 /// Calls to Barbican.
 #[derive(Clone, Debug)]
@@ -51,18 +51,12 @@ impl Barbican {
     }
 
     /// Looks whether there is a container.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn get_container(&self, id: &str) -> Result<Existing, ApiError> {
-        self.client.fetch_all(&Call::get("container_get", SERVICE, &["v1", "containers", id])).await
+        self.client.fetch_all(&V1.get("container_get", &["containers", id])).await
     }
 
     /// Looks whether there is a secret.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn get_secret(&self, id: &str) -> Result<Existing, ApiError> {
-        self.client.fetch_all(&Call::get("secret_get", SERVICE, &["v1", "secrets", id])).await
+        self.client.fetch_all(&V1.get("secret_get", &["secrets", id])).await
     }
 }

@@ -10,6 +10,9 @@
 //! | [`octavia`], [`neutron`], [`nova`], [`barbican`] | the calls |
 //! | [`error`] | what a failed call means |
 //!
+//! Every call may fail with any [`ApiError`]; where its documentation names one, that one tells something about the object. A
+//! list comes whole or not at all.
+//!
 //! ```
 //! use openstack_ccm_openstack_api::client::Client;
 //! use openstack_ccm_openstack_api::octavia::{LoadBalancerFilter, Octavia};

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use k8s_openapi::api::core::v1::{LoadBalancerIngress, Service};
 use openstack_ccm_advertise::cluster::{Cluster, ServerSupport};
-use openstack_ccm_advertise::{Advertisement, Mode, Publication, decide, status};
+use openstack_ccm_advertise::{Advertisement, Mode, Publication, decide};
 use openstack_ccm_core::advertise::{ClusterAccess, IpModeChoice, Needs, Path, Preference, hostname};
 use openstack_ccm_core::notice::Notice;
 use serde_json::{Value, json};
@@ -105,7 +105,7 @@ fn chosen_one(service: &Service, chosen: Chosen, view: &View<'_>) -> Plan {
     let decided = decided(&addressed, &chosen, view);
     let wanted = match decided.mode {
         Mode::Proxy => in_mode(&addressed, "Proxy"),
-        Mode::Hostname => status::ingress(&decided.entries),
+        Mode::Hostname => decided.entries.clone(),
         // The server drops the mode, and there is no name: nothing that is written would help.
         Mode::Vip => published.to_vec(),
     };

@@ -7,6 +7,7 @@
 //! | [`events`] | Events, folded and rate-limited |
 //! | [`election`] | leader election on a Lease |
 //! | [`parts`] | the tasks of a controller, which run for ever |
+//! | [`metrics`] | metrics as all controllers count them |
 //! | [`lock`] | locks for small critical sections |
 //!
 //! The client that is passed in must not repeat requests by itself (`kube::Config::default_retry = false`): every
@@ -17,5 +18,6 @@ pub mod call;
 pub mod election;
 pub mod events;
 pub mod lock;
+pub mod metrics;
 pub mod parts;
 pub mod watch;

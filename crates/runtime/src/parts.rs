@@ -4,6 +4,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use futures::FutureExt as _;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -26,6 +27,14 @@ pub enum ControllerError {
 /// A part that says its name when it ends. No `async fn`, which would have room for the part twice.
 pub fn named(name: &'static str, part: impl Future<Output = ()>) -> impl Future<Output = &'static str> {
     part.map(move |()| name)
+}
+
+/// Waits until a value is as asked for, and for ever where nobody sets it any more: that a part has ended is noticed where it is
+/// joined.
+pub async fn becomes<T>(mut value: watch::Receiver<T>, is_it: impl FnMut(&T) -> bool) {
+    if value.wait_for(is_it).await.is_err() {
+        std::future::pending::<()>().await;
+    }
 }
 
 /// The error of a controller one of whose parts ended.

@@ -12,10 +12,10 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures::{StreamExt as _, pin_mut};
-use k8s_openapi::api::core::v1::{ObjectReference, Service};
+use k8s_openapi::api::core::v1::{LoadBalancerIngress, Service};
 use kube::api::ListParams;
 use kube::runtime::watcher::Event;
-use kube::{Api, Client};
+use kube::{Api, Client, Resource as _};
 use openstack_ccm_canary::addresses::Addresses;
 use openstack_ccm_canary::observed_pod::ObservedPod;
 use openstack_ccm_canary::{CONTROL, SUBJECT};
@@ -27,9 +27,7 @@ use openstack_ccm_runtime::watch::events;
 use serde_json::json;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::entry::IngressEntry;
 use crate::measured::Measured;
-use crate::status::ingress;
 use crate::writer::StatusWriter;
 use state::CanaryState;
 use status::{Seen, last_writer, seen, wanted};
@@ -233,7 +231,7 @@ impl Canary {
             );
             tracing::warn!(service = name, "{message}");
             self.events.record(
-                &object(service),
+                &service.object_ref(&()),
                 self.component,
                 Notice::warning("CanaryStatusOverwritten", message),
             );
@@ -241,10 +239,10 @@ impl Canary {
         false
     }
 
-    async fn write(&mut self, service: &Service, name: &str, entries: &[IngressEntry]) {
+    async fn write(&mut self, service: &Service, name: &str, entries: &[LoadBalancerIngress]) {
         let uid = service.metadata.uid.as_deref().unwrap_or_default();
         let patch = json!({
-            "metadata": {"uid": uid}, "status": {"loadBalancer": {"ingress": ingress(entries)}},
+            "metadata": {"uid": uid}, "status": {"loadBalancer": {"ingress": entries}},
         });
         match self.writer.patch_status(&self.key(name), &patch).await {
             Ok(answer) if seen(&answer, entries) == Seen::Right => {
@@ -296,15 +294,4 @@ pub async fn measured_now(
     let measured = Measured::by_nobody();
     measured.by_canary(state.verdicts());
     Ok(measured)
-}
-
-fn object(service: &Service) -> ObjectReference {
-    ObjectReference {
-        api_version: Some("v1".to_owned()),
-        kind: Some("Service".to_owned()),
-        namespace: service.metadata.namespace.clone(),
-        name: service.metadata.name.clone(),
-        uid: service.metadata.uid.clone(),
-        ..ObjectReference::default()
-    }
 }

@@ -4,8 +4,7 @@ use k8s_openapi::api::core::v1 as k8s;
 use openstack_ccm_canary::addresses::Addresses;
 use openstack_ccm_canary::objects::ingress;
 
-use crate::entry::{IngressEntry, IpMode, same_entries};
-use crate::status::entries;
+use crate::entry::{entries, of_address, same_entries};
 
 /// What the status of a Service of the canary says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,16 +20,16 @@ pub(super) enum Seen {
 }
 
 /// What the status of a Service is to say: an address for each family that it has.
-pub(super) fn wanted(service: &k8s::Service, addresses: &Addresses) -> Vec<IngressEntry> {
+pub(super) fn wanted(service: &k8s::Service, addresses: &Addresses) -> Vec<k8s::LoadBalancerIngress> {
     let spec = service.spec.as_ref();
     let ips = spec.and_then(|spec| spec.cluster_ips.clone().or_else(|| Some(vec![spec.cluster_ip.clone()?])));
     let name = service.metadata.name.as_deref().unwrap_or_default();
     let entries = ingress(name, &ips.unwrap_or_default(), addresses);
-    entries.into_iter().map(|(ip, mode)| IngressEntry::address(ip, Some(IpMode::from(mode)))).collect()
+    entries.into_iter().map(|(ip, mode)| of_address(ip, Some(mode))).collect()
 }
 
 /// Compares.
-pub(super) fn seen(service: &k8s::Service, wanted: &[IngressEntry]) -> Seen {
+pub(super) fn seen(service: &k8s::Service, wanted: &[k8s::LoadBalancerIngress]) -> Seen {
     let published = entries(service);
     if wanted.is_empty() || published.is_empty() {
         Seen::Empty

@@ -1,88 +1,86 @@
-//! What a Node object shows of its service proxy, and the guess that follows.
+//! What a Node object shows, and the guess at its service proxy that follows. Pure.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::Node;
 
 use super::images::{Images, KubeProxy};
 use super::verdict::{Cause, NodeVerdict, Replacement, Source, prevailing};
 use super::{Version, virtual_node};
 
+/// For how long a node must have been unreachable to count no longer. Kubernetes evicts its pods after 5 minutes
+/// (`tolerationSeconds` of the taint `node.kubernetes.io/unreachable`); with as much again for those that tolerate it a
+/// little longer, no client is left there.
+const UNREACHABLE_FOR_LONG: jiff::SignedDuration = jiff::SignedDuration::from_mins(10);
+
+/// Since when nothing has been heard of a node's kubelet: the transition of the condition `Ready` to `Unknown`.
+pub fn unreachable_since(node: &Node) -> Option<jiff::Timestamp> {
+    let conditions = node.status.as_ref()?.conditions.as_ref()?;
+    let ready = conditions.iter().find(|condition| condition.type_ == "Ready")?;
+    let since = ready.last_transition_time.as_ref()?;
+    (ready.status == "Unknown").then_some(since.0)
+}
+
+/// Whether a node has been unreachable for so long that no client is left there.
+pub fn is_unreachable_for_long(since: Option<jiff::Timestamp>, now: jiff::Timestamp) -> bool {
+    since.is_some_and(|since| now.duration_since(since) >= UNREACHABLE_FOR_LONG)
+}
+
 /// The first Kubernetes release whose kube-proxy honours the field by default.
 const FIRST_FIT_KUBELET: Version = Version(1, 30, 0);
 
-/// What a Node object shows of its service proxy.
-#[derive(Clone, Debug, Default)]
-pub struct Shown<'a> {
-    /// `status.nodeInfo.kubeletVersion`
-    pub kubelet_version: &'a str,
-    /// `status.nodeInfo.operatingSystem`
-    pub operating_system: &'a str,
-    /// `metadata.labels`
-    pub labels: Vec<(&'a str, &'a str)>,
-    /// The keys of `metadata.annotations`.
-    pub annotation_keys: Vec<&'a str>,
-    /// The keys of `spec.taints`.
-    pub taint_keys: Vec<&'a str>,
-    /// All names in `status.images`.
-    pub image_names: Vec<&'a str>,
-    /// How many images `status.images` has; each may have several names.
-    pub image_count: usize,
-}
-
-/// Whether a replacement that is on a node is known to replace kube-proxy there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Certainty {
-    Certain,
-    /// kube-proxy may run beside it without being seen.
-    Possible,
-}
-
 /// What is held of a node's service proxy by what the node shows. It may be wrong; nothing that serves may hang on it.
-pub fn guess(shown: &Shown<'_>) -> NodeVerdict {
-    let keys = shown.annotation_keys.iter().chain(&shown.taint_keys).copied();
-    if virtual_node::is_virtual(shown.kubelet_version, shown.labels.iter().copied(), keys) {
+pub fn guess_of(node: &Node) -> NodeVerdict {
+    let info = node.status.as_ref().and_then(|status| status.node_info.as_ref());
+    let kubelet = info.map_or("", |info| &info.kubelet_version);
+    let labels = node.metadata.labels.iter().flatten().map(|(key, value)| (key.as_str(), value.as_str()));
+    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default();
+    let keys = annotation_keys(node).chain(taints.iter().map(|taint| taint.key.as_str()));
+    if virtual_node::is_virtual(kubelet, labels, keys) {
         return NodeVerdict::fit(Source::Version, Cause::VirtualNode);
     }
-    let (by_image, by_version) = (by_image(shown), by_version(shown));
+    let by_version = by_version(kubelet, info.map_or("", |info| &info.operating_system));
+    let by_image = by_image(node, kubelet);
     prevailing(by_image.iter().chain([&by_version])).unwrap_or(&by_version).clone()
-}
-
-/// What the kubelet's version and the operating system tell.
-fn by_version(shown: &Shown<'_>) -> NodeVerdict {
-    let kubelet = || shown.kubelet_version.to_owned();
-    let unfit = |cause| NodeVerdict::unfit(Source::Version, cause);
-    if shown.operating_system.eq_ignore_ascii_case("windows") {
-        return unfit(Cause::Windows);
-    }
-    match Version::parse(shown.kubelet_version) {
-        None if shown.kubelet_version.is_empty() => NodeVerdict::fit(Source::Version, Cause::NotReported),
-        None => unfit(Cause::UnknownVersion(kubelet())),
-        Some(version) if version < FIRST_FIT_KUBELET => unfit(Cause::OldKubelet(kubelet())),
-        Some(_) => NodeVerdict::fit(Source::Version, Cause::NewKubelet(kubelet())),
-    }
-}
-
-/// What annotations and images tell: a replacement of kube-proxy that ignores the mode, if there is one.
-fn by_image(shown: &Shown<'_>) -> Option<NodeVerdict> {
-    let images = Images::from_names(shown.image_names.iter().copied());
-    let control_plane = shown.labels.iter().any(|(key, _)| is_control_plane_label(key));
-    let kube_proxy = images.kube_proxy(shown.kubelet_version, control_plane, shown.image_count);
-    let certainty = if kube_proxy == KubeProxy::Unseen { Certainty::Possible } else { Certainty::Certain };
-    let by_annotation =
-        shown.annotation_keys.iter().find_map(|key| replacement_by_annotation(key, kube_proxy));
-    let replacement = by_annotation.or_else(|| images.unfit_replacement(kube_proxy))?;
-    let certainty = match replacement {
-        // These take the traffic of pods beside kube-proxy too.
-        Replacement::OvnKubernetes | Replacement::Antrea(_) => Certainty::Certain,
-        _ => certainty,
-    };
-    let cause = match certainty {
-        Certainty::Certain => Cause::Replacement(replacement),
-        Certainty::Possible => Cause::PossibleReplacement(replacement),
-    };
-    Some(NodeVerdict::unfit(Source::Image, cause))
 }
 
 /// The guess for a Linux node of which only the kubelet's version is known.
 pub fn guess_by_kubelet(version: &str) -> NodeVerdict {
-    guess(&Shown { kubelet_version: version, operating_system: "linux", ..Shown::default() })
+    by_version(version, "linux")
+}
+
+/// What the kubelet's version and the operating system tell.
+fn by_version(kubelet: &str, operating_system: &str) -> NodeVerdict {
+    let unfit = |cause| NodeVerdict::unfit(Source::Version, cause);
+    if operating_system.eq_ignore_ascii_case("windows") {
+        return unfit(Cause::Windows);
+    }
+    match Version::parse(kubelet) {
+        None if kubelet.is_empty() => NodeVerdict::fit(Source::Version, Cause::NotReported),
+        None => unfit(Cause::UnknownVersion(kubelet.to_owned())),
+        Some(version) if version < FIRST_FIT_KUBELET => unfit(Cause::OldKubelet(kubelet.to_owned())),
+        Some(_) => NodeVerdict::fit(Source::Version, Cause::NewKubelet(kubelet.to_owned())),
+    }
+}
+
+/// What annotations and images tell: a replacement of kube-proxy that ignores the mode, if there is one.
+fn by_image(node: &Node, kubelet: &str) -> Option<NodeVerdict> {
+    let reported = node.status.as_ref().and_then(|status| status.images.as_deref()).unwrap_or_default();
+    let names = reported.iter().flat_map(|image| image.names.iter().flatten()).map(String::as_str);
+    let images = Images::from_names(names);
+    let control_plane = node.metadata.labels.iter().flatten().any(|(key, _)| is_control_plane_label(key));
+    let kube_proxy = images.kube_proxy(kubelet, control_plane, reported.len());
+    let by_annotation = annotation_keys(node).find_map(|key| replacement_by_annotation(key, kube_proxy));
+    let replacement = by_annotation.or_else(|| images.unfit_replacement(kube_proxy))?;
+    // These take the traffic of pods beside kube-proxy too. Beside others kube-proxy may run without being seen.
+    let takes_all = matches!(replacement, Replacement::OvnKubernetes | Replacement::Antrea(_));
+    let is_certain = takes_all || kube_proxy != KubeProxy::Unseen;
+    let cause = if is_certain { Cause::Replacement } else { Cause::PossibleReplacement };
+    Some(NodeVerdict::unfit(Source::Image, cause(replacement)))
+}
+
+fn annotation_keys(node: &Node) -> impl Iterator<Item = &str> {
+    node.metadata.annotations.iter().flat_map(BTreeMap::keys).map(String::as_str)
 }
 
 /// Set by kubeadm, k3s and RKE2 on the nodes of the control plane; `master` up to Kubernetes 1.23.
@@ -102,22 +100,21 @@ fn replacement_by_annotation(key: &str, kube_proxy: KubeProxy) -> Option<Replace
 #[cfg(test)]
 mod tests {
     use rstest::rstest;
+    use serde_json::{Value, from_value, json};
 
     use super::super::verdict::Verdict;
     use super::*;
 
-    fn linux<'a>(kubelet_version: &'a str, image_names: &[&'a str]) -> Shown<'a> {
-        Shown {
-            kubelet_version,
-            operating_system: "linux",
-            image_names: image_names.to_vec(),
-            image_count: image_names.len(),
-            ..Shown::default()
-        }
+    fn linux(kubelet: &str, images: &[&str]) -> Value {
+        let images: Vec<Value> = images.iter().map(|name| json!({"names": [name]})).collect();
+        json!({"metadata": {}, "status": {"images": images,
+            "nodeInfo": {"kubeletVersion": kubelet, "operatingSystem": "linux", "architecture": "", "bootID": "",
+                "containerRuntimeVersion": "", "kernelVersion": "", "kubeProxyVersion": "", "machineID": "", "osImage": "",
+                "systemUUID": ""}}})
     }
 
-    fn cause(shown: &Shown<'_>) -> Option<&'static str> {
-        let held = guess(shown);
+    fn cause(node: &Value) -> Option<&'static str> {
+        let held = guess_of(&from_value(node.clone()).unwrap());
         (held.verdict == Verdict::Unfit).then(|| held.cause.as_str())
     }
 
@@ -165,33 +162,37 @@ mod tests {
         #[case] images: &[&str],
         #[case] expected: Option<&str>,
     ) {
-        let shown = Shown { annotation_keys: vec![annotation], ..linux("v1.36.0", images) };
-        assert_eq!(cause(&shown), expected);
+        let mut node = linux("v1.36.0", images);
+        node["metadata"]["annotations"] = json!({ annotation: "" });
+        assert_eq!(cause(&node), expected);
     }
 
     #[test]
     fn kube_proxy_on_windows_ignores_the_mode() {
-        let shown = Shown { operating_system: "windows", ..linux("v1.36.0", &[]) };
-        assert_eq!(cause(&shown), Some("windows"));
+        let mut node = linux("v1.36.0", &[]);
+        node["status"]["nodeInfo"]["operatingSystem"] = json!("windows");
+        assert_eq!(cause(&node), Some("windows"));
     }
 
     #[test]
     fn a_list_of_images_that_may_have_been_cut_proves_no_absence() {
-        let full = |images: &[&'static str]| Shown { image_count: 50, ..linux("v1.36.0", images) };
-        assert_eq!(cause(&full(&["quay.example/cilium/cilium:v1.16.9"])), POSSIBLY);
-        assert_eq!(cause(&full(&["quay.example/calico/node:v3.29.1"])), None);
+        let full = |image| linux("v1.36.0", &[&[image][..], &["example.org/other"; 49]].concat());
+        assert_eq!(cause(&full("quay.example/cilium/cilium:v1.16.9")), POSSIBLY);
+        assert_eq!(cause(&full("quay.example/calico/node:v3.29.1")), None);
     }
 
     #[test]
     fn on_a_control_plane_node_rke2s_image_says_nothing_of_kube_proxy() {
         let images = ["rancher/mirrored-cilium-cilium:v1.16.5", "rancher/hardened-kubernetes:v1.36.0-rke2r1"];
-        let labels = vec![("node-role.kubernetes.io/control-plane", "true")];
-        assert_eq!(cause(&Shown { labels, ..linux("v1.36.0+rke2r1", &images) }), POSSIBLY);
+        let mut node = linux("v1.36.0+rke2r1", &images);
+        node["metadata"]["labels"] = json!({"node-role.kubernetes.io/control-plane": "true"});
+        assert_eq!(cause(&node), POSSIBLY);
     }
 
     #[test]
     fn a_virtual_node_counts_for_nothing() {
-        let labels = vec![("type", "virtual-kubelet")];
-        assert_eq!(cause(&Shown { labels, ..linux("v1.29.3", &[]) }), None);
+        let mut node = linux("v1.29.3", &[]);
+        node["metadata"]["labels"] = json!({"type": "virtual-kubelet"});
+        assert_eq!(cause(&node), None);
     }
 }

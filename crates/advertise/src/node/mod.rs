@@ -10,12 +10,10 @@
 
 mod evidence;
 mod images;
-mod object;
 mod verdict;
 mod version;
 mod virtual_node;
 
-pub use evidence::{Shown, guess, guess_by_kubelet};
-pub use object::{guess_of, is_unreachable_for_long, unreachable_since};
+pub use evidence::{guess_by_kubelet, guess_of, is_unreachable_for_long, unreachable_since};
 pub use verdict::{Cause, Fitness, NodeVerdict, Replacement, Source, Verdict, judge, prevailing};
 pub use version::Version;

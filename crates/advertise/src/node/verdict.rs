@@ -179,9 +179,10 @@ impl fmt::Display for Replacement {
 }
 
 /// The judgement over all nodes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Fitness {
     /// Every node honours the field. A cluster without nodes is fit: nobody short-circuits.
+    #[default]
     Fit,
     /// At least one node does not.
     Unfit {

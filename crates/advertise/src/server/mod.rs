@@ -10,12 +10,12 @@
 //! shows a mode dropped, to a write or to a question, the server is held to drop modes for a time that grows fourfold with
 //! each such contradiction, so that the status does not turn over with every question.
 
-mod hold;
 mod probe;
 
 use std::sync::Mutex;
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::LoadBalancerIngress;
 use kube::Client;
 use openstack_ccm_core::backoff::Backoff;
 use openstack_ccm_core::service::ServiceKey;
@@ -25,10 +25,8 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep_until};
 
 use crate::cluster::ServerSupport;
-use crate::entry::IngressEntry;
 use crate::metrics::AdvertiseMetrics;
 use crate::writer::StatusWriter;
-use hold::ServerState;
 use probe::{Answer, ask, evidence};
 
 /// Longest wait for `/version`.
@@ -37,6 +35,9 @@ const VERSION_LIMIT: Duration = Duration::from_secs(10);
 const CANDIDATES: usize = 3;
 /// Delays after a failed question.
 const RETRY: Backoff = Backoff::doubling(Duration::from_secs(15), Duration::from_secs(300));
+/// For how long a server is held to drop modes after an answer showed it.
+const HOLD: Backoff =
+    Backoff { first: Duration::from_secs(30), factor: 4, longest: Duration::from_secs(600) };
 /// Interruptions of watches within this time are one.
 const SETTLE: Duration = Duration::from_secs(1);
 
@@ -125,7 +126,7 @@ impl ServerDetection {
     }
 
     /// Learns from the answer to a real status write; answers whether the verdict is another one now.
-    pub fn answered(&self, sent: &[IngressEntry], answered: &[IngressEntry]) -> bool {
+    pub fn answered(&self, sent: &[LoadBalancerIngress], answered: &[LoadBalancerIngress]) -> bool {
         let learned =
             evidence(sent, answered).is_some_and(|told| self.learn(told, "the answer to a status write"));
         if learned {
@@ -255,5 +256,45 @@ impl ServerDetection {
         }
         state.version = Some(version);
         changed
+    }
+}
+
+/// What the answers so far lead to.
+#[derive(Debug, Default)]
+struct ServerState {
+    /// `gitVersion` of the server.
+    version: Option<String>,
+    /// Failed questions in a row.
+    failures: u32,
+    /// After a failed question: nobody who has a Service to publish waits for another one until then.
+    silent_until: Option<Instant>,
+    /// Answers in a row that showed modes dropped by a server that was known to keep them.
+    contradictions: u32,
+    /// After an answer that showed a mode dropped: one that the server keeps modes is not believed until then. It stays when
+    /// it is over.
+    held_until: Option<Instant>,
+    /// When to ask again after a contradiction.
+    ask_again: Option<Instant>,
+}
+
+impl ServerState {
+    /// Holds the server to drop modes for a while. After a contradiction longer each time, unless the last hold is long over.
+    fn hold(&mut self, contradicts: bool) {
+        let now = Instant::now();
+        if self.held_until.is_none_or(|until| now.saturating_duration_since(until) > HOLD.longest) {
+            self.contradictions = 0;
+        }
+        if contradicts {
+            self.contradictions = self.contradictions.saturating_add(1);
+        }
+        let until = now + HOLD.delay(self.contradictions.saturating_sub(1));
+        self.held_until = self.held_until.max(Some(until));
+        if self.contradictions > 0 {
+            self.ask_again = self.held_until;
+        }
+    }
+
+    fn held(&self) -> bool {
+        self.held_until.is_some_and(|until| until > Instant::now())
     }
 }

@@ -8,13 +8,13 @@
 
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::LoadBalancerIngress;
 use openstack_ccm_core::service::ServiceKey;
 use openstack_ccm_runtime::call::CallError;
 use serde_json::json;
 
 use crate::cluster::ServerSupport;
-use crate::entry::IngressEntry;
-use crate::status::entries;
+use crate::entry::entries;
 use crate::writer::StatusWriter;
 
 /// An address for documentation (RFC 5737): it is never stored.
@@ -53,7 +53,10 @@ pub(super) async fn ask(writer: &StatusWriter, service: &ServiceKey) -> Answer {
 ///
 /// A mode that was sent and did not come back was dropped. A mode that was not sent and came back was filled in. A
 /// mode that was sent and came back tells nothing: an old value in the store lets it through.
-pub(super) fn evidence(sent: &[IngressEntry], answered: &[IngressEntry]) -> Option<ServerSupport> {
+pub(super) fn evidence(
+    sent: &[LoadBalancerIngress],
+    answered: &[LoadBalancerIngress],
+) -> Option<ServerSupport> {
     if sent.len() != answered.len() {
         return None;
     }
@@ -68,24 +71,24 @@ pub(super) fn evidence(sent: &[IngressEntry], answered: &[IngressEntry]) -> Opti
 
 #[cfg(test)]
 mod tests {
-    use crate::entry::IpMode;
+    use crate::entry::{PROXY, VIP, of_address, of_hostname};
     use rstest::rstest;
 
     use super::*;
 
-    fn entry(mode: Option<IpMode>) -> IngressEntry {
-        IngressEntry::address("192.0.2.7".parse().unwrap(), mode)
+    fn entry(mode: Option<&str>) -> LoadBalancerIngress {
+        of_address("192.0.2.7".parse().unwrap(), mode)
     }
 
     #[rstest]
-    #[case::dropped(entry(Some(IpMode::Proxy)), entry(None), Some(ServerSupport::Drops))]
-    #[case::filled_in(entry(None), entry(Some(IpMode::Vip)), Some(ServerSupport::Keeps))]
+    #[case::dropped(entry(Some(PROXY)), entry(None), Some(ServerSupport::Drops))]
+    #[case::filled_in(entry(None), entry(Some(VIP)), Some(ServerSupport::Keeps))]
     #[case::not_filled_in(entry(None), entry(None), Some(ServerSupport::Drops))]
-    #[case::echoed(entry(Some(IpMode::Proxy)), entry(Some(IpMode::Proxy)), None)]
-    #[case::hostname(IngressEntry::hostname("a.example"), IngressEntry::hostname("a.example"), None)]
+    #[case::echoed(entry(Some(PROXY)), entry(Some(PROXY)), None)]
+    #[case::hostname(of_hostname("a.example"), of_hostname("a.example"), None)]
     fn a_real_write_tells_as_much_as_it_can(
-        #[case] sent: IngressEntry,
-        #[case] answered: IngressEntry,
+        #[case] sent: LoadBalancerIngress,
+        #[case] answered: LoadBalancerIngress,
         #[case] expected: Option<ServerSupport>,
     ) {
         assert_eq!(evidence(&[sent], &[answered]), expected);

@@ -51,10 +51,9 @@ pub(crate) fn build(context: &mut ControllerContext<'_>, options: &ServiceContro
 /// The controller at work.
 pub(crate) fn at_work(parts: ServiceParts) -> Controller {
     let ServiceParts { controller, background, load_balancers: _ } = parts;
-    let mut synced = controller.caches_synced();
     Controller {
         name: "service-lb-controller",
-        listed: Box::pin(async move { synced.wait().await }),
+        listed: Box::pin(controller.listed()),
         work: Box::new(|stop| {
             Box::pin(async move {
                 tokio::select! {

@@ -6,7 +6,6 @@
 //! | `sync` | the reconciliation of the nodes that are due |
 //! | `refresh` | the addresses of all nodes, now and then |
 
-mod dry_run;
 mod metrics;
 mod plan;
 mod refresh;
@@ -22,9 +21,9 @@ use prometheus_client::registry::Registry;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::dry_run::{Concluded, End, untold};
 use crate::nodes::{NodeChange, NodeInformer, NodeListener, NodeObject, NodeWriter};
 use crate::queue::{TakenKey, WorkQueue, WorkQueues};
-pub use dry_run::NodeDryRun;
 use metrics::NodeMetrics;
 use openstack_ccm_runtime::events::{self, EventWriter};
 use openstack_ccm_runtime::parts::{ControllerError, named, run_parts};
@@ -118,6 +117,13 @@ impl NodeController {
         parts.spawn(named("refresh of addresses", refresh));
         run_parts(parts, events, shutdown).await
     }
+
+    /// Looks once at all nodes, which have to be listed before. The client of the controller must not write.
+    pub async fn dry_run(mut self) -> Concluded {
+        self.sync.reconcile(self.queue.take_ready(), 1).await;
+        let end = refresh::round(&self.sync, 1).await.map_or_else(End::Failed, |()| End::Done);
+        Concluded { end, told: untold(&mut self.events) }
+    }
 }
 
 /// Queues the nodes that need a reconciliation.
@@ -127,23 +133,17 @@ struct NewNodes {
 
 impl NodeListener for NewNodes {
     fn changed(&self, changes: &[NodeChange]) {
-        for NodeChange { old, new } in changes {
-            if let Some(new) = new.as_deref().filter(|new| needs_a_reconciliation(old.as_deref(), new)) {
-                self.queue.add(&new.name, ());
-            }
-        }
+        let due = changes.iter().filter(|change| needs_a_reconciliation(change));
+        due.filter_map(|change| change.new.as_ref()).for_each(|node| self.queue.add(&node.name, ()));
     }
 }
 
 /// Whether a change can lead to a write. A heartbeat cannot.
-fn needs_a_reconciliation(old: Option<&NodeObject>, new: &NodeObject) -> bool {
-    let is_due = new.is_uninitialized() || !label::reconcile(&new.facts.labels).is_empty();
-    let is_same = old.is_some_and(|old| {
-        old.uid == new.uid
-            && old.facts.labels == new.facts.labels
-            && old.facts.provider_id == new.facts.provider_id
-            && old.taints == new.taints
-            && old.provided_ip == new.provided_ip
-    });
-    is_due && !is_same
+fn needs_a_reconciliation(change: &NodeChange) -> bool {
+    let is_due =
+        |node: &NodeObject| node.is_uninitialized() || !label::reconcile(&node.facts.labels).is_empty();
+    change.new.as_deref().is_some_and(is_due)
+        && change.has_new(|node| {
+            (&node.uid, &node.facts.labels, &node.facts.provider_id, &node.taints, &node.provided_ip)
+        })
 }

@@ -3,8 +3,7 @@
 use k8s_openapi::api::core::v1::NodeAddress;
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::instance::address::{AddressType, ProvidedIpError, of_node};
-use openstack_ccm_core::instance::taint::UNINITIALIZED;
-use openstack_ccm_core::instance::{Instance, label};
+use openstack_ccm_core::instance::{Instance, UNINITIALIZED_TAINT, label};
 use serde_json::{Value, json};
 
 use crate::nodes::NodeObject;
@@ -60,7 +59,7 @@ pub(super) fn initialisation(
             return Err(Failure::user_input(message));
         }
     }
-    let others: Vec<_> = node.taints.iter().filter(|taint| taint.key != UNINITIALIZED).collect();
+    let others: Vec<_> = node.taints.iter().filter(|taint| taint.key != UNINITIALIZED_TAINT).collect();
     patch["spec"]["taints"] = if others.is_empty() { Value::Null } else { json!(others) };
     Ok((patch, labels.left_out))
 }

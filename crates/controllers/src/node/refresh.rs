@@ -11,7 +11,7 @@ use tracing::Instrument as _;
 
 use super::plan;
 use super::sync::NodeSync;
-use crate::names::NODE_CONTROLLER;
+use crate::NODE_CONTROLLER;
 use crate::nodes::NodeObject;
 
 /// Compares the addresses of all initialised nodes, first at once and then every `period`. When the cloud cannot be
@@ -28,7 +28,7 @@ pub(super) async fn follow(sync: Arc<NodeSync>, concurrency: usize, period: Dura
             }
             Err(failure) => {
                 tracing::warn!(%failure, "the addresses of the nodes could not be checked");
-                sync.metrics.failed(failure.class);
+                sync.metrics.failures.count(failure.class);
                 failures += 1;
                 failure.delay(failures - 1).min(period.max(failure.asked().unwrap_or_default()))
             }

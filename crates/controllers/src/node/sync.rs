@@ -13,8 +13,8 @@ use tracing::Instrument as _;
 use super::metrics::NodeMetrics;
 use super::plan;
 use super::{NodeQueue, TakenNode};
-use crate::names::NODE_CONTROLLER;
-use crate::nodes::{NodeObject, NodeStore, NodeWriteEnd, NodeWriter, until_accepted};
+use crate::NODE_CONTROLLER;
+use crate::nodes::{NodeObject, NodeStore, NodeWriter, until_accepted};
 use crate::queue::Requeue;
 use openstack_ccm_runtime::call::CallError;
 use openstack_ccm_runtime::events::EventRecorder;
@@ -23,9 +23,6 @@ use openstack_ccm_runtime::events::EventRecorder;
 const TRIES: u32 = 20;
 /// Pause after a conflict; a random part of up to as much is added.
 const PAUSE: Duration = Duration::from_millis(50);
-
-/// Nothing is left to do until the node changes.
-const DONE: Requeue<()> = Requeue::Done(None);
 
 /// What reconciliations need.
 pub(super) struct NodeSync {
@@ -53,7 +50,7 @@ impl NodeSync {
             match self.store.get(&taken.key) {
                 Some(node) if node.is_uninitialized() => new.push((taken, node)),
                 Some(node) => known.push((taken, node)),
-                None => taken.finish(DONE),
+                None => taken.finish(Requeue::DONE),
             }
         }
         for (taken, node) in known {
@@ -73,7 +70,7 @@ impl NodeSync {
             }
             Err(failure) => {
                 tracing::warn!(nodes = new.len(), %failure, "new nodes could not be looked up in the cloud");
-                self.metrics.failed(failure.class);
+                self.metrics.failures.count(failure.class);
                 for (taken, _) in new {
                     taken.finish(Requeue::Backoff(failure.clone()));
                 }
@@ -90,17 +87,17 @@ impl NodeSync {
                     reason,
                     "the node belongs to another provider and is ignored"
                 );
-                return DONE;
+                return Requeue::DONE;
             }
             Description::Unknown(failure) => Err(failure),
         };
         match result {
-            Ok(()) => DONE,
+            Ok(()) => Requeue::DONE,
             Err(failure) => {
                 tracing::warn!(node = node.name, %failure, "the node could not be initialised");
                 let notice = Notice::warning("NodeInitializationFailed", failure.message.clone());
                 self.events.record(&node.reference(), NODE_CONTROLLER, notice);
-                self.metrics.failed(failure.class);
+                self.metrics.failures.count(failure.class);
                 Requeue::Backoff(failure)
             }
         }
@@ -111,9 +108,8 @@ impl NodeSync {
     async fn write(&self, node: &Arc<NodeObject>, instance: &Instance) -> Result<(), Failure> {
         let write = |node| self.try_write(node, instance);
         let end = until_accepted(&self.writer, Arc::clone(node), TRIES, PAUSE, write).await;
-        match end.map_err(|error| error.to_failure("failed to initialise the node"))? {
-            NodeWriteEnd::Done(written) => self.initialised(&*written?),
-            NodeWriteEnd::Unneeded => {}
+        if let Some(written) = end.map_err(|error| error.to_failure("failed to initialise the node"))? {
+            self.initialised(&*written?);
         }
         Ok(())
     }
@@ -162,15 +158,15 @@ impl NodeSync {
     async fn reconcile_labels(&self, node: &NodeObject) -> Requeue<()> {
         let labels = label::reconcile(&node.facts.labels);
         if labels.is_empty() {
-            return DONE;
+            return Requeue::DONE;
         }
         match self.writer.patch(&node.name, &json!({"metadata": {"labels": labels}})).await {
-            Ok(_) => DONE,
-            Err(error) if error.is_not_found() => DONE,
+            Ok(_) => Requeue::DONE,
+            Err(error) if error.is_not_found() => Requeue::DONE,
             Err(error) => {
                 let failure = error.to_failure("failed to update the labels of the node");
                 tracing::warn!(node = node.name, %failure, "the labels of the node could not be updated");
-                self.metrics.failed(failure.class);
+                self.metrics.failures.count(failure.class);
                 Requeue::Backoff(failure)
             }
         }

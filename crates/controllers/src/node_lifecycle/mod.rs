@@ -4,8 +4,6 @@
 //! vouch for it; its machine was missing in two rounds in a row; most of the other machines are there
 //! ([`openstack_ccm_core::instance::missing`]); and a last question about this one machine says that it is gone.
 
-mod absence;
-mod dry_run;
 mod metrics;
 mod round;
 mod taint;
@@ -15,12 +13,13 @@ use std::time::Duration;
 
 use kube::Client;
 use openstack_ccm_core::instance::Instances;
+use openstack_ccm_core::instance::missing::ROUNDS;
 use prometheus_client::registry::Registry;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::dry_run::{Concluded, End, untold};
 use crate::nodes::{NodeInformer, NodeStore, NodeWriter};
-pub use dry_run::NodeLifecycleDryRun;
 use metrics::LifecycleMetrics;
 use openstack_ccm_runtime::events::{self, EventWriter};
 use openstack_ccm_runtime::parts::{ControllerError, named, run_parts};
@@ -86,5 +85,15 @@ impl NodeLifecycleController {
             lifecycle.follow(options.monitor_period).await;
         }));
         run_parts(parts, events, shutdown).await
+    }
+
+    /// Makes as many rounds as a machine has to be missing in, over nodes that have to be listed before. The client of the
+    /// controller must not write.
+    pub async fn dry_run(mut self) -> Concluded {
+        for _ in 0..ROUNDS {
+            self.lifecycle.round().await;
+        }
+        let end = self.lifecycle.last_failure().map_or(End::Done, |failure| End::Failed(failure.clone()));
+        Concluded { end, told: untold(&mut self.events) }
     }
 }

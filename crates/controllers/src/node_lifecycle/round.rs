@@ -1,22 +1,23 @@
 //! One round over the nodes.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::Taint;
 use openstack_ccm_core::failure::Failure;
-use openstack_ccm_core::instance::lifecycle::{NodeAction, Readiness, action, action_for_ready};
-use openstack_ccm_core::instance::missing::{DELETIONS_PER_ROUND, Doubt, MissingMachines};
+use openstack_ccm_core::instance::missing::{DELETIONS_PER_ROUND, Doubt, MissingMachines, ROUNDS};
 use openstack_ccm_core::instance::{Instances, NodeIdentity, Presence};
 use openstack_ccm_core::notice::Notice;
 use tokio::time::{Instant, MissedTickBehavior};
 use tracing::Instrument as _;
 
-use super::absence::Absences;
 use super::metrics::LifecycleMetrics;
 use super::taint;
-use crate::names::NODE_LIFECYCLE_CONTROLLER;
+use crate::NODE_LIFECYCLE_CONTROLLER;
 use crate::nodes::{NodeObject, NodeStore, NodeWriter};
 use openstack_ccm_runtime::events::EventRecorder;
+use openstack_ccm_runtime::metrics;
 
 /// Nodes with what the cloud says of their machines.
 type Answers = Vec<(Arc<NodeObject>, Presence)>;
@@ -75,13 +76,11 @@ impl Lifecycle {
 
     pub(super) async fn round(&mut self) {
         let nodes = self.store.all();
-        for node in nodes.iter().filter(|node| node.readiness == Readiness::Ready) {
-            if action_for_ready(node.has_shutdown_taint()) == NodeAction::Lift {
-                self.lift(node).await;
-            }
+        for node in nodes.iter().filter(|node| node.is_ready && node.has_shutdown_taint()) {
+            let done = "the node is ready; its shutdown taint is removed";
+            self.write_taints(node, taint::without_taint, done, "the taint could not be removed").await;
         }
-        let not_ready: Vec<Arc<NodeObject>> =
-            nodes.iter().filter(|node| node.readiness == Readiness::NotReady).cloned().collect();
+        let not_ready: Vec<Arc<NodeObject>> = nodes.iter().filter(|node| !node.is_ready).cloned().collect();
         if not_ready.is_empty() {
             self.absences.keep_only(std::iter::empty());
             self.release();
@@ -102,11 +101,21 @@ impl Lifecycle {
     async fn look(&mut self, asked: &[Arc<NodeObject>], nodes: &[Arc<NodeObject>]) -> Result<(), Failure> {
         let answers = self.ask(asked).await?;
         let mut missing = Vec::new();
-        for (node, presence) in answers.iter().filter(|(node, _)| node.readiness == Readiness::NotReady) {
-            match action(presence) {
-                NodeAction::Missing => missing.push(Arc::clone(node)),
-                NodeAction::Taint => self.taint(node).await,
-                NodeAction::Lift | NodeAction::Leave => self.left(node, presence),
+        for (node, presence) in answers.iter().filter(|(node, _)| !node.is_ready) {
+            match presence {
+                Presence::Gone => missing.push(Arc::clone(node)),
+                // The taint stays until the node is ready: a machine that was started may take long to become a node again.
+                Presence::ShutDown => {
+                    let done = "the server is shut down; the node is tainted";
+                    self.write_taints(node, taint::with_taint, done, "the taint could not be set").await;
+                }
+                Presence::Exists => {}
+                Presence::Foreign(reason) => {
+                    tracing::debug!(node = node.name, reason, "the node is left alone");
+                }
+                Presence::Unknown(failure) => {
+                    tracing::debug!(node = node.name, %failure, "the state of the server is unknown; the node is kept");
+                }
             }
         }
         self.absences.keep_only(missing.iter().map(AsRef::as_ref));
@@ -149,7 +158,7 @@ impl Lifecycle {
     }
 
     fn failed(&mut self, failure: &Failure) {
-        self.metrics.failed(failure.class);
+        self.metrics.failures.count(failure.class);
         self.not_before = failure.asked().map(|delay| Instant::now() + delay);
         if self.last_failure.as_ref().map(|last| &last.message) != Some(&failure.message) {
             tracing::warn!(%failure, "nodes that are not ready could not be checked in the cloud; they are left as they are");
@@ -157,33 +166,18 @@ impl Lifecycle {
         }
     }
 
-    fn left(&self, node: &NodeObject, presence: &Presence) {
-        match presence {
-            Presence::Unknown(failure) => {
-                tracing::debug!(node = node.name, %failure, "the state of the server is unknown; the node is kept");
-            }
-            Presence::Foreign(reason) => tracing::debug!(node = node.name, reason, "the node is left alone"),
-            Presence::Exists | Presence::ShutDown | Presence::Gone => {}
-        }
-    }
-
-    async fn taint(&self, node: &Arc<NodeObject>) {
-        match taint::set(&self.writer, node).await {
-            Ok(true) => tracing::info!(node = node.name, "the server is shut down; the node is tainted"),
+    /// Gives a node the taints that are `wanted`, and says so.
+    async fn write_taints(
+        &self,
+        node: &Arc<NodeObject>,
+        wanted: fn(&NodeObject) -> Vec<Taint>,
+        done: &str,
+        failed: &str,
+    ) {
+        match taint::write(&self.writer, node, wanted).await {
+            Ok(true) => tracing::info!(node = node.name, "{done}"),
             Ok(false) => {}
-            Err(error) => {
-                tracing::warn!(node = node.name, error = error.message(), "the taint could not be set");
-            }
-        }
-    }
-
-    async fn lift(&self, node: &Arc<NodeObject>) {
-        match taint::lift(&self.writer, node).await {
-            Ok(true) => tracing::info!(node = node.name, "the node is ready; its shutdown taint is removed"),
-            Ok(false) => {}
-            Err(error) => {
-                tracing::warn!(node = node.name, error = error.message(), "the taint could not be removed");
-            }
+            Err(error) => tracing::warn!(node = node.name, error = error.message(), "{failed}"),
         }
     }
 
@@ -199,7 +193,7 @@ impl Lifecycle {
                     provider_id = node.facts.provider_id,
                     "the node is deleted: its server is gone"
                 );
-                self.metrics.deleted();
+                self.metrics.deleted.inc();
             }
             Err(error) if error.is_not_found() => {}
             // It changed since it was read: the next round decides again.
@@ -217,7 +211,7 @@ impl Lifecycle {
 
     /// Keeps the nodes, and says so once.
     fn hold(&mut self, missing: &[Arc<NodeObject>], doubt: Doubt) {
-        self.metrics.held(missing.len());
+        metrics::set(&self.metrics.held, missing.len());
         if std::mem::replace(&mut self.holds, true) {
             return;
         }
@@ -229,7 +223,7 @@ impl Lifecycle {
     }
 
     fn release(&mut self) {
-        self.metrics.held(0);
+        self.metrics.held.set(0);
         self.holds = false;
     }
 }
@@ -248,4 +242,30 @@ fn missing_machines(answers: &[(Arc<NodeObject>, Presence)]) -> MissingMachines 
         }
     }
     counts
+}
+
+/// In how many rounds in a row the machine of each node was missing, by the uid of the Node: one that is registered again starts over.
+#[derive(Debug, Default)]
+struct Absences {
+    rounds: HashMap<String, u32>,
+}
+
+impl Absences {
+    /// The machine of the node is missing. Answers whether that has been so for long enough.
+    fn missing(&mut self, node: &NodeObject) -> bool {
+        let rounds = self.rounds.entry(node.uid.clone()).or_default();
+        *rounds = rounds.saturating_add(1);
+        *rounds >= ROUNDS
+    }
+
+    /// Whether a machine was missing in the last round.
+    fn any(&self) -> bool {
+        !self.rounds.is_empty()
+    }
+
+    /// Forgets every node that is not among the missing ones of this round.
+    fn keep_only<'a>(&mut self, missing: impl Iterator<Item = &'a NodeObject>) {
+        let missing: HashSet<&str> = missing.map(|node| node.uid.as_str()).collect();
+        self.rounds.retain(|uid, _| missing.contains(uid.as_str()));
+    }
 }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Taint;
-use openstack_ccm_core::instance::taint::{NO_SCHEDULE, SHUT_DOWN};
+use openstack_ccm_core::instance::{NO_SCHEDULE, SHUT_DOWN_TAINT};
 use serde_json::{Value, json};
 
-use crate::nodes::{NodeObject, NodeWriteEnd, NodeWriter, is_shutdown_taint, until_accepted};
+use crate::nodes::{NodeObject, NodeWriter, is_shutdown_taint, until_accepted};
 use openstack_ccm_runtime::call::CallError;
 
 /// How often a taint is tried while others write to the node.
@@ -15,22 +15,13 @@ const TRIES: u32 = 5;
 /// Pause after a conflict; a random part of up to as much is added.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Sets the taint, unless it is there already. Answers whether it was written.
-pub(super) async fn set(writer: &NodeWriter, node: &Arc<NodeObject>) -> Result<bool, CallError> {
-    write(writer, node, with_taint).await
-}
-
-/// Lifts the taint. Answers whether it was written.
-pub(super) async fn lift(writer: &NodeWriter, node: &Arc<NodeObject>) -> Result<bool, CallError> {
-    write(writer, node, without_taint).await
-}
-
-async fn write(
+/// Gives a node the taints that are `wanted`, unless it has them already. Answers whether they were written.
+pub(super) async fn write(
     writer: &NodeWriter,
     node: &Arc<NodeObject>,
     wanted: fn(&NodeObject) -> Vec<Taint>,
 ) -> Result<bool, CallError> {
-    let end = until_accepted(writer, Arc::clone(node), TRIES, PAUSE, |node| async move {
+    let written = until_accepted(writer, Arc::clone(node), TRIES, PAUSE, |node| async move {
         let taints = wanted(&node);
         if taints == node.taints {
             return Ok(None);
@@ -38,7 +29,7 @@ async fn write(
         writer.patch(&node.name, &patch(&node, &taints)).await.map(Some)
     })
     .await?;
-    Ok(matches!(end, NodeWriteEnd::Done(_)))
+    Ok(written.is_some())
 }
 
 /// The list has to be replaced as a whole, so the version that was read goes with it.
@@ -47,8 +38,10 @@ fn patch(node: &NodeObject, taints: &[Taint]) -> Value {
     json!({"metadata": {"resourceVersion": node.resource_version}, "spec": {"taints": taints}})
 }
 
-fn with_taint(node: &NodeObject) -> Vec<Taint> {
-    let wanted = Taint { key: SHUT_DOWN.to_owned(), effect: NO_SCHEDULE.to_owned(), ..Taint::default() };
+/// The taints of a node with that of a machine that is shut down.
+pub(super) fn with_taint(node: &NodeObject) -> Vec<Taint> {
+    let wanted =
+        Taint { key: SHUT_DOWN_TAINT.to_owned(), effect: NO_SCHEDULE.to_owned(), ..Taint::default() };
     let mut taints = node.taints.clone();
     match taints.iter_mut().find(|taint| is_shutdown_taint(taint)) {
         Some(present) if present.value.as_deref().unwrap_or_default().is_empty() => {}
@@ -58,6 +51,7 @@ fn with_taint(node: &NodeObject) -> Vec<Taint> {
     taints
 }
 
-fn without_taint(node: &NodeObject) -> Vec<Taint> {
+/// The taints of a node without it.
+pub(super) fn without_taint(node: &NodeObject) -> Vec<Taint> {
     node.taints.iter().filter(|taint| !is_shutdown_taint(taint)).cloned().collect()
 }

@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 
 use super::NodeObject;
 use openstack_ccm_runtime::lock::lock;
-use openstack_ccm_runtime::parts::{ControllerError, named, part_ended};
+use openstack_ccm_runtime::parts::{ControllerError, becomes, named, part_ended};
 use openstack_ccm_runtime::watch::{events, list_all};
 
 /// The known nodes. Clones share them.
@@ -41,13 +41,7 @@ impl NodeStore {
 
     /// Waits until the nodes have been listed once.
     pub(crate) fn wait_listed(&self) -> impl Future<Output = ()> + Send + use<> {
-        let mut listed = self.listed.subscribe();
-        async move {
-            // An error means that the watch ended, which is noticed where the watch is joined.
-            if listed.wait_for(|listed| *listed).await.is_err() {
-                std::future::pending::<()>().await;
-            }
-        }
+        becomes(self.listed.subscribe(), |listed| *listed)
     }
 
     /// Takes in one event. Answers what changed by it; nothing while a new list arrives.
@@ -105,25 +99,9 @@ pub(crate) struct NodeChange {
 }
 
 impl NodeChange {
-    /// Whether anything that load balancers depend on may differ. A heartbeat changes nothing of it.
-    pub(crate) fn has_new_facts(&self) -> bool {
-        match (&self.old, &self.new) {
-            (Some(old), Some(new)) => !Arc::ptr_eq(&old.facts, &new.facts),
-            (None, None) => false,
-            (Some(_), None) | (None, Some(_)) => true,
-        }
-    }
-
-    /// Whether the service proxy shows itself in another light.
-    pub(crate) fn has_new_service_proxy(&self) -> bool {
-        let held = |node: &Option<Arc<NodeObject>>| node.as_ref().map(|node| node.service_proxy.clone());
-        held(&self.old) != held(&self.new)
-    }
-
-    /// Whether the kubelet fell silent or is heard again.
-    pub(crate) fn has_new_reachability(&self) -> bool {
-        let since = |node: &Option<Arc<NodeObject>>| node.as_ref().and_then(|node| node.unreachable_since);
-        since(&self.old) != since(&self.new)
+    /// Whether the node is new or gone, or this part of it is another one.
+    pub(crate) fn has_new<'a, T: PartialEq>(&'a self, part: impl Fn(&'a NodeObject) -> T) -> bool {
+        self.old.as_deref().map(&part) != self.new.as_deref().map(&part)
     }
 }
 

@@ -4,10 +4,8 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Node, NodeAddress, ObjectReference, Taint};
 use openstack_ccm_advertise::node::{NodeVerdict, guess_of, unreachable_since};
-use openstack_ccm_core::instance::NodeIdentity;
 use openstack_ccm_core::instance::address::PROVIDED_NODE_IP;
-use openstack_ccm_core::instance::lifecycle::Readiness;
-use openstack_ccm_core::instance::taint::{NO_SCHEDULE, SHUT_DOWN, UNINITIALIZED};
+use openstack_ccm_core::instance::{NO_SCHEDULE, NodeIdentity, SHUT_DOWN_TAINT, UNINITIALIZED_TAINT};
 use openstack_ccm_core::node::{self, AUTOSCALER_TAINT, AddressKind, EXCLUDE_LABEL, Eligibility, is_backend};
 use openstack_ccm_core::route::condition::NETWORK_UNAVAILABLE;
 
@@ -22,7 +20,8 @@ pub(crate) struct NodeObject {
     pub(crate) provided_ip: Option<String>,
     pub(crate) taints: Vec<Taint>,
     pub(crate) addresses: Vec<NodeAddress>,
-    pub(crate) readiness: Readiness,
+    /// Whether its kubelet vouches for it: the condition `Ready` is true, not false, unknown or missing.
+    pub(crate) is_ready: bool,
     /// Since when nothing has been heard of its kubelet: the transition of the condition `Ready` to `Unknown`.
     pub(crate) unreachable_since: Option<jiff::Timestamp>,
     /// `spec.podCIDRs`
@@ -51,7 +50,7 @@ impl From<Node> for NodeObject {
             provided_ip: metadata.annotations.unwrap_or_default().remove(PROVIDED_NODE_IP),
             taints: spec.taints.unwrap_or_default(),
             addresses: status.addresses.unwrap_or_default(),
-            readiness: Readiness::of_condition(condition("Ready").map(|ready| ready.status.as_str())),
+            is_ready: condition("Ready").is_some_and(|ready| ready.status == "True"),
             unreachable_since,
             pod_cidrs: spec.pod_cidrs.unwrap_or_default(),
             network: condition(NETWORK_UNAVAILABLE)
@@ -65,17 +64,12 @@ impl From<Node> for NodeObject {
 impl NodeObject {
     /// Whether the kubelet still waits for a cloud provider.
     pub(crate) fn is_uninitialized(&self) -> bool {
-        self.taints.iter().any(|taint| taint.key == UNINITIALIZED)
+        self.taints.iter().any(|taint| taint.key == UNINITIALIZED_TAINT)
     }
 
     /// Whether the taint of a shut-down machine is set.
     pub(crate) fn has_shutdown_taint(&self) -> bool {
         self.taints.iter().any(is_shutdown_taint)
-    }
-
-    /// Whether nothing that routes depend on differs: the ranges of its pods and the addresses.
-    pub(crate) fn has_same_routes(&self, other: &Self) -> bool {
-        self.pod_cidrs == other.pod_cidrs && self.facts.addresses == other.facts.addresses
     }
 
     /// By what its machine is found.
@@ -97,7 +91,7 @@ impl NodeObject {
 
 /// Taints are the same by key and effect.
 pub(crate) fn is_shutdown_taint(taint: &Taint) -> bool {
-    taint.key == SHUT_DOWN && taint.effect == NO_SCHEDULE
+    taint.key == SHUT_DOWN_TAINT && taint.effect == NO_SCHEDULE
 }
 
 /// What load balancers depend on.

@@ -8,10 +8,10 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use kube::{Api, Client};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::NodeObject;
-use crate::names::FIELD_MANAGER;
+use crate::FIELD_MANAGER;
 use openstack_ccm_runtime::call::{CallError, call};
 
 /// Reads and writes Node objects.
@@ -45,6 +45,12 @@ impl NodeWriter {
         Ok(Arc::new(node.into()))
     }
 
+    /// Writes a condition. Conditions are merged by their type: those of others stay.
+    pub(crate) async fn patch_condition(&self, name: &str, condition: &Value) -> Result<(), CallError> {
+        let patch = Patch::Strategic(json!({"status": {"conditions": [condition]}}));
+        call(self.limit, self.api.patch_status(name, &PatchParams::default(), &patch)).await.map(drop)
+    }
+
     /// Deletes this Node: not one of the same name that was registered since, and not one that changed since.
     pub(crate) async fn delete(&self, node: &NodeObject) -> Result<(), CallError> {
         let preconditions = Preconditions {
@@ -60,24 +66,15 @@ fn parameters() -> PatchParams {
     PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() }
 }
 
-/// How a write that may need several tries ended.
-#[derive(Debug)]
-pub(crate) enum NodeWriteEnd<T> {
-    /// It was made.
-    Done(T),
-    /// There is nothing to write any more, or no Node.
-    Unneeded,
-}
-
 /// Tries a write until the API server takes it: first on the cached Node, and after each conflict on the Node as it is
-/// then. `write` answers nothing when there is nothing to write.
+/// then. `write` answers nothing when there is nothing to write, and so does this, also when there is no Node any more.
 pub(crate) async fn until_accepted<T, W>(
     writer: &NodeWriter,
     cached: Arc<NodeObject>,
     tries: u32,
     pause: Duration,
     mut write: impl FnMut(Arc<NodeObject>) -> W,
-) -> Result<NodeWriteEnd<T>, CallError>
+) -> Result<Option<T>, CallError>
 where
     W: Future<Output = Result<Option<T>, CallError>>,
 {
@@ -87,9 +84,8 @@ where
     loop {
         left = left.saturating_sub(1);
         match write(node).await {
-            Ok(Some(result)) => return Ok(NodeWriteEnd::Done(result)),
-            Ok(None) => return Ok(NodeWriteEnd::Unneeded),
-            Err(error) if error.is_not_found() => return Ok(NodeWriteEnd::Unneeded),
+            Ok(result) => return Ok(result),
+            Err(error) if error.is_not_found() => return Ok(None),
             // A change in between can also make what was decided invalid.
             Err(error) if left > 0 && (error.is_conflict() || error.is_invalid()) => {}
             Err(error) => return Err(error),
@@ -97,7 +93,7 @@ where
         tokio::time::sleep(pause.mul_f64(1.0 + fastrand::f64())).await;
         match writer.get(&name).await? {
             Some(now) => node = now,
-            None => return Ok(NodeWriteEnd::Unneeded),
+            None => return Ok(None),
         }
     }
 }

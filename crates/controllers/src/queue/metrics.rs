@@ -91,68 +91,49 @@ impl fmt::Debug for Queue {
     }
 }
 
+/// Names and help texts, in the order of [`Queue::values`].
+const FAMILIES: [(&str, &str); 7] = [
+    ("workqueue_adds", "Entries added to the queue"),
+    ("workqueue_retries", "Failed attempts that are retried"),
+    ("workqueue_queue_duration_seconds", "Seconds that an entry waited in the queue"),
+    ("workqueue_work_duration_seconds", "Seconds that the work on an entry took"),
+    ("workqueue_depth", "Entries that are ready to be worked on"),
+    ("workqueue_unfinished_work_seconds", "Seconds that the work in progress has taken so far, added up"),
+    (
+        "workqueue_longest_running_processor_seconds",
+        "Seconds that the longest work in progress has taken so far",
+    ),
+];
+
 impl Queue {
-    /// Entries that are ready, and the seconds that the running reconciliations have run: together, and the longest.
-    fn now(&self) -> Now {
+    /// What was counted, entries that are ready now, and the seconds that the running reconciliations have run: together, and
+    /// the longest.
+    fn values(&self) -> [Box<dyn EncodeMetric>; FAMILIES.len()] {
+        let QueueMetrics { adds, retries, waited, worked } = self.metrics.clone();
         let (depth, working) = (self.source)();
         let longest = working.iter().max().copied().unwrap_or_default();
-        Now {
-            depth: ConstGauge::new(i64::try_from(depth).unwrap_or(i64::MAX)),
-            unfinished: ConstGauge::new(working.iter().sum::<Duration>().as_secs_f64()),
-            longest: ConstGauge::new(longest.as_secs_f64()),
-        }
+        [
+            Box::new(adds),
+            Box::new(retries),
+            Box::new(waited),
+            Box::new(worked),
+            Box::new(ConstGauge::new(i64::try_from(depth).unwrap_or(i64::MAX))),
+            Box::new(ConstGauge::new(working.iter().sum::<Duration>().as_secs_f64())),
+            Box::new(ConstGauge::new(longest.as_secs_f64())),
+        ]
     }
-}
-
-/// The metrics that only have a value at the moment of the scrape.
-struct Now {
-    depth: ConstGauge<i64>,
-    unfinished: ConstGauge<f64>,
-    longest: ConstGauge<f64>,
 }
 
 impl Collector for WorkQueues {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
-        let queues = lock(&self.queues);
-        let now: Vec<Now> = queues.iter().map(Queue::now).collect();
-        let counted = |metric: fn(&QueueMetrics) -> &dyn EncodeMetric| -> Vec<&dyn EncodeMetric> {
-            queues.iter().map(|queue| metric(&queue.metrics)).collect()
-        };
-        let momentary = |metric: fn(&Now) -> &dyn EncodeMetric| -> Vec<&dyn EncodeMetric> {
-            now.iter().map(metric).collect()
-        };
-        let families = [
-            ("workqueue_adds", "Entries added to the queue", counted(|queue| &queue.adds)),
-            ("workqueue_retries", "Failed attempts that are retried", counted(|queue| &queue.retries)),
-            (
-                "workqueue_queue_duration_seconds",
-                "Seconds that an entry waited in the queue",
-                counted(|queue| &queue.waited),
-            ),
-            (
-                "workqueue_work_duration_seconds",
-                "Seconds that the work on an entry took",
-                counted(|queue| &queue.worked),
-            ),
-            ("workqueue_depth", "Entries that are ready to be worked on", momentary(|now| &now.depth)),
-            (
-                "workqueue_unfinished_work_seconds",
-                "Seconds that the work in progress has taken so far, added up",
-                momentary(|now| &now.unfinished),
-            ),
-            (
-                "workqueue_longest_running_processor_seconds",
-                "Seconds that the longest work in progress has taken so far",
-                momentary(|now| &now.longest),
-            ),
-        ];
-        for (name, help, metrics) in families {
-            let Some(first) = metrics.first() else { continue };
+        let values: Vec<_> = lock(&self.queues).iter().map(|queue| (queue.name, queue.values())).collect();
+        let Some((_, first)) = values.first() else { return Ok(()) };
+        for (index, (name, help)) in FAMILIES.iter().enumerate() {
             // The encoder of the registry ends help texts so.
             let help = format!("{help}.");
-            let mut family = encoder.encode_descriptor(name, &help, None, first.metric_type())?;
-            for (queue, metric) in queues.iter().zip(metrics) {
-                metric.encode(family.encode_family(&[("name", queue.name)])?)?;
+            let mut family = encoder.encode_descriptor(name, &help, None, first[index].metric_type())?;
+            for (queue, values) in &values {
+                values[index].encode(family.encode_family(&[("name", *queue)])?)?;
             }
         }
         Ok(())

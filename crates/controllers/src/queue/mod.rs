@@ -8,7 +8,6 @@
 mod metrics;
 mod state;
 
-use std::fmt;
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -59,6 +58,11 @@ pub(crate) enum Requeue<R> {
     Unchanged,
 }
 
+impl<R> Requeue<R> {
+    /// Nothing is left to do until something happens.
+    pub(crate) const DONE: Self = Self::Done(None);
+}
+
 /// The queue. Clones share it.
 pub(crate) struct WorkQueue<K: Key, R: Reason>(Arc<Shared<K, R>>);
 
@@ -76,12 +80,6 @@ struct Shared<K, R> {
 impl<K: Key, R: Reason> Clone for WorkQueue<K, R> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
-    }
-}
-
-impl<K: Key, R: Reason> fmt::Debug for WorkQueue<K, R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WorkQueue").field("ready", &self.state().ready()).finish_non_exhaustive()
     }
 }
 
@@ -228,8 +226,8 @@ pub(crate) struct TakenKey<K: Key, R: Reason> {
 
 impl<K: Key, R: Reason> TakenKey<K, R> {
     /// Gives the key back.
-    pub(crate) fn finish(mut self, next: impl Into<Requeue<R>>) {
-        self.queue.finish(&self.key, next.into());
+    pub(crate) fn finish(mut self, next: Requeue<R>) {
+        self.queue.finish(&self.key, next);
         self.finished = true;
     }
 }

@@ -10,7 +10,6 @@
 //! failure the period grows.
 
 mod condition;
-mod dry_run;
 mod metrics;
 mod round;
 
@@ -27,13 +26,12 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-use crate::nodes::{NodeChange, NodeInformer, NodeListener, NodeStore};
-pub use dry_run::RouteDryRun;
+use crate::dry_run::{Concluded, End, untold};
+use crate::nodes::{NodeChange, NodeInformer, NodeListener, NodeStore, NodeWriter};
 
-use condition::ConditionWriter;
 use metrics::RouteMetrics;
 use openstack_ccm_runtime::events::{self, EventWriter};
-use openstack_ccm_runtime::parts::{ControllerError, EventWriting};
+use openstack_ccm_runtime::parts::{ControllerError, EventWriting, becomes};
 use round::Round;
 
 /// Longest time between two rounds because of failures, unless the cloud asks for more.
@@ -94,7 +92,7 @@ impl RouteController {
         let round = Round {
             provider: Arc::clone(&provider),
             ranges: options.ranges.clone(),
-            conditions: ConditionWriter::new(client, options.call_timeout),
+            writer: NodeWriter::new(client, options.call_timeout),
             events: recorder,
             metrics: RouteMetrics::registered(registry),
         };
@@ -106,15 +104,11 @@ impl RouteController {
 
     /// Ends when the nodes have been listed, or when it is clear that there is nothing to do.
     pub fn listed(&self) -> impl Future<Output = ()> + Send + 'static {
-        let (listed, mut ready) = (self.nodes.wait_listed(), self.ready.subscribe());
+        let (listed, ready) = (self.nodes.wait_listed(), becomes(self.ready.subscribe(), |ready| *ready));
         async move {
-            let done = tokio::select! {
-                () = listed => true,
-                done = ready.wait_for(|ready| *ready) => done.is_ok(),
-            };
-            if !done {
-                // The controller has ended, which is noticed where it is joined.
-                std::future::pending::<()>().await;
+            tokio::select! {
+                () = listed => {}
+                () = ready => {}
             }
         }
     }
@@ -140,6 +134,17 @@ impl RouteController {
         writing.finish().await;
         Ok(())
     }
+
+    /// Makes one round over the nodes, which have to be listed before. The client of the controller, and the one of its
+    /// provider, must not write.
+    pub async fn dry_run(mut self) -> Concluded {
+        let result = match self.provider.support().await {
+            Ok(Support::Full) => self.round.run(&self.nodes.all()).await,
+            Ok(Support::None(reason)) => Err(Failure::user_input(reason)),
+            Err(failure) => Err(failure),
+        };
+        Concluded { end: result.map_or_else(End::Failed, |()| End::Done), told: untold(&mut self.events) }
+    }
 }
 
 /// Notes that routes may have to follow the nodes.
@@ -157,11 +162,7 @@ impl NodeListener for RoutedNodes {
 
 /// Whether a change is more than a heartbeat to routes: a node is new or gone, or its ranges or addresses are others.
 fn matters(change: &NodeChange) -> bool {
-    match (&change.old, &change.new) {
-        (Some(old), Some(new)) => !old.has_same_routes(new),
-        (None, None) => false,
-        (Some(_), None) | (None, Some(_)) => true,
-    }
+    change.has_new(|node| (&node.pod_cidrs, &node.facts.addresses))
 }
 
 /// Asks whether the cloud can hold routes, until there is an answer.

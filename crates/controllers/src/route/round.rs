@@ -11,10 +11,11 @@ use openstack_ccm_core::route::plan::{Changes, NodePlan, Plan, decide};
 use openstack_ccm_core::route::range::ClusterRanges;
 use openstack_ccm_core::route::{Applied, NodeRoute, RoutedNode, Routes};
 
-use super::condition::ConditionWriter;
+use super::condition;
 use super::metrics::RouteMetrics;
-use crate::nodes::NodeObject;
+use crate::nodes::{NodeObject, NodeWriter};
 use openstack_ccm_runtime::events::EventRecorder;
+use openstack_ccm_runtime::metrics;
 
 /// Component of the events, as the framework spells it.
 const ROUTE_CONTROLLER: &str = "route_controller";
@@ -25,7 +26,7 @@ const AT_ONCE: usize = 10;
 pub(super) struct Round {
     pub(super) provider: Arc<dyn Routes>,
     pub(super) ranges: ClusterRanges,
-    pub(super) conditions: ConditionWriter,
+    pub(super) writer: NodeWriter,
     pub(super) events: EventRecorder,
     pub(super) metrics: RouteMetrics,
 }
@@ -36,12 +37,12 @@ impl Round {
     /// # Errors
     /// Something has to be tried again: the failure that asks for the longest wait.
     pub(super) async fn run(&self, known: &[Arc<NodeObject>]) -> Result<(), Failure> {
-        self.metrics.round();
+        self.metrics.rounds.inc();
         let listed = match self.provider.list().await {
             Ok(listed) => listed,
             Err(failure) => {
                 tracing::warn!(error = %failure, "routes could not be listed; nothing is changed");
-                self.metrics.failed(failure.class);
+                self.metrics.failures.count(failure.class);
                 return Err(failure);
             }
         };
@@ -65,15 +66,16 @@ impl Round {
     fn count(&self, changes: &Changes, applied: &Applied) {
         let made =
             changes.add.iter().filter(|route| applied.missing.iter().all(|(missing, _)| missing != *route));
-        self.metrics.corrected(made.count() + changes.remove.len().saturating_sub(applied.left.len()));
+        let corrected = made.count() + changes.remove.len().saturating_sub(applied.left.len());
+        self.metrics.corrections.inc_by(u64::try_from(corrected).unwrap_or(u64::MAX));
         for (route, failure) in &applied.left {
-            self.metrics.failed(failure.class);
+            self.metrics.failures.count(failure.class);
             tracing::warn!(
                 destination = route.destination, next_hop = route.next_hop, error = %failure, "route could not be deleted"
             );
         }
         for (_, failure) in &applied.missing {
-            self.metrics.failed(failure.class);
+            self.metrics.failures.count(failure.class);
         }
     }
 
@@ -109,8 +111,8 @@ impl Round {
             .zip(known)
             .filter_map(|(node, known)| Some((known, network(node, |route| missing.contains_key(route))?)))
             .collect();
-        self.metrics
-            .unreachable(verdicts.iter().filter(|(_, network)| *network == Network::Unavailable).count());
+        let unreachable = verdicts.iter().filter(|(_, network)| *network == Network::Unavailable).count();
+        metrics::set(&self.metrics.unreachable, unreachable);
         let writes: Vec<_> = verdicts
             .into_iter()
             .filter(|(known, network)| {
@@ -119,7 +121,7 @@ impl Round {
             })
             .map(|(known, network)| async move {
                 let name = &known.name;
-                if let Err(error) = self.conditions.write(name, network).await {
+                if let Err(error) = condition::write(&self.writer, name, network).await {
                     tracing::warn!(
                         node = name,
                         error = error.message(),

@@ -13,7 +13,7 @@ use crate::nodes::NodeObject;
 pub(super) type Backends = Arc<[Arc<Node>]>;
 
 /// All nodes at one moment.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct NodeSnapshot {
     /// Whether the cluster's nodes have been listed at all.
     pub(super) listed: bool,
@@ -25,18 +25,6 @@ pub(super) struct NodeSnapshot {
     pub(super) verdicts: Arc<BTreeMap<String, NodeVerdict>>,
     /// What was measured of them.
     pub(super) measured: Arc<Measurements>,
-}
-
-impl Default for NodeSnapshot {
-    fn default() -> Self {
-        Self {
-            listed: false,
-            backends: Arc::from([]),
-            fitness: Fitness::Fit,
-            verdicts: Arc::default(),
-            measured: Arc::default(),
-        }
-    }
 }
 
 impl NodeSnapshot {

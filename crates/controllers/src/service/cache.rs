@@ -9,13 +9,12 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
 use k8s_openapi::api::core::v1 as k8s;
-use openstack_ccm_advertise::entry::{IngressEntry, IpMode};
+use openstack_ccm_advertise::entry::{PROXY, entries};
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::provider::Neighbours;
 use openstack_ccm_core::service::{Service, ServiceKey};
 
 use super::intent::{Ours, Wanted, facts, uid};
-use openstack_ccm_advertise::status::entries;
 use openstack_ccm_runtime::lock::lock;
 
 /// One state of a Service object.
@@ -77,9 +76,9 @@ impl CachedService {
     }
 }
 
-fn proxied(entry: &IngressEntry) -> Option<IpAddr> {
+fn proxied(entry: &k8s::LoadBalancerIngress) -> Option<IpAddr> {
     let address = entry.ip.as_deref()?.parse().ok();
-    address.filter(|_| entry.ip_mode == Some(IpMode::Proxy))
+    address.filter(|_| entry.ip_mode.as_deref() == Some(PROXY))
 }
 
 /// The newer of two states of one object: the cached one, unless the last answer to a write is of the same object and

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1 as k8s;
-use openstack_ccm_advertise::entry::{IngressEntry, same_entries};
+use openstack_ccm_advertise::entry::{entries, same_entries};
 
 use super::intent::{Ours, Wanted};
 use super::written::Written;
-use openstack_ccm_advertise::status::entries;
 
 /// Which of the changed annotations count.
 pub(crate) struct Annotations<'a> {
@@ -86,7 +85,7 @@ impl Annotations<'_> {
 pub(crate) fn status_edited(
     ours: &Ours,
     new: &k8s::Service,
-    published: &[IngressEntry],
+    published: &[k8s::LoadBalancerIngress],
     compare_mode: bool,
 ) -> bool {
     ours.wanted(new, true) == Wanted::Serve && !same_entries(&entries(new), published, compare_mode)
@@ -94,7 +93,7 @@ pub(crate) fn status_edited(
 
 #[cfg(test)]
 mod tests {
-    use openstack_ccm_advertise::entry::IpMode;
+    use openstack_ccm_advertise::entry::{PROXY, of_address};
     use rstest::rstest;
     use serde_json::{Value, from_value, json};
 
@@ -292,7 +291,7 @@ mod tests {
     ) {
         let service =
             from_value(set(base(), "status", json!({"loadBalancer": {"ingress": ingress}}))).unwrap();
-        let published = [IngressEntry::address("192.0.2.1".parse().unwrap(), Some(IpMode::Proxy))];
+        let published = [of_address("192.0.2.1".parse().unwrap(), Some(PROXY))];
         assert_eq!(status_edited(&Ours::WithoutClass, &service, &published, compare_mode), expected);
     }
 }

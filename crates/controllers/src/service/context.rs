@@ -23,8 +23,8 @@ use super::intent::Ours;
 use super::memory::Memory;
 use super::node_rollout::NodeRollouts;
 use super::queue::{Reschedule, ServiceQueue};
+use crate::SERVICE_CONTROLLER;
 use crate::metrics::{Operation, ServiceMetrics};
-use crate::names::SERVICE_CONTROLLER;
 
 /// After a decision turned out to be based on old data: the watch brings the new data sooner than this.
 pub(super) const CATCH_UP: Duration = Duration::from_secs(1);
@@ -92,7 +92,7 @@ impl ServiceSync {
             && !self.note_hold(key, Some(hold))
         {
             // Nothing changes until somebody acts, who was told.
-            self.metrics.failed(failure.class);
+            self.metrics.failures.count(failure.class);
             return Reschedule::Backoff(failure);
         }
         self.tell(key, uid, event_texts::failed(operation, &failure, backends));
@@ -109,7 +109,7 @@ impl ServiceSync {
 
     /// Counts and logs a failure, and plans the next try.
     pub(super) fn retry(&self, key: &ServiceKey, failure: Failure) -> Reschedule {
-        self.metrics.failed(failure.class);
+        self.metrics.failures.count(failure.class);
         tracing::warn!(service = %key, class = %failure.class, error = %failure, "reconciliation failed");
         Reschedule::Backoff(failure)
     }

@@ -21,25 +21,23 @@ use tracing::field::Empty;
 
 use super::backends::{NodeSelectors, NodeSnapshot};
 use super::cache::ServiceCache;
-use super::cause::Cause;
 use super::intent::Ours;
 use super::kube_proxies::ask_kube_proxies;
 use super::memory::Memory;
 use super::node_changes::NodeChanges;
 use super::orphans::report_orphans;
 use crate::metrics::ServiceMetrics;
-use crate::names::{FIELD_MANAGER, SERVICE_CONTROLLER};
 use crate::nodes::NodeInformer;
 use crate::queue::WorkQueues;
+use crate::{FIELD_MANAGER, SERVICE_CONTROLLER};
 use openstack_ccm_runtime::events::{self, EventWriter};
-use openstack_ccm_runtime::parts::{ControllerError, EventWriting, named, part_ended};
+use openstack_ccm_runtime::parts::{ControllerError, EventWriting, becomes, named, part_ended};
 
 use super::context::ServiceSync;
 use super::follow;
 use super::node_rollout::NodeRollouts;
 use super::options::ServiceControllerOptions;
-use super::queue::ServiceQueue;
-use super::synced::CachesSynced;
+use super::queue::{Cause, ServiceQueue};
 
 /// Prefix of the metrics that are this program's own.
 const METRIC_PREFIX: &str = "openstack_ccm";
@@ -74,7 +72,7 @@ impl ServiceController {
         let metrics = ServiceMetrics::registered(registry, names.metric_prefix);
         let advertise_metrics =
             AdvertiseMetrics::registered(registry.sub_registry_with_prefix(METRIC_PREFIX));
-        queue.register(queues);
+        queue.0.register("service", queues);
         let writer = StatusWriter::new(client.clone(), options.call_timeout, FIELD_MANAGER);
         let server = Arc::new(ServerDetection::new(
             client.clone(),
@@ -119,12 +117,15 @@ impl ServiceController {
         Self { client, options, queue, sync, events, node_changes, listed, canary }
     }
 
-    /// Tells whether the controller knows the cluster yet, for readiness.
-    pub fn caches_synced(&self) -> CachesSynced {
-        CachesSynced {
-            services: self.listed.subscribe(),
-            nodes: self.sync.nodes.clone(),
-            measured: self.sync.measured.ready(),
+    /// Waits until Services and Nodes have been listed, and until verdicts of the canary from before the start are known, or
+    /// nobody can tell them: before that nothing is decided. For readiness, too.
+    pub fn listed(&self) -> impl Future<Output = ()> + Send + use<> {
+        let (services, nodes) = (self.listed.subscribe(), self.sync.nodes.clone());
+        let measured = self.sync.measured.ready();
+        async move {
+            becomes(services, |listed| *listed).await;
+            becomes(nodes, |nodes| nodes.listed).await;
+            becomes(measured, |ready| *ready).await;
         }
     }
 
@@ -135,7 +136,7 @@ impl ServiceController {
     /// # Errors
     /// A part ended that runs for ever.
     pub async fn run(self, shutdown: CancellationToken) -> Result<(), ControllerError> {
-        let mut synced = self.caches_synced();
+        let listed = self.listed();
         let (queue, sync) = (self.queue.clone(), Arc::clone(&self.sync));
         let (concurrency, grace) = (self.options.concurrency.max(1), self.options.shutdown_grace);
         let mut parts = JoinSet::new();
@@ -145,12 +146,12 @@ impl ServiceController {
             () = shutdown.cancelled() => Ok(()),
             ended = parts.join_next() => Err(part_ended(ended)),
             ended = async {
-                synced.wait().await;
+                listed.await;
                 tracing::info!(workers = concurrency, "services and nodes listed, starting to reconcile");
                 keep_working(&mut workers, concurrency, &queue, &sync).await
             } => Err(ended),
         };
-        queue.close();
+        queue.0.close();
         let drained = async { while workers.join_next().await.is_some() {} };
         if tokio::time::timeout(grace, drained).await.is_err() {
             tracing::warn!("reconciliations that did not finish in time are abandoned");
@@ -162,7 +163,7 @@ impl ServiceController {
     }
 
     fn spawn_parts(self, parts: &mut JoinSet<&'static str>) -> EventWriting {
-        let synced = self.caches_synced();
+        let synced = self.listed();
         let Self { client, options, queue, sync, events, node_changes, listed, canary } = self;
         spawn_measuring(parts, &options, &sync, &node_changes, canary);
         parts.spawn(named("watch of services", {
@@ -229,7 +230,7 @@ async fn keep_working(
 }
 
 async fn work(queue: ServiceQueue, sync: Arc<ServiceSync>) {
-    while let Some(taken) = queue.take().await {
+    while let Some(taken) = queue.0.take().await {
         let span = tracing::debug_span!("reconcile", service = %taken.key, otel.status_code = Empty);
         let next = sync.reconcile(&taken.key, taken.reason).instrument(span).await;
         if taken.reason.has(Cause::Nodes) {

@@ -3,18 +3,15 @@
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1 as k8s;
-use kube::{Api, Client};
+use kube::Api;
 use openstack_ccm_core::failure::FailureClass;
 use openstack_ccm_core::service::ServiceKey;
-use openstack_ccm_runtime::events::EventWriter;
 use openstack_ccm_runtime::watch::list_all;
 
 use super::cache::CachedService;
-use super::cause::{Cause, Causes};
-use super::context::ServiceSync;
 use super::controller::ServiceController;
 use super::intent::{Wanted, key};
-use super::queue::{Reschedule, ServiceQueue};
+use super::queue::{Cause, Causes, Reschedule};
 use super::trim::trim;
 use crate::dry_run::{Concluded, End, untold};
 
@@ -24,23 +21,8 @@ const MOST_RECONCILIATIONS: usize = 2000;
 /// Reconciliations in a row that write nothing and are answered with "not now".
 const MOST_IDLE: usize = 3;
 
-/// The controller on a dry run.
-pub struct ServiceDryRun {
-    client: Client,
-    sync: Arc<ServiceSync>,
-    queue: ServiceQueue,
-    events: EventWriter,
-}
-
+/// The controller on a dry run. Its client, and the one of its provider, must not write.
 impl ServiceController {
-    /// The same controller, to be run dry. Its client, and the one of its provider, must not write.
-    pub fn dry_run(self) -> ServiceDryRun {
-        let Self { client, sync, queue, events, .. } = self;
-        ServiceDryRun { client, sync, queue, events }
-    }
-}
-
-impl ServiceDryRun {
     /// Lists the Services of the cluster, and answers for which of them the controller would do something, by name. The
     /// nodes have to be listed before.
     ///
@@ -72,7 +54,7 @@ impl ServiceDryRun {
         for _ in 0..MOST_RECONCILIATIONS {
             let next = self.sync.reconcile(key, Causes::only(Cause::Changed)).await;
             end = match next {
-                Reschedule::Done { .. } | Reschedule::Again(_) | Reschedule::Unchanged => End::Done,
+                Reschedule::Done(_) | Reschedule::Unchanged => End::Done,
                 Reschedule::Wait(_) => End::Waits,
                 Reschedule::Backoff(failure) => End::Failed(failure),
             };

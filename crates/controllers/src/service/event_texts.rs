@@ -10,7 +10,6 @@ use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::ServiceKey;
 use std::sync::Arc;
 
-use super::memory::Activity;
 use crate::metrics::Operation;
 
 /// Names of nodes that an event lists at most.
@@ -49,17 +48,16 @@ pub(crate) fn no_nodes() -> Notice {
 }
 
 /// What is said when a load balancer agrees with its Service, if anything was going on.
-pub(crate) fn concluded(activity: Activity, backends: usize) -> Option<Notice> {
-    match activity {
-        Activity::Idle => None,
-        Activity::Ensuring | Activity::Deleting => {
-            Some(Notice::normal("EnsuredLoadBalancer", "Ensured load balancer"))
+pub(crate) fn concluded(activity: Option<Operation>, backends: usize) -> Option<Notice> {
+    Some(match activity? {
+        Operation::Ensure | Operation::Release => {
+            Notice::normal("EnsuredLoadBalancer", "Ensured load balancer")
         }
-        Activity::UpdatingNodes if backends == 0 => Some(no_nodes()),
-        Activity::UpdatingNodes => {
-            Some(Notice::normal("UpdatedLoadBalancer", "Updated load balancer with new hosts"))
+        Operation::UpdateNodes if backends == 0 => no_nodes(),
+        Operation::UpdateNodes => {
+            Notice::normal("UpdatedLoadBalancer", "Updated load balancer with new hosts")
         }
-    }
+    })
 }
 
 /// What is said when a reconciliation failed.
@@ -135,9 +133,9 @@ mod tests {
 
     #[test]
     fn nothing_is_said_when_nothing_happened() {
-        assert_eq!(concluded(Activity::Idle, 2), None);
-        assert_eq!(concluded(Activity::Ensuring, 0).unwrap().reason, "EnsuredLoadBalancer");
-        assert_eq!(concluded(Activity::UpdatingNodes, 1).unwrap().reason, "UpdatedLoadBalancer");
-        assert_eq!(concluded(Activity::UpdatingNodes, 0).unwrap().reason, "UnAvailableLoadBalancer");
+        assert_eq!(concluded(None, 2), None);
+        assert_eq!(concluded(Some(Operation::Ensure), 0).unwrap().reason, "EnsuredLoadBalancer");
+        assert_eq!(concluded(Some(Operation::UpdateNodes), 1).unwrap().reason, "UpdatedLoadBalancer");
+        assert_eq!(concluded(Some(Operation::UpdateNodes), 0).unwrap().reason, "UnAvailableLoadBalancer");
     }
 }

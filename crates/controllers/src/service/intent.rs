@@ -6,7 +6,7 @@ use openstack_ccm_core::service::{
     ExternalTrafficPolicy, IpFamily, Protocol, Service, ServiceKey, ServicePort, SessionAffinity,
 };
 
-use openstack_ccm_advertise::status::entries;
+use openstack_ccm_advertise::entry::entries;
 
 /// The finalizer that keeps a Service until its load balancer is gone. The name is shared with every other
 /// cloud-controller-manager, so that a cluster can change from one to another.

@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::LoadBalancerIngress;
 use openstack_ccm_advertise::announce::Announced;
-use openstack_ccm_advertise::entry::IngressEntry;
 use openstack_ccm_core::failure::Hold;
 use openstack_ccm_core::provider::Ready;
 use openstack_ccm_core::service::ServiceKey;
@@ -19,21 +19,8 @@ use super::backends::Backends;
 use super::cache::CachedService;
 use super::drift::Drift;
 use super::written::Written;
+use crate::metrics::Operation;
 use openstack_ccm_runtime::lock::lock;
-
-/// What has been announced and not yet concluded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Activity {
-    /// Nothing.
-    #[default]
-    Idle,
-    /// `EnsuringLoadBalancer`
-    Ensuring,
-    /// New backends are on their way; nothing is announced for that.
-    UpdatingNodes,
-    /// `DeletingLoadBalancer`
-    Deleting,
-}
 
 /// One served Service.
 #[derive(Debug)]
@@ -45,15 +32,15 @@ pub(crate) struct Remembered {
     /// The backends of the last successful reconciliation.
     pub(crate) backends: Option<Backends>,
     /// Entries that were published last.
-    pub(crate) published: Option<Vec<IngressEntry>>,
+    pub(crate) published: Option<Vec<LoadBalancerIngress>>,
     /// Annotations that were written last.
     pub(crate) written: Written,
     /// What was told last about the publication.
     pub(crate) announced: Announced,
     /// Why its load balancer is left as it is until somebody acts, if it is.
     pub(crate) held: Option<Hold>,
-    /// What has been announced.
-    pub(crate) activity: Activity,
+    /// What is going on and not concluded yet: announced, but for new backends.
+    pub(crate) activity: Option<Operation>,
     /// What a check for drift has put right, while one is going on.
     pub(crate) drift: Option<Drift>,
     /// How often the status was restored after an edit by others.
@@ -103,7 +90,7 @@ impl Memory {
                     written: Written::new(),
                     announced: Announced::default(),
                     held: None,
-                    activity: Activity::Idle,
+                    activity: None,
                     drift: None,
                     restorations: Restorations::default(),
                     latest: None,
@@ -134,7 +121,10 @@ impl Memory {
     }
 
     /// Whether any Service was reported ready, and published so, that the condition holds.
-    pub(crate) fn any_ready(&self, holds: impl Fn(&ServiceKey, &Ready, &[IngressEntry]) -> bool) -> bool {
+    pub(crate) fn any_ready(
+        &self,
+        holds: impl Fn(&ServiceKey, &Ready, &[LoadBalancerIngress]) -> bool,
+    ) -> bool {
         lock(&self.0).iter().any(|(key, known)| {
             let published = known.published.as_deref().unwrap_or_default();
             known.ready.as_ref().is_some_and(|ready| holds(key, ready, published))
@@ -173,10 +163,10 @@ mod tests {
         let key = ServiceKey::new("n", "a");
         let activity = || memory.with(&key, |known| known.activity).unwrap();
         memory.remember(&key, &object("u1"));
-        memory.with(&key, |known| known.activity = Activity::Ensuring);
+        memory.with(&key, |known| known.activity = Some(Operation::Ensure));
         memory.remember(&key, &object("u1"));
-        assert_eq!(activity(), Activity::Ensuring);
+        assert_eq!(activity(), Some(Operation::Ensure));
         memory.remember(&key, &object("u2"));
-        assert_eq!(activity(), Activity::Idle);
+        assert_eq!(activity(), None);
     }
 }

@@ -8,8 +8,7 @@
 //! | `trim` | what is cached of an object (pure) |
 //! | `written` | what is written into a Service, and what of it is missing (pure) |
 //! | `change` | which changes deserve a reconciliation (pure) |
-//! | `cause` | why a Service is queued (pure) |
-//! | `queue` | who is next |
+//! | `queue` | why a Service is queued, and who is next |
 //! | `cache` | what the watch brought, as small as it goes |
 //! | `backends` | the nodes as load balancers see them (pure) |
 //! | `node_verdicts` | what is told of nodes that were measured (pure) |
@@ -20,7 +19,6 @@
 //! | `event_texts` | what the user is told (pure) |
 //! | `finalizer` | hold the object before the cloud is touched, let it go after the cloud is empty |
 //! | `options` | what an operator chooses |
-//! | `synced` | whether Services and nodes have been listed |
 //! | `context` | what the reconciliation of one Service works with |
 //! | `shared_address` | Services on one address agree on its mode |
 //! | `publish` | status and annotations, written only where they differ |
@@ -34,7 +32,6 @@
 
 mod backends;
 mod cache;
-mod cause;
 mod change;
 mod context;
 mod controller;
@@ -56,13 +53,10 @@ mod queue;
 mod release;
 mod shared_address;
 mod sync;
-mod synced;
 mod trim;
 mod written;
 
 pub use controller::ServiceController;
-pub use dry_run::ServiceDryRun;
 pub use intent::{FINALIZER, checked_facts};
 pub use options::ServiceControllerOptions;
 pub use queue::ServiceQueue;
-pub use synced::CachesSynced;

@@ -8,11 +8,10 @@ use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use super::backends::{NodeSnapshot, matters};
-use super::cause::Cause;
 use super::context::ServiceSync;
 use super::node_verdicts::news;
-use super::queue::ServiceQueue;
-use crate::names::SERVICE_CONTROLLER;
+use super::queue::{Cause, ServiceQueue};
+use crate::SERVICE_CONTROLLER;
 use crate::nodes::{NodeChange, NodeListener, NodeStore};
 
 /// Time between two checks whether a node has been unreachable for long by now.
@@ -113,8 +112,9 @@ impl NodeChanges {
 
 impl NodeListener for NodeChanges {
     fn changed(&self, changes: &[NodeChange]) {
+        // A heartbeat leaves the facts the same in memory.
         let matters_here = |change: &NodeChange| {
-            change.has_new_facts() || change.has_new_service_proxy() || change.has_new_reachability()
+            change.has_new(|node| (Arc::as_ptr(&node.facts), &node.service_proxy, node.unreachable_since))
         };
         if self.snapshots.borrow().listed && !changes.iter().any(matters_here) {
             return;

@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::provider::OrphanCandidate;
+use openstack_ccm_runtime::metrics;
 
 use super::context::ServiceSync;
 use super::intent::uid;
-use super::synced::CachesSynced;
 
 /// Delay before an orphan that is seen for the first time is checked again.
 const CONFIRM_AFTER: Duration = Duration::from_secs(300);
@@ -21,8 +21,12 @@ const CONFIRM_AFTER: Duration = Duration::from_secs(300);
 const WITHOUT_SERVICE: &str = "LoadBalancerWithoutService";
 
 /// Checks every `interval` forever, for the first time after one.
-pub(super) async fn report_orphans(sync: Arc<ServiceSync>, mut synced: CachesSynced, interval: Duration) {
-    synced.wait().await;
+pub(super) async fn report_orphans(
+    sync: Arc<ServiceSync>,
+    listed: impl Future<Output = ()>,
+    interval: Duration,
+) {
+    listed.await;
     let mut orphans = Orphans::default();
     let mut pause = interval;
     loop {
@@ -63,7 +67,7 @@ impl Orphans {
             }
         }
         let news = self.note(&without_service);
-        sync.metrics.orphans(self.reported.len());
+        metrics::set(&sync.metrics.orphans, self.reported.len());
         without_service
             .iter()
             .filter(|orphan| news.contains(&orphan.id))

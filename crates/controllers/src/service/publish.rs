@@ -6,8 +6,7 @@ use k8s_openapi::api::core::v1 as k8s;
 use openstack_ccm_advertise::announce::News;
 use openstack_ccm_advertise::cluster::Cluster;
 use openstack_ccm_advertise::compare::compare;
-use openstack_ccm_advertise::entry::{IngressEntry, same_entries};
-use openstack_ccm_advertise::status::entries;
+use openstack_ccm_advertise::entry::{entries, same_entries};
 use openstack_ccm_advertise::{Advertisement, Mode};
 use openstack_ccm_core::provider::Ready;
 use openstack_ccm_core::service::ServiceKey;
@@ -78,7 +77,7 @@ impl ServiceSync {
         &self,
         key: &ServiceKey,
         answer: &k8s::Service,
-        sent: &[IngressEntry],
+        sent: &[k8s::LoadBalancerIngress],
         advertisement: &Advertisement,
     ) -> bool {
         let published = entries(answer);
@@ -126,7 +125,7 @@ impl ServiceSync {
 
     /// Remembers what is about to be written, so that the watch knows the echo even when it is faster than the
     /// answer.
-    fn expect(&self, key: &ServiceKey, entries: Option<&[IngressEntry]>, annotations: &Written) {
+    fn expect(&self, key: &ServiceKey, entries: Option<&[k8s::LoadBalancerIngress]>, annotations: &Written) {
         self.memory.with(key, |known| {
             if let Some(entries) = entries {
                 known.published = Some(entries.to_vec());
@@ -138,7 +137,7 @@ impl ServiceSync {
     async fn write(
         &self,
         service: &k8s::Service,
-        entries: Option<&[IngressEntry]>,
+        entries: Option<&[k8s::LoadBalancerIngress]>,
         annotations: &Written,
     ) -> Result<StatusWriteEnd, CallError> {
         let key = intent::key(service);

@@ -1,58 +1,85 @@
-//! The work queue of Services.
+//! The work queue of Services, and why they are in it.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::provider::Wake;
 use openstack_ccm_core::service::ServiceKey;
 
-use super::cause::{Cause, Causes};
-use crate::queue::{self, WorkQueue, WorkQueues};
+use crate::queue::{self, Reason, WorkQueue};
+
+/// Why a Service is queued. The order is the order of service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Cause {
+    /// The Service is new, changed, or to be removed.
+    Changed,
+    /// The provider has something to go on with.
+    Woken,
+    /// What is known of the cluster's support for `ipMode` changed, or somebody edited the status: publish again.
+    Readvertise,
+    /// The controller started, and the Service is published already.
+    Startup,
+    /// The backends changed.
+    Nodes,
+    /// An earlier reconciliation failed, or waited long enough.
+    Retry,
+    /// An earlier reconciliation took something for done, which is to be seen now.
+    Again,
+    /// Nothing happened for a long time: look for changes made in the cloud.
+    Resync,
+}
+
+impl Reason for Causes {
+    fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// That of the most urgent cause.
+    fn rank(self) -> u32 {
+        self.0.trailing_zeros()
+    }
+}
+
+/// A set of causes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Causes(u8);
+
+impl Causes {
+    /// The set with one cause.
+    pub(crate) fn only(cause: Cause) -> Self {
+        Self(1 << cause as u8)
+    }
+
+    /// Whether the cause is in the set.
+    pub(crate) fn has(self, cause: Cause) -> bool {
+        self.0 & Self::only(cause).0 != 0
+    }
+
+    /// Whether there is a cause beside these.
+    pub(crate) fn asks_for_more_than(self, these: &[Cause]) -> bool {
+        let these = these.iter().fold(Self::default(), |set, cause| set.and(Self::only(*cause)));
+        self.0 & !these.0 != 0
+    }
+}
 
 /// One Service in the hands of one worker.
 pub(crate) type TakenService = queue::TakenKey<ServiceKey, Causes>;
 
 /// What happens with a Service after a reconciliation.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Reschedule {
-    /// The goal is reached. Failures are forgotten; the next check for drift is after the delay, if there is one, to which a
-    /// random part is added.
-    Done {
-        /// Delay before the check for drift.
-        resync: Option<Duration>,
-    },
-    /// The goal is reached as far as one can tell. Failures are forgotten; it is reconciled again after the delay, to which a
-    /// random part is added, before it is time for the check for drift.
-    Again(Duration),
-    /// Work is under way: it is reconciled after the delay unless something happens before. Failures are neither counted nor
-    /// forgotten.
-    Wait(Duration),
-    /// It failed: again after the failure's delay, which grows.
-    Backoff(Failure),
-    /// The reconciliation learned nothing about the goal: whatever was planned stays planned.
-    Unchanged,
-}
+pub(crate) type Reschedule = queue::Requeue<Causes>;
 
-impl From<Reschedule> for queue::Requeue<Causes> {
-    fn from(next: Reschedule) -> Self {
-        match next {
-            Reschedule::Done { resync } => {
-                Self::Done(resync.map(|delay| (delay, Causes::only(Cause::Resync))))
-            }
-            Reschedule::Again(delay) => Self::Done(Some((delay, Causes::only(Cause::Again)))),
-            Reschedule::Wait(delay) => Self::Wait(delay),
-            Reschedule::Backoff(failure) => Self::Backoff(failure),
-            Reschedule::Unchanged => Self::Unchanged,
-        }
+impl Reschedule {
+    /// The goal is reached: it is reconciled again after the delay, if there is one, for this cause.
+    pub(crate) fn again(delay: Option<Duration>, cause: Cause) -> Self {
+        Self::Done(delay.map(|delay| (delay, Causes::only(cause))))
     }
 }
 
 /// The queue of Services that one controller works on.
 ///
 /// It is created before the controller, so that the provider can hold a [`ServiceQueue::waker`] from its first moment.
-#[derive(Clone, Debug)]
-pub struct ServiceQueue(WorkQueue<ServiceKey, Causes>);
+#[derive(Clone)]
+pub struct ServiceQueue(pub(super) WorkQueue<ServiceKey, Causes>);
 
 impl Default for ServiceQueue {
     fn default() -> Self {
@@ -72,34 +99,19 @@ impl ServiceQueue {
         Arc::new(self.clone())
     }
 
-    /// Makes the metrics of the queue visible, under the framework's name of it.
-    pub(crate) fn register(&self, queues: &WorkQueues) {
-        self.0.register("service", queues);
-    }
-
     /// Queues a Service.
     pub(crate) fn add(&self, key: &ServiceKey, cause: Cause) {
         self.0.add(key, Causes::only(cause));
-    }
-
-    /// The next Service to work on; absent when the queue is closed. Waits as long as there is none.
-    pub(crate) async fn take(&self) -> Option<TakenService> {
-        self.0.take().await
     }
 
     /// Takes everything out that is ready, in order.
     pub(super) fn drain(&self) -> Vec<ServiceKey> {
         let take_out = |taken: TakenService| {
             let key = taken.key.clone();
-            taken.finish(Reschedule::Done { resync: None });
+            taken.finish(Reschedule::DONE);
             key
         };
         self.0.take_ready().into_iter().map(take_out).collect()
-    }
-
-    /// Ends the queue: workers get nothing more.
-    pub(crate) fn close(&self) {
-        self.0.close();
     }
 }
 
@@ -140,7 +152,7 @@ mod tests {
     async fn a_wake_before_anybody_works_is_not_lost() {
         let queue = ServiceQueue::new();
         queue.waker().wake(&key("early"));
-        let woken = queue.take().await.unwrap();
+        let woken = queue.0.take().await.unwrap();
         assert_eq!((woken.key.clone(), woken.reason), (key("early"), Causes::only(Cause::Woken)));
     }
 
@@ -148,10 +160,10 @@ mod tests {
     async fn a_second_reconciliation_has_a_cause_of_its_own() {
         let queue = ServiceQueue::new();
         queue.add(&key("a"), Cause::Changed);
-        queue.take().await.unwrap().finish(Reschedule::Again(Duration::from_secs(30)));
-        let again = queue.take().await.unwrap();
+        queue.0.take().await.unwrap().finish(Reschedule::again(Some(Duration::from_secs(30)), Cause::Again));
+        let again = queue.0.take().await.unwrap();
         assert_eq!(again.reason, Causes::only(Cause::Again));
-        again.finish(Reschedule::Done { resync: Some(Duration::from_secs(60)) });
-        assert_eq!(queue.take().await.unwrap().reason, Causes::only(Cause::Resync));
+        again.finish(Reschedule::again(Some(Duration::from_secs(60)), Cause::Resync));
+        assert_eq!(queue.0.take().await.unwrap().reason, Causes::only(Cause::Resync));
     }
 }

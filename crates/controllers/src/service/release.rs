@@ -12,7 +12,6 @@ use super::context::{CATCH_UP, ServiceSync};
 use super::event_texts;
 use super::finalizer::{self, Edited};
 use super::intent::{self, facts, uid};
-use super::memory::Activity;
 use super::queue::Reschedule;
 use super::written::{Written, clearing};
 use crate::metrics::Operation;
@@ -69,7 +68,7 @@ impl ServiceSync {
                 self.forget(key);
                 tracing::info!(service = %key, "load balancer removed");
                 self.tell(key, &uid, event_texts::deleted());
-                Reschedule::Done { resync: None }
+                Reschedule::DONE
             }
             Ok(Edited::Stale) => {
                 self.forget(key);
@@ -139,10 +138,8 @@ impl ServiceSync {
 
     /// Says once that removal begins.
     fn announce_deletion(&self, service: &Service) {
-        let before = self
-            .memory
-            .with(&service.key, |known| std::mem::replace(&mut known.activity, Activity::Deleting));
-        if before != Some(Activity::Deleting) {
+        let before = self.memory.with(&service.key, |known| known.activity.replace(Operation::Release));
+        if before != Some(Some(Operation::Release)) {
             self.tell(&service.key, &service.uid, event_texts::deleting());
         }
     }

@@ -2,14 +2,14 @@
 
 use std::net::IpAddr;
 
-use openstack_ccm_advertise::entry::IngressEntry;
+use k8s_openapi::api::core::v1::LoadBalancerIngress;
 use openstack_ccm_advertise::shared;
 use openstack_ccm_core::advertise::Path;
 use openstack_ccm_core::provider::Ready;
 use openstack_ccm_core::service::ServiceKey;
 
-use super::cause::Cause;
 use super::context::ServiceSync;
+use super::queue::Cause;
 use super::written::publication;
 
 impl ServiceSync {
@@ -23,7 +23,7 @@ impl ServiceSync {
     }
 
     fn is_needed_by_another(&self, own: &ServiceKey, addresses: &[IpAddr]) -> bool {
-        let needs = |other: &Ready, published: &[IngressEntry]| {
+        let needs = |other: &Ready, published: &[LoadBalancerIngress]| {
             shared::share(&other.addresses, addresses)
                 && publication(other, published, &self.names.settings).needs_load_balancer()
         };

@@ -3,22 +3,20 @@
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1 as k8s;
-use openstack_ccm_advertise::status::entries;
+use openstack_ccm_advertise::entry::entries;
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::provider::{Outcome, Ready, Reconciliation};
 use openstack_ccm_core::service::{Goal, Intent, ServiceKey};
 
 use super::backends::{Backends, same_backends};
 use super::cache::{CachedService, newer};
-use super::cause::{Cause, Causes};
 use super::context::{CATCH_UP, ServiceSync};
 use super::drift;
 use super::event_texts;
 use super::finalizer::{self, Edited};
 use super::intent::{self, Wanted, checked_facts, uid};
-use super::memory::Activity;
 use super::publish::Published;
-use super::queue::Reschedule;
+use super::queue::{Cause, Causes, Reschedule};
 use super::written::Written;
 use crate::metrics::Operation;
 
@@ -29,14 +27,14 @@ impl ServiceSync {
         if let Some(next) = self.release_predecessor(key, cached.as_deref()).await {
             return next;
         }
-        let Some(cached) = cached else { return Reschedule::Done { resync: None } };
+        let Some(cached) = cached else { return Reschedule::DONE };
         let newest = newer(cached, self.memory.with(key, |known| known.latest.clone()).flatten());
         let service = match newest.object() {
             Ok(service) => service,
             Err(failure) => return self.retry(key, failure),
         };
         match self.ours.wanted(&service, self.memory.serves(key)) {
-            Wanted::Nothing => Reschedule::Done { resync: None },
+            Wanted::Nothing => Reschedule::DONE,
             // Neither nodes nor ipMode matter to what goes.
             Wanted::Release if !causes.asks_for_more_than(&[Cause::Nodes, Cause::Readvertise]) => {
                 Reschedule::Unchanged
@@ -104,7 +102,7 @@ impl ServiceSync {
         self.memory
             .with(key, |known| {
                 known.object.uid() == uid(service)
-                    && known.activity == Activity::Idle
+                    && known.activity.is_none()
                     && known.backends.as_ref().is_some_and(|last| same_backends(last, backends, &selected_by))
             })
             .unwrap_or(false)
@@ -222,17 +220,17 @@ impl ServiceSync {
         }
         let activity = self.memory.with(&key, |known| {
             known.backends = Some(Arc::clone(backends));
-            std::mem::take(&mut known.activity)
+            known.activity.take()
         });
-        if let Some(notice) = event_texts::concluded(activity.unwrap_or_default(), backends.len()) {
+        if let Some(notice) = event_texts::concluded(activity.flatten(), backends.len()) {
             tracing::info!(service = %key, reason = notice.reason, "load balancer is up to date");
             self.tell(&key, uid(service), notice);
         }
         self.report_drift(&key, uid(service), ready.changed);
         // The check for drift sees everything.
         match ready.requeue_after.filter(|again| self.resync.is_none_or(|resync| *again < resync)) {
-            Some(again) => Reschedule::Again(again),
-            None => Reschedule::Done { resync: self.resync },
+            Some(again) => Reschedule::again(Some(again), Cause::Again),
+            None => Reschedule::again(self.resync, Cause::Resync),
         }
     }
 
@@ -240,7 +238,7 @@ impl ServiceSync {
     fn report_drift(&self, key: &ServiceKey, uid: &str, changed: bool) {
         let drift = self.memory.with(key, |known| known.drift.take()).flatten();
         if let Some(notice) = drift.and_then(|drift| drift.report(changed)) {
-            self.metrics.drift_repaired();
+            self.metrics.drift_repairs.inc();
             tracing::warn!(service = %key, message = notice.message, "drift repaired");
             self.tell(key, uid, notice);
         }
@@ -255,19 +253,11 @@ impl ServiceSync {
 
     /// Notes what is happening; answers whether that is news.
     fn under_way_silently(&self, key: &ServiceKey, operation: Operation) -> bool {
-        let activity = match operation {
-            Operation::Ensure => Activity::Ensuring,
-            Operation::UpdateNodes => Activity::UpdatingNodes,
-            Operation::Release => Activity::Deleting,
-        };
-        self.memory
-            .with(key, |known| {
-                let news = known.activity == Activity::Idle;
-                if news {
-                    known.activity = activity;
-                }
-                news
-            })
-            .unwrap_or(false)
+        let before = self.memory.with(key, |known| {
+            let before = known.activity;
+            known.activity = before.or(Some(operation));
+            before
+        });
+        before == Some(None)
     }
 }

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1 as k8s;
 use openstack_ccm_advertise::Publication;
-use openstack_ccm_advertise::entry::IngressEntry;
-use openstack_ccm_advertise::status::{entries, ingress};
+use openstack_ccm_advertise::entry::entries;
 use openstack_ccm_core::advertise::SettingNames;
 use openstack_ccm_core::provider::Ready;
 use serde_json::{Map, Value, json};
@@ -26,14 +25,14 @@ pub(super) fn missing_annotations(service: &k8s::Service, annotations: &Written)
 
 /// A merge patch that sets entries and annotations of the Service with this uid. The uid is a precondition: another
 /// object of the same name refuses it as immutable.
-pub(super) fn patch(uid: &str, entries: Option<&[IngressEntry]>, annotations: &Written) -> Value {
+pub(super) fn patch(uid: &str, entries: Option<&[k8s::LoadBalancerIngress]>, annotations: &Written) -> Value {
     let mut metadata = json!({"uid": uid});
     if !annotations.is_empty() {
         metadata["annotations"] = json!(annotations);
     }
     let mut patch = json!({"metadata": metadata});
     if let Some(entries) = entries {
-        patch["status"] = json!({"loadBalancer": {"ingress": ingress(entries)}});
+        patch["status"] = json!({"loadBalancer": {"ingress": entries}});
     }
     patch
 }
@@ -54,7 +53,7 @@ pub(super) fn clearing(service: &k8s::Service, annotations: &Written) -> Option<
 /// What there is to publish; `published` is what the status said so far.
 pub(super) fn publication<'a>(
     ready: &'a Ready,
-    published: &'a [IngressEntry],
+    published: &'a [k8s::LoadBalancerIngress],
     settings: &'a SettingNames,
 ) -> Publication<'a> {
     Publication {
@@ -71,7 +70,7 @@ pub(super) fn publication<'a>(
 mod tests {
     use openstack_ccm_advertise::cluster::{Cluster, ServerSupport};
     use openstack_ccm_advertise::compare::compare;
-    use openstack_ccm_advertise::entry::IpMode;
+    use openstack_ccm_advertise::entry::of_address;
     use openstack_ccm_advertise::node::Fitness;
     use openstack_ccm_core::advertise::{ClusterAccess, Needs, Path, Preference};
     use rstest::rstest;
@@ -156,7 +155,7 @@ mod tests {
             ("gone".into(), None),
         ]);
         let missing = missing_annotations(&service(&json!([])), &annotations);
-        let entry = IngressEntry::address("192.0.2.1".parse().unwrap(), Some(IpMode::Proxy));
+        let entry = of_address("192.0.2.1".parse().unwrap(), Some("Proxy"));
         assert_eq!(
             patch("u1", Some(&[entry]), &missing),
             json!({

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures::FutureExt as _;
 use k8s_openapi::api::core::v1::{Node, Service};
 use kube::Client;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
@@ -67,11 +68,11 @@ impl World {
             &mut self.registry,
             &queues,
         );
-        let synced = controller.caches_synced();
-        assert!(!synced.is_synced());
+        let mut listed = Box::pin(controller.listed());
+        assert!((&mut listed).now_or_never().is_none());
         let running = Running::start_beside(nodes.run(), |shutdown| controller.run(shutdown));
         self.running = Some((running, waker));
-        until("the caches are synced", async || synced.is_synced()).await;
+        listed.await;
     }
 
     /// Stops the controller as SIGTERM does.

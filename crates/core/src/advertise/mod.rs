@@ -3,14 +3,9 @@
 //! How the address is published follows from it and from what the cluster honours; that is decided elsewhere. Nothing here
 //! depends on a cluster.
 
-mod access;
 pub mod hostname;
-mod setting;
 
 use std::fmt;
-
-pub use access::ClusterAccess;
-pub use setting::SettingNames;
 
 /// Whether clients inside the cluster may reach the application without the load balancer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -87,4 +82,35 @@ pub struct Preference {
     pub hostname_suffix: Option<String>,
     /// What the Service asks for cannot be read: what is published for its address stays.
     pub keep_published: bool,
+}
+
+/// Whether clients inside the cluster get through the load balancer's source ranges.
+///
+/// With `ipMode: Proxy`, and with a hostname, they come to it as every other client does, so source ranges hold for them
+/// too. A Service whose pods reached it by the short circuit must not lose that to a status that is written for their good.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub enum ClusterAccess {
+    /// There are no source ranges, or they hold all addresses from which the cluster connects.
+    #[default]
+    Open,
+    /// The source ranges lack these networks (CIDRs), from which the cluster connects. Never empty.
+    Lacks(Vec<String>),
+    /// There are source ranges, and from where the cluster connects could not be found out; the text says why.
+    Unknown(String),
+}
+
+/// The names of the settings, for texts that tell somebody what to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SettingNames {
+    /// Annotation of a Service that chooses the mode: `auto`, `proxy` or `vip`.
+    pub ip_mode_annotation: &'static str,
+    /// Annotation of a Service that names the hostname to publish.
+    pub hostname_annotation: &'static str,
+    /// Annotation of a Service that, set to `true`, adds the cluster's own addresses to the source ranges; absent where there
+    /// is none.
+    pub cluster_sources_annotation: Option<&'static str>,
+    /// The operator's choice of the mode and where it is written, in words that follow `remove`.
+    pub ip_mode_setting: &'static str,
+    /// The operator's suffix for hostnames and where it is written, in words that follow `set`.
+    pub hostname_suffix_setting: &'static str,
 }

@@ -4,15 +4,11 @@
 //! | --- | --- |
 //! | [`address`] | which addresses a node gets, given what its kubelet asked for |
 //! | [`label`] | which labels a node gets |
-//! | [`taint`] | which taints the controllers set and lift |
-//! | [`lifecycle`] | what is done about a node whose machine is gone or shut down |
 //! | [`missing`] | whether an answer that many machines are gone is believed |
 
 pub mod address;
 pub mod label;
-pub mod lifecycle;
 pub mod missing;
-pub mod taint;
 
 use std::collections::BTreeMap;
 
@@ -20,6 +16,15 @@ use async_trait::async_trait;
 
 use crate::failure::Failure;
 use address::InstanceAddress;
+
+/// Taint of a kubelet that waits for a cloud provider; recognised by its key alone.
+pub const UNINITIALIZED_TAINT: &str = "node.cloudprovider.kubernetes.io/uninitialized";
+
+/// Taint of a node whose machine is shut down, with effect [`NO_SCHEDULE`] and without a value.
+pub const SHUT_DOWN_TAINT: &str = "node.cloudprovider.kubernetes.io/shutdown";
+
+/// The effect of a taint that keeps new pods off a node.
+pub const NO_SCHEDULE: &str = "NoSchedule";
 
 /// The machines of a cloud.
 ///

@@ -16,33 +16,18 @@ pub enum Network {
 }
 
 impl Network {
-    /// `status` of the condition.
-    pub fn status(self) -> &'static str {
+    /// `status`, `reason` and `message` of the condition, as other software knows them.
+    pub fn texts(self) -> [&'static str; 3] {
         match self {
-            Self::Available => "False",
-            Self::Unavailable => "True",
-        }
-    }
-
-    /// `reason` of the condition, as other software knows it.
-    pub fn reason(self) -> &'static str {
-        match self {
-            Self::Available => "RouteCreated",
-            Self::Unavailable => "NoRouteCreated",
-        }
-    }
-
-    /// `message` of the condition, as other software knows it.
-    pub fn message(self) -> &'static str {
-        match self {
-            Self::Available => "RouteController created a route",
-            Self::Unavailable => "RouteController failed to create a route",
+            Self::Available => ["False", "RouteCreated", "RouteController created a route"],
+            Self::Unavailable => ["True", "NoRouteCreated", "RouteController failed to create a route"],
         }
     }
 
     /// Whether a condition with this status and reason has to be written again.
     pub fn differs_from(self, condition: Option<(&str, &str)>) -> bool {
-        condition != Some((self.status(), self.reason()))
+        let [status, reason, _] = self.texts();
+        condition != Some((status, reason))
     }
 }
 

@@ -25,33 +25,47 @@ pub(crate) struct Call {
     body: Option<Result<Bytes, serde_json::Error>>,
 }
 
-impl Call {
-    /// A call named `name` in the metrics. `segments` are the parts of the path; ids among them are checked and encoded.
-    pub(crate) fn new(name: &'static str, service: Service, method: Method, segments: &[&str]) -> Self {
-        let path = join(segments);
-        Self { name, service, method, path, query: Vec::new(), headers: HeaderMap::new(), body: None }
+/// The paths of one service below a common one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Paths {
+    service: Service,
+    root: &'static [&'static str],
+}
+
+impl Paths {
+    /// All paths of `service` below `root`.
+    pub(crate) const fn new(service: Service, root: &'static [&'static str]) -> Self {
+        Self { service, root }
     }
 
-    /// A read.
-    pub(crate) fn get(name: &'static str, service: Service, segments: &[&str]) -> Self {
-        Self::new(name, service, Method::GET, segments)
+    /// A read, named `name` in the metrics. `segments` are the parts of the path; ids among them are checked and encoded.
+    pub(crate) fn get(self, name: &'static str, segments: &[&str]) -> Call {
+        self.call(name, Method::GET, segments)
     }
 
     /// A creation.
-    pub(crate) fn post(name: &'static str, service: Service, segments: &[&str]) -> Self {
-        Self::new(name, service, Method::POST, segments)
+    pub(crate) fn post(self, name: &'static str, segments: &[&str]) -> Call {
+        self.call(name, Method::POST, segments)
     }
 
     /// A change.
-    pub(crate) fn put(name: &'static str, service: Service, segments: &[&str]) -> Self {
-        Self::new(name, service, Method::PUT, segments)
+    pub(crate) fn put(self, name: &'static str, segments: &[&str]) -> Call {
+        self.call(name, Method::PUT, segments)
     }
 
     /// A deletion.
-    pub(crate) fn delete(name: &'static str, service: Service, segments: &[&str]) -> Self {
-        Self::new(name, service, Method::DELETE, segments)
+    pub(crate) fn delete(self, name: &'static str, segments: &[&str]) -> Call {
+        self.call(name, Method::DELETE, segments)
     }
 
+    fn call(self, name: &'static str, method: Method, segments: &[&str]) -> Call {
+        let path = join(&[self.root, segments].concat());
+        let (query, headers) = (Vec::new(), HeaderMap::new());
+        Call { name, service: self.service, method, path, query, headers, body: None }
+    }
+}
+
+impl Call {
     /// Adds a query pair.
     pub(crate) fn query(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.query.push((key.into(), value.into()));

@@ -19,10 +19,10 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
-pub use observer::{CallObserver, NoObserver, Outcome};
+pub use observer::{CallObserver, NoObserver};
 pub use retry::RetryPolicy;
 
-pub(crate) use call::Call;
+pub(crate) use call::{Call, Paths};
 pub(crate) use paging::next_page;
 
 use crate::error::{ApiError, DecodeError, Fault};
@@ -104,8 +104,7 @@ impl Client {
         span::end(&span, &result);
         let duration = start.elapsed();
         body_log::answer(call, duration, &result);
-        let outcome =
-            result.as_ref().map_or_else(|error| Outcome::Failure(error.kind()), |_| Outcome::Success);
+        let outcome = result.as_ref().map(drop).map_err(ApiError::kind);
         self.shared.observer.observe(call, duration, outcome);
         result
     }

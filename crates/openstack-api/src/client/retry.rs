@@ -9,31 +9,28 @@ use http::Method;
 
 use crate::error::{ApiError, ErrorKind};
 
-/// When and how often a request is sent again.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Pause before the first repetition; doubles with each one, with jitter.
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+/// Longest pause. A service that asks to wait longer gets no repetition: the error carries its wish.
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+/// How often a request is sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// Repetitions after the first try. 0 switches them off.
-    pub most_repetitions: usize,
-    /// Pause before the first repetition; doubles with each one, with jitter.
-    pub first_pause: Duration,
-    /// Longest pause. A service that asks to wait longer gets no repetition: the error carries its wish.
-    pub longest_pause: Duration,
+    /// Repetitions after the first try.
+    most_repetitions: usize,
 }
 
 impl Default for RetryPolicy {
     fn default() -> Self {
-        Self {
-            most_repetitions: 2,
-            first_pause: Duration::from_millis(200),
-            longest_pause: Duration::from_secs(10),
-        }
+        Self { most_repetitions: 2 }
     }
 }
 
 impl RetryPolicy {
     /// No repetition.
-    pub fn never() -> Self {
-        Self { most_repetitions: 0, ..Self::default() }
+    pub const fn never() -> Self {
+        Self { most_repetitions: 0 }
     }
 
     pub(super) async fn run<T, F, A>(&self, method: &Method, send: F) -> Result<T, ApiError>
@@ -42,8 +39,8 @@ impl RetryPolicy {
         A: Future<Output = Result<T, ApiError>>,
     {
         let pauses = ExponentialBuilder::default()
-            .with_min_delay(self.first_pause)
-            .with_max_delay(self.longest_pause)
+            .with_min_delay(FIRST_PAUSE)
+            .with_max_delay(LONGEST_PAUSE)
             .with_max_times(self.most_repetitions)
             .with_jitter();
         send.retry(pauses)
@@ -51,7 +48,7 @@ impl RetryPolicy {
             .adjust(|error, pause| {
                 let pause = pause?;
                 let wanted = error.retry_after().unwrap_or_default();
-                (wanted <= self.longest_pause).then(|| pause.max(wanted))
+                (wanted <= LONGEST_PAUSE).then(|| pause.max(wanted))
             })
             .await
     }

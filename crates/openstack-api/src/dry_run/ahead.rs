@@ -10,8 +10,7 @@ use serde_json::Value;
 use tokio::sync::Mutex;
 
 use super::kind::Kind;
-use super::read_only::ReadOnly;
-use super::reads::{all_pages, read};
+use super::reads::{ReadOnly, all_pages, read};
 use super::{Stop, filter, id_of};
 
 /// The lists, where they are wanted.

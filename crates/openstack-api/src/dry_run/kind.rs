@@ -44,95 +44,58 @@ impl Kind {
         Self::Router,
     ];
 
+    pub(super) const fn is_octavias(self) -> bool {
+        matches!(self, Self::LoadBalancer | Self::Listener | Self::Pool | Self::Member | Self::HealthMonitor)
+    }
+
     pub(super) const fn of_service(self) -> Service {
+        if self.is_octavias() { Service::LoadBalancer } else { Service::Network }
+    }
+
+    /// Last part of the path of the list, key of a list and of one object in a body, and what people call it.
+    const fn names(self) -> [&'static str; 4] {
         match self {
-            Self::LoadBalancer | Self::Listener | Self::Pool | Self::Member | Self::HealthMonitor => {
-                Service::LoadBalancer
+            Self::LoadBalancer => ["loadbalancers", "loadbalancers", "loadbalancer", "load balancer"],
+            Self::Listener => ["listeners", "listeners", "listener", "listener"],
+            Self::Pool => ["pools", "pools", "pool", "pool"],
+            Self::Member => ["members", "members", "member", "member"],
+            Self::HealthMonitor => ["healthmonitors", "healthmonitors", "healthmonitor", "health monitor"],
+            Self::FloatingIp => ["floatingips", "floatingips", "floatingip", "floating IP"],
+            Self::SecurityGroup => ["security-groups", "security_groups", "security_group", "security group"],
+            Self::SecurityGroupRule => {
+                ["security-group-rules", "security_group_rules", "security_group_rule", "security group rule"]
             }
-            Self::FloatingIp | Self::SecurityGroup | Self::SecurityGroupRule | Self::Port | Self::Router => {
-                Service::Network
-            }
+            Self::Port => ["ports", "ports", "port", "port"],
+            Self::Router => ["routers", "routers", "router", "router"],
         }
     }
 
     /// Last part of the path of the list.
     pub(super) const fn collection(self) -> &'static str {
-        match self {
-            Self::LoadBalancer => "loadbalancers",
-            Self::Listener => "listeners",
-            Self::Pool => "pools",
-            Self::Member => "members",
-            Self::HealthMonitor => "healthmonitors",
-            Self::FloatingIp => "floatingips",
-            Self::SecurityGroup => "security-groups",
-            Self::SecurityGroupRule => "security-group-rules",
-            Self::Port => "ports",
-            Self::Router => "routers",
-        }
-    }
-
-    /// Key of one object in a body.
-    pub(super) const fn root(self) -> &'static str {
-        match self {
-            Self::LoadBalancer => "loadbalancer",
-            Self::Listener => "listener",
-            Self::Pool => "pool",
-            Self::Member => "member",
-            Self::HealthMonitor => "healthmonitor",
-            Self::FloatingIp => "floatingip",
-            Self::SecurityGroup => "security_group",
-            Self::SecurityGroupRule => "security_group_rule",
-            Self::Port => "port",
-            Self::Router => "router",
-        }
+        self.names()[0]
     }
 
     /// Key of a list in a body.
     pub(super) const fn list_root(self) -> &'static str {
-        match self {
-            Self::SecurityGroup => "security_groups",
-            Self::SecurityGroupRule => "security_group_rules",
-            Self::LoadBalancer
-            | Self::Listener
-            | Self::Pool
-            | Self::Member
-            | Self::HealthMonitor
-            | Self::FloatingIp
-            | Self::Port
-            | Self::Router => self.collection(),
-        }
+        self.names()[1]
+    }
+
+    /// Key of one object in a body.
+    pub(super) const fn root(self) -> &'static str {
+        self.names()[2]
     }
 
     /// Path of the list; members are below their pools.
     pub(super) fn path(self) -> String {
-        match self.of_service() {
-            Service::LoadBalancer => format!("/v2.0/lbaas/{}", self.collection()),
-            Service::Compute | Service::Network | Service::KeyManager | Service::Identity => {
-                format!("/v2.0/{}", self.collection())
-            }
-        }
-    }
-
-    pub(super) const fn is_octavias(self) -> bool {
-        matches!(self.of_service(), Service::LoadBalancer)
+        let above = if self.is_octavias() { "/v2.0/lbaas" } else { "/v2.0" };
+        format!("{above}/{}", self.collection())
     }
 }
 
 impl fmt::Display for Kind {
     /// As people call it: `load balancer`.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::LoadBalancer => "load balancer",
-            Self::Listener => "listener",
-            Self::Pool => "pool",
-            Self::Member => "member",
-            Self::HealthMonitor => "health monitor",
-            Self::FloatingIp => "floating IP",
-            Self::SecurityGroup => "security group",
-            Self::SecurityGroupRule => "security group rule",
-            Self::Port => "port",
-            Self::Router => "router",
-        })
+        formatter.write_str(self.names()[3])
     }
 }
 

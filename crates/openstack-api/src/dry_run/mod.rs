@@ -7,7 +7,7 @@
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | `read_only` | the transport below, which cannot write |
+//! | `reads` | reading from the real cloud, over a transport that cannot write |
 //! | `view` | the real cloud with the picture over it |
 //! | `ahead` | whole lists in place of a read for each object |
 //! | `filter` | which objects a list shows |
@@ -20,7 +20,6 @@ mod kind;
 mod neutron;
 mod octavia;
 mod placeholder;
-mod read_only;
 mod reads;
 mod view;
 
@@ -33,7 +32,7 @@ use serde_json::{Map, Value, json};
 
 pub use kind::Kind;
 pub use placeholder::{is_placeholder, is_placeholder_address};
-pub use read_only::ReadOnly;
+pub use reads::ReadOnly;
 
 use crate::transport::{Request, Response, Service, Transport, TransportError};
 use kind::Target;

@@ -1,13 +1,39 @@
-//! Reading from the real cloud.
+//! Reading from the real cloud, over a transport that cannot write.
 
+use std::sync::Arc;
+
+use async_trait::async_trait;
 use http::{HeaderMap, Method};
 use serde_json::Value;
 
 use super::Stop;
 use super::kind::Kind;
-use super::read_only::ReadOnly;
 use crate::client::next_page;
-use crate::transport::{Request, Response, Transport};
+use crate::transport::{Request, Response, Transport, TransportError};
+
+/// Lets reads through and nothing else: what is built on it cannot change the cloud, whatever it tries.
+#[derive(Clone, Debug)]
+pub struct ReadOnly {
+    transport: Arc<dyn Transport>,
+}
+
+impl ReadOnly {
+    /// The reading half of a transport.
+    pub fn new(transport: Arc<dyn Transport>) -> Self {
+        Self { transport }
+    }
+}
+
+#[async_trait]
+impl Transport for ReadOnly {
+    async fn send(&self, request: Request) -> Result<Response, TransportError> {
+        if request.method == Method::GET {
+            return self.transport.send(request).await;
+        }
+        let what = format!("{} {} is a write, and nothing may be written here", request.method, request.path);
+        Err(TransportError::Request { service: request.service, source: what.into() })
+    }
+}
 
 /// The request for what is at a path.
 pub(super) fn read(kind: Kind, path: &str, query: Vec<(String, String)>) -> Request {

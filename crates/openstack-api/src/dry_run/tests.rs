@@ -7,8 +7,8 @@ use super::*;
 use crate::client::Client;
 use crate::neutron::{CreateFloatingIp, FloatingIpFilter, Neutron, Tagged};
 use crate::octavia::{
-    CreateListener, CreateLoadBalancer, ListenerFilter, ListenerProtocol, LoadBalancerFilter, MemberSpec,
-    Octavia, PoolFilter, ProvisioningStatus, UpdateLoadBalancer,
+    ChildFilter, CreateListener, CreateLoadBalancer, ListenerProtocol, LoadBalancerFilter, MemberSpec,
+    Octavia, ProvisioningStatus, UpdateLoadBalancer,
 };
 use crate::transport::FnTransport;
 
@@ -93,7 +93,7 @@ async fn what_is_created_is_seen_by_later_reads_and_stands_out() {
     let listed = octavia.list_load_balancers(&LoadBalancerFilter::name("api")).await.unwrap();
     assert_eq!(listed, [octavia.get_load_balancer(&made.id).await.unwrap()]);
     assert_eq!(listed[0].provisioning_status, ProvisioningStatus::Active);
-    let listeners = octavia.list_listeners(&ListenerFilter::load_balancer(&made.id)).await.unwrap();
+    let listeners = octavia.list_listeners(&ChildFilter::load_balancer(&made.id)).await.unwrap();
     assert_eq!(listeners.iter().map(|one| one.protocol_port).collect::<Vec<_>>(), [443]);
     let port_id = made.vip_port_id.clone();
     let body = CreateFloatingIp { floating_network_id: "n".to_owned(), port_id, ..Default::default() };
@@ -147,7 +147,7 @@ async fn what_is_deleted_is_gone_with_all_below() {
     octavia.delete_load_balancer("lb", true).await.unwrap();
     assert!(octavia.get_load_balancer("lb").await.unwrap_err().is_not_found());
     assert!(octavia.list_load_balancers(&LoadBalancerFilter::name("web")).await.unwrap().is_empty());
-    assert!(octavia.list_pools(&PoolFilter::load_balancer("lb")).await.unwrap().is_empty());
+    assert!(octavia.list_pools(&ChildFilter::load_balancer("lb")).await.unwrap().is_empty());
     assert!(octavia.list_members("po").await.unwrap_err().is_not_found());
     let kinds: Vec<Kind> = notes.0.lock().unwrap()[0].changes.iter().map(|change| change.kind).collect();
     assert_eq!(kinds, [Kind::LoadBalancer, Kind::Listener, Kind::Pool]);
@@ -161,7 +161,7 @@ async fn whole_lists_spare_a_read_for_each_object() {
     for _ in 0..3 {
         octavia.list_load_balancers(&in_project).await.unwrap();
         octavia.get_load_balancer("lb").await.unwrap();
-        octavia.list_listeners(&ListenerFilter::load_balancer("lb")).await.unwrap();
+        octavia.list_listeners(&ChildFilter::load_balancer("lb")).await.unwrap();
         octavia.get_listener("li").await.unwrap();
     }
     let asked = asked.lock().unwrap();

@@ -7,8 +7,7 @@ use serde_json::Value;
 
 use super::ahead::Ahead;
 use super::kind::Kind;
-use super::read_only::ReadOnly;
-use super::reads::{all_pages, parsed, read};
+use super::reads::{ReadOnly, all_pages, parsed, read};
 use super::{Reading, Stop, filter, id_of, not_found, placeholder};
 use crate::transport::{Request, Response, Transport};
 

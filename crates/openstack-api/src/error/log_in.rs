@@ -62,17 +62,8 @@ pub enum AuthError {
 impl AuthError {
     /// How long Keystone asked to wait before the next try.
     pub const fn retry_after(&self) -> Option<Duration> {
-        match self {
-            Self::Refused { retry_after, .. } => *retry_after,
-            Self::Unreachable { .. }
-            | Self::Decode { .. }
-            | Self::NoSubjectToken
-            | Self::Expired
-            | Self::InvalidAuthUrl { .. }
-            | Self::Tls(_)
-            | Self::HttpClient(_)
-            | Self::Session(_) => None,
-        }
+        let Self::Refused { retry_after, .. } = self else { return None };
+        *retry_after
     }
 }
 

@@ -147,26 +147,14 @@ impl ApiError {
 
     /// HTTP status, if there was an answer with an error status.
     pub const fn status(&self) -> Option<StatusCode> {
-        match self {
-            Self::Status { status, .. } => Some(*status),
-            Self::Transport { .. }
-            | Self::Decode { .. }
-            | Self::Auth { .. }
-            | Self::NoEndpoint { .. }
-            | Self::InvalidId { .. } => None,
-        }
+        let Self::Status { status, .. } = self else { return None };
+        Some(*status)
     }
 
     /// What the service said, if it answered with an error status.
     pub const fn fault(&self) -> Option<&Fault> {
-        match self {
-            Self::Status { fault, .. } => Some(fault),
-            Self::Transport { .. }
-            | Self::Decode { .. }
-            | Self::Auth { .. }
-            | Self::NoEndpoint { .. }
-            | Self::InvalidId { .. } => None,
-        }
+        let Self::Status { fault, .. } = self else { return None };
+        Some(fault)
     }
 
     /// How long the service asked to wait before the next try.
@@ -174,10 +162,7 @@ impl ApiError {
         match self {
             Self::Status { retry_after, .. } => *retry_after,
             Self::Auth { source, .. } => source.retry_after(),
-            Self::Transport { .. }
-            | Self::Decode { .. }
-            | Self::NoEndpoint { .. }
-            | Self::InvalidId { .. } => None,
+            _ => None,
         }
     }
 }

@@ -15,30 +15,16 @@ pub enum DomainRef {
     Name(String),
 }
 
-/// A user, by id, or by name within a domain.
+/// A user or a project, by id, or by name within a domain.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum UserRef {
+pub enum InDomain {
     /// Unique id.
     Id(String),
     /// Name within a domain.
     Name {
-        /// User name.
+        /// Name of the user or the project.
         name: String,
-        /// The user's domain.
-        domain: DomainRef,
-    },
-}
-
-/// A project, by id, or by name within a domain.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ProjectRef {
-    /// Unique id.
-    Id(String),
-    /// Name within a domain.
-    Name {
-        /// Project name.
-        name: String,
-        /// The project's domain.
+        /// Its domain.
         domain: DomainRef,
     },
 }
@@ -53,7 +39,7 @@ pub enum ApplicationCredentialName {
         /// Name of the application credential.
         name: String,
         /// The user who made it.
-        user: UserRef,
+        user: InDomain,
     },
 }
 
@@ -63,7 +49,7 @@ pub enum Credentials {
     /// User and password.
     Password {
         /// The user.
-        user: UserRef,
+        user: InDomain,
         /// The user's password.
         password: SecretString,
     },
@@ -80,27 +66,18 @@ pub enum Credentials {
         /// The token.
         token: SecretString,
     },
-    /// A trustee who acts with the roles of a trust; the trust is the scope.
-    Trust {
-        /// The trust.
-        trust_id: String,
-        /// The trustee.
-        trustee: UserRef,
-        /// The trustee's password.
-        password: SecretString,
-    },
 }
 
 /// What the token is good for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// A project: what a controller normally wants.
-    Project(ProjectRef),
+    Project(InDomain),
     /// A whole domain.
     Domain(DomainRef),
     /// The whole deployment.
     System,
-    /// A trust, for [`Credentials::Password`] of a trustee. [`Credentials::Trust`] implies it.
+    /// A trust, with whose roles the one who logs in acts: the trustee.
     Trust {
         /// The trust.
         trust_id: String,

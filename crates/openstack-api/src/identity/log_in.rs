@@ -3,7 +3,7 @@
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 
-use super::{ApplicationCredentialName, Credentials, DomainRef, ProjectRef, Scope, UserRef};
+use super::{ApplicationCredentialName, Credentials, DomainRef, InDomain, Scope};
 
 /// Body of `POST /v3/auth/tokens`. Holds the secret in clear: never log it.
 pub(super) fn body(credentials: &Credentials, scope: &Scope) -> Value {
@@ -16,8 +16,8 @@ pub(super) fn body(credentials: &Credentials, scope: &Scope) -> Value {
 
 fn identity(credentials: &Credentials) -> Value {
     match credentials {
-        Credentials::Password { user, password } | Credentials::Trust { trustee: user, password, .. } => {
-            let mut user = user_object(user);
+        Credentials::Password { user, password } => {
+            let mut user = object(user);
             user["password"] = json!(password.expose_secret());
             json!({ "methods": ["password"], "password": { "user": user } })
         }
@@ -25,7 +25,7 @@ fn identity(credentials: &Credentials) -> Value {
             let mut credential = match name {
                 ApplicationCredentialName::Id(id) => json!({ "id": id }),
                 ApplicationCredentialName::Name { name, user } => {
-                    json!({ "name": name, "user": user_object(user) })
+                    json!({ "name": name, "user": object(user) })
                 }
             };
             credential["secret"] = json!(secret.expose_secret());
@@ -39,21 +39,13 @@ fn identity(credentials: &Credentials) -> Value {
 
 /// Keystone refuses a log-in with an application credential that asks for a scope, even for its own project.
 fn requested_scope(credentials: &Credentials, scope: &Scope) -> Option<Value> {
-    match credentials {
-        Credentials::ApplicationCredential { .. } => None,
-        Credentials::Trust { trust_id, .. } => Some(trust(trust_id)),
-        Credentials::Password { .. } | Credentials::Token { .. } => match scope {
-            Scope::Project(project) => Some(json!({ "project": project_object(project) })),
-            Scope::Domain(domain) => Some(json!({ "domain": domain_object(domain) })),
-            Scope::System => Some(json!({ "system": { "all": true } })),
-            Scope::Trust { trust_id } => Some(trust(trust_id)),
-            Scope::Unscoped => None,
-        },
+    match (credentials, scope) {
+        (Credentials::ApplicationCredential { .. }, _) | (_, Scope::Unscoped) => None,
+        (_, Scope::Project(project)) => Some(json!({ "project": object(project) })),
+        (_, Scope::Domain(domain)) => Some(json!({ "domain": domain_object(domain) })),
+        (_, Scope::System) => Some(json!({ "system": { "all": true } })),
+        (_, Scope::Trust { trust_id }) => Some(json!({ "OS-TRUST:trust": { "id": trust_id } })),
     }
-}
-
-fn trust(id: &str) -> Value {
-    json!({ "OS-TRUST:trust": { "id": id } })
 }
 
 fn domain_object(domain: &DomainRef) -> Value {
@@ -63,16 +55,9 @@ fn domain_object(domain: &DomainRef) -> Value {
     }
 }
 
-fn user_object(user: &UserRef) -> Value {
-    match user {
-        UserRef::Id(id) => json!({ "id": id }),
-        UserRef::Name { name, domain } => json!({ "name": name, "domain": domain_object(domain) }),
-    }
-}
-
-fn project_object(project: &ProjectRef) -> Value {
-    match project {
-        ProjectRef::Id(id) => json!({ "id": id }),
-        ProjectRef::Name { name, domain } => json!({ "name": name, "domain": domain_object(domain) }),
+fn object(user_or_project: &InDomain) -> Value {
+    match user_or_project {
+        InDomain::Id(id) => json!({ "id": id }),
+        InDomain::Name { name, domain } => json!({ "name": name, "domain": domain_object(domain) }),
     }
 }

@@ -14,8 +14,8 @@ mod token;
 pub use crate::error::{AuthError, TlsError};
 pub use catalog::Catalog;
 pub use credentials::{
-    ApplicationCredentialName, AuthOptions, ClientCertificate, Credentials, DomainRef, Interface, ProjectRef,
-    Scope, Tls, UserRef,
+    ApplicationCredentialName, AuthOptions, ClientCertificate, Credentials, DomainRef, InDomain, Interface,
+    Scope, Tls,
 };
 pub use keystone::Keystone;
 pub use token::Token;

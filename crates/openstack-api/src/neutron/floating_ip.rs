@@ -1,9 +1,10 @@
 //! Floating IPs.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
-use super::{Neutron, TagFilter, delete, get, post, put};
-use crate::change::Change;
+use super::{Neutron, V2};
 use crate::decode::null_as_default;
 use crate::error::ApiError;
 
@@ -41,8 +42,8 @@ pub struct FloatingIpFilter {
     pub floating_ip_address: Option<String>,
     /// Exact description.
     pub description: Option<String>,
-    /// By tags.
-    pub tags: TagFilter,
+    /// All of these tags.
+    pub tags: Vec<String>,
 }
 
 impl FloatingIpFilter {
@@ -76,25 +77,12 @@ pub struct CreateFloatingIp {
     pub description: Option<String>,
 }
 
-/// Changes of a floating IP. Only what is set is sent.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct UpdateFloatingIp {
-    /// Port that it shall lead to; cleared, to none.
-    #[serde(skip_serializing_if = "Change::is_keep")]
-    pub port_id: Change<String>,
-    /// Free text.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-}
-
 impl Neutron {
     /// Lists floating IPs.
-    ///
-    /// # Errors
-    /// Any [`ApiError`]; never a part of the list.
     pub async fn list_floating_ips(&self, filter: &FloatingIpFilter) -> Result<Vec<FloatingIp>, ApiError> {
-        let tags = (!filter.tags.all.is_empty()).then(|| filter.tags.all.join(","));
-        let call = get("floating_ip_list", &["floatingips"])
+        let tags = (!filter.tags.is_empty()).then(|| filter.tags.join(","));
+        let call = V2
+            .get("floating_ip_list", &["floatingips"])
             .query_if("port_id", filter.port_id.as_deref())
             .query_if("floating_ip_address", filter.floating_ip_address.as_deref())
             .query_if("description", filter.description.as_deref());
@@ -103,14 +91,12 @@ impl Neutron {
 
     /// Lists all floating IPs of a project, page by page; without one, all that the credentials may see. The collection gets each one
     /// as soon as it is read.
-    ///
-    /// # Errors
-    /// Any [`ApiError`]; never a part of the list.
     pub async fn list_floating_ips_of_project<C: Default + Extend<FloatingIp>>(
         &self,
         project_id: Option<&str>,
     ) -> Result<C, ApiError> {
-        let call = get("floating_ip_list", &["floatingips"])
+        let call = V2
+            .get("floating_ip_list", &["floatingips"])
             .fields(&FIELDS)
             .query_if("project_id", project_id)
             .in_pages();
@@ -123,28 +109,19 @@ impl Neutron {
     /// [`crate::ErrorKind::NotFound`] also when no router leads from the external network to the port; any other [`ApiError`].
     pub async fn create_floating_ip(&self, new: &CreateFloatingIp) -> Result<FloatingIp, ApiError> {
         self.client
-            .fetch(&post("floating_ip_create", &["floatingips"]).body("floatingip", new), "floatingip")
+            .fetch(&V2.post("floating_ip_create", &["floatingips"]).body("floatingip", new), "floatingip")
             .await
     }
 
-    /// Changes a floating IP.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
-    pub async fn update_floating_ip(
-        &self,
-        id: &str,
-        changes: &UpdateFloatingIp,
-    ) -> Result<FloatingIp, ApiError> {
-        let call = put("floating_ip_update", &["floatingips", id]).body("floatingip", changes);
+    /// Has a floating IP lead to a port; absent: to none.
+    pub async fn update_floating_ip(&self, id: &str, port_id: Option<&str>) -> Result<FloatingIp, ApiError> {
+        let changes = BTreeMap::from([("port_id", port_id)]);
+        let call = V2.put("floating_ip_update", &["floatingips", id]).body("floatingip", &changes);
         self.client.fetch(&call, "floatingip").await
     }
 
     /// Deletes a floating IP.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn delete_floating_ip(&self, id: &str) -> Result<(), ApiError> {
-        self.client.execute(&delete("floating_ip_delete", &["floatingips", id])).await
+        self.client.execute(&V2.delete("floating_ip_delete", &["floatingips", id])).await
     }
 }

@@ -5,36 +5,32 @@
 //! works on a session only, so that nothing above could be tested without sockets. One way of calling, over
 //! [`crate::transport::Transport`], serves all services; the crate's session, endpoint cache and authentication trait lie below.
 
-mod extension;
 mod floating_ip;
 mod network;
 mod port;
 mod router;
 mod security_group;
-mod subnet;
 mod tag;
 
-pub use extension::Extension;
-pub use floating_ip::{CreateFloatingIp, FloatingIp, FloatingIpFilter, UpdateFloatingIp};
-pub use network::{Network, NetworkFilter};
+pub use floating_ip::{CreateFloatingIp, FloatingIp, FloatingIpFilter};
+pub use network::{Extension, Network, NetworkFilter, Subnet, SubnetFilter};
 pub use port::{
     AllowedAddressPair, FixedIp, Port, PortFilter, PortStatus, SubPort, TrunkDetails, UpdatePort,
 };
-pub use router::{ExternalGateway, Route, Router, UpdateRouter};
+pub use router::{ExternalGateway, Route, Router};
 pub use security_group::{
     CreateSecurityGroup, CreateSecurityGroupRule, Direction, EtherType, SecurityGroup, SecurityGroupFilter,
     SecurityGroupRule,
 };
-pub use subnet::{Subnet, SubnetFilter};
-pub use tag::{TagFilter, Tagged};
+pub use tag::Tagged;
 
+use http::HeaderValue;
 use http::header::IF_MATCH;
-use http::{HeaderValue, Method};
 
-use crate::client::{Call, Client};
+use crate::client::{Call, Client, Paths};
 use crate::transport::Service;
 
-const SERVICE: Service = Service::Network;
+const V2: Paths = Paths::new(Service::Network, &["v2.0"]);
 
 /// Calls to Neutron.
 #[derive(Clone, Debug)]
@@ -47,27 +43,6 @@ impl Neutron {
     pub const fn new(client: Client) -> Self {
         Self { client }
     }
-}
-
-fn call(name: &'static str, method: Method, segments: &[&str]) -> Call {
-    let path: Vec<&str> = std::iter::once("v2.0").chain(segments.iter().copied()).collect();
-    Call::new(name, SERVICE, method, &path)
-}
-
-fn get(name: &'static str, segments: &[&str]) -> Call {
-    call(name, Method::GET, segments)
-}
-
-fn post(name: &'static str, segments: &[&str]) -> Call {
-    call(name, Method::POST, segments)
-}
-
-fn put(name: &'static str, segments: &[&str]) -> Call {
-    call(name, Method::PUT, segments)
-}
-
-fn delete(name: &'static str, segments: &[&str]) -> Call {
-    call(name, Method::DELETE, segments)
 }
 
 /// Makes a call fail with [`crate::ConflictCause::Stale`] unless the object still has this revision.

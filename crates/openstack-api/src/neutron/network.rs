@@ -1,8 +1,8 @@
-//! Networks.
+//! Networks and their subnets, and what this Neutron can do.
 
 use serde::Deserialize;
 
-use super::{Neutron, get};
+use super::{Neutron, V2};
 use crate::decode::null_as_default;
 use crate::error::ApiError;
 
@@ -23,11 +23,6 @@ pub struct Network {
     /// Ids of its subnets.
     #[serde(default, deserialize_with = "null_as_default")]
     pub subnets: Vec<String>,
-    /// Tags.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub tags: Vec<String>,
-    /// Owner.
-    pub project_id: Option<String>,
 }
 
 /// Which networks to list. Every part that is set must match.
@@ -39,24 +34,75 @@ pub struct NetworkFilter {
     pub external: Option<bool>,
 }
 
+/// A subnet as Neutron shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Subnet {
+    /// Id.
+    pub id: String,
+    /// Name; not unique.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub name: String,
+    /// Its network.
+    pub network_id: String,
+    /// Addresses, for example `198.18.0.0/24`.
+    pub cidr: String,
+    /// 4 or 6.
+    pub ip_version: u8,
+    /// Tags.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub tags: Vec<String>,
+}
+
+/// Which subnets to list. Every part that is set must match.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SubnetFilter {
+    /// Is one of these; empty, any. A query holds some hundred ids at most.
+    pub ids: Vec<String>,
+    /// Of this network.
+    pub network_id: Option<String>,
+}
+
+impl SubnetFilter {
+    /// Subnets with these ids.
+    pub fn ids(ids: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self { ids: ids.into_iter().map(Into::into).collect(), ..Self::default() }
+    }
+}
+
+/// An extension that this Neutron has.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Extension {
+    /// Its stable short name, for example `extraroute-atomic` or `allowed-address-pairs`.
+    pub alias: String,
+}
+
 impl Neutron {
     /// Lists networks.
-    ///
-    /// # Errors
-    /// Any [`ApiError`]; never a part of the list.
     pub async fn list_networks(&self, filter: &NetworkFilter) -> Result<Vec<Network>, ApiError> {
         let external = filter.external.map(|external| external.to_string());
-        let call = get("network_list", &["networks"])
+        let call = V2
+            .get("network_list", &["networks"])
             .query_if("name", filter.name.as_deref())
             .query_if("router:external", external.as_deref());
         self.client.list(call, "networks").await
     }
 
     /// Reads one network.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn get_network(&self, id: &str) -> Result<Network, ApiError> {
-        self.client.fetch(&get("network_get", &["networks", id]), "network").await
+        self.client.fetch(&V2.get("network_get", &["networks", id]), "network").await
+    }
+
+    /// Lists subnets.
+    pub async fn list_subnets(&self, filter: &SubnetFilter) -> Result<Vec<Subnet>, ApiError> {
+        let ids = filter.ids.iter();
+        let call = ids
+            .fold(V2.get("subnet_list", &["subnets"]), |call, id| call.query("id", id))
+            .query_if("network_id", filter.network_id.as_deref());
+        self.client.list(call, "subnets").await
+    }
+
+    /// Lists extensions.
+    pub async fn list_extensions(&self) -> Result<Vec<Extension>, ApiError> {
+        self.client.list(V2.get("network_extension_list", &["extensions"]), "extensions").await
     }
 }

@@ -2,22 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Neutron, delete, get, only_if_revision, put};
+use super::{Neutron, V2, only_if_revision};
 use crate::decode::{enabled, null_as_default};
 use crate::error::ApiError;
 use crate::open_enum::open_enum;
 
 open_enum! {
-    /// State of a port.
+    /// State of a port, as far as anything follows from it.
     PortStatus {
         /// Wired.
         Active = "ACTIVE",
         /// Not wired. Octavia's VIP ports stay so for ever.
         Down = "DOWN",
-        /// Being wired.
-        Build = "BUILD",
-        /// Failed.
-        Error = "ERROR",
     }
 }
 
@@ -29,9 +25,6 @@ pub struct Port {
     /// Name; not unique. Octavia's VIP ports are named `octavia-lb-<load balancer id>`.
     #[serde(default, deserialize_with = "null_as_default")]
     pub name: String,
-    /// Free text.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub description: String,
     /// Its network.
     pub network_id: String,
     /// State.
@@ -64,8 +57,6 @@ pub struct Port {
     pub tags: Vec<String>,
     /// Rises with each change; see [`Neutron::update_port`].
     pub revision_number: Option<u64>,
-    /// Owner.
-    pub project_id: Option<String>,
     /// Time of creation, as Neutron writes it.
     pub created_at: Option<String>,
 }
@@ -159,27 +150,22 @@ pub struct PortSecurityGroups {
 
 impl Neutron {
     /// The security groups of all ports of a project, or of all that may be seen.
-    ///
-    /// # Errors
-    /// Any [`ApiError`]; never a part of the list.
     pub async fn list_security_groups_of_ports(
         &self,
         project_id: Option<&str>,
     ) -> Result<Vec<PortSecurityGroups>, ApiError> {
-        let call = get("port_security_group_list", &["ports"])
+        let call = V2
+            .get("port_security_group_list", &["ports"])
             .fields(&["id", "device_id", "security_groups"])
             .query_if("project_id", project_id);
         self.client.list(call, "ports").await
     }
 
     /// Lists ports.
-    ///
-    /// # Errors
-    /// Any [`ApiError`]; never a part of the list.
     pub async fn list_ports(&self, filter: &PortFilter) -> Result<Vec<Port>, ApiError> {
         let devices = filter.device_ids.iter();
         let call = devices
-            .fold(get("port_list", &["ports"]), |call, id| call.query("device_id", id))
+            .fold(V2.get("port_list", &["ports"]), |call, id| call.query("device_id", id))
             .query_if("device_owner", filter.device_owner.as_deref())
             .query_if("network_id", filter.network_id.as_deref())
             .query_if("security_groups", filter.security_group_id.as_deref())
@@ -189,11 +175,8 @@ impl Neutron {
     }
 
     /// Reads one port.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn get_port(&self, id: &str) -> Result<Port, ApiError> {
-        self.client.fetch(&get("port_get", &["ports", id]), "port").await
+        self.client.fetch(&V2.get("port_get", &["ports", id]), "port").await
     }
 
     /// Changes a port. With `revision` the change is made only if the port still has that revision, which keeps two writers of
@@ -207,15 +190,12 @@ impl Neutron {
         changes: &UpdatePort,
         revision: Option<u64>,
     ) -> Result<Port, ApiError> {
-        let call = put("port_update", &["ports", id]).body("port", changes);
+        let call = V2.put("port_update", &["ports", id]).body("port", changes);
         self.client.fetch(&only_if_revision(call, revision), "port").await
     }
 
     /// Deletes a port. Neutron does so even with the VIP port of a load balancer in use.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn delete_port(&self, id: &str) -> Result<(), ApiError> {
-        self.client.execute(&delete("port_delete", &["ports", id])).await
+        self.client.execute(&V2.delete("port_delete", &["ports", id])).await
     }
 }

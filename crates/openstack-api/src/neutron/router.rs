@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{FixedIp, Neutron, get, only_if_revision, put};
+use super::{FixedIp, Neutron, V2, only_if_revision};
 use crate::decode::null_as_default;
 use crate::error::ApiError;
 
@@ -11,15 +11,12 @@ use crate::error::ApiError;
 pub struct Router {
     /// Id.
     pub id: String,
-    /// Name; not unique.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub name: String,
     /// Extra routes, in no fixed order.
     #[serde(default, deserialize_with = "null_as_default")]
     pub routes: Vec<Route>,
     /// Way to the outside.
     pub external_gateway_info: Option<ExternalGateway>,
-    /// Rises with each change; see [`Neutron::update_router`].
+    /// Rises with each change; see [`Neutron::replace_extra_routes`].
     pub revision_number: Option<u64>,
 }
 
@@ -42,14 +39,6 @@ pub struct Route {
     pub nexthop: String,
 }
 
-/// Changes of a router. Only what is set is sent.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct UpdateRouter {
-    /// All extra routes from now on.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub routes: Option<Vec<Route>>,
-}
-
 #[derive(Serialize)]
 struct Routes<'a> {
     routes: &'a [Route],
@@ -57,43 +46,36 @@ struct Routes<'a> {
 
 impl Neutron {
     /// Reads one router.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn get_router(&self, id: &str) -> Result<Router, ApiError> {
-        self.client.fetch(&get("router_get", &["routers", id]), "router").await
+        self.client.fetch(&V2.get("router_get", &["routers", id]), "router").await
     }
 
-    /// Changes a router. With `revision` the change is made only if the router still has that revision.
+    /// Makes the extra routes of a router exactly these. With `revision` only if the router still has that revision.
     ///
     /// # Errors
     /// [`crate::ConflictCause::Stale`] when the revision is another one; any other [`ApiError`].
-    pub async fn update_router(
+    pub async fn replace_extra_routes(
         &self,
-        id: &str,
-        changes: &UpdateRouter,
+        router_id: &str,
+        routes: &[Route],
         revision: Option<u64>,
     ) -> Result<Router, ApiError> {
-        let call = put("router_update", &["routers", id]).body("router", changes);
+        let call = V2.put("router_update", &["routers", router_id]).body("router", &Routes { routes });
         self.client.fetch(&only_if_revision(call, revision), "router").await
     }
 
     /// Adds routes without touching others; one that is there already is no error. Needs the extension `extraroute-atomic`.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn add_extra_routes(&self, router_id: &str, routes: &[Route]) -> Result<Router, ApiError> {
-        let call = put("router_update", &["routers", router_id, "add_extraroutes"])
+        let call = V2
+            .put("router_update", &["routers", router_id, "add_extraroutes"])
             .body("router", &Routes { routes });
         self.client.fetch(&call, "router").await
     }
 
     /// Takes routes away without touching others; one that is gone already is no error. Needs the extension `extraroute-atomic`.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn remove_extra_routes(&self, router_id: &str, routes: &[Route]) -> Result<Router, ApiError> {
-        let call = put("router_update", &["routers", router_id, "remove_extraroutes"])
+        let call = V2
+            .put("router_update", &["routers", router_id, "remove_extraroutes"])
             .body("router", &Routes { routes });
         self.client.fetch(&call, "router").await
     }

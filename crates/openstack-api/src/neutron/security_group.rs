@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Neutron, delete, get, post};
+use super::{Neutron, V2};
 use crate::decode::null_as_default;
 use crate::error::ApiError;
 use crate::open_enum::open_enum;
@@ -55,8 +55,6 @@ pub struct SecurityGroup {
 pub struct SecurityGroupRule {
     /// Id.
     pub id: String,
-    /// Its group.
-    pub security_group_id: String,
     /// Side of the port.
     pub direction: Direction,
     /// Address family.
@@ -115,12 +113,6 @@ pub struct CreateSecurityGroupRule {
     /// Network on the other side.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote_ip_prefix: Option<String>,
-    /// Security group on the other side.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub remote_group_id: Option<String>,
-    /// Free text.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
 }
 
 /// An object of which only the name was asked for.
@@ -132,35 +124,27 @@ struct Named {
 
 impl Neutron {
     /// Lists security groups.
-    ///
-    /// # Errors
-    /// Any [`ApiError`]; never a part of the list.
     pub async fn list_security_groups(
         &self,
         filter: &SecurityGroupFilter,
     ) -> Result<Vec<SecurityGroup>, ApiError> {
-        let call = get("security_group_list", &["security-groups"])
+        let call = V2
+            .get("security_group_list", &["security-groups"])
             .query_if("name", filter.name.as_deref())
             .query_if("project_id", filter.project_id.as_deref());
         self.client.list(call, "security_groups").await
     }
 
     /// Names of all security groups of the project, and of others that are shared with it.
-    ///
-    /// # Errors
-    /// Any [`ApiError`]; never a part of the list.
     pub async fn list_security_group_names(&self) -> Result<Vec<String>, ApiError> {
-        let call = get("security_group_name_list", &["security-groups"]).fields(&["name"]);
+        let call = V2.get("security_group_name_list", &["security-groups"]).fields(&["name"]);
         let named: Vec<Named> = self.client.list(call, "security_groups").await?;
         Ok(named.into_iter().map(|group| group.name).collect())
     }
 
     /// Makes a security group.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn create_security_group(&self, new: &CreateSecurityGroup) -> Result<SecurityGroup, ApiError> {
-        let call = post("security_group_create", &["security-groups"]).body("security_group", new);
+        let call = V2.post("security_group_create", &["security-groups"]).body("security_group", new);
         self.client.fetch(&call, "security_group").await
     }
 
@@ -169,7 +153,7 @@ impl Neutron {
     /// # Errors
     /// [`crate::ConflictCause::Other`] while a port has it; any other [`ApiError`].
     pub async fn delete_security_group(&self, id: &str) -> Result<(), ApiError> {
-        self.client.execute(&delete("security_group_delete", &["security-groups", id])).await
+        self.client.execute(&V2.delete("security_group_delete", &["security-groups", id])).await
     }
 
     /// Makes a rule.
@@ -181,15 +165,12 @@ impl Neutron {
         new: &CreateSecurityGroupRule,
     ) -> Result<SecurityGroupRule, ApiError> {
         let call =
-            post("security_group_rule_create", &["security-group-rules"]).body("security_group_rule", new);
+            V2.post("security_group_rule_create", &["security-group-rules"]).body("security_group_rule", new);
         self.client.fetch(&call, "security_group_rule").await
     }
 
     /// Deletes a rule.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn delete_security_group_rule(&self, id: &str) -> Result<(), ApiError> {
-        self.client.execute(&delete("security_group_rule_delete", &["security-group-rules", id])).await
+        self.client.execute(&V2.delete("security_group_rule_delete", &["security-group-rules", id])).await
     }
 }

@@ -1,6 +1,6 @@
 //! Tags of Neutron's objects.
 
-use super::{Neutron, delete, put};
+use super::{Neutron, V2};
 use crate::error::ApiError;
 
 /// Kinds of objects whose tags are used here.
@@ -15,44 +15,15 @@ pub enum Tagged {
 }
 
 impl Tagged {
-    const fn collection(self) -> &'static str {
+    /// Path of the collection, and the names in the metrics of the calls that take one tag away and that replace all.
+    const fn names(self) -> [&'static str; 3] {
         match self {
-            Self::Port => "ports",
-            Self::FloatingIp => "floatingips",
-            Self::SecurityGroup => "security-groups",
-        }
-    }
-
-    const fn calls(self) -> TagCalls {
-        match self {
-            Self::Port => TagCalls { delete: "port_tag_delete", replace: "port_tags_update" },
-            Self::FloatingIp => {
-                TagCalls { delete: "floating_ip_tag_delete", replace: "floating_ip_tags_update" }
-            }
+            Self::Port => ["ports", "port_tag_delete", "port_tags_update"],
+            Self::FloatingIp => ["floatingips", "floating_ip_tag_delete", "floating_ip_tags_update"],
             Self::SecurityGroup => {
-                TagCalls { delete: "security_group_tag_delete", replace: "security_group_tags_update" }
+                ["security-groups", "security_group_tag_delete", "security_group_tags_update"]
             }
         }
-    }
-}
-
-/// Names of the calls in the metrics.
-struct TagCalls {
-    delete: &'static str,
-    replace: &'static str,
-}
-
-/// Objects by their tags.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TagFilter {
-    /// Has all of these.
-    pub all: Vec<String>,
-}
-
-impl TagFilter {
-    /// Objects with all of these tags.
-    pub fn all(tags: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        Self { all: tags.into_iter().map(Into::into).collect() }
     }
 }
 
@@ -62,15 +33,14 @@ impl Neutron {
     /// # Errors
     /// [`crate::ErrorKind::NotFound`] when the object does not have it; any other [`ApiError`].
     pub async fn delete_tag(&self, kind: Tagged, id: &str, tag: &str) -> Result<(), ApiError> {
-        self.client.execute(&delete(kind.calls().delete, &[kind.collection(), id, "tags", tag])).await
+        let [collection, name, _] = kind.names();
+        self.client.execute(&V2.delete(name, &[collection, id, "tags", tag])).await
     }
 
     /// Makes the tags of an object exactly these.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn replace_tags(&self, kind: Tagged, id: &str, tags: &[String]) -> Result<(), ApiError> {
-        let call = put(kind.calls().replace, &[kind.collection(), id, "tags"]).body("tags", tags);
+        let [collection, _, name] = kind.names();
+        let call = V2.put(name, &[collection, id, "tags"]).body("tags", tags);
         self.client.execute(&call).await
     }
 }

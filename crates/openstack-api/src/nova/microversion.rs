@@ -4,9 +4,10 @@ use std::fmt;
 
 use serde::Deserialize;
 
-use super::{Nova, SERVICE};
-use crate::client::Call;
+use super::Nova;
+use crate::client::Paths;
 use crate::error::{ApiError, DecodeError};
+use crate::transport::Service;
 
 /// A microversion such as 2.47.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -69,7 +70,7 @@ impl Nova {
     /// # Errors
     /// Any [`ApiError`]; [`crate::ErrorKind::Decode`] when v2.1 is not listed.
     pub async fn microversions(&self) -> Result<MicroversionRange, ApiError> {
-        let call = Call::get("compute_version_list", SERVICE, &[]);
+        let call = Paths::new(Service::Compute, &[]).get("compute_version_list", &[]);
         let document: MicroversionDocument = self.client.fetch_all(&call).await?;
         let range = |version: &ListedMicroversion| {
             let oldest = Microversion::parse(&version.min_version)?;

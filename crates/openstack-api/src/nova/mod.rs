@@ -1,19 +1,17 @@
 //! Nova v2.1: servers and flavors.
 
-mod flavor;
 mod microversion;
 mod server;
 
-use http::{HeaderName, HeaderValue, Method};
+use http::{HeaderName, HeaderValue};
 
-pub use flavor::ComputeFlavor;
 pub use microversion::{Microversion, MicroversionRange};
-pub use server::{Server, ServerAddress, ServerFlavor, ServerStatus};
+pub use server::{ComputeFlavor, Server, ServerAddress, ServerFlavor, ServerStatus};
 
-use crate::client::{Call, Client};
+use crate::client::{Call, Client, Paths};
 use crate::transport::Service;
 
-const SERVICE: Service = Service::Compute;
+const V2_1: Paths = Paths::new(Service::Compute, &["v2.1"]);
 
 /// Calls to Nova. Without a chosen microversion every call has the behaviour of 2.1.
 #[derive(Clone, Debug)]
@@ -36,8 +34,7 @@ impl Nova {
     }
 
     fn get(&self, name: &'static str, segments: &[&str]) -> Call {
-        let path: Vec<&str> = std::iter::once("v2.1").chain(segments.iter().copied()).collect();
-        let call = Call::new(name, SERVICE, Method::GET, &path);
+        let call = V2_1.get(name, segments);
         match self.microversion.map(|version| HeaderValue::from_str(&format!("compute {version}"))) {
             Some(Ok(value)) => call.header(HeaderName::from_static("openstack-api-version"), value),
             // Two numbers are always a valid header value.

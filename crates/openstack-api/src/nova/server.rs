@@ -1,4 +1,4 @@
-//! Servers.
+//! Servers and their flavors.
 
 use std::collections::BTreeMap;
 
@@ -10,38 +10,12 @@ use crate::error::ApiError;
 use crate::open_enum::open_enum;
 
 open_enum! {
-    /// State of a server.
+    /// State of a server, as far as anything follows from it.
     ServerStatus {
         /// Runs.
         Active = "ACTIVE",
-        /// Being made.
-        Build = "BUILD",
-        /// Gone, but still shown.
-        Deleted = "DELETED",
-        /// Failed.
-        Error = "ERROR",
-        /// Paused in memory.
-        Paused = "PAUSED",
-        /// Restarting.
-        Reboot = "REBOOT",
-        /// Restarting hard.
-        HardReboot = "HARD_REBOOT",
-        /// Runs a rescue image.
-        Rescue = "RESCUE",
-        /// Changing its size.
-        Resize = "RESIZE",
-        /// Put away.
-        Shelved = "SHELVED",
-        /// Put away, its host freed.
-        ShelvedOffloaded = "SHELVED_OFFLOADED",
         /// Powered off.
         Shutoff = "SHUTOFF",
-        /// Saved to disk.
-        Suspended = "SUSPENDED",
-        /// Nova does not know.
-        Unknown = "UNKNOWN",
-        /// Changed its size and waits for a confirmation.
-        VerifyResize = "VERIFY_RESIZE",
     }
 }
 
@@ -82,14 +56,9 @@ pub struct Server {
 pub struct ServerAddress {
     /// The address.
     pub addr: String,
-    /// 4 or 6.
-    pub version: u8,
     /// `fixed` or `floating`.
     #[serde(rename = "OS-EXT-IPS:type")]
     pub kind: Option<String>,
-    /// MAC address of the port.
-    #[serde(rename = "OS-EXT-IPS-MAC:mac_addr")]
-    pub mac_address: Option<String>,
 }
 
 /// What a server says about its size: the id up to microversion 2.46, the name from 2.47 on.
@@ -99,6 +68,15 @@ pub struct ServerFlavor {
     pub id: Option<String>,
     /// Name that the flavor had when the server was made.
     pub original_name: Option<String>,
+}
+
+/// A flavor as Nova shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct ComputeFlavor {
+    /// Id.
+    pub id: String,
+    /// Name.
+    pub name: String,
 }
 
 impl Nova {
@@ -111,23 +89,27 @@ impl Nova {
     }
 
     /// Lists servers in full.
-    ///
-    /// # Errors
-    /// Any [`ApiError`]; never a part of the list.
     pub async fn list_servers(&self) -> Result<Vec<Server>, ApiError> {
         self.client.list(self.get("server_list", &["servers", "detail"]), "servers").await
     }
 
     /// Lists the servers of exactly this name. Nova's filter is a regular expression, so the name is quoted and anchored.
-    ///
-    /// # Errors
-    /// Any [`ApiError`]; never a part of the list.
     pub async fn list_servers_named(&self, name: &str) -> Result<Vec<Server>, ApiError> {
         let pattern = format!("^{}$", quote_pattern(name));
         let call = self.get("server_list", &["servers", "detail"]).query("name", pattern);
         let servers: Vec<Server> = self.client.list(call, "servers").await?;
         // Nova's database may compare without regard to case.
         Ok(servers.into_iter().filter(|server| server.name == name).collect())
+    }
+
+    /// Reads one flavor.
+    pub async fn get_flavor(&self, id: &str) -> Result<ComputeFlavor, ApiError> {
+        self.client.fetch(&self.get("flavor_get", &["flavors", id]), "flavor").await
+    }
+
+    /// Lists the flavors that the project may use.
+    pub async fn list_flavors(&self) -> Result<Vec<ComputeFlavor>, ApiError> {
+        self.client.list(self.get("flavor_list", &["flavors"]), "flavors").await
     }
 }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use super::{CreateLoadBalancer, HealthMonitor, Listener, LoadBalancer, Member, Octavia, Pool, lbaas, post};
+use super::{CreateLoadBalancer, HealthMonitor, LBAAS, Listener, LoadBalancer, Member, Octavia, Pool};
 use crate::decode::null_as_default;
 use crate::error::ApiError;
 
@@ -57,7 +57,7 @@ impl Octavia {
         &self,
         new: CreateLoadBalancer,
     ) -> Result<CreatedLoadBalancer, ApiError> {
-        let call = post("loadbalancer_create", lbaas!("loadbalancers")).body("loadbalancer", &new);
+        let call = LBAAS.post("loadbalancer_create", &["loadbalancers"]).body("loadbalancer", &new);
         // Thousands of members need not wait for the answer.
         drop(new);
         self.client.fetch(&call, "loadbalancer").await

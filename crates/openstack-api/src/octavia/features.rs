@@ -7,9 +7,10 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tracing::{debug, info};
 
-use super::{Octavia, SERVICE};
-use crate::client::Call;
+use super::Octavia;
+use crate::client::Paths;
 use crate::error::{ApiError, DecodeError};
+use crate::transport::Service;
 
 /// What an Octavia can do. Octavia has no microversion header: the newest version it lists is the one that answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,7 +139,7 @@ impl Octavia {
     }
 
     async fn discover(&self) -> Result<OctaviaFeatures, ApiError> {
-        let call = Call::get("version_list", SERVICE, &[]);
+        let call = Paths::new(Service::LoadBalancer, &[]).get("version_list", &[]);
         let document: VersionDocument = self.client.fetch_all(&call).await?;
         let versions = document.versions.iter().filter_map(|version| parse(&version.id));
         // The list has no promised order.

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{IdRef, Octavia, OperatingStatus, ProvisioningStatus, delete, get, lbaas, post, put};
-use crate::decode::{enabled, null_as_default};
+use super::{LBAAS, Octavia, ProvisioningStatus};
+use crate::decode::null_as_default;
 use crate::error::ApiError;
 use crate::open_enum::open_enum;
 
@@ -39,11 +39,6 @@ pub struct HealthMonitor {
     pub name: String,
     /// Whether the last change of this monitor succeeded.
     pub provisioning_status: ProvisioningStatus,
-    /// Its own state, not that of the members.
-    pub operating_status: Option<OperatingStatus>,
-    /// Whether it checks at all.
-    #[serde(default = "enabled")]
-    pub admin_state_up: bool,
     /// How it checks.
     #[serde(rename = "type")]
     pub kind: HealthMonitorType,
@@ -62,9 +57,6 @@ pub struct HealthMonitor {
     pub http_method: Option<String>,
     /// Good HTTP statuses: one, a list or a range.
     pub expected_codes: Option<String>,
-    /// The pool, in a list of one.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub pools: Vec<IdRef>,
     /// Tags, in no fixed order.
     #[serde(default, deserialize_with = "null_as_default")]
     pub tags: Vec<String>,
@@ -142,43 +134,32 @@ pub struct UpdateHealthMonitor {
 
 impl Octavia {
     /// Reads one health monitor.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn get_health_monitor(&self, id: &str) -> Result<HealthMonitor, ApiError> {
-        let call = get("loadbalancer_healthmonitor_get", lbaas!("healthmonitors", id));
+        let call = LBAAS.get("loadbalancer_healthmonitor_get", &["healthmonitors", id]);
         self.client.fetch(&call, "healthmonitor").await
     }
 
     /// Starts to make a health monitor.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn create_health_monitor(&self, new: &CreateHealthMonitor) -> Result<HealthMonitor, ApiError> {
         let call =
-            post("loadbalancer_healthmonitor_create", lbaas!("healthmonitors")).body("healthmonitor", new);
+            LBAAS.post("loadbalancer_healthmonitor_create", &["healthmonitors"]).body("healthmonitor", new);
         self.client.fetch(&call, "healthmonitor").await
     }
 
     /// Starts to change a health monitor.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn update_health_monitor(
         &self,
         id: &str,
         changes: &UpdateHealthMonitor,
     ) -> Result<HealthMonitor, ApiError> {
-        let call = put("loadbalancer_healthmonitor_update", lbaas!("healthmonitors", id))
+        let call = LBAAS
+            .put("loadbalancer_healthmonitor_update", &["healthmonitors", id])
             .body("healthmonitor", changes);
         self.client.fetch(&call, "healthmonitor").await
     }
 
     /// Starts to delete a health monitor.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn delete_health_monitor(&self, id: &str) -> Result<(), ApiError> {
-        self.client.execute(&delete("loadbalancer_healthmonitor_delete", lbaas!("healthmonitors", id))).await
+        self.client.execute(&LBAAS.delete("loadbalancer_healthmonitor_delete", &["healthmonitors", id])).await
     }
 }

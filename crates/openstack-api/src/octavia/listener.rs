@@ -4,12 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    CreatePool, IdRef, ListenerLimits, Octavia, OperatingStatus, ProvisioningStatus, delete, get, lbaas,
-    post, put,
-};
+use super::{ChildFilter, CreatePool, IdRef, LBAAS, ListenerLimits, Octavia, ProvisioningStatus};
 use crate::change::Change;
-use crate::decode::{enabled, null_as_default};
+use crate::decode::null_as_default;
 use crate::error::ApiError;
 use crate::open_enum::open_enum;
 
@@ -41,16 +38,8 @@ pub struct Listener {
     /// Name; not unique.
     #[serde(default, deserialize_with = "null_as_default")]
     pub name: String,
-    /// Free text.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub description: String,
     /// Whether the last change of this listener succeeded.
     pub provisioning_status: ProvisioningStatus,
-    /// What health checks say.
-    pub operating_status: OperatingStatus,
-    /// Whether it listens at all.
-    #[serde(default = "enabled")]
-    pub admin_state_up: bool,
     /// What it speaks with clients.
     pub protocol: ListenerProtocol,
     /// Port it listens on.
@@ -85,22 +74,6 @@ pub struct Listener {
     /// Tags, in no fixed order.
     #[serde(default, deserialize_with = "null_as_default")]
     pub tags: Vec<String>,
-}
-
-/// Which listeners to list. Every part that is set must match.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ListenerFilter {
-    /// Of this load balancer.
-    pub load_balancer_id: Option<String>,
-    /// Of this project.
-    pub project_id: Option<String>,
-}
-
-impl ListenerFilter {
-    /// Listeners of one load balancer.
-    pub fn load_balancer(id: impl Into<String>) -> Self {
-        Self { load_balancer_id: Some(id.into()), ..Self::default() }
-    }
 }
 
 /// A new listener, on its own or within a whole tree. Only what is set is sent.
@@ -213,47 +186,33 @@ pub struct UpdateListener {
 
 impl Octavia {
     /// Lists listeners.
-    ///
-    /// # Errors
-    /// Any [`ApiError`]; never a part of the list.
-    pub async fn list_listeners(&self, filter: &ListenerFilter) -> Result<Vec<Listener>, ApiError> {
-        let call = get("loadbalancer_listener_list", lbaas!("listeners"))
+    pub async fn list_listeners(&self, filter: &ChildFilter) -> Result<Vec<Listener>, ApiError> {
+        let call = LBAAS
+            .get("loadbalancer_listener_list", &["listeners"])
             .query_if("loadbalancer_id", filter.load_balancer_id.as_deref())
             .query_if("project_id", filter.project_id.as_deref());
         self.client.list(call, "listeners").await
     }
 
     /// Reads one listener.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn get_listener(&self, id: &str) -> Result<Listener, ApiError> {
-        self.client.fetch(&get("loadbalancer_listener_get", lbaas!("listeners", id)), "listener").await
+        self.client.fetch(&LBAAS.get("loadbalancer_listener_get", &["listeners", id]), "listener").await
     }
 
     /// Starts to make a listener.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn create_listener(&self, new: &CreateListener) -> Result<Listener, ApiError> {
-        let call = post("loadbalancer_listener_create", lbaas!("listeners")).body("listener", new);
+        let call = LBAAS.post("loadbalancer_listener_create", &["listeners"]).body("listener", new);
         self.client.fetch(&call, "listener").await
     }
 
     /// Starts to change a listener.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn update_listener(&self, id: &str, changes: &UpdateListener) -> Result<Listener, ApiError> {
-        let call = put("loadbalancer_listener_update", lbaas!("listeners", id)).body("listener", changes);
+        let call = LBAAS.put("loadbalancer_listener_update", &["listeners", id]).body("listener", changes);
         self.client.fetch(&call, "listener").await
     }
 
     /// Starts to delete a listener. Its default pool stays.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn delete_listener(&self, id: &str) -> Result<(), ApiError> {
-        self.client.execute(&delete("loadbalancer_listener_delete", lbaas!("listeners", id))).await
+        self.client.execute(&LBAAS.delete("loadbalancer_listener_delete", &["listeners", id])).await
     }
 }

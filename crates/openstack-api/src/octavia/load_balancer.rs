@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CreateListener, IdRef, Octavia, OperatingStatus, ProvisioningStatus, delete, get, lbaas, put};
-use crate::decode::{enabled, null_as_default};
+use super::{CreateListener, IdRef, LBAAS, Octavia, OperatingStatus, ProvisioningStatus};
+use crate::decode::null_as_default;
 use crate::error::ApiError;
 
 /// A load balancer as Octavia shows it.
@@ -23,9 +23,6 @@ pub struct LoadBalancer {
     pub provisioning_status: ProvisioningStatus,
     /// Worst of its children's health.
     pub operating_status: OperatingStatus,
-    /// Whether it forwards at all.
-    #[serde(default = "enabled")]
-    pub admin_state_up: bool,
     /// Owner.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project_id: Option<String>,
@@ -107,6 +104,22 @@ impl LoadBalancerFilter {
     }
 }
 
+/// Which listeners or pools to list. Every part that is set must match.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChildFilter {
+    /// Of this load balancer.
+    pub load_balancer_id: Option<String>,
+    /// Of this project.
+    pub project_id: Option<String>,
+}
+
+impl ChildFilter {
+    /// Those of one load balancer.
+    pub fn load_balancer(id: impl Into<String>) -> Self {
+        Self { load_balancer_id: Some(id.into()), ..Self::default() }
+    }
+}
+
 /// A new load balancer, with all that hangs on it. Only what is set is sent.
 ///
 /// Octavia keeps the VIP port of a tree that it refuses, so check the tree before it is sent, and do not repeat a refused one.
@@ -165,9 +178,6 @@ pub struct UpdateLoadBalancer {
 
 impl Octavia {
     /// Lists load balancers. An empty filter lists all that the project may see.
-    ///
-    /// # Errors
-    /// Any [`ApiError`]; never a part of the list.
     pub async fn list_load_balancers(
         &self,
         filter: &LoadBalancerFilter,
@@ -176,16 +186,14 @@ impl Octavia {
     }
 
     /// The same into a collection, which gets each load balancer as soon as it is read: of thousands it may keep a part.
-    ///
-    /// # Errors
-    /// Any [`ApiError`]; never a part of the list.
     pub async fn list_load_balancers_into<C: Extend<LoadBalancer>>(
         &self,
         filter: &LoadBalancerFilter,
         items: C,
     ) -> Result<C, ApiError> {
         let tags = (!filter.tags.is_empty()).then(|| filter.tags.join(","));
-        let call = get("loadbalancer_list", lbaas!("loadbalancers"))
+        let call = LBAAS
+            .get("loadbalancer_list", &["loadbalancers"])
             .query_if("id", filter.id.as_deref())
             .query_if("name", filter.name.as_deref())
             .query_if("vip_port_id", filter.vip_port_id.as_deref())
@@ -196,15 +204,12 @@ impl Octavia {
 
     /// Lists all load balancers of a project, page by page; without one, all that the credentials may see. The collection gets
     /// each one as soon as it is read.
-    ///
-    /// # Errors
-    /// Any [`ApiError`]; never a part of the list.
     pub async fn list_load_balancers_of_project<C: Default + Extend<LoadBalancer>>(
         &self,
         project_id: Option<&str>,
     ) -> Result<C, ApiError> {
         let call =
-            get("loadbalancer_list", lbaas!("loadbalancers")).query_if("project_id", project_id).in_pages();
+            LBAAS.get("loadbalancer_list", &["loadbalancers"]).query_if("project_id", project_id).in_pages();
         self.client.collect(call, "loadbalancers", C::default()).await
     }
 
@@ -213,38 +218,30 @@ impl Octavia {
     /// # Errors
     /// [`crate::ErrorKind::NotFound`] when it is gone; any other [`ApiError`].
     pub async fn get_load_balancer(&self, id: &str) -> Result<LoadBalancer, ApiError> {
-        self.client.fetch(&get("loadbalancer_get", lbaas!("loadbalancers", id)), "loadbalancer").await
+        self.client.fetch(&LBAAS.get("loadbalancer_get", &["loadbalancers", id]), "loadbalancer").await
     }
 
     /// Changes a load balancer.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn update_load_balancer(
         &self,
         id: &str,
         changes: &UpdateLoadBalancer,
     ) -> Result<LoadBalancer, ApiError> {
-        let call = put("loadbalancer_update", lbaas!("loadbalancers", id)).body("loadbalancer", changes);
+        let call = LBAAS.put("loadbalancer_update", &["loadbalancers", id]).body("loadbalancer", changes);
         self.client.fetch(&call, "loadbalancer").await
     }
 
     /// Starts to delete a load balancer; with `cascade` also all that hangs on it. Without, Octavia refuses one with children
     /// as a bad request.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn delete_load_balancer(&self, id: &str, cascade: bool) -> Result<(), ApiError> {
-        let call = delete("loadbalancer_delete", lbaas!("loadbalancers", id))
+        let call = LBAAS
+            .delete("loadbalancer_delete", &["loadbalancers", id])
             .query_if("cascade", cascade.then_some("true"));
         self.client.execute(&call).await
     }
 
     /// Starts to build a load balancer's amphorae again, which heals one in ERROR. Needs an administrator on most clouds.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn failover_load_balancer(&self, id: &str) -> Result<(), ApiError> {
-        self.client.execute(&put("loadbalancer_failover", lbaas!("loadbalancers", id, "failover"))).await
+        self.client.execute(&LBAAS.put("loadbalancer_failover", &["loadbalancers", id, "failover"])).await
     }
 }

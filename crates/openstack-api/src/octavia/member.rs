@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Octavia, OperatingStatus, ProvisioningStatus, delete, get, lbaas, post, put};
+use super::{LBAAS, Octavia, ProvisioningStatus};
 use crate::decode::{enabled, null_as_default};
 use crate::error::ApiError;
 
@@ -16,8 +16,6 @@ pub struct Member {
     pub name: String,
     /// Whether the last change of this member succeeded.
     pub provisioning_status: ProvisioningStatus,
-    /// What the health monitor says.
-    pub operating_status: OperatingStatus,
     /// Whether it is used at all.
     #[serde(default = "enabled")]
     pub admin_state_up: bool,
@@ -37,9 +35,6 @@ pub struct Member {
     /// Whether it is used only when all others fail.
     #[serde(default, deserialize_with = "null_as_default")]
     pub backup: bool,
-    /// Tags, in no fixed order.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub tags: Vec<String>,
 }
 
 const fn default_weight() -> u16 {
@@ -81,42 +76,31 @@ pub struct MemberSpec {
 
 impl Octavia {
     /// Lists the members of a pool.
-    ///
-    /// # Errors
-    /// Any [`ApiError`]; never a part of the list.
     pub async fn list_members(&self, pool_id: &str) -> Result<Vec<Member>, ApiError> {
-        let call = get("loadbalancer_member_list", lbaas!("pools", pool_id, "members"));
+        let call = LBAAS.get("loadbalancer_member_list", &["pools", pool_id, "members"]);
         self.client.list(call, "members").await
     }
 
     /// Starts to make the members of a pool exactly these. Costs a full PENDING round even when nothing changes.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn batch_members(&self, pool_id: &str, members: Vec<MemberSpec>) -> Result<(), ApiError> {
-        let call =
-            put("loadbalancer_members_update", lbaas!("pools", pool_id, "members")).body("members", &members);
+        let call = LBAAS
+            .put("loadbalancer_members_update", &["pools", pool_id, "members"])
+            .body("members", &members);
         // Thousands of them need not wait for the answer.
         drop(members);
         self.client.execute(&call).await
     }
 
     /// Starts to add one member.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn create_member(&self, pool_id: &str, member: &MemberSpec) -> Result<Member, ApiError> {
         let call =
-            post("loadbalancer_member_create", lbaas!("pools", pool_id, "members")).body("member", member);
+            LBAAS.post("loadbalancer_member_create", &["pools", pool_id, "members"]).body("member", member);
         self.client.fetch(&call, "member").await
     }
 
     /// Starts to take one member away.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn delete_member(&self, pool_id: &str, member_id: &str) -> Result<(), ApiError> {
-        let call = delete("loadbalancer_member_delete", lbaas!("pools", pool_id, "members", member_id));
+        let call = LBAAS.delete("loadbalancer_member_delete", &["pools", pool_id, "members", member_id]);
         self.client.execute(&call).await
     }
 }

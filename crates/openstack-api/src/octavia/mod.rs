@@ -4,46 +4,41 @@
 //! fail with [`crate::ConflictCause::Immutable`]. A load balancer that is ACTIVE again does not mean that a change was made: its
 //! children have statuses of their own.
 
-mod availability_zone;
 mod created;
 mod features;
-mod flavor;
 mod health_monitor;
 mod limit;
 mod listener;
 mod load_balancer;
 mod member;
+mod offer;
 mod pool;
-mod provider;
 mod status;
 mod status_tree;
 
 use std::sync::Arc;
 
-pub use availability_zone::AvailabilityZone;
 pub use created::{CreatedLoadBalancer, CreatedPool, CreatedTree};
 pub use features::OctaviaFeatures;
 use features::Versions;
-pub use flavor::Flavor;
 pub use health_monitor::{CreateHealthMonitor, HealthMonitor, HealthMonitorType, UpdateHealthMonitor};
 pub use limit::{ListenerLimit, ListenerLimits};
-pub use listener::{CreateListener, Listener, ListenerFilter, ListenerProtocol, UpdateListener};
+pub use listener::{CreateListener, Listener, ListenerProtocol, UpdateListener};
 pub use load_balancer::{
-    AdditionalVip, CreateLoadBalancer, LoadBalancer, LoadBalancerFilter, UpdateLoadBalancer,
+    AdditionalVip, ChildFilter, CreateLoadBalancer, LoadBalancer, LoadBalancerFilter, UpdateLoadBalancer,
 };
 pub use member::{Member, MemberSpec};
+pub use offer::{AvailabilityZone, Capability, Flavor, Provider};
 pub use pool::{
-    CreatePool, LbAlgorithm, Pool, PoolFilter, PoolProtocol, SessionPersistence, SessionPersistenceType,
-    UpdatePool,
+    CreatePool, LbAlgorithm, Pool, PoolProtocol, SessionPersistence, SessionPersistenceType, UpdatePool,
 };
-pub use provider::{Capability, Provider};
 pub use status::{OperatingStatus, ProvisioningStatus};
 pub use status_tree::{ListenerStatus, MemberStatus, MonitorStatus, PoolStatus, StatusTree};
 
-use crate::client::{Call, Client};
+use crate::client::{Client, Paths};
 use crate::transport::Service;
 
-const SERVICE: Service = Service::LoadBalancer;
+const LBAAS: Paths = Paths::new(Service::LoadBalancer, &["v2.0", "lbaas"]);
 
 /// A reference to another object, as Octavia writes it in lists of children and parents.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -64,26 +59,4 @@ impl Octavia {
     pub fn new(client: Client) -> Self {
         Self { client, versions: Arc::default() }
     }
-}
-
-/// Segments of a path below `/v2.0/lbaas`.
-macro_rules! lbaas {
-    ($($segment:expr),+) => { &["v2.0", "lbaas", $($segment),+] };
-}
-use lbaas;
-
-fn get(name: &'static str, segments: &[&str]) -> Call {
-    Call::get(name, SERVICE, segments)
-}
-
-fn post(name: &'static str, segments: &[&str]) -> Call {
-    Call::post(name, SERVICE, segments)
-}
-
-fn put(name: &'static str, segments: &[&str]) -> Call {
-    Call::put(name, SERVICE, segments)
-}
-
-fn delete(name: &'static str, segments: &[&str]) -> Call {
-    Call::delete(name, SERVICE, segments)
 }

@@ -4,12 +4,9 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    CreateHealthMonitor, IdRef, MemberSpec, Octavia, OperatingStatus, ProvisioningStatus, delete, get, lbaas,
-    post, put,
-};
+use super::{ChildFilter, CreateHealthMonitor, IdRef, LBAAS, MemberSpec, Octavia, ProvisioningStatus};
 use crate::change::Change;
-use crate::decode::{enabled, null_as_default};
+use crate::decode::null_as_default;
 use crate::error::ApiError;
 use crate::open_enum::open_enum;
 
@@ -54,8 +51,6 @@ open_enum! {
         SourceIp = "SOURCE_IP",
         /// A cookie of the load balancer.
         HttpCookie = "HTTP_COOKIE",
-        /// A cookie of the application.
-        AppCookie = "APP_COOKIE",
     }
 }
 
@@ -65,15 +60,9 @@ pub struct SessionPersistence {
     /// What ties them.
     #[serde(rename = "type")]
     pub kind: SessionPersistenceType,
-    /// Name of the application's cookie.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cookie_name: Option<String>,
     /// Longest silence of a UDP client, seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub persistence_timeout: Option<u32>,
-    /// Mask for the addresses of UDP clients.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub persistence_granularity: Option<String>,
 }
 
 /// A pool as Octavia shows it.
@@ -84,25 +73,14 @@ pub struct Pool {
     /// Name; not unique.
     #[serde(default, deserialize_with = "null_as_default")]
     pub name: String,
-    /// Free text.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub description: String,
     /// Whether the last change of this pool succeeded. A failed member batch does not show here, but on the members.
     pub provisioning_status: ProvisioningStatus,
-    /// What health checks say.
-    pub operating_status: OperatingStatus,
-    /// Whether it is used at all.
-    #[serde(default = "enabled")]
-    pub admin_state_up: bool,
     /// What it speaks with members.
     pub protocol: PoolProtocol,
     /// How it chooses a member.
     pub lb_algorithm: LbAlgorithm,
     /// How clients stay with their member.
     pub session_persistence: Option<SessionPersistence>,
-    /// Members, in no fixed order.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub members: Vec<IdRef>,
     /// Health monitor.
     #[serde(default, deserialize_with = "none_if_empty")]
     pub healthmonitor_id: Option<String>,
@@ -120,22 +98,6 @@ pub struct Pool {
 /// Octavia writes "no monitor" as an empty text in some answers.
 fn none_if_empty<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     Ok(Option::<String>::deserialize(deserializer)?.filter(|text| !text.is_empty()))
-}
-
-/// Which pools to list. Every part that is set must match.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PoolFilter {
-    /// Of this load balancer.
-    pub load_balancer_id: Option<String>,
-    /// Of this project.
-    pub project_id: Option<String>,
-}
-
-impl PoolFilter {
-    /// Pools of one load balancer.
-    pub fn load_balancer(id: impl Into<String>) -> Self {
-        Self { load_balancer_id: Some(id.into()), ..Self::default() }
-    }
 }
 
 /// A new pool, on its own or within a whole tree. Only what is set is sent.
@@ -203,46 +165,32 @@ pub struct UpdatePool {
 
 impl Octavia {
     /// Lists pools.
-    ///
-    /// # Errors
-    /// Any [`ApiError`]; never a part of the list.
-    pub async fn list_pools(&self, filter: &PoolFilter) -> Result<Vec<Pool>, ApiError> {
-        let call = get("loadbalancer_pool_list", lbaas!("pools"))
+    pub async fn list_pools(&self, filter: &ChildFilter) -> Result<Vec<Pool>, ApiError> {
+        let call = LBAAS
+            .get("loadbalancer_pool_list", &["pools"])
             .query_if("loadbalancer_id", filter.load_balancer_id.as_deref())
             .query_if("project_id", filter.project_id.as_deref());
         self.client.list(call, "pools").await
     }
 
     /// Reads one pool.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn get_pool(&self, id: &str) -> Result<Pool, ApiError> {
-        self.client.fetch(&get("loadbalancer_pool_get", lbaas!("pools", id)), "pool").await
+        self.client.fetch(&LBAAS.get("loadbalancer_pool_get", &["pools", id]), "pool").await
     }
 
     /// Starts to make a pool.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn create_pool(&self, new: &CreatePool) -> Result<Pool, ApiError> {
-        self.client.fetch(&post("loadbalancer_pool_create", lbaas!("pools")).body("pool", new), "pool").await
+        self.client.fetch(&LBAAS.post("loadbalancer_pool_create", &["pools"]).body("pool", new), "pool").await
     }
 
     /// Starts to change a pool.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn update_pool(&self, id: &str, changes: &UpdatePool) -> Result<Pool, ApiError> {
-        let call = put("loadbalancer_pool_update", lbaas!("pools", id)).body("pool", changes);
+        let call = LBAAS.put("loadbalancer_pool_update", &["pools", id]).body("pool", changes);
         self.client.fetch(&call, "pool").await
     }
 
     /// Starts to delete a pool with its members and monitor. Listeners that use it lose their default pool.
-    ///
-    /// # Errors
-    /// Any [`ApiError`].
     pub async fn delete_pool(&self, id: &str) -> Result<(), ApiError> {
-        self.client.execute(&delete("loadbalancer_pool_delete", lbaas!("pools", id))).await
+        self.client.execute(&LBAAS.delete("loadbalancer_pool_delete", &["pools", id])).await
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{Octavia, ProvisioningStatus, get, lbaas};
+use super::{LBAAS, Octavia, ProvisioningStatus};
 use crate::decode::null_as_default;
 use crate::error::ApiError;
 
@@ -75,7 +75,7 @@ impl Octavia {
     /// # Errors
     /// [`crate::ErrorKind::NotFound`] when it is gone; any other [`ApiError`].
     pub async fn load_balancer_statuses(&self, id: &str) -> Result<StatusTree, ApiError> {
-        let call = get("loadbalancer_status", lbaas!("loadbalancers", id, "status"));
+        let call = LBAAS.get("loadbalancer_status", &["loadbalancers", id, "status"]);
         self.client.fetch(&call, "statuses").await.map(|Statuses { loadbalancer }| loadbalancer)
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openstack_ccm_openstack_api::ErrorKind;
-use openstack_ccm_openstack_api::client::{Outcome, RetryPolicy};
+use openstack_ccm_openstack_api::client::RetryPolicy;
 use openstack_ccm_openstack_api::neutron::Neutron;
 use openstack_ccm_openstack_api::octavia::{CreateLoadBalancer, LoadBalancerFilter, Octavia, UpdatePool};
 use rstest::rstest;
@@ -246,9 +246,9 @@ async fn every_exchange_is_observed_under_the_name_of_the_call() {
     assert_eq!(
         ledger.entries(),
         [
-            ("loadbalancer_list", Outcome::Failure(ErrorKind::Unavailable)),
-            ("loadbalancer_list", Outcome::Success),
-            ("loadbalancer_listener_delete", Outcome::Failure(ErrorKind::NotFound)),
+            ("loadbalancer_list", Err(ErrorKind::Unavailable)),
+            ("loadbalancer_list", Ok(())),
+            ("loadbalancer_listener_delete", Err(ErrorKind::NotFound)),
         ]
     );
 }

@@ -7,8 +7,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use openstack_ccm_openstack_api::client::{ClientSettings, RetryPolicy};
 use openstack_ccm_openstack_api::identity::{
-    ApplicationCredentialName, AuthOptions, Catalog, Credentials, DomainRef, Interface, ProjectRef, Scope,
-    UserRef,
+    ApplicationCredentialName, AuthOptions, Catalog, Credentials, DomainRef, InDomain, Interface, Scope,
 };
 use openstack_ccm_openstack_api::octavia::LoadBalancerFilter;
 use openstack_ccm_openstack_api::transport::Service;
@@ -25,12 +24,12 @@ pub(crate) fn domain() -> DomainRef {
     DomainRef::Name("Default".to_owned())
 }
 
-pub(crate) fn demo() -> UserRef {
-    UserRef::Name { name: "demo".to_owned(), domain: domain() }
+pub(crate) fn demo() -> InDomain {
+    InDomain::Name { name: "demo".to_owned(), domain: domain() }
 }
 
 pub(crate) fn project() -> Scope {
-    Scope::Project(ProjectRef::Name { name: "demo".to_owned(), domain: domain() })
+    Scope::Project(InDomain::Name { name: "demo".to_owned(), domain: domain() })
 }
 
 pub(crate) fn password(text: &str) -> Credentials {
@@ -132,12 +131,12 @@ async fn calls(server: &MockServer) -> usize {
     exchange("identity", "token: password, project scope").request.unwrap())]
 #[case::unscoped(password("lab"), Scope::Unscoped, exchange("identity", "token: password, no scope").request.unwrap())]
 #[case::ids(
-    Credentials::Password { user: UserRef::Id("u".to_owned()), password: "p".into() },
-    Scope::Project(ProjectRef::Id("p".to_owned())),
+    Credentials::Password { user: InDomain::Id("u".to_owned()), password: "p".into() },
+    Scope::Project(InDomain::Id("p".to_owned())),
     json!({"auth": {"identity": {"methods": ["password"], "password": {"user": {"id": "u", "password": "p"}}},
         "scope": {"project": {"id": "p"}}}}))]
 #[case::domain_ids(
-    Credentials::Password { user: UserRef::Name { name: "n".to_owned(), domain: DomainRef::Id("d".to_owned()) }, password: "p".into() },
+    Credentials::Password { user: InDomain::Name { name: "n".to_owned(), domain: DomainRef::Id("d".to_owned()) }, password: "p".into() },
     Scope::Domain(DomainRef::Id("e".to_owned())),
     json!({"auth": {"identity": {"methods": ["password"], "password": {"user": {"name": "n", "domain": {"id": "d"}, "password": "p"}}},
         "scope": {"domain": {"id": "e"}}}}))]
@@ -157,8 +156,8 @@ async fn calls(server: &MockServer) -> usize {
 #[case::token(Credentials::Token { token: "TOKEN-UNSCOPED".into() }, project(),
     exchange("identity", "token: from unscoped token, nocatalog").request.unwrap())]
 #[case::trust(
-    Credentials::Trust { trust_id: "t".to_owned(), trustee: UserRef::Id("u".to_owned()), password: "p".into() },
-    Scope::Unscoped,
+    Credentials::Password { user: InDomain::Id("u".to_owned()), password: "p".into() },
+    Scope::Trust { trust_id: "t".to_owned() },
     json!({"auth": {"identity": {"methods": ["password"], "password": {"user": {"id": "u", "password": "p"}}},
         "scope": {"OS-TRUST:trust": {"id": "t"}}}}))]
 #[tokio::test]

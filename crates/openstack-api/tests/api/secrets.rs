@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use openstack_ccm_openstack_api::client::{ClientSettings, RetryPolicy};
 use openstack_ccm_openstack_api::identity::{
-    ApplicationCredentialName, AuthOptions, Credentials, Scope, UserRef,
+    ApplicationCredentialName, AuthOptions, Credentials, InDomain, Scope,
 };
 use openstack_ccm_openstack_api::octavia::{CreateLoadBalancer, LoadBalancerFilter};
 use openstack_ccm_openstack_api::{SessionTransport, connect};
@@ -100,15 +100,13 @@ async fn no_secret_is_logged_in_a_whole_run() {
 
 #[test]
 fn options_show_no_secret() {
-    let user = UserRef::Id("u".to_owned());
     let credentials = [
-        Credentials::Password { user: user.clone(), password: PASSWORD.into() },
+        Credentials::Password { user: InDomain::Id("u".to_owned()), password: PASSWORD.into() },
         Credentials::ApplicationCredential {
             name: ApplicationCredentialName::Id("a".to_owned()),
             secret: PASSWORD.into(),
         },
         Credentials::Token { token: TOKEN.into() },
-        Credentials::Trust { trust_id: "t".to_owned(), trustee: user, password: PASSWORD.into() },
     ];
     for credentials in credentials {
         let options = AuthOptions::new("https://keystone.example", credentials, Scope::Unscoped);

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
-use openstack_ccm_openstack_api::client::{CallObserver, Client, ClientSettings, Outcome, RetryPolicy};
+use openstack_ccm_openstack_api::ErrorKind;
+use openstack_ccm_openstack_api::client::{CallObserver, Client, ClientSettings, RetryPolicy};
 use openstack_ccm_openstack_api::transport::{Request, Response, Service, Transport, TransportError};
 use serde_json::Value;
 
@@ -102,17 +103,17 @@ pub(crate) fn no_connection() -> TransportError {
 /// Remembers what it was told.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ledger {
-    entries: Arc<Mutex<Vec<(&'static str, Outcome)>>>,
+    entries: Arc<Mutex<Vec<(&'static str, Result<(), ErrorKind>)>>>,
 }
 
 impl Ledger {
-    pub(crate) fn entries(&self) -> Vec<(&'static str, Outcome)> {
+    pub(crate) fn entries(&self) -> Vec<(&'static str, Result<(), ErrorKind>)> {
         self.entries.lock().unwrap().clone()
     }
 }
 
 impl CallObserver for Ledger {
-    fn observe(&self, call: &'static str, _duration: Duration, outcome: Outcome) {
+    fn observe(&self, call: &'static str, _duration: Duration, outcome: Result<(), ErrorKind>) {
         self.entries.lock().unwrap().push((call, outcome));
     }
 }

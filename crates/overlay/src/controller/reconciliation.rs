@@ -8,7 +8,7 @@ use openstack_ccm_advertise::announce::News;
 use openstack_ccm_advertise::cluster::Cluster;
 use openstack_ccm_advertise::metrics::AdvertiseMetrics;
 use openstack_ccm_advertise::server::ServerDetection;
-use openstack_ccm_advertise::status::entries;
+use openstack_ccm_advertise::entry::entries;
 use openstack_ccm_advertise::writer::StatusWriter;
 use openstack_ccm_advertise::{Advertisement, Mode};
 use openstack_ccm_core::failure::{Failure, FailureClass};

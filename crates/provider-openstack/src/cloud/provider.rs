@@ -7,10 +7,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use openstack_ccm_core::cloud::{CallObserver, Cloud, Entry, LogIn, Part, Provider};
 use openstack_ccm_core::failure::Failure;
-use openstack_ccm_openstack_api::OpenStack;
-use openstack_ccm_openstack_api::client::{CallObserver as ApiCallObserver, ClientSettings, Outcome};
+use openstack_ccm_openstack_api::client::{CallObserver as ApiCallObserver, ClientSettings};
 use openstack_ccm_openstack_api::identity::AuthOptions;
 use openstack_ccm_openstack_api::transport::Transport;
+use openstack_ccm_openstack_api::{ErrorKind, OpenStack};
 
 use super::OpenStackCloud;
 use super::log_in::log_in;
@@ -116,7 +116,7 @@ impl std::fmt::Debug for Calls {
 }
 
 impl ApiCallObserver for Calls {
-    fn observe(&self, call: &'static str, duration: Duration, outcome: Outcome) {
-        self.0.observe(call, duration, outcome == Outcome::Success);
+    fn observe(&self, call: &'static str, duration: Duration, outcome: Result<(), ErrorKind>) {
+        self.0.observe(call, duration, outcome.is_ok());
     }
 }

@@ -4,8 +4,7 @@
 //! an application credential. What is missing is reported per key, for the kind of log-in that was begun.
 
 use openstack_ccm_openstack_api::identity::{
-    ApplicationCredentialName, AuthOptions, ClientCertificate, Credentials, DomainRef, ProjectRef, Scope,
-    Tls, UserRef,
+    ApplicationCredentialName, AuthOptions, ClientCertificate, Credentials, DomainRef, InDomain, Scope, Tls,
 };
 
 use super::Config;
@@ -88,15 +87,14 @@ fn trust(global: &Global, trust_id: &str) -> Result<(Credentials, Scope), Vec<Mi
         ));
     }
     let trustee = match &global.trustee_id {
-        Some(id) => Ok(UserRef::Id(id.clone())),
+        Some(id) => Ok(InDomain::Id(id.clone())),
         None => user(global, "a trust log-in", "trustee-id"),
     };
     let password = password.cloned().ok_or_else(|| {
         missing("trustee-password", "a trust log-in needs the trustee's password", "add `trustee-password`")
     });
-    let (trustee, password) = all(trustee, password)?;
-    let trust_id = trust_id.to_owned();
-    Ok((Credentials::Trust { trust_id: trust_id.clone(), trustee, password }, Scope::Trust { trust_id }))
+    let (user, password) = all(trustee, password)?;
+    Ok((Credentials::Password { user, password }, Scope::Trust { trust_id: trust_id.to_owned() }))
 }
 
 fn password(global: &Global) -> Result<Credentials, Vec<MissingKey>> {
@@ -140,9 +138,9 @@ fn application_credential(global: &Global) -> Result<Credentials, Vec<MissingKey
 }
 
 /// The user by id, or by name with the domain.
-fn user(global: &Global, what: &str, key: &'static str) -> Result<UserRef, Vec<MissingKey>> {
+fn user(global: &Global, what: &str, key: &'static str) -> Result<InDomain, Vec<MissingKey>> {
     if let Some(id) = &global.user_id {
-        return Ok(UserRef::Id(id.clone()));
+        return Ok(InDomain::Id(id.clone()));
     }
     let Some(name) = global.username.clone() else {
         let fix = match key {
@@ -160,13 +158,13 @@ fn user(global: &Global, what: &str, key: &'static str) -> Result<UserRef, Vec<M
             "add `user-domain-name` or `user-domain-id`, or use `user-id`",
         )]
     })?;
-    Ok(UserRef::Name { name, domain })
+    Ok(InDomain::Name { name, domain })
 }
 
 /// What the token is for: a project, else the system, else a domain, else nothing said.
 fn scope(global: &Global) -> Result<Scope, Vec<MissingKey>> {
     if let Some(id) = &global.tenant_id {
-        return Ok(Scope::Project(ProjectRef::Id(id.clone())));
+        return Ok(Scope::Project(InDomain::Id(id.clone())));
     }
     if let Some(name) = global.tenant_name.clone() {
         let own = domain(global.tenant_domain_id.as_ref(), global.tenant_domain_name.as_ref());
@@ -174,7 +172,7 @@ fn scope(global: &Global) -> Result<Scope, Vec<MissingKey>> {
             let fix = "add `tenant-domain-name` or `tenant-domain-id`, or use `tenant-id`";
             vec![missing("tenant-domain-name", "a project's name needs the project's domain", fix)]
         })?;
-        return Ok(Scope::Project(ProjectRef::Name { name, domain }));
+        return Ok(Scope::Project(InDomain::Name { name, domain }));
     }
     if global.system_scope {
         return Ok(Scope::System);

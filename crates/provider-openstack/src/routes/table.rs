@@ -6,7 +6,7 @@
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::route::{ListedRoute, NodeRoute, RouteTable};
 use openstack_ccm_openstack_api::error::{ApiError, ConflictCause, ErrorKind};
-use openstack_ccm_openstack_api::neutron::{Neutron, Route, Router, UpdateRouter};
+use openstack_ccm_openstack_api::neutron::{Neutron, Route, Router};
 
 use crate::load_balancer::failure::{Missing, of_call};
 
@@ -133,8 +133,7 @@ impl Table<'_> {
             if after == before {
                 return Ok(());
             }
-            let changes = UpdateRouter { routes: Some(after) };
-            match self.neutron.update_router(self.router_id, &changes, current.revision).await {
+            match self.neutron.replace_extra_routes(self.router_id, &after, current.revision).await {
                 Ok(router) => {
                     *current = of_router(&router);
                     return Ok(());

@@ -1,7 +1,7 @@
 //! From the keys of `[Global]` to a log-in.
 
 use openstack_ccm_openstack_api::identity::{
-    ApplicationCredentialName, Credentials, DomainRef, ProjectRef, Scope, UserRef,
+    ApplicationCredentialName, Credentials, DomainRef, InDomain, Scope,
 };
 use rstest::rstest;
 use secrecy::ExposeSecret;
@@ -30,20 +30,20 @@ fn domain_name(name: &str) -> DomainRef {
     DomainRef::Name(name.to_owned())
 }
 
-fn user_id(id: &str) -> UserRef {
-    UserRef::Id(id.to_owned())
+fn user_id(id: &str) -> InDomain {
+    InDomain::Id(id.to_owned())
 }
 
-fn user_name(name: &str, domain: DomainRef) -> UserRef {
-    UserRef::Name { name: name.to_owned(), domain }
+fn user_name(name: &str, domain: DomainRef) -> InDomain {
+    InDomain::Name { name: name.to_owned(), domain }
 }
 
 fn project_id(id: &str) -> Scope {
-    Scope::Project(ProjectRef::Id(id.to_owned()))
+    Scope::Project(InDomain::Id(id.to_owned()))
 }
 
 fn project_name(name: &str, domain: DomainRef) -> Scope {
-    Scope::Project(ProjectRef::Name { name: name.to_owned(), domain })
+    Scope::Project(InDomain::Name { name: name.to_owned(), domain })
 }
 
 #[rstest]
@@ -76,7 +76,7 @@ fn project_name(name: &str, domain: DomainRef) -> Scope {
 #[case::nothing_said("user-id=u password=p", user_id("u"), Scope::Unscoped)]
 fn passwords_take_ids_or_names(
     #[case] lines: &str,
-    #[case] expected: UserRef,
+    #[case] expected: InDomain,
     #[case] expected_scope: Scope,
 ) {
     let (credentials, scope) = login(lines);
@@ -120,12 +120,12 @@ fn tokens_work_with_and_without_scope(#[case] lines: &str, #[case] expected: Sco
 #[case("trust-id=tr username=u domain-id=d password=p", user_name("u", domain_id("d")), "p")]
 fn trustees_replace_the_user(
     #[case] lines: &str,
-    #[case] expected: UserRef,
+    #[case] expected: InDomain,
     #[case] expected_password: &str,
 ) {
     let (credentials, scope) = login(lines);
-    let Credentials::Trust { trust_id, trustee, password } = credentials else { panic!("{credentials:?}") };
-    assert_eq!((trust_id.as_str(), trustee, password.expose_secret()), ("tr", expected, expected_password));
+    let Credentials::Password { user: trustee, password } = credentials else { panic!("{credentials:?}") };
+    assert_eq!((trustee, password.expose_secret()), (expected, expected_password));
     assert_eq!(scope, Scope::Trust { trust_id: "tr".to_owned() });
 }
 

@@ -13,6 +13,7 @@
 //! The client must not retry by itself: an answer that comes after the renew deadline is worth nothing.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease;
@@ -70,7 +71,7 @@ pub enum Ended {
 /// A candidate for the leadership.
 pub struct Elector {
     leases: Api<Lease>,
-    options: ElectionOptions,
+    options: Arc<ElectionOptions>,
     observed: Option<Observed>,
     /// When the request was begun that made the Lease ours for the last time. The server may have stored it at once
     /// and answered late, so that others may count from this moment.
@@ -103,7 +104,8 @@ enum Loss {
 impl Elector {
     /// A candidate; `client` must not retry requests by itself.
     pub fn new(client: Client, options: ElectionOptions) -> Self {
-        let report = Report::new(client.clone(), &options);
+        let options = Arc::new(options);
+        let report = Report::new(client.clone(), Arc::clone(&options));
         let leases = Api::namespaced(client, &options.namespace);
         Self { leases, options, observed: None, held_since: Instant::now(), claimed: false, report }
     }

@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use super::ElectionOptions;
 use crate::events;
 use crate::lock::lock;
+use crate::metrics::metric;
 
 type Label = [(&'static str, String); 1];
 
@@ -28,18 +29,10 @@ pub struct ElectionMetrics {
 impl ElectionMetrics {
     /// Metrics that `registry` shows.
     pub fn register(registry: &mut Registry) -> Self {
-        let metrics = Self::default();
-        registry.register(
-            "leader_election_master_status",
-            "Whether this process holds the Lease",
-            metrics.leading.clone(),
-        );
-        registry.register(
-            "leader_election_slowpath",
-            "Attempts to take or renew the Lease that began by reading it; all of them do",
-            metrics.slow_path.clone(),
-        );
-        metrics
+        let leading =
+            metric(registry, "leader_election_master_status", "Whether this process holds the Lease");
+        let help = "Attempts to take or renew the Lease that began by reading it; all of them do";
+        Self { leading, slow_path: metric(registry, "leader_election_slowpath", help) }
     }
 }
 
@@ -59,29 +52,18 @@ impl Heartbeat {
 /// Reports for one candidate.
 pub(super) struct Report {
     client: Client,
-    name: String,
-    namespace: String,
-    identity: String,
-    component: &'static str,
+    options: Arc<ElectionOptions>,
     pub(super) metrics: ElectionMetrics,
     pub(super) heartbeat: Heartbeat,
 }
 
 impl Report {
-    pub(super) fn new(client: Client, options: &ElectionOptions) -> Self {
-        Self {
-            client,
-            name: options.name.clone(),
-            namespace: options.namespace.clone(),
-            identity: options.identity.clone(),
-            component: options.component,
-            metrics: ElectionMetrics::default(),
-            heartbeat: Heartbeat::default(),
-        }
+    pub(super) fn new(client: Client, options: Arc<ElectionOptions>) -> Self {
+        Self { client, options, metrics: ElectionMetrics::default(), heartbeat: Heartbeat::default() }
     }
 
     fn label(&self) -> Label {
-        [("name", self.name.clone())]
+        [("name", self.options.name.clone())]
     }
 
     /// A candidate is there, and does not lead.
@@ -101,7 +83,7 @@ impl Report {
     pub(super) fn leads(&self) {
         self.metrics.leading.get_or_create(&self.label()).set(1);
         let notice = self.notice("became leader");
-        let (client, object, component) = (self.client.clone(), self.lease(), self.component);
+        let (client, object, component) = (self.client.clone(), self.lease(), self.options.component);
         tokio::spawn(async move { events::write_one(client, object, component, notice).await });
     }
 
@@ -114,22 +96,22 @@ impl Report {
     /// Says that the leadership has ended, for at most `limit`.
     pub(super) async fn say_ended(&self, limit: Duration) {
         let notice = self.notice("stopped leading");
-        let written = events::write_one(self.client.clone(), self.lease(), self.component, notice);
+        let written = events::write_one(self.client.clone(), self.lease(), self.options.component, notice);
         if tokio::time::timeout(limit, written).await.is_err() {
             tracing::debug!("the event about the end of the leadership could not be written");
         }
     }
 
     fn notice(&self, what: &str) -> Notice {
-        Notice::normal(super::LEADER_ELECTION, format!("{} {what}", self.identity))
+        Notice::normal(super::LEADER_ELECTION, format!("{} {what}", self.options.identity))
     }
 
     fn lease(&self) -> ObjectReference {
         ObjectReference {
             api_version: Some("coordination.k8s.io/v1".into()),
             kind: Some("Lease".into()),
-            namespace: Some(self.namespace.clone()),
-            name: Some(self.name.clone()),
+            namespace: Some(self.options.namespace.clone()),
+            name: Some(self.options.name.clone()),
             ..ObjectReference::default()
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use openstack_ccm_controllers::WorkQueues;
 use openstack_ccm_controllers::dry_run::{Concluded, End};
-use openstack_ccm_controllers::service::ServiceDryRun;
+use openstack_ccm_controllers::service::ServiceController;
 use openstack_ccm_core::cloud::Cloud;
 use openstack_ccm_core::service::ServiceKey;
 use prometheus_client::registry::Registry;
@@ -100,19 +100,19 @@ pub async fn rehearse(
     let mut item =
         |subject: Subject, concluded: Concluded| items.push(Item::new(subject, &journal, concluded));
     if let Some(node) = node {
-        item(Subject::Nodes, node.dry_run().converge().await);
+        item(Subject::Nodes, node.dry_run().await);
     }
     if let Some(lifecycle) = node_lifecycle {
-        item(Subject::NodeLifecycle, lifecycle.dry_run().converge().await);
+        item(Subject::NodeLifecycle, lifecycle.dry_run().await);
     }
     // Routes and load balancers follow the nodes as they would be then.
     nodes.list().await.context("the Nodes of the cluster cannot be listed")?;
     if let Some(route) = route {
-        item(Subject::Routes, route.dry_run().converge().await);
+        item(Subject::Routes, route.dry_run().await);
     }
     if let Some(ServiceParts { controller, load_balancers, background: _ }) = service {
         load_balancers.look_ahead();
-        let mut of_services = services(controller.dry_run(), chosen, &journal, &mut progress).await?;
+        let mut of_services = services(controller, chosen, &journal, &mut progress).await?;
         let awaiting = load_balancers.awaiting_identity_tags();
         for item in &mut of_services {
             item.awaits_identity_tags =
@@ -126,7 +126,7 @@ pub async fn rehearse(
 }
 
 async fn services(
-    mut service: ServiceDryRun,
+    mut service: ServiceController,
     chosen: &Chosen,
     journal: &Journal,
     progress: &mut impl FnMut(usize, usize),

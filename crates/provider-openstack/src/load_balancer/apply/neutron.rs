@@ -1,8 +1,7 @@
 //! The calls of the steps on floating IPs.
 
-use openstack_ccm_openstack_api::change::Change;
 use openstack_ccm_openstack_api::error::{ApiError, ConflictCause, ErrorKind};
-use openstack_ccm_openstack_api::neutron::{CreateFloatingIp, FloatingIp, Tagged, UpdateFloatingIp};
+use openstack_ccm_openstack_api::neutron::{CreateFloatingIp, FloatingIp, Tagged};
 
 use super::answer::{Ended, gone};
 use super::{Applier, requests};
@@ -39,14 +38,11 @@ impl Applier<'_> {
                 }));
             }
             FloatingIpStep::Attach { id, address, port } => {
-                let port_id = Change::from(port.id().map(str::to_owned));
-                let changes = UpdateFloatingIp { port_id, ..UpdateFloatingIp::default() };
-                neutron.update_floating_ip(id, &changes).await.map(drop)?;
+                neutron.update_floating_ip(id, port.id()).await.map(drop)?;
                 self.applied.address = Some(*address);
             }
             FloatingIpStep::Detach { id, address: _ } => {
-                let changes = UpdateFloatingIp { port_id: Change::Clear, ..UpdateFloatingIp::default() };
-                gone(neutron.update_floating_ip(id, &changes).await.map(drop))?;
+                gone(neutron.update_floating_ip(id, None).await.map(drop))?;
             }
             FloatingIpStep::Tag { id, tags } => {
                 neutron.replace_tags(Tagged::FloatingIp, id, &requests::list(tags)).await?;

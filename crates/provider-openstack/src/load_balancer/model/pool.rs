@@ -68,12 +68,7 @@ impl Persistence {
     /// What Octavia is asked for.
     pub(crate) fn request(&self) -> SessionPersistence {
         let Self { kind, timeout } = self;
-        SessionPersistence {
-            kind: kind.clone(),
-            persistence_timeout: *timeout,
-            cookie_name: None,
-            persistence_granularity: None,
-        }
+        SessionPersistence { kind: kind.clone(), persistence_timeout: *timeout }
     }
 
     /// Whether what is there is what is wanted.

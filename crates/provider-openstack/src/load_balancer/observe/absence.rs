@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::notice::Notice;
-use openstack_ccm_openstack_api::neutron::{FloatingIpFilter, TagFilter};
+use openstack_ccm_openstack_api::neutron::FloatingIpFilter;
 use tokio::time::Instant;
 
 use super::Observing;
@@ -78,7 +78,7 @@ impl Observing<'_> {
 
     /// Whether the project has a floating IP that was made for this Service: then it is the right one.
     async fn has_floating_ip(&self) -> Result<bool, Failure> {
-        let tags = TagFilter::all(self.claim.names.identity_tags());
+        let tags = self.claim.names.identity_tags().into_iter().collect();
         let filter = FloatingIpFilter { tags, ..FloatingIpFilter::default() };
         let own = self.observer.openstack.neutron.list_floating_ips(&filter).await;
         let own = own.map_err(|error| failure::of_call(&error, "looking for floating IPs", Missing::Race))?;

@@ -62,8 +62,6 @@ mod tests {
             external: true,
             is_default,
             subnets: Vec::new(),
-            tags: Vec::new(),
-            project_id: None,
         }
     }
 

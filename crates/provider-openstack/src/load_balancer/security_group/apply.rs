@@ -89,8 +89,6 @@ impl GroupApplier<'_> {
             port_range_min: Some(opening.port),
             port_range_max: Some(opening.port),
             remote_ip_prefix: Some(opening.from.to_string()),
-            remote_group_id: None,
-            description: None,
         };
         match self.neutron.create_security_group_rule(&rule).await {
             Err(error) if exists_already(&error) => Ok(()),

@@ -150,7 +150,6 @@ mod tests {
     fn rule(ethertype: EtherType, protocol: Option<&str>, prefix: Option<&str>) -> SecurityGroupRule {
         SecurityGroupRule {
             id: "r".into(),
-            security_group_id: "g".into(),
             direction: Direction::Ingress,
             ethertype,
             protocol: protocol.map(str::to_owned),

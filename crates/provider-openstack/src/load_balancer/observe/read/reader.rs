@@ -3,9 +3,9 @@
 
 use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_openstack_api::error::ApiError;
-use openstack_ccm_openstack_api::neutron::{FloatingIp, FloatingIpFilter, Neutron, TagFilter};
+use openstack_ccm_openstack_api::neutron::{FloatingIp, FloatingIpFilter, Neutron};
 use openstack_ccm_openstack_api::octavia::{
-    Listener, ListenerFilter, LoadBalancer, LoadBalancerFilter, Octavia, Pool, PoolFilter,
+    ChildFilter, Listener, LoadBalancer, LoadBalancerFilter, Octavia, Pool,
 };
 
 use super::gathered::Gathered;
@@ -80,9 +80,9 @@ impl Reader {
     /// Any failed call.
     pub(super) async fn listeners(&self, of: &LoadBalancer) -> Result<Vec<Listener>, ApiError> {
         let octavia = self.octavia();
-        let filter = ListenerFilter::load_balancer(&of.id);
+        let filter = ChildFilter::load_balancer(&of.id);
         let Some(project_id) = self.own_project(of) else { return octavia.list_listeners(&filter).await };
-        let of_project = ListenerFilter { project_id: Some(project_id), ..ListenerFilter::default() };
+        let of_project = ChildFilter { project_id: Some(project_id), ..ChildFilter::default() };
         let hangs_on_it = |one: &&Listener| one.loadbalancers.iter().any(|other| other.id == of.id);
         let pick = |all: &[Listener]| Some(all.iter().filter(hangs_on_it).cloned().collect());
         let list = || octavia.list_listeners(&of_project);
@@ -95,9 +95,9 @@ impl Reader {
     /// Any failed call.
     pub(super) async fn pools(&self, of: &LoadBalancer) -> Result<Vec<Pool>, ApiError> {
         let octavia = self.octavia();
-        let filter = PoolFilter::load_balancer(&of.id);
+        let filter = ChildFilter::load_balancer(&of.id);
         let Some(project_id) = self.own_project(of) else { return octavia.list_pools(&filter).await };
-        let of_project = PoolFilter { project_id: Some(project_id), ..PoolFilter::default() };
+        let of_project = ChildFilter { project_id: Some(project_id), ..ChildFilter::default() };
         let hangs_on_it = |one: &&Pool| one.loadbalancers.iter().any(|other| other.id == of.id);
         let pick = |all: &[Pool]| Some(all.iter().filter(hangs_on_it).cloned().collect());
         self.pools.ask(|| octavia.list_pools(&filter), || octavia.list_pools(&of_project), pick).await
@@ -120,7 +120,7 @@ impl Reader {
     /// Any failed call.
     pub(super) async fn floating_ips_tagged(&self, tags: Vec<String>) -> Result<Vec<FloatingIp>, ApiError> {
         let is_tagged = |one: &FloatingIp| tags.iter().all(|tag| one.tags.contains(tag));
-        let filter = FloatingIpFilter { tags: TagFilter::all(tags.clone()), ..FloatingIpFilter::default() };
+        let filter = FloatingIpFilter { tags: tags.clone(), ..FloatingIpFilter::default() };
         self.floating_ips(&filter, is_tagged, Some).await
     }
 

@@ -1,0 +1,66 @@
+//! What an operator offers for load balancers: provider drivers, flavors and availability zones.
+
+use serde::Deserialize;
+
+use super::{LBAAS, Octavia};
+use crate::error::ApiError;
+
+/// A provider driver that the operator has switched on.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Provider {
+    /// Name to use in `provider`.
+    pub name: String,
+}
+
+/// Something that flavors of a provider can set.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Capability {
+    /// Name of the setting.
+    pub name: String,
+}
+
+/// A flavor as Octavia shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Flavor {
+    /// Id.
+    pub id: String,
+    /// Unique name.
+    pub name: String,
+}
+
+/// An availability zone as Octavia shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct AvailabilityZone {
+    /// Unique name; there is no id.
+    pub name: String,
+}
+
+impl Octavia {
+    /// Lists provider drivers.
+    pub async fn list_providers(&self) -> Result<Vec<Provider>, ApiError> {
+        self.client.list(LBAAS.get("loadbalancer_provider_list", &["providers"]), "providers").await
+    }
+
+    /// Lists what flavors of a provider can set. For administrators on most clouds.
+    pub async fn list_flavor_capabilities(&self, provider: &str) -> Result<Vec<Capability>, ApiError> {
+        let call = LBAAS
+            .get("loadbalancer_provider_capability_list", &["providers", provider, "flavor_capabilities"]);
+        self.client.list(call, "flavor_capabilities").await
+    }
+
+    /// Lists flavors.
+    pub async fn list_flavors(&self) -> Result<Vec<Flavor>, ApiError> {
+        self.client.list(LBAAS.get("loadbalancer_flavor_list", &["flavors"]), "flavors").await
+    }
+
+    /// Reads one flavor.
+    pub async fn get_flavor(&self, id: &str) -> Result<Flavor, ApiError> {
+        self.client.fetch(&LBAAS.get("loadbalancer_flavor_get", &["flavors", id]), "flavor").await
+    }
+
+    /// Lists availability zones.
+    pub async fn list_availability_zones(&self) -> Result<Vec<AvailabilityZone>, ApiError> {
+        let call = LBAAS.get("loadbalancer_availability_zone_list", &["availabilityzones"]);
+        self.client.list(call, "availability_zones").await
+    }
+}
