@@ -18,9 +18,12 @@ pub struct Key<S: 'static> {
     pub default: &'static str,
     /// What it does, in Markdown, one line.
     pub meaning: &'static str,
-    /// Where it comes from.
-    pub since: KeySource,
+    /// The version of this program that added it; [`OCCM`] for those with the meaning that OCCM gave them.
+    pub since: &'static str,
 }
+
+/// Where most keys come from.
+const OCCM: &str = "OCCM";
 
 /// A key that OCCM has too, and that has no default.
 pub(super) const fn key<S>(name: &'static str, field: Field<S>, meaning: &'static str) -> Key<S> {
@@ -34,21 +37,17 @@ pub(super) const fn defaulting_key<S>(
     default: &'static str,
     meaning: &'static str,
 ) -> Key<S> {
-    Key { name, field, default, meaning, since: KeySource::Occm }
+    Key { name, field, default, meaning, since: OCCM }
 }
 
-/// A key that this version of the program added.
-pub(super) const fn since<S>(version: &'static str, key: Key<S>) -> Key<S> {
-    Key { since: KeySource::Version(version), ..key }
-}
-
-/// Where a key comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeySource {
-    /// The Go openstack-cloud-controller-manager has it with this meaning.
-    Occm,
-    /// This program has it since the given version.
-    Version(&'static str),
+/// A key that this program added, and the value that applies without it.
+pub(super) const fn added_key<S>(
+    name: &'static str,
+    field: Field<S>,
+    default: &'static str,
+    meaning: &'static str,
+) -> Key<S> {
+    Key { name, field, default, meaning, since: "0.1.0" }
 }
 
 /// What a check of a written value says beside errors.
