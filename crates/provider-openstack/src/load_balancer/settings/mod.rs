@@ -38,7 +38,7 @@ pub use crate::node_selector::NodeSelector;
 mod allowed;
 mod aspect;
 mod current;
-mod error;
+mod fault;
 mod listener;
 mod monitor_check;
 mod network;
@@ -57,7 +57,7 @@ mod unknown;
 pub use aspect::{Aspect, Aspects};
 pub use current::CurrentPort;
 pub(super) use current::unanimous;
-pub use error::{Fault, Faults, SettingsError, SettingsErrors};
+pub use fault::{Fault, Faults};
 pub use listener::{SourceRanges, TlsContainer};
 pub use monitor_check::MonitorCheck;
 pub use network::{Exposure, FloatingIpSettings, FloatingSubnet, VipSettings};
@@ -150,9 +150,9 @@ impl Settings {
     ///
     /// # Errors
     /// Everything that is wrong, at once.
-    pub fn read(service: &Service, config: &Config) -> (Result<Self, SettingsErrors>, Vec<Notice>) {
-        let Reading { settings, errors, notices } = Reading::of(service, config);
-        (errors.map_or(Ok(settings), Err), notices)
+    pub fn read(service: &Service, config: &Config) -> (Result<Self, Faults>, Vec<Notice>) {
+        let Reading { settings, faults, notices } = Reading::of(service, config);
+        (if faults.failure().is_some() { Err(faults) } else { Ok(settings) }, notices)
     }
 
     fn assemble(reader: &mut SettingsReader<'_>) -> Self {

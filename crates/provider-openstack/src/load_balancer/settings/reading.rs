@@ -3,7 +3,7 @@
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::Service;
 
-use super::error::SettingsErrors;
+use super::fault::Faults;
 use super::reader::{SettingsReader, WITHOUT_EFFECT};
 use super::{Settings, allowed, network, unknown};
 use crate::config::Config;
@@ -14,8 +14,8 @@ pub struct Reading {
     /// What it wants. Where something is wrong, these may only be used for a load balancer that exists, by
     /// `Settings::keeping`.
     pub settings: Settings,
-    /// Everything that is wrong; absent, nothing is.
-    pub errors: Option<SettingsErrors>,
+    /// Everything that is wrong.
+    pub faults: Faults,
     /// What the user should be told besides.
     pub notices: Vec<Notice>,
 }
@@ -27,17 +27,16 @@ impl Reading {
         reader.class = network::choose_class(&mut reader, config);
         let mut settings = Settings::assemble(&mut reader);
         settings.allowed_load_balancers = allowed::check(&mut reader, config);
-        let SettingsReader { errors, mut notices, odd, .. } = reader;
+        let SettingsReader { faults, mut notices, odd, .. } = reader;
         notices.extend(unknown::notices(service));
         settings.odd = odd;
-        settings.unreadable = errors.iter().flat_map(|error| &error.aspects).copied().collect();
-        let errors = SettingsErrors::of(errors);
-        if errors.is_some() {
+        settings.unreadable.clone_from(faults.unreadable());
+        if faults.failure().is_some() {
             // What does nothing is no matter beside what is wrong.
             notices.retain(|notice| notice.reason != WITHOUT_EFFECT);
         } else {
             notices.extend(settings.port_notices(&service.ports));
         }
-        Self { settings, errors, notices }
+        Self { settings, faults, notices }
     }
 }
