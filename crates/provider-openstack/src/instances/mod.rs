@@ -2,7 +2,6 @@
 //!
 //! | module | does |
 //! | --- | --- |
-//! | [`provider_id`] | the provider ids of nodes, in all forms |
 //! | `find` | servers by id or name: one request for one node, one list for many |
 //! | `addresses`, `sort_order` | the addresses of a node, in order |
 //! | `ports` | the ports of servers, and the sub-ports of their trunks |
@@ -13,7 +12,6 @@ mod addresses;
 mod find;
 mod flavor;
 mod ports;
-pub mod provider_id;
 mod sort_order;
 mod topology;
 
@@ -30,11 +28,11 @@ use openstack_ccm_openstack_api::{ApiError, OpenStack};
 use tokio::sync::OnceCell;
 
 use crate::config::{Config, Environment};
-use crate::load_balancer::failure::{Missing, of_call};
+use crate::load_balancer::failure::Answered as _;
+use crate::provider_id::{ProviderId, REGIONAL_VARIABLE};
 use find::{FoundServer, ServerQuestion, Servers};
 use flavor::Flavors;
 use ports::Ports;
-use provider_id::{ProviderId, REGIONAL_VARIABLE};
 
 /// Servers in Nova with their ports in Neutron.
 pub struct OpenStackInstances {
@@ -76,7 +74,7 @@ impl OpenStackInstances {
                 Ok(range) if range.contains(wanted) => Ok(self.nova.clone().with_microversion(wanted)),
                 Ok(_) => Ok(self.nova.clone()),
                 Err(error) if is_outage(&error) => {
-                    Err(of_call(&error, "asking for the versions of the compute service", Missing::Race))
+                    Err(error).while_doing("asking for the versions of the compute service")
                 }
                 Err(error) => {
                     tracing::info!(%error, "the compute service does not show its versions; 2.1 is used");

@@ -1,18 +1,20 @@
 //! The subnets of a Service with two IP families: one for each, on one network.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use ipnet::IpNet;
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::node::Node;
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::IpFamily;
+use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::neutron::{Subnet, SubnetFilter};
 
 use super::Resolver;
 use super::lookup::{Lookup, family_of_subnet};
 use super::subnets::Places;
-use crate::load_balancer::failure::{self, Missing};
+use crate::load_balancer::failure::Answered as _;
 use crate::load_balancer::model::facts::ResolvedVip;
 use crate::load_balancer::model::observed::{ObservedLoadBalancer, Ownership};
 use crate::load_balancer::settings::node_address::{self, family_of};
@@ -33,9 +35,7 @@ impl Resolver {
     ) -> Result<(), Failure> {
         let [first, second] = lookup.settings.families.as_slice() else { return Ok(()) };
         if !lookup.features.additional_vips {
-            places.notices.push(single_stack(
-                "a second address needs Octavia API 2.26, which this cloud does not have",
-            ));
+            places.notices.push(single_stack(OLD_OCTAVIA));
             return Ok(());
         }
         if lookup.settings.vip.port_id.is_some() {
@@ -78,10 +78,13 @@ impl Resolver {
     }
 
     pub(super) async fn subnets_of(&self, network_id: &str) -> Result<Vec<Subnet>, Failure> {
+        self.list_subnets_of(network_id).await.as_asked("looking for the network's subnets")
+    }
+
+    pub(super) async fn list_subnets_of(&self, network_id: &str) -> Result<Vec<Subnet>, Arc<ApiError>> {
         let filter = SubnetFilter { network_id: Some(network_id.to_owned()), ..SubnetFilter::default() };
         let list = self.openstack.neutron.list_subnets(&filter);
-        let subnets = self.subnets_of_network.get_or_ask(network_id, list).await;
-        subnets.map_err(|error| failure::of_call(&error, "looking for the network's subnets", Missing::Input))
+        self.subnets_of_network.get_or_ask(network_id, list).await
     }
 
     /// Members have addresses of the first family: a configured subnet of the other gives way to its sibling.
@@ -142,7 +145,7 @@ fn choose(
     base: Option<&Subnet>,
     siblings: &[Subnet],
     family: IpFamily,
-    nodes: &[std::sync::Arc<Node>],
+    nodes: &[Arc<Node>],
 ) -> Option<Subnet> {
     if let Some(base) = base.filter(|base| family_of_subnet(base) == family) {
         return Some(base.clone());

@@ -2,12 +2,12 @@
 
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
-use openstack_ccm_openstack_api::neutron::{Network, SubnetFilter};
+use openstack_ccm_openstack_api::neutron::Network;
 
 use super::Resolver;
 use super::external_network::{self, ExternalNetwork};
 use super::lookup::Lookup;
-use crate::load_balancer::failure::{self, Missing};
+use crate::load_balancer::failure::{self, Answered as _};
 use crate::load_balancer::floating_subnet::SubnetMatch;
 use crate::load_balancer::model::floating_ip::SubnetChoice;
 use crate::load_balancer::settings::{Aspect, Exposure, FloatingIpSettings, FloatingSubnet};
@@ -83,11 +83,8 @@ impl Resolver {
     ) -> Result<FloatingIpSource, Failure> {
         let mut source = self.in_any_subnet(settings).await?;
         let Some(network_id) = &source.network_id else { return Ok(source) };
-        let filter = SubnetFilter { network_id: Some(network_id.clone()), ..SubnetFilter::default() };
-        let list = self.openstack.neutron.list_subnets(&filter);
-        let subnets = self.subnets_of_network.get_or_ask(network_id, list).await.map_err(|error| {
-            failure::of_call(&error, "looking for the floating IP's subnet", Missing::Input)
-        })?;
+        let subnets = self.list_subnets_of(network_id).await;
+        let subnets = subnets.as_asked("looking for the floating IP's subnet")?;
         let matching = subnets.iter().filter(|subnet| condition.matches(&subnet.name, &subnet.tags));
         let ids: Vec<String> = matching.map(|subnet| subnet.id.clone()).collect();
         if ids.is_empty() {
@@ -106,8 +103,7 @@ impl Resolver {
             return Ok(FloatingIpSource::of(Some(id), SubnetChoice::Any));
         }
         let found = external_network::find(&self.openstack.neutron).await;
-        let found = found
-            .map_err(|error| failure::of_call(&error, "looking for the external network", Missing::Race))?;
+        let found = found.while_doing("looking for the external network")?;
         let message = match found {
             ExternalNetwork::Found(id) => {
                 self.external_network.put("", id.clone());

@@ -6,7 +6,7 @@ use openstack_ccm_core::failure::Failure;
 use openstack_ccm_openstack_api::neutron::{Subnet, SubnetFilter};
 
 use super::Resolver;
-use crate::load_balancer::failure::{self, Missing};
+use crate::load_balancer::failure::{self, Answered as _};
 
 /// So many subnets are named in one question: their ids make up a query of 2 KB.
 const AT_ONCE: usize = 40;
@@ -40,8 +40,6 @@ impl Resolver {
         let named = ids.join(" ");
         let filter = SubnetFilter::ids(ids.iter().copied());
         let listed = self.listed_subnets.get_or_ask(&named, self.openstack.neutron.list_subnets(&filter));
-        listed.await.map_err(|error| {
-            failure::of_call(&error, format_args!("looking up subnet {named} of {key}"), Missing::Input)
-        })
+        listed.await.as_asked(format_args!("looking up subnet {named} of {key}"))
     }
 }

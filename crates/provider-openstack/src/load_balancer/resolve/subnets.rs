@@ -9,18 +9,12 @@ use openstack_ccm_openstack_api::octavia::{LoadBalancerFilter, ProvisioningStatu
 
 use super::Resolver;
 use super::lookup::{Lookup, family_of_subnet, family_without_subnet};
-use super::node_subnet::{self, Candidate};
 use crate::load_balancer::annotations::PORT_ID;
-use crate::load_balancer::failure::{self, Missing};
+use crate::load_balancer::failure::{self, Answered as _};
 use crate::load_balancer::model::facts::ResolvedVip;
 use crate::load_balancer::model::observed::ObservedLoadBalancer;
 use crate::load_balancer::settings::node_address::{self, family_of};
 use crate::load_balancer::settings::{Aspect, Fault, unanimous};
-
-/// Nodes did not help to find the subnet.
-const NODES_SKIPPED: &str = "LoadBalancerNodesSkipped";
-/// So many nodes are named in a notice.
-const MOST_NAMES: usize = 5;
 
 /// Where the VIP and the members are.
 pub(super) struct Places {
@@ -88,9 +82,7 @@ impl Resolver {
             Some(id) => Ok(Some(self.subnet(id, "member-subnet-id").await?.id)),
             // The VIP is on the user's port, which tells nothing about the nodes.
             None if settings.vip.port_id.is_some() && settings.vip.network_id.is_none() => {
-                let found = self.node_subnet(lookup).await?;
-                notices.extend(found.notice);
-                Ok(Some(found.subnet_id))
+                Ok(Some(self.node_subnet(lookup.intent, settings, notices).await?))
             }
             None => Ok(existing.vip_subnet_id.clone()),
         }
@@ -136,40 +128,17 @@ impl Resolver {
         if settings.vip.port_id.is_some() && settings.member_subnet_id.is_some() {
             return Ok(());
         }
-        let found = self.node_subnet(lookup).await?;
+        let found = self.node_subnet(lookup.intent, settings, &mut places.notices).await?;
         if settings.vip.port_id.is_none() {
-            places.vip_family = found.family;
-            places.vip_subnet_id = Some(found.subnet_id.clone());
+            let mut nodes = lookup.intent.nodes.iter().filter(|node| settings.node_selector.matches(node));
+            let of_node = || nodes.find_map(|node| node_address::of(node, None)).map(family_of);
+            places.vip_family = settings.family.or_else(of_node).unwrap_or(IpFamily::V4);
+            places.vip_subnet_id = Some(found.clone());
         }
         if settings.member_subnet_id.is_none() {
-            places.member_subnet_id = Some(found.subnet_id);
+            places.member_subnet_id = Some(found);
         }
-        places.notices.extend(found.notice);
         Ok(())
-    }
-
-    async fn node_subnet(&self, lookup: &Lookup<'_>) -> Result<Detected, Failure> {
-        let settings = lookup.settings;
-        let nodes = lookup.intent.nodes.iter().filter(|node| settings.node_selector.matches(node));
-        let candidates: Vec<Candidate> = nodes
-            .filter_map(|node| {
-                let address = node_address::of(node, settings.family)?;
-                Some(Candidate { name: node.name.clone(), address, provider_id: node.provider_id.clone() })
-            })
-            .collect();
-        let found = node_subnet::find(&self.openstack.neutron, &self.node_subnets, &candidates).await;
-        let found =
-            found.map_err(|error| failure::of_call(&error, "looking for the nodes' ports", Missing::Race))?;
-        let notice = skipped("were not considered for the subnet of the load balancer", &found.skipped);
-        let subnet_id = found.subnet_id.ok_or_else(|| {
-            Failure::user_input(
-                "no subnet is configured, and no node has a port with its address in this project: set subnet-id in \
-                 cloud.conf or loadbalancer.openstack.org/subnet-id on the Service",
-            )
-        })?;
-        let on_it = candidates.first().map(|candidate| family_of(candidate.address));
-        let family = settings.family.or(on_it).unwrap_or(IpFamily::V4);
-        Ok(Detected { subnet_id, family, notice })
     }
 
     /// Octavia takes subnet and network together only where the one is on the other.
@@ -187,8 +156,7 @@ impl Resolver {
     async fn refuse_taken_port(&self, id: &str) -> Result<(), Failure> {
         let filter = LoadBalancerFilter { vip_port_id: Some(id.to_owned()), ..LoadBalancerFilter::default() };
         let users = self.openstack.octavia.list_load_balancers(&filter).await;
-        let users = users
-            .map_err(|error| failure::of_call(&error, "looking for users of the port", Missing::Race))?;
+        let users = users.while_doing("looking for users of the port")?;
         let Some(user) = users.iter().find(|user| user.provisioning_status != ProvisioningStatus::Deleted)
         else {
             return Ok(());
@@ -223,13 +191,6 @@ fn present_member_subnet(existing: &ObservedLoadBalancer) -> Option<String> {
     subnet.map_or_else(|| existing.vip_subnet_id.clone(), Option::<&String>::cloned)
 }
 
-/// The subnet that the nodes share.
-struct Detected {
-    subnet_id: String,
-    family: IpFamily,
-    notice: Option<Notice>,
-}
-
 fn additional_vips(existing: &ObservedLoadBalancer) -> Vec<ResolvedVip> {
     let vips = existing.additional_vips.iter();
     vips.map(|(subnet_id, address)| ResolvedVip {
@@ -243,20 +204,4 @@ fn additional_vips(existing: &ObservedLoadBalancer) -> Vec<ResolvedVip> {
 fn family_of_port(port: &Port) -> Option<IpFamily> {
     let first = port.fixed_ips.first()?;
     first.ip_address.parse().ok().map(family_of)
-}
-
-/// Tells of nodes that have no server here. `what` says what follows.
-pub(super) fn skipped(what: &str, nodes: &[String]) -> Option<Notice> {
-    let names: Vec<&str> = nodes.iter().take(MOST_NAMES).map(String::as_str).collect();
-    let more = nodes.len().saturating_sub(MOST_NAMES);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    (!names.is_empty()).then(|| {
-        let names = names.join(", ");
-        Notice::warning(
-            NODES_SKIPPED,
-            format!(
-                "the nodes {names}{more} {what}: they have no providerID of a server with a port in this project"
-            ),
-        )
-    })
 }
