@@ -1,6 +1,7 @@
 //! Errors of OpenStack calls as failures of a reconciliation: the class that chooses what happens next, and a message that
 //! tells the user what to do.
 
+use std::borrow::Borrow;
 use std::error::Error;
 use std::fmt::Display;
 
@@ -14,6 +15,33 @@ pub(crate) enum Missing {
     Input,
     /// The object was there when it was read, and somebody was faster. The next reconciliation reads again.
     Race,
+}
+
+/// The answer to a call, of which a failure of the reconciliation is made where it is an error.
+pub(crate) trait Answered<T> {
+    /// The answer, or the failure of `doing` something with what was read: see [`Missing::Race`].
+    fn while_doing(self, doing: impl Display) -> Result<T, Failure>;
+
+    /// The answer, or the failure of `doing` something with what the user named: see [`Missing::Input`].
+    fn as_asked(self, doing: impl Display) -> Result<T, Failure>;
+}
+
+impl<T, E: Borrow<ApiError>> Answered<T> for Result<T, E> {
+    fn while_doing(self, doing: impl Display) -> Result<T, Failure> {
+        self.map_err(|error| of_call(error.borrow(), doing, Missing::Race))
+    }
+
+    fn as_asked(self, doing: impl Display) -> Result<T, Failure> {
+        self.map_err(|error| of_call(error.borrow(), doing, Missing::Input))
+    }
+}
+
+/// What is not there, or is gone by now, is no error.
+pub(crate) fn present<T>(answer: Result<T, ApiError>) -> Result<Option<T>, ApiError> {
+    match answer {
+        Err(error) if error.is_not_found() => Ok(None),
+        answer => answer.map(Some),
+    }
 }
 
 /// The failure of a reconciliation whose call failed while `doing` something, for example `creating the floating IP`.

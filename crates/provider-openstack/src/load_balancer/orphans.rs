@@ -7,10 +7,9 @@ use openstack_ccm_core::cloud::ClusterIdentity;
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::provider::OrphanCandidate;
 use openstack_ccm_openstack_api::OpenStack;
-use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::octavia::{LoadBalancer, LoadBalancerFilter, ProvisioningStatus};
 
-use super::failure::{self, Missing};
+use super::failure::Answered as _;
 use super::names::{self, GeneratedName, Tags, cluster_tag};
 
 /// Lists load balancers that may be orphans.
@@ -30,8 +29,8 @@ impl OrphanCandidates {
     /// Any failed call.
     pub(super) async fn list(&self) -> Result<Vec<OrphanCandidate>, Failure> {
         let octavia = &self.openstack.octavia;
-        let failed = |error: &ApiError| failure::of_call(error, "listing the load balancers", Missing::Race);
-        if !octavia.api_versions().await.map_err(|error| failed(&error))?.tags() {
+        let doing = "listing the load balancers";
+        if !octavia.api_versions().await.while_doing(doing)?.tags() {
             return Ok(Vec::new());
         }
         let filter = LoadBalancerFilter {
@@ -39,7 +38,7 @@ impl OrphanCandidates {
             project_id: self.openstack.project_id.clone(),
             ..LoadBalancerFilter::default()
         };
-        let listed = octavia.list_load_balancers(&filter).await.map_err(|error| failed(&error))?;
+        let listed = octavia.list_load_balancers(&filter).await.while_doing(doing)?;
         Ok(listed.into_iter().filter_map(orphan_candidate).collect())
     }
 }

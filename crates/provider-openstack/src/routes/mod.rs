@@ -29,7 +29,8 @@ use openstack_ccm_openstack_api::transport::Service;
 use tokio::sync::OnceCell;
 
 use crate::config::Config;
-use crate::load_balancer::failure::{Missing, of_call};
+use crate::load_balancer::failure::{Answered as _, present};
+use pairs::PairChange;
 use ports::NextHopPorts;
 use table::{Table, Writes};
 use verified::Verified;
@@ -69,8 +70,7 @@ impl OpenStackRoutes {
     async fn abilities(&self) -> Result<Abilities, Failure> {
         let find = || async {
             let extensions = self.neutron.list_extensions().await;
-            let extensions = extensions
-                .map_err(|error| of_call(&error, "looking up what Neutron can do", Missing::Race))?;
+            let extensions = extensions.while_doing("looking up what Neutron can do")?;
             let has = |alias: &str| extensions.iter().any(|extension| extension.alias == alias);
             let atomic = has("extraroute-atomic");
             let (routes, pairs) = (atomic || has("extraroute"), has("allowed-address-pairs"));
@@ -81,14 +81,12 @@ impl OpenStackRoutes {
 
     async fn router(&self) -> Result<Router, Failure> {
         let id = self.router_id.as_deref().unwrap_or_default();
-        self.neutron.get_router(id).await.map_err(|error| {
-            if error.is_not_found() {
-                return Failure::user_input(format!(
-                    "router {id} does not exist, or the user of cloud.conf cannot see it: correct router-id in [Route] of \
-                     cloud.conf"
-                ));
-            }
-            of_call(&error, format_args!("reading router {id}"), Missing::Input)
+        let router = present(self.neutron.get_router(id).await);
+        router.as_asked(format_args!("reading router {id}"))?.ok_or_else(|| {
+            Failure::user_input(format!(
+                "router {id} does not exist, or the user of cloud.conf cannot see it: correct router-id in [Route] of \
+                 cloud.conf"
+            ))
         })
     }
 
@@ -117,7 +115,7 @@ impl OpenStackRoutes {
         applied.left.extend(outcome.not_removed);
         let Some(ports) = ports else { return Ok(()) };
         let whole: Vec<NodeRoute> = outcome.added.into_iter().chain(unverified).collect();
-        let failed = pairs::claim(&self.neutron, &ports, &whole).await;
+        let failed = pairs::change(&self.neutron, &ports, &whole, PairChange::Claim).await;
         self.verified.add(whole.iter().filter(|route| !failed.contains_key(*route)));
         applied.missing.extend(failed);
         Ok(())
@@ -133,7 +131,7 @@ impl OpenStackRoutes {
         let routes: Vec<NodeRoute> = removals.iter().filter_map(|removal| removal.of_node).collect();
         self.verified.forget(&routes);
         let failed = match ports {
-            Some(ports) => pairs::release(&self.neutron, ports, &routes).await,
+            Some(ports) => pairs::change(&self.neutron, ports, &routes, PairChange::Release).await,
             None => BTreeMap::new(),
         };
         let mut free = Vec::new();

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::octavia::{CreatedLoadBalancer, HealthMonitor, Listener, Pool};
 
 use crate::load_balancer::model::member::Member;
@@ -55,12 +54,4 @@ pub(super) enum Ended {
     Done,
     /// Done; Octavia is at work.
     Locked(Answer),
-}
-
-/// What is to be deleted may be gone already.
-pub(super) fn gone(result: Result<(), ApiError>) -> Result<(), ApiError> {
-    match result {
-        Err(error) if error.is_not_found() => Ok(()),
-        other => other,
-    }
 }

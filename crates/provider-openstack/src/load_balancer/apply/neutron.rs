@@ -4,9 +4,9 @@ use openstack_ccm_openstack_api::change::Change;
 use openstack_ccm_openstack_api::error::{ApiError, ConflictCause, ErrorKind};
 use openstack_ccm_openstack_api::neutron::{CreateFloatingIp, FloatingIp, Tagged, UpdateFloatingIp};
 
-use super::answer::{Ended, gone};
+use super::answer::Ended;
 use super::{Applier, requests};
-use crate::load_balancer::failure;
+use crate::load_balancer::failure::{self, present};
 use crate::load_balancer::model::floating_ip::SubnetChoice;
 use crate::load_balancer::model::observed::ObservedFloatingIp;
 use crate::load_balancer::step::FloatingIpStep;
@@ -46,12 +46,14 @@ impl Applier<'_> {
             }
             FloatingIpStep::Detach { id, address: _ } => {
                 let changes = UpdateFloatingIp { port_id: Change::Clear, ..UpdateFloatingIp::default() };
-                gone(neutron.update_floating_ip(id, &changes).await.map(drop))?;
+                present(neutron.update_floating_ip(id, &changes).await)?;
             }
             FloatingIpStep::Tag { id, tags } => {
                 neutron.replace_tags(Tagged::FloatingIp, id, &requests::list(tags)).await?;
             }
-            FloatingIpStep::Delete { id, address: _ } => gone(neutron.delete_floating_ip(id).await)?,
+            FloatingIpStep::Delete { id, address: _ } => {
+                present(neutron.delete_floating_ip(id).await)?;
+            }
         }
         Ok(Ended::Done)
     }

@@ -3,8 +3,9 @@
 use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::octavia::Octavia;
 
-use super::answer::{Answer, Ended, gone};
+use super::answer::{Answer, Ended};
 use super::requests;
+use crate::load_balancer::failure::present;
 use crate::load_balancer::step::{Child, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep};
 
 pub(super) async fn load_balancer(octavia: &Octavia, step: &LoadBalancerStep) -> Result<Ended, ApiError> {
@@ -19,7 +20,9 @@ pub(super) async fn load_balancer(octavia: &Octavia, step: &LoadBalancerStep) ->
             octavia.update_load_balancer(id, changes).await.map(drop)?;
         }
         LoadBalancerStep::Failover { id } => octavia.failover_load_balancer(id).await?,
-        LoadBalancerStep::Delete { id, cascade } => gone(octavia.delete_load_balancer(id, *cascade).await)?,
+        LoadBalancerStep::Delete { id, cascade } => {
+            present(octavia.delete_load_balancer(id, *cascade).await)?;
+        }
     }
     Ok(Ended::Locked(Answer::Nothing))
 }
@@ -38,7 +41,7 @@ pub(super) async fn listener(octavia: &Octavia, step: &ListenerStep) -> Result<E
             octavia.update_listener(listener_id, &changes).await?
         }
         ListenerStep::Delete { id, key: _ } => {
-            gone(octavia.delete_listener(id).await)?;
+            present(octavia.delete_listener(id).await)?;
             return Ok(Ended::Locked(Answer::Gone(Child::Listener(id.clone()))));
         }
     };
@@ -54,7 +57,7 @@ pub(super) async fn pool(octavia: &Octavia, step: &PoolStep) -> Result<Ended, Ap
         }
         PoolStep::Update { id, changes } => octavia.update_pool(id, changes).await?,
         PoolStep::Delete { id, name: _ } => {
-            gone(octavia.delete_pool(id).await)?;
+            present(octavia.delete_pool(id).await)?;
             return Ok(Ended::Locked(Answer::Gone(Child::Pool(id.clone()))));
         }
     };
@@ -74,7 +77,9 @@ pub(super) async fn member(octavia: &Octavia, step: &MemberStep) -> Result<Ended
             let pool_id = pool.id().unwrap_or_default();
             octavia.create_member(pool_id, &requests::member(member)).await.map(drop)?;
         }
-        MemberStep::Delete { pool_id, id, name: _ } => gone(octavia.delete_member(pool_id, id).await)?,
+        MemberStep::Delete { pool_id, id, name: _ } => {
+            present(octavia.delete_member(pool_id, id).await)?;
+        }
     }
     Ok(Ended::Locked(Answer::Nothing))
 }
@@ -88,7 +93,7 @@ pub(super) async fn monitor(octavia: &Octavia, step: &MonitorStep) -> Result<End
         }
         MonitorStep::Update { id, changes } => (octavia.update_health_monitor(id, changes).await?, None),
         MonitorStep::Delete { id } => {
-            gone(octavia.delete_health_monitor(id).await)?;
+            present(octavia.delete_health_monitor(id).await)?;
             let monitor = Child::Monitor { id: id.clone(), pool_id: None };
             return Ok(Ended::Locked(Answer::Gone(monitor)));
         }

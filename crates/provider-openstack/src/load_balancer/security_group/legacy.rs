@@ -7,6 +7,7 @@ use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::neutron::Neutron;
 use tokio::sync::OnceCell;
 
+use crate::load_balancer::failure::present;
 use crate::load_balancer::names::is_generated_security_group;
 
 /// Names of all generated security groups that were there when the process first asked. Nobody makes new ones.
@@ -19,11 +20,8 @@ impl LegacyGroups {
     /// Whether there was a group of this name; asks once for all names.
     pub(super) async fn may_be_there(&self, neutron: &Neutron, name: &str) -> Result<bool, ApiError> {
         let names = self.names.get_or_try_init(|| async {
-            let names = match neutron.list_security_group_names().await {
-                Err(error) if error.is_not_found() => Vec::new(),
-                names => names?,
-            };
-            let generated = names.into_iter().filter(|name| is_generated_security_group(name));
+            let names = present(neutron.list_security_group_names().await)?;
+            let generated = names.into_iter().flatten().filter(|name| is_generated_security_group(name));
             Ok::<_, ApiError>(Mutex::new(generated.collect()))
         });
         Ok(names.await?.lock().unwrap_or_else(PoisonError::into_inner).contains(name))

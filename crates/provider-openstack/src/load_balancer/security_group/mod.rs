@@ -33,6 +33,7 @@ use self::bulk_lists::GroupLists;
 use self::duplicates::GroupChoice;
 use self::legacy::LegacyGroups;
 use self::model::DesiredGroup;
+use super::failure::Answered as _;
 use super::ownership::Claim;
 
 /// The security groups of all Services.
@@ -66,8 +67,7 @@ impl SecurityGroups {
         claim: &Claim<'_>,
         desired: &DesiredGroup,
     ) -> Result<bool, Failure> {
-        let listed =
-            self.bulk_lists.take(&self.neutron, claim).await.map_err(|error| observe::reading(&error))?;
+        let listed = self.bulk_lists.take(&self.neutron, claim).await.while_doing(observe::READING)?;
         let [group] = listed.as_slice() else { return Ok(false) };
         Ok(plan::open(desired, Some(group)).is_empty() && plan::close(desired, group).is_empty())
     }

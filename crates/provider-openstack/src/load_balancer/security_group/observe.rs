@@ -5,8 +5,11 @@ use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::neutron::{Neutron, PortFilter, SecurityGroup, SecurityGroupFilter};
 
 use super::model::{ObservedGroup, ObservedPort, ObservedRule, Opening};
-use crate::load_balancer::failure::{self, Missing};
+use crate::load_balancer::failure::{Answered as _, present};
 use crate::load_balancer::ownership::Claim;
+
+/// What is being done where a call fails.
+pub(super) const READING: &str = "reading the security group";
 
 /// All groups that were made for the Service, each with the ports that carry it. There is more than one only after
 /// an accident.
@@ -16,15 +19,11 @@ use crate::load_balancer::ownership::Claim;
 pub(super) async fn read(neutron: &Neutron, claim: &Claim<'_>) -> Result<Vec<ObservedGroup>, Failure> {
     let filter =
         SecurityGroupFilter { name: Some(claim.names.security_group()), ..SecurityGroupFilter::default() };
-    let named = match neutron.list_security_groups(&filter).await {
-        Ok(named) => named,
-        // A cloud without security groups.
-        Err(error) if error.is_not_found() => Vec::new(),
-        Err(error) => return Err(reading(&error)),
-    };
+    // There may be a cloud without security groups.
+    let named = present(neutron.list_security_groups(&filter).await).while_doing(READING)?;
     let mut groups = Vec::new();
-    for group in named.into_iter().filter(|group| claim.owns_security_group(group)) {
-        groups.push(with_ports(neutron, group).await.map_err(|error| reading(&error))?);
+    for group in named.into_iter().flatten().filter(|group| claim.owns_security_group(group)) {
+        groups.push(with_ports(neutron, group).await.while_doing(READING)?);
     }
     Ok(groups)
 }
@@ -46,8 +45,4 @@ pub(super) fn observed(group: SecurityGroup, ports: Vec<ObservedPort>) -> Observ
         name: group.name,
         tags: group.tags.into_iter().collect(),
     }
-}
-
-pub(super) fn reading(error: &ApiError) -> Failure {
-    failure::of_call(error, "reading the security group", Missing::Race)
 }
