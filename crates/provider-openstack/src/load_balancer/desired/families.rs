@@ -8,6 +8,7 @@ use crate::load_balancer::annotations::{
     FLOATING_NETWORK_ID, FLOATING_SUBNET, FLOATING_SUBNET_ID, FLOATING_SUBNET_TAGS,
 };
 use crate::load_balancer::settings::Exposure;
+use crate::load_balancer::settings::node_address::family_name;
 
 /// As OCCM names it. Said only to those who ask for something about a floating IP: that an IPv6 address needs none is no
 /// news.
@@ -55,18 +56,10 @@ fn ports_of_one_family(sources: Sources<'_>) -> Option<Notice> {
         let message = format!(
             "the nodes are members by their {} addresses, and Octavia translates TCP only: {} cannot be reached on the \
              {} address",
-            name(members),
+            family_name(members),
             ports.join(", "),
-            name(other)
+            family_name(other)
         );
         Notice::warning(PORTS_SINGLE_STACK, message)
     })
-}
-
-/// The name of a family.
-fn name(family: IpFamily) -> &'static str {
-    match family {
-        IpFamily::V4 => "IPv4",
-        IpFamily::V6 => "IPv6",
-    }
 }

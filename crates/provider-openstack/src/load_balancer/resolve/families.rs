@@ -17,7 +17,7 @@ use super::subnets::Places;
 use crate::load_balancer::failure::Answered as _;
 use crate::load_balancer::model::facts::ResolvedVip;
 use crate::load_balancer::model::observed::{ObservedLoadBalancer, Ownership};
-use crate::load_balancer::settings::node_address::{self, family_of};
+use crate::load_balancer::settings::node_address::{self, family_name, family_of};
 
 /// The load balancer has addresses of one family, and the Service wants two.
 const SINGLE_STACK: &str = "LoadBalancerSingleStack";
@@ -134,7 +134,7 @@ impl Resolver {
         Ok(Some(single_stack(&format!(
             "it was made without an {} address, and Octavia cannot add one later; delete the Service and create it again \
              to get one",
-            name(*lacking)
+            family_name(*lacking)
         ))))
     }
 }
@@ -161,19 +161,12 @@ fn choose(
 }
 
 fn no_subnet(network_id: &str, family: IpFamily) -> Notice {
-    single_stack(&format!("network {network_id} has no {} subnet", name(family)))
+    single_stack(&format!("network {network_id} has no {} subnet", family_name(family)))
 }
 
 fn single_stack(why: &str) -> Notice {
     let message = format!("spec.ipFamilies asks for two families, and the load balancer has one: {why}");
     Notice::warning(SINGLE_STACK, message)
-}
-
-fn name(family: IpFamily) -> &'static str {
-    match family {
-        IpFamily::V4 => "IPv4",
-        IpFamily::V6 => "IPv6",
-    }
 }
 
 #[cfg(test)]

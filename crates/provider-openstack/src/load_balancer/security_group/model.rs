@@ -9,6 +9,7 @@ use openstack_ccm_core::service::{IpFamily, Protocol};
 use openstack_ccm_openstack_api::neutron::{Direction, EtherType, SecurityGroupRule};
 
 use crate::load_balancer::model::Tags;
+use crate::load_balancer::settings::node_address::everybody;
 
 /// What a rule lets in: one port of the nodes, from one network. The family is that of the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -28,9 +29,11 @@ impl Opening {
         if rule.direction != Direction::Ingress || rule.remote_group_id.is_some() {
             return None;
         }
-        let from = match &rule.remote_ip_prefix {
-            Some(prefix) => network(prefix)?,
-            None => everybody(&rule.ethertype)?,
+        let from = match (&rule.remote_ip_prefix, &rule.ethertype) {
+            (Some(prefix), _) => network(prefix)?,
+            (None, EtherType::Ipv4) => everybody(IpFamily::V4),
+            (None, EtherType::Ipv6) => everybody(IpFamily::V6),
+            (None, EtherType::Other(_)) => return None,
         };
         let opening = Self { protocol: protocol(rule.protocol.as_deref()?)?, port, from };
         (opening.ethertype() == rule.ethertype).then_some(opening)
@@ -74,19 +77,6 @@ fn protocol(text: &str) -> Option<Protocol> {
 fn network(text: &str) -> Option<IpNet> {
     let parsed: Option<IpNet> = text.parse().ok();
     parsed.or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from)).map(|network| network.trunc())
-}
-
-fn everybody(ethertype: &EtherType) -> Option<IpNet> {
-    match ethertype {
-        EtherType::Ipv4 => Some(IpNet::V4(ipnet::Ipv4Net::default())),
-        EtherType::Ipv6 => Some(IpNet::V6(ipnet::Ipv6Net::default())),
-        EtherType::Other(_) => None,
-    }
-}
-
-/// Whether a network is of a family.
-pub(super) fn is_of(network: IpNet, family: IpFamily) -> bool {
-    matches!((network, family), (IpNet::V4(_), IpFamily::V4) | (IpNet::V6(_), IpFamily::V6))
 }
 
 /// The security group that a Service wants.

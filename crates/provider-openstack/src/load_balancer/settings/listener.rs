@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use ipnet::IpNet;
 use openstack_ccm_core::service::{IpFamily, Protocol};
 use openstack_ccm_openstack_api::barbican::Reference;
 use openstack_ccm_openstack_api::octavia::{ListenerLimit, ListenerLimits};
 
 use super::aspect::Aspect;
+use super::node_address::everybody;
 use super::origin::Origin;
 use super::proxy_protocol::ProxyProtocol;
 use super::reader::{SettingsReader, Sourced};
@@ -91,7 +92,8 @@ pub(super) fn limits(reader: &mut SettingsReader<'_>) -> ListenerLimits {
 pub(super) fn source_ranges(reader: &mut SettingsReader<'_>) -> SourceRanges {
     let values = requested_ranges(reader);
     if values.is_empty() {
-        return SourceRanges { networks: BTreeSet::from([everybody(reader)]), requested: false };
+        let family = reader.service.ip_families.first().copied().unwrap_or(IpFamily::V4);
+        return SourceRanges { networks: BTreeSet::from([everybody(family)]), requested: false };
     }
     let networks = values.iter().filter_map(|value| network(reader, value)).collect();
     SourceRanges { networks, requested: true }
@@ -109,14 +111,6 @@ fn requested_ranges<'a>(reader: &SettingsReader<'a>) -> Vec<Sourced<'a>> {
         .filter(|text| !text.is_empty())
         .map(|text| Sourced { text, origin: origin.clone() })
         .collect()
-}
-
-/// Everybody of the Service's first family.
-fn everybody(reader: &SettingsReader<'_>) -> IpNet {
-    match reader.service.ip_families.first() {
-        Some(IpFamily::V6) => IpNet::V6(Ipv6Net::default()),
-        Some(IpFamily::V4) | None => IpNet::V4(Ipv4Net::default()),
-    }
 }
 
 /// The network of a CIDR, without the bits of a host.

@@ -2,9 +2,7 @@
 
 use std::net::IpAddr;
 
-use openstack_ccm_core::service::IpFamily;
-
-use super::node_address::family_of;
+use super::node_address::{family_name, family_of};
 use super::origin::Origin;
 use super::reader::{Class, SettingsReader, Sourced, sourced};
 use crate::config::Config;
@@ -145,12 +143,9 @@ fn load_balancer_ip(reader: &mut SettingsReader<'_>) -> Option<IpAddr> {
         reader.reject(&value, "is not an IP address", "write an IPv4 or IPv6 address, or remove the field");
         return None;
     };
-    let family = reader.service.ip_families.first().copied();
-    if family.is_some_and(|family| family != family_of(address)) {
-        let wanted = match family_of(address) {
-            IpFamily::V4 => "IPv6",
-            IpFamily::V6 => "IPv4",
-        };
+    let family = reader.service.ip_families.first();
+    if let Some(wanted) = family.filter(|family| **family != family_of(address)) {
+        let wanted = family_name(*wanted);
         let problem = format!("is not an {wanted} address, as the first of spec.ipFamilies asks for");
         reader.reject(&value, problem, format!("write an {wanted} address, or change spec.ipFamilies"));
     }
