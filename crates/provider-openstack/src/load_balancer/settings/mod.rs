@@ -63,6 +63,7 @@ pub use monitor_check::MonitorCheck;
 pub use network::{Exposure, FloatingIpSettings, FloatingSubnet, VipSettings};
 pub use origin::Origin;
 pub use pool::HealthMonitorSettings;
+pub(super) use ports::names_of;
 pub use proxy_protocol::ProxyVersion;
 use reader::SettingsReader;
 pub(super) use reader::WITHOUT_EFFECT;
