@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::section::{
-    Global, Key, KeySource, LoadBalancer, LoadBalancerClass, LoadBalancerNamespace, Metadata, Networking,
-    Route, SectionName,
+    Global, Key, LoadBalancer, LoadBalancerClass, LoadBalancerNamespace, Metadata, Networking, Route,
+    SectionName,
 };
 
 const HEAD: &str = "\

@@ -99,10 +99,7 @@ impl LoadBalancerNamespace {
         ),
         added_key(
             "allowed-load-balancers",
-            Field::Form {
-                form: "list of ids",
-                set: |section, text| list(&mut section.load_balancers, text),
-            },
+            Field::Form { form: "list of ids", set: |section, text| list(&mut section.load_balancers, text) },
             "",
             "Load balancers of others that `load-balancer-id` may name. A Service may always use its own.",
         ),
@@ -114,10 +111,7 @@ impl LoadBalancerNamespace {
         ),
         added_key(
             "allowed-addresses",
-            Field::Form {
-                form: "list of CIDRs",
-                set: |section, text| cidrs(&mut section.addresses, text),
-            },
+            Field::Form { form: "list of CIDRs", set: |section, text| cidrs(&mut section.addresses, text) },
             "",
             "Networks of the addresses that `spec.loadBalancerIP` may ask for.",
         ),

@@ -187,8 +187,9 @@ fn skipped<'a>(what: &str, nodes: impl Iterator<Item = &'a Candidate<'a>>) -> Op
     let more = nodes.len().saturating_sub(MOST_NAMES);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     (!nodes.is_empty()).then(|| {
-        let message =
-            format!("the nodes {names}{more} {what}: they have no providerID of a server with a port in this project");
+        let message = format!(
+            "the nodes {names}{more} {what}: they have no providerID of a server with a port in this project"
+        );
         Notice::warning(NODES_SKIPPED, message)
     })
 }

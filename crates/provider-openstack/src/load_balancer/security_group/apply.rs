@@ -60,7 +60,9 @@ impl GroupApplier<'_> {
                 neutron.replace_tags(Tagged::SecurityGroup, self.id(group), &tags).await
             }
             GroupStep::Open { group, opening } => self.open(self.id(group), opening).await,
-            GroupStep::DeleteRule { id, .. } => present(neutron.delete_security_group_rule(id).await).map(drop),
+            GroupStep::DeleteRule { id, .. } => {
+                present(neutron.delete_security_group_rule(id).await).map(drop)
+            }
             GroupStep::AddToPort { group, port_id } => {
                 let group_id = self.id(group).to_owned();
                 let add = |port: &Port| {

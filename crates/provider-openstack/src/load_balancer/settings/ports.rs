@@ -108,7 +108,8 @@ impl Settings {
 
 /// The ports for which something holds, as messages name them; absent where it holds for none.
 pub(crate) fn names_of(ports: &[ServicePort], holds: impl Fn(&ServicePort) -> bool) -> Option<String> {
-    let names = ports.iter().filter(|port| holds(port)).map(|port| format!("{}/{}", port.port, port.protocol));
+    let names =
+        ports.iter().filter(|port| holds(port)).map(|port| format!("{}/{}", port.port, port.protocol));
     Some(names.collect::<Vec<_>>().join(", ")).filter(|names| !names.is_empty())
 }
 
