@@ -1,5 +1,7 @@
 //! Floating IPs.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Neutron, TagFilter, delete, get, post, put};
@@ -23,7 +25,7 @@ pub struct FloatingIp {
     pub description: String,
     /// Tags.
     #[serde(default, deserialize_with = "null_as_default")]
-    pub tags: Vec<String>,
+    pub tags: BTreeSet<String>,
     /// Time of creation, as Neutron writes it.
     pub created_at: Option<String>,
 }

@@ -1,5 +1,7 @@
 //! Tags of Neutron's objects.
 
+use std::collections::BTreeSet;
+
 use super::{Neutron, delete, put};
 use crate::error::ApiError;
 
@@ -69,7 +71,12 @@ impl Neutron {
     ///
     /// # Errors
     /// Any [`ApiError`].
-    pub async fn replace_tags(&self, kind: Tagged, id: &str, tags: &[String]) -> Result<(), ApiError> {
+    pub async fn replace_tags(
+        &self,
+        kind: Tagged,
+        id: &str,
+        tags: &BTreeSet<String>,
+    ) -> Result<(), ApiError> {
         let call = put(kind.calls().replace, &[kind.collection(), id, "tags"]).body("tags", tags);
         self.client.execute(&call).await
     }

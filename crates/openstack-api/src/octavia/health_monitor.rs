@@ -65,9 +65,9 @@ pub struct HealthMonitor {
     /// The pool, in a list of one.
     #[serde(default, deserialize_with = "null_as_default")]
     pub pools: Vec<IdRef>,
-    /// Tags, in no fixed order.
+    /// Tags.
     #[serde(default, deserialize_with = "null_as_default")]
-    pub tags: Vec<String>,
+    pub tags: BTreeSet<String>,
 }
 
 const fn default_max_retries_down() -> u32 {

@@ -82,9 +82,9 @@ pub struct Listener {
     /// The load balancer, in a list of one.
     #[serde(default, deserialize_with = "null_as_default")]
     pub loadbalancers: Vec<IdRef>,
-    /// Tags, in no fixed order.
+    /// Tags.
     #[serde(default, deserialize_with = "null_as_default")]
-    pub tags: Vec<String>,
+    pub tags: BTreeSet<String>,
 }
 
 /// Which listeners to list. Every part that is set must match.

@@ -10,7 +10,7 @@ use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_openstack_api::octavia::{LoadBalancer, LoadBalancerFilter, ProvisioningStatus};
 
 use super::failure::Answered as _;
-use super::names::{self, GeneratedName, Tags, cluster_tag};
+use super::names::{self, GeneratedName, cluster_tag};
 
 /// Lists load balancers that may be orphans.
 pub(super) struct OrphanCandidates {
@@ -46,7 +46,6 @@ impl OrphanCandidates {
 /// What a load balancer tells. `None` where it goes already, stays on purpose, or names no Service.
 fn orphan_candidate(listed: LoadBalancer) -> Option<OrphanCandidate> {
     let LoadBalancer { id, name, description, provisioning_status, tags, .. } = listed;
-    let tags: Tags = tags.into_iter().collect();
     let service_uids: BTreeSet<String> = names::service_uids(&tags).map(str::to_owned).collect();
     let goes = matches!(provisioning_status, ProvisioningStatus::PendingDelete | ProvisioningStatus::Deleted);
     let counts = !goes && !names::is_retained(&description) && !service_uids.is_empty();

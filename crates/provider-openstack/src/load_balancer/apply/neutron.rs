@@ -4,8 +4,8 @@ use openstack_ccm_openstack_api::change::Change;
 use openstack_ccm_openstack_api::error::{ApiError, ConflictCause, ErrorKind};
 use openstack_ccm_openstack_api::neutron::{CreateFloatingIp, FloatingIp, Tagged, UpdateFloatingIp};
 
+use super::Applier;
 use super::answer::Ended;
-use super::{Applier, requests};
 use crate::load_balancer::failure::{self, present};
 use crate::load_balancer::model::floating_ip::SubnetChoice;
 use crate::load_balancer::model::observed::ObservedFloatingIp;
@@ -27,7 +27,7 @@ impl Applier<'_> {
                 self.applied.changed = true;
                 self.applied.address = made.floating_ip_address.parse().ok();
                 if !tags.is_empty() {
-                    neutron.replace_tags(Tagged::FloatingIp, &made.id, &requests::list(tags)).await?;
+                    neutron.replace_tags(Tagged::FloatingIp, &made.id, tags).await?;
                 }
                 self.applied.floating_ips.extend(self.applied.address.map(|address| ObservedFloatingIp {
                     claimed_by: None,
@@ -49,7 +49,7 @@ impl Applier<'_> {
                 present(neutron.update_floating_ip(id, &changes).await)?;
             }
             FloatingIpStep::Tag { id, tags } => {
-                neutron.replace_tags(Tagged::FloatingIp, id, &requests::list(tags)).await?;
+                neutron.replace_tags(Tagged::FloatingIp, id, tags).await?;
             }
             FloatingIpStep::Delete { id, address: _ } => {
                 present(neutron.delete_floating_ip(id).await)?;

@@ -15,7 +15,7 @@ use crate::load_balancer::model::monitor::{MonitorAttributes, MonitorSpec};
 use crate::load_balancer::model::pool::{Persistence, PoolAttributes, PoolSpec};
 use crate::load_balancer::model::tree::{self, DesiredListener, DesiredPool, LoadBalancerSpec};
 
-pub(super) fn list(tags: &Tags) -> Vec<String> {
+fn list(tags: &Tags) -> Vec<String> {
     tags.iter().cloned().collect()
 }
 

@@ -51,7 +51,7 @@ pub(crate) fn load_balancer(
             availability_zone: seen.availability_zone,
             vip_network_id: seen.vip_network_id,
         },
-        tags: seen.tags.into_iter().collect(),
+        tags: seen.tags,
         ownership,
         previous_name,
         children: None,
@@ -73,7 +73,7 @@ pub(crate) fn listener(seen: Listener, ours: bool) -> Result<ObservedListener, F
         port: seen.protocol_port,
         default_pool_id: seen.default_pool_id,
         attributes,
-        tags: seen.tags.into_iter().collect(),
+        tags: seen.tags,
     })
 }
 
@@ -117,7 +117,7 @@ pub(crate) fn pool(seen: Pool, ours: bool, used_by: BTreeSet<String>) -> Observe
         status: seen.provisioning_status,
         protocol: seen.protocol,
         attributes: PoolAttributes { lb_algorithm: seen.lb_algorithm, session_persistence },
-        tags: seen.tags.into_iter().collect(),
+        tags: seen.tags,
         used_by,
         members: Vec::new(),
         monitor: None,
@@ -176,7 +176,7 @@ pub(crate) fn monitor(seen: HealthMonitor) -> ObservedMonitor {
             max_retries_down: seen.max_retries_down,
             http,
         },
-        tags: seen.tags.into_iter().collect(),
+        tags: seen.tags,
     }
 }
 

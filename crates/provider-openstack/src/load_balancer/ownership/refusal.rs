@@ -5,12 +5,11 @@ use openstack_ccm_openstack_api::octavia::LoadBalancer;
 
 use super::FoundBy;
 use crate::load_balancer::annotations::{LOAD_BALANCER_ADDRESS, LOAD_BALANCER_ID, OWNED_LOAD_BALANCER_ID};
-use crate::load_balancer::model::Tags;
 use crate::load_balancer::names;
 
 /// It carries the identity of another cluster.
-pub(super) fn foreign_cluster(found: &LoadBalancer, tags: &Tags, by: FoundBy) -> Failure {
-    let uids: Vec<&str> = names::cluster_uids(tags).collect();
+pub(super) fn foreign_cluster(found: &LoadBalancer, by: FoundBy) -> Failure {
+    let uids: Vec<&str> = names::cluster_uids(&found.tags).collect();
     let remedy = if by == FoundBy::Annotation {
         format!("remove {} from the Service", LOAD_BALANCER_ID.key)
     } else {

@@ -56,8 +56,7 @@ impl GroupApplier<'_> {
                 Ok(())
             }
             GroupStep::Tag { group, tags } => {
-                let tags: Vec<String> = tags.iter().cloned().collect();
-                neutron.replace_tags(Tagged::SecurityGroup, self.id(group), &tags).await
+                neutron.replace_tags(Tagged::SecurityGroup, self.id(group), tags).await
             }
             GroupStep::Open { group, opening } => self.open(self.id(group), opening).await,
             GroupStep::DeleteRule { id, .. } => {

@@ -43,6 +43,6 @@ pub(super) fn observed(group: SecurityGroup, ports: Vec<ObservedPort>) -> Observ
         ports,
         id: group.id,
         name: group.name,
-        tags: group.tags.into_iter().collect(),
+        tags: group.tags,
     }
 }
