@@ -43,10 +43,7 @@ impl ServerQuestion {
 
     /// Whether the cloud has to be asked.
     pub(super) fn asks(&self) -> bool {
-        match self {
-            Self::Id(_) | Self::Name(_) => true,
-            Self::Foreign(_) | Self::Wrong(_) => false,
-        }
+        matches!(self, Self::Id(_) | Self::Name(_))
     }
 }
 
@@ -89,23 +86,20 @@ impl From<Vec<Server>> for Servers {
 
 /// Reads the servers among which the answers to these questions are.
 pub(super) async fn servers(nova: &Nova, questions: &[ServerQuestion]) -> Result<Servers, Failure> {
-    Ok(Servers::from(read(nova, questions).await?))
-}
-
-async fn read(nova: &Nova, questions: &[ServerQuestion]) -> Result<Vec<Server>, Failure> {
     let mut asking = questions.iter().filter(|question| question.asks());
-    match (asking.next(), asking.next()) {
-        (None, _) => Ok(Vec::new()),
+    let servers = match (asking.next(), asking.next()) {
+        (None, _) => Vec::new(),
         (Some(ServerQuestion::Id(id)), None) => {
             let server = present(nova.get_server(id).await);
-            Ok(Vec::from_iter(server.while_doing(format_args!("reading the server {id}"))?))
+            Vec::from_iter(server.while_doing(format_args!("reading the server {id}"))?)
         }
         (Some(ServerQuestion::Name(name)), None) => {
             let named = nova.list_servers_named(name).await;
-            named.while_doing(format_args!("looking for the server named {name}"))
+            named.while_doing(format_args!("looking for the server named {name}"))?
         }
-        (Some(_), _) => nova.list_servers().await.while_doing("listing the servers"),
-    }
+        (Some(_), _) => nova.list_servers().await.while_doing("listing the servers")?,
+    };
+    Ok(Servers::from(servers))
 }
 
 /// The answer to one question.

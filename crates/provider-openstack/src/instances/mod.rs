@@ -3,7 +3,7 @@
 //! | module | does |
 //! | --- | --- |
 //! | `find` | servers by id or name: one request for one node, one list for many |
-//! | `addresses`, `sort_order` | the addresses of a node, in order |
+//! | `addresses` | the addresses of a node, in order |
 //! | `ports` | the ports of servers, and the sub-ports of their trunks |
 //! | `flavor` | the instance type |
 //! | `topology` | zone and region as labels |
@@ -12,10 +12,8 @@ mod addresses;
 mod find;
 mod flavor;
 mod ports;
-mod sort_order;
 mod topology;
 
-use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -65,6 +63,10 @@ impl OpenStackInstances {
         self.config.global.region.as_deref().filter(|region| !region.is_empty())
     }
 
+    fn questions(&self, nodes: &[NodeIdentity]) -> Vec<ServerQuestion> {
+        nodes.iter().map(|node| ServerQuestion::of(node, self.region())).collect()
+    }
+
     /// Nova at the microversion that saves a request for each flavor. A cloud that does not say what it has is asked at
     /// 2.1.
     async fn newest_nova(&self) -> Result<&Nova, Failure> {
@@ -107,33 +109,20 @@ pub fn is_regional(environment: &dyn Environment) -> bool {
 
 /// Whether asking again later may lead to another answer.
 fn is_outage(error: &ApiError) -> bool {
-    match error.kind() {
+    matches!(
+        error.kind(),
         ErrorKind::RateLimited
-        | ErrorKind::Unavailable
-        | ErrorKind::LostAnswer
-        | ErrorKind::ServerFault
-        | ErrorKind::Unauthorized => true,
-        ErrorKind::NotFound
-        | ErrorKind::Conflict(_)
-        | ErrorKind::BadRequest
-        | ErrorKind::NoEndpoint
-        | ErrorKind::Quota
-        | ErrorKind::Policy
-        | ErrorKind::Decode => false,
-    }
-}
-
-impl fmt::Debug for OpenStackInstances {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OpenStackInstances").field("regional", &self.regional).finish_non_exhaustive()
-    }
+            | ErrorKind::Unavailable
+            | ErrorKind::LostAnswer
+            | ErrorKind::ServerFault
+            | ErrorKind::Unauthorized
+    )
 }
 
 #[async_trait]
 impl Instances for OpenStackInstances {
     async fn presence(&self, nodes: &[NodeIdentity]) -> Result<Vec<Presence>, Failure> {
-        let questions: Vec<ServerQuestion> =
-            nodes.iter().map(|node| ServerQuestion::of(node, self.region())).collect();
+        let questions = self.questions(nodes);
         let servers = find::servers(&self.nova, &questions).await?;
         let presence = |question: &ServerQuestion| match find::answer(question, &servers) {
             FoundServer::Server(server) if server.status == ServerStatus::Shutoff => Presence::ShutDown,
@@ -146,8 +135,7 @@ impl Instances for OpenStackInstances {
     }
 
     async fn describe(&self, nodes: &[NodeIdentity]) -> Result<Vec<Description>, Failure> {
-        let questions: Vec<ServerQuestion> =
-            nodes.iter().map(|node| ServerQuestion::of(node, self.region())).collect();
+        let questions = self.questions(nodes);
         if questions.iter().all(|question| !question.asks()) {
             let none = Servers::default();
             return Ok(questions.iter().map(|question| described(find::answer(question, &none))).collect());

@@ -52,7 +52,6 @@ mod security_group;
 pub mod settings;
 mod step;
 
-use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -75,7 +74,6 @@ use reconcile::Reconciler;
 pub struct OpenStackLoadBalancers {
     reconciler: Reconciler,
     orphan_candidates: OrphanCandidates,
-    cluster: ClusterIdentity,
 }
 
 impl OpenStackLoadBalancers {
@@ -93,16 +91,9 @@ impl OpenStackLoadBalancers {
         let poller = Poller::new(openstack.octavia.clone(), watchlist.clone(), wake);
         let load_balancers = Self {
             orphan_candidates: OrphanCandidates::new(openstack.clone(), cluster.clone()),
-            reconciler: Reconciler::new(openstack, config, cluster.clone(), watchlist, creations),
-            cluster,
+            reconciler: Reconciler::new(openstack, config, cluster, watchlist, creations),
         };
         (load_balancers, poller)
-    }
-}
-
-impl fmt::Debug for OpenStackLoadBalancers {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OpenStackLoadBalancers").field("cluster", &self.cluster).finish_non_exhaustive()
     }
 }
 

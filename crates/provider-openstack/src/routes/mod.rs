@@ -17,7 +17,6 @@ mod table;
 mod verified;
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use async_trait::async_trait;
 use openstack_ccm_core::failure::Failure;
@@ -197,11 +196,5 @@ impl Routes for OpenStackRoutes {
                 .extend(changes.remove.iter().map(|removal| (removal.route.clone(), failure.clone())));
         }
         applied
-    }
-}
-
-impl fmt::Debug for OpenStackRoutes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OpenStackRoutes").field("router_id", &self.router_id).finish_non_exhaustive()
     }
 }
