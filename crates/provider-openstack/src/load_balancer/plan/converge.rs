@@ -51,20 +51,20 @@ pub(super) fn converge(
     let conflicts = conflicts(&mut draft, desired, load_balancer, below);
     if draft.blocked.is_some() && !children::any_own(below) {
         // Nothing of this Service is there yet, so nothing has to be kept up: leave no trace.
-        draft.steps.clear();
-        draft.identity_tags.clear();
+        draft.plan.steps.clear();
+        draft.plan.identity_tags.clear();
         return draft.finish();
     }
     if let Some(wait) = children::pending(below) {
         return draft.wait(wait);
     }
     draft.rename = Rename::of(load_balancer, &desired.load_balancer.name);
-    draft.notices.extend(draft.rename.as_ref().map(Rename::notice));
+    draft.plan.notices.extend(draft.rename.as_ref().map(Rename::notice));
     let identity = identify(&draft, desired, load_balancer);
     // While it is not renamed, the previous name tells which children are to be renamed.
     let (first, last) = if draft.rename.is_some() { (None, identity) } else { (identity, None) };
     if joins_internally(desired, load_balancer) {
-        draft.notices.push(Notice::normal(
+        draft.notice(Notice::normal(
             SHARED_INTERNALLY,
             format!(
                 "the internal Service joins load balancer {} ({}) and is published by its VIP; OCCM refuses that",

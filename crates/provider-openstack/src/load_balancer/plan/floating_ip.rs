@@ -46,12 +46,12 @@ pub(super) fn serve(
 ) {
     let attached = candidates.iter().find(|candidate| vip.carries(candidate));
     match goal {
-        FloatingIpGoal::NotNeeded => draft.address = vip.address,
+        FloatingIpGoal::NotNeeded => draft.plan.address = vip.address,
         FloatingIpGoal::Internal { keep } => {
             if vip.ownership != Ownership::Guest {
                 attached.into_iter().for_each(|attached| take_off(draft, attached, *keep));
             }
-            draft.address = vip.address;
+            draft.plan.address = vip.address;
         }
         FloatingIpGoal::External(spec) => match attached {
             Some(attached) => keep_or_swap(draft, spec, attached, candidates, vip),
@@ -79,7 +79,7 @@ fn keep_or_swap(
     candidates: &[ObservedFloatingIp],
     vip: &VipPort,
 ) {
-    draft.address = Some(attached.address);
+    draft.plan.address = Some(attached.address);
     if let Some(asked) = spec.address.filter(|asked| *asked != attached.address) {
         let free = candidates.iter().find(|candidate| {
             candidate.address == asked && candidate.port_id.is_none() && candidate.claimed_by.is_none()
@@ -89,7 +89,7 @@ fn keep_or_swap(
                 take_off(draft, attached, spec.keep);
                 return attach(draft, spec, free, vip);
             }
-            Some(_) | None => draft.notices.push(Notice::warning(
+            Some(_) | None => draft.notice(Notice::warning(
                 ADDRESS_IGNORED,
                 format!(
                     "spec.loadBalancerIP is {asked}, but the load balancer has the floating IP {} and keeps it: \
@@ -133,12 +133,12 @@ fn obtain(draft: &mut Draft, spec: &FloatingIpSpec, candidates: &[ObservedFloati
         },
         (None, Some(network_id)) => create(draft, spec, network_id, vip),
         (None, None) => {
-            draft.notices.push(Notice::warning(
+            draft.notice(Notice::warning(
                 FORCED_INTERNAL,
                 "there is no external network for a floating IP, so the Service is internal: set \
                  floating-network-id in cloud.conf or loadbalancer.openstack.org/floating-network-id on the Service",
             ));
-            draft.address = vip.address;
+            draft.plan.address = vip.address;
         }
     }
 }
@@ -156,7 +156,7 @@ fn claimed(floating_ip: &ObservedFloatingIp) -> Failure {
 fn attach(draft: &mut Draft, spec: &FloatingIpSpec, found: &ObservedFloatingIp, vip: &VipPort) {
     let ObservedFloatingIp { id, address, .. } = found.clone();
     draft.step(Step::FloatingIp(FloatingIpStep::Attach { id, address, port: vip.port.clone() }));
-    draft.address = Some(found.address);
+    draft.plan.address = Some(found.address);
     tag(draft, found, &spec.tags);
 }
 
@@ -169,7 +169,7 @@ fn create(draft: &mut Draft, spec: &FloatingIpSpec, network_id: &str, vip: &VipP
         tags: spec.tags.clone(),
         port: vip.port.clone(),
     }));
-    draft.address = spec.address;
+    draft.plan.address = spec.address;
 }
 
 /// Tags a floating IP that is ours; others are never marked as ours.
@@ -224,7 +224,7 @@ pub(super) fn release(
         let ObservedFloatingIp { id, address, port_id, .. } = floating_ip.clone();
         let ports = [vip_port_id, terms.vip_port_id.as_deref()];
         match port_id {
-            Some(port) if !ports.contains(&Some(port.as_str())) => draft.notices.push(Notice::warning(
+            Some(port) if !ports.contains(&Some(port.as_str())) => draft.notice(Notice::warning(
                 LEFT_IN_USE,
                 format!(
                     "the Service's floating IP {address} ({id}) is attached to port {port} and stays there"

@@ -28,7 +28,7 @@ pub(super) fn converge(
     let existing = children.listeners.iter().find(|listener| listener.key() == key && listener.ours);
     let fitting = existing.filter(|listener| listener.protocol == wanted.listener.protocol);
     if let Some(fitting) = fitting {
-        draft.notices.extend(listener::not_inserted(fitting, &wanted.pool.pool.protocol));
+        draft.plan.notices.extend(listener::not_inserted(fitting, &wanted.pool.pool.protocol));
         update(draft, fitting, key, &wanted.listener);
     }
     let default_pool = match find_pool(draft, children, existing, &wanted.pool) {
@@ -93,7 +93,7 @@ fn replace(
 ) {
     if let Some(existing) = existing {
         let key = existing.key();
-        draft.notices.push(Notice::warning(
+        draft.notice(Notice::warning(
             LISTENER_REPLACED,
             format!(
                 "port {key} changes from {} to {}, which Octavia cannot do on a live listener: connections to it fail \

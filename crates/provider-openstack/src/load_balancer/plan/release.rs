@@ -40,7 +40,7 @@ pub(crate) fn release(terms: &ReleaseTerms, observed: &Observed) -> Plan {
     match (load_balancer.ownership, children::first_foreign(below)) {
         (Ownership::Sole, None) => delete(draft, terms, observed, load_balancer, below),
         (Ownership::Sole, Some(foreign)) => {
-            draft.notices.push(Notice::warning(
+            draft.notice(Notice::warning(
                 LOAD_BALANCER_LEFT,
                 format!(
                     "load balancer {} ({}) carries {foreign}, which does not belong to this Service: the load balancer stays, and only the Service's own objects are removed",
@@ -98,8 +98,8 @@ fn leave(
         let changes = UpdateLoadBalancer { tags: Some(tags), ..UpdateLoadBalancer::default() };
         draft.step(Step::LoadBalancer(LoadBalancerStep::Update { id: load_balancer.id.clone(), changes }));
     }
-    if load_balancer.status == ProvisioningStatus::Error && !draft.steps.is_empty() {
-        draft.steps.clear();
+    if load_balancer.status == ProvisioningStatus::Error && !draft.plan.steps.is_empty() {
+        draft.plan.steps.clear();
         draft.block(Failure::new(
             FailureClass::Unavailable,
             format!(

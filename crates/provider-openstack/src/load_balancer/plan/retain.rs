@@ -39,7 +39,7 @@ pub(crate) fn retain(load_balancer: &ObservedLoadBalancer) -> Plan {
         draft.step(Step::LoadBalancer(LoadBalancerStep::Update { id: id.clone(), changes }));
     }
     let address = load_balancer.vip_address.map_or_else(|| "no address".to_owned(), |vip| vip.to_string());
-    draft.notices.push(Notice::normal(
+    draft.notice(Notice::normal(
         RETAINED,
         format!(
             "load balancer {name} ({id}, {address}) stays with all that belongs to it, as \

@@ -12,7 +12,7 @@ use crate::load_balancer::model::observed::ObservedLoadBalancer;
 use crate::load_balancer::step::Step;
 
 /// What is to be done.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Plan {
     /// All steps, in order. Only those are applied for which [`Step::is_applicable`] holds, and none after the first
     /// that locks the load balancer.
@@ -34,9 +34,10 @@ pub(crate) struct Plan {
 }
 
 /// What comes after the steps of a plan.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Then {
     /// Nothing: what is wanted is there. With no steps, this is the end.
+    #[default]
     Done,
     /// Octavia has to finish first; nothing more can be said before.
     WaitFor(Wait),
