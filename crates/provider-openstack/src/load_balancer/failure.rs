@@ -108,14 +108,7 @@ fn advice(kind: ErrorKind, error: &ApiError) -> Option<String> {
             Some("check the credentials in cloud.conf and whether they have expired".to_owned())
         }
         ErrorKind::NotFound => missing_advice(error).map(str::to_owned),
-        ErrorKind::Conflict(_)
-        | ErrorKind::BadRequest
-        | ErrorKind::NoEndpoint
-        | ErrorKind::RateLimited
-        | ErrorKind::Unavailable
-        | ErrorKind::LostAnswer
-        | ErrorKind::ServerFault
-        | ErrorKind::Decode => None,
+        _ => None,
     }
 }
 

@@ -150,13 +150,7 @@ impl<S> Field<S> {
         match self {
             Self::Bool(field) => *field(section) = true,
             Self::Names(field) => field(section).clear(),
-            Self::Text(_)
-            | Self::Secret(_)
-            | Self::NonEmptyText(_)
-            | Self::Count(_)
-            | Self::Unsigned(_)
-            | Self::Duration(_)
-            | Self::Form { .. } => {
+            _ => {
                 return Err(ValueFault::new(
                     "the key has no value",
                     "write `key = value`; only a bool may stand alone",
@@ -196,12 +190,7 @@ fn not_a_duration(error: DurationError, text: &str) -> ValueFault {
         DurationError::MissingUnit if text.bytes().all(|byte| byte.is_ascii_digit()) => {
             format!("write `{text}s` for seconds")
         }
-        DurationError::MissingUnit
-        | DurationError::Negative
-        | DurationError::TooLong
-        | DurationError::Malformed => {
-            "write a number with a unit, such as `5s`, `1m30s` or `500ms`".to_owned()
-        }
+        _ => "write a number with a unit, such as `5s`, `1m30s` or `500ms`".to_owned(),
     };
     ValueFault::new(error.to_string(), fix)
 }

@@ -47,11 +47,3 @@ impl Answer {
         }
     }
 }
-
-/// How one step ended.
-pub(super) enum Ended {
-    /// Done; Octavia is not involved.
-    Done,
-    /// Done; Octavia is at work.
-    Locked(Answer),
-}

@@ -5,14 +5,13 @@ use openstack_ccm_openstack_api::error::{ApiError, ConflictCause, ErrorKind};
 use openstack_ccm_openstack_api::neutron::{CreateFloatingIp, FloatingIp, Tagged, UpdateFloatingIp};
 
 use super::Applier;
-use super::answer::Ended;
 use crate::load_balancer::failure::{self, present};
 use crate::load_balancer::model::floating_ip::SubnetChoice;
 use crate::load_balancer::model::observed::ObservedFloatingIp;
 use crate::load_balancer::step::FloatingIpStep;
 
 impl Applier<'_> {
-    pub(super) async fn floating_ip(&mut self, step: &FloatingIpStep) -> Result<Ended, ApiError> {
+    pub(super) async fn floating_ip(&mut self, step: &FloatingIpStep) -> Result<(), ApiError> {
         let neutron = &self.openstack.neutron;
         match step {
             FloatingIpStep::Create { network_id, subnet, address, description, tags, port } => {
@@ -55,7 +54,7 @@ impl Applier<'_> {
                 present(neutron.delete_floating_ip(id).await)?;
             }
         }
-        Ok(Ended::Done)
+        Ok(())
     }
 
     /// One call, or one for each subnet until one has a free address.
@@ -88,18 +87,6 @@ impl Applier<'_> {
 
 /// Whether another subnet may do better: this one is full, or has no addresses of its own to give.
 fn concerns_subnet(error: &ApiError) -> bool {
-    match error.kind() {
-        ErrorKind::Conflict(ConflictCause::Other) | ErrorKind::BadRequest => true,
-        ErrorKind::Quota => failure::is_out_of_addresses(error),
-        ErrorKind::Conflict(ConflictCause::Immutable | ConflictCause::Stale)
-        | ErrorKind::NotFound
-        | ErrorKind::Policy
-        | ErrorKind::Unauthorized
-        | ErrorKind::RateLimited
-        | ErrorKind::Unavailable
-        | ErrorKind::LostAnswer
-        | ErrorKind::ServerFault
-        | ErrorKind::Decode
-        | ErrorKind::NoEndpoint => false,
-    }
+    matches!(error.kind(), ErrorKind::Conflict(ConflictCause::Other) | ErrorKind::BadRequest)
+        || failure::is_out_of_addresses(error)
 }

@@ -138,10 +138,7 @@ fn checks(kind: &HealthMonitorType, pool: &PoolProtocol) -> bool {
     match kind {
         HealthMonitorType::Http | HealthMonitorType::Tcp => true,
         HealthMonitorType::UdpConnect | HealthMonitorType::Sctp => packets,
-        HealthMonitorType::Https
-        | HealthMonitorType::Ping
-        | HealthMonitorType::TlsHello
-        | HealthMonitorType::Other(_) => !packets,
+        _ => !packets,
     }
 }
 

@@ -32,12 +32,7 @@ impl ListenerKey {
         let transport = match protocol {
             ListenerProtocol::Udp => Protocol::Udp,
             ListenerProtocol::Sctp => Protocol::Sctp,
-            ListenerProtocol::Tcp
-            | ListenerProtocol::Http
-            | ListenerProtocol::Https
-            | ListenerProtocol::TerminatedHttps
-            | ListenerProtocol::Prometheus
-            | ListenerProtocol::Other(_) => Protocol::Tcp,
+            _ => Protocol::Tcp,
         };
         Self { transport, port }
     }

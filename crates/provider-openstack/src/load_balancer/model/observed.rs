@@ -114,14 +114,8 @@ impl Children {
     /// Whether Octavia has built none of them: each still waits for its first build, or, where `failed` counts too, is in
     /// ERROR.
     pub(crate) fn none_was_built(&self, failed: bool) -> bool {
-        let waits = |status: &ProvisioningStatus| match status {
-            ProvisioningStatus::PendingCreate => true,
-            ProvisioningStatus::Error => failed,
-            ProvisioningStatus::Active
-            | ProvisioningStatus::PendingUpdate
-            | ProvisioningStatus::PendingDelete
-            | ProvisioningStatus::Deleted
-            | ProvisioningStatus::Other(_) => false,
+        let waits = |status: &ProvisioningStatus| {
+            *status == ProvisioningStatus::PendingCreate || failed && *status == ProvisioningStatus::Error
         };
         self.listeners.iter().all(|listener| waits(&listener.status))
             && self.pools.iter().all(|pool| {

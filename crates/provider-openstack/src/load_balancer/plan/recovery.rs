@@ -95,11 +95,7 @@ fn reason_to_keep(recovery: &Recovery, broken: &ObservedLoadBalancer) -> Option<
     }
     match broken.operating {
         OperatingStatus::Offline | OperatingStatus::Error => recovery.no_replacement.clone(),
-        OperatingStatus::Online
-        | OperatingStatus::Degraded
-        | OperatingStatus::Draining
-        | OperatingStatus::NoMonitor
-        | OperatingStatus::Other(_) => Some("it serves according to its operating status".to_owned()),
+        _ => Some("it serves according to its operating status".to_owned()),
     }
 }
 
@@ -141,7 +137,7 @@ pub(super) fn recover(
         Remedy::Leave(reason) => leave(draft, desired, observed, broken, &reason),
         Remedy::FailOver => {
             let message = format!("{}: Octavia is asked to fail it over", statuses(broken));
-            draft.notices.push(Notice::warning(FAILOVER, message));
+            draft.notice(Notice::warning(FAILOVER, message));
             draft.step(Step::LoadBalancer(LoadBalancerStep::Failover { id: broken.id.clone() }));
             // Where Octavia refuses.
             draft.block(in_error(broken));
@@ -159,10 +155,8 @@ fn statuses(broken: &ObservedLoadBalancer) -> String {
 
 /// Recreates it, on its address.
 fn replace(mut draft: Draft, desired: &Desired, observed: &Observed, broken: &ObservedLoadBalancer) -> Plan {
-    draft.heals = true;
-    draft
-        .notices
-        .push(Notice::warning(REPLACED, format!("{}: it is deleted and recreated", statuses(broken))));
+    draft.plan.heals = true;
+    draft.notice(Notice::warning(REPLACED, format!("{}: it is deleted and recreated", statuses(broken))));
     if let FloatingIpGoal::External(spec) = &desired.floating_ip {
         // It comes off when the port goes, and is attached again to the port of the next load balancer. Until then it
         // tells the VIP.
@@ -181,7 +175,7 @@ fn replace(mut draft: Draft, desired: &Desired, observed: &Observed, broken: &Ob
         }
     }
     create_tree(&mut draft, desired, anew);
-    draft.repairs = (0..draft.steps.len()).collect();
+    draft.plan.repairs = (0..draft.plan.steps.len()).collect();
     draft.finish()
 }
 
@@ -202,7 +196,7 @@ fn leave(
             "; if it serves nobody, delete it (openstack loadbalancer delete --cascade {id}), and it is recreated"
         )
     };
-    draft.notices.push(Notice::warning(
+    draft.notice(Notice::warning(
         IN_ERROR,
         format!(
             "{} and stays as it is, because {reason}: have an administrator fail it over (openstack loadbalancer \
@@ -212,7 +206,7 @@ fn leave(
     ));
     floating_ip::serve(&mut draft, &desired.floating_ip, &observed.floating_ips, &vip_port(broken));
     if draft.blocked.take().is_some() {
-        draft.steps.clear();
+        draft.plan.steps.clear();
     }
     let failure = in_error(broken);
     let agrees = agrees(desired, observed, broken);
@@ -233,9 +227,7 @@ fn agrees(desired: &Desired, observed: &Observed, broken: &ObservedLoadBalancer)
     let plan = converge(Draft { serial: desired.serial, ..Draft::default() }, desired, observed, broken);
     let harmless = |(place, step): (usize, &Step)| match step {
         Step::FloatingIp(_) | Step::LoadBalancer(LoadBalancerStep::Update { .. }) => true,
-        Step::LoadBalancer(_) | Step::Listener(_) | Step::Pool(_) | Step::Member(_) | Step::Monitor(_) => {
-            plan.repairs.contains(&place)
-        }
+        _ => plan.repairs.contains(&place),
     };
     plan.then == Then::Done && plan.steps.iter().enumerate().all(harmless)
 }

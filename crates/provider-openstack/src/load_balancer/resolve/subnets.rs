@@ -165,16 +165,8 @@ impl Resolver {
             "annotation {}: {id:?} is the VIP port of load balancer {} ({}) already; name another port",
             PORT_ID.key, user.name, user.id
         );
-        let class = match user.provisioning_status {
-            ProvisioningStatus::PendingDelete => FailureClass::Busy,
-            ProvisioningStatus::Active
-            | ProvisioningStatus::Deleted
-            | ProvisioningStatus::Error
-            | ProvisioningStatus::PendingCreate
-            | ProvisioningStatus::PendingUpdate
-            | ProvisioningStatus::Other(_) => FailureClass::UserInput,
-        };
-        Err(Failure::new(class, message))
+        let goes = user.provisioning_status == ProvisioningStatus::PendingDelete;
+        Err(Failure::new(if goes { FailureClass::Busy } else { FailureClass::UserInput }, message))
     }
 
     async fn port(&self, id: &str) -> Result<Port, Failure> {

@@ -150,12 +150,7 @@ fn version(protocol: &PoolProtocol) -> Option<ProxyVersion> {
     match protocol {
         PoolProtocol::Proxy => Some(ProxyVersion::V1),
         PoolProtocol::ProxyV2 => Some(ProxyVersion::V2),
-        PoolProtocol::Http
-        | PoolProtocol::Https
-        | PoolProtocol::Tcp
-        | PoolProtocol::Udp
-        | PoolProtocol::Sctp
-        | PoolProtocol::Other(_) => None,
+        _ => None,
     }
 }
 

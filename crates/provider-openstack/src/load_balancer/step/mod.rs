@@ -63,28 +63,20 @@ impl Step {
 
     /// Whether the step changes nothing but what hangs on the load balancer for one Service.
     pub(crate) fn concerns_own_children(&self) -> bool {
-        match self {
-            Self::Listener(_) | Self::Pool(_) | Self::Member(_) | Self::Monitor(_) => true,
-            Self::LoadBalancer(_) | Self::FloatingIp(_) => false,
-        }
+        matches!(self, Self::Listener(_) | Self::Pool(_) | Self::Member(_) | Self::Monitor(_))
     }
 
     /// Whether the step locks the load balancer, and takes nothing away that may carry traffic, even where an earlier step
     /// turns out to have failed.
     fn builds(&self) -> bool {
-        match self {
+        matches!(
+            self,
             Self::LoadBalancer(LoadBalancerStep::Create { .. } | LoadBalancerStep::Update { .. })
-            | Self::Listener(ListenerStep::Create { .. } | ListenerStep::Update { .. })
-            | Self::Pool(PoolStep::Create { .. } | PoolStep::Update { .. })
-            | Self::Member(MemberStep::ReplaceAll { .. } | MemberStep::Create { .. })
-            | Self::Monitor(MonitorStep::Create { .. } | MonitorStep::Update { .. }) => true,
-            Self::LoadBalancer(LoadBalancerStep::Delete { .. } | LoadBalancerStep::Failover { .. })
-            | Self::Listener(ListenerStep::SwapDefaultPool { .. } | ListenerStep::Delete { .. })
-            | Self::Pool(PoolStep::Delete { .. })
-            | Self::Member(MemberStep::Delete { .. })
-            | Self::Monitor(MonitorStep::Delete { .. })
-            | Self::FloatingIp(_) => false,
-        }
+                | Self::Listener(ListenerStep::Create { .. } | ListenerStep::Update { .. })
+                | Self::Pool(PoolStep::Create { .. } | PoolStep::Update { .. })
+                | Self::Member(MemberStep::ReplaceAll { .. } | MemberStep::Create { .. })
+                | Self::Monitor(MonitorStep::Create { .. } | MonitorStep::Update { .. })
+        )
     }
 
     /// Whether Octavia gets a reference to a certificate that it did not have.
