@@ -2,7 +2,7 @@
 
 use super::assembly::Assembly;
 use super::environment::Environment;
-use super::error::{ConfigOrigin, ValueFault, Warning};
+use super::error::{ConfigOrigin, Finding, ValueFault};
 use super::login;
 use super::section::{LoginKind, SectionName};
 use crate::node_selector::NodeSelector;
@@ -198,11 +198,8 @@ fn kinds_of_login(assembly: &mut Assembly) {
 
 fn variables(assembly: &mut Assembly, environment: &dyn Environment) {
     if environment.variable("OCCM_WAIT_LB_ACTIVE_STEPS").is_some() {
-        assembly.warnings.push(Warning {
-            origin: ConfigOrigin::file("environment"),
-            section: None,
-            key: Some("OCCM_WAIT_LB_ACTIVE_STEPS".to_owned()),
-            text: "has no effect: nothing waits in steps for a load balancer; remove it".to_owned(),
-        });
+        let text = "has no effect: nothing waits in steps for a load balancer; remove it";
+        let origin = ConfigOrigin::file("environment");
+        assembly.warnings.push(Finding::warning(origin, None, Some("OCCM_WAIT_LB_ACTIVE_STEPS"), text));
     }
 }
