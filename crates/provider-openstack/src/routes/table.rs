@@ -55,39 +55,33 @@ fn of_node(route: &NodeRoute) -> Route {
     Route { destination: route.destination.to_string(), nexthop: route.next_hop.to_string() }
 }
 
-/// One request: routes to take away and routes to make.
-struct Request {
-    remove: Vec<Route>,
-    add: Vec<Route>,
-}
-
 impl Table<'_> {
     /// Takes routes away and makes others. Where one of several new routes is refused, the others are made.
     pub(super) async fn write(&self, table: &RouteTable, writes: &Writes) -> Written {
         let mut written = Written::default();
         let mut current = table.clone();
-        let remove: Vec<Route> = writes.remove.iter().map(of_listed).collect();
-        let all = Request { remove, add: writes.add.iter().map(of_node).collect() };
-        match self.send(&mut current, &all).await {
+        let Writes { add, remove } = writes;
+        let gone: Vec<Route> = remove.iter().map(of_listed).collect();
+        let made: Vec<Route> = add.iter().map(of_node).collect();
+        let not_removed =
+            |failure: &Failure| remove.iter().map(|route| (route.clone(), failure.clone())).collect();
+        match self.send(&mut current, &gone, &made).await {
             Ok(()) => {
-                written.added.clone_from(&writes.add);
+                written.added.clone_from(add);
                 return written;
             }
-            Err(error) if error.api_kind() != Some(ErrorKind::BadRequest) || writes.add.is_empty() => {
+            Err(error) if error.api_kind() != Some(ErrorKind::BadRequest) || add.is_empty() => {
                 let failure = self.failure(&error);
-                written.not_added = writes.add.iter().map(|route| (*route, failure.clone())).collect();
-                written.not_removed =
-                    writes.remove.iter().map(|route| (route.clone(), failure.clone())).collect();
+                written.not_added = add.iter().map(|route| (*route, failure.clone())).collect();
+                written.not_removed = not_removed(&failure);
                 return written;
             }
             Err(_refused) => {}
         }
-        if let Err(error) = self.send(&mut current, &Request { remove: all.remove, add: Vec::new() }).await {
-            let failure = self.failure(&error);
-            written.not_removed =
-                writes.remove.iter().map(|route| (route.clone(), failure.clone())).collect();
+        if let Err(error) = self.send(&mut current, &gone, &[]).await {
+            written.not_removed = not_removed(&self.failure(&error));
         }
-        self.add_each(&mut current, &writes.add, &mut written).await;
+        self.add_each(&mut current, add, &mut written).await;
         written
     }
 
@@ -95,8 +89,7 @@ impl Table<'_> {
     async fn add_each(&self, current: &mut RouteTable, add: &[NodeRoute], written: &mut Written) {
         let mut rest = add.iter();
         while let Some(route) = rest.next() {
-            let one = Request { remove: Vec::new(), add: vec![of_node(route)] };
-            match self.send(current, &one).await {
+            match self.send(current, &[], &[of_node(route)]).await {
                 Ok(()) => written.added.push(*route),
                 Err(error) => {
                     let failure = self.failure(&error);
@@ -109,27 +102,36 @@ impl Table<'_> {
         }
     }
 
-    async fn send(&self, current: &mut RouteTable, request: &Request) -> Result<(), WriteError> {
-        if self.atomic { self.send_changes(request).await } else { self.send_list(current, request).await }
-    }
-
-    async fn send_changes(&self, request: &Request) -> Result<(), WriteError> {
-        if !request.remove.is_empty() {
-            self.neutron.remove_extra_routes(self.router_id, &request.remove).await?;
+    async fn send(
+        &self,
+        current: &mut RouteTable,
+        remove: &[Route],
+        add: &[Route],
+    ) -> Result<(), WriteError> {
+        if !self.atomic {
+            return self.send_list(current, remove, add).await;
         }
-        if !request.add.is_empty() {
-            self.neutron.add_extra_routes(self.router_id, &request.add).await?;
+        if !remove.is_empty() {
+            self.neutron.remove_extra_routes(self.router_id, remove).await?;
+        }
+        if !add.is_empty() {
+            self.neutron.add_extra_routes(self.router_id, add).await?;
         }
         Ok(())
     }
 
     /// Replaces the whole list, based on what is there at that moment.
-    async fn send_list(&self, current: &mut RouteTable, request: &Request) -> Result<(), WriteError> {
+    async fn send_list(
+        &self,
+        current: &mut RouteTable,
+        remove: &[Route],
+        add: &[Route],
+    ) -> Result<(), WriteError> {
         for _ in 0..TRIES {
             let before: Vec<Route> = current.routes.iter().map(of_listed).collect();
             let mut after: Vec<Route> =
-                before.iter().filter(|route| !request.remove.contains(route)).cloned().collect();
-            after.extend(request.add.iter().filter(|route| !before.contains(route)).cloned());
+                before.iter().filter(|route| !remove.contains(route)).cloned().collect();
+            after.extend(add.iter().filter(|route| !before.contains(route)).cloned());
             if after == before {
                 return Ok(());
             }
