@@ -31,7 +31,7 @@ use crate::config::Config;
 use crate::load_balancer::failure::{Answered as _, present};
 use pairs::PairChange;
 use ports::NextHopPorts;
-use table::{Table, Writes};
+use table::Table;
 use verified::Verified;
 
 /// The routes of one router.
@@ -109,11 +109,9 @@ impl OpenStackRoutes {
             if look { Some(ports::find(&self.neutron, self.router_id.as_deref()).await?) } else { None };
         let remove = self.release_pairs(ports.as_ref(), &changes.remove, applied).await;
         let add = with_port(ports.as_ref(), &changes.add, applied);
-        let outcome = self.table(abilities).write(table, &Writes { add, remove }).await;
-        applied.missing.extend(outcome.not_added);
-        applied.left.extend(outcome.not_removed);
+        let added = self.table(abilities).write(table, &add, &remove, applied).await;
         let Some(ports) = ports else { return Ok(()) };
-        let whole: Vec<NodeRoute> = outcome.added.into_iter().chain(unverified).collect();
+        let whole: Vec<NodeRoute> = added.into_iter().chain(unverified).collect();
         let failed = pairs::change(&self.neutron, &ports, &whole, PairChange::Claim).await;
         self.verified.add(whole.iter().filter(|route| !failed.contains_key(*route)));
         applied.missing.extend(failed);

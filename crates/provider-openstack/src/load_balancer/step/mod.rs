@@ -2,15 +2,13 @@
 
 mod changes;
 mod display;
-mod handle;
-mod neutron;
-mod octavia;
+mod kinds;
 mod touched;
 
 pub(crate) use changes::Changes;
-pub(crate) use handle::Handle;
-pub(crate) use neutron::FloatingIpStep;
-pub(crate) use octavia::{ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep};
+pub(crate) use kinds::{
+    FloatingIpStep, Handle, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep,
+};
 pub(crate) use touched::{Child, Touched};
 
 use serde::{Deserialize, Serialize};

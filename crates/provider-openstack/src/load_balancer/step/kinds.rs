@@ -1,17 +1,42 @@
-//! The steps that Octavia carries out, by kind of object. Each makes the load balancer PENDING.
+//! The steps by kind of object. Those that Octavia carries out make the load balancer PENDING; those on floating IPs, which
+//! Neutron carries out, lock nothing.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use openstack_ccm_openstack_api::octavia::{
     UpdateHealthMonitor, UpdateListener, UpdateLoadBalancer, UpdatePool,
 };
 
-use super::handle::Handle;
+use crate::load_balancer::model::Tags;
+use crate::load_balancer::model::floating_ip::SubnetChoice;
 use crate::load_balancer::model::listener::{ListenerKey, ListenerSpec};
 use crate::load_balancer::model::member::Member;
 use crate::load_balancer::model::monitor::MonitorSpec;
 use crate::load_balancer::model::pool::PoolSpec;
 use crate::load_balancer::model::tree::{DesiredListener, LoadBalancerSpec};
+
+/// The id of an object that a step names.
+///
+/// A plan holds all that is to be done, also what only becomes possible after an earlier step. Steps on an object that
+/// does not exist yet are there to be shown and counted; they are applied in a later reconciliation, which finds the object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Handle {
+    /// The object exists and has this id.
+    Id(String),
+    /// An earlier step of this plan makes the object, with this name.
+    New(String),
+}
+
+impl Handle {
+    /// The id, where the object exists.
+    pub(crate) fn id(&self) -> Option<&str> {
+        match self {
+            Self::Id(id) => Some(id),
+            Self::New(_) => None,
+        }
+    }
+}
 
 /// A step on the load balancer itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -158,5 +183,56 @@ pub(crate) enum MonitorStep {
     Delete {
         /// Id.
         id: String,
+    },
+}
+
+/// A step on a floating IP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum FloatingIpStep {
+    /// Makes a floating IP that leads to a port.
+    Create {
+        /// External network.
+        network_id: String,
+        /// Subnet of that network. With [`SubnetChoice::FirstFree`] one call for each until one works.
+        subnet: SubnetChoice,
+        /// The wanted address.
+        address: Option<IpAddr>,
+        /// Description.
+        description: String,
+        /// Tags. Neutron takes none in the creation: they follow in a second call, and if that is never made the
+        /// next plan tags what hangs on the VIP port.
+        tags: Tags,
+        /// The VIP port.
+        port: Handle,
+    },
+    /// Lets a floating IP lead to a port.
+    Attach {
+        /// Id.
+        id: String,
+        /// Its address, for display.
+        address: IpAddr,
+        /// The VIP port.
+        port: Handle,
+    },
+    /// Takes a floating IP off its port.
+    Detach {
+        /// Id.
+        id: String,
+        /// Its address, for display.
+        address: IpAddr,
+    },
+    /// Replaces the tags of a floating IP.
+    Tag {
+        /// Id.
+        id: String,
+        /// All tags from now on.
+        tags: Tags,
+    },
+    /// Deletes a floating IP.
+    Delete {
+        /// Id.
+        id: String,
+        /// Its address, for display.
+        address: IpAddr,
     },
 }
