@@ -5,10 +5,8 @@
 //!
 //! | step | module | does |
 //! | --- | --- | --- |
-//! | observe | `observe` | reads the Service's groups and the ports that carry them |
-//! | | `bulk_lists` | lists those of all Services at once, which may show that nothing changed |
+//! | observe | `observe` | reads the Service's groups and the ports that carry them, alone or in lists for all Services |
 //! | | `duplicates` | says which of several groups of one Service is used |
-//! | | `legacy` | knows which Services may have a group from the time before groups were switched off |
 //! | desired | `desired` | which rules and which ports |
 //! | | `model` | wanted and seen, in the same comparable types |
 //! | plan | `plan` | what lets traffic in, and what keeps it out |
@@ -16,10 +14,8 @@
 //! | apply | `apply` | makes the calls |
 
 mod apply;
-mod bulk_lists;
 pub(super) mod desired;
 mod duplicates;
-mod legacy;
 pub(super) mod model;
 mod observe;
 mod plan;
@@ -29,10 +25,9 @@ use openstack_ccm_core::failure::Failure;
 use openstack_ccm_openstack_api::neutron::Neutron;
 use tracing::warn;
 
-use self::bulk_lists::GroupLists;
 use self::duplicates::GroupChoice;
-use self::legacy::LegacyGroups;
 use self::model::DesiredGroup;
+use self::observe::{GroupLists, LegacyGroups};
 use super::failure::Answered as _;
 use super::ownership::Claim;
 
