@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use openstack_ccm_openstack_api::octavia::{CreatedLoadBalancer, HealthMonitor, Listener, Pool};
 
-use crate::load_balancer::model::member::Member;
+use crate::load_balancer::model::Member;
 use crate::load_balancer::step::Child;
 
 /// What is there once Octavia has done the step, if it does it.

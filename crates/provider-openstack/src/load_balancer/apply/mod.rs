@@ -20,8 +20,7 @@ use tracing::info;
 pub(super) use answer::Answer;
 
 use super::failure::{self, Missing};
-use super::model::observed::ObservedFloatingIp;
-use super::model::recovery::Failover;
+use super::model::{Failover, ObservedFloatingIp};
 use super::poller::Operation;
 use super::step::{FloatingIpStep, LoadBalancerStep, Needs, PoolStep, Step, Touched};
 

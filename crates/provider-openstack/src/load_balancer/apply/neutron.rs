@@ -6,8 +6,7 @@ use openstack_ccm_openstack_api::neutron::{CreateFloatingIp, FloatingIp, Tagged,
 
 use super::Applier;
 use crate::load_balancer::failure::{self, present};
-use crate::load_balancer::model::floating_ip::SubnetChoice;
-use crate::load_balancer::model::observed::ObservedFloatingIp;
+use crate::load_balancer::model::{ObservedFloatingIp, SubnetChoice};
 use crate::load_balancer::step::FloatingIpStep;
 
 impl Applier<'_> {

@@ -12,14 +12,10 @@ use openstack_ccm_openstack_api::octavia::{HealthMonitorType, ListenerProtocol};
 
 use crate::load_balancer::desired::health_monitor::SHORTEST_UDP_DELAY;
 use crate::load_balancer::desired::sources::Sources;
-use crate::load_balancer::model::header::{self, InsertedHeader};
-use crate::load_balancer::model::listener::{ListenerKey, ListenerSpec};
-use crate::load_balancer::model::monitor::{MonitorAttributes, MonitorSpec};
-use crate::load_balancer::model::observed::{
-    ObservedListener, ObservedLoadBalancer, ObservedMonitor, ObservedPool,
+use crate::load_balancer::model::{
+    Desired, DesiredListener, DesiredPool, InsertedHeader, ListenerKey, ListenerSpec, MonitorAttributes,
+    MonitorSpec, ObservedListener, ObservedLoadBalancer, ObservedMonitor, ObservedPool, header, tls,
 };
-use crate::load_balancer::model::tls;
-use crate::load_balancer::model::tree::{Desired, DesiredListener, DesiredPool};
 use crate::load_balancer::settings::{Aspect, Settings, unanimous};
 
 /// A port is not made before something is corrected.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use openstack_ccm_core::notice::Notice;
 
 use super::sources::Sources;
-use crate::load_balancer::model::member::Member;
+use crate::load_balancer::model::Member;
 use crate::load_balancer::names;
 use crate::load_balancer::settings::{names_of, node_address};
 

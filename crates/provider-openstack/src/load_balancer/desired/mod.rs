@@ -30,12 +30,10 @@ pub(crate) use capability::faults;
 pub(crate) use release::release_terms;
 pub(crate) use sources::Sources;
 
-use super::model::facts::{self, Facts};
-use super::model::floating_ip::{FloatingIpGoal, FloatingIpSpec};
-use super::model::listener::ListenerKey;
-use super::model::observed::ObservedLoadBalancer;
-use super::model::recovery::Recovery;
-use super::model::tree::{AdditionalVip, Desired, DesiredListener, LoadBalancerSpec, Vip};
+use super::model::{
+    AdditionalVip, Desired, DesiredListener, Facts, FloatingIpGoal, FloatingIpSpec, ListenerKey,
+    LoadBalancerSpec, ObservedLoadBalancer, Recovery, Vip, facts,
+};
 use super::settings::node_address::family_of;
 use super::settings::{Aspect, Exposure, Faults, Settings};
 

@@ -6,8 +6,7 @@ use openstack_ccm_core::service::Service;
 use crate::load_balancer::annotations::{
     AVAILABILITY_ZONE, Annotation, FLAVOR_ID, NETWORK_ID, PORT_ID, SUBNET_ID,
 };
-use crate::load_balancer::model::facts::Features;
-use crate::load_balancer::model::observed::{ObservedLoadBalancer, Ownership};
+use crate::load_balancer::model::{Features, ObservedLoadBalancer, Ownership};
 use crate::load_balancer::settings::Settings;
 
 /// Something that the Service asks for now cannot be had without a new load balancer.

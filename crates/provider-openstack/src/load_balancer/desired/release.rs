@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use openstack_ccm_core::service::Service;
 
 use crate::load_balancer::annotations::PORT_ID;
-use crate::load_balancer::model::Tags;
-use crate::load_balancer::model::tree::{Reclaim, ReleaseTerms};
+use crate::load_balancer::model::{Reclaim, ReleaseTerms, Tags};
 use crate::load_balancer::names::Names;
 use crate::load_balancer::settings::ReleaseSettings;
 

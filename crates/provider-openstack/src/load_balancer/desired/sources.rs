@@ -2,8 +2,7 @@
 
 use openstack_ccm_core::service::Intent;
 
-use crate::load_balancer::model::Tags;
-use crate::load_balancer::model::facts::Facts;
+use crate::load_balancer::model::{Facts, Tags};
 use crate::load_balancer::names::Names;
 use crate::load_balancer::settings::Settings;
 

@@ -11,11 +11,9 @@ use openstack_ccm_core::service::IpFamily;
 use openstack_ccm_openstack_api::octavia::{HealthMonitorType, ListenerProtocol, PoolProtocol};
 
 use crate::load_balancer::annotations::{Annotation, Form};
-use crate::load_balancer::model::limit;
-use crate::load_balancer::model::listener::ListenerSpec;
-use crate::load_balancer::model::member::{Member, MemberKey};
-use crate::load_balancer::model::monitor::MonitorSpec;
-use crate::load_balancer::model::tree::{Desired, DesiredListener};
+use crate::load_balancer::model::{
+    Desired, DesiredListener, ListenerSpec, Member, MemberKey, MonitorSpec, limit,
+};
 use crate::load_balancer::settings::node_address::family_of;
 
 /// Longest name and description.

@@ -4,8 +4,7 @@ use openstack_ccm_openstack_api::neutron::{FloatingIp, SecurityGroup};
 use openstack_ccm_openstack_api::octavia::{Listener, Pool};
 
 use super::Claim;
-use crate::load_balancer::model::Tags;
-use crate::load_balancer::model::observed::Ownership;
+use crate::load_balancer::model::{Ownership, Tags};
 use crate::load_balancer::names::{self, GeneratedName};
 
 impl Claim<'_> {

@@ -4,8 +4,7 @@ use openstack_ccm_core::failure::Failure;
 use openstack_ccm_openstack_api::octavia::LoadBalancer;
 
 use super::{Claim, FoundBy, SharingRules, Verdict, refusal};
-use crate::load_balancer::model::observed::Ownership;
-use crate::load_balancer::model::tree::Reclaim;
+use crate::load_balancer::model::{Ownership, Reclaim};
 use crate::load_balancer::names::{self, GeneratedName};
 
 impl Claim<'_> {

@@ -16,8 +16,7 @@ use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::service::{Service, ServiceKey};
 use openstack_ccm_openstack_api::octavia::LoadBalancer;
 
-use super::model::Tags;
-use super::model::observed::Ownership;
+use super::model::{Ownership, Tags};
 use super::names::{self, GeneratedName, Names};
 use crate::load_balancer::outputs;
 

@@ -6,8 +6,7 @@ use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
 use super::draft::Draft;
 use super::types::Wait;
-use crate::load_balancer::model::listener::ListenerKey;
-use crate::load_balancer::model::observed::{Children, ObservedListener, ObservedPool};
+use crate::load_balancer::model::{Children, ListenerKey, ObservedListener, ObservedPool};
 use crate::load_balancer::step::{ListenerStep, PoolStep, Step};
 
 /// Whether anything was made for this Service.

@@ -11,11 +11,10 @@ use super::floating_ip::{self, VipPort};
 use super::rename::Rename;
 use super::types::Plan;
 use super::{children, port};
-use crate::load_balancer::model::Tags;
-use crate::load_balancer::model::floating_ip::FloatingIpGoal;
-use crate::load_balancer::model::listener::ListenerKey;
-use crate::load_balancer::model::observed::{Children, Observed, ObservedLoadBalancer, Ownership};
-use crate::load_balancer::model::tree::{Desired, LoadBalancerSpec};
+use crate::load_balancer::model::{
+    Children, Desired, FloatingIpGoal, ListenerKey, LoadBalancerSpec, Observed, ObservedLoadBalancer,
+    Ownership, Tags,
+};
 use crate::load_balancer::names;
 use crate::load_balancer::step::{Changes as _, Handle, LoadBalancerStep, Step};
 

@@ -6,10 +6,9 @@ use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
 
 use super::draft::{Draft, tags_of_own};
-use crate::load_balancer::model::Tags;
-use crate::load_balancer::model::floating_ip::{FloatingIpGoal, FloatingIpSpec};
-use crate::load_balancer::model::observed::{ObservedFloatingIp, Ownership};
-use crate::load_balancer::model::tree::ReleaseTerms;
+use crate::load_balancer::model::{
+    FloatingIpGoal, FloatingIpSpec, ObservedFloatingIp, Ownership, ReleaseTerms, Tags,
+};
 use crate::load_balancer::names;
 use crate::load_balancer::step::{FloatingIpStep, Handle, Step};
 

@@ -9,11 +9,9 @@ use openstack_ccm_openstack_api::octavia::{PoolProtocol, UpdateListener};
 
 use super::draft::tags_without;
 use crate::load_balancer::annotations::PROXY_PROTOCOL;
-use crate::load_balancer::model::Tags;
-use crate::load_balancer::model::header::{self, InsertedHeader};
-use crate::load_balancer::model::listener::{ListenerSpec, TlsAttributes};
-use crate::load_balancer::model::observed::ObservedListener;
-use crate::load_balancer::model::tls::{self, SetHere};
+use crate::load_balancer::model::{
+    InsertedHeader, ListenerSpec, ObservedListener, SetHere, Tags, TlsAttributes, header, tls,
+};
 
 /// Headers that a listener is told to insert do not reach the members.
 const HEADERS_NOT_INSERTED: &str = "LoadBalancerHeadersNotInserted";

@@ -9,9 +9,9 @@ use openstack_ccm_core::notice::Notice;
 
 use super::draft::Draft;
 use super::{listener, pool};
-use crate::load_balancer::model::listener::{ListenerKey, ListenerSpec};
-use crate::load_balancer::model::observed::{Children, ObservedListener, ObservedPool};
-use crate::load_balancer::model::tree::{DesiredListener, DesiredPool};
+use crate::load_balancer::model::{
+    Children, DesiredListener, DesiredPool, ListenerKey, ListenerSpec, ObservedListener, ObservedPool,
+};
 use crate::load_balancer::step::{Changes as _, Handle, ListenerStep, Step};
 
 /// A change that interrupts connections, because Octavia offers no other way.

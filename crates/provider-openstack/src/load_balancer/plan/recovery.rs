@@ -15,11 +15,9 @@ use super::draft::Draft;
 use super::types::{Plan, Then};
 use super::{children, floating_ip};
 use crate::config::ErrorRecovery;
-use crate::load_balancer::model::Tags;
-use crate::load_balancer::model::floating_ip::FloatingIpGoal;
-use crate::load_balancer::model::observed::{Children, Observed, ObservedLoadBalancer, Ownership};
-use crate::load_balancer::model::recovery::{Failover, Recovery};
-use crate::load_balancer::model::tree::Desired;
+use crate::load_balancer::model::{
+    Children, Desired, Failover, FloatingIpGoal, Observed, ObservedLoadBalancer, Ownership, Recovery, Tags,
+};
 use crate::load_balancer::names;
 use crate::load_balancer::step::{LoadBalancerStep, Step};
 

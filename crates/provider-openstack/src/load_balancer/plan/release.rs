@@ -7,9 +7,7 @@ use openstack_ccm_openstack_api::octavia::{ProvisioningStatus, UpdateLoadBalance
 use super::draft::Draft;
 use super::types::{Plan, Wait};
 use super::{children, floating_ip};
-use crate::load_balancer::model::Tags;
-use crate::load_balancer::model::observed::{Children, Observed, ObservedLoadBalancer, Ownership};
-use crate::load_balancer::model::tree::ReleaseTerms;
+use crate::load_balancer::model::{Children, Observed, ObservedLoadBalancer, Ownership, ReleaseTerms, Tags};
 use crate::load_balancer::names::{self, GeneratedName};
 use crate::load_balancer::step::{LoadBalancerStep, MonitorStep, Step};
 

@@ -6,7 +6,7 @@ use openstack_ccm_openstack_api::octavia::{ProvisioningStatus, UpdateLoadBalance
 
 use super::draft::Draft;
 use super::types::{Plan, Wait};
-use crate::load_balancer::model::observed::ObservedLoadBalancer;
+use crate::load_balancer::model::ObservedLoadBalancer;
 use crate::load_balancer::names;
 use crate::load_balancer::step::{LoadBalancerStep, Step};
 

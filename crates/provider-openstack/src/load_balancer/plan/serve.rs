@@ -7,8 +7,7 @@ use super::draft::Draft;
 use super::floating_ip::{self, VipPort};
 use super::recovery;
 use super::types::{Plan, Wait};
-use crate::load_balancer::model::observed::{Observed, Ownership};
-use crate::load_balancer::model::tree::Desired;
+use crate::load_balancer::model::{Desired, Observed, Ownership};
 use crate::load_balancer::step::Handle;
 
 /// What is to be done so that the cloud is as wanted.

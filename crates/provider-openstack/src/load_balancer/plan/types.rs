@@ -8,7 +8,7 @@ use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
-use crate::load_balancer::model::observed::ObservedLoadBalancer;
+use crate::load_balancer::model::ObservedLoadBalancer;
 use crate::load_balancer::step::Step;
 
 /// What is to be done.

@@ -9,7 +9,7 @@ use super::external_network::{self, ExternalNetwork};
 use super::lookup::Lookup;
 use crate::load_balancer::failure::{self, Answered as _};
 use crate::load_balancer::floating_subnet::SubnetMatch;
-use crate::load_balancer::model::floating_ip::SubnetChoice;
+use crate::load_balancer::model::SubnetChoice;
 use crate::load_balancer::settings::{Aspect, Exposure, FloatingIpSettings, FloatingSubnet};
 
 /// The external network could not be found: as OCCM names it.

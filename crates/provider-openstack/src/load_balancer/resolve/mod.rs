@@ -25,7 +25,7 @@ use openstack_ccm_openstack_api::neutron::{FloatingIp, Network, Port, Router, Su
 use openstack_ccm_openstack_api::octavia::Provider;
 
 use super::failure::Answered as _;
-use super::model::facts::{Facts, Features};
+use super::model::{Facts, Features};
 use super::settings::node_address::family_of;
 use super::settings::{Aspect, Fault, Faults};
 use cache::{Cache, Lifetime};

@@ -15,7 +15,7 @@ use openstack_ccm_openstack_api::neutron::{Port, PortFilter};
 
 use super::Resolver;
 use crate::load_balancer::failure::Answered as _;
-use crate::load_balancer::model::facts::Facts;
+use crate::load_balancer::model::Facts;
 use crate::load_balancer::settings::{Settings, node_address};
 use crate::provider_id::ProviderId;
 

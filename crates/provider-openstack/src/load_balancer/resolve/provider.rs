@@ -9,7 +9,7 @@ use openstack_ccm_openstack_api::error::ApiError;
 
 use super::Resolver;
 use crate::load_balancer::annotations::{AVAILABILITY_ZONE, FLAVOR_ID};
-use crate::load_balancer::model::facts::{Features, OVN};
+use crate::load_balancer::model::{Features, OVN};
 use crate::load_balancer::settings::Settings;
 
 /// What Octavia answers where the driver does not answer the question.

@@ -11,8 +11,7 @@ use super::Resolver;
 use super::lookup::{Lookup, family_of_subnet, family_without_subnet};
 use crate::load_balancer::annotations::PORT_ID;
 use crate::load_balancer::failure::{self, Answered as _};
-use crate::load_balancer::model::facts::ResolvedVip;
-use crate::load_balancer::model::observed::ObservedLoadBalancer;
+use crate::load_balancer::model::{ObservedLoadBalancer, ResolvedVip};
 use crate::load_balancer::settings::node_address::{self, family_of};
 use crate::load_balancer::settings::{Aspect, Fault, unanimous};
 

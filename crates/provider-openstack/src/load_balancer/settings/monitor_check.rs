@@ -7,7 +7,7 @@ use super::reader::{SettingsReader, WITHOUT_EFFECT};
 use crate::load_balancer::annotations::{
     HEALTH_MONITOR_EXPECTED_CODES, HEALTH_MONITOR_METHOD, HEALTH_MONITOR_PATH, HEALTH_MONITOR_TYPE,
 };
-use crate::load_balancer::model::monitor::HttpCheck;
+use crate::load_balancer::model::HttpCheck;
 
 /// How members of TCP ports are checked, where the user chooses that.
 #[derive(Clone, Debug, PartialEq, Eq)]

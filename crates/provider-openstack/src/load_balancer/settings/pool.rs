@@ -10,7 +10,7 @@ use crate::load_balancer::annotations::{
     Annotation, ENABLE_HEALTH_MONITOR, Form, HEALTH_MONITOR_DELAY, HEALTH_MONITOR_MAX_RETRIES,
     HEALTH_MONITOR_MAX_RETRIES_DOWN, HEALTH_MONITOR_TIMEOUT, LB_METHOD, NODE_SELECTOR,
 };
-use crate::load_balancer::model::facts::OVN;
+use crate::load_balancer::model::OVN;
 use crate::node_selector::NodeSelector;
 
 /// A health monitor's settings.

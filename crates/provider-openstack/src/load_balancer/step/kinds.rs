@@ -8,13 +8,10 @@ use openstack_ccm_openstack_api::octavia::{
     UpdateHealthMonitor, UpdateListener, UpdateLoadBalancer, UpdatePool,
 };
 
-use crate::load_balancer::model::Tags;
-use crate::load_balancer::model::floating_ip::SubnetChoice;
-use crate::load_balancer::model::listener::{ListenerKey, ListenerSpec};
-use crate::load_balancer::model::member::Member;
-use crate::load_balancer::model::monitor::MonitorSpec;
-use crate::load_balancer::model::pool::PoolSpec;
-use crate::load_balancer::model::tree::{DesiredListener, LoadBalancerSpec};
+use crate::load_balancer::model::{
+    DesiredListener, ListenerKey, ListenerSpec, LoadBalancerSpec, Member, MonitorSpec, PoolSpec,
+    SubnetChoice, Tags,
+};
 
 /// The id of an object that a step names.
 ///

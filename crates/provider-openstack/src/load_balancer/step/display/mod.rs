@@ -9,9 +9,7 @@ use std::sync::Arc;
 use super::{
     FloatingIpStep, Handle, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep, Step,
 };
-use crate::load_balancer::model::floating_ip::SubnetChoice;
-use crate::load_balancer::model::member::Member;
-use crate::load_balancer::model::tree::{DesiredListener, LoadBalancerSpec};
+use crate::load_balancer::model::{DesiredListener, LoadBalancerSpec, Member, SubnetChoice};
 use words::{Pairs, Words, list};
 
 impl Display for Handle {

@@ -7,11 +7,9 @@ use openstack_ccm_openstack_api::octavia::{
     ListenerLimits, UpdateHealthMonitor, UpdateListener, UpdateLoadBalancer, UpdatePool,
 };
 
-use crate::load_balancer::model::Tags;
-use crate::load_balancer::model::listener::ListenerSpec;
-use crate::load_balancer::model::member::Member;
-use crate::load_balancer::model::monitor::{MonitorAttributes, MonitorSpec};
-use crate::load_balancer::model::pool::{Persistence, PoolSpec};
+use crate::load_balancer::model::{
+    ListenerSpec, Member, MonitorAttributes, MonitorSpec, Persistence, PoolSpec, Tags,
+};
 
 /// `key=value` pairs of what is set.
 #[derive(Default)]
