@@ -6,7 +6,6 @@
 //! | `table` | writes the extra routes of the router, without touching those of others |
 //! | `ports` | finds the ports behind the router's internal interfaces |
 //! | `pairs` | allowed address pairs: which ports lack one or have one too many |
-//! | `verified` | remembers whose pairs were seen, so that rounds without a change need no list of ports |
 //!
 //! A pair is there only while its route is: the route is made before the pair and taken away after it. Killed between the
 //! two, the next round still finds the route, and by it what is left to be done.
@@ -14,9 +13,10 @@
 mod pairs;
 mod ports;
 mod table;
-mod verified;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use openstack_ccm_core::failure::Failure;
@@ -26,13 +26,13 @@ use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_openstack_api::neutron::{Neutron, Router};
 use openstack_ccm_openstack_api::transport::Service;
 use tokio::sync::OnceCell;
+use tokio::time::Instant;
 
 use crate::config::Config;
 use crate::load_balancer::failure::{Answered as _, present};
 use pairs::PairChange;
 use ports::NextHopPorts;
 use table::Table;
-use verified::Verified;
 
 /// The routes of one router.
 pub struct OpenStackRoutes {
@@ -194,5 +194,49 @@ impl Routes for OpenStackRoutes {
                 .extend(changes.remove.iter().map(|removal| (removal.route.clone(), failure.clone())));
         }
         applied
+    }
+}
+
+/// After so long the ports are looked at again, to find what was changed there by hand.
+const LONGEST_TRUST: Duration = Duration::from_secs(300);
+
+/// The routes whose pair was seen or made, so that a round in which nothing changed needs no list of ports. It may be lost at
+/// any time.
+#[derive(Debug, Default)]
+struct Verified {
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    routes: BTreeSet<NodeRoute>,
+    since: Option<Instant>,
+}
+
+impl Verified {
+    /// Those of `routes` whose pair has to be looked at.
+    fn missing(&self, routes: &[NodeRoute]) -> Vec<NodeRoute> {
+        let mut known = self.known();
+        if known.since.is_some_and(|since| since.elapsed() >= LONGEST_TRUST) {
+            *known = Known::default();
+        }
+        routes.iter().filter(|route| !known.routes.contains(route)).copied().collect()
+    }
+
+    /// These are as they should be.
+    fn add<'a>(&self, routes: impl Iterator<Item = &'a NodeRoute>) {
+        let mut known = self.known();
+        known.routes.extend(routes);
+        known.since.get_or_insert_with(Instant::now);
+    }
+
+    /// These are about to go.
+    fn forget(&self, routes: &[NodeRoute]) {
+        let mut known = self.known();
+        known.routes.retain(|route| !routes.contains(route));
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -12,7 +12,6 @@ mod health_monitor;
 mod members;
 mod port;
 pub(crate) mod recreation;
-mod release;
 mod source_ranges;
 mod sources;
 #[cfg(test)]
@@ -20,22 +19,23 @@ mod tests;
 mod tls;
 mod validate;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
-use openstack_ccm_core::service::IpFamily;
+use openstack_ccm_core::service::{IpFamily, Service};
 
-pub(crate) use capability::faults;
-pub(crate) use release::release_terms;
-pub(crate) use sources::Sources;
-
+use super::annotations::PORT_ID;
 use super::model::{
     AdditionalVip, Desired, DesiredListener, Facts, FloatingIpGoal, FloatingIpSpec, ListenerKey,
-    LoadBalancerSpec, ObservedLoadBalancer, Recovery, Vip, facts,
+    LoadBalancerSpec, ObservedLoadBalancer, Reclaim, Recovery, ReleaseTerms, ResolvedVip, Tags, Vip,
 };
+use super::names::Names;
 use super::settings::node_address::family_of;
-use super::settings::{Aspect, Exposure, Faults, Settings};
+use super::settings::{Aspect, Exposure, Faults, ReleaseSettings, Settings};
+
+pub(crate) use capability::faults;
+pub(crate) use sources::Sources;
 
 /// As OCCM names it.
 const ZONES_IGNORED: &str = "LoadBalancerAvailabilityZonesIgnored";
@@ -136,7 +136,7 @@ fn vip(settings: &Settings, facts: &Facts) -> Vip {
     }
 }
 
-fn additional_vip(vip: &facts::ResolvedVip) -> AdditionalVip {
+fn additional_vip(vip: &ResolvedVip) -> AdditionalVip {
     AdditionalVip { subnet_id: vip.subnet_id.clone(), address: vip.previous_address }
 }
 
@@ -176,5 +176,21 @@ fn floating_ip(sources: Sources<'_>) -> FloatingIpGoal {
             keep: settings.keep_floating_ip,
             unreadable: settings.is_unreadable(Aspect::FloatingIp),
         }),
+    }
+}
+
+/// The terms of a release. Wrong annotations do not get in its way.
+pub(crate) fn release_terms(service: &Service, names: &Names, settings: &ReleaseSettings) -> ReleaseTerms {
+    let service_tag = names.service_tag();
+    let common_tags: Tags = names.identity_tags().into_iter().filter(|tag| *tag != service_tag).collect();
+    ReleaseTerms {
+        tags: &names.tags() - &common_tags,
+        common_tags,
+        floating_ip_tags: names.identity_tags(),
+        reclaim: if settings.retain { Reclaim::Retain } else { Reclaim::Delete },
+        keep_floating_ip: settings.keep_floating_ip,
+        vip_port_id: service.annotations.get(PORT_ID.key).cloned(),
+        retained_vip_ports: BTreeSet::new(),
+        cascade: settings.cascade_delete,
     }
 }

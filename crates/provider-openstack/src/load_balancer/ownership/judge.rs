@@ -3,7 +3,8 @@
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_openstack_api::octavia::LoadBalancer;
 
-use super::{Claim, FoundBy, SharingRules, Verdict, refusal};
+use super::{Claim, FoundBy, SharingRules, Verdict};
+use crate::load_balancer::annotations::{LOAD_BALANCER_ADDRESS, LOAD_BALANCER_ID, OWNED_LOAD_BALANCER_ID};
 use crate::load_balancer::model::{Ownership, Reclaim};
 use crate::load_balancer::names::{self, GeneratedName};
 
@@ -19,7 +20,7 @@ impl Claim<'_> {
             return if shares {
                 self.judge_guest(found, sharing)
             } else {
-                Verdict::Refused(refusal::foreign_cluster(found, by))
+                Verdict::Refused(foreign_cluster(found, by))
             };
         }
         let owned = match by {
@@ -29,10 +30,10 @@ impl Claim<'_> {
         };
         match by {
             _ if owned => Verdict::Usable(self.sharing(&found.tags)),
-            FoundBy::Annotation if self.is_copied(found) => Verdict::Refused(refusal::copied(found)),
+            FoundBy::Annotation if self.is_copied(found) => Verdict::Refused(copied(found)),
             FoundBy::Annotation => self.judge_guest(found, sharing),
             FoundBy::CutName => Verdict::Unrelated,
-            FoundBy::Name | FoundBy::LegacyName => Verdict::Refused(refusal::not_described(found)),
+            FoundBy::Name | FoundBy::LegacyName => Verdict::Refused(not_described(found)),
         }
     }
 
@@ -119,4 +120,45 @@ impl Claim<'_> {
         }
         Verdict::Usable(Ownership::Guest)
     }
+}
+
+/// It carries the identity of another cluster.
+fn foreign_cluster(found: &LoadBalancer, by: FoundBy) -> Failure {
+    let uids: Vec<&str> = names::cluster_uids(&found.tags).collect();
+    let remedy = if by == FoundBy::Annotation {
+        format!("remove {} from the Service", LOAD_BALANCER_ID.key)
+    } else {
+        "give the clusters different names with --cluster-name".to_owned()
+    };
+    Failure::user_input(format!(
+        "load balancer {} ({}) belongs to another cluster (kube-system namespace {}): {remedy}; where that cluster is \
+         gone for good, the operator can have its load balancers taken over with adopt-foreign-cluster in cloud.conf",
+        found.name,
+        found.id,
+        uids.join(", ")
+    ))
+}
+
+/// The annotation that names it was written in another cluster.
+fn copied(found: &LoadBalancer) -> Failure {
+    Failure::user_input(format!(
+        "load balancer {} ({}) was made for a cluster of another name, and {} was copied from there with the Service: \
+         remove {}, {} and {} from the Service, which then gets a load balancer of its own; if it was this cluster that \
+         had the other name, the operator adds it to former-cluster-names in cloud.conf",
+        found.name,
+        found.id,
+        LOAD_BALANCER_ID.key,
+        LOAD_BALANCER_ID.key,
+        LOAD_BALANCER_ADDRESS.key,
+        OWNED_LOAD_BALANCER_ID.key
+    ))
+}
+
+/// It has the name, and nothing else says that it was made for the Service.
+fn not_described(found: &LoadBalancer) -> Failure {
+    Failure::user_input(format!(
+        "load balancer {} ({}) has this Service's name but neither its tags nor its description: set {} to {} to adopt \
+         it, or rename it",
+        found.name, found.id, LOAD_BALANCER_ID.key, found.id
+    ))
 }

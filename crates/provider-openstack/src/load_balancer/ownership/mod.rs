@@ -7,7 +7,6 @@
 
 mod children;
 mod judge;
-mod refusal;
 
 use std::collections::BTreeSet;
 

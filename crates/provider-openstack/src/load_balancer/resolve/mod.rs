@@ -6,11 +6,9 @@
 mod cache;
 mod certificate;
 mod cluster_sources;
-mod external_network;
 mod families;
 mod floating;
 mod lookup;
-mod named_subnets;
 mod node_ports;
 mod provider;
 mod subnets;

@@ -15,7 +15,6 @@
 //! | `pool` | algorithm, health monitor, node selector |
 //! | `publication` | mode and hostname |
 //! | `ports` | what follows for single ports, and the path of clients inside the cluster |
-//! | `unknown` | annotations that mean nothing |
 //! | `release` | what matters when the Service goes |
 //! | [`node_address`] | by which address a node becomes a member |
 
@@ -52,7 +51,6 @@ mod reader;
 mod reading;
 mod release;
 mod tls;
-mod unknown;
 
 pub use aspect::{Aspect, Aspects};
 pub use current::CurrentPort;

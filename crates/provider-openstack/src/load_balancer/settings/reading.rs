@@ -5,8 +5,9 @@ use openstack_ccm_core::service::Service;
 
 use super::fault::Faults;
 use super::reader::{SettingsReader, WITHOUT_EFFECT};
-use super::{Settings, allowed, network, unknown};
-use crate::config::Config;
+use super::{Settings, allowed, network};
+use crate::config::{Config, suggestion};
+use crate::load_balancer::annotations::{ALL, is_known, is_ours};
 
 /// What was read of one Service.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,7 +29,7 @@ impl Reading {
         let mut settings = Settings::assemble(&mut reader);
         settings.allowed_load_balancers = allowed::check(&mut reader, config);
         let SettingsReader { faults, mut notices, odd, .. } = reader;
-        notices.extend(unknown::notices(service));
+        notices.extend(unknown_annotations(service));
         settings.odd = odd;
         settings.unreadable.clone_from(faults.unreadable());
         if faults.failure().is_some() {
@@ -39,4 +40,17 @@ impl Reading {
         }
         Self { settings, faults, notices }
     }
+}
+
+const REASON: &str = "UnknownAnnotation";
+
+/// A warning for each annotation that is ours by its prefix and not known.
+fn unknown_annotations(service: &Service) -> impl Iterator<Item = Notice> + '_ {
+    let unknown = service.annotations.keys().filter(|key| is_ours(key) && !is_known(key));
+    unknown.map(|key| {
+        let known = ALL.iter().map(|annotation| annotation.key);
+        let advice = suggestion::nearest(key, known)
+            .map_or_else(|| "remove it".to_owned(), |meant| format!("did you mean {meant}?"));
+        Notice::warning(REASON, format!("annotation {key} is not known and has no effect; {advice}"))
+    })
 }
