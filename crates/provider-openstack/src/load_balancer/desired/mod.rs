@@ -27,7 +27,7 @@ use openstack_ccm_core::service::{IpFamily, Service};
 
 use super::annotations::PORT_ID;
 use super::model::{
-    AdditionalVip, Desired, DesiredListener, Facts, FloatingIpGoal, FloatingIpSpec, ListenerKey,
+    AdditionalVip, Desired, DesiredListener, Facts, Features, FloatingIpGoal, FloatingIpSpec, ListenerKey,
     LoadBalancerSpec, ObservedLoadBalancer, Reclaim, Recovery, ReleaseTerms, ResolvedVip, Tags, Vip,
 };
 use super::names::Names;
@@ -90,31 +90,24 @@ fn build(sources: Sources<'_>) -> Result<Desired, Failure> {
 
 fn load_balancer(sources: Sources<'_>, notices: &mut Vec<Notice>) -> LoadBalancerSpec {
     let Sources { settings, names, facts, .. } = sources;
-    let flavor_id = settings.flavor_id.clone().filter(|flavor| {
-        let supported = facts.features.flavors;
-        if !supported {
-            let message =
-                format!("flavor-id {flavor} is ignored: this Octavia, or its provider, has no flavors");
-            notices.push(Notice::warning(FLAVOR_IGNORED, message));
-        }
-        supported
-    });
-    let availability_zone = settings.availability_zone.clone().filter(|zone| {
-        let supported = facts.features.availability_zones;
-        if !supported {
-            let message =
-                format!("availability-zone {zone} is ignored: this Octavia, or its provider, has no zones");
-            notices.push(Notice::warning(ZONES_IGNORED, message));
-        }
-        supported
-    });
+    let (flavor, zone) = (settings.flavor_id.clone(), settings.availability_zone.clone());
+    let Features { flavors, availability_zones, .. } = facts.features;
+    if let Some(flavor) = flavor.as_ref().filter(|_| !flavors) {
+        let message = format!("flavor-id {flavor} is ignored: this Octavia, or its provider, has no flavors");
+        notices.push(Notice::warning(FLAVOR_IGNORED, message));
+    }
+    if let Some(zone) = zone.as_ref().filter(|_| !availability_zones) {
+        let message =
+            format!("availability-zone {zone} is ignored: this Octavia, or its provider, has no zones");
+        notices.push(Notice::warning(ZONES_IGNORED, message));
+    }
     LoadBalancerSpec {
         name: names.load_balancer().to_owned(),
         description: names.description(),
         provider: settings.provider.clone(),
         vip: vip(settings, facts),
-        flavor_id,
-        availability_zone,
+        flavor_id: flavor.filter(|_| flavors),
+        availability_zone: zone.filter(|_| availability_zones),
         tags: sources.tags(),
     }
 }

@@ -109,10 +109,11 @@ impl<'a> SettingsReader<'a> {
     pub(super) fn class_value(
         &self,
         key: &'static str,
-        value: fn(&LoadBalancerClass) -> Option<&str>,
+        value: fn(&LoadBalancerClass) -> Option<&String>,
     ) -> Option<Sourced<'a>> {
         let class = self.class?;
-        sourced(value(class.keys), Origin::Class { class: class.name.to_owned(), key })
+        let value = value(class.keys).map(String::as_str);
+        sourced(value, Origin::Class { class: class.name.to_owned(), key })
     }
 
     /// A bool: exactly `true` or `false`. Every other text counts as absent, as for OCCM, and the user is told.
