@@ -24,9 +24,6 @@ impl OrphanCandidates {
     }
 
     /// Lists them. The name of a cluster is not unique, so only tags count: where Octavia has none, nothing is known.
-    ///
-    /// # Errors
-    /// Any failed call.
     pub(super) async fn list(&self) -> Result<Vec<OrphanCandidate>, Failure> {
         let octavia = &self.openstack.octavia;
         let doing = "listing the load balancers";

@@ -18,14 +18,12 @@ pub(crate) enum Answer {
     Pool(Box<Pool>),
     /// A health monitor was made or changed.
     Monitor {
-        /// The monitor.
         monitor: Box<HealthMonitor>,
         /// Its pool, where the step says it.
         pool_id: Option<String>,
     },
     /// A pool has got these members and no others.
     Members {
-        /// The pool.
         pool_id: String,
         /// The members, as they were sent.
         members: Vec<Arc<Member>>,

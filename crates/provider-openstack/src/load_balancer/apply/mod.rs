@@ -63,9 +63,7 @@ pub(super) struct Locked {
 /// A load balancer that was just made.
 #[derive(Clone, Debug)]
 pub(super) struct Made {
-    /// Id.
     pub(super) id: String,
-    /// Name.
     pub(super) name: String,
     /// Owner.
     pub(super) project_id: Option<String>,

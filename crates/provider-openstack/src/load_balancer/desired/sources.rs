@@ -13,9 +13,7 @@ pub(crate) struct Sources<'a> {
     pub(crate) intent: &'a Intent,
     /// What the Service asks for.
     pub(crate) settings: &'a Settings,
-    /// Its names.
     pub(crate) names: &'a Names,
-    /// What was looked up.
     pub(crate) facts: &'a Facts,
 }
 

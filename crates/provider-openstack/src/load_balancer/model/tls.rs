@@ -54,11 +54,8 @@ pub(crate) fn with_kept(wanted: &Tags, attributes: &TlsAttributes, kept: Option<
 pub(crate) struct SetHere {
     /// References to further certificates.
     pub(crate) sni_container_refs: bool,
-    /// Versions.
     pub(crate) versions: bool,
-    /// Ciphers.
     pub(crate) ciphers: bool,
-    /// Protocols of ALPN.
     pub(crate) alpn_protocols: bool,
 }
 

@@ -22,7 +22,6 @@ use crate::load_balancer::outputs;
 /// What all Services of a cluster have in common when they claim something.
 #[derive(Clone, Debug)]
 pub(crate) struct Scope<'a> {
-    /// The cluster.
     pub(crate) cluster: &'a ClusterIdentity,
     /// `former-cluster-names`: what else the cluster was called.
     pub(crate) former_cluster_names: &'a [String],
@@ -35,11 +34,8 @@ pub(crate) struct Scope<'a> {
 /// What one Service can claim as its own.
 #[derive(Clone, Debug)]
 pub(crate) struct Claim<'a> {
-    /// The Service.
     pub(crate) key: &'a ServiceKey,
-    /// Its uid.
     pub(crate) service_uid: &'a str,
-    /// Its names.
     pub(crate) names: &'a Names,
     /// What the operator says.
     pub(crate) scope: Scope<'a>,

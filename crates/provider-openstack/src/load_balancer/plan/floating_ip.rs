@@ -22,7 +22,6 @@ const LEFT_IN_USE: &str = "FloatingIPLeftInUse";
 /// The port that floating IPs are about.
 #[derive(Debug)]
 pub(super) struct VipPort {
-    /// The port.
     pub(super) port: Handle,
     /// Its address, once it has one.
     pub(super) address: Option<IpAddr>,

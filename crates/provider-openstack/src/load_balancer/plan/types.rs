@@ -53,7 +53,6 @@ pub(crate) enum Then {
 pub(crate) struct Wait {
     /// Kind of object, for example `load balancer`.
     pub(crate) kind: &'static str,
-    /// Its id.
     pub(crate) id: String,
     /// What it is in.
     pub(crate) status: ProvisioningStatus,

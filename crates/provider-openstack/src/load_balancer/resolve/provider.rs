@@ -25,9 +25,6 @@ const DOCUMENTED: [&str; 4] = [AMPHORA, ALIAS_OF_AMPHORA, "amphorav2", OVN];
 
 impl Resolver {
     /// What Octavia can do for a new load balancer.
-    ///
-    /// # Errors
-    /// Octavia's version list cannot be had.
     pub(crate) async fn features_of_new(&self, settings: &Settings) -> Result<Features, Failure> {
         let provider = match &settings.provider {
             Some(provider) => Some(provider.clone()),

@@ -19,11 +19,9 @@ const RANGES_IGNORED: &str = "LoadBalancerSourceRangesIgnored";
 /// What a group is built from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GroupSources<'a> {
-    /// The Service.
     pub(crate) service: &'a Service,
     /// What it asks for.
     pub(crate) settings: &'a Settings,
-    /// Its names.
     pub(crate) names: &'a Names,
     /// What Octavia can do.
     pub(crate) features: Features,

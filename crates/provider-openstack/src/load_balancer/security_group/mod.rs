@@ -54,9 +54,6 @@ impl SecurityGroups {
     }
 
     /// Whether lists for all Services show that the group is the wanted one. That they do not is no news about it.
-    ///
-    /// # Errors
-    /// A failed call.
     pub(super) async fn lists_agree(
         &self,
         claim: &Claim<'_>,
@@ -68,9 +65,6 @@ impl SecurityGroups {
     }
 
     /// Makes the group exactly the wanted one. Answers whether anything was changed.
-    ///
-    /// # Errors
-    /// As [`Self::open`].
     pub(super) async fn converge(&self, claim: &Claim<'_>, desired: &DesiredGroup) -> Result<bool, Failure> {
         let mut observed = GroupChoice::of(observe::read(&self.neutron, claim).await?)?;
         let opened = apply::apply(&self.neutron, &plan::open(desired, observed.used.as_ref())).await?;

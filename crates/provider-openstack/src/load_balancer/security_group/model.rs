@@ -14,7 +14,6 @@ use crate::load_balancer::settings::node_address::everybody;
 /// What a rule lets in: one port of the nodes, from one network. The family is that of the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Opening {
-    /// Transport protocol.
     pub(super) protocol: Protocol,
     /// Port of the nodes.
     pub(super) port: u16,
@@ -82,9 +81,7 @@ fn network(text: &str) -> Option<IpNet> {
 /// The security group that a Service wants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DesiredGroup {
-    /// Name.
     pub(super) name: String,
-    /// Description.
     pub(super) description: String,
     /// Tags that it carries at least.
     pub(super) tags: Tags,
@@ -101,13 +98,9 @@ pub(crate) struct DesiredGroup {
 /// A security group of the Service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ObservedGroup {
-    /// Id.
     pub(super) id: String,
-    /// Name.
     pub(super) name: String,
-    /// Tags.
     pub(super) tags: Tags,
-    /// Rules.
     pub(super) rules: Vec<ObservedRule>,
     /// Ports that carry it.
     pub(super) ports: Vec<ObservedPort>,
@@ -116,7 +109,6 @@ pub(super) struct ObservedGroup {
 /// A rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ObservedRule {
-    /// Id.
     pub(super) id: String,
     /// What it lets in; absent for rules of any other kind.
     pub(super) opening: Option<Opening>,
@@ -125,7 +117,6 @@ pub(super) struct ObservedRule {
 /// A port that carries the group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ObservedPort {
-    /// Id.
     pub(super) id: String,
     /// Its server.
     pub(super) server: String,

@@ -76,9 +76,6 @@ struct GroupListing {
 
 impl GroupLists {
     /// The Service's groups, as listed. Each is handed out once, so that the lists shrink while they are used.
-    ///
-    /// # Errors
-    /// Any failed call.
     pub(super) async fn take(
         &self,
         neutron: &Neutron,

@@ -37,7 +37,6 @@ pub(crate) enum Needs {
     Nothing,
     /// This pool, with its members and monitor: it takes the place of another one.
     Pool {
-        /// Id of the pool.
         id: String,
         /// Id of the listener that gets it.
         listener_id: String,
