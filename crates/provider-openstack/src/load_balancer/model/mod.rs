@@ -44,7 +44,6 @@ pub(crate) use observed::{
 };
 pub(crate) use pool::{Persistence, PoolAttributes, PoolSpec};
 pub(crate) use recovery::{Failover, Recovery};
-pub(crate) use tls::SetHere;
 pub(crate) use tree::{
     AdditionalVip, Desired, DesiredListener, DesiredPool, LoadBalancerSpec, Reclaim, ReleaseTerms, Vip,
 };

@@ -12,8 +12,8 @@ use super::rename::Rename;
 use super::types::Plan;
 use super::{children, port};
 use crate::load_balancer::model::{
-    Children, Desired, FloatingIpGoal, ListenerKey, LoadBalancerSpec, Observed, ObservedLoadBalancer,
-    Ownership, Tags,
+    Children, Desired, FloatingIpGoal, ListenerKey, LoadBalancerSpec, Observed, ObservedListener,
+    ObservedLoadBalancer, Ownership, Tags,
 };
 use crate::load_balancer::names;
 use crate::load_balancer::step::{Changes as _, Handle, LoadBalancerStep, Step};
@@ -122,13 +122,8 @@ fn conflicts(
         let names: Vec<String> = taken
             .iter()
             .map(|listener| {
-                format!(
-                    "port {} by the listener {} ({}, {})",
-                    listener.key(),
-                    listener.name,
-                    listener.id,
-                    listener.protocol
-                )
+                let ObservedListener { id, name, protocol, .. } = listener;
+                format!("port {} by the listener {name} ({id}, {protocol})", listener.key())
             })
             .collect();
         draft.block(Failure::user_input(format!(

@@ -21,9 +21,6 @@ use crate::load_balancer::settings::node_address::{self, family_name, family_of}
 /// The load balancer has addresses of one family, and the Service wants two.
 const SINGLE_STACK: &str = "LoadBalancerSingleStack";
 
-const OLD_OCTAVIA: &str = "a second address needs Octavia API 2.26, which this cloud does not have";
-const OWN_PORT: &str = "the port of port-id gives it one address";
-
 impl Resolver {
     /// Chooses a subnet for each family that the Service wants an address of. Where that cannot be, the load balancer
     /// gets the address that it can get, and the user is told.
@@ -33,12 +30,8 @@ impl Resolver {
         places: &mut Places,
     ) -> Result<(), Failure> {
         let [first, second] = lookup.settings.families.as_slice() else { return Ok(()) };
-        if !lookup.features.additional_vips {
-            places.notices.push(single_stack(OLD_OCTAVIA));
-            return Ok(());
-        }
-        if lookup.settings.vip.port_id.is_some() {
-            places.notices.push(single_stack(OWN_PORT));
+        if let Some(obstacle) = obstacle(lookup) {
+            places.notices.push(single_stack(obstacle));
             return Ok(());
         }
         let Some((base, network_id)) = self.base(places).await? else { return Ok(()) };
@@ -119,11 +112,8 @@ impl Resolver {
         if existing.ownership == Ownership::Guest {
             return Ok(Some(single_stack("choose another load balancer")));
         }
-        if !lookup.features.additional_vips {
-            return Ok(Some(single_stack(OLD_OCTAVIA)));
-        }
-        if lookup.settings.vip.port_id.is_some() {
-            return Ok(Some(single_stack(OWN_PORT)));
+        if let Some(obstacle) = obstacle(lookup) {
+            return Ok(Some(single_stack(obstacle)));
         }
         let Some(network_id) = &existing.made_with.vip_network_id else { return Ok(None) };
         let siblings = self.subnets_of(network_id).await?;
@@ -157,6 +147,14 @@ fn choose(
     };
     let fitting = siblings.iter().filter(|subnet| family_of_subnet(subnet) == family);
     fitting.min_by_key(|subnet| (std::cmp::Reverse(inside(subnet)), &subnet.id)).cloned()
+}
+
+/// Why there can be one address only.
+fn obstacle(lookup: &Lookup<'_>) -> Option<&'static str> {
+    if !lookup.features.additional_vips {
+        return Some("a second address needs Octavia API 2.26, which this cloud does not have");
+    }
+    lookup.settings.vip.port_id.as_ref().map(|_| "the port of port-id gives it one address")
 }
 
 fn no_subnet(network_id: &str, family: IpFamily) -> Notice {

@@ -49,8 +49,7 @@ fn each(
     allows: impl Fn(&BTreeSet<String>, &str) -> bool,
 ) {
     let (Some(value), Some(allowed)) = (reader.annotation(annotation), list) else { return };
-    let separator = |letter: char| letter == ',' || letter.is_whitespace();
-    if value.text.split(separator).filter(|item| !item.is_empty()).any(|item| !allows(allowed, item)) {
+    if value.items().any(|item| !allows(allowed, item.text)) {
         refuse(reader, &value, key);
     }
 }

@@ -105,11 +105,7 @@ fn requested_ranges<'a>(reader: &SettingsReader<'a>) -> Vec<Sourced<'a>> {
         let texts = service.source_ranges.iter().map(|text| text.trim());
         return texts.map(|text| Sourced { text, origin: field.clone() }).collect();
     }
-    let Some(Sourced { text, origin }) = reader.annotation(&SOURCE_RANGES) else { return Vec::new() };
-    text.split(|letter: char| letter == ',' || letter.is_whitespace())
-        .filter(|text| !text.is_empty())
-        .map(|text| Sourced { text, origin: origin.clone() })
-        .collect()
+    reader.annotation(&SOURCE_RANGES).iter().flat_map(Sourced::items).collect()
 }
 
 /// The network of a CIDR, without the bits of a host.

@@ -49,6 +49,16 @@ pub(super) struct Sourced<'a> {
     pub(super) origin: Origin,
 }
 
+impl<'a> Sourced<'a> {
+    /// The items of a list that is separated by commas or blanks.
+    pub(super) fn items(&self) -> impl Iterator<Item = Self> + use<'a> {
+        let origin = self.origin.clone();
+        let items = self.text.split(|letter: char| letter == ',' || letter.is_whitespace());
+        let items = items.filter(|item| !item.is_empty());
+        items.map(move |text| Self { text, origin: origin.clone() })
+    }
+}
+
 impl<'a> SettingsReader<'a> {
     pub(super) fn new(service: &'a Service, config: &'a Config) -> Self {
         Self {
