@@ -1,6 +1,5 @@
 //! OpenStack as the binary sees it: its configuration, logging in, and what controllers work on.
 
-use std::error::Error as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::{self, Config, ConfigErrors, Loaded, ProcessEnvironment};
 use crate::instances::{OpenStackInstances, is_regional};
+use crate::load_balancer::failure::chain;
 use crate::load_balancer::{OpenStackLoadBalancers, annotations};
 use crate::routes::OpenStackRoutes;
 
@@ -143,13 +143,7 @@ async fn log_in(
 
 /// The error is shared between all who wait for one log-in, so its chain is written out here.
 fn explained(error: &AuthError) -> Failure {
-    let mut message = format!("OpenStack cannot be used yet: {error}");
-    let mut source = error.source();
-    while let Some(cause) = source {
-        message.push_str(": ");
-        message.push_str(&cause.to_string());
-        source = cause.source();
-    }
+    let message = format!("OpenStack cannot be used yet: {}", chain(error));
     match error.kind() {
         ErrorKind::Unauthorized => Failure::new(FailureClass::Auth, message + WRONG_LOGIN),
         _ => Failure::new(FailureClass::Unavailable, message),

@@ -21,7 +21,7 @@ pub(super) type MissingKey = (&'static str, ValueFault);
 /// All that is missing. The address is checked elsewhere: without one this makes options with an empty address.
 pub(super) fn auth_options(config: &Config) -> Result<AuthOptions, Vec<MissingKey>> {
     let global = &config.global;
-    let mut missing = Missing::default();
+    let mut missing = MissingKeys::default();
     let Some((credentials, scope)) = login(global, &mut missing) else { return Err(missing.0) };
     Ok(AuthOptions {
         region: global.region.clone(),
@@ -44,9 +44,9 @@ pub(super) fn auth_options(config: &Config) -> Result<AuthOptions, Vec<MissingKe
 
 /// What is missing so far.
 #[derive(Default)]
-struct Missing(Vec<MissingKey>);
+struct MissingKeys(Vec<MissingKey>);
 
-impl Missing {
+impl MissingKeys {
     /// The value, which is noted where it is missing.
     fn need<T>(&mut self, value: Option<T>, key: &'static str, problem: &str, fix: &str) -> Option<T> {
         if value.is_none() {
@@ -77,7 +77,7 @@ fn kind(global: &Global) -> Option<LoginKind> {
     global.login_kind.or_else(|| kinds(global).first().copied()).or(begun.then_some(LoginKind::Password))
 }
 
-fn login(global: &Global, missing: &mut Missing) -> Option<(Credentials, Scope)> {
+fn login(global: &Global, missing: &mut MissingKeys) -> Option<(Credentials, Scope)> {
     if let Some(trust_id) = &global.trust_id {
         return trust(global, trust_id, missing);
     }
@@ -103,7 +103,7 @@ fn login(global: &Global, missing: &mut Missing) -> Option<(Credentials, Scope)>
     Some((credentials?, scope?))
 }
 
-fn trust(global: &Global, trust_id: &str, missing: &mut Missing) -> Option<(Credentials, Scope)> {
+fn trust(global: &Global, trust_id: &str, missing: &mut MissingKeys) -> Option<(Credentials, Scope)> {
     let password = global.trustee_password.as_ref().or(global.password.as_ref());
     let scope = Scope::Trust { trust_id: trust_id.to_owned() };
     if let (None, Some(token)) = (password, &global.token) {
@@ -119,7 +119,7 @@ fn trust(global: &Global, trust_id: &str, missing: &mut Missing) -> Option<(Cred
     Some((Credentials::Trust { trust_id, trustee: trustee?, password: password? }, scope))
 }
 
-fn password(global: &Global, missing: &mut Missing) -> Option<Credentials> {
+fn password(global: &Global, missing: &mut MissingKeys) -> Option<Credentials> {
     let user = user(global, "a password log-in", "username", missing);
     let (problem, fix) =
         ("a log-in with a user needs a password", "add `password`, or use an application credential");
@@ -127,7 +127,7 @@ fn password(global: &Global, missing: &mut Missing) -> Option<Credentials> {
     Some(Credentials::Password { user: user?, password: password? })
 }
 
-fn application_credential(global: &Global, missing: &mut Missing) -> Option<Credentials> {
+fn application_credential(global: &Global, missing: &mut MissingKeys) -> Option<Credentials> {
     let name = match (&global.application_credential_id, &global.application_credential_name) {
         (Some(id), _) => Some(ApplicationCredentialName::Id(id.clone())),
         (None, Some(name)) => user(global, "an application credential by name", "username", missing)
@@ -149,7 +149,7 @@ fn application_credential(global: &Global, missing: &mut Missing) -> Option<Cred
 }
 
 /// The user by id, or by name with the domain.
-fn user(global: &Global, what: &str, key: &'static str, missing: &mut Missing) -> Option<UserRef> {
+fn user(global: &Global, what: &str, key: &'static str, missing: &mut MissingKeys) -> Option<UserRef> {
     if let Some(id) = &global.user_id {
         return Some(UserRef::Id(id.clone()));
     }
@@ -169,7 +169,7 @@ fn user(global: &Global, what: &str, key: &'static str, missing: &mut Missing) -
 }
 
 /// What the token is for: a project, else the system, else a domain, else nothing said.
-fn scope(global: &Global, missing: &mut Missing) -> Option<Scope> {
+fn scope(global: &Global, missing: &mut MissingKeys) -> Option<Scope> {
     if let Some(id) = &global.tenant_id {
         return Some(Scope::Project(ProjectRef::Id(id.clone())));
     }
