@@ -48,9 +48,8 @@ pub(crate) fn notice(
     );
     (!differences.is_empty()).then(|| {
         let message = format!(
-            "load balancer {} ({}) cannot be changed in this way and stays as it is: {}; revert the change, or delete the Service and create it again",
-            existing.name,
-            existing.id,
+            "{existing} cannot be changed in this way and stays as it is: {}; revert the change, or delete the Service and \
+             create it again",
             differences.join(", ")
         );
         Notice::warning(NEEDS_RECREATION, message)

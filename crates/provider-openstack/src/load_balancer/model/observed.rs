@@ -1,6 +1,7 @@
 //! What is there.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -59,6 +60,13 @@ pub(crate) struct MadeWith {
     pub(crate) flavor_id: Option<String>,
     pub(crate) availability_zone: Option<String>,
     pub(crate) vip_network_id: Option<String>,
+}
+
+/// As messages name it.
+impl fmt::Display for ObservedLoadBalancer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "load balancer {} ({})", self.name, self.id)
+    }
 }
 
 impl ObservedLoadBalancer {

@@ -63,13 +63,10 @@ pub(super) fn converge(
     // While it is not renamed, the previous name tells which children are to be renamed.
     let (first, last) = if draft.rename.is_some() { (None, identity) } else { (identity, None) };
     if joins_internally(desired, load_balancer) {
-        draft.notice(Notice::normal(
-            SHARED_INTERNALLY,
-            format!(
-                "the internal Service joins load balancer {} ({}) and is published by its VIP; OCCM refuses that",
-                load_balancer.name, load_balancer.id
-            ),
-        ));
+        let message = format!(
+            "the internal Service joins {load_balancer} and is published by its VIP; OCCM refuses that"
+        );
+        draft.plan.notices.push(Notice::normal(SHARED_INTERNALLY, message));
     }
     first.into_iter().for_each(|step| draft.identify(step));
     for (key, wanted) in desired.listeners.iter().filter(|(key, _)| !conflicts.contains(key)) {
@@ -127,10 +124,8 @@ fn conflicts(
             })
             .collect();
         draft.block(Failure::user_input(format!(
-            "load balancer {} ({}) has listeners of somebody else where the Service wants its own: {}; choose other \
-             ports, or another load balancer",
-            load_balancer.name,
-            load_balancer.id,
+            "{load_balancer} has listeners of somebody else where the Service wants its own: {}; choose other ports, or \
+             another load balancer",
             names.join(", ")
         )));
     }

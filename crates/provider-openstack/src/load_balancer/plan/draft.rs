@@ -53,9 +53,9 @@ impl Draft {
         self.step(step);
     }
 
-    /// Tells the user something.
-    pub(super) fn notice(&mut self, notice: Notice) {
-        self.plan.notices.push(notice);
+    /// Warns the user.
+    pub(super) fn warn(&mut self, reason: &'static str, message: impl Into<String>) {
+        self.plan.notices.push(Notice::warning(reason, message));
     }
 
     /// Whether a change of nothing but tags waits for the next one that is needed anyway: Octavia reloads the load
@@ -83,7 +83,7 @@ impl Draft {
             self.plan.heals = true;
             let message =
                 format!("Octavia failed to apply the last change of {kind} {name} ({id}): sending it again");
-            self.notice(Notice::warning(CHILD_FAILED, message));
+            self.warn(CHILD_FAILED, message);
         }
         failed
     }

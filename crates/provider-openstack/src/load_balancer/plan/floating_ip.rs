@@ -3,7 +3,6 @@
 use std::net::IpAddr;
 
 use openstack_ccm_core::failure::Failure;
-use openstack_ccm_core::notice::Notice;
 
 use super::draft::{Draft, tags_of_own};
 use crate::load_balancer::model::{
@@ -87,14 +86,14 @@ fn keep_or_swap(
                 take_off(draft, attached, spec.keep);
                 return attach(draft, spec, free, vip);
             }
-            Some(_) | None => draft.notice(Notice::warning(
-                ADDRESS_IGNORED,
-                format!(
-                    "spec.loadBalancerIP is {asked}, but the load balancer has the floating IP {} and keeps it: \
-                     create {asked} in the project and detach {} to change it",
-                    attached.address, attached.address
-                ),
-            )),
+            Some(_) | None => {
+                let has = attached.address;
+                let message = format!(
+                    "spec.loadBalancerIP is {asked}, but the load balancer has the floating IP {has} and keeps it: \
+                     create {asked} in the project and detach {has} to change it"
+                );
+                draft.warn(ADDRESS_IGNORED, message);
+            }
         }
     }
     tag(draft, attached, &spec.tags);
@@ -131,11 +130,11 @@ fn obtain(draft: &mut Draft, spec: &FloatingIpSpec, candidates: &[ObservedFloati
         },
         (None, Some(network_id)) => create(draft, spec, network_id, vip),
         (None, None) => {
-            draft.notice(Notice::warning(
+            draft.warn(
                 FORCED_INTERNAL,
                 "there is no external network for a floating IP, so the Service is internal: set \
                  floating-network-id in cloud.conf or loadbalancer.openstack.org/floating-network-id on the Service",
-            ));
+            );
             draft.plan.address = vip.address;
         }
     }
@@ -222,12 +221,10 @@ pub(super) fn release(
         let ObservedFloatingIp { id, address, port_id, .. } = floating_ip.clone();
         let ports = [vip_port_id, terms.vip_port_id.as_deref()];
         match port_id {
-            Some(port) if !ports.contains(&Some(port.as_str())) => draft.notice(Notice::warning(
-                LEFT_IN_USE,
-                format!(
-                    "the Service's floating IP {address} ({id}) is attached to port {port} and stays there"
-                ),
-            )),
+            Some(port) if !ports.contains(&Some(port.as_str())) => {
+                let place = format!("is attached to port {port} and stays there");
+                draft.warn(LEFT_IN_USE, format!("the Service's floating IP {address} ({id}) {place}"));
+            }
             Some(_) | None => draft.step(Step::FloatingIp(FloatingIpStep::Delete { id, address })),
         }
     }

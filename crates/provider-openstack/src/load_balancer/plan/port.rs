@@ -5,8 +5,6 @@
 //! and a listener is never seen without members. A pool that was left behind half-way is found again by its name and
 //! protocol, or is removed as not needed.
 
-use openstack_ccm_core::notice::Notice;
-
 use super::draft::Draft;
 use super::{listener, pool};
 use crate::load_balancer::model::{
@@ -93,14 +91,12 @@ fn replace(
 ) {
     if let Some(existing) = existing {
         let key = existing.key();
-        draft.notice(Notice::warning(
-            LISTENER_REPLACED,
-            format!(
-                "port {key} changes from {} to {}, which Octavia cannot do on a live listener: connections to it fail \
-                 for some seconds",
-                existing.protocol, wanted.protocol
-            ),
-        ));
+        let message = format!(
+            "port {key} changes from {} to {}, which Octavia cannot do on a live listener: connections to it fail for some \
+             seconds",
+            existing.protocol, wanted.protocol
+        );
+        draft.warn(LISTENER_REPLACED, message);
         draft.step(Step::Listener(ListenerStep::Delete { id: existing.id.clone(), key }));
     }
     draft.step(Step::Listener(ListenerStep::Create {

@@ -7,7 +7,6 @@
 use std::net::IpAddr;
 
 use openstack_ccm_core::failure::{Failure, Hold};
-use openstack_ccm_core::notice::Notice;
 use openstack_ccm_openstack_api::octavia::OperatingStatus;
 
 use super::converge::{converge, create_tree, vip_port};
@@ -134,8 +133,7 @@ pub(super) fn recover(
         Remedy::Replace => replace(draft, desired, observed, broken),
         Remedy::Leave(reason) => leave(draft, desired, observed, broken, &reason),
         Remedy::FailOver => {
-            let message = format!("{}: Octavia is asked to fail it over", statuses(broken));
-            draft.notice(Notice::warning(FAILOVER, message));
+            draft.warn(FAILOVER, format!("{}: Octavia is asked to fail it over", statuses(broken)));
             draft.step(Step::LoadBalancer(LoadBalancerStep::Failover { id: broken.id.clone() }));
             // Where Octavia refuses.
             draft.block(in_error(broken));
@@ -145,16 +143,14 @@ pub(super) fn recover(
 }
 
 fn statuses(broken: &ObservedLoadBalancer) -> String {
-    let ObservedLoadBalancer { name, id, status, operating, .. } = broken;
-    format!(
-        "load balancer {name} ({id}) has the provisioning status {status} and the operating status {operating}"
-    )
+    let ObservedLoadBalancer { status, operating, .. } = broken;
+    format!("{broken} has the provisioning status {status} and the operating status {operating}")
 }
 
 /// Recreates it, on its address.
 fn replace(mut draft: Draft, desired: &Desired, observed: &Observed, broken: &ObservedLoadBalancer) -> Plan {
     draft.plan.heals = true;
-    draft.notice(Notice::warning(REPLACED, format!("{}: it is deleted and recreated", statuses(broken))));
+    draft.warn(REPLACED, format!("{}: it is deleted and recreated", statuses(broken)));
     if let FloatingIpGoal::External(spec) = &desired.floating_ip {
         // It comes off when the port goes, and is attached again to the port of the next load balancer. Until then it
         // tells the VIP.
@@ -194,14 +190,12 @@ fn leave(
             "; if it serves nobody, delete it (openstack loadbalancer delete --cascade {id}), and it is recreated"
         )
     };
-    draft.notice(Notice::warning(
-        IN_ERROR,
-        format!(
-            "{} and stays as it is, because {reason}: have an administrator fail it over (openstack loadbalancer \
-             failover {id}){deletion}",
-            statuses(broken)
-        ),
-    ));
+    let statuses = statuses(broken);
+    let message = format!(
+        "{statuses} and stays as it is, because {reason}: have an administrator fail it over (openstack loadbalancer \
+         failover {id}){deletion}"
+    );
+    draft.warn(IN_ERROR, message);
     floating_ip::serve(&mut draft, &desired.floating_ip, &observed.floating_ips, &vip_port(broken));
     if draft.blocked.take().is_some() {
         draft.plan.steps.clear();
@@ -213,10 +207,7 @@ fn leave(
 }
 
 fn in_error(broken: &ObservedLoadBalancer) -> Failure {
-    let ObservedLoadBalancer { name, id, .. } = broken;
-    let message = format!(
-        "load balancer {name} ({id}) is in ERROR, so no change of the Service or of nodes reaches it"
-    );
+    let message = format!("{broken} is in ERROR, so no change of the Service or of nodes reaches it");
     Failure::held(Hold::LoadBalancerInError, message)
 }
 

@@ -38,13 +38,11 @@ pub(crate) fn release(terms: &ReleaseTerms, observed: &Observed) -> Plan {
     match (load_balancer.ownership, children::first_foreign(below)) {
         (Ownership::Sole, None) => delete(draft, terms, observed, load_balancer, below),
         (Ownership::Sole, Some(foreign)) => {
-            draft.notice(Notice::warning(
-                LOAD_BALANCER_LEFT,
-                format!(
-                    "load balancer {} ({}) carries {foreign}, which does not belong to this Service: the load balancer stays, and only the Service's own objects are removed",
-                    load_balancer.name, load_balancer.id
-                ),
-            ));
+            let message = format!(
+                "{load_balancer} carries {foreign}, which does not belong to this Service: the load balancer stays, and only \
+                 the Service's own objects are removed"
+            );
+            draft.warn(LOAD_BALANCER_LEFT, message);
             leave(draft, terms, load_balancer, below)
         }
         (Ownership::Shared | Ownership::Guest, _) => leave(draft, terms, load_balancer, below),
@@ -98,14 +96,12 @@ fn leave(
     }
     if load_balancer.status == ProvisioningStatus::Error && !draft.plan.steps.is_empty() {
         draft.plan.steps.clear();
-        draft.block(Failure::new(
-            FailureClass::Unavailable,
-            format!(
-                "load balancer {} ({}) is in ERROR and stays, so nothing can be removed from it: have an administrator \
-                 fail it over (openstack loadbalancer failover {})",
-                load_balancer.name, load_balancer.id, load_balancer.id
-            ),
-        ));
+        let message = format!(
+            "{load_balancer} is in ERROR and stays, so nothing can be removed from it: have an administrator fail it over \
+             (openstack loadbalancer failover {})",
+            load_balancer.id
+        );
+        draft.block(Failure::new(FailureClass::Unavailable, message));
     }
     draft.finish()
 }
@@ -132,14 +128,11 @@ pub(crate) fn retain(load_balancer: &ObservedLoadBalancer) -> Plan {
         }
         // Octavia refuses every change of one in ERROR.
         if *status == ProvisioningStatus::Error {
-            draft.block(Failure::new(
-                FailureClass::Unavailable,
-                format!(
-                    "load balancer {name} ({id}) is in ERROR, so it cannot be marked as one that stays: have an \
-                     administrator fail it over (openstack loadbalancer failover {id}), or set \
-                     loadbalancer.openstack.org/reclaim-policy to \"delete\""
-                ),
-            ));
+            let message = format!(
+                "{load_balancer} is in ERROR, so it cannot be marked as one that stays: have an administrator fail it over \
+                 (openstack loadbalancer failover {id}), or set loadbalancer.openstack.org/reclaim-policy to \"delete\""
+            );
+            draft.block(Failure::new(FailureClass::Unavailable, message));
             return draft.finish();
         }
         let description = Some(names::retained_description(&load_balancer.description));
@@ -147,12 +140,10 @@ pub(crate) fn retain(load_balancer: &ObservedLoadBalancer) -> Plan {
         draft.step(Step::LoadBalancer(LoadBalancerStep::Update { id: id.clone(), changes }));
     }
     let address = load_balancer.vip_address.map_or_else(|| "no address".to_owned(), |vip| vip.to_string());
-    draft.notice(Notice::normal(
-        RETAINED,
-        format!(
-            "load balancer {name} ({id}, {address}) stays with all that belongs to it, as \
-             loadbalancer.openstack.org/reclaim-policy asks for"
-        ),
-    ));
+    let message = format!(
+        "load balancer {name} ({id}, {address}) stays with all that belongs to it, as \
+         loadbalancer.openstack.org/reclaim-policy asks for"
+    );
+    draft.plan.notices.push(Notice::normal(RETAINED, message));
     draft.finish()
 }
