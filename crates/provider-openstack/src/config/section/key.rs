@@ -123,10 +123,8 @@ impl<S> Field<S> {
                 *field(section) = Some(text).filter(|text| !text.is_empty()).map(SecretString::from);
             }
             Self::NonEmptyText(field) if text.is_empty() => {
-                return Err(ValueFault::new(
-                    "the value is empty",
-                    format!("remove the key to use `{}`", field(section)),
-                ));
+                let fix = format!("remove the key to use `{}`", field(section));
+                return Err(ValueFault::new("the value is empty", fix));
             }
             Self::NonEmptyText(field) => *field(section) = text.to_owned(),
             Self::Bool(field) => *field(section) = parse_bool(text).ok_or_else(not_a_bool)?,
@@ -151,10 +149,8 @@ impl<S> Field<S> {
             Self::Bool(field) => *field(section) = true,
             Self::Names(field) => field(section).clear(),
             _ => {
-                return Err(ValueFault::new(
-                    "the key has no value",
-                    "write `key = value`; only a bool may stand alone",
-                ));
+                let fix = "write `key = value`; only a bool may stand alone";
+                return Err(ValueFault::new("the key has no value", fix));
             }
         }
         Ok(())
@@ -179,10 +175,8 @@ fn unsigned(text: &str) -> Result<u32, ValueFault> {
 }
 
 fn not_a_number() -> ValueFault {
-    ValueFault::new(
-        "it is not a whole number",
-        "write digits only, such as `3`; hexadecimal numbers start with `0x`",
-    )
+    let fix = "write digits only, such as `3`; hexadecimal numbers start with `0x`";
+    ValueFault::new("it is not a whole number", fix)
 }
 
 fn not_a_duration(error: DurationError, text: &str) -> ValueFault {

@@ -55,11 +55,8 @@ fn each(
 }
 
 fn refuse(reader: &mut SettingsReader<'_>, value: &Sourced<'_>, key: &str) {
-    reader.reject(
-        value,
-        "is not allowed in this namespace",
-        format!("use one that is, or ask the operator to add it to {key} in cloud.conf"),
-    );
+    let fix = format!("use one that is, or ask the operator to add it to {key} in cloud.conf");
+    reader.reject(value, "is not allowed in this namespace", fix);
 }
 
 /// By the whole reference, or by its last part, the id.

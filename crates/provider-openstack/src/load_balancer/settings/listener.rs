@@ -113,11 +113,8 @@ fn network(reader: &mut SettingsReader<'_>, value: &Sourced<'_>) -> Option<IpNet
     match value.text.parse::<IpNet>() {
         Ok(network) => Some(network.trunc()),
         Err(_) => {
-            reader.reject(
-                value,
-                "is not a CIDR",
-                "write networks such as 192.0.2.0/24, a single address as 192.0.2.7/32",
-            );
+            let fix = "write networks such as 192.0.2.0/24, a single address as 192.0.2.7/32";
+            reader.reject(value, "is not a CIDR", fix);
             None
         }
     }

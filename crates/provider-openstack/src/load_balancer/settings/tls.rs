@@ -98,11 +98,8 @@ fn revision(reader: &mut SettingsReader<'_>) -> Option<String> {
     let value = reader.annotation(&TLS_REVISION)?;
     let fitting = |letter: char| letter.is_ascii_alphanumeric() || "._-:".contains(letter);
     if value.text.chars().count() > LONGEST_REVISION || !value.text.chars().all(fitting) {
-        reader.reject(
-            &value,
-            "is not a revision",
-            format!("use at most {LONGEST_REVISION} letters, digits, '.', '_', '-' and ':'"),
-        );
+        let fix = format!("use at most {LONGEST_REVISION} letters, digits, '.', '_', '-' and ':'");
+        reader.reject(&value, "is not a revision", fix);
     }
     Some(value.text.to_owned())
 }
@@ -111,11 +108,8 @@ fn ciphers(reader: &mut SettingsReader<'_>) -> Option<String> {
     let value = reader.annotation(&TLS_CIPHERS)?;
     let fitting = |letter: char| letter.is_ascii_alphanumeric() || "_-:+!@=.".contains(letter);
     if value.text.chars().count() > LONGEST_CIPHERS || !value.text.chars().all(fitting) {
-        reader.reject(
-            &value,
-            "is not a list of ciphers",
-            format!("write OpenSSL's names, separated by ':', at most {LONGEST_CIPHERS} characters"),
-        );
+        let fix = format!("write OpenSSL's names, separated by ':', at most {LONGEST_CIPHERS} characters");
+        reader.reject(&value, "is not a list of ciphers", fix);
     }
     Some(value.text.to_owned())
 }

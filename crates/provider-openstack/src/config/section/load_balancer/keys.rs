@@ -217,10 +217,8 @@ fn lb_version(_: &mut LoadBalancer, text: &str) -> Parsed {
 
 fn error_recovery(section: &mut LoadBalancer, text: &str) -> Parsed {
     section.error_recovery = ErrorRecovery::parse(text).ok_or_else(|| {
-        ValueFault::new(
-            "there is no such recovery",
-            format!("use one of {}", ErrorRecovery::VALUES.join(", ")),
-        )
+        let fix = format!("use one of {}", ErrorRecovery::VALUES.join(", "));
+        ValueFault::new("there is no such recovery", fix)
     })?;
     Ok(None)
 }
@@ -245,10 +243,8 @@ fn ingress_hostname_suffix(section: &mut LoadBalancer, text: &str) -> Parsed {
         return Ok(None);
     }
     hostname::validate(suffix).map_err(|error| {
-        ValueFault::new(
-            format!("it is not a DNS suffix: {error}"),
-            "write a domain in lower case, such as `nip.io`",
-        )
+        let fix = "write a domain in lower case, such as `nip.io`";
+        ValueFault::new(format!("it is not a DNS suffix: {error}"), fix)
     })?;
     section.ingress_hostname_suffix = Some(suffix.to_owned());
     Ok(None)
