@@ -98,9 +98,12 @@ async fn what_is_created_is_seen_by_later_reads_and_stands_out() {
     let port_id = made.vip_port_id.clone();
     let body = CreateFloatingIp { floating_network_id: "n".to_owned(), port_id, ..Default::default() };
     let floating_ip = neutron.create_floating_ip(&body).await.unwrap();
-    neutron.replace_tags(Tagged::FloatingIp, &floating_ip.id, &["a".to_owned()]).await.unwrap();
+    neutron
+        .replace_tags(Tagged::FloatingIp, &floating_ip.id, &BTreeSet::from(["a".to_owned()]))
+        .await
+        .unwrap();
     let port = FloatingIpFilter::port(made.vip_port_id.unwrap());
-    assert_eq!(neutron.list_floating_ips(&port).await.unwrap()[0].tags, ["a"]);
+    assert_eq!(neutron.list_floating_ips(&port).await.unwrap()[0].tags, BTreeSet::from(["a".to_owned()]));
     let writes = notes.0.lock().unwrap();
     let calls: Vec<String> = writes
         .iter()
@@ -120,7 +123,7 @@ async fn a_change_is_told_with_what_was_there_and_is_seen_by_later_reads(#[case]
     let (octavia, _, notes, _) = cloud(ahead);
     let changes = UpdateLoadBalancer { tags: Some(BTreeSet::from(["t".to_owned()])), ..Default::default() };
     octavia.update_load_balancer("lb", &changes).await.unwrap();
-    assert_eq!(octavia.get_load_balancer("lb").await.unwrap().tags, ["t"]);
+    assert_eq!(octavia.get_load_balancer("lb").await.unwrap().tags, BTreeSet::from(["t".to_owned()]));
     let member = |address: &str| MemberSpec {
         address: address.to_owned(),
         protocol_port: 30080,

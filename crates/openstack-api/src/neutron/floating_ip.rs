@@ -1,6 +1,6 @@
 //! Floating IPs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +24,7 @@ pub struct FloatingIp {
     pub description: String,
     /// Tags.
     #[serde(default, deserialize_with = "null_as_default")]
-    pub tags: Vec<String>,
+    pub tags: BTreeSet<String>,
     /// Time of creation, as Neutron writes it.
     pub created_at: Option<String>,
 }

@@ -1,5 +1,7 @@
 //! Security groups and their rules.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Neutron, V2};
@@ -43,7 +45,7 @@ pub struct SecurityGroup {
     pub security_group_rules: Vec<SecurityGroupRule>,
     /// Tags.
     #[serde(default, deserialize_with = "null_as_default")]
-    pub tags: Vec<String>,
+    pub tags: BTreeSet<String>,
     /// Owner.
     pub project_id: Option<String>,
     /// Time of creation, as Neutron writes it.

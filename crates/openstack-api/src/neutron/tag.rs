@@ -1,5 +1,7 @@
 //! Tags of Neutron's objects.
 
+use std::collections::BTreeSet;
+
 use super::{Neutron, V2};
 use crate::error::ApiError;
 
@@ -38,7 +40,12 @@ impl Neutron {
     }
 
     /// Makes the tags of an object exactly these.
-    pub async fn replace_tags(&self, kind: Tagged, id: &str, tags: &[String]) -> Result<(), ApiError> {
+    pub async fn replace_tags(
+        &self,
+        kind: Tagged,
+        id: &str,
+        tags: &BTreeSet<String>,
+    ) -> Result<(), ApiError> {
         let [collection, _, name] = kind.names();
         let call = V2.put(name, &[collection, id, "tags"]).body("tags", tags);
         self.client.execute(&call).await

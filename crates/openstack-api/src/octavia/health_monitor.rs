@@ -57,9 +57,9 @@ pub struct HealthMonitor {
     pub http_method: Option<String>,
     /// Good HTTP statuses: one, a list or a range.
     pub expected_codes: Option<String>,
-    /// Tags, in no fixed order.
+    /// Tags.
     #[serde(default, deserialize_with = "null_as_default")]
-    pub tags: Vec<String>,
+    pub tags: BTreeSet<String>,
 }
 
 const fn default_max_retries_down() -> u32 {

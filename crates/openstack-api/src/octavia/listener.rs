@@ -71,9 +71,9 @@ pub struct Listener {
     /// The load balancer, in a list of one.
     #[serde(default, deserialize_with = "null_as_default")]
     pub loadbalancers: Vec<IdRef>,
-    /// Tags, in no fixed order.
+    /// Tags.
     #[serde(default, deserialize_with = "null_as_default")]
-    pub tags: Vec<String>,
+    pub tags: BTreeSet<String>,
 }
 
 /// A new listener, on its own or within a whole tree. Only what is set is sent.

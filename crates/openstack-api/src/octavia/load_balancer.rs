@@ -50,9 +50,9 @@ pub struct LoadBalancer {
     /// Availability zone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub availability_zone: Option<String>,
-    /// Tags, in no fixed order. Empty where Octavia is older than 2.5.
-    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
-    pub tags: Vec<String>,
+    /// Tags. Empty where Octavia is older than 2.5.
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "BTreeSet::is_empty")]
+    pub tags: BTreeSet<String>,
     /// Listeners, in no fixed order.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
     pub listeners: Vec<IdRef>,

@@ -90,9 +90,9 @@ pub struct Pool {
     /// The load balancer, in a list of one.
     #[serde(default, deserialize_with = "null_as_default")]
     pub loadbalancers: Vec<IdRef>,
-    /// Tags, in no fixed order.
+    /// Tags.
     #[serde(default, deserialize_with = "null_as_default")]
-    pub tags: Vec<String>,
+    pub tags: BTreeSet<String>,
 }
 
 /// Octavia writes "no monitor" as an empty text in some answers.

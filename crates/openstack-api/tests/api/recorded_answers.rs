@@ -1,6 +1,6 @@
 //! Every answer that real services gave can be read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use openstack_ccm_openstack_api::ApiError;
 use openstack_ccm_openstack_api::barbican::{Barbican, Reference};
@@ -153,7 +153,7 @@ async fn a_listener_has_what_the_controller_compares() {
     assert_eq!(listener.allowed_cidrs, ["10.0.0.0/8"]);
     let limits: Vec<i64> = listener.limits.iter().map(|(_, value)| value).collect();
     assert_eq!(limits, [-1, 60_000, 6_000, 60_000, 0]);
-    assert_eq!(listener.tags, ["a", "kube"]);
+    assert_eq!(listener.tags, BTreeSet::from(["a".to_owned(), "kube".to_owned()]));
     assert_eq!(listener.loadbalancers[0].id, "ed88eb14-ed5c-4bea-ab64-3a6e64991097");
 }
 

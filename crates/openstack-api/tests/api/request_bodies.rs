@@ -287,7 +287,7 @@ async fn neutron_bodies_match_the_recorded_requests() {
     let recorded = exchange("network", "floating IP: disassociate").request.unwrap();
     assert_eq!(sent!(Neutron, |neutron| neutron.update_floating_ip("f", None)).1, recorded);
 
-    let tags = ["a".to_owned()];
+    let tags = BTreeSet::from(["a".to_owned()]);
     let recorded = exchange("network", "floating IP: tags").request.unwrap();
     let (line, body) = sent!(Neutron, |neutron| neutron.replace_tags(Tagged::FloatingIp, "f", &tags));
     assert_eq!((line.as_str(), body), ("PUT /v2.0/floatingips/f/tags", recorded));

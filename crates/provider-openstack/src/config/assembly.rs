@@ -4,9 +4,10 @@
 //! places stays at hand, so that checks of the whole can name them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 
 use super::Config;
-use super::error::{ConfigError, ConfigOrigin, ValueFault, Warning};
+use super::error::{ConfigOrigin, Finding, ValueFault};
 use super::gcfg::{Document, Entry, EntryValue, Position, Section};
 use super::section::{
     Global, Key, LoadBalancer, LoadBalancerClass, LoadBalancerNamespace, Metadata, Networking, Route,
@@ -18,8 +19,8 @@ use super::suggestion::{self, key_names, nearest};
 #[derive(Debug, Default)]
 pub(super) struct Assembly {
     pub(super) config: Config,
-    pub(super) errors: Vec<ConfigError>,
-    pub(super) warnings: Vec<Warning>,
+    pub(super) errors: Vec<Finding>,
+    pub(super) warnings: Vec<Finding>,
     /// Where each key was written last.
     origins: BTreeMap<(SectionName, String), ConfigOrigin>,
     /// Where each key that takes one value was written, by file and section with its name.
@@ -79,14 +80,7 @@ impl Assembly {
     /// An error of a whole file.
     pub(super) fn file_error(&mut self, origin: ConfigOrigin, problem: String, fix: &str) {
         self.unread = true;
-        self.errors.push(ConfigError {
-            origin,
-            section: None,
-            key: None,
-            value: None,
-            problem,
-            fix: fix.to_owned(),
-        });
+        self.errors.push(Finding::error(origin, None, None, None, &ValueFault::new(problem, fix)));
     }
 
     /// Notes that a key's value comes from somewhere else.
@@ -103,24 +97,14 @@ impl Assembly {
         fault: ValueFault,
     ) {
         self.failed.insert((section, key.to_owned()));
-        self.errors.push(ConfigError {
-            origin: self.origin(section, key),
-            section: Some(section.to_string()),
-            key: Some(key.to_owned()),
-            value,
-            problem: fault.problem,
-            fix: fault.fix,
-        });
+        let (origin, value) = (self.origin(section, key), value.as_deref());
+        self.errors.push(Finding::error(origin, Some(section.as_str()), Some(key), value, &fault));
     }
 
     /// A warning about a key.
-    pub(super) fn warn(&mut self, section: SectionName, key: &str, text: impl Into<String>) {
-        self.warnings.push(Warning {
-            origin: self.origin(section, key),
-            section: Some(section.to_string()),
-            key: Some(key.to_owned()),
-            text: text.into(),
-        });
+    pub(super) fn warn(&mut self, section: SectionName, key: &str, text: impl Display) {
+        let origin = self.origin(section, key);
+        self.warnings.push(Finding::warning(origin, Some(section.as_str()), Some(key), text));
     }
 
     /// Names all that is accepted and does nothing, in one warning.
@@ -136,7 +120,7 @@ impl Assembly {
         };
         let names: Vec<_> = self.without_effect.iter().map(name).collect();
         let text = format!("accepted, and without effect in this program: {}", names.join("; "));
-        self.warnings.push(Warning { origin, section: None, key: None, text });
+        self.warnings.push(Finding::warning(origin, None, None, text));
     }
 
     /// Puts errors and warnings into the order of the files.
@@ -167,46 +151,35 @@ impl Assembly {
                 Some(name) => format!("{}; did you mean `{name}`?", error.problem.fix()),
                 None => error.problem.fix().to_owned(),
             };
-            self.errors.push(ConfigError {
-                origin: ConfigOrigin { file: file.to_owned(), position: Some(error.position) },
-                section: error.section.clone(),
-                key: error.key.clone(),
-                value: None,
-                problem: error.problem.to_string(),
-                fix,
-            });
+            let fault = ValueFault::new(error.problem.to_string(), fix);
+            let origin = at(file, error.position);
+            self.errors.push(Finding::error(origin, error.section.as_deref(), key, None, &fault));
         }
     }
 
     fn add_header(&mut self, file: &str, section: &Section) {
-        let origin = ConfigOrigin { file: file.to_owned(), position: Some(section.position) };
-        let warn =
-            |text: String| Warning { origin: origin.clone(), section: Some(title(section)), key: None, text };
+        let (origin, title) = (at(file, section.position), title(section));
+        let warning = |text: String| Finding::warning(origin.clone(), Some(&title), None, text);
+        let error = |problem: &str, fix: &str| {
+            Finding::error(origin.clone(), Some(&title), None, None, &ValueFault::new(problem, fix))
+        };
         match (SectionName::find(&section.name), &section.subsection) {
             (None, _) => {
                 let meant = nearest(&section.name, SectionName::ALL.map(SectionName::as_str));
                 let hint = meant.map_or(String::new(), |name| format!("; did you mean [{name}]?"));
-                self.warnings.push(warn(format!("this section is not known and is ignored{hint}")));
+                self.warnings.push(warning(format!("this section is not known and is ignored{hint}")));
             }
-            (Some(SectionName::LoadBalancerClass), None) => self.errors.push(ConfigError {
-                origin,
-                section: Some(section.name.clone()),
-                key: None,
-                value: None,
-                problem: "the class has no name".to_owned(),
-                fix: "write `[LoadBalancerClass \"name\"]`; Services choose it by the annotation `loadbalancer.openstack.org/class: name`".to_owned(),
-            }),
+            (Some(SectionName::LoadBalancerClass), None) => self.errors.push(error(
+                "the class has no name",
+                "write `[LoadBalancerClass \"name\"]`; Services choose it by the annotation `loadbalancer.openstack.org/class: name`",
+            )),
             (Some(SectionName::LoadBalancerClass), Some(name)) => {
                 self.config.classes.entry(name.clone()).or_default();
             }
-            (Some(SectionName::LoadBalancerNamespace), None) => self.errors.push(ConfigError {
-                origin,
-                section: Some(section.name.clone()),
-                key: None,
-                value: None,
-                problem: "it names no namespace".to_owned(),
-                fix: "write `[LoadBalancerNamespace \"name\"]`, or `\"*\"` for all others".to_owned(),
-            }),
+            (Some(SectionName::LoadBalancerNamespace), None) => self.errors.push(error(
+                "it names no namespace",
+                "write `[LoadBalancerNamespace \"name\"]`, or `\"*\"` for all others",
+            )),
             (Some(SectionName::LoadBalancerNamespace), Some(name)) => {
                 self.config.namespaces.entry(name.clone()).or_default();
             }
@@ -223,7 +196,7 @@ impl Assembly {
                 } else {
                     String::new()
                 };
-                self.warnings.push(warn(format!("there are no named sections of this kind: it is ignored{hint}")));
+                self.warnings.push(warning(format!("there are no named sections of this kind: it is ignored{hint}")));
             }
         }
     }
@@ -258,43 +231,35 @@ impl Assembly {
         };
         match applied {
             Some(applied) => self.note(name, place, applied),
-            None => self.unknown_key(name, place),
+            None => self.warnings.push(place.warning(suggestion::about_unknown_key(name, &entry.key))),
         }
     }
 
     fn note(&mut self, name: SectionName, place: KeyPlace<'_>, applied: AppliedKey) {
-        self.origins.insert((name, applied.key.to_owned()), place.origin());
+        let id = (name, applied.key.to_owned());
+        self.origins.insert(id.clone(), place.origin());
         if !applied.is_list {
             self.note_repetition(place, applied.key);
         }
         if place.entry.cut_by_comment {
             let text = "a comment sign inside the word ends the value; put the value into quotes if it belongs to it";
-            self.warnings.push(place.warning(text.to_owned()));
+            self.warnings.push(place.warning(text));
         }
         match applied.result {
             Ok(None) => {
-                if place.entry.value == EntryValue::Broken {
-                    self.failed.insert((name, applied.key.to_owned()));
-                } else {
-                    // A later, right value takes the place of a wrong one in the checks of the whole.
-                    self.failed.remove(&(name, applied.key.to_owned()));
-                }
+                // A later, right value takes the place of a wrong one in the checks of the whole.
+                self.failed.remove(&id);
+                self.failed.extend((place.entry.value == EntryValue::Broken).then_some(id));
             }
             Ok(Some(text)) => self.warnings.push(place.warning(text)),
             Err(fault) => {
-                self.failed.insert((name, applied.key.to_owned()));
+                self.failed.insert(id);
                 let value = match &place.entry.value {
-                    EntryValue::Text(text) if !applied.secret => Some(text.clone()),
+                    EntryValue::Text(text) if !applied.secret => Some(text.as_str()),
                     EntryValue::Text(_) | EntryValue::Absent | EntryValue::Broken => None,
                 };
-                self.errors.push(ConfigError {
-                    origin: place.origin(),
-                    section: Some(title(place.section)),
-                    key: Some(applied.key.to_owned()),
-                    value,
-                    problem: fault.problem,
-                    fix: fault.fix,
-                });
+                let (origin, section) = (place.origin(), title(place.section));
+                self.errors.push(Finding::error(origin, Some(&section), Some(applied.key), value, &fault));
             }
         }
     }
@@ -308,10 +273,6 @@ impl Assembly {
             self.warnings.push(place.warning(text));
         }
     }
-
-    fn unknown_key(&mut self, name: SectionName, place: KeyPlace<'_>) {
-        self.warnings.push(place.warning(suggestion::about_unknown_key(name, &place.entry.key)));
-    }
 }
 
 /// One key in one file.
@@ -324,17 +285,16 @@ struct KeyPlace<'a> {
 
 impl KeyPlace<'_> {
     fn origin(&self) -> ConfigOrigin {
-        ConfigOrigin { file: self.file.to_owned(), position: Some(self.entry.position) }
+        at(self.file, self.entry.position)
     }
 
-    fn warning(&self, text: String) -> Warning {
-        Warning {
-            origin: self.origin(),
-            section: Some(title(self.section)),
-            key: Some(self.entry.key.clone()),
-            text,
-        }
+    fn warning(&self, text: impl Display) -> Finding {
+        Finding::warning(self.origin(), Some(&title(self.section)), Some(&self.entry.key), text)
     }
+}
+
+fn at(file: &str, position: Position) -> ConfigOrigin {
+    ConfigOrigin { file: file.to_owned(), position: Some(position) }
 }
 
 /// What became of an entry whose key is known.

@@ -2,14 +2,12 @@
 
 use super::assembly::Assembly;
 use super::environment::Environment;
-use super::error::{ConfigOrigin, ValueFault, Warning};
+use super::error::{ConfigOrigin, Finding, ValueFault};
 use super::login;
 use super::section::{LoginKind, SectionName};
 use crate::node_selector::NodeSelector;
 
-const KNOWN_PROVIDERS: [&str; 5] = ["amphora", "octavia", "ovn", "f5", "amphorav2"];
 const KNOWN_METHODS: [&str; 4] = ["ROUND_ROBIN", "LEAST_CONNECTIONS", "SOURCE_IP", "SOURCE_IP_PORT"];
-const KNOWN_CONTAINER_STORES: [&str; 2] = ["barbican", "external"];
 
 /// Runs all checks.
 pub(super) fn check(assembly: &mut Assembly, environment: &dyn Environment) {
@@ -26,9 +24,13 @@ pub(super) fn check(assembly: &mut Assembly, environment: &dyn Environment) {
 fn known_words(assembly: &mut Assembly) {
     let section = &assembly.config.load_balancer;
     let words = [
-        ("lb-provider", section.lb_provider.clone(), KNOWN_PROVIDERS.as_slice()),
-        ("lb-method", Some(section.lb_method.clone()), KNOWN_METHODS.as_slice()),
-        ("container-store", section.container_store.clone(), KNOWN_CONTAINER_STORES.as_slice()),
+        (
+            "lb-provider",
+            section.lb_provider.clone(),
+            ["amphora", "octavia", "ovn", "f5", "amphorav2"].as_slice(),
+        ),
+        ("lb-method", Some(section.lb_method.clone()), &KNOWN_METHODS),
+        ("container-store", section.container_store.clone(), &["barbican", "external"]),
     ];
     for (key, word, known) in words {
         if let Some(word) = word.filter(|word| !known.contains(&word.as_str())) {
@@ -60,12 +62,8 @@ fn monitor(assembly: &mut Assembly) {
     ];
     for (key, value) in tries {
         if !(1..=10).contains(&value) {
-            monitor_fault(
-                assembly,
-                key,
-                value.to_string(),
-                ValueFault::new("Octavia takes 1 to 10", "use 1 to 10"),
-            );
+            let fault = ValueFault::new("Octavia takes 1 to 10", "use 1 to 10");
+            monitor_fault(assembly, key, value.to_string(), fault);
         }
     }
     let (delay, timeout) = (section.monitor_delay_seconds(), section.monitor_timeout_seconds());
@@ -98,10 +96,8 @@ fn monitor_fault(assembly: &mut Assembly, key: &str, value: String, fault: Value
 fn node_selector(assembly: &mut Assembly) {
     let Some(selector) = assembly.config.load_balancer.node_selector.clone() else { return };
     if let Err(error) = NodeSelector::parse(&selector) {
-        let fault = ValueFault::new(
-            format!("no node matches: {error}"),
-            "write `key=value` or `key`, separated by commas",
-        );
+        let fix = "write `key=value` or `key`, separated by commas";
+        let fault = ValueFault::new(format!("no node matches: {error}"), fix);
         assembly.fault(SectionName::LoadBalancer, "node-selector", Some(selector), fault);
     }
 }
@@ -109,10 +105,8 @@ fn node_selector(assembly: &mut Assembly) {
 fn address(assembly: &mut Assembly) {
     let Some(text) = assembly.config.global.auth_url.clone() else {
         if assembly.may_miss_keys() && !assembly.has_failed(SectionName::Global, "auth-url") {
-            let fault = ValueFault::new(
-                "the address of Keystone is missing",
-                "add `auth-url = https://host:5000/v3`",
-            );
+            let fix = "add `auth-url = https://host:5000/v3`";
+            let fault = ValueFault::new("the address of Keystone is missing", fix);
             assembly.fault(SectionName::Global, "auth-url", None, fault);
         }
         return;
@@ -138,10 +132,8 @@ fn tls(assembly: &mut Assembly, environment: &dyn Environment) {
         ("cert-file", "key-file", global.cert_file.is_some(), global.key_file.is_some()),
     ] {
         if given && !other_given && !assembly.has_failed(SectionName::Global, other) {
-            let fault = ValueFault::new(
-                format!("a client certificate needs `{other}` as well"),
-                format!("add `{other}`"),
-            );
+            let problem = format!("a client certificate needs `{other}` as well");
+            let fault = ValueFault::new(problem, format!("add `{other}`"));
             assembly.fault(SectionName::Global, key, None, fault);
         }
     }
@@ -150,18 +142,14 @@ fn tls(assembly: &mut Assembly, environment: &dyn Environment) {
     {
         let Some(path) = path else { continue };
         if let Err(error) = environment.read(path.as_ref()) {
-            let fault = ValueFault::new(
-                format!("the file cannot be read: {error}"),
-                "correct the path, or mount the file",
-            );
+            let problem = format!("the file cannot be read: {error}");
+            let fault = ValueFault::new(problem, "correct the path, or mount the file");
             assembly.fault(SectionName::Global, key, Some(path), fault);
         }
     }
     if global.ca_file_contents.is_some_and(|pem| !pem.contains("-----BEGIN CERTIFICATE-----\n")) {
-        let fault = ValueFault::new(
-            "there is no PEM certificate in it",
-            "put it into quotes, with `\\n` for each line break",
-        );
+        let fix = "put it into quotes, with `\\n` for each line break";
+        let fault = ValueFault::new("there is no PEM certificate in it", fix);
         assembly.fault(SectionName::Global, "cafilecontents", None, fault);
     }
 }
@@ -188,21 +176,15 @@ fn kinds_of_login(assembly: &mut Assembly) {
     let unscoped = no_scope.iter().all(|part| part.is_none()) && !global.system_scope;
     if unscoped && kinds.first() == Some(&LoginKind::Password) && global.login_kind != Some(LoginKind::Token)
     {
-        assembly.warn(
-            SectionName::Global,
-            "tenant-id",
-            "no project is named: the log-in is for the user's default project, if Keystone knows one",
-        );
+        let text = "no project is named: the log-in is for the user's default project, if Keystone knows one";
+        assembly.warn(SectionName::Global, "tenant-id", text);
     }
 }
 
 fn variables(assembly: &mut Assembly, environment: &dyn Environment) {
     if environment.variable("OCCM_WAIT_LB_ACTIVE_STEPS").is_some() {
-        assembly.warnings.push(Warning {
-            origin: ConfigOrigin::file("environment"),
-            section: None,
-            key: Some("OCCM_WAIT_LB_ACTIVE_STEPS".to_owned()),
-            text: "has no effect: nothing waits in steps for a load balancer; remove it".to_owned(),
-        });
+        let text = "has no effect: nothing waits in steps for a load balancer; remove it";
+        let origin = ConfigOrigin::file("environment");
+        assembly.warnings.push(Finding::warning(origin, None, Some("OCCM_WAIT_LB_ACTIVE_STEPS"), text));
     }
 }

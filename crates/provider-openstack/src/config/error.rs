@@ -52,45 +52,46 @@ impl fmt::Display for ConfigOrigin {
     }
 }
 
-/// An error in the configuration.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub struct ConfigError {
+/// Something that is told about a configuration: an error, or a warning of what works and is most likely not what was meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
     /// Where it is.
     pub origin: ConfigOrigin,
-    /// Section, with the sub-section's name where it has one: `LoadBalancerClass "dmz"`.
-    pub section: Option<String>,
-    /// Key.
-    pub key: Option<String>,
-    /// Value as written. Never present for secrets.
-    pub value: Option<String>,
-    /// What is wrong.
-    pub problem: String,
-    /// What to do.
-    pub fix: String,
+    /// What it is about, and what there is to know.
+    pub text: String,
 }
 
-impl fmt::Display for ConfigError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_place(formatter, &self.origin, self.section.as_deref())?;
-        if let Some(key) = &self.key {
-            write!(formatter, "{key}")?;
-            if let Some(value) = &self.value {
-                write!(formatter, " = {}", shown(value))?;
-            }
-            formatter.write_str(": ")?;
-        }
-        write!(formatter, "{}; {}", self.problem, self.fix)
+impl Finding {
+    /// An error: in a section, of a key, of the value as written where it is not secret, as far as there are such.
+    pub(super) fn error(
+        origin: ConfigOrigin,
+        section: Option<&str>,
+        key: Option<&str>,
+        value: Option<&str>,
+        fault: &ValueFault,
+    ) -> Self {
+        let value = value.map(|value| format!(" = {}", shown(value))).unwrap_or_default();
+        let key = key.map(|key| format!("{key}{value}"));
+        Self::warning(origin, section, key.as_deref(), format_args!("{}; {}", fault.problem, fault.fix))
+    }
+
+    /// A warning.
+    pub(super) fn warning(
+        origin: ConfigOrigin,
+        section: Option<&str>,
+        key: Option<&str>,
+        text: impl fmt::Display,
+    ) -> Self {
+        let section = section.map(|section| format!("[{section}] ")).unwrap_or_default();
+        let key = key.map(|key| format!("{key}: ")).unwrap_or_default();
+        Self { origin, text: format!("{section}{key}{text}") }
     }
 }
 
-/// Where something is, as messages begin.
-fn write_place(
-    formatter: &mut fmt::Formatter<'_>,
-    origin: &ConfigOrigin,
-    section: Option<&str>,
-) -> fmt::Result {
-    write!(formatter, "{origin}: ")?;
-    section.map_or(Ok(()), |section| write!(formatter, "[{section}] "))
+impl fmt::Display for Finding {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: {}", self.origin, self.text)
+    }
 }
 
 fn shown(value: &str) -> String {
@@ -102,9 +103,9 @@ fn shown(value: &str) -> String {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct ConfigErrors {
     /// The errors; at least one.
-    pub errors: Vec<ConfigError>,
+    pub errors: Vec<Finding>,
     /// What was found beside them.
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<Finding>,
 }
 
 impl fmt::Display for ConfigErrors {
@@ -114,28 +115,5 @@ impl fmt::Display for ConfigErrors {
             count => write!(formatter, "the cloud configuration has {count} errors:")?,
         }
         self.errors.iter().try_for_each(|error| write!(formatter, "\n  {error}"))
-    }
-}
-
-/// Something that works and is most likely not what was meant.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Warning {
-    /// Where it is.
-    pub origin: ConfigOrigin,
-    /// Section, with the sub-section's name where it has one.
-    pub section: Option<String>,
-    /// Key.
-    pub key: Option<String>,
-    /// What to know about it.
-    pub text: String,
-}
-
-impl fmt::Display for Warning {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_place(formatter, &self.origin, self.section.as_deref())?;
-        if let Some(key) = &self.key {
-            write!(formatter, "{key}: ")?;
-        }
-        formatter.write_str(&self.text)
     }
 }

@@ -20,7 +20,8 @@ pub(super) type MissingKey = (&'static str, ValueFault);
 /// All that is missing. The address is checked elsewhere: without one this makes options with an empty address.
 pub(super) fn auth_options(config: &Config) -> Result<AuthOptions, Vec<MissingKey>> {
     let global = &config.global;
-    let (credentials, scope) = login(global)?;
+    let mut missing = MissingKeys::default();
+    let Some((credentials, scope)) = login(global, &mut missing) else { return Err(missing.0) };
     Ok(AuthOptions {
         region: global.region.clone(),
         interface: global.os_endpoint_type.unwrap_or_default(),
@@ -38,6 +39,20 @@ pub(super) fn auth_options(config: &Config) -> Result<AuthOptions, Vec<MissingKe
         request_timeout: config.metadata.request_timeout(),
         ..AuthOptions::new(global.auth_url.clone().unwrap_or_default(), credentials, scope)
     })
+}
+
+/// What is missing so far.
+#[derive(Default)]
+struct MissingKeys(Vec<MissingKey>);
+
+impl MissingKeys {
+    /// The value, which is noted where it is missing.
+    fn need<T>(&mut self, value: Option<T>, key: &'static str, problem: &str, fix: &str) -> Option<T> {
+        if value.is_none() {
+            self.0.push((key, ValueFault::new(problem, fix)));
+        }
+        value
+    }
 }
 
 /// The kinds of log-in for which there are credentials, in the order in which they are taken.
@@ -61,123 +76,116 @@ fn kind(global: &Global) -> Option<LoginKind> {
     global.login_kind.or_else(|| kinds(global).first().copied()).or(begun.then_some(LoginKind::Password))
 }
 
-fn login(global: &Global) -> Result<(Credentials, Scope), Vec<MissingKey>> {
+fn login(global: &Global, missing: &mut MissingKeys) -> Option<(Credentials, Scope)> {
     if let Some(trust_id) = &global.trust_id {
-        return trust(global, trust_id);
+        return trust(global, trust_id, missing);
     }
-    match kind(global) {
-        Some(LoginKind::Password) => both(password(global), scope(global)),
-        Some(LoginKind::Token) => both(token(global), scope(global)),
-        Some(LoginKind::ApplicationCredential) => Ok((application_credential(global)?, Scope::Unscoped)),
-        None => Err(vec![missing(
-            "password",
-            "no log-in is configured",
-            "set `application-credential-id` and `application-credential-secret`, or `username`, `user-domain-name`, \
-             `password`, `tenant-name` and `tenant-domain-name`, or `use-clouds`",
-        )]),
-    }
+    let kind = missing.need(
+        kind(global),
+        "password",
+        "no log-in is configured",
+        "set `application-credential-id` and `application-credential-secret`, or `username`, `user-domain-name`, \
+         `password`, `tenant-name` and `tenant-domain-name`, or `use-clouds`",
+    )?;
+    let credentials = match kind {
+        LoginKind::Password => password(global, missing),
+        LoginKind::Token => {
+            let token = global.token.clone();
+            let token = missing.need(token, "token", "a token log-in needs a token", "add `token`");
+            token.map(|token| Credentials::Token { token })
+        }
+        LoginKind::ApplicationCredential => {
+            return Some((application_credential(global, missing)?, Scope::Unscoped));
+        }
+    };
+    let scope = scope(global, missing);
+    Some((credentials?, scope?))
 }
 
-fn trust(global: &Global, trust_id: &str) -> Result<(Credentials, Scope), Vec<MissingKey>> {
+fn trust(global: &Global, trust_id: &str, missing: &mut MissingKeys) -> Option<(Credentials, Scope)> {
     let password = global.trustee_password.as_ref().or(global.password.as_ref());
+    let scope = Scope::Trust { trust_id: trust_id.to_owned() };
     if let (None, Some(token)) = (password, &global.token) {
-        return Ok((
-            Credentials::Token { token: token.clone() },
-            Scope::Trust { trust_id: trust_id.to_owned() },
-        ));
+        return Some((Credentials::Token { token: token.clone() }, scope));
     }
     let trustee = match &global.trustee_id {
-        Some(id) => Ok(InDomain::Id(id.clone())),
-        None => user(global, "a trust log-in", "trustee-id"),
+        Some(id) => Some(InDomain::Id(id.clone())),
+        None => user(global, "a trust log-in", "trustee-id", missing),
     };
-    let password = password.cloned().ok_or_else(|| {
-        missing("trustee-password", "a trust log-in needs the trustee's password", "add `trustee-password`")
-    });
-    let (user, password) = all(trustee, password)?;
-    Ok((Credentials::Password { user, password }, Scope::Trust { trust_id: trust_id.to_owned() }))
+    let (problem, fix) = ("a trust log-in needs the trustee's password", "add `trustee-password`");
+    let password = missing.need(password.cloned(), "trustee-password", problem, fix);
+    Some((Credentials::Password { user: trustee?, password: password? }, scope))
 }
 
-fn password(global: &Global) -> Result<Credentials, Vec<MissingKey>> {
-    let password = global.password.clone().ok_or_else(|| {
-        missing(
-            "password",
-            "a log-in with a user needs a password",
-            "add `password`, or use an application credential",
-        )
-    });
-    let (user, password) = all(user(global, "a password log-in", "username"), password)?;
-    Ok(Credentials::Password { user, password })
+fn password(global: &Global, missing: &mut MissingKeys) -> Option<Credentials> {
+    let user = user(global, "a password log-in", "username", missing);
+    let (problem, fix) =
+        ("a log-in with a user needs a password", "add `password`, or use an application credential");
+    let password = missing.need(global.password.clone(), "password", problem, fix);
+    Some(Credentials::Password { user: user?, password: password? })
 }
 
-fn token(global: &Global) -> Result<Credentials, Vec<MissingKey>> {
-    let token = global.token.clone();
-    let token = token.ok_or_else(|| vec![missing("token", "a token log-in needs a token", "add `token`")])?;
-    Ok(Credentials::Token { token })
-}
-
-fn application_credential(global: &Global) -> Result<Credentials, Vec<MissingKey>> {
+fn application_credential(global: &Global, missing: &mut MissingKeys) -> Option<Credentials> {
     let name = match (&global.application_credential_id, &global.application_credential_name) {
-        (Some(id), _) => Ok(ApplicationCredentialName::Id(id.clone())),
-        (None, Some(name)) => user(global, "an application credential by name", "username")
+        (Some(id), _) => Some(ApplicationCredentialName::Id(id.clone())),
+        (None, Some(name)) => user(global, "an application credential by name", "username", missing)
             .map(|user| ApplicationCredentialName::Name { name: name.clone(), user }),
-        (None, None) => Err(vec![missing(
+        (None, None) => missing.need(
+            None,
             "application-credential-id",
             "an application credential needs its id or name",
             "add `application-credential-id`",
-        )]),
+        ),
     };
-    let secret = global.application_credential_secret.clone().ok_or_else(|| {
-        missing(
-            "application-credential-secret",
-            "an application credential needs its secret",
-            "add `application-credential-secret`",
-        )
-    });
-    let (name, secret) = all(name, secret)?;
-    Ok(Credentials::ApplicationCredential { name, secret })
+    let secret = missing.need(
+        global.application_credential_secret.clone(),
+        "application-credential-secret",
+        "an application credential needs its secret",
+        "add `application-credential-secret`",
+    );
+    Some(Credentials::ApplicationCredential { name: name?, secret: secret? })
 }
 
 /// The user by id, or by name with the domain.
-fn user(global: &Global, what: &str, key: &'static str) -> Result<InDomain, Vec<MissingKey>> {
+fn user(global: &Global, what: &str, key: &'static str, missing: &mut MissingKeys) -> Option<InDomain> {
     if let Some(id) = &global.user_id {
-        return Ok(InDomain::Id(id.clone()));
+        return Some(InDomain::Id(id.clone()));
     }
-    let Some(name) = global.username.clone() else {
-        let fix = match key {
-            "username" => "add `username` and `user-domain-name`, or `user-id`".to_owned(),
-            other => format!("add `{other}`"),
-        };
-        return Err(vec![missing(key, &format!("{what} needs a user"), &fix)]);
+    let fix = match key {
+        "username" => "add `username` and `user-domain-name`, or `user-id`".to_owned(),
+        other => format!("add `{other}`"),
     };
+    let name = missing.need(global.username.clone(), key, &format!("{what} needs a user"), &fix)?;
     let own = domain(global.user_domain_id.as_ref(), global.user_domain_name.as_ref());
-    let domain = own.or_else(|| default_domain(global)).ok_or_else(|| {
-        let problem = format!("{what} with a user's name needs the user's domain");
-        vec![missing(
-            "user-domain-name",
-            &problem,
-            "add `user-domain-name` or `user-domain-id`, or use `user-id`",
-        )]
-    })?;
-    Ok(InDomain::Name { name, domain })
+    let domain = missing.need(
+        own.or_else(|| default_domain(global)),
+        "user-domain-name",
+        &format!("{what} with a user's name needs the user's domain"),
+        "add `user-domain-name` or `user-domain-id`, or use `user-id`",
+    )?;
+    Some(InDomain::Name { name, domain })
 }
 
 /// What the token is for: a project, else the system, else a domain, else nothing said.
-fn scope(global: &Global) -> Result<Scope, Vec<MissingKey>> {
+fn scope(global: &Global, missing: &mut MissingKeys) -> Option<Scope> {
     if let Some(id) = &global.tenant_id {
-        return Ok(Scope::Project(InDomain::Id(id.clone())));
+        return Some(Scope::Project(InDomain::Id(id.clone())));
     }
     if let Some(name) = global.tenant_name.clone() {
         let own = domain(global.tenant_domain_id.as_ref(), global.tenant_domain_name.as_ref());
-        let domain = own.or_else(|| default_domain(global)).ok_or_else(|| {
-            let fix = "add `tenant-domain-name` or `tenant-domain-id`, or use `tenant-id`";
-            vec![missing("tenant-domain-name", "a project's name needs the project's domain", fix)]
-        })?;
-        return Ok(Scope::Project(InDomain::Name { name, domain }));
+        let domain = missing.need(
+            own.or_else(|| default_domain(global)),
+            "tenant-domain-name",
+            "a project's name needs the project's domain",
+            "add `tenant-domain-name` or `tenant-domain-id`, or use `tenant-id`",
+        )?;
+        return Some(Scope::Project(InDomain::Name { name, domain }));
     }
     if global.system_scope {
-        return Ok(Scope::System);
+        return Some(Scope::System);
     }
-    Ok(domain(global.domain_id.as_ref(), global.domain_name.as_ref()).map_or(Scope::Unscoped, Scope::Domain))
+    let domain = domain(global.domain_id.as_ref(), global.domain_name.as_ref());
+    Some(domain.map_or(Scope::Unscoped, Scope::Domain))
 }
 
 /// `domain-id` and `domain-name`, where they are not the scope themselves.
@@ -192,27 +200,4 @@ fn default_domain(global: &Global) -> Option<DomainRef> {
 
 fn domain(id: Option<&String>, name: Option<&String>) -> Option<DomainRef> {
     id.cloned().map(DomainRef::Id).or_else(|| name.cloned().map(DomainRef::Name))
-}
-
-fn missing(key: &'static str, problem: &str, fix: &str) -> MissingKey {
-    (key, ValueFault::new(problem, fix))
-}
-
-/// Both, or everything that both miss.
-fn both<A, B>(
-    first: Result<A, Vec<MissingKey>>,
-    second: Result<B, Vec<MissingKey>>,
-) -> Result<(A, B), Vec<MissingKey>> {
-    match (first, second) {
-        (Ok(first), Ok(second)) => Ok((first, second)),
-        (Err(first), Err(second)) => Err(first.into_iter().chain(second).collect()),
-        (Err(missing), Ok(_)) | (Ok(_), Err(missing)) => Err(missing),
-    }
-}
-
-fn all<A, B>(
-    first: Result<A, Vec<MissingKey>>,
-    second: Result<B, MissingKey>,
-) -> Result<(A, B), Vec<MissingKey>> {
-    both(first, second.map_err(|missing| vec![missing]))
 }

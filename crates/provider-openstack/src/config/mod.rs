@@ -37,7 +37,7 @@ use openstack_ccm_openstack_api::identity::AuthOptions;
 use assembly::Assembly;
 pub use environment::{Environment, ProcessEnvironment};
 use error::ConfigOrigin;
-pub use error::{ConfigError, ConfigErrors, Warning};
+pub use error::{ConfigErrors, Finding};
 pub use reference::reference_markdown;
 use section::SectionName;
 pub use section::{
@@ -72,7 +72,7 @@ pub struct Loaded {
     /// How to log in. The user agent is for the caller to add.
     pub auth_options: AuthOptions,
     /// What is worth a line in the log.
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<Finding>,
 }
 
 /// Reads the files of `--cloud-config` in their order: a later file wins per key, lists grow.

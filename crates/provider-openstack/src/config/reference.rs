@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::section::{
-    Global, Key, KeySource, LoadBalancer, LoadBalancerClass, LoadBalancerNamespace, Metadata, Networking,
-    Route, SectionName,
+    Global, Key, LoadBalancer, LoadBalancerClass, LoadBalancerNamespace, Metadata, Networking, Route,
+    SectionName,
 };
 
 const HEAD: &str = "\
@@ -126,17 +126,14 @@ fn table<S>(keys: &[Key<S>]) -> String {
         "\n| Key | Type | Default | Meaning | Since |\n| --- | --- | --- | --- | --- |\n".to_owned();
     for key in keys {
         let default = if key.default.is_empty() { String::new() } else { format!("`{}`", key.default) };
-        let since = match key.since {
-            KeySource::Occm => "OCCM",
-            KeySource::Version(version) => version,
-        };
         // Writing to a String cannot fail.
         let _ = writeln!(
             rows,
-            "| `{}` | {} | {default} | {} | {since} |",
+            "| `{}` | {} | {default} | {} | {} |",
             key.name,
             key.field.type_name(),
-            key.meaning
+            key.meaning,
+            key.since
         );
     }
     rows

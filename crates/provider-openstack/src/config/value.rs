@@ -4,17 +4,11 @@ use std::time::Duration;
 
 /// A bool: `true`, `yes`, `on`, `1` and `false`, `no`, `off`, `0` in any case.
 pub fn parse_bool(text: &str) -> Option<bool> {
-    const WORDS: [(&str, bool); 8] = [
-        ("true", true),
-        ("yes", true),
-        ("on", true),
-        ("1", true),
-        ("false", false),
-        ("no", false),
-        ("off", false),
-        ("0", false),
-    ];
-    WORDS.iter().find(|(word, _)| word.eq_ignore_ascii_case(text)).map(|(_, value)| *value)
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "yes" | "on" | "1" => Some(true),
+        "false" | "no" | "off" | "0" => Some(false),
+        _ => None,
+    }
 }
 
 /// A whole number: decimal with any number of leading zeros, or hexadecimal behind `0x`; an optional sign; blanks
@@ -36,14 +30,12 @@ pub fn parse_unsigned(text: &str) -> Option<u64> {
 }
 
 fn parse_digits(digits: &str) -> Option<u64> {
-    if let Some(hexadecimal) = digits.strip_prefix("0x") {
-        // Underscores between hexadecimal digits are legal in the dialect, and only there.
-        let separated_well = hexadecimal.split('_').skip(1).all(|part| !part.is_empty());
-        let plain = hexadecimal.replace('_', "");
-        let all_digits = plain.bytes().all(|byte| byte.is_ascii_hexdigit());
-        return if separated_well && all_digits { u64::from_str_radix(&plain, 16).ok() } else { None };
-    }
-    parse_decimal(digits)
+    let Some(hexadecimal) = digits.strip_prefix("0x") else { return parse_decimal(digits) };
+    // Underscores between hexadecimal digits are legal in the dialect, and only there.
+    let separated_well = hexadecimal.split('_').skip(1).all(|part| !part.is_empty());
+    let plain = hexadecimal.replace('_', "");
+    let all_digits = plain.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if separated_well && all_digits { u64::from_str_radix(&plain, 16).ok() } else { None }
 }
 
 fn parse_decimal(digits: &str) -> Option<u64> {
@@ -120,10 +112,9 @@ fn duration_part(text: &str) -> Result<(u64, &str), DurationError> {
         _ => return Err(DurationError::Malformed),
     };
     let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| DurationError::TooLong)? };
-    let nanoseconds = whole.checked_mul(nanoseconds_per_unit).ok_or(DurationError::TooLong)?;
-    let nanoseconds =
-        nanoseconds.checked_add(fraction_of(fraction, nanoseconds_per_unit)).ok_or(DurationError::TooLong)?;
-    Ok((nanoseconds, behind))
+    let fraction = fraction_of(fraction, nanoseconds_per_unit);
+    let nanoseconds = whole.checked_mul(nanoseconds_per_unit).and_then(|whole| whole.checked_add(fraction));
+    Ok((nanoseconds.ok_or(DurationError::TooLong)?, behind))
 }
 
 fn split_digits(text: &str) -> (&str, &str) {
@@ -132,14 +123,10 @@ fn split_digits(text: &str) -> (&str, &str) {
 
 /// The nanoseconds of the digits behind the point; what is below one nanosecond is dropped.
 fn fraction_of(digits: &str, nanoseconds_per_unit: u64) -> u64 {
-    let mut scale = u128::from(nanoseconds_per_unit);
-    let mut numerator: u128 = 0;
-    let mut denominator: u128 = 1;
     // 18 digits are below one nanosecond even for hours.
-    for digit in digits.bytes().take(18) {
-        numerator = numerator * 10 + u128::from(digit - b'0');
-        denominator *= 10;
-    }
-    scale *= numerator;
-    u64::try_from(scale / denominator).unwrap_or(u64::MAX)
+    let (numerator, denominator) =
+        digits.bytes().take(18).fold((0_u128, 1_u128), |(numerator, denominator), digit| {
+            (numerator * 10 + u128::from(digit - b'0'), denominator * 10)
+        });
+    u64::try_from(u128::from(nanoseconds_per_unit) * numerator / denominator).unwrap_or(u64::MAX)
 }

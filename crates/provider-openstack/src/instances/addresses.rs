@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use ipnet::IpNet;
 use openstack_ccm_core::instance::address::{AddressType, InstanceAddress};
 use openstack_ccm_openstack_api::neutron::{Port, PortStatus};
 use openstack_ccm_openstack_api::nova::Server;
 
-use super::sort_order;
 use crate::config::Networking;
 
 /// Key in the metadata of a server whose value is the hostname of its node.
@@ -51,7 +51,7 @@ pub(super) fn addresses(
             add_of_network(&mut list, network, &entry, networking);
         }
     }
-    sort_order::sort(list.addresses, &networking.address_sort_order)
+    sorted(list.addresses, &networking.address_sort_order)
 }
 
 fn add_of_network(list: &mut AddressList, network: &str, entry: &OnNetwork<'_>, networking: &Networking) {
@@ -122,6 +122,28 @@ impl AddressList {
     /// Takes an address out, whatever its type.
     fn remove(&mut self, address: &str) {
         self.addresses.retain(|present| present.address != address);
+    }
+}
+
+/// Sorts addresses by the first range that contains them, within a range by their bytes. What is in no range, or is no
+/// IP address, comes last in the old order. Without ranges nothing changes.
+fn sorted(mut addresses: Vec<InstanceAddress>, order: &[IpNet]) -> Vec<InstanceAddress> {
+    if !order.is_empty() {
+        addresses.sort_by_cached_key(|address| {
+            let ip: Option<IpAddr> = address.address.parse().ok();
+            let place =
+                ip.and_then(|ip| Some((order.iter().position(|range| range.contains(&ip))?, bytes(ip))));
+            // The sort is stable: addresses without a place keep their order.
+            place.unwrap_or((usize::MAX, [0; 16]))
+        });
+    }
+    addresses
+}
+
+fn bytes(ip: IpAddr) -> [u8; 16] {
+    match ip {
+        IpAddr::V4(ip) => ip.to_ipv6_mapped().octets(),
+        IpAddr::V6(ip) => ip.octets(),
     }
 }
 

@@ -6,8 +6,8 @@ use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::instance::NodeIdentity;
 use openstack_ccm_openstack_api::nova::{Nova, Server};
 
-use super::provider_id::{ProviderId, ProviderIdError};
-use crate::load_balancer::failure::{Missing, of_call};
+use crate::load_balancer::failure::{Answered as _, present};
+use crate::provider_id::{ProviderId, ProviderIdError};
 
 /// How the server of one node is found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,10 +43,7 @@ impl ServerQuestion {
 
     /// Whether the cloud has to be asked.
     pub(super) fn asks(&self) -> bool {
-        match self {
-            Self::Id(_) | Self::Name(_) => true,
-            Self::Foreign(_) | Self::Wrong(_) => false,
-        }
+        matches!(self, Self::Id(_) | Self::Name(_))
     }
 }
 
@@ -89,28 +86,20 @@ impl From<Vec<Server>> for Servers {
 
 /// Reads the servers among which the answers to these questions are.
 pub(super) async fn servers(nova: &Nova, questions: &[ServerQuestion]) -> Result<Servers, Failure> {
-    Ok(Servers::from(read(nova, questions).await?))
-}
-
-async fn read(nova: &Nova, questions: &[ServerQuestion]) -> Result<Vec<Server>, Failure> {
     let mut asking = questions.iter().filter(|question| question.asks());
-    match (asking.next(), asking.next()) {
-        (None, _) => Ok(Vec::new()),
-        (Some(ServerQuestion::Id(id)), None) => match nova.get_server(id).await {
-            Ok(server) => Ok(vec![server]),
-            Err(error) if error.is_not_found() => Ok(Vec::new()),
-            Err(error) => Err(of_call(&error, format_args!("reading the server {id}"), Missing::Race)),
-        },
+    let servers = match (asking.next(), asking.next()) {
+        (None, _) => Vec::new(),
+        (Some(ServerQuestion::Id(id)), None) => {
+            let server = present(nova.get_server(id).await);
+            Vec::from_iter(server.while_doing(format_args!("reading the server {id}"))?)
+        }
         (Some(ServerQuestion::Name(name)), None) => {
             let named = nova.list_servers_named(name).await;
-            named.map_err(|error| {
-                of_call(&error, format_args!("looking for the server named {name}"), Missing::Race)
-            })
+            named.while_doing(format_args!("looking for the server named {name}"))?
         }
-        (Some(_), _) => {
-            nova.list_servers().await.map_err(|error| of_call(&error, "listing the servers", Missing::Race))
-        }
-    }
+        (Some(_), _) => nova.list_servers().await.while_doing("listing the servers")?,
+    };
+    Ok(Servers::from(servers))
 }
 
 /// The answer to one question.

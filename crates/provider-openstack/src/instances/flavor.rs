@@ -8,7 +8,7 @@ use openstack_ccm_openstack_api::nova::{Nova, ServerFlavor};
 use tokio::sync::Mutex;
 
 use super::topology;
-use crate::load_balancer::failure::{Missing, of_call};
+use crate::load_balancer::failure::{Answered as _, present};
 
 /// Most flavors that are remembered.
 const REMEMBERED: usize = 1000;
@@ -43,15 +43,10 @@ impl Flavors {
         if let Some(label) = known.get(id) {
             return Ok(label.clone());
         }
-        let label = match nova.get_flavor(id).await {
-            Ok(flavor) if is_label(&flavor.name) => flavor.name,
-            Ok(_) => id.to_owned(),
-            // A flavor may be deleted while servers of it run.
-            Err(error) if error.is_not_found() => id.to_owned(),
-            Err(error) => {
-                return Err(of_call(&error, format_args!("reading the flavor {id}"), Missing::Race));
-            }
-        };
+        // A flavor may be deleted while servers of it run.
+        let flavor = present(nova.get_flavor(id).await);
+        let name = flavor.while_doing(format_args!("reading the flavor {id}"))?.map(|flavor| flavor.name);
+        let label = name.filter(|name| is_label(name)).unwrap_or_else(|| id.to_owned());
         remember(&mut known, id, &label);
         Ok(label)
     }
@@ -63,8 +58,7 @@ impl Flavors {
         if let Some(label) = known.get(name) {
             return Ok(Some(label.clone()));
         }
-        let flavors = nova.list_flavors().await;
-        let flavors = flavors.map_err(|error| of_call(&error, "listing the flavors", Missing::Race))?;
+        let flavors = nova.list_flavors().await.while_doing("listing the flavors")?;
         let id = flavors.into_iter().find(|flavor| flavor.name == name).map(|flavor| flavor.id);
         let label = id.filter(|id| is_label(id)).or_else(|| topology::zone(name));
         if let Some(label) = &label {

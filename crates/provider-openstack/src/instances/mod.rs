@@ -2,9 +2,8 @@
 //!
 //! | module | does |
 //! | --- | --- |
-//! | [`provider_id`] | the provider ids of nodes, in all forms |
 //! | `find` | servers by id or name: one request for one node, one list for many |
-//! | `addresses`, `sort_order` | the addresses of a node, in order |
+//! | `addresses` | the addresses of a node, in order |
 //! | `ports` | the ports of servers, and the sub-ports of their trunks |
 //! | `flavor` | the instance type |
 //! | `topology` | zone and region as labels |
@@ -13,11 +12,8 @@ mod addresses;
 mod find;
 mod flavor;
 mod ports;
-pub mod provider_id;
-mod sort_order;
 mod topology;
 
-use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -30,11 +26,11 @@ use openstack_ccm_openstack_api::{ApiError, OpenStack};
 use tokio::sync::OnceCell;
 
 use crate::config::{Config, Environment};
-use crate::load_balancer::failure::{Missing, of_call};
+use crate::load_balancer::failure::Answered as _;
+use crate::provider_id::{ProviderId, REGIONAL_VARIABLE};
 use find::{FoundServer, ServerQuestion, Servers};
 use flavor::Flavors;
 use ports::Ports;
-use provider_id::{ProviderId, REGIONAL_VARIABLE};
 
 /// Servers in Nova with their ports in Neutron.
 pub struct OpenStackInstances {
@@ -67,6 +63,10 @@ impl OpenStackInstances {
         self.config.global.region.as_deref().filter(|region| !region.is_empty())
     }
 
+    fn questions(&self, nodes: &[NodeIdentity]) -> Vec<ServerQuestion> {
+        nodes.iter().map(|node| ServerQuestion::of(node, self.region())).collect()
+    }
+
     /// Nova at the microversion that saves a request for each flavor. A cloud that does not say what it has is asked at
     /// 2.1.
     async fn newest_nova(&self) -> Result<&Nova, Failure> {
@@ -76,7 +76,7 @@ impl OpenStackInstances {
                 Ok(range) if range.contains(wanted) => Ok(self.nova.clone().with_microversion(wanted)),
                 Ok(_) => Ok(self.nova.clone()),
                 Err(error) if is_outage(&error) => {
-                    Err(of_call(&error, "asking for the versions of the compute service", Missing::Race))
+                    Err(error).while_doing("asking for the versions of the compute service")
                 }
                 Err(error) => {
                     tracing::info!(%error, "the compute service does not show its versions; 2.1 is used");
@@ -109,33 +109,20 @@ pub fn is_regional(environment: &dyn Environment) -> bool {
 
 /// Whether asking again later may lead to another answer.
 fn is_outage(error: &ApiError) -> bool {
-    match error.kind() {
+    matches!(
+        error.kind(),
         ErrorKind::RateLimited
-        | ErrorKind::Unavailable
-        | ErrorKind::LostAnswer
-        | ErrorKind::ServerFault
-        | ErrorKind::Unauthorized => true,
-        ErrorKind::NotFound
-        | ErrorKind::Conflict(_)
-        | ErrorKind::BadRequest
-        | ErrorKind::NoEndpoint
-        | ErrorKind::Quota
-        | ErrorKind::Policy
-        | ErrorKind::Decode => false,
-    }
-}
-
-impl fmt::Debug for OpenStackInstances {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OpenStackInstances").field("regional", &self.regional).finish_non_exhaustive()
-    }
+            | ErrorKind::Unavailable
+            | ErrorKind::LostAnswer
+            | ErrorKind::ServerFault
+            | ErrorKind::Unauthorized
+    )
 }
 
 #[async_trait]
 impl Instances for OpenStackInstances {
     async fn presence(&self, nodes: &[NodeIdentity]) -> Result<Vec<Presence>, Failure> {
-        let questions: Vec<ServerQuestion> =
-            nodes.iter().map(|node| ServerQuestion::of(node, self.region())).collect();
+        let questions = self.questions(nodes);
         let servers = find::servers(&self.nova, &questions).await?;
         let presence = |question: &ServerQuestion| match find::answer(question, &servers) {
             FoundServer::Server(server) if server.status == ServerStatus::Shutoff => Presence::ShutDown,
@@ -148,8 +135,7 @@ impl Instances for OpenStackInstances {
     }
 
     async fn describe(&self, nodes: &[NodeIdentity]) -> Result<Vec<Description>, Failure> {
-        let questions: Vec<ServerQuestion> =
-            nodes.iter().map(|node| ServerQuestion::of(node, self.region())).collect();
+        let questions = self.questions(nodes);
         if questions.iter().all(|question| !question.asks()) {
             let none = Servers::default();
             return Ok(questions.iter().map(|question| described(find::answer(question, &none))).collect());

@@ -9,7 +9,7 @@ use openstack_ccm_openstack_api::nova::Server;
 
 use super::addresses::{self, SubPort};
 use crate::config::Networking;
-use crate::load_balancer::failure::{Missing, of_call};
+use crate::load_balancer::failure::{Answered as _, present};
 
 /// The ports that were read for a set of servers.
 #[derive(Debug, Default)]
@@ -30,8 +30,7 @@ impl Ports {
             [server] => PortFilter::device(&server.id),
             several => PortFilter { project_id: common_project(several), ..PortFilter::default() },
         };
-        let list = neutron.list_ports(&filter).await;
-        let list = list.map_err(|error| of_call(&error, "listing the ports of servers", Missing::Race))?;
+        let list = neutron.list_ports(&filter).await.while_doing("listing the ports of servers")?;
         let mut ports = Self::default();
         for port in list {
             ports.of_server.entry(port.device_id.clone()).or_default().push(port.id.clone());
@@ -49,20 +48,14 @@ impl Ports {
         let missing: Vec<&String> = wanted.iter().filter(|id| !self.ports.contains_key(*id)).collect();
         let mut read = Vec::new();
         for id in missing {
-            match neutron.get_port(id).await {
-                Ok(port) => read.push(port),
-                // It was taken out of the trunk a moment ago, or is of another project.
-                Err(error) if error.is_not_found() => {}
-                Err(error) => {
-                    return Err(of_call(&error, format_args!("reading the sub-port {id}"), Missing::Race));
-                }
-            }
+            // One that is not there was taken out of the trunk a moment ago, or is of another project.
+            let port = present(neutron.get_port(id).await);
+            read.extend(port.while_doing(format_args!("reading the sub-port {id}"))?);
         }
         self.ports.extend(read.into_iter().map(|port| (port.id.clone(), port)));
         if wanted.iter().any(|id| self.ports.contains_key(id)) {
             let networks = neutron.list_networks(&NetworkFilter::default()).await;
-            let networks =
-                networks.map_err(|error| of_call(&error, "listing the networks", Missing::Race))?;
+            let networks = networks.while_doing("listing the networks")?;
             self.networks = networks.into_iter().map(|network| (network.id, network.name)).collect();
         }
         Ok(())

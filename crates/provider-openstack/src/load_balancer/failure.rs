@@ -1,6 +1,7 @@
 //! Errors of OpenStack calls as failures of a reconciliation: the class that chooses what happens next, and a message that
 //! tells the user what to do.
 
+use std::borrow::Borrow;
 use std::error::Error;
 use std::fmt::Display;
 
@@ -14,6 +15,33 @@ pub(crate) enum Missing {
     Input,
     /// The object was there when it was read, and somebody was faster. The next reconciliation reads again.
     Race,
+}
+
+/// The answer to a call, of which a failure of the reconciliation is made where it is an error.
+pub(crate) trait Answered<T> {
+    /// The answer, or the failure of `doing` something with what was read: see [`Missing::Race`].
+    fn while_doing(self, doing: impl Display) -> Result<T, Failure>;
+
+    /// The answer, or the failure of `doing` something with what the user named: see [`Missing::Input`].
+    fn as_asked(self, doing: impl Display) -> Result<T, Failure>;
+}
+
+impl<T, E: Borrow<ApiError>> Answered<T> for Result<T, E> {
+    fn while_doing(self, doing: impl Display) -> Result<T, Failure> {
+        self.map_err(|error| of_call(error.borrow(), doing, Missing::Race))
+    }
+
+    fn as_asked(self, doing: impl Display) -> Result<T, Failure> {
+        self.map_err(|error| of_call(error.borrow(), doing, Missing::Input))
+    }
+}
+
+/// What is not there, or is gone by now, is no error.
+pub(crate) fn present<T>(answer: Result<T, ApiError>) -> Result<Option<T>, ApiError> {
+    match answer {
+        Err(error) if error.is_not_found() => Ok(None),
+        answer => answer.map(Some),
+    }
 }
 
 /// The failure of a reconciliation whose call failed while `doing` something, for example `creating the floating IP`.
@@ -80,14 +108,7 @@ fn advice(kind: ErrorKind, error: &ApiError) -> Option<String> {
             Some("check the credentials in cloud.conf and whether they have expired".to_owned())
         }
         ErrorKind::NotFound => missing_advice(error).map(str::to_owned),
-        ErrorKind::Conflict(_)
-        | ErrorKind::BadRequest
-        | ErrorKind::NoEndpoint
-        | ErrorKind::RateLimited
-        | ErrorKind::Unavailable
-        | ErrorKind::LostAnswer
-        | ErrorKind::ServerFault
-        | ErrorKind::Decode => None,
+        _ => None,
     }
 }
 
@@ -133,15 +154,9 @@ fn missing_advice(error: &ApiError) -> Option<&'static str> {
 }
 
 /// The error and its causes in one line.
-pub(super) fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
+pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
+    let causes = std::iter::successors(Some(error), |error| (**error).source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@
 //! | step | module | does |
 //! | --- | --- | --- |
 //! | settings | [`annotations`] | all annotations, as one table |
-//! | | `provider_names` | the names by which users and operators know the provider |
 //! | | [`floating_subnet`] | which subnets a floating IP may come from |
 //! | | `failure` | explains what the cloud refuses |
 //! | | [`names`] | names, descriptions and tags of what is made, and how to read them |
@@ -44,7 +43,6 @@ mod outputs;
 mod ownership;
 mod plan;
 pub mod poller;
-mod provider_names;
 mod reconcile;
 mod report;
 mod resolve;
@@ -52,10 +50,10 @@ mod security_group;
 pub mod settings;
 mod step;
 
-use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use openstack_ccm_core::advertise::SettingNames;
 use openstack_ccm_core::cloud::ClusterIdentity;
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::provider::{
@@ -65,17 +63,30 @@ use openstack_ccm_core::service::{Goal, ServiceKey};
 use openstack_ccm_openstack_api::OpenStack;
 
 use crate::config::Config;
+use annotations::{ALLOW_CLUSTER_SOURCES, HOSTNAME, IP_MODE};
 use creations::Creations;
 use orphans::OrphanCandidates;
 use poller::{Poller, Watchlist};
-use provider_names::PROVIDER_NAMES;
 use reconcile::Reconciler;
+
+/// The names by which users, operators and dashboards know OpenStack as a provider. Event source and metrics are spelled as the Go implementation spells them.
+const PROVIDER_NAMES: ProviderNames = ProviderNames {
+    event_source: "cloud-provider-openstack",
+    metric_prefix: "cloudprovider_openstack",
+    delete_command: "openstack loadbalancer delete --cascade",
+    settings: SettingNames {
+        ip_mode_annotation: IP_MODE.key,
+        hostname_annotation: HOSTNAME.key,
+        cluster_sources_annotation: Some(ALLOW_CLUSTER_SOURCES.key),
+        ip_mode_setting: "ip-mode in cloud.conf",
+        hostname_suffix_setting: "ingress-hostname-suffix in cloud.conf",
+    },
+};
 
 /// Load balancers in Octavia.
 pub struct OpenStackLoadBalancers {
     reconciler: Reconciler,
     orphan_candidates: OrphanCandidates,
-    cluster: ClusterIdentity,
 }
 
 impl OpenStackLoadBalancers {
@@ -93,16 +104,9 @@ impl OpenStackLoadBalancers {
         let poller = Poller::new(openstack.octavia.clone(), watchlist.clone(), wake);
         let load_balancers = Self {
             orphan_candidates: OrphanCandidates::new(openstack.clone(), cluster.clone()),
-            reconciler: Reconciler::new(openstack, config, cluster.clone(), watchlist, creations),
-            cluster,
+            reconciler: Reconciler::new(openstack, config, cluster, watchlist, creations),
         };
         (load_balancers, poller)
-    }
-}
-
-impl fmt::Debug for OpenStackLoadBalancers {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OpenStackLoadBalancers").field("cluster", &self.cluster).finish_non_exhaustive()
     }
 }
 

@@ -7,11 +7,10 @@ use openstack_ccm_core::cloud::ClusterIdentity;
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::provider::OrphanCandidate;
 use openstack_ccm_openstack_api::OpenStack;
-use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::octavia::{LoadBalancer, LoadBalancerFilter, ProvisioningStatus};
 
-use super::failure::{self, Missing};
-use super::names::{self, GeneratedName, Tags, cluster_tag};
+use super::failure::Answered as _;
+use super::names::{self, GeneratedName, cluster_tag};
 
 /// Lists load balancers that may be orphans.
 pub(super) struct OrphanCandidates {
@@ -25,13 +24,10 @@ impl OrphanCandidates {
     }
 
     /// Lists them. The name of a cluster is not unique, so only tags count: where Octavia has none, nothing is known.
-    ///
-    /// # Errors
-    /// Any failed call.
     pub(super) async fn list(&self) -> Result<Vec<OrphanCandidate>, Failure> {
         let octavia = &self.openstack.octavia;
-        let failed = |error: &ApiError| failure::of_call(error, "listing the load balancers", Missing::Race);
-        if !octavia.api_versions().await.map_err(|error| failed(&error))?.tags() {
+        let doing = "listing the load balancers";
+        if !octavia.api_versions().await.while_doing(doing)?.tags() {
             return Ok(Vec::new());
         }
         let filter = LoadBalancerFilter {
@@ -39,7 +35,7 @@ impl OrphanCandidates {
             project_id: self.openstack.project_id.clone(),
             ..LoadBalancerFilter::default()
         };
-        let listed = octavia.list_load_balancers(&filter).await.map_err(|error| failed(&error))?;
+        let listed = octavia.list_load_balancers(&filter).await.while_doing(doing)?;
         Ok(listed.into_iter().filter_map(orphan_candidate).collect())
     }
 }
@@ -47,7 +43,6 @@ impl OrphanCandidates {
 /// What a load balancer tells. `None` where it goes already, stays on purpose, or names no Service.
 fn orphan_candidate(listed: LoadBalancer) -> Option<OrphanCandidate> {
     let LoadBalancer { id, name, description, provisioning_status, tags, .. } = listed;
-    let tags: Tags = tags.into_iter().collect();
     let service_uids: BTreeSet<String> = names::service_uids(&tags).map(str::to_owned).collect();
     let goes = matches!(provisioning_status, ProvisioningStatus::PendingDelete | ProvisioningStatus::Deleted);
     let counts = !goes && !names::is_retained(&description) && !service_uids.is_empty();

@@ -6,7 +6,6 @@
 //! | `table` | writes the extra routes of the router, without touching those of others |
 //! | `ports` | finds the ports behind the router's internal interfaces |
 //! | `pairs` | allowed address pairs: which ports lack one or have one too many |
-//! | `verified` | remembers whose pairs were seen, so that rounds without a change need no list of ports |
 //!
 //! A pair is there only while its route is: the route is made before the pair and taken away after it. Killed between the
 //! two, the next round still finds the route, and by it what is left to be done.
@@ -14,10 +13,10 @@
 mod pairs;
 mod ports;
 mod table;
-mod verified;
 
-use std::collections::BTreeMap;
-use std::fmt;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use openstack_ccm_core::failure::Failure;
@@ -27,12 +26,13 @@ use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_openstack_api::neutron::{Neutron, Router};
 use openstack_ccm_openstack_api::transport::Service;
 use tokio::sync::OnceCell;
+use tokio::time::Instant;
 
 use crate::config::Config;
-use crate::load_balancer::failure::{Missing, of_call};
+use crate::load_balancer::failure::{Answered as _, present};
+use pairs::PairChange;
 use ports::NextHopPorts;
-use table::{Table, Writes};
-use verified::Verified;
+use table::Table;
 
 /// The routes of one router.
 pub struct OpenStackRoutes {
@@ -69,8 +69,7 @@ impl OpenStackRoutes {
     async fn abilities(&self) -> Result<Abilities, Failure> {
         let find = || async {
             let extensions = self.neutron.list_extensions().await;
-            let extensions = extensions
-                .map_err(|error| of_call(&error, "looking up what Neutron can do", Missing::Race))?;
+            let extensions = extensions.while_doing("looking up what Neutron can do")?;
             let has = |alias: &str| extensions.iter().any(|extension| extension.alias == alias);
             let atomic = has("extraroute-atomic");
             let (routes, pairs) = (atomic || has("extraroute"), has("allowed-address-pairs"));
@@ -81,14 +80,12 @@ impl OpenStackRoutes {
 
     async fn router(&self) -> Result<Router, Failure> {
         let id = self.router_id.as_deref().unwrap_or_default();
-        self.neutron.get_router(id).await.map_err(|error| {
-            if error.is_not_found() {
-                return Failure::user_input(format!(
-                    "router {id} does not exist, or the user of cloud.conf cannot see it: correct router-id in [Route] of \
-                     cloud.conf"
-                ));
-            }
-            of_call(&error, format_args!("reading router {id}"), Missing::Input)
+        let router = present(self.neutron.get_router(id).await);
+        router.as_asked(format_args!("reading router {id}"))?.ok_or_else(|| {
+            Failure::user_input(format!(
+                "router {id} does not exist, or the user of cloud.conf cannot see it: correct router-id in [Route] of \
+                 cloud.conf"
+            ))
         })
     }
 
@@ -112,12 +109,10 @@ impl OpenStackRoutes {
             if look { Some(ports::find(&self.neutron, self.router_id.as_deref()).await?) } else { None };
         let remove = self.release_pairs(ports.as_ref(), &changes.remove, applied).await;
         let add = with_port(ports.as_ref(), &changes.add, applied);
-        let outcome = self.table(abilities).write(table, &Writes { add, remove }).await;
-        applied.missing.extend(outcome.not_added);
-        applied.left.extend(outcome.not_removed);
+        let added = self.table(abilities).write(table, &add, &remove, applied).await;
         let Some(ports) = ports else { return Ok(()) };
-        let whole: Vec<NodeRoute> = outcome.added.into_iter().chain(unverified).collect();
-        let failed = pairs::claim(&self.neutron, &ports, &whole).await;
+        let whole: Vec<NodeRoute> = added.into_iter().chain(unverified).collect();
+        let failed = pairs::change(&self.neutron, &ports, &whole, PairChange::Claim).await;
         self.verified.add(whole.iter().filter(|route| !failed.contains_key(*route)));
         applied.missing.extend(failed);
         Ok(())
@@ -133,7 +128,7 @@ impl OpenStackRoutes {
         let routes: Vec<NodeRoute> = removals.iter().filter_map(|removal| removal.of_node).collect();
         self.verified.forget(&routes);
         let failed = match ports {
-            Some(ports) => pairs::release(&self.neutron, ports, &routes).await,
+            Some(ports) => pairs::change(&self.neutron, ports, &routes, PairChange::Release).await,
             None => BTreeMap::new(),
         };
         let mut free = Vec::new();
@@ -202,8 +197,46 @@ impl Routes for OpenStackRoutes {
     }
 }
 
-impl fmt::Debug for OpenStackRoutes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OpenStackRoutes").field("router_id", &self.router_id).finish_non_exhaustive()
+/// After so long the ports are looked at again, to find what was changed there by hand.
+const LONGEST_TRUST: Duration = Duration::from_secs(300);
+
+/// The routes whose pair was seen or made, so that a round in which nothing changed needs no list of ports. It may be lost at
+/// any time.
+#[derive(Debug, Default)]
+struct Verified {
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    routes: BTreeSet<NodeRoute>,
+    since: Option<Instant>,
+}
+
+impl Verified {
+    /// Those of `routes` whose pair has to be looked at.
+    fn missing(&self, routes: &[NodeRoute]) -> Vec<NodeRoute> {
+        let mut known = self.known();
+        if known.since.is_some_and(|since| since.elapsed() >= LONGEST_TRUST) {
+            *known = Known::default();
+        }
+        routes.iter().filter(|route| !known.routes.contains(route)).copied().collect()
+    }
+
+    /// These are as they should be.
+    fn add<'a>(&self, routes: impl Iterator<Item = &'a NodeRoute>) {
+        let mut known = self.known();
+        known.routes.extend(routes);
+        known.since.get_or_insert_with(Instant::now);
+    }
+
+    /// These are about to go.
+    fn forget(&self, routes: &[NodeRoute]) {
+        let mut known = self.known();
+        known.routes.retain(|route| !routes.contains(route));
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -11,7 +11,7 @@ use openstack_ccm_openstack_api::error::{ConflictCause, ErrorKind};
 use openstack_ccm_openstack_api::neutron::{AllowedAddressPair, Neutron, Port, UpdatePort};
 
 use super::ports::NextHopPorts;
-use crate::load_balancer::failure::{Missing, of_call};
+use crate::load_balancer::failure::Answered as _;
 
 /// Ports that are changed at the same time.
 const AT_ONCE: usize = 10;
@@ -20,30 +20,15 @@ const TRIES: usize = 4;
 
 /// What is done with the pairs for some ranges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum PairChange {
+pub(super) enum PairChange {
+    /// The ports of the next hops may send from the destinations.
     Claim,
+    /// They may not any more: their routes are about to go.
     Release,
 }
 
-/// Sees to it that the ports of the next hops may send from the destinations. Answers the routes for which that failed.
-pub(super) async fn claim(
-    neutron: &Neutron,
-    ports: &NextHopPorts,
-    routes: &[NodeRoute],
-) -> BTreeMap<NodeRoute, Failure> {
-    change(neutron, ports, routes, PairChange::Claim).await
-}
-
-/// Takes the pairs of routes away that are about to go. Answers the routes for which that failed.
-pub(super) async fn release(
-    neutron: &Neutron,
-    ports: &NextHopPorts,
-    routes: &[NodeRoute],
-) -> BTreeMap<NodeRoute, Failure> {
-    change(neutron, ports, routes, PairChange::Release).await
-}
-
-async fn change(
+/// Changes the pairs of the ports at the next hops. Answers the routes for which that failed.
+pub(super) async fn change(
     neutron: &Neutron,
     ports: &NextHopPorts,
     routes: &[NodeRoute],
@@ -86,14 +71,12 @@ async fn change_port(
         let Some(pairs) = wanted(port, ranges, change) else { return Ok(()) };
         let changes = UpdatePort { allowed_address_pairs: Some(pairs), ..UpdatePort::default() };
         match neutron.update_port(&port.id, &changes, port.revision_number).await {
-            Ok(_) => return Ok(()),
             // A port that is gone sends nothing any more.
             Err(error) if error.is_not_found() && change == PairChange::Release => return Ok(()),
             Err(error) if error.kind() == ErrorKind::Conflict(ConflictCause::Stale) => {}
-            Err(error) => return Err(of_call(&error, doing(port), Missing::Race)),
+            answer => return answer.map(drop).while_doing(doing(port)),
         }
-        let read = neutron.get_port(&port.id).await;
-        newer = Some(read.map_err(|error| of_call(&error, doing(port), Missing::Race))?);
+        newer = Some(neutron.get_port(&port.id).await.while_doing(doing(port))?);
     }
     Err(Failure::new(FailureClass::Busy, format!("{}: others keep changing it", doing(port))))
 }

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_openstack_api::neutron::{Neutron, Port, PortFilter};
 
-use crate::load_balancer::failure::{Missing, of_call};
+use crate::load_balancer::failure::Answered as _;
 
 /// Owners of the ports by which a router is connected to networks inside, whatever its kind (plain, distributed, highly
 /// available). The gateway is none of them.
@@ -71,10 +71,7 @@ pub(super) async fn find(neutron: &Neutron, router_id: Option<&str>) -> Result<N
 }
 
 async fn list(neutron: &Neutron, filter: &PortFilter, what: &str) -> Result<Vec<Port>, Failure> {
-    neutron
-        .list_ports(filter)
-        .await
-        .map_err(|error| of_call(&error, format_args!("listing {what}"), Missing::Race))
+    neutron.list_ports(filter).await.while_doing(format_args!("listing {what}"))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! then names the revision that the list was read at, so that a route which somebody else made meanwhile is not lost.
 
 use openstack_ccm_core::failure::{Failure, FailureClass};
-use openstack_ccm_core::route::{ListedRoute, NodeRoute, RouteTable};
+use openstack_ccm_core::route::{Applied, ListedRoute, NodeRoute, RouteTable};
 use openstack_ccm_openstack_api::error::{ApiError, ConflictCause, ErrorKind};
 use openstack_ccm_openstack_api::neutron::{Neutron, Route, Router};
 
@@ -21,21 +21,6 @@ pub(super) struct Table<'a> {
     pub(super) neutron: &'a Neutron,
     pub(super) router_id: &'a str,
     pub(super) atomic: bool,
-}
-
-/// What is to be written.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Writes {
-    pub(super) add: Vec<NodeRoute>,
-    pub(super) remove: Vec<ListedRoute>,
-}
-
-/// What was written.
-#[derive(Debug, Default)]
-pub(super) struct Written {
-    pub(super) added: Vec<NodeRoute>,
-    pub(super) not_added: Vec<(NodeRoute, Failure)>,
-    pub(super) not_removed: Vec<(ListedRoute, Failure)>,
 }
 
 /// The table as a router has it.
@@ -55,81 +40,86 @@ fn of_node(route: &NodeRoute) -> Route {
     Route { destination: route.destination.to_string(), nexthop: route.next_hop.to_string() }
 }
 
-/// One request: routes to take away and routes to make.
-struct Request {
-    remove: Vec<Route>,
-    add: Vec<Route>,
-}
-
 impl Table<'_> {
-    /// Takes routes away and makes others. Where one of several new routes is refused, the others are made.
-    pub(super) async fn write(&self, table: &RouteTable, writes: &Writes) -> Written {
-        let mut written = Written::default();
+    /// Takes routes away and makes others. Where one of several new routes is refused, the others are made. Answers those
+    /// that are made; what fails is noted in `applied`.
+    pub(super) async fn write(
+        &self,
+        table: &RouteTable,
+        add: &[NodeRoute],
+        remove: &[ListedRoute],
+        applied: &mut Applied,
+    ) -> Vec<NodeRoute> {
         let mut current = table.clone();
-        let remove: Vec<Route> = writes.remove.iter().map(of_listed).collect();
-        let all = Request { remove, add: writes.add.iter().map(of_node).collect() };
-        match self.send(&mut current, &all).await {
-            Ok(()) => {
-                written.added.clone_from(&writes.add);
-                return written;
-            }
-            Err(error) if error.api_kind() != Some(ErrorKind::BadRequest) || writes.add.is_empty() => {
-                let failure = self.failure(&error);
-                written.not_added = writes.add.iter().map(|route| (*route, failure.clone())).collect();
-                written.not_removed =
-                    writes.remove.iter().map(|route| (route.clone(), failure.clone())).collect();
-                return written;
-            }
-            Err(_refused) => {}
-        }
-        if let Err(error) = self.send(&mut current, &Request { remove: all.remove, add: Vec::new() }).await {
+        let gone: Vec<Route> = remove.iter().map(of_listed).collect();
+        let made: Vec<Route> = add.iter().map(of_node).collect();
+        let Err(refused) = self.send(&mut current, &gone, &made).await else { return add.to_vec() };
+        let one_by_one =
+            refused.0.as_ref().map(ApiError::kind) == Some(ErrorKind::BadRequest) && !add.is_empty();
+        let removed = if one_by_one { self.send(&mut current, &gone, &[]).await } else { Err(refused) };
+        if let Err(error) = removed {
             let failure = self.failure(&error);
-            written.not_removed =
-                writes.remove.iter().map(|route| (route.clone(), failure.clone())).collect();
+            applied.left.extend(remove.iter().map(|route| (route.clone(), failure.clone())));
+            if !one_by_one {
+                applied.missing.extend(add.iter().map(|route| (*route, failure.clone())));
+                return Vec::new();
+            }
         }
-        self.add_each(&mut current, &writes.add, &mut written).await;
-        written
+        self.add_each(&mut current, add, applied).await
     }
 
     /// Makes one route at a time, up to a refusal that the next one would meet as well.
-    async fn add_each(&self, current: &mut RouteTable, add: &[NodeRoute], written: &mut Written) {
-        let mut rest = add.iter();
+    async fn add_each(
+        &self,
+        current: &mut RouteTable,
+        add: &[NodeRoute],
+        applied: &mut Applied,
+    ) -> Vec<NodeRoute> {
+        let (mut added, mut rest) = (Vec::new(), add.iter());
         while let Some(route) = rest.next() {
-            let one = Request { remove: Vec::new(), add: vec![of_node(route)] };
-            match self.send(current, &one).await {
-                Ok(()) => written.added.push(*route),
-                Err(error) => {
-                    let failure = self.failure(&error);
-                    written.not_added.push((*route, failure.clone()));
-                    if !error.is_about_this_route() {
-                        written.not_added.extend(rest.by_ref().map(|route| (*route, failure.clone())));
-                    }
-                }
+            let Err(error) = self.send(current, &[], &[of_node(route)]).await else {
+                added.push(*route);
+                continue;
+            };
+            let failure = self.failure(&error);
+            applied.missing.push((*route, failure.clone()));
+            if !error.is_about_this_route() {
+                applied.missing.extend(rest.by_ref().map(|route| (*route, failure.clone())));
             }
         }
+        added
     }
 
-    async fn send(&self, current: &mut RouteTable, request: &Request) -> Result<(), WriteError> {
-        if self.atomic { self.send_changes(request).await } else { self.send_list(current, request).await }
-    }
-
-    async fn send_changes(&self, request: &Request) -> Result<(), WriteError> {
-        if !request.remove.is_empty() {
-            self.neutron.remove_extra_routes(self.router_id, &request.remove).await?;
+    async fn send(
+        &self,
+        current: &mut RouteTable,
+        remove: &[Route],
+        add: &[Route],
+    ) -> Result<(), WriteError> {
+        if !self.atomic {
+            return self.send_list(current, remove, add).await;
         }
-        if !request.add.is_empty() {
-            self.neutron.add_extra_routes(self.router_id, &request.add).await?;
+        if !remove.is_empty() {
+            self.neutron.remove_extra_routes(self.router_id, remove).await?;
+        }
+        if !add.is_empty() {
+            self.neutron.add_extra_routes(self.router_id, add).await?;
         }
         Ok(())
     }
 
     /// Replaces the whole list, based on what is there at that moment.
-    async fn send_list(&self, current: &mut RouteTable, request: &Request) -> Result<(), WriteError> {
+    async fn send_list(
+        &self,
+        current: &mut RouteTable,
+        remove: &[Route],
+        add: &[Route],
+    ) -> Result<(), WriteError> {
         for _ in 0..TRIES {
             let before: Vec<Route> = current.routes.iter().map(of_listed).collect();
             let mut after: Vec<Route> =
-                before.iter().filter(|route| !request.remove.contains(route)).cloned().collect();
-            after.extend(request.add.iter().filter(|route| !before.contains(route)).cloned());
+                before.iter().filter(|route| !remove.contains(route)).cloned().collect();
+            after.extend(add.iter().filter(|route| !before.contains(route)).cloned());
             if after == before {
                 return Ok(());
             }
@@ -144,48 +134,31 @@ impl Table<'_> {
                 Err(error) => return Err(error.into()),
             }
         }
-        Err(WriteError::Overtaken)
+        Err(WriteError(None))
     }
 
     fn failure(&self, error: &WriteError) -> Failure {
         let doing = format!("changing the routes of router {}", self.router_id);
-        match error {
-            WriteError::Refused(error) => of_call(error, doing, Missing::Race),
-            WriteError::Overtaken => {
-                Failure::new(FailureClass::Busy, format!("{doing}: others keep changing them"))
-            }
+        match &error.0 {
+            Some(error) => of_call(error, doing, Missing::Race),
+            None => Failure::new(FailureClass::Busy, format!("{doing}: others keep changing them")),
         }
     }
 }
 
-/// Why routes are not written.
-enum WriteError {
-    Refused(ApiError),
-    /// Somebody else was faster each time.
-    Overtaken,
-}
+/// Why routes are not written: Neutron's refusal; absent, somebody else was faster each time.
+struct WriteError(Option<ApiError>);
 
 impl From<ApiError> for WriteError {
     fn from(error: ApiError) -> Self {
-        Self::Refused(error)
+        Self(Some(error))
     }
 }
 
 impl WriteError {
-    fn api_kind(&self) -> Option<ErrorKind> {
-        match self {
-            Self::Refused(error) => Some(error.kind()),
-            Self::Overtaken => None,
-        }
-    }
-
     /// Whether another route may be accepted all the same.
     fn is_about_this_route(&self) -> bool {
-        match self {
-            Self::Refused(error) => {
-                error.fault().is_some_and(|fault| fault.name.as_deref() == Some(INVALID_ROUTES))
-            }
-            Self::Overtaken => false,
-        }
+        let fault = self.0.as_ref().and_then(ApiError::fault);
+        fault.is_some_and(|fault| fault.name.as_deref() == Some(INVALID_ROUTES))
     }
 }

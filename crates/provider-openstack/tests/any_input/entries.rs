@@ -47,7 +47,7 @@ pub fn annotations(input: &[u8]) {
                 "two ways to tell the client"
             );
         }
-        Err(errors) => assert!(errors.iter().all(|error| !error.to_string().is_empty())),
+        Err(faults) => assert!(faults.messages().iter().all(|message| !message.is_empty())),
     }
 }
 

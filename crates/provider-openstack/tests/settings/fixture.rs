@@ -3,7 +3,7 @@
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::{IpFamily, Protocol, Service, ServiceKey, ServicePort};
 use openstack_ccm_provider_openstack::config::{Config, LoadBalancerClass};
-use openstack_ccm_provider_openstack::load_balancer::settings::{Settings, SettingsErrors};
+use openstack_ccm_provider_openstack::load_balancer::settings::{Faults, Settings};
 
 pub(crate) const PREFIX: &str = "loadbalancer.openstack.org/";
 
@@ -69,7 +69,7 @@ impl Case {
         self.annotate("service.beta.kubernetes.io/openstack-internal-load-balancer", "true")
     }
 
-    pub(crate) fn read(&self) -> (Result<Settings, SettingsErrors>, Vec<Notice>) {
+    pub(crate) fn read(&self) -> (Result<Settings, Faults>, Vec<Notice>) {
         Settings::read(&self.service, &self.config)
     }
 
@@ -81,7 +81,7 @@ impl Case {
     /// The messages of all errors.
     #[track_caller]
     pub(crate) fn errors(&self) -> Vec<String> {
-        self.read().0.unwrap_err().iter().map(ToString::to_string).collect()
+        self.read().0.unwrap_err().messages().to_vec()
     }
 
     pub(crate) fn notices(&self) -> Vec<Notice> {

@@ -1,6 +1,6 @@
 //! What the user reads.
 
-use openstack_ccm_core::failure::{Failure, FailureClass};
+use openstack_ccm_core::failure::FailureClass;
 use openstack_ccm_core::notice::Severity;
 use rstest::rstest;
 
@@ -9,7 +9,7 @@ use super::fixture::Case;
 #[test]
 fn several_errors_are_one_failure_that_only_the_user_can_mend() {
     let case = Case::new().annotate("connection-limit", "-2").annotate("ip-mode", "both");
-    let failure = Failure::from(case.read().0.unwrap_err());
+    let failure = case.read().0.unwrap_err().failure().unwrap();
     assert_eq!(failure.class, FailureClass::UserInput);
     insta::assert_snapshot!(failure, @r#"2 settings are wrong: (1) annotation loadbalancer.openstack.org/connection-limit: "-2" is out of range; write a number from -1 to 2147483647, without a unit. (2) annotation loadbalancer.openstack.org/ip-mode: "both" is not known; write one of "auto", "proxy", "vip""#);
 }

@@ -43,9 +43,8 @@ proptest! {
                 prop_assert!(settings.proxy_protocol.is_none() || settings.headers.iter().all(|one| one.goes_with_proxy()));
                 prop_assert!(settings.unreadable.is_empty());
             }
-            Err(errors) => {
-                for error in errors.iter() {
-                    let message = error.to_string();
+            Err(faults) => {
+                for message in faults.messages() {
                     prop_assert!(message.starts_with("annotation ") || message.starts_with("spec.") || message.contains("cloud.conf"));
                 }
             }

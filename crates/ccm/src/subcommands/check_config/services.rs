@@ -7,7 +7,7 @@ use kube::{Api, Client};
 use openstack_ccm_controllers::service::checked_facts;
 use openstack_ccm_core::notice::Severity;
 use openstack_ccm_provider_openstack::config::Config;
-use openstack_ccm_provider_openstack::load_balancer::settings::{Settings, SettingsErrors};
+use openstack_ccm_provider_openstack::load_balancer::settings::{Faults, Settings};
 
 use super::findings::Findings;
 
@@ -55,7 +55,7 @@ fn one(service: &k8s::Service, config: &Config, findings: &mut Findings) -> anyh
         Err(failure) => return findings.error(&subject, failure),
     };
     let (settings, notices) = Settings::read(&facts, config);
-    for error in settings.err().iter().flat_map(SettingsErrors::iter) {
+    for error in settings.err().iter().flat_map(Faults::messages) {
         findings.error(&subject, error)?;
     }
     for notice in notices.iter().filter(|notice| notice.severity == Severity::Warning) {

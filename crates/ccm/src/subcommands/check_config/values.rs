@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use openstack_ccm_core::service::{IpFamily, Protocol, Service, ServiceKey, ServicePort};
 use openstack_ccm_provider_openstack::config::Config;
 use openstack_ccm_provider_openstack::load_balancer::annotations;
-use openstack_ccm_provider_openstack::load_balancer::settings::{Settings, SettingsErrors};
+use openstack_ccm_provider_openstack::load_balancer::settings::Settings;
 use uuid::Uuid;
 
 use super::findings::Findings;
@@ -26,7 +26,7 @@ fn faults(config: &Config) -> BTreeSet<String> {
     if config.load_balancer.enabled {
         for service in plain_services(config) {
             let refused = Settings::read(&service, config).0.err();
-            faults.extend(refused.iter().flat_map(SettingsErrors::iter).map(ToString::to_string));
+            faults.extend(refused.iter().flat_map(|refused| refused.messages().to_vec()));
         }
     }
     let router = config.route.router_id.as_deref();

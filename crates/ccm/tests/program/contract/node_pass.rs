@@ -146,7 +146,7 @@ async fn u9_waiting_has_no_number_of_steps() {
     let mut world = World::new(ApiVersion::V1_36);
     let text = world.cloud.cloud_conf();
     let loaded = config::load(&["cloud.conf".into()], &WithSteps(OneFile(text))).unwrap();
-    let named = |warning: &config::Warning| warning.to_string().contains("OCCM_WAIT_LB_ACTIVE_STEPS");
+    let named = |warning: &config::Finding| warning.to_string().contains("OCCM_WAIT_LB_ACTIVE_STEPS");
     assert!(loaded.warnings.iter().any(named), "{:?}", loaded.warnings);
     world.cloud.set_delay(OperationKind::LoadBalancerCreate, Duration::from_secs(900));
     world.start().await;

@@ -196,7 +196,7 @@ impl World {
     /// The cloud as the controllers see it.
     pub(crate) fn cloud_of(&self, openstack: OpenStack) -> OpenStackCloud {
         let Loaded { config, auth_options, warnings: _ } = self.loaded();
-        OpenStackCloud::new(openstack, Arc::new(config), &auth_options, self.settings.regional_provider_ids)
+        OpenStackCloud::new(openstack, Arc::new(config), auth_options, self.settings.regional_provider_ids)
     }
 
     /// The configuration, read as the program reads it.

@@ -66,12 +66,6 @@ impl Setting for SecretString {
     }
 }
 
-impl Setting for bool {
-    fn says_something(&self) -> bool {
-        true
-    }
-}
-
 /// Takes the named fields from the lower one where the upper one has none.
 macro_rules! put_under {
     ($upper:ident, $lower:ident: $($field:ident),+ $(,)?) => {
@@ -89,7 +83,8 @@ impl CloudEntry {
 
     /// Fills what is missing from an entry of lower rank.
     pub(super) fn put_under(&mut self, lower: &Self) {
-        put_under!(self, lower: auth_type, region_name, verify, cacert, cert, key);
+        put_under!(self, lower: auth_type, region_name, cacert, cert, key);
+        self.verify = self.verify.or(lower.verify);
         // The two are one setting with two names.
         if self.endpoint_type.is_none() && self.interface.is_none() {
             put_under!(self, lower: endpoint_type, interface);
@@ -101,11 +96,8 @@ impl CloudEntry {
 
     /// Kind of the endpoints under either name.
     pub(super) fn endpoint_type(&self) -> Option<&str> {
-        [&self.endpoint_type, &self.interface]
-            .into_iter()
-            .flatten()
-            .map(String::as_str)
-            .find(|text| !text.is_empty())
+        let both = [self.endpoint_type.as_deref(), self.interface.as_deref()];
+        both.into_iter().flatten().find(|text| !text.is_empty())
     }
 }
 

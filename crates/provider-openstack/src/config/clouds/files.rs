@@ -21,7 +21,7 @@ pub(super) struct CloudsFile {
     pub(super) public_entries: BTreeMap<String, CloudEntry>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct CloudsYaml {
     #[serde(default)]
     clouds: Option<BTreeMap<String, Option<CloudEntry>>>,
@@ -68,33 +68,22 @@ pub(super) fn read(environment: &dyn Environment, path: &Path) -> Result<Option<
 fn parse(path: &Path, bytes: &[u8]) -> Result<CloudsFile, Failure> {
     let unusable = |place: String| {
         let problem = format!("{}{place} is not a clouds.yaml", path.display());
-        (
-            "use-clouds",
-            ValueFault::new(
-                problem,
-                "correct the YAML: text values under `clouds: <name>:`, no tabs, no key twice",
-            ),
-        )
+        let fix = "correct the YAML: text values under `clouds: <name>:`, no tabs, no key twice";
+        ("use-clouds", ValueFault::new(problem, fix))
     };
     let text = std::str::from_utf8(bytes).map_err(|_| unusable(String::new()))?;
-    if text.trim().is_empty() {
-        return Ok(CloudsFile {
-            path: path.to_owned(),
-            entries: BTreeMap::new(),
-            public_entries: BTreeMap::new(),
-        });
-    }
-    // The parser's own message is left out: it shows lines of the file, which may hold secrets.
-    let content: CloudsYaml = serde_saphyr::from_str(text).map_err(|error| {
-        let place = error.location().map(|place| format!(":{}:{}", place.line(), place.column()));
-        unusable(place.unwrap_or_default())
-    })?;
+    let content = if text.trim().is_empty() {
+        CloudsYaml::default()
+    } else {
+        // The parser's own message is left out: it shows lines of the file, which may hold secrets.
+        serde_saphyr::from_str(text).map_err(|error| {
+            let place = error.location().map(|place| format!(":{}:{}", place.line(), place.column()));
+            unusable(place.unwrap_or_default())
+        })?
+    };
     let entries = |map: Option<BTreeMap<String, Option<CloudEntry>>>| {
         map.unwrap_or_default().into_iter().map(|(name, entry)| (name, entry.unwrap_or_default())).collect()
     };
-    Ok(CloudsFile {
-        path: path.to_owned(),
-        entries: entries(content.clouds),
-        public_entries: entries(content.public_clouds),
-    })
+    let (entries, public_entries) = (entries(content.clouds), entries(content.public_clouds));
+    Ok(CloudsFile { path: path.to_owned(), entries, public_entries })
 }

@@ -68,10 +68,8 @@ fn fill_words(assembly: &mut Assembly, entry: &CloudEntry, origin: &ConfigOrigin
             Some(kind) => assembly.config.global.login_kind = Some(kind),
             None => {
                 assembly.set_origin(SectionName::Global, "auth_type", origin.clone());
-                let fault = ValueFault::new(
-                    "this kind of log-in is not supported",
-                    "use `v3password`, `v3applicationcredential` or `v3token`",
-                );
+                let fix = "use `v3password`, `v3applicationcredential` or `v3token`";
+                let fault = ValueFault::new("this kind of log-in is not supported", fix);
                 assembly.fault(SectionName::Global, "auth_type", Some(text.to_owned()), fault);
             }
         }

@@ -21,7 +21,8 @@ mod problem;
 mod scanner;
 mod value;
 
-pub use problem::{SyntaxError, SyntaxProblem};
+pub use problem::SyntaxError;
+use problem::SyntaxProblem;
 pub use scanner::scan;
 
 use std::fmt;

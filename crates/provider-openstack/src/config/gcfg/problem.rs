@@ -18,55 +18,38 @@ pub struct SyntaxError {
 /// What is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SyntaxProblem {
-    /// The file starts with U+FEFF.
     #[error("the file starts with a byte-order mark")]
     ByteOrderMark,
-    /// A NUL character.
     #[error("there is a NUL character")]
     Nul,
-    /// Bytes that are not UTF-8.
     #[error("the file is not UTF-8 text")]
     NotUtf8,
-    /// A key before the first section header.
     #[error("there is a key before the first section")]
     KeyOutsideSection,
-    /// A header whose name is missing or starts with a wrong character.
     #[error("a section name is missing after `[`")]
     SectionName,
-    /// A header with something else than a quoted name or `]` behind the section name.
     #[error("the section header has something other than a quoted name or `]` after its name")]
     SectionHeader,
-    /// `""`.
     #[error("the sub-section name is empty")]
     EmptySubsection,
-    /// A sub-section name without end quote.
     #[error("the sub-section name has no end quote on its line")]
     OpenSubsection,
-    /// An escape that sub-section names do not know.
     #[error("the sub-section name has an unknown escape sequence")]
     SubsectionEscape,
-    /// Something behind `]`.
     #[error("there is something after the section header on its line")]
     BehindSection,
-    /// A line that starts with none of a section, a key and a comment.
     #[error("the line starts with neither a section, a key nor a comment")]
     LineStart,
-    /// A character that a key cannot hold.
     #[error("`{0}` is not allowed in a key")]
     KeyCharacter(char),
-    /// A key and something that is no equal sign.
     #[error("an equal sign is missing after the key")]
     EqualSign,
-    /// A quoted part that does not end in its line.
     #[error("a quoted value has no end quote on its line")]
     OpenQuote,
-    /// An escape that quoted values do not know.
     #[error("the quoted value has an unknown escape sequence")]
     QuotedEscape,
-    /// A backslash outside quotes.
     #[error("the value has a backslash outside quotes")]
     BareBackslash,
-    /// The file has too many errors to go on.
     #[error("there are too many errors to read on")]
     TooMany,
 }

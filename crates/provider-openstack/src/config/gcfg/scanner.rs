@@ -185,11 +185,8 @@ impl<'text> Scanner<'text> {
     }
 
     fn entry(&mut self, key: String, position: Position, value: EntryValue, cut_by_comment: bool) {
-        match self.current {
-            Current::Section(section) => {
-                self.document.entries.push(Entry { section, key, position, value, cut_by_comment });
-            }
-            Current::None | Current::Broken => {}
+        if let Current::Section(section) = self.current {
+            self.document.entries.push(Entry { section, key, position, value, cut_by_comment });
         }
     }
 
@@ -204,12 +201,11 @@ impl<'text> Scanner<'text> {
 
 fn position_of(text: &str, offset: usize) -> Position {
     let mut cursor = Cursor::new(text);
-    let mut left = offset;
-    while left > 0 {
-        match cursor.advance() {
-            Some(character) => left = left.saturating_sub(character.len_utf8()),
-            None => break,
+    for (place, _) in text.char_indices() {
+        if place >= offset {
+            break;
         }
+        cursor.advance();
     }
     cursor.position()
 }

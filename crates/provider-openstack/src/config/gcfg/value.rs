@@ -82,10 +82,7 @@ impl Builder {
         loop {
             let position = cursor.position();
             match cursor.peek() {
-                None | Some('\n') => {
-                    self.problems.push((start, SyntaxProblem::OpenQuote));
-                    return;
-                }
+                None | Some('\n') => return self.problems.push((start, SyntaxProblem::OpenQuote)),
                 Some('"') => {
                     cursor.advance();
                     self.kept = self.text.len();
@@ -108,14 +105,10 @@ impl Builder {
 
     fn quoted_escape(&mut self, cursor: &mut Cursor<'_>, position: Position) {
         let resolved = match cursor.peek() {
-            Some('\\') => '\\',
-            Some('"') => '"',
+            Some(itself @ ('\\' | '"')) => itself,
             Some('n') => '\n',
             Some('t') => '\t',
-            Some(_) | None => {
-                self.problems.push((position, SyntaxProblem::QuotedEscape));
-                return;
-            }
+            Some(_) | None => return self.problems.push((position, SyntaxProblem::QuotedEscape)),
         };
         cursor.advance();
         self.keep(resolved);

@@ -18,9 +18,12 @@ pub struct Key<S: 'static> {
     pub default: &'static str,
     /// What it does, in Markdown, one line.
     pub meaning: &'static str,
-    /// Where it comes from.
-    pub since: KeySource,
+    /// The version of this program that added it; [`OCCM`] for those with the meaning that OCCM gave them.
+    pub since: &'static str,
 }
+
+/// Where most keys come from.
+const OCCM: &str = "OCCM";
 
 /// A key that OCCM has too, and that has no default.
 pub(super) const fn key<S>(name: &'static str, field: Field<S>, meaning: &'static str) -> Key<S> {
@@ -34,21 +37,17 @@ pub(super) const fn defaulting_key<S>(
     default: &'static str,
     meaning: &'static str,
 ) -> Key<S> {
-    Key { name, field, default, meaning, since: KeySource::Occm }
+    Key { name, field, default, meaning, since: OCCM }
 }
 
-/// A key that this version of the program added.
-pub(super) const fn since<S>(version: &'static str, key: Key<S>) -> Key<S> {
-    Key { since: KeySource::Version(version), ..key }
-}
-
-/// Where a key comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeySource {
-    /// The Go openstack-cloud-controller-manager has it with this meaning.
-    Occm,
-    /// This program has it since the given version.
-    Version(&'static str),
+/// A key that this program added, and the value that applies without it.
+pub(super) const fn added_key<S>(
+    name: &'static str,
+    field: Field<S>,
+    default: &'static str,
+    meaning: &'static str,
+) -> Key<S> {
+    Key { name, field, default, meaning, since: "0.1.0" }
 }
 
 /// What a check of a written value says beside errors.
@@ -124,10 +123,8 @@ impl<S> Field<S> {
                 *field(section) = Some(text).filter(|text| !text.is_empty()).map(SecretString::from);
             }
             Self::NonEmptyText(field) if text.is_empty() => {
-                return Err(ValueFault::new(
-                    "the value is empty",
-                    format!("remove the key to use `{}`", field(section)),
-                ));
+                let fix = format!("remove the key to use `{}`", field(section));
+                return Err(ValueFault::new("the value is empty", fix));
             }
             Self::NonEmptyText(field) => *field(section) = text.to_owned(),
             Self::Bool(field) => *field(section) = parse_bool(text).ok_or_else(not_a_bool)?,
@@ -151,17 +148,9 @@ impl<S> Field<S> {
         match self {
             Self::Bool(field) => *field(section) = true,
             Self::Names(field) => field(section).clear(),
-            Self::Text(_)
-            | Self::Secret(_)
-            | Self::NonEmptyText(_)
-            | Self::Count(_)
-            | Self::Unsigned(_)
-            | Self::Duration(_)
-            | Self::Form { .. } => {
-                return Err(ValueFault::new(
-                    "the key has no value",
-                    "write `key = value`; only a bool may stand alone",
-                ));
+            _ => {
+                let fix = "write `key = value`; only a bool may stand alone";
+                return Err(ValueFault::new("the key has no value", fix));
             }
         }
         Ok(())
@@ -186,10 +175,8 @@ fn unsigned(text: &str) -> Result<u32, ValueFault> {
 }
 
 fn not_a_number() -> ValueFault {
-    ValueFault::new(
-        "it is not a whole number",
-        "write digits only, such as `3`; hexadecimal numbers start with `0x`",
-    )
+    let fix = "write digits only, such as `3`; hexadecimal numbers start with `0x`";
+    ValueFault::new("it is not a whole number", fix)
 }
 
 fn not_a_duration(error: DurationError, text: &str) -> ValueFault {
@@ -197,12 +184,7 @@ fn not_a_duration(error: DurationError, text: &str) -> ValueFault {
         DurationError::MissingUnit if text.bytes().all(|byte| byte.is_ascii_digit()) => {
             format!("write `{text}s` for seconds")
         }
-        DurationError::MissingUnit
-        | DurationError::Negative
-        | DurationError::TooLong
-        | DurationError::Malformed => {
-            "write a number with a unit, such as `5s`, `1m30s` or `500ms`".to_owned()
-        }
+        _ => "write a number with a unit, such as `5s`, `1m30s` or `500ms`".to_owned(),
     };
     ValueFault::new(error.to_string(), fix)
 }

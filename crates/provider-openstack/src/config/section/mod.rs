@@ -3,24 +3,16 @@
 //! The tables are the only place where a key is named: reading, the "did you mean" of unknown keys and the reference
 //! page are made from them.
 
-mod class;
 mod global;
 mod key;
 mod load_balancer;
-mod metadata;
-mod namespace;
-mod networking;
-mod route;
+mod small;
 
-pub use class::LoadBalancerClass;
 pub(super) use global::parse_endpoint_type;
 pub use global::{Global, LoginKind};
-pub use key::{Field, Key, KeySource, Parsed};
+pub use key::{Field, Key, Parsed};
 pub use load_balancer::{DEFAULT_INGRESS_HOSTNAME_SUFFIX, ErrorRecovery, LoadBalancer};
-pub use metadata::Metadata;
-pub use namespace::{ANY_NAMESPACE, LoadBalancerNamespace};
-pub use networking::Networking;
-pub use route::Route;
+pub use small::{ANY_NAMESPACE, LoadBalancerClass, LoadBalancerNamespace, Metadata, Networking, Route};
 
 use std::fmt;
 

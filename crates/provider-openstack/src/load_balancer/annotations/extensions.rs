@@ -1,157 +1,112 @@
-//! The annotations that OCCM does not have. Without them everything is as OCCM does it.
+//! The annotations that OCCM does not have, and those that only this program writes. Without them everything is as OCCM does it.
 
-use super::kind::{Annotation, AnnotationSource, Change, Form, HEADER_CHANGE, USUAL};
+use super::kind::{Annotation, AnnotationSource, Change, Form, HEADER_CHANGE, annotation};
 
-const SINCE: AnnotationSource = AnnotationSource::Version("0.1.0");
+const fn added(key: &'static str) -> Annotation {
+    annotation(key, AnnotationSource::Version("0.1.0"))
+}
 
 /// Permission to share what carries another cluster's identity.
-pub const ALLOW_FOREIGN_CLUSTER: Annotation = Annotation {
-    key: "loadbalancer.openstack.org/allow-foreign-cluster",
-    default: "`false`",
-    effect: "`true` allows sharing the load balancer that `load-balancer-id` names although it carries another cluster's identity, within `allowed-load-balancers` of cloud.conf. It never takes the load balancer over: only the operator can allow that, with `adopt-foreign-cluster`.",
-    since: SINCE,
-    ..USUAL
-};
+pub const ALLOW_FOREIGN_CLUSTER: Annotation = added("loadbalancer.openstack.org/allow-foreign-cluster")
+    .default("`false`")
+    .effect("`true` allows sharing the load balancer that `load-balancer-id` names although it carries another cluster's identity, within `allowed-load-balancers` of cloud.conf. It never takes the load balancer over: only the operator can allow that, with `adopt-foreign-cluster`.");
 
 /// The port that a client connected to, as a header.
-pub const X_FORWARDED_PORT: Annotation = Annotation {
-    key: "loadbalancer.openstack.org/x-forwarded-port",
-    default: "`false`",
-    effect: "Listeners speak HTTP and insert the header `X-Forwarded-Port`, the port that the client connected to. TCP ports only. If `proxy-protocol` lists ports, this applies to the other ports.",
-    change: Change::How(HEADER_CHANGE),
-    since: SINCE,
-    ..USUAL
-};
+pub const X_FORWARDED_PORT: Annotation = added("loadbalancer.openstack.org/x-forwarded-port")
+    .default("`false`")
+    .effect("Listeners speak HTTP and insert the header `X-Forwarded-Port`, the port that the client connected to. TCP ports only. If `proxy-protocol` lists ports, this applies to the other ports.")
+    .change(Change::How(HEADER_CHANGE));
 
 /// What a client speaks, as a header.
-pub const X_FORWARDED_PROTO: Annotation = Annotation {
-    key: "loadbalancer.openstack.org/x-forwarded-proto",
-    default: "`false`",
-    effect: "Listeners speak HTTP and insert the header `X-Forwarded-Proto`, `https` if the load balancer terminates TLS, otherwise `http`. TCP ports only. Can be combined with `proxy-protocol`.",
-    change: Change::How(HEADER_CHANGE),
-    since: SINCE,
-    ..USUAL
-};
+pub const X_FORWARDED_PROTO: Annotation = added("loadbalancer.openstack.org/x-forwarded-proto")
+    .default("`false`")
+    .effect("Listeners speak HTTP and insert the header `X-Forwarded-Proto`, `https` if the load balancer terminates TLS, otherwise `http`. TCP ports only. Can be combined with `proxy-protocol`.")
+    .change(Change::How(HEADER_CHANGE));
 
 /// What becomes of the load balancer when the Service goes.
-pub const RECLAIM_POLICY: Annotation = Annotation {
-    key: "loadbalancer.openstack.org/reclaim-policy",
-    form: Form::Word(&["delete", "retain"]),
-    default: "`delete`",
-    effect: "`retain` keeps a load balancer that was created for the Service, with its floating IP, when the Service is deleted, changes its type or moves to another load balancer; an Event names it, and its description begins with `Retained: `. A new Service with the same name takes it over again; until then nothing deletes it. On a load balancer that other Services use, the listeners of the Service are deleted in any case.",
-    change: Change::How("Read when the Service is deleted or moves. Any other value means `retain`."),
-    since: SINCE,
-    ..USUAL
-};
+pub const RECLAIM_POLICY: Annotation = added("loadbalancer.openstack.org/reclaim-policy")
+    .form(Form::Word(&["delete", "retain"]))
+    .default("`delete`")
+    .effect("`retain` keeps a load balancer that was created for the Service, with its floating IP, when the Service is deleted, changes its type or moves to another load balancer; an Event names it, and its description begins with `Retained: `. A new Service with the same name takes it over again; until then nothing deletes it. On a load balancer that other Services use, the listeners of the Service are deleted in any case.")
+    .change(Change::How("Read when the Service is deleted or moves. Any other value means `retain`."));
 
 /// Type of the health monitor.
-pub const HEALTH_MONITOR_TYPE: Annotation = Annotation {
-    key: "loadbalancer.openstack.org/health-monitor-type",
-    form: Form::Word(&["TCP", "HTTP", "HTTPS", "PING", "TLS-HELLO"]),
-    default: "`TCP`; the health check node port over HTTP with `externalTrafficPolicy: Local`",
-    effect: "How members of TCP ports are checked, on the node port instead of the health check node port. UDP and SCTP ports keep their own types. Needs a health monitor, see `enable-health-monitor`.",
-    change: Change::How("The health monitor is replaced; until then members count as healthy."),
-    since: SINCE,
-    ..USUAL
-};
+pub const HEALTH_MONITOR_TYPE: Annotation = added("loadbalancer.openstack.org/health-monitor-type")
+    .form(Form::Word(&["TCP", "HTTP", "HTTPS", "PING", "TLS-HELLO"]))
+    .default("`TCP`; the health check node port over HTTP with `externalTrafficPolicy: Local`")
+    .effect("How members of TCP ports are checked, on the node port instead of the health check node port. UDP and SCTP ports keep their own types. Needs a health monitor, see `enable-health-monitor`.")
+    .change(Change::How("The health monitor is replaced; until then members count as healthy."));
 
 /// Path that the health monitor asks for.
-pub const HEALTH_MONITOR_PATH: Annotation = Annotation {
-    key: "loadbalancer.openstack.org/health-monitor-path",
-    form: Form::Text("path that begins with `/`"),
-    default: "`/`",
-    effect: "Path that the health monitor requests. Only with `health-monitor-type` `HTTP` or `HTTPS`.",
-    since: SINCE,
-    ..USUAL
-};
+pub const HEALTH_MONITOR_PATH: Annotation = added("loadbalancer.openstack.org/health-monitor-path")
+    .form(Form::Text("path that begins with `/`"))
+    .default("`/`")
+    .effect("Path that the health monitor requests. Only with `health-monitor-type` `HTTP` or `HTTPS`.");
 
 /// Method with which the health monitor asks.
-pub const HEALTH_MONITOR_METHOD: Annotation = Annotation {
-    key: "loadbalancer.openstack.org/health-monitor-method",
-    form: Form::Word(&["GET", "HEAD", "POST", "PUT", "DELETE", "TRACE", "OPTIONS", "CONNECT", "PATCH"]),
-    default: "`GET`",
-    effect: "Method of the health monitor's request. Only with `health-monitor-type` `HTTP` or `HTTPS`.",
-    since: SINCE,
-    ..USUAL
-};
+pub const HEALTH_MONITOR_METHOD: Annotation = added("loadbalancer.openstack.org/health-monitor-method")
+    .form(Form::Word(&["GET", "HEAD", "POST", "PUT", "DELETE", "TRACE", "OPTIONS", "CONNECT", "PATCH"]))
+    .default("`GET`")
+    .effect("Method of the health monitor's request. Only with `health-monitor-type` `HTTP` or `HTTPS`.");
 
 /// Statuses of a healthy member.
-pub const HEALTH_MONITOR_EXPECTED_CODES: Annotation = Annotation {
-    key: "loadbalancer.openstack.org/health-monitor-expected-codes",
-    form: Form::Text("one status, such as `200`; several, such as `200,204`; or a range, such as `200-299`"),
-    default: "`200`",
-    effect: "Status codes of a healthy member. Only with `health-monitor-type` `HTTP` or `HTTPS`.",
-    since: SINCE,
-    ..USUAL
-};
+pub const HEALTH_MONITOR_EXPECTED_CODES: Annotation =
+    added("loadbalancer.openstack.org/health-monitor-expected-codes")
+        .form(Form::Text(
+            "one status, such as `200`; several, such as `200,204`; or a range, such as `200-299`",
+        ))
+        .default("`200`")
+        .effect("Status codes of a healthy member. Only with `health-monitor-type` `HTTP` or `HTTPS`.");
 
 /// Further certificates.
-pub const SNI_CONTAINER_REFS: Annotation = Annotation {
-    key: "loadbalancer.openstack.org/sni-container-refs",
-    form: Form::Text(
-        "references such as those of `default-tls-container-ref`, separated by commas or blanks",
-    ),
-    default: "none",
-    effect: "Further certificates, selected by the name that the client asks for (SNI). Only if the load balancer terminates TLS.",
-    since: SINCE,
-    ..USUAL
-};
+pub const SNI_CONTAINER_REFS: Annotation = added("loadbalancer.openstack.org/sni-container-refs")
+    .form(Form::Text("references such as those of `default-tls-container-ref`, separated by commas or blanks"))
+    .default("none")
+    .effect("Further certificates, selected by the name that the client asks for (SNI). Only if the load balancer terminates TLS.");
 
 /// Versions of TLS.
-pub const TLS_VERSIONS: Annotation = Annotation {
-    key: "loadbalancer.openstack.org/tls-versions",
-    form: Form::Text("`SSLv3`, `TLSv1`, `TLSv1.1`, `TLSv1.2`, `TLSv1.3`, separated by commas or blanks"),
-    default: "Octavia's",
-    effect: "Versions of TLS that clients may use. Only if the load balancer terminates TLS; needs Octavia API 2.17. An operator of Octavia may forbid old versions.",
-    since: SINCE,
-    ..USUAL
-};
+pub const TLS_VERSIONS: Annotation = added("loadbalancer.openstack.org/tls-versions")
+    .form(Form::Text("`SSLv3`, `TLSv1`, `TLSv1.1`, `TLSv1.2`, `TLSv1.3`, separated by commas or blanks"))
+    .default("Octavia's")
+    .effect("Versions of TLS that clients may use. Only if the load balancer terminates TLS; needs Octavia API 2.17. An operator of Octavia may forbid old versions.");
 
 /// Ciphers of TLS.
-pub const TLS_CIPHERS: Annotation = Annotation {
-    key: "loadbalancer.openstack.org/tls-ciphers",
-    form: Form::Text("ciphers as OpenSSL writes them, separated by `:`"),
-    default: "Octavia's",
-    effect: "Ciphers that clients may use. Only if the load balancer terminates TLS; needs Octavia API 2.15.",
-    since: SINCE,
-    ..USUAL
-};
+pub const TLS_CIPHERS: Annotation = added("loadbalancer.openstack.org/tls-ciphers")
+    .form(Form::Text("ciphers as OpenSSL writes them, separated by `:`"))
+    .default("Octavia's")
+    .effect(
+        "Ciphers that clients may use. Only if the load balancer terminates TLS; needs Octavia API 2.15.",
+    );
 
 /// Protocols of ALPN.
-pub const ALPN_PROTOCOLS: Annotation = Annotation {
-    key: "loadbalancer.openstack.org/alpn-protocols",
-    form: Form::Text("`h2`, `http/1.1`, `http/1.0`, separated by commas or blanks"),
-    default: "Octavia's",
-    effect: "Protocols that are offered to clients by ALPN. Only if the load balancer terminates TLS; needs Octavia API 2.20.",
-    since: SINCE,
-    ..USUAL
-};
+pub const ALPN_PROTOCOLS: Annotation = added("loadbalancer.openstack.org/alpn-protocols")
+    .form(Form::Text("`h2`, `http/1.1`, `http/1.0`, separated by commas or blanks"))
+    .default("Octavia's")
+    .effect("Protocols that are offered to clients by ALPN. Only if the load balancer terminates TLS; needs Octavia API 2.20.");
 
 /// Revision of what is behind the references to certificates.
-pub const TLS_REVISION: Annotation = Annotation {
-    key: "loadbalancer.openstack.org/tls-revision",
-    form: Form::Text("a text of your choice: letters, digits, `.`, `_`, `-` and `:`, at most 64"),
-    default: "none",
-    effect: "A new value makes openstack-ccm send the references to the certificates again, so that Octavia reads the current certificates. For stores in which a renewed certificate keeps its reference (`container-store = external`); what Barbican stores never changes. Only if the load balancer terminates TLS.",
-    since: SINCE,
-    ..USUAL
-};
+pub const TLS_REVISION: Annotation = added("loadbalancer.openstack.org/tls-revision")
+    .form(Form::Text("a text of your choice: letters, digits, `.`, `_`, `-` and `:`, at most 64"))
+    .default("none")
+    .effect("A new value makes openstack-ccm send the references to the certificates again, so that Octavia reads the current certificates. For stores in which a renewed certificate keeps its reference (`container-store = external`); what Barbican stores never changes. Only if the load balancer terminates TLS.");
 
 /// Whether the cluster itself may connect.
-pub const ALLOW_CLUSTER_SOURCES: Annotation = Annotation {
-    key: "loadbalancer.openstack.org/allow-cluster-sources",
-    default: "`false`",
-    effect: "With source ranges, the cluster itself may connect too: the subnets of the nodes, and the addresses from which their traffic comes back through the cloud's routers (router gateways and floating IPs of nodes). An Event lists them. Other machines behind the same router may share its gateway address.",
-    since: SINCE,
-    ..USUAL
-};
+pub const ALLOW_CLUSTER_SOURCES: Annotation = added("loadbalancer.openstack.org/allow-cluster-sources")
+    .default("`false`")
+    .effect("With source ranges, the cluster itself may connect too: the subnets of the nodes, and the addresses from which their traffic comes back through the cloud's routers (router gateways and floating IPs of nodes). An Event lists them. Other machines behind the same router may share its gateway address.");
 
 /// How the address is published.
-pub const IP_MODE: Annotation = Annotation {
-    key: "loadbalancer.openstack.org/ip-mode",
-    form: Form::Word(&["auto", "proxy", "vip"]),
-    default: "`ip-mode`",
-    effect: "`proxy` and `vip` force the `ipMode` of the published address; `auto` uses `Proxy` if the load balancer changes the traffic (PROXY protocol, TLS, HTTP headers). With this annotation a hostname is published only where the cluster cannot honour the mode.",
-    since: SINCE,
-    ..USUAL
-};
+pub const IP_MODE: Annotation = added("loadbalancer.openstack.org/ip-mode")
+    .form(Form::Word(&["auto", "proxy", "vip"]))
+    .default("`ip-mode`")
+    .effect("`proxy` and `vip` force the `ipMode` of the published address; `auto` uses `Proxy` if the load balancer changes the traffic (PROXY protocol, TLS, HTTP headers). With this annotation a hostname is published only where the cluster cannot honour the mode.");
+
+/// Whether the load balancer was made for the Service.
+pub const OWNED_LOAD_BALANCER_ID: Annotation = added("loadbalancer.openstack.org/owned-load-balancer-id")
+    .form(Form::Output("UUID of a load balancer, or `none`"))
+    .effect("The load balancer that was created for the Service, or adopted; `none` if the Service uses one that was created for somebody else. If the load balancer in `load-balancer-id` is gone, this says whether a new one may be created.");
+
+/// What everything agreed with, and when.
+pub const CONVERGED_DIGEST: Annotation = added("loadbalancer.openstack.org/settled")
+    .form(Form::Output("16 hexadecimal digits"))
+    .effect("A digest of the Service's settings when its load balancer was last up to date, and of the load balancer's `updated_at` at that time. While both are unchanged, a start of the controller only reads the load balancer's entry in the list. Removing the annotation costs a few reads.");

@@ -80,13 +80,30 @@ pub enum AnnotationSource {
 /// What switching an inserted header on or off does.
 pub(super) const HEADER_CHANGE: &str = "Listeners that speak no HTTP yet are replaced, with a short interruption; others are changed. Likewise where the last header goes.";
 
-/// What most annotations have in common; each names only what is its own.
-pub(super) const USUAL: Annotation = Annotation {
-    key: "",
-    form: Form::Bool,
-    default: "",
-    effect: "",
-    change: Change::Live,
-    empty: Empty::Absent,
-    since: AnnotationSource::Occm,
-};
+/// A bool that has an effect at once. What an annotation has of its own is added.
+pub(super) const fn annotation(key: &'static str, since: AnnotationSource) -> Annotation {
+    let (form, change, empty) = (Form::Bool, Change::Live, Empty::Absent);
+    Annotation { key, form, default: "", effect: "", change, empty, since }
+}
+
+impl Annotation {
+    pub(super) const fn form(self, form: Form) -> Self {
+        Self { form, ..self }
+    }
+
+    pub(super) const fn default(self, default: &'static str) -> Self {
+        Self { default, ..self }
+    }
+
+    pub(super) const fn effect(self, effect: &'static str) -> Self {
+        Self { effect, ..self }
+    }
+
+    pub(super) const fn change(self, change: Change) -> Self {
+        Self { change, ..self }
+    }
+
+    pub(super) const fn empty(self, meaning: &'static str) -> Self {
+        Self { empty: Empty::Means(meaning), ..self }
+    }
+}

@@ -5,14 +5,12 @@
 
 mod extensions;
 mod kind;
-mod output;
 mod reference;
 mod shared;
 mod table;
 
 pub use extensions::*;
 pub use kind::{Annotation, AnnotationSource, Change, Empty, Form};
-pub use output::*;
 pub use reference::reference_markdown;
 pub use shared::*;
 pub use table::ALL;

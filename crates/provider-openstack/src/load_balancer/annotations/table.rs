@@ -2,7 +2,6 @@
 
 use super::extensions::*;
 use super::kind::Annotation;
-use super::output::*;
 use super::shared::*;
 
 /// Every annotation, in the order of the reference page.

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::octavia::{CreatedLoadBalancer, HealthMonitor, Listener, Pool};
 
-use crate::load_balancer::model::member::Member;
+use crate::load_balancer::model::Member;
 use crate::load_balancer::step::Child;
 
 /// What is there once Octavia has done the step, if it does it.
@@ -19,14 +18,12 @@ pub(crate) enum Answer {
     Pool(Box<Pool>),
     /// A health monitor was made or changed.
     Monitor {
-        /// The monitor.
         monitor: Box<HealthMonitor>,
         /// Its pool, where the step says it.
         pool_id: Option<String>,
     },
     /// A pool has got these members and no others.
     Members {
-        /// The pool.
         pool_id: String,
         /// The members, as they were sent.
         members: Vec<Arc<Member>>,
@@ -46,21 +43,5 @@ impl Answer {
             Self::Monitor { monitor, .. } => Some(monitor.id.clone()),
             Self::LoadBalancer(_) | Self::Members { .. } | Self::Gone(_) | Self::Nothing => None,
         }
-    }
-}
-
-/// How one step ended.
-pub(super) enum Ended {
-    /// Done; Octavia is not involved.
-    Done,
-    /// Done; Octavia is at work.
-    Locked(Answer),
-}
-
-/// What is to be deleted may be gone already.
-pub(super) fn gone(result: Result<(), ApiError>) -> Result<(), ApiError> {
-    match result {
-        Err(error) if error.is_not_found() => Ok(()),
-        other => other,
     }
 }

@@ -18,11 +18,9 @@ use openstack_ccm_openstack_api::octavia::LbAlgorithm;
 use tracing::info;
 
 pub(super) use answer::Answer;
-use answer::Ended;
 
 use super::failure::{self, Missing};
-use super::model::observed::ObservedFloatingIp;
-use super::model::recovery::Failover;
+use super::model::{Failover, ObservedFloatingIp};
 use super::poller::Operation;
 use super::step::{FloatingIpStep, LoadBalancerStep, Needs, PoolStep, Step, Touched};
 
@@ -65,9 +63,7 @@ pub(super) struct Locked {
 /// A load balancer that was just made.
 #[derive(Clone, Debug)]
 pub(super) struct Made {
-    /// Id.
     pub(super) id: String,
-    /// Name.
     pub(super) name: String,
     /// Owner.
     pub(super) project_id: Option<String>,
@@ -95,12 +91,12 @@ impl Applier<'_> {
             if !step.is_applicable() {
                 return Ok(());
             }
-            let ended = self.step(step).await;
+            let answer = self.step(step).await;
             if let Step::LoadBalancer(LoadBalancerStep::Failover { id }) = step {
-                self.applied.failover = answer_to_failover(&ended).map(|answer| (id.clone(), answer));
+                self.applied.failover = answer_to_failover(&answer).map(|answer| (id.clone(), answer));
             }
-            let ended = match ended {
-                Ok(ended) => ended,
+            let answer = match answer {
+                Ok(answer) => answer,
                 Err(error) if self.is_dispensable(step, &error) => continue,
                 // The answer is noted, and the next reconciliation reports it.
                 Err(_) if matches!(self.applied.failover, Some((_, Failover::Refused(_)))) => return Ok(()),
@@ -121,14 +117,11 @@ impl Applier<'_> {
             };
             info!(step = doing(step), "changed the cloud");
             self.applied.changed = true;
-            let answer = match ended {
-                Ended::Done => {
-                    if !matches!(step, Step::FloatingIp(FloatingIpStep::Create { .. })) {
-                        self.applied.touched.push(step.touches(None));
-                    }
-                    continue;
+            let Some(answer) = answer else {
+                if !matches!(step, Step::FloatingIp(FloatingIpStep::Create { .. })) {
+                    self.applied.touched.push(step.touches(None));
                 }
-                Ended::Locked(answer) => answer,
+                continue;
             };
             self.applied.touched.push(step.touches(answer.child_id()));
             self.applied.next_needs = steps.get(place + 1).map(Step::needs).unwrap_or_default();
@@ -155,16 +148,18 @@ impl Applier<'_> {
         true
     }
 
-    async fn step(&mut self, step: &Step) -> Result<Ended, ApiError> {
+    /// Takes a step. The answer is Octavia's, which is at work now; absent, Octavia is not involved.
+    async fn step(&mut self, step: &Step) -> Result<Option<Answer>, ApiError> {
         let octavia = &self.openstack.octavia;
-        match step {
+        let answer = match step {
             Step::LoadBalancer(step) => octavia::load_balancer(octavia, step).await,
             Step::Listener(step) => octavia::listener(octavia, step).await,
             Step::Pool(step) => octavia::pool(octavia, step).await,
             Step::Member(step) => octavia::member(octavia, step).await,
             Step::Monitor(step) => octavia::monitor(octavia, step).await,
-            Step::FloatingIp(step) => self.floating_ip(step).await,
-        }
+            Step::FloatingIp(step) => return self.floating_ip(step).await.map(|()| None),
+        };
+        answer.map(Some)
     }
 }
 
@@ -191,7 +186,7 @@ fn made(answer: &Answer) -> Option<Made> {
 }
 
 /// What an answer to the request for a failover says. Nothing where Octavia has not decided: it will be asked again.
-fn answer_to_failover(answer: &Result<Ended, ApiError>) -> Option<Failover> {
+fn answer_to_failover(answer: &Result<Option<Answer>, ApiError>) -> Option<Failover> {
     match answer {
         Ok(_) => Some(Failover::Asked),
         Err(error) => match error.kind() {
@@ -201,13 +196,7 @@ fn answer_to_failover(answer: &Result<Ended, ApiError>) -> Option<Failover> {
             | ErrorKind::RateLimited
             | ErrorKind::Unauthorized
             | ErrorKind::Unavailable => None,
-            ErrorKind::NotFound
-            | ErrorKind::Conflict(ConflictCause::Other)
-            | ErrorKind::Quota
-            | ErrorKind::Policy
-            | ErrorKind::BadRequest
-            | ErrorKind::ServerFault
-            | ErrorKind::NoEndpoint => Some(Failover::Refused(failure::chain(error))),
+            _ => Some(Failover::Refused(failure::chain(error))),
         },
     }
 }
@@ -221,21 +210,7 @@ fn missing(step: &Step) -> Missing {
     match step {
         Step::LoadBalancer(LoadBalancerStep::Create { .. })
         | Step::FloatingIp(FloatingIpStep::Create { .. }) => Missing::Input,
-        Step::LoadBalancer(
-            LoadBalancerStep::Update { .. }
-            | LoadBalancerStep::Delete { .. }
-            | LoadBalancerStep::Failover { .. },
-        )
-        | Step::FloatingIp(
-            FloatingIpStep::Attach { .. }
-            | FloatingIpStep::Detach { .. }
-            | FloatingIpStep::Tag { .. }
-            | FloatingIpStep::Delete { .. },
-        )
-        | Step::Listener(_)
-        | Step::Pool(_)
-        | Step::Member(_)
-        | Step::Monitor(_) => Missing::Race,
+        _ => Missing::Race,
     }
 }
 

@@ -3,15 +3,13 @@
 use openstack_ccm_openstack_api::error::{ApiError, ConflictCause, ErrorKind};
 use openstack_ccm_openstack_api::neutron::{CreateFloatingIp, FloatingIp, Tagged};
 
-use super::answer::{Ended, gone};
-use super::{Applier, requests};
-use crate::load_balancer::failure;
-use crate::load_balancer::model::floating_ip::SubnetChoice;
-use crate::load_balancer::model::observed::ObservedFloatingIp;
+use super::Applier;
+use crate::load_balancer::failure::{self, present};
+use crate::load_balancer::model::{ObservedFloatingIp, SubnetChoice};
 use crate::load_balancer::step::FloatingIpStep;
 
 impl Applier<'_> {
-    pub(super) async fn floating_ip(&mut self, step: &FloatingIpStep) -> Result<Ended, ApiError> {
+    pub(super) async fn floating_ip(&mut self, step: &FloatingIpStep) -> Result<(), ApiError> {
         let neutron = &self.openstack.neutron;
         match step {
             FloatingIpStep::Create { network_id, subnet, address, description, tags, port } => {
@@ -26,7 +24,7 @@ impl Applier<'_> {
                 self.applied.changed = true;
                 self.applied.address = made.floating_ip_address.parse().ok();
                 if !tags.is_empty() {
-                    neutron.replace_tags(Tagged::FloatingIp, &made.id, &requests::list(tags)).await?;
+                    neutron.replace_tags(Tagged::FloatingIp, &made.id, tags).await?;
                 }
                 self.applied.floating_ips.extend(self.applied.address.map(|address| ObservedFloatingIp {
                     claimed_by: None,
@@ -42,14 +40,16 @@ impl Applier<'_> {
                 self.applied.address = Some(*address);
             }
             FloatingIpStep::Detach { id, address: _ } => {
-                gone(neutron.update_floating_ip(id, None).await.map(drop))?;
+                present(neutron.update_floating_ip(id, None).await)?;
             }
             FloatingIpStep::Tag { id, tags } => {
-                neutron.replace_tags(Tagged::FloatingIp, id, &requests::list(tags)).await?;
+                neutron.replace_tags(Tagged::FloatingIp, id, tags).await?;
             }
-            FloatingIpStep::Delete { id, address: _ } => gone(neutron.delete_floating_ip(id).await)?,
+            FloatingIpStep::Delete { id, address: _ } => {
+                present(neutron.delete_floating_ip(id).await)?;
+            }
         }
-        Ok(Ended::Done)
+        Ok(())
     }
 
     /// One call, or one for each subnet until one has a free address.
@@ -82,18 +82,6 @@ impl Applier<'_> {
 
 /// Whether another subnet may do better: this one is full, or has no addresses of its own to give.
 fn concerns_subnet(error: &ApiError) -> bool {
-    match error.kind() {
-        ErrorKind::Conflict(ConflictCause::Other) | ErrorKind::BadRequest => true,
-        ErrorKind::Quota => failure::is_out_of_addresses(error),
-        ErrorKind::Conflict(ConflictCause::Immutable | ConflictCause::Stale)
-        | ErrorKind::NotFound
-        | ErrorKind::Policy
-        | ErrorKind::Unauthorized
-        | ErrorKind::RateLimited
-        | ErrorKind::Unavailable
-        | ErrorKind::LostAnswer
-        | ErrorKind::ServerFault
-        | ErrorKind::Decode
-        | ErrorKind::NoEndpoint => false,
-    }
+    matches!(error.kind(), ErrorKind::Conflict(ConflictCause::Other) | ErrorKind::BadRequest)
+        || failure::is_out_of_addresses(error)
 }

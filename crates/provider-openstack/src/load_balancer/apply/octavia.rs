@@ -3,28 +3,31 @@
 use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::octavia::Octavia;
 
-use super::answer::{Answer, Ended, gone};
+use super::answer::Answer;
 use super::requests;
+use crate::load_balancer::failure::present;
 use crate::load_balancer::step::{Child, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep};
 
-pub(super) async fn load_balancer(octavia: &Octavia, step: &LoadBalancerStep) -> Result<Ended, ApiError> {
+pub(super) async fn load_balancer(octavia: &Octavia, step: &LoadBalancerStep) -> Result<Answer, ApiError> {
     match step {
         LoadBalancerStep::Create { load_balancer, listeners } => {
             let body = requests::load_balancer(load_balancer, listeners);
             let mut made = octavia.create_load_balancer(body).await?;
             made.tree = made.tree.filter(|tree| tree.listeners.len() == listeners.len());
-            return Ok(Ended::Locked(Answer::LoadBalancer(Box::new(made))));
+            return Ok(Answer::LoadBalancer(Box::new(made)));
         }
         LoadBalancerStep::Update { id, changes } => {
             octavia.update_load_balancer(id, changes).await.map(drop)?;
         }
         LoadBalancerStep::Failover { id } => octavia.failover_load_balancer(id).await?,
-        LoadBalancerStep::Delete { id, cascade } => gone(octavia.delete_load_balancer(id, *cascade).await)?,
+        LoadBalancerStep::Delete { id, cascade } => {
+            present(octavia.delete_load_balancer(id, *cascade).await)?;
+        }
     }
-    Ok(Ended::Locked(Answer::Nothing))
+    Ok(Answer::Nothing)
 }
 
-pub(super) async fn listener(octavia: &Octavia, step: &ListenerStep) -> Result<Ended, ApiError> {
+pub(super) async fn listener(octavia: &Octavia, step: &ListenerStep) -> Result<Answer, ApiError> {
     let listener = match step {
         ListenerStep::Create { load_balancer_id, listener, default_pool } => {
             let mut body = requests::listener(listener);
@@ -38,14 +41,14 @@ pub(super) async fn listener(octavia: &Octavia, step: &ListenerStep) -> Result<E
             octavia.update_listener(listener_id, &changes).await?
         }
         ListenerStep::Delete { id, key: _ } => {
-            gone(octavia.delete_listener(id).await)?;
-            return Ok(Ended::Locked(Answer::Gone(Child::Listener(id.clone()))));
+            present(octavia.delete_listener(id).await)?;
+            return Ok(Answer::Gone(Child::Listener(id.clone())));
         }
     };
-    Ok(Ended::Locked(Answer::Listener(Box::new(listener))))
+    Ok(Answer::Listener(Box::new(listener)))
 }
 
-pub(super) async fn pool(octavia: &Octavia, step: &PoolStep) -> Result<Ended, ApiError> {
+pub(super) async fn pool(octavia: &Octavia, step: &PoolStep) -> Result<Answer, ApiError> {
     let pool = match step {
         PoolStep::Create { load_balancer_id, pool } => {
             let mut body = requests::pool(pool);
@@ -54,32 +57,34 @@ pub(super) async fn pool(octavia: &Octavia, step: &PoolStep) -> Result<Ended, Ap
         }
         PoolStep::Update { id, changes } => octavia.update_pool(id, changes).await?,
         PoolStep::Delete { id, name: _ } => {
-            gone(octavia.delete_pool(id).await)?;
-            return Ok(Ended::Locked(Answer::Gone(Child::Pool(id.clone()))));
+            present(octavia.delete_pool(id).await)?;
+            return Ok(Answer::Gone(Child::Pool(id.clone())));
         }
     };
-    Ok(Ended::Locked(Answer::Pool(Box::new(pool))))
+    Ok(Answer::Pool(Box::new(pool)))
 }
 
-pub(super) async fn member(octavia: &Octavia, step: &MemberStep) -> Result<Ended, ApiError> {
+pub(super) async fn member(octavia: &Octavia, step: &MemberStep) -> Result<Answer, ApiError> {
     match step {
         MemberStep::ReplaceAll { pool, members } => {
             let pool_id = pool.id().unwrap_or_default();
             let specs = members.iter().map(|member| requests::member(member)).collect();
             octavia.batch_members(pool_id, specs).await?;
             let (pool_id, members) = (pool_id.to_owned(), members.clone());
-            return Ok(Ended::Locked(Answer::Members { pool_id, members }));
+            return Ok(Answer::Members { pool_id, members });
         }
         MemberStep::Create { pool, member } => {
             let pool_id = pool.id().unwrap_or_default();
             octavia.create_member(pool_id, &requests::member(member)).await.map(drop)?;
         }
-        MemberStep::Delete { pool_id, id, name: _ } => gone(octavia.delete_member(pool_id, id).await)?,
+        MemberStep::Delete { pool_id, id, name: _ } => {
+            present(octavia.delete_member(pool_id, id).await)?;
+        }
     }
-    Ok(Ended::Locked(Answer::Nothing))
+    Ok(Answer::Nothing)
 }
 
-pub(super) async fn monitor(octavia: &Octavia, step: &MonitorStep) -> Result<Ended, ApiError> {
+pub(super) async fn monitor(octavia: &Octavia, step: &MonitorStep) -> Result<Answer, ApiError> {
     let (monitor, pool_id) = match step {
         MonitorStep::Create { pool, monitor } => {
             let mut body = requests::monitor(monitor);
@@ -88,10 +93,10 @@ pub(super) async fn monitor(octavia: &Octavia, step: &MonitorStep) -> Result<End
         }
         MonitorStep::Update { id, changes } => (octavia.update_health_monitor(id, changes).await?, None),
         MonitorStep::Delete { id } => {
-            gone(octavia.delete_health_monitor(id).await)?;
+            present(octavia.delete_health_monitor(id).await)?;
             let monitor = Child::Monitor { id: id.clone(), pool_id: None };
-            return Ok(Ended::Locked(Answer::Gone(monitor)));
+            return Ok(Answer::Gone(monitor));
         }
     };
-    Ok(Ended::Locked(Answer::Monitor { monitor: Box::new(monitor), pool_id }))
+    Ok(Answer::Monitor { monitor: Box::new(monitor), pool_id })
 }

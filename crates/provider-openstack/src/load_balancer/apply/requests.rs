@@ -8,14 +8,12 @@ use openstack_ccm_openstack_api::octavia::{
     UpdateListener,
 };
 
-use crate::load_balancer::model::Tags;
-use crate::load_balancer::model::listener::{ListenerAttributes, ListenerSpec};
-use crate::load_balancer::model::member::Member;
-use crate::load_balancer::model::monitor::{MonitorAttributes, MonitorSpec};
-use crate::load_balancer::model::pool::{Persistence, PoolAttributes, PoolSpec};
-use crate::load_balancer::model::tree::{self, DesiredListener, DesiredPool, LoadBalancerSpec};
+use crate::load_balancer::model::{
+    DesiredListener, DesiredPool, ListenerAttributes, ListenerSpec, LoadBalancerSpec, Member,
+    MonitorAttributes, MonitorSpec, Persistence, PoolAttributes, PoolSpec, Tags, tree,
+};
 
-pub(super) fn list(tags: &Tags) -> Vec<String> {
+fn list(tags: &Tags) -> Vec<String> {
     tags.iter().cloned().collect()
 }
 

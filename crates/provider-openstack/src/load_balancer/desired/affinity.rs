@@ -5,8 +5,8 @@ use openstack_ccm_core::service::{Protocol, ServicePort, SessionAffinity};
 use openstack_ccm_openstack_api::octavia::SessionPersistenceType;
 
 use super::sources::Sources;
-use crate::load_balancer::model::pool::Persistence;
-use crate::load_balancer::settings::WITHOUT_EFFECT;
+use crate::load_balancer::model::Persistence;
+use crate::load_balancer::settings::{WITHOUT_EFFECT, names_of};
 
 /// What Kubernetes writes where the user says nothing, in seconds.
 const DEFAULT_TIMEOUT: u32 = 10_800;
@@ -17,15 +17,8 @@ pub(super) fn persistence(affinity: SessionAffinity, port: &ServicePort) -> Opti
         SessionAffinity::None => None,
         SessionAffinity::ClientIp { timeout_seconds } => Some(Persistence {
             kind: SessionPersistenceType::SourceIp,
-            timeout: timeout_seconds.filter(|_| takes_timeout(port)),
+            timeout: timeout_seconds.filter(|_| port.protocol != Protocol::Tcp),
         }),
-    }
-}
-
-fn takes_timeout(port: &ServicePort) -> bool {
-    match port.protocol {
-        Protocol::Tcp => false,
-        Protocol::Udp | Protocol::Sctp => true,
     }
 }
 
@@ -35,17 +28,11 @@ pub(super) fn notice(sources: Sources<'_>) -> Option<Notice> {
     let SessionAffinity::ClientIp { timeout_seconds: Some(timeout) } = service.session_affinity else {
         return None;
     };
-    let without: Vec<String> = service
-        .ports
-        .iter()
-        .filter(|port| !takes_timeout(port))
-        .map(|port| format!("{}/{}", port.port, port.protocol))
-        .collect();
-    (timeout != DEFAULT_TIMEOUT && !without.is_empty()).then(|| {
+    let without = names_of(&service.ports, |port| port.protocol == Protocol::Tcp)?;
+    (timeout != DEFAULT_TIMEOUT).then(|| {
         let message = format!(
-            "spec.sessionAffinityConfig.clientIP.timeoutSeconds is {timeout} and has no effect on {}: Octavia knows a \
-             timeout for UDP and SCTP only, and forgets TCP clients when its table is full; remove the field",
-            without.join(", ")
+            "spec.sessionAffinityConfig.clientIP.timeoutSeconds is {timeout} and has no effect on {without}: Octavia knows a \
+             timeout for UDP and SCTP only, and forgets TCP clients when its table is full; remove the field"
         );
         Notice::warning(WITHOUT_EFFECT, message)
     })

@@ -12,14 +12,10 @@ use openstack_ccm_openstack_api::octavia::{HealthMonitorType, ListenerProtocol};
 
 use crate::load_balancer::desired::health_monitor::SHORTEST_UDP_DELAY;
 use crate::load_balancer::desired::sources::Sources;
-use crate::load_balancer::model::header::{self, InsertedHeader};
-use crate::load_balancer::model::listener::{ListenerKey, ListenerSpec};
-use crate::load_balancer::model::monitor::{MonitorAttributes, MonitorSpec};
-use crate::load_balancer::model::observed::{
-    ObservedListener, ObservedLoadBalancer, ObservedMonitor, ObservedPool,
+use crate::load_balancer::model::{
+    Desired, DesiredListener, DesiredPool, InsertedHeader, ListenerKey, ListenerSpec, MonitorAttributes,
+    MonitorSpec, ObservedListener, ObservedLoadBalancer, ObservedMonitor, ObservedPool, header, tls,
 };
-use crate::load_balancer::model::tls;
-use crate::load_balancer::model::tree::{Desired, DesiredListener, DesiredPool};
 use crate::load_balancer::settings::{Aspect, Settings, unanimous};
 
 /// A port is not made before something is corrected.
@@ -72,10 +68,9 @@ pub(super) fn apply(desired: &mut Desired, sources: Sources<'_>, existing: &Obse
         stays
     });
     if !waiting.is_empty() {
-        let message = format!(
-            "the load balancer does not listen on {} until the wrong settings are corrected",
-            waiting.join(", ")
-        );
+        let ports = waiting.join(", ");
+        let message =
+            format!("the load balancer does not listen on {ports} until the wrong settings are corrected");
         desired.notices.push(Notice::warning(PORT_WAITS, message));
     }
 }
@@ -155,26 +150,19 @@ fn follow_attributes(wanted: &mut DesiredListener, settings: &Settings, seen: &[
     let wanted_limits = attributes.limits;
     for (limit, _) in wanted_limits.iter().filter(|(limit, _)| settings.is_unreadable(Aspect::Limit(*limit)))
     {
-        let there = unanimous(seen.iter().filter_map(|seen| seen.listener.attributes.limits.get(limit)));
-        complete &= there.is_some();
-        if let Some(value) = there {
-            attributes.limits.set(limit, value);
+        match unanimous(seen.iter().filter_map(|seen| seen.listener.attributes.limits.get(limit))) {
+            Some(value) => attributes.limits.set(limit, value),
+            None => complete = false,
         }
     }
     if settings.is_unreadable(Aspect::Algorithm) {
         let pools = seen.iter().filter_map(|seen| seen.pool);
-        let algorithm = unanimous(pools.map(|pool| pool.attributes.lb_algorithm.clone()));
-        complete &= set(&mut wanted.pool.pool.attributes.lb_algorithm, algorithm);
+        match unanimous(pools.map(|pool| &pool.attributes.lb_algorithm)) {
+            Some(algorithm) => wanted.pool.pool.attributes.lb_algorithm.clone_from(algorithm),
+            None => complete = false,
+        }
     }
     complete
-}
-
-fn set<T>(place: &mut T, value: Option<T>) -> bool {
-    let told = value.is_some();
-    if let Some(value) = value {
-        *place = value;
-    }
-    told
 }
 
 /// The monitor of a pool, with what cannot be read as it is on `there`. Without anything there a pool does without until
@@ -228,19 +216,19 @@ fn keep_tls(wanted: &mut ListenerSpec, settings: &Settings, there: &ObservedList
     if wanted.protocol != ListenerProtocol::TerminatedHttps {
         return;
     }
-    let (before, ours) = (&there.attributes.tls, tls::SetHere::of(&there.tags));
+    let ours = there.attributes.tls.set_here(&there.tags);
     let attributes = &mut wanted.attributes.tls;
     if settings.is_unreadable(Aspect::FurtherCertificates) {
-        attributes.sni_container_refs = before.sni_container_refs.clone().filter(|_| ours.sni_container_refs);
+        attributes.sni_container_refs = ours.sni_container_refs;
     }
     if settings.is_unreadable(Aspect::TlsVersions) {
-        attributes.versions = before.versions.clone().filter(|_| ours.versions);
+        attributes.versions = ours.versions;
     }
     if settings.is_unreadable(Aspect::TlsCiphers) {
-        attributes.ciphers = before.ciphers.clone().filter(|_| ours.ciphers);
+        attributes.ciphers = ours.ciphers;
     }
     if settings.is_unreadable(Aspect::AlpnProtocols) {
-        attributes.alpn_protocols = before.alpn_protocols.clone().filter(|_| ours.alpn_protocols);
+        attributes.alpn_protocols = ours.alpn_protocols;
     }
     if OF_TLS.iter().any(|aspect| settings.is_unreadable(*aspect)) && !wanted.tags.is_empty() {
         let revision = settings.is_unreadable(Aspect::TlsRevision);

@@ -1,13 +1,14 @@
 //! What the user should know about addresses of two families.
 
 use openstack_ccm_core::notice::Notice;
-use openstack_ccm_core::service::{IpFamily, Protocol, ServicePort};
+use openstack_ccm_core::service::{IpFamily, Protocol};
 
 use super::sources::Sources;
 use crate::load_balancer::annotations::{
     FLOATING_NETWORK_ID, FLOATING_SUBNET, FLOATING_SUBNET_ID, FLOATING_SUBNET_TAGS,
 };
-use crate::load_balancer::settings::Exposure;
+use crate::load_balancer::settings::node_address::family_name;
+use crate::load_balancer::settings::{Exposure, names_of};
 
 /// As OCCM names it. Said only to those who ask for something about a floating IP: that an IPv6 address needs none is no
 /// news.
@@ -39,34 +40,12 @@ fn floating_ip_skipped(sources: Sources<'_>) -> Option<Notice> {
 fn ports_of_one_family(sources: Sources<'_>) -> Option<Notice> {
     let members = sources.settings.family?;
     let other = sources.facts.vip_families().find(|family| *family != members)?;
-    let forwarded = |port: &&ServicePort| match port.protocol {
-        Protocol::Tcp => false,
-        Protocol::Udp | Protocol::Sctp => true,
-    };
-    let ports: Vec<String> = sources
-        .intent
-        .service
-        .ports
-        .iter()
-        .filter(forwarded)
-        .map(|port| format!("{}/{}", port.port, port.protocol))
-        .collect();
-    (!ports.is_empty()).then(|| {
-        let message = format!(
-            "the nodes are members by their {} addresses, and Octavia translates TCP only: {} cannot be reached on the \
-             {} address",
-            name(members),
-            ports.join(", "),
-            name(other)
-        );
-        Notice::warning(PORTS_SINGLE_STACK, message)
-    })
-}
-
-/// The name of a family.
-fn name(family: IpFamily) -> &'static str {
-    match family {
-        IpFamily::V4 => "IPv4",
-        IpFamily::V6 => "IPv6",
-    }
+    let ports = names_of(&sources.intent.service.ports, |port| port.protocol != Protocol::Tcp)?;
+    let message = format!(
+        "the nodes are members by their {} addresses, and Octavia translates TCP only: {ports} cannot be reached on the \
+         {} address",
+        family_name(members),
+        family_name(other)
+    );
+    Some(Notice::warning(PORTS_SINGLE_STACK, message))
 }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use openstack_ccm_core::notice::Notice;
 
 use super::sources::Sources;
-use crate::load_balancer::model::member::Member;
+use crate::load_balancer::model::Member;
 use crate::load_balancer::names;
-use crate::load_balancer::settings::node_address;
+use crate::load_balancer::settings::{names_of, node_address};
 
 /// A node that is selected cannot be a member.
 const NODE_SKIPPED: &str = "LoadBalancerNodeSkipped";
@@ -25,20 +25,12 @@ pub(super) struct Backend {
 
 /// What is said about ports that no node answers on.
 pub(super) fn without_node_ports(sources: Sources<'_>) -> Option<Notice> {
-    let ports = &sources.intent.service.ports;
-    let without: Vec<String> = ports
-        .iter()
-        .filter(|port| port.node_port.is_none())
-        .map(|port| format!("{}/{}", port.port, port.protocol))
-        .collect();
-    (!without.is_empty()).then(|| {
-        let message = format!(
-            "there is no node port for {}, so nothing answers there: set spec.allocateLoadBalancerNodePorts to true, or give the \
-             ports a nodePort",
-            without.join(", ")
-        );
-        Notice::warning(WITHOUT_NODE_PORTS, message)
-    })
+    let without = names_of(&sources.intent.service.ports, |port| port.node_port.is_none())?;
+    let message = format!(
+        "there is no node port for {without}, so nothing answers there: set spec.allocateLoadBalancerNodePorts to true, or \
+         give the ports a nodePort"
+    );
+    Some(Notice::warning(WITHOUT_NODE_PORTS, message))
 }
 
 /// The nodes that become members: selected by their labels, and with an address of the Service's family. Two nodes

@@ -12,7 +12,6 @@ mod health_monitor;
 mod members;
 mod port;
 pub(crate) mod recreation;
-mod release;
 mod source_ranges;
 mod sources;
 #[cfg(test)]
@@ -20,24 +19,23 @@ mod tests;
 mod tls;
 mod validate;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
-use openstack_ccm_core::service::IpFamily;
+use openstack_ccm_core::service::{IpFamily, Service};
+
+use super::annotations::PORT_ID;
+use super::model::{
+    AdditionalVip, Desired, DesiredListener, Facts, Features, FloatingIpGoal, FloatingIpSpec, ListenerKey,
+    LoadBalancerSpec, ObservedLoadBalancer, Reclaim, Recovery, ReleaseTerms, ResolvedVip, Tags, Vip,
+};
+use super::names::Names;
+use super::settings::node_address::family_of;
+use super::settings::{Aspect, Exposure, Faults, ReleaseSettings, Settings};
 
 pub(crate) use capability::faults;
-pub(crate) use release::release_terms;
 pub(crate) use sources::Sources;
-
-use super::model::facts::{self, Facts};
-use super::model::floating_ip::{FloatingIpGoal, FloatingIpSpec};
-use super::model::listener::ListenerKey;
-use super::model::observed::ObservedLoadBalancer;
-use super::model::recovery::Recovery;
-use super::model::tree::{AdditionalVip, Desired, DesiredListener, LoadBalancerSpec, Vip};
-use super::settings::node_address::family_of;
-use super::settings::{Aspect, Exposure, Faults, Settings};
 
 /// As OCCM names it.
 const ZONES_IGNORED: &str = "LoadBalancerAvailabilityZonesIgnored";
@@ -92,31 +90,24 @@ fn build(sources: Sources<'_>) -> Result<Desired, Failure> {
 
 fn load_balancer(sources: Sources<'_>, notices: &mut Vec<Notice>) -> LoadBalancerSpec {
     let Sources { settings, names, facts, .. } = sources;
-    let flavor_id = settings.flavor_id.clone().filter(|flavor| {
-        let supported = facts.features.flavors;
-        if !supported {
-            let message =
-                format!("flavor-id {flavor} is ignored: this Octavia, or its provider, has no flavors");
-            notices.push(Notice::warning(FLAVOR_IGNORED, message));
-        }
-        supported
-    });
-    let availability_zone = settings.availability_zone.clone().filter(|zone| {
-        let supported = facts.features.availability_zones;
-        if !supported {
-            let message =
-                format!("availability-zone {zone} is ignored: this Octavia, or its provider, has no zones");
-            notices.push(Notice::warning(ZONES_IGNORED, message));
-        }
-        supported
-    });
+    let (flavor, zone) = (settings.flavor_id.clone(), settings.availability_zone.clone());
+    let Features { flavors, availability_zones, .. } = facts.features;
+    if let Some(flavor) = flavor.as_ref().filter(|_| !flavors) {
+        let message = format!("flavor-id {flavor} is ignored: this Octavia, or its provider, has no flavors");
+        notices.push(Notice::warning(FLAVOR_IGNORED, message));
+    }
+    if let Some(zone) = zone.as_ref().filter(|_| !availability_zones) {
+        let message =
+            format!("availability-zone {zone} is ignored: this Octavia, or its provider, has no zones");
+        notices.push(Notice::warning(ZONES_IGNORED, message));
+    }
     LoadBalancerSpec {
         name: names.load_balancer().to_owned(),
         description: names.description(),
         provider: settings.provider.clone(),
         vip: vip(settings, facts),
-        flavor_id,
-        availability_zone,
+        flavor_id: flavor.filter(|_| flavors),
+        availability_zone: zone.filter(|_| availability_zones),
         tags: sources.tags(),
     }
 }
@@ -138,7 +129,7 @@ fn vip(settings: &Settings, facts: &Facts) -> Vip {
     }
 }
 
-fn additional_vip(vip: &facts::ResolvedVip) -> AdditionalVip {
+fn additional_vip(vip: &ResolvedVip) -> AdditionalVip {
     AdditionalVip { subnet_id: vip.subnet_id.clone(), address: vip.previous_address }
 }
 
@@ -178,5 +169,21 @@ fn floating_ip(sources: Sources<'_>) -> FloatingIpGoal {
             keep: settings.keep_floating_ip,
             unreadable: settings.is_unreadable(Aspect::FloatingIp),
         }),
+    }
+}
+
+/// The terms of a release. Wrong annotations do not get in its way.
+pub(crate) fn release_terms(service: &Service, names: &Names, settings: &ReleaseSettings) -> ReleaseTerms {
+    let service_tag = names.service_tag();
+    let common_tags: Tags = names.identity_tags().into_iter().filter(|tag| *tag != service_tag).collect();
+    ReleaseTerms {
+        tags: &names.tags() - &common_tags,
+        common_tags,
+        floating_ip_tags: names.identity_tags(),
+        reclaim: if settings.retain { Reclaim::Retain } else { Reclaim::Delete },
+        keep_floating_ip: settings.keep_floating_ip,
+        vip_port_id: service.annotations.get(PORT_ID.key).cloned(),
+        retained_vip_ports: BTreeSet::new(),
+        cascade: settings.cascade_delete,
     }
 }

@@ -8,10 +8,10 @@ use openstack_ccm_core::service::ServicePort;
 use super::members::Backend;
 use super::sources::Sources;
 use super::{affinity, health_monitor, members, tls};
-use crate::load_balancer::model::listener::{ListenerAttributes, ListenerSpec};
-use crate::load_balancer::model::pool::{PoolAttributes, PoolSpec};
-use crate::load_balancer::model::tree::{DesiredListener, DesiredPool};
-use crate::load_balancer::model::{self, Tags, header};
+use crate::load_balancer::model::{
+    self, DesiredListener, DesiredPool, ListenerAttributes, ListenerSpec, PoolAttributes, PoolSpec, Tags,
+    header,
+};
 
 pub(super) fn listener(
     sources: Sources<'_>,

@@ -6,8 +6,7 @@ use openstack_ccm_core::service::Service;
 use crate::load_balancer::annotations::{
     AVAILABILITY_ZONE, Annotation, FLAVOR_ID, NETWORK_ID, PORT_ID, SUBNET_ID,
 };
-use crate::load_balancer::model::facts::Features;
-use crate::load_balancer::model::observed::{ObservedLoadBalancer, Ownership};
+use crate::load_balancer::model::{Features, ObservedLoadBalancer, Ownership};
 use crate::load_balancer::settings::Settings;
 
 /// Something that the Service asks for now cannot be had without a new load balancer.
@@ -24,24 +23,6 @@ pub(crate) fn notice(
     if existing.ownership == Ownership::Guest {
         return None;
     }
-    let differences = differences(service, settings, features, existing);
-    (!differences.is_empty()).then(|| {
-        let message = format!(
-            "load balancer {} ({}) cannot be changed in this way and stays as it is: {}; revert the change, or delete the Service and create it again",
-            existing.name,
-            existing.id,
-            differences.join(", ")
-        );
-        Notice::warning(NEEDS_RECREATION, message)
-    })
-}
-
-fn differences(
-    service: &Service,
-    settings: &Settings,
-    features: Features,
-    existing: &ObservedLoadBalancer,
-) -> Vec<String> {
     let made_with = &existing.made_with;
     let asked = |annotation: &Annotation| service.annotations.contains_key(annotation.key);
     let flavor = settings.flavor_id.as_ref().filter(|_| features.flavors);
@@ -65,7 +46,14 @@ fn differences(
     differences.extend(
         elsewhere.map(|asked| difference("spec.loadBalancerIP", Some(&asked), existing.vip_address.as_ref())),
     );
-    differences
+    (!differences.is_empty()).then(|| {
+        let message = format!(
+            "{existing} cannot be changed in this way and stays as it is: {}; revert the change, or delete the Service and \
+             create it again",
+            differences.join(", ")
+        );
+        Notice::warning(NEEDS_RECREATION, message)
+    })
 }
 
 fn difference<T: ToString>(key: &str, wanted: Option<&T>, has: Option<&T>) -> String {

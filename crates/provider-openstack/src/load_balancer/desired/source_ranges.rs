@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use ipnet::IpNet;
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::IpFamily;
 
 use super::sources::Sources;
+use crate::load_balancer::settings::node_address::{everybody, family_of};
 use crate::load_balancer::settings::{Aspect, Fault};
 
 /// As OCCM names it.
@@ -41,22 +42,19 @@ pub(super) fn allowed_cidrs(sources: Sources<'_>, notices: &mut Vec<Notice>) -> 
     if !ranges.requested {
         return Some(families.into_iter().map(everybody).collect());
     }
-    let (fitting, others) = split(sources);
-    let list: Vec<String> = others.iter().map(IpNet::to_string).collect();
+    let (mut fitting, others) = split(sources);
     if !others.is_empty() {
-        let message =
-            format!("source ranges of another family than the load balancer's address: {}", list.join(", "));
+        let list = names(&others);
+        let message = format!("source ranges of another family than the load balancer's address: {list}");
         notices.push(Notice::warning(IGNORED, message));
     }
-    let mut fitting = fitting;
     let of_cluster = sources.facts.cluster_sources.iter().copied();
     let of_cluster: BTreeSet<IpNet> =
-        of_cluster.filter(|network| families.iter().any(|family| is_of(*network, *family))).collect();
-    let added: Vec<String> = of_cluster.difference(&fitting).map(IpNet::to_string).collect();
+        of_cluster.filter(|network| families.contains(&family_of(network.addr()))).collect();
+    let added = names(of_cluster.difference(&fitting));
     if !added.is_empty() && !sources.settings.keeps(Aspect::ClusterSources) {
         let message = format!(
-            "the cluster itself may connect, as loadbalancer.openstack.org/allow-cluster-sources asks for: {}",
-            added.join(", ")
+            "the cluster itself may connect, as loadbalancer.openstack.org/allow-cluster-sources asks for: {added}"
         );
         notices.push(Notice::normal(CLUSTER_SOURCES, message));
     }
@@ -64,10 +62,14 @@ pub(super) fn allowed_cidrs(sources: Sources<'_>, notices: &mut Vec<Notice>) -> 
     Some(fitting)
 }
 
+fn names<'a>(networks: impl IntoIterator<Item = &'a IpNet>) -> String {
+    networks.into_iter().map(IpNet::to_string).collect::<Vec<_>>().join(", ")
+}
+
 /// The source ranges of the families of the VIPs, and the others.
 fn split(sources: Sources<'_>) -> (BTreeSet<IpNet>, BTreeSet<IpNet>) {
     let families: Vec<IpFamily> = sources.facts.vip_families().collect();
-    let fits = |network: &IpNet| families.iter().any(|family| is_of(*network, *family));
+    let fits = |network: &IpNet| families.contains(&family_of(network.addr()));
     sources.settings.source_ranges.networks.iter().copied().partition(fits)
 }
 
@@ -80,28 +82,11 @@ pub(super) fn fault(sources: Sources<'_>) -> Option<Fault> {
     }
     let (fitting, others) = split(sources);
     fitting.is_empty().then(|| {
-        let list: Vec<String> = others.iter().map(IpNet::to_string).collect();
         let message = format!(
             "none of the source ranges ({}) is of the family of the load balancer's address: add the networks of its \
              clients",
-            list.join(", ")
+            names(&others)
         );
         Fault::new([Aspect::SourceRanges], message)
     })
-}
-
-/// Whether a network is of a family.
-pub(super) fn is_of(network: IpNet, family: IpFamily) -> bool {
-    match family {
-        IpFamily::V4 => matches!(network, IpNet::V4(_)),
-        IpFamily::V6 => matches!(network, IpNet::V6(_)),
-    }
-}
-
-/// The network of all addresses.
-fn everybody(family: IpFamily) -> IpNet {
-    match family {
-        IpFamily::V4 => IpNet::V4(Ipv4Net::default()),
-        IpFamily::V6 => IpNet::V6(Ipv6Net::default()),
-    }
 }

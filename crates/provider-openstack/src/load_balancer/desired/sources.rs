@@ -2,8 +2,7 @@
 
 use openstack_ccm_core::service::Intent;
 
-use crate::load_balancer::model::Tags;
-use crate::load_balancer::model::facts::Facts;
+use crate::load_balancer::model::{Facts, Tags};
 use crate::load_balancer::names::Names;
 use crate::load_balancer::settings::Settings;
 
@@ -14,9 +13,7 @@ pub(crate) struct Sources<'a> {
     pub(crate) intent: &'a Intent,
     /// What the Service asks for.
     pub(crate) settings: &'a Settings,
-    /// Its names.
     pub(crate) names: &'a Names,
-    /// What was looked up.
     pub(crate) facts: &'a Facts,
 }
 

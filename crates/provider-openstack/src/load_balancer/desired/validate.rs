@@ -10,13 +10,11 @@ use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::service::IpFamily;
 use openstack_ccm_openstack_api::octavia::{HealthMonitorType, ListenerProtocol, PoolProtocol};
 
-use super::source_ranges::is_of;
 use crate::load_balancer::annotations::{Annotation, Form};
-use crate::load_balancer::model::limit;
-use crate::load_balancer::model::listener::ListenerSpec;
-use crate::load_balancer::model::member::{Member, MemberKey};
-use crate::load_balancer::model::monitor::MonitorSpec;
-use crate::load_balancer::model::tree::{Desired, DesiredListener};
+use crate::load_balancer::model::{
+    Desired, DesiredListener, ListenerSpec, Member, MemberKey, MonitorSpec, limit,
+};
+use crate::load_balancer::settings::node_address::family_of;
 
 /// Longest name and description.
 const LONGEST_TEXT: usize = 255;
@@ -92,7 +90,7 @@ fn attributes(listener: &ListenerSpec, vip_families: &[IpFamily]) -> Result<(), 
         format!("listener {name} has an empty list of source ranges, which would be everybody")
     })?;
     let mut cidrs = attributes.allowed_cidrs.iter().flatten();
-    ensure(cidrs.all(|cidr| vip_families.iter().any(|family| is_of(*cidr, *family))), || {
+    ensure(cidrs.all(|cidr| vip_families.contains(&family_of(cidr.addr()))), || {
         format!("listener {name} allows networks of another family than the VIPs'")
     })
 }
@@ -138,10 +136,7 @@ fn checks(kind: &HealthMonitorType, pool: &PoolProtocol) -> bool {
     match kind {
         HealthMonitorType::Http | HealthMonitorType::Tcp => true,
         HealthMonitorType::UdpConnect | HealthMonitorType::Sctp => packets,
-        HealthMonitorType::Https
-        | HealthMonitorType::Ping
-        | HealthMonitorType::TlsHello
-        | HealthMonitorType::Other(_) => !packets,
+        _ => !packets,
     }
 }
 

@@ -10,9 +10,6 @@ use super::observed::{Children, ObservedPool};
 
 impl Children {
     /// Puts a listener in the place of the one with this id; absent, it is gone.
-    ///
-    /// # Errors
-    /// An answer that makes no sense.
     pub(crate) fn put_listener(&mut self, id: &str, seen: Option<Listener>) -> Result<(), Failure> {
         let place = self.listeners.iter().position(|listener| listener.id == id);
         let before = place.map(|place| self.listeners.swap_remove(place));

@@ -1,4 +1,4 @@
-//! What Octavia and Neutron show, in the types that plans compare.
+//! What Octavia and Neutron show, in the types that plans compare. An answer that makes no sense is a failure.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -21,9 +21,6 @@ use super::observed::{
 use super::pool::{Persistence, PoolAttributes};
 
 /// A load balancer without what hangs on it.
-///
-/// # Errors
-/// An answer that makes no sense.
 pub(crate) fn load_balancer(
     seen: LoadBalancer,
     ownership: Ownership,
@@ -51,7 +48,7 @@ pub(crate) fn load_balancer(
             availability_zone: seen.availability_zone,
             vip_network_id: seen.vip_network_id,
         },
-        tags: seen.tags.into_iter().collect(),
+        tags: seen.tags,
         ownership,
         previous_name,
         children: None,
@@ -59,9 +56,6 @@ pub(crate) fn load_balancer(
 }
 
 /// A listener.
-///
-/// # Errors
-/// An answer that makes no sense.
 pub(crate) fn listener(seen: Listener, ours: bool) -> Result<ObservedListener, Failure> {
     let attributes = listener_attributes(&seen)?;
     Ok(ObservedListener {
@@ -73,7 +67,7 @@ pub(crate) fn listener(seen: Listener, ours: bool) -> Result<ObservedListener, F
         port: seen.protocol_port,
         default_pool_id: seen.default_pool_id,
         attributes,
-        tags: seen.tags.into_iter().collect(),
+        tags: seen.tags,
     })
 }
 
@@ -117,7 +111,7 @@ pub(crate) fn pool(seen: Pool, ours: bool, used_by: BTreeSet<String>) -> Observe
         status: seen.provisioning_status,
         protocol: seen.protocol,
         attributes: PoolAttributes { lb_algorithm: seen.lb_algorithm, session_persistence },
-        tags: seen.tags.into_iter().collect(),
+        tags: seen.tags,
         used_by,
         members: Vec::new(),
         monitor: None,
@@ -125,9 +119,6 @@ pub(crate) fn pool(seen: Pool, ours: bool, used_by: BTreeSet<String>) -> Observe
 }
 
 /// A pool of the Service that was just made, with what is in it.
-///
-/// # Errors
-/// An answer that makes no sense.
 pub(crate) fn created_pool(seen: CreatedPool) -> Result<ObservedPool, Failure> {
     let CreatedPool { pool: seen, members, healthmonitor } = seen;
     let used_by = seen.listeners.iter().map(|listener| listener.id.clone()).collect();
@@ -136,9 +127,6 @@ pub(crate) fn created_pool(seen: CreatedPool) -> Result<ObservedPool, Failure> {
 }
 
 /// A member.
-///
-/// # Errors
-/// An answer that makes no sense.
 pub(crate) fn member(seen: OctaviaMember) -> Result<ObservedMember, Failure> {
     let monitor_address = seen.monitor_address.filter(|address| !address.is_empty());
     let member = Member {
@@ -176,14 +164,11 @@ pub(crate) fn monitor(seen: HealthMonitor) -> ObservedMonitor {
             max_retries_down: seen.max_retries_down,
             http,
         },
-        tags: seen.tags.into_iter().collect(),
+        tags: seen.tags,
     }
 }
 
 /// An address that OpenStack shows for an object.
-///
-/// # Errors
-/// It is none.
 pub(crate) fn address(kind: &str, id: &str, text: &str) -> Result<IpAddr, Failure> {
     parse(kind, id, "address", text)
 }

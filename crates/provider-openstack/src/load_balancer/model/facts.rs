@@ -17,7 +17,6 @@ pub(crate) struct Facts {
     pub(crate) features: Features,
     /// Subnet of the VIP, configured or found; absent where only the network is known.
     pub(crate) vip_subnet_id: Option<String>,
-    /// Network of the VIP.
     pub(crate) vip_network_id: Option<String>,
     /// Family of the primary VIP.
     pub(crate) vip_family: IpFamily,
@@ -57,7 +56,6 @@ impl Facts {
 pub(crate) struct ResolvedVip {
     /// Its subnet, on the network of the primary VIP.
     pub(crate) subnet_id: String,
-    /// Its family.
     pub(crate) family: IpFamily,
     /// Its address on the Service's previous load balancer, which broke and was deleted: it is asked for again.
     pub(crate) previous_address: Option<IpAddr>,
@@ -68,13 +66,10 @@ pub(crate) struct ResolvedVip {
 pub(crate) struct Features {
     /// Timeouts of listeners.
     pub(crate) timeouts: bool,
-    /// Tags.
     pub(crate) tags: bool,
-    /// Flavors.
     pub(crate) flavors: bool,
     /// `allowed_cidrs` of listeners.
     pub(crate) allowed_cidrs: bool,
-    /// Availability zones.
     pub(crate) availability_zones: bool,
     /// HTTP health monitors.
     pub(crate) http_monitor: bool,
@@ -84,13 +79,9 @@ pub(crate) struct Features {
     pub(crate) layer_7: bool,
     /// PROXY protocol version 2.
     pub(crate) proxy_v2: bool,
-    /// SCTP.
     pub(crate) sctp: bool,
-    /// Versions of TLS.
     pub(crate) tls_versions: bool,
-    /// Ciphers of TLS.
     pub(crate) tls_ciphers: bool,
-    /// Protocols of ALPN.
     pub(crate) alpn_protocols: bool,
     /// More than one VIP.
     pub(crate) additional_vips: bool,

@@ -14,9 +14,7 @@ use super::Tags;
 /// HTTP beside TCP on one port is a conflict, UDP beside TCP is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct ListenerKey {
-    /// Transport protocol.
     pub(crate) transport: Protocol,
-    /// Port.
     pub(crate) port: u16,
 }
 
@@ -32,12 +30,7 @@ impl ListenerKey {
         let transport = match protocol {
             ListenerProtocol::Udp => Protocol::Udp,
             ListenerProtocol::Sctp => Protocol::Sctp,
-            ListenerProtocol::Tcp
-            | ListenerProtocol::Http
-            | ListenerProtocol::Https
-            | ListenerProtocol::TerminatedHttps
-            | ListenerProtocol::Prometheus
-            | ListenerProtocol::Other(_) => Protocol::Tcp,
+            _ => Protocol::Tcp,
         };
         Self { transport, port }
     }
@@ -96,7 +89,6 @@ pub(crate) struct ListenerAttributes {
 pub(crate) struct TlsAttributes {
     /// References to further certificates.
     pub(crate) sni_container_refs: Option<BTreeSet<String>>,
-    /// Versions.
     pub(crate) versions: Option<BTreeSet<String>>,
     /// Ciphers, as OpenSSL writes them.
     pub(crate) ciphers: Option<String>,

@@ -6,9 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 /// What makes a member unique in its pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct MemberKey {
-    /// Address.
     pub(crate) address: IpAddr,
-    /// Port.
     pub(crate) port: u16,
 }
 
@@ -29,9 +27,7 @@ impl fmt::Display for MemberKey {
 pub(crate) struct Member {
     /// Name: that of the node.
     pub(crate) name: String,
-    /// Address.
     pub(crate) address: IpAddr,
-    /// Port.
     pub(crate) port: u16,
     /// Subnet through which the load balancer reaches it; fixed at creation.
     pub(crate) subnet_id: Option<String>,

@@ -32,3 +32,18 @@ pub(crate) mod tls;
 pub(crate) mod tree;
 
 pub(crate) use super::names::Tags;
+pub(crate) use facts::{Facts, Features, OVN, ResolvedVip};
+pub(crate) use floating_ip::{FloatingIpGoal, FloatingIpSpec, SubnetChoice};
+pub(crate) use header::InsertedHeader;
+pub(crate) use listener::{ListenerAttributes, ListenerKey, ListenerSpec, TlsAttributes};
+pub(crate) use member::{Member, MemberKey};
+pub(crate) use monitor::{HttpCheck, MonitorAttributes, MonitorSpec};
+pub(crate) use observed::{
+    Children, Observed, ObservedFloatingIp, ObservedListener, ObservedLoadBalancer, ObservedMember,
+    ObservedMonitor, ObservedPool, Ownership,
+};
+pub(crate) use pool::{Persistence, PoolAttributes, PoolSpec};
+pub(crate) use recovery::{Failover, Recovery};
+pub(crate) use tree::{
+    AdditionalVip, Desired, DesiredListener, DesiredPool, LoadBalancerSpec, Reclaim, ReleaseTerms, Vip,
+};

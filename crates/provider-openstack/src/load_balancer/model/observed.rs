@@ -1,6 +1,7 @@
 //! What is there.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -28,27 +29,20 @@ pub(crate) struct Observed {
 /// A load balancer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ObservedLoadBalancer {
-    /// Id.
     pub(crate) id: String,
-    /// Name.
     pub(crate) name: String,
-    /// Description.
     pub(crate) description: String,
     /// Whether Octavia is at work on it.
     pub(crate) status: ProvisioningStatus,
     /// Whether it forwards, as far as Octavia hears from it.
     pub(crate) operating: OperatingStatus,
-    /// Primary VIP address.
     pub(crate) vip_address: Option<IpAddr>,
     /// Addresses of the VIPs beside the primary one, each with its subnet.
     pub(crate) additional_vips: Vec<(String, IpAddr)>,
-    /// Port of the VIP.
     pub(crate) vip_port_id: Option<String>,
-    /// Subnet of the VIP.
     pub(crate) vip_subnet_id: Option<String>,
     /// What it was made with.
     pub(crate) made_with: MadeWith,
-    /// Tags.
     pub(crate) tags: Tags,
     /// To whom it belongs.
     pub(crate) ownership: Ownership,
@@ -62,14 +56,17 @@ pub(crate) struct ObservedLoadBalancer {
 /// What a load balancer was made with and cannot be changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct MadeWith {
-    /// Provider driver.
     pub(crate) provider: Option<String>,
-    /// Flavor.
     pub(crate) flavor_id: Option<String>,
-    /// Availability zone.
     pub(crate) availability_zone: Option<String>,
-    /// Network of the VIP.
     pub(crate) vip_network_id: Option<String>,
+}
+
+/// As messages name it.
+impl fmt::Display for ObservedLoadBalancer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "load balancer {} ({})", self.name, self.id)
+    }
 }
 
 impl ObservedLoadBalancer {
@@ -98,7 +95,6 @@ pub(crate) enum Ownership {
 /// What hangs on a load balancer, complete.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Children {
-    /// Listeners.
     pub(crate) listeners: Vec<ObservedListener>,
     /// Pools, whether on a listener or not.
     pub(crate) pools: Vec<ObservedPool>,
@@ -114,14 +110,8 @@ impl Children {
     /// Whether Octavia has built none of them: each still waits for its first build, or, where `failed` counts too, is in
     /// ERROR.
     pub(crate) fn none_was_built(&self, failed: bool) -> bool {
-        let waits = |status: &ProvisioningStatus| match status {
-            ProvisioningStatus::PendingCreate => true,
-            ProvisioningStatus::Error => failed,
-            ProvisioningStatus::Active
-            | ProvisioningStatus::PendingUpdate
-            | ProvisioningStatus::PendingDelete
-            | ProvisioningStatus::Deleted
-            | ProvisioningStatus::Other(_) => false,
+        let waits = |status: &ProvisioningStatus| {
+            *status == ProvisioningStatus::PendingCreate || failed && *status == ProvisioningStatus::Error
         };
         self.listeners.iter().all(|listener| waits(&listener.status))
             && self.pools.iter().all(|pool| {
@@ -135,23 +125,18 @@ impl Children {
 /// A listener.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ObservedListener {
-    /// Id.
     pub(crate) id: String,
-    /// Name.
     pub(crate) name: String,
     /// Whether it was made for this Service.
     pub(crate) ours: bool,
     /// Whether the last change succeeded.
     pub(crate) status: ProvisioningStatus,
-    /// Protocol.
     pub(crate) protocol: ListenerProtocol,
-    /// Port.
     pub(crate) port: u16,
     /// Id of the default pool.
     pub(crate) default_pool_id: Option<String>,
     /// What can be changed.
     pub(crate) attributes: ListenerAttributes,
-    /// Tags.
     pub(crate) tags: Tags,
 }
 
@@ -165,19 +150,15 @@ impl ObservedListener {
 /// A pool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ObservedPool {
-    /// Id.
     pub(crate) id: String,
-    /// Name.
     pub(crate) name: String,
     /// Whether it was made for this Service.
     pub(crate) ours: bool,
     /// Whether the last change succeeded. That of the members shows on themselves.
     pub(crate) status: ProvisioningStatus,
-    /// Protocol.
     pub(crate) protocol: PoolProtocol,
     /// What can be changed.
     pub(crate) attributes: PoolAttributes,
-    /// Tags.
     pub(crate) tags: Tags,
     /// Ids of the listeners that use it, as default pool or in a policy.
     pub(crate) used_by: BTreeSet<String>,
@@ -191,11 +172,9 @@ pub(crate) struct ObservedPool {
 /// A member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ObservedMember {
-    /// Id.
     pub(crate) id: String,
     /// Whether the last change succeeded.
     pub(crate) status: ProvisioningStatus,
-    /// Its attributes.
     pub(crate) member: Arc<Member>,
 }
 
@@ -209,9 +188,7 @@ impl ObservedMember {
 /// A health monitor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ObservedMonitor {
-    /// Id.
     pub(crate) id: String,
-    /// Name.
     pub(crate) name: String,
     /// Whether the last change succeeded.
     pub(crate) status: ProvisioningStatus,
@@ -219,16 +196,13 @@ pub(crate) struct ObservedMonitor {
     pub(crate) kind: HealthMonitorType,
     /// What can be changed.
     pub(crate) attributes: MonitorAttributes,
-    /// Tags.
     pub(crate) tags: Tags,
 }
 
 /// A floating IP.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ObservedFloatingIp {
-    /// Id.
     pub(crate) id: String,
-    /// The address.
     pub(crate) address: IpAddr,
     /// Port that it leads to.
     pub(crate) port_id: Option<String>,
@@ -236,6 +210,5 @@ pub(crate) struct ObservedFloatingIp {
     pub(crate) ours: bool,
     /// The tag that says that it was made for another Service, or for another cluster.
     pub(crate) claimed_by: Option<String>,
-    /// Tags.
     pub(crate) tags: Tags,
 }

@@ -5,10 +5,10 @@
 use super::Tags;
 use super::listener::TlsAttributes;
 
-const SNI: &str = "openstack-ccm-sets=sni-container-refs";
-const VERSIONS: &str = "openstack-ccm-sets=tls-versions";
-const CIPHERS: &str = "openstack-ccm-sets=tls-ciphers";
-const ALPN: &str = "openstack-ccm-sets=alpn-protocols";
+pub(crate) const SNI: &str = "openstack-ccm-sets=sni-container-refs";
+pub(crate) const VERSIONS: &str = "openstack-ccm-sets=tls-versions";
+pub(crate) const CIPHERS: &str = "openstack-ccm-sets=tls-ciphers";
+pub(crate) const ALPN: &str = "openstack-ccm-sets=alpn-protocols";
 const ALL: [&str; 4] = [SNI, VERSIONS, CIPHERS, ALPN];
 /// Begin of the tag with the revision at which references to certificates were sent last.
 const REVISION: &str = "openstack-ccm-tls-revision=";
@@ -49,27 +49,14 @@ pub(crate) fn with_kept(wanted: &Tags, attributes: &TlsAttributes, kept: Option<
     others.chain(tags(attributes)).chain(revision).collect()
 }
 
-/// What these tags say was set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SetHere {
-    /// References to further certificates.
-    pub(crate) sni_container_refs: bool,
-    /// Versions.
-    pub(crate) versions: bool,
-    /// Ciphers.
-    pub(crate) ciphers: bool,
-    /// Protocols of ALPN.
-    pub(crate) alpn_protocols: bool,
-}
-
-impl SetHere {
-    /// Reads the tags.
-    pub(crate) fn of(tags: &Tags) -> Self {
+impl TlsAttributes {
+    /// Of these attributes of a listener, those of which its tags say that they were set here.
+    pub(crate) fn set_here(&self, tags: &Tags) -> Self {
         Self {
-            sni_container_refs: tags.contains(SNI),
-            versions: tags.contains(VERSIONS),
-            ciphers: tags.contains(CIPHERS),
-            alpn_protocols: tags.contains(ALPN),
+            sni_container_refs: self.sni_container_refs.clone().filter(|_| tags.contains(SNI)),
+            versions: self.versions.clone().filter(|_| tags.contains(VERSIONS)),
+            ciphers: self.ciphers.clone().filter(|_| tags.contains(CIPHERS)),
+            alpn_protocols: self.alpn_protocols.clone().filter(|_| tags.contains(ALPN)),
         }
     }
 }

@@ -22,7 +22,6 @@ pub(crate) struct Desired {
     pub(crate) load_balancer: LoadBalancerSpec,
     /// One listener for each port of the Service.
     pub(crate) listeners: BTreeMap<ListenerKey, DesiredListener>,
-    /// The floating IP.
     pub(crate) floating_ip: FloatingIpGoal,
     /// Whether Octavia's provider takes neither whole trees nor batches of members: everything is made one by one.
     pub(crate) serial: bool,
@@ -36,17 +35,13 @@ pub(crate) struct Desired {
 /// belong to whoever made it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct LoadBalancerSpec {
-    /// Name.
     pub(crate) name: String,
-    /// Description.
     pub(crate) description: String,
     /// Provider driver; absent, Octavia chooses.
     pub(crate) provider: Option<String>,
     /// Where the VIP is.
     pub(crate) vip: Vip,
-    /// Flavor.
     pub(crate) flavor_id: Option<String>,
-    /// Availability zone.
     pub(crate) availability_zone: Option<String>,
     /// Tags that it carries at least. Empty where Octavia has no tags.
     pub(crate) tags: Tags,
@@ -57,11 +52,8 @@ pub(crate) struct LoadBalancerSpec {
 pub(crate) struct Vip {
     /// An existing port; excludes subnet and network.
     pub(crate) port_id: Option<String>,
-    /// Subnet.
     pub(crate) subnet_id: Option<String>,
-    /// Network.
     pub(crate) network_id: Option<String>,
-    /// Address.
     pub(crate) address: Option<IpAddr>,
     /// The VIPs beside this one.
     pub(crate) additional: Vec<AdditionalVip>,
@@ -70,7 +62,6 @@ pub(crate) struct Vip {
 /// A VIP beside the primary one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct AdditionalVip {
-    /// Subnet.
     pub(crate) subnet_id: String,
     /// Address; absent, Neutron chooses.
     pub(crate) address: Option<IpAddr>,
@@ -86,20 +77,16 @@ impl fmt::Display for AdditionalVip {
 /// A listener with what hangs on it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct DesiredListener {
-    /// The listener.
     pub(crate) listener: ListenerSpec,
-    /// Its default pool.
     pub(crate) pool: DesiredPool,
 }
 
 /// A pool with what hangs on it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct DesiredPool {
-    /// The pool.
     pub(crate) pool: PoolSpec,
     /// Its members, sorted by key, each key once.
     pub(crate) members: Vec<Arc<Member>>,
-    /// Its health monitor.
     pub(crate) monitor: Option<MonitorSpec>,
 }
 

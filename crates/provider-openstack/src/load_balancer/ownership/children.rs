@@ -4,8 +4,7 @@ use openstack_ccm_openstack_api::neutron::{FloatingIp, SecurityGroup};
 use openstack_ccm_openstack_api::octavia::{Listener, Pool};
 
 use super::Claim;
-use crate::load_balancer::model::Tags;
-use crate::load_balancer::model::observed::Ownership;
+use crate::load_balancer::model::{Ownership, Tags};
 use crate::load_balancer::names::{self, GeneratedName};
 
 impl Claim<'_> {
@@ -27,9 +26,9 @@ impl Claim<'_> {
     /// Whether a listener was made for this Service: its tags say so, or it comes from the time before tags and has
     /// a generated name.
     pub(crate) fn owns_listener(&self, listener: &Listener, ownership: Ownership) -> bool {
-        let tags: Tags = listener.tags.iter().cloned().collect();
+        let tags = &listener.tags;
         let owner = ownership != Ownership::Guest;
-        self.is_marked(&tags, owner)
+        self.is_marked(tags, owner)
             || (owner && tags.is_empty() && self.is_child_name("listener_", &listener.name))
     }
 
@@ -40,12 +39,12 @@ impl Claim<'_> {
     /// listener, and this program tags those that wait for one, so that this is a pool whose listener has just gone, or got
     /// another one. On that of another cluster it may be a pool of a Service of the same name.
     pub(crate) fn owns_pool(&self, pool: &Pool, own_listeners: &[&Listener], ownership: Ownership) -> bool {
-        let tags: Tags = pool.tags.iter().cloned().collect();
+        let tags = &pool.tags;
         let owner = ownership != Ownership::Guest;
-        if self.is_marked(&tags, owner) {
+        if self.is_marked(tags, owner) {
             return true;
         }
-        if names::service_uids(&tags).next().is_some() || names::cluster_uids(&tags).next().is_some() {
+        if names::service_uids(tags).next().is_some() || names::cluster_uids(tags).next().is_some() {
             return false;
         }
         let only_ours = pool.listeners.iter().all(|user| own_listeners.iter().any(|own| own.id == user.id));
@@ -68,11 +67,11 @@ impl Claim<'_> {
     /// the one that it would get, or that it would have got when the cluster had another name; or our tag says so. On
     /// the load balancer of another cluster only the tag counts.
     pub(crate) fn owns_floating_ip(&self, floating_ip: &FloatingIp) -> bool {
-        let tags: Tags = floating_ip.tags.iter().cloned().collect();
+        let tags = &floating_ip.tags;
         let description = floating_ip.description.as_str();
-        let tagged = self.has_service_uid(&tags) && names::describes_floating_ip(description);
-        if self.elsewhere || self.is_foreign(&tags) {
-            return tagged && self.foreign_cluster(&tags).is_none();
+        let tagged = self.has_service_uid(tags) && names::describes_floating_ip(description);
+        if self.elsewhere || self.is_foreign(tags) {
+            return tagged && self.foreign_cluster(tags).is_none();
         }
         let previous = self.previous_name.as_deref().and_then(GeneratedName::parse);
         tagged
@@ -83,29 +82,29 @@ impl Claim<'_> {
     /// The tag that says that a floating IP was made for another Service, or for another cluster. A Service of the same
     /// name that was there before is no other.
     pub(crate) fn claim_of_another(&self, floating_ip: &FloatingIp) -> Option<String> {
-        let tags: Tags = floating_ip.tags.iter().cloned().collect();
-        if self.owns_floating_ip(floating_ip) || self.has_service_uid(&tags) {
+        let tags = &floating_ip.tags;
+        if self.owns_floating_ip(floating_ip) || self.has_service_uid(tags) {
             return None;
         }
-        let foreign = self.is_foreign(&tags);
+        let foreign = self.is_foreign(tags);
         tags.iter().find(|tag| names::is_service_tag(tag) || (foreign && names::is_cluster_tag(tag))).cloned()
     }
 
     /// Whether a floating IP was made for the Service that had the load balancer before: who is the last user of the
     /// load balancer takes it with it.
     pub(crate) fn inherits_floating_ip(&self, floating_ip: &FloatingIp, load_balancer_name: &str) -> bool {
-        let tags: Tags = floating_ip.tags.iter().cloned().collect();
+        let tags = &floating_ip.tags;
         let made_for = GeneratedName::parse(load_balancer_name);
-        !self.is_foreign(&tags)
+        !self.is_foreign(tags)
             && made_for.is_some_and(|made_for| floating_ip.description == made_for.floating_ip_description())
     }
 
     /// Whether a security group was made for this Service. All that are asked about have its name, which holds its
     /// uid; our tags, or else OCCM's description, must agree.
     pub(crate) fn owns_security_group(&self, group: &SecurityGroup) -> bool {
-        let tags: Tags = group.tags.iter().cloned().collect();
+        let tags = &group.tags;
         let described = group.description.starts_with(&self.names.security_group_description_stem());
         group.name == self.names.security_group()
-            && (self.has_service_uid(&tags) || (described && self.foreign_cluster(&tags).is_none()))
+            && (self.has_service_uid(tags) || (described && self.foreign_cluster(tags).is_none()))
     }
 }

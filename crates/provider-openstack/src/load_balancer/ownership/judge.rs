@@ -3,51 +3,51 @@
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_openstack_api::octavia::LoadBalancer;
 
-use super::{Claim, FoundBy, SharingRules, Verdict, refusal};
-use crate::load_balancer::model::observed::Ownership;
-use crate::load_balancer::model::tree::Reclaim;
-use crate::load_balancer::names::{self, GeneratedName, Tags};
+use super::{Claim, FoundBy, SharingRules, Verdict};
+use crate::load_balancer::annotations::{LOAD_BALANCER_ADDRESS, LOAD_BALANCER_ID, OWNED_LOAD_BALANCER_ID};
+use crate::load_balancer::model::{Ownership, Reclaim};
+use crate::load_balancer::names::{self, GeneratedName};
 
 impl Claim<'_> {
     /// Judges a load balancer that was found for this Service.
     pub(crate) fn judge(&self, found: &LoadBalancer, by: FoundBy, sharing: SharingRules) -> Verdict {
-        let tags: Tags = found.tags.iter().cloned().collect();
-        self.on(self.previous_name_on(found), &tags).judge_known(found, &tags, by, sharing)
+        self.on(self.previous_name_on(found), &found.tags).judge_known(found, by, sharing)
     }
 
-    fn judge_known(&self, found: &LoadBalancer, tags: &Tags, by: FoundBy, sharing: SharingRules) -> Verdict {
+    fn judge_known(&self, found: &LoadBalancer, by: FoundBy, sharing: SharingRules) -> Verdict {
         if self.elsewhere {
-            let shares = by == FoundBy::Annotation && self.shares_foreign && !self.is_mistakable(found, tags);
+            let shares = by == FoundBy::Annotation && self.shares_foreign && !self.is_mistakable(found);
             return if shares {
-                self.judge_guest(found, tags, sharing)
+                self.judge_guest(found, sharing)
             } else {
-                Verdict::Refused(refusal::foreign_cluster(found, tags, by))
+                Verdict::Refused(foreign_cluster(found, by))
             };
         }
         let owned = match by {
-            FoundBy::Annotation => self.is_named_for_service(found, tags),
+            FoundBy::Annotation => self.is_named_for_service(found),
             FoundBy::LegacyName => true,
-            FoundBy::Name | FoundBy::CutName => self.has_service_uid(tags) || self.is_described(found),
+            FoundBy::Name | FoundBy::CutName => self.is_tagged(found) || self.is_described(found),
         };
         match by {
-            _ if owned => Verdict::Usable(self.sharing(tags)),
-            FoundBy::Annotation if self.is_copied(found, tags) => Verdict::Refused(refusal::copied(found)),
-            FoundBy::Annotation => self.judge_guest(found, tags, sharing),
+            _ if owned => Verdict::Usable(self.sharing(&found.tags)),
+            FoundBy::Annotation if self.is_copied(found) => Verdict::Refused(copied(found)),
+            FoundBy::Annotation => self.judge_guest(found, sharing),
             FoundBy::CutName => Verdict::Unrelated,
-            FoundBy::Name | FoundBy::LegacyName => Verdict::Refused(refusal::not_described(found)),
+            FoundBy::Name | FoundBy::LegacyName => Verdict::Refused(not_described(found)),
         }
     }
 
     /// Whether a load balancer of another cluster has a user of this Service's name, so that nobody could tell the two
     /// apart.
-    fn is_mistakable(&self, found: &LoadBalancer, tags: &Tags) -> bool {
+    fn is_mistakable(&self, found: &LoadBalancer) -> bool {
         let present = self.names.load_balancer();
-        !self.has_service_uid(tags) && (found.name == present || tags.contains(present))
+        !self.is_tagged(found) && (found.name == present || found.tags.contains(present))
     }
 
     /// Whether the Service brought the annotation `load-balancer-id` from another cluster: a controller wrote it for a
     /// Service there, and nothing on the load balancer names this one.
-    fn is_copied(&self, found: &LoadBalancer, tags: &Tags) -> bool {
+    fn is_copied(&self, found: &LoadBalancer) -> bool {
+        let tags = &found.tags;
         let is_user =
             self.has_service_uid(tags) || names::user_names(tags).any(|name| self.is_own_name(name, tags));
         let elsewhere = |name: &str| names::is_generated_elsewhere(name, &self.scope.cluster.name);
@@ -83,7 +83,7 @@ impl Claim<'_> {
             Verdict::Usable(Ownership::Shared) => (!retained).then_some(Ownership::Shared),
             // A Service that never became a guest on another cluster's load balancer has nothing there, although a tag may be the same as its own.
             Verdict::Refused(_) if self.is_tagged(found) => Some(Ownership::Guest),
-            Verdict::Refused(_) if by == FoundBy::Annotation && !self.is_elsewhere(found) => {
+            Verdict::Refused(_) if by == FoundBy::Annotation && !self.is_foreign(&found.tags) => {
                 Some(Ownership::Guest)
             }
             Verdict::Refused(_) | Verdict::Unrelated => None,
@@ -93,14 +93,14 @@ impl Claim<'_> {
     /// Whether the load balancer was made for another Service of this cluster, which is gone, and this one is its
     /// last user: it goes with it.
     fn is_last_user(&self, found: &LoadBalancer) -> bool {
-        let tags: Tags = found.tags.iter().cloned().collect();
         let made_here = GeneratedName::parse(&found.name)
             .is_some_and(|made_for| made_for.cluster == self.scope.cluster.name);
-        let mut users = names::user_names(&tags).peekable();
-        made_here && users.peek().is_some() && users.all(|name| self.is_own_name(name, &tags))
+        let mut users = names::user_names(&found.tags).peekable();
+        made_here && users.peek().is_some() && users.all(|name| self.is_own_name(name, &found.tags))
     }
 
-    fn judge_guest(&self, found: &LoadBalancer, tags: &Tags, sharing: SharingRules) -> Verdict {
+    fn judge_guest(&self, found: &LoadBalancer, sharing: SharingRules) -> Verdict {
+        let tags = &found.tags;
         let users = names::user_names(tags).count();
         let is_user = names::user_names(tags).any(|name| self.is_own_name(name, tags));
         if !sharing.tags {
@@ -120,4 +120,45 @@ impl Claim<'_> {
         }
         Verdict::Usable(Ownership::Guest)
     }
+}
+
+/// It carries the identity of another cluster.
+fn foreign_cluster(found: &LoadBalancer, by: FoundBy) -> Failure {
+    let uids: Vec<&str> = names::cluster_uids(&found.tags).collect();
+    let remedy = if by == FoundBy::Annotation {
+        format!("remove {} from the Service", LOAD_BALANCER_ID.key)
+    } else {
+        "give the clusters different names with --cluster-name".to_owned()
+    };
+    Failure::user_input(format!(
+        "load balancer {} ({}) belongs to another cluster (kube-system namespace {}): {remedy}; where that cluster is \
+         gone for good, the operator can have its load balancers taken over with adopt-foreign-cluster in cloud.conf",
+        found.name,
+        found.id,
+        uids.join(", ")
+    ))
+}
+
+/// The annotation that names it was written in another cluster.
+fn copied(found: &LoadBalancer) -> Failure {
+    Failure::user_input(format!(
+        "load balancer {} ({}) was made for a cluster of another name, and {} was copied from there with the Service: \
+         remove {}, {} and {} from the Service, which then gets a load balancer of its own; if it was this cluster that \
+         had the other name, the operator adds it to former-cluster-names in cloud.conf",
+        found.name,
+        found.id,
+        LOAD_BALANCER_ID.key,
+        LOAD_BALANCER_ID.key,
+        LOAD_BALANCER_ADDRESS.key,
+        OWNED_LOAD_BALANCER_ID.key
+    ))
+}
+
+/// It has the name, and nothing else says that it was made for the Service.
+fn not_described(found: &LoadBalancer) -> Failure {
+    Failure::user_input(format!(
+        "load balancer {} ({}) has this Service's name but neither its tags nor its description: set {} to {} to adopt \
+         it, or rename it",
+        found.name, found.id, LOAD_BALANCER_ID.key, found.id
+    ))
 }

@@ -7,7 +7,6 @@
 
 mod children;
 mod judge;
-mod refusal;
 
 use std::collections::BTreeSet;
 
@@ -16,15 +15,13 @@ use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::service::{Service, ServiceKey};
 use openstack_ccm_openstack_api::octavia::LoadBalancer;
 
-use super::model::Tags;
-use super::model::observed::Ownership;
+use super::model::{Ownership, Tags};
 use super::names::{self, GeneratedName, Names};
 use crate::load_balancer::outputs;
 
 /// What all Services of a cluster have in common when they claim something.
 #[derive(Clone, Debug)]
 pub(crate) struct Scope<'a> {
-    /// The cluster.
     pub(crate) cluster: &'a ClusterIdentity,
     /// `former-cluster-names`: what else the cluster was called.
     pub(crate) former_cluster_names: &'a [String],
@@ -37,11 +34,8 @@ pub(crate) struct Scope<'a> {
 /// What one Service can claim as its own.
 #[derive(Clone, Debug)]
 pub(crate) struct Claim<'a> {
-    /// The Service.
     pub(crate) key: &'a ServiceKey,
-    /// Its uid.
     pub(crate) service_uid: &'a str,
-    /// Its names.
     pub(crate) names: &'a Names,
     /// What the operator says.
     pub(crate) scope: Scope<'a>,
@@ -121,18 +115,18 @@ impl<'a> Claim<'a> {
     /// The operator says which names those are; or the tags do, where they say that the load balancer was made for this
     /// very Service and it has no other name of it: a guest leaves its own name beside that of the owner.
     pub(crate) fn previous_name_on(&self, found: &LoadBalancer) -> Option<String> {
-        let tags: Tags = found.tags.iter().cloned().collect();
-        if self.is_foreign(&tags) {
+        let tags = &found.tags;
+        if self.is_foreign(tags) {
             return None;
         }
         let present = self.names.load_balancer();
-        let mut shown: BTreeSet<&str> = names::user_names(&tags).collect();
+        let mut shown: BTreeSet<&str> = names::user_names(tags).collect();
         shown.insert(&found.name);
         let told =
             self.scope.former_cluster_names.iter().map(|cluster| self.names.load_balancer_under(cluster));
         let told = told.filter(|name| name != present).find(|name| shown.contains(name.as_str()));
         told.or_else(|| {
-            let ours = self.has_service_uid(&tags) && self.foreign_cluster(&tags).is_none();
+            let ours = self.has_service_uid(tags) && self.foreign_cluster(tags).is_none();
             let mut of_this_service = shown.iter().filter(|name| self.names_this_service(name));
             match (of_this_service.next(), of_this_service.next()) {
                 (Some(only), None) if ours && *only != present => Some((*only).to_owned()),
@@ -144,49 +138,43 @@ impl<'a> Claim<'a> {
     /// Whether nothing but the Service's annotation says that a load balancer of its name is its own: who wrote the
     /// annotation wants to adopt it.
     pub(crate) fn is_adoption(&self, found: &LoadBalancer) -> bool {
-        let tags: Tags = found.tags.iter().cloned().collect();
+        let tags = &found.tags;
         let of_name = found.name == self.names.load_balancer();
-        let told = names::user_names(&tags).any(|name| name == self.names.load_balancer());
-        of_name && !told && !self.has_service_uid(&tags) && !self.is_described(found)
+        let told = names::user_names(tags).any(|name| name == self.names.load_balancer());
+        of_name && !told && !self.has_service_uid(tags) && !self.is_described(found)
     }
 
     /// Whether the load balancer carries the tag that only this Service gives.
     pub(crate) fn is_tagged(&self, found: &LoadBalancer) -> bool {
-        let tags: Tags = found.tags.iter().cloned().collect();
-        self.has_service_uid(&tags)
-    }
-
-    /// Whether tags assign the load balancer to another cluster.
-    fn is_elsewhere(&self, found: &LoadBalancer) -> bool {
-        self.is_foreign(&found.tags.iter().cloned().collect())
+        self.has_service_uid(&found.tags)
     }
 
     /// Whether the load balancer has only OCCM's tag of the Service, and nothing says that another cluster gave it.
     pub(crate) fn is_untagged_user(&self, found: &LoadBalancer) -> bool {
-        let tags: Tags = found.tags.iter().cloned().collect();
+        let tags = &found.tags;
         tags.contains(self.names.load_balancer())
-            && !self.has_service_uid(&tags)
-            && self.foreign_cluster(&tags).is_none()
+            && !self.has_service_uid(tags)
+            && self.foreign_cluster(tags).is_none()
     }
 
     /// Whether an earlier Service of this name had a load balancer of the generated name: it is of this cluster, in which
     /// no two Services have one name at a time.
     pub(crate) fn is_left_by_namesake(&self, found: &LoadBalancer) -> bool {
-        let tags: Tags = found.tags.iter().cloned().collect();
+        let tags = &found.tags;
         found.name == self.names.load_balancer()
-            && names::cluster_uids(&tags).any(|uid| uid == self.scope.cluster.uid)
-            && names::service_uids(&tags).next().is_some()
+            && names::cluster_uids(tags).any(|uid| uid == self.scope.cluster.uid)
+            && names::service_uids(tags).next().is_some()
     }
 
     /// Whether the load balancer was made for this Service. It has the generated name, one of its older forms, or the
     /// one under a previous name of this cluster; or our tag, which guests give too, and besides our description.
-    fn is_named_for_service(&self, found: &LoadBalancer, tags: &Tags) -> bool {
+    fn is_named_for_service(&self, found: &LoadBalancer) -> bool {
         let name = found.name.as_str();
         let cut = self.names.cut_load_balancer();
         name == self.names.load_balancer()
             || name == self.names.legacy_load_balancer()
             || self.previous_name.as_deref() == Some(name)
-            || ((cut.as_deref() == Some(name) || self.has_service_uid(tags)) && self.is_described(found))
+            || ((cut.as_deref() == Some(name) || self.is_tagged(found)) && self.is_described(found))
     }
 
     /// Whether the description is the one that the Service's load balancer gets, or the one with which it outlived an

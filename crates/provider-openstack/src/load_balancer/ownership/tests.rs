@@ -6,7 +6,7 @@ use openstack_ccm_openstack_api::neutron::FloatingIp;
 use openstack_ccm_openstack_api::octavia::{Listener, Pool};
 
 use super::*;
-use crate::load_balancer::model::tree::Reclaim;
+use crate::load_balancer::model::Reclaim;
 
 const CLUSTER: &str = "11111111-1111-4111-8111-111111111111";
 const OTHER_CLUSTER: &str = "22222222-2222-4222-8222-222222222222";

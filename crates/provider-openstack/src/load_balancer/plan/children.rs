@@ -6,8 +6,7 @@ use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
 use super::draft::Draft;
 use super::types::Wait;
-use crate::load_balancer::model::listener::ListenerKey;
-use crate::load_balancer::model::observed::{Children, ObservedListener, ObservedPool};
+use crate::load_balancer::model::{Children, ListenerKey, ObservedListener, ObservedPool};
 use crate::load_balancer::step::{ListenerStep, PoolStep, Step};
 
 /// Whether anything was made for this Service.
@@ -66,7 +65,10 @@ pub(super) fn remove_unwanted(
     };
     for pool in children.pools.iter().filter(|pool| pool.ours && !draft.claimed_pools.contains(&pool.id)) {
         if pool.used_by.iter().all(|user| gives_up(user, pool)) {
-            draft.steps.push(Step::Pool(PoolStep::Delete { id: pool.id.clone(), name: pool.name.clone() }));
+            draft
+                .plan
+                .steps
+                .push(Step::Pool(PoolStep::Delete { id: pool.id.clone(), name: pool.name.clone() }));
         }
     }
 }

@@ -11,11 +11,10 @@ use super::floating_ip::{self, VipPort};
 use super::rename::Rename;
 use super::types::Plan;
 use super::{children, port};
-use crate::load_balancer::model::Tags;
-use crate::load_balancer::model::floating_ip::FloatingIpGoal;
-use crate::load_balancer::model::listener::ListenerKey;
-use crate::load_balancer::model::observed::{Children, Observed, ObservedLoadBalancer, Ownership};
-use crate::load_balancer::model::tree::{Desired, LoadBalancerSpec};
+use crate::load_balancer::model::{
+    Children, Desired, FloatingIpGoal, ListenerKey, LoadBalancerSpec, Observed, ObservedListener,
+    ObservedLoadBalancer, Ownership, Tags,
+};
 use crate::load_balancer::names;
 use crate::load_balancer::step::{Changes as _, Handle, LoadBalancerStep, Step};
 
@@ -51,26 +50,23 @@ pub(super) fn converge(
     let conflicts = conflicts(&mut draft, desired, load_balancer, below);
     if draft.blocked.is_some() && !children::any_own(below) {
         // Nothing of this Service is there yet, so nothing has to be kept up: leave no trace.
-        draft.steps.clear();
-        draft.identity_tags.clear();
+        draft.plan.steps.clear();
+        draft.plan.identity_tags.clear();
         return draft.finish();
     }
     if let Some(wait) = children::pending(below) {
         return draft.wait(wait);
     }
     draft.rename = Rename::of(load_balancer, &desired.load_balancer.name);
-    draft.notices.extend(draft.rename.as_ref().map(Rename::notice));
+    draft.plan.notices.extend(draft.rename.as_ref().map(Rename::notice));
     let identity = identify(&draft, desired, load_balancer);
     // While it is not renamed, the previous name tells which children are to be renamed.
     let (first, last) = if draft.rename.is_some() { (None, identity) } else { (identity, None) };
     if joins_internally(desired, load_balancer) {
-        draft.notices.push(Notice::normal(
-            SHARED_INTERNALLY,
-            format!(
-                "the internal Service joins load balancer {} ({}) and is published by its VIP; OCCM refuses that",
-                load_balancer.name, load_balancer.id
-            ),
-        ));
+        let message = format!(
+            "the internal Service joins {load_balancer} and is published by its VIP; OCCM refuses that"
+        );
+        draft.plan.notices.push(Notice::normal(SHARED_INTERNALLY, message));
     }
     first.into_iter().for_each(|step| draft.identify(step));
     for (key, wanted) in desired.listeners.iter().filter(|(key, _)| !conflicts.contains(key)) {
@@ -123,20 +119,13 @@ fn conflicts(
         let names: Vec<String> = taken
             .iter()
             .map(|listener| {
-                format!(
-                    "port {} by the listener {} ({}, {})",
-                    listener.key(),
-                    listener.name,
-                    listener.id,
-                    listener.protocol
-                )
+                let ObservedListener { id, name, protocol, .. } = listener;
+                format!("port {} by the listener {name} ({id}, {protocol})", listener.key())
             })
             .collect();
         draft.block(Failure::user_input(format!(
-            "load balancer {} ({}) has listeners of somebody else where the Service wants its own: {}; choose other \
-             ports, or another load balancer",
-            load_balancer.name,
-            load_balancer.id,
+            "{load_balancer} has listeners of somebody else where the Service wants its own: {}; choose other ports, or \
+             another load balancer",
             names.join(", ")
         )));
     }

@@ -1,7 +1,6 @@
 //! A plan in the making.
 
 use std::collections::BTreeSet;
-use std::net::IpAddr;
 
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
@@ -19,22 +18,12 @@ const CHILD_FAILED: &str = "LoadBalancerChildFailed";
 /// Collects steps and what else a plan says.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
-    /// Steps so far.
-    pub(super) steps: Vec<Step>,
-    /// Notices so far.
-    pub(super) notices: Vec<Notice>,
+    /// The plan so far; what comes after its steps is said when it is whole.
+    pub(super) plan: Plan,
     /// The first thing that nothing can be done about here.
     pub(super) blocked: Option<Failure>,
-    /// See [`Plan::heals`].
-    pub(super) heals: bool,
-    /// See [`Plan::repairs`].
-    pub(super) repairs: BTreeSet<usize>,
-    /// See [`Plan::identity_tags`].
-    pub(super) identity_tags: BTreeSet<usize>,
     /// Whether the load balancer is as OCCM leaves it: what only tells whose it is can wait.
     pub(super) untagged: bool,
-    /// See [`Plan::address`].
-    pub(super) address: Option<IpAddr>,
     /// Whether everything is made one by one.
     pub(super) serial: bool,
     /// The rename of the cluster that objects still need.
@@ -44,19 +33,14 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    /// A draft with the notices of what is wanted.
-    pub(super) fn new(notices: &[Notice]) -> Self {
-        Self { notices: notices.to_vec(), ..Self::default() }
-    }
-
     pub(super) fn step(&mut self, step: Step) {
-        self.steps.push(step);
+        self.plan.steps.push(step);
     }
 
     /// Adds a step that changes something, or does nothing but send again what failed.
     pub(super) fn change(&mut self, repairs: bool, step: Step) {
         if repairs {
-            self.repairs.insert(self.steps.len());
+            self.plan.repairs.insert(self.plan.steps.len());
         }
         self.step(step);
     }
@@ -64,9 +48,14 @@ impl Draft {
     /// Adds a step that does nothing but say who owns an object.
     pub(super) fn identify(&mut self, step: Step) {
         if self.untagged {
-            self.identity_tags.insert(self.steps.len());
+            self.plan.identity_tags.insert(self.plan.steps.len());
         }
         self.step(step);
+    }
+
+    /// Warns the user.
+    pub(super) fn warn(&mut self, reason: &'static str, message: impl Into<String>) {
+        self.plan.notices.push(Notice::warning(reason, message));
     }
 
     /// Whether a change of nothing but tags waits for the next one that is needed anyway: Octavia reloads the load
@@ -91,40 +80,22 @@ impl Draft {
     ) -> bool {
         let failed = *status == ProvisioningStatus::Error;
         if failed {
-            self.heals = true;
+            self.plan.heals = true;
             let message =
                 format!("Octavia failed to apply the last change of {kind} {name} ({id}): sending it again");
-            self.notices.push(Notice::warning(CHILD_FAILED, message));
+            self.warn(CHILD_FAILED, message);
         }
         failed
     }
 
     /// The plan, ending as everything so far says.
     pub(super) fn finish(self) -> Plan {
-        let then = self.blocked.clone().map_or(Then::Done, Then::Blocked);
-        self.end(then)
+        Plan { then: self.blocked.map_or(Then::Done, Then::Blocked), ..self.plan }
     }
 
     /// The plan, ending in a wait.
     pub(super) fn wait(self, wait: Wait) -> Plan {
-        self.end(Then::WaitFor(wait))
-    }
-
-    fn end(self, then: Then) -> Plan {
-        let Self {
-            steps,
-            notices,
-            heals,
-            repairs,
-            identity_tags,
-            untagged: _,
-            address,
-            blocked: _,
-            claimed_pools: _,
-            rename: _,
-            serial: _,
-        } = self;
-        Plan { steps, then, notices, heals, repairs, identity_tags, address }
+        Plan { then: Then::WaitFor(wait), ..self.plan }
     }
 }
 

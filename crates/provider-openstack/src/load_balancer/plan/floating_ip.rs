@@ -3,13 +3,11 @@
 use std::net::IpAddr;
 
 use openstack_ccm_core::failure::Failure;
-use openstack_ccm_core::notice::Notice;
 
 use super::draft::{Draft, tags_of_own};
-use crate::load_balancer::model::Tags;
-use crate::load_balancer::model::floating_ip::{FloatingIpGoal, FloatingIpSpec};
-use crate::load_balancer::model::observed::{ObservedFloatingIp, Ownership};
-use crate::load_balancer::model::tree::ReleaseTerms;
+use crate::load_balancer::model::{
+    FloatingIpGoal, FloatingIpSpec, ObservedFloatingIp, Ownership, ReleaseTerms, Tags,
+};
 use crate::load_balancer::names;
 use crate::load_balancer::step::{FloatingIpStep, Handle, Step};
 
@@ -23,7 +21,6 @@ const LEFT_IN_USE: &str = "FloatingIPLeftInUse";
 /// The port that floating IPs are about.
 #[derive(Debug)]
 pub(super) struct VipPort {
-    /// The port.
     pub(super) port: Handle,
     /// Its address, once it has one.
     pub(super) address: Option<IpAddr>,
@@ -46,12 +43,12 @@ pub(super) fn serve(
 ) {
     let attached = candidates.iter().find(|candidate| vip.carries(candidate));
     match goal {
-        FloatingIpGoal::NotNeeded => draft.address = vip.address,
+        FloatingIpGoal::NotNeeded => draft.plan.address = vip.address,
         FloatingIpGoal::Internal { keep } => {
             if vip.ownership != Ownership::Guest {
                 attached.into_iter().for_each(|attached| take_off(draft, attached, *keep));
             }
-            draft.address = vip.address;
+            draft.plan.address = vip.address;
         }
         FloatingIpGoal::External(spec) => match attached {
             Some(attached) => keep_or_swap(draft, spec, attached, candidates, vip),
@@ -79,7 +76,7 @@ fn keep_or_swap(
     candidates: &[ObservedFloatingIp],
     vip: &VipPort,
 ) {
-    draft.address = Some(attached.address);
+    draft.plan.address = Some(attached.address);
     if let Some(asked) = spec.address.filter(|asked| *asked != attached.address) {
         let free = candidates.iter().find(|candidate| {
             candidate.address == asked && candidate.port_id.is_none() && candidate.claimed_by.is_none()
@@ -89,14 +86,14 @@ fn keep_or_swap(
                 take_off(draft, attached, spec.keep);
                 return attach(draft, spec, free, vip);
             }
-            Some(_) | None => draft.notices.push(Notice::warning(
-                ADDRESS_IGNORED,
-                format!(
-                    "spec.loadBalancerIP is {asked}, but the load balancer has the floating IP {} and keeps it: \
-                     create {asked} in the project and detach {} to change it",
-                    attached.address, attached.address
-                ),
-            )),
+            Some(_) | None => {
+                let has = attached.address;
+                let message = format!(
+                    "spec.loadBalancerIP is {asked}, but the load balancer has the floating IP {has} and keeps it: \
+                     create {asked} in the project and detach {has} to change it"
+                );
+                draft.warn(ADDRESS_IGNORED, message);
+            }
         }
     }
     tag(draft, attached, &spec.tags);
@@ -133,12 +130,12 @@ fn obtain(draft: &mut Draft, spec: &FloatingIpSpec, candidates: &[ObservedFloati
         },
         (None, Some(network_id)) => create(draft, spec, network_id, vip),
         (None, None) => {
-            draft.notices.push(Notice::warning(
+            draft.warn(
                 FORCED_INTERNAL,
                 "there is no external network for a floating IP, so the Service is internal: set \
                  floating-network-id in cloud.conf or loadbalancer.openstack.org/floating-network-id on the Service",
-            ));
-            draft.address = vip.address;
+            );
+            draft.plan.address = vip.address;
         }
     }
 }
@@ -156,7 +153,7 @@ fn claimed(floating_ip: &ObservedFloatingIp) -> Failure {
 fn attach(draft: &mut Draft, spec: &FloatingIpSpec, found: &ObservedFloatingIp, vip: &VipPort) {
     let ObservedFloatingIp { id, address, .. } = found.clone();
     draft.step(Step::FloatingIp(FloatingIpStep::Attach { id, address, port: vip.port.clone() }));
-    draft.address = Some(found.address);
+    draft.plan.address = Some(found.address);
     tag(draft, found, &spec.tags);
 }
 
@@ -169,7 +166,7 @@ fn create(draft: &mut Draft, spec: &FloatingIpSpec, network_id: &str, vip: &VipP
         tags: spec.tags.clone(),
         port: vip.port.clone(),
     }));
-    draft.address = spec.address;
+    draft.plan.address = spec.address;
 }
 
 /// Tags a floating IP that is ours; others are never marked as ours.
@@ -224,12 +221,10 @@ pub(super) fn release(
         let ObservedFloatingIp { id, address, port_id, .. } = floating_ip.clone();
         let ports = [vip_port_id, terms.vip_port_id.as_deref()];
         match port_id {
-            Some(port) if !ports.contains(&Some(port.as_str())) => draft.notices.push(Notice::warning(
-                LEFT_IN_USE,
-                format!(
-                    "the Service's floating IP {address} ({id}) is attached to port {port} and stays there"
-                ),
-            )),
+            Some(port) if !ports.contains(&Some(port.as_str())) => {
+                let place = format!("is attached to port {port} and stays there");
+                draft.warn(LEFT_IN_USE, format!("the Service's floating IP {address} ({id}) {place}"));
+            }
             Some(_) | None => draft.step(Step::FloatingIp(FloatingIpStep::Delete { id, address })),
         }
     }

@@ -9,11 +9,9 @@ use openstack_ccm_openstack_api::octavia::{PoolProtocol, UpdateListener};
 
 use super::draft::tags_without;
 use crate::load_balancer::annotations::PROXY_PROTOCOL;
-use crate::load_balancer::model::Tags;
-use crate::load_balancer::model::header::{self, InsertedHeader};
-use crate::load_balancer::model::listener::{ListenerSpec, TlsAttributes};
-use crate::load_balancer::model::observed::ObservedListener;
-use crate::load_balancer::model::tls::{self, SetHere};
+use crate::load_balancer::model::{
+    InsertedHeader, ListenerSpec, ObservedListener, Tags, TlsAttributes, header, tls,
+};
 
 /// Headers that a listener is told to insert do not reach the members.
 const HEADERS_NOT_INSERTED: &str = "LoadBalancerHeadersNotInserted";
@@ -46,40 +44,30 @@ pub(super) fn changes(observed: &ObservedListener, wanted: &ListenerSpec, whole:
 
 /// The changes of what TLS looks like. What is cleared goes back to Octavia's default.
 fn tls_changes(before: &TlsAttributes, wanted: &TlsAttributes, stale: &Tags, whole: bool) -> UpdateListener {
-    let ours = SetHere::of(stale);
-    let sni = change(
-        before.sni_container_refs.as_ref(),
-        wanted.sni_container_refs.as_ref(),
-        ours.sni_container_refs,
-        whole,
-    );
+    let stale = |tag| stale.contains(tag);
+    let sni = change(&before.sni_container_refs, &wanted.sni_container_refs, stale(tls::SNI), whole);
     UpdateListener {
         sni_container_refs: match sni {
             Change::Keep => None,
             Change::Set(references) => Some(references),
             Change::Clear => Some(BTreeSet::new()),
         },
-        tls_versions: change(before.versions.as_ref(), wanted.versions.as_ref(), ours.versions, whole),
-        tls_ciphers: change(before.ciphers.as_ref(), wanted.ciphers.as_ref(), ours.ciphers, whole),
-        alpn_protocols: change(
-            before.alpn_protocols.as_ref(),
-            wanted.alpn_protocols.as_ref(),
-            ours.alpn_protocols,
-            whole,
-        ),
+        tls_versions: change(&before.versions, &wanted.versions, stale(tls::VERSIONS), whole),
+        tls_ciphers: change(&before.ciphers, &wanted.ciphers, stale(tls::CIPHERS), whole),
+        alpn_protocols: change(&before.alpn_protocols, &wanted.alpn_protocols, stale(tls::ALPN), whole),
         ..UpdateListener::default()
     }
 }
 
 /// What is wanted is set where it differs; what is not wanted any more and was set here goes back to Octavia's default.
 fn change<T: Clone + PartialEq>(
-    before: Option<&T>,
-    wanted: Option<&T>,
+    before: &Option<T>,
+    wanted: &Option<T>,
     stale: bool,
     whole: bool,
 ) -> Change<T> {
     match wanted {
-        Some(wanted) if whole || before != Some(wanted) => Change::Set(wanted.clone()),
+        Some(value) if whole || before != wanted => Change::Set(value.clone()),
         None if stale => Change::Clear,
         Some(_) | None => Change::Keep,
     }

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
 use super::draft::Draft;
-use crate::load_balancer::model::member::{Member, MemberKey};
-use crate::load_balancer::model::observed::{ObservedMember, ObservedPool};
+use crate::load_balancer::model::{Member, MemberKey, ObservedMember, ObservedPool};
 use crate::load_balancer::step::{Handle, MemberStep, Step};
 
 /// Replaces the members in one batch, if they differ: even an unchanged batch locks the load balancer for seconds.
@@ -20,16 +19,16 @@ pub(super) fn converge(draft: &mut Draft, pool: &ObservedPool, wanted: &[Arc<Mem
     }
     let merged: Vec<Arc<Member>> =
         wanted.iter().map(|member| merge(before.get(&member.key()).copied(), member)).collect();
-    let same = merged.len() == before.len()
-        && merged.iter().all(|member| before.get(&member.key()).is_some_and(|before| agrees(before, member)));
-    if same {
+    let all = |hold: fn(&ObservedMember, &Member) -> bool| {
+        let holds =
+            |member: &Arc<Member>| before.get(&member.key()).is_some_and(|before| hold(before, member));
+        merged.len() == before.len() && merged.iter().all(holds)
+    };
+    if all(agrees) {
         return;
     }
     // What failed goes along with every other change, at once; alone it is a repair.
-    let repairs = merged.len() == before.len()
-        && merged
-            .iter()
-            .all(|member| before.get(&member.key()).is_some_and(|before| is_same(before, member)));
+    let repairs = all(is_same);
     let handle = Handle::Id(pool.id.clone());
     let (broken, sound): (Vec<&Arc<Member>>, Vec<&Arc<Member>>) = merged.iter().partition(|member| {
         before.get(&member.key()).is_some_and(|before| is_on_wrong_subnet(before, member))

@@ -16,7 +16,6 @@ mod port;
 pub(crate) mod recovery;
 mod release;
 mod rename;
-mod retain;
 mod serial;
 mod serve;
 #[cfg(test)]
@@ -24,7 +23,6 @@ pub(crate) mod tests;
 mod types;
 
 pub(super) use draft::tags_of_own;
-pub(crate) use release::release;
-pub(crate) use retain::retain;
+pub(crate) use release::{release, retain};
 pub(crate) use serve::serve;
 pub(crate) use types::{Plan, Then, Wait};

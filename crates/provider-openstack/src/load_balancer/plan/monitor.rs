@@ -3,8 +3,7 @@
 use openstack_ccm_openstack_api::octavia::UpdateHealthMonitor;
 
 use super::draft::{Draft, tags_of_own};
-use crate::load_balancer::model::monitor::{MonitorAttributes, MonitorSpec};
-use crate::load_balancer::model::observed::ObservedMonitor;
+use crate::load_balancer::model::{MonitorAttributes, MonitorSpec, ObservedMonitor};
 use crate::load_balancer::step::{Changes as _, Handle, MonitorStep, Step};
 
 /// Deletes a monitor that is not wanted, or not of this type: the type cannot be changed. Returns one that stays.

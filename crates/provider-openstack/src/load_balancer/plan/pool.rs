@@ -5,9 +5,7 @@ use openstack_ccm_openstack_api::octavia::{SessionPersistence, SessionPersistenc
 
 use super::draft::{Draft, tags_without};
 use super::{members, monitor, serial};
-use crate::load_balancer::model::observed::ObservedPool;
-use crate::load_balancer::model::pool::{self, Persistence, PoolSpec};
-use crate::load_balancer::model::tree::DesiredPool;
+use crate::load_balancer::model::{DesiredPool, ObservedPool, Persistence, PoolSpec, pool};
 use crate::load_balancer::step::{Changes as _, Handle, MemberStep, MonitorStep, PoolStep, Step};
 
 /// Makes a new pool that hangs on no listener, with all that belongs to it.

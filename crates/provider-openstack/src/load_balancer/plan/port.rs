@@ -5,13 +5,11 @@
 //! and a listener is never seen without members. A pool that was left behind half-way is found again by its name and
 //! protocol, or is removed as not needed.
 
-use openstack_ccm_core::notice::Notice;
-
 use super::draft::Draft;
 use super::{listener, pool};
-use crate::load_balancer::model::listener::{ListenerKey, ListenerSpec};
-use crate::load_balancer::model::observed::{Children, ObservedListener, ObservedPool};
-use crate::load_balancer::model::tree::{DesiredListener, DesiredPool};
+use crate::load_balancer::model::{
+    Children, DesiredListener, DesiredPool, ListenerKey, ListenerSpec, ObservedListener, ObservedPool,
+};
 use crate::load_balancer::step::{Changes as _, Handle, ListenerStep, Step};
 
 /// A change that interrupts connections, because Octavia offers no other way.
@@ -28,7 +26,7 @@ pub(super) fn converge(
     let existing = children.listeners.iter().find(|listener| listener.key() == key && listener.ours);
     let fitting = existing.filter(|listener| listener.protocol == wanted.listener.protocol);
     if let Some(fitting) = fitting {
-        draft.notices.extend(listener::not_inserted(fitting, &wanted.pool.pool.protocol));
+        draft.plan.notices.extend(listener::not_inserted(fitting, &wanted.pool.pool.protocol));
         update(draft, fitting, key, &wanted.listener);
     }
     let default_pool = match find_pool(draft, children, existing, &wanted.pool) {
@@ -93,14 +91,12 @@ fn replace(
 ) {
     if let Some(existing) = existing {
         let key = existing.key();
-        draft.notices.push(Notice::warning(
-            LISTENER_REPLACED,
-            format!(
-                "port {key} changes from {} to {}, which Octavia cannot do on a live listener: connections to it fail \
-                 for some seconds",
-                existing.protocol, wanted.protocol
-            ),
-        ));
+        let message = format!(
+            "port {key} changes from {} to {}, which Octavia cannot do on a live listener: connections to it fail for some \
+             seconds",
+            existing.protocol, wanted.protocol
+        );
+        draft.warn(LISTENER_REPLACED, message);
         draft.step(Step::Listener(ListenerStep::Delete { id: existing.id.clone(), key }));
     }
     draft.step(Step::Listener(ListenerStep::Create {

@@ -7,7 +7,6 @@
 use std::net::IpAddr;
 
 use openstack_ccm_core::failure::{Failure, Hold};
-use openstack_ccm_core::notice::Notice;
 use openstack_ccm_openstack_api::octavia::OperatingStatus;
 
 use super::converge::{converge, create_tree, vip_port};
@@ -15,11 +14,9 @@ use super::draft::Draft;
 use super::types::{Plan, Then};
 use super::{children, floating_ip};
 use crate::config::ErrorRecovery;
-use crate::load_balancer::model::Tags;
-use crate::load_balancer::model::floating_ip::FloatingIpGoal;
-use crate::load_balancer::model::observed::{Children, Observed, ObservedLoadBalancer, Ownership};
-use crate::load_balancer::model::recovery::{Failover, Recovery};
-use crate::load_balancer::model::tree::Desired;
+use crate::load_balancer::model::{
+    Children, Desired, Failover, FloatingIpGoal, Observed, ObservedLoadBalancer, Ownership, Recovery, Tags,
+};
 use crate::load_balancer::names;
 use crate::load_balancer::step::{LoadBalancerStep, Step};
 
@@ -95,11 +92,7 @@ fn reason_to_keep(recovery: &Recovery, broken: &ObservedLoadBalancer) -> Option<
     }
     match broken.operating {
         OperatingStatus::Offline | OperatingStatus::Error => recovery.no_replacement.clone(),
-        OperatingStatus::Online
-        | OperatingStatus::Degraded
-        | OperatingStatus::Draining
-        | OperatingStatus::NoMonitor
-        | OperatingStatus::Other(_) => Some("it serves according to its operating status".to_owned()),
+        _ => Some("it serves according to its operating status".to_owned()),
     }
 }
 
@@ -140,8 +133,7 @@ pub(super) fn recover(
         Remedy::Replace => replace(draft, desired, observed, broken),
         Remedy::Leave(reason) => leave(draft, desired, observed, broken, &reason),
         Remedy::FailOver => {
-            let message = format!("{}: Octavia is asked to fail it over", statuses(broken));
-            draft.notices.push(Notice::warning(FAILOVER, message));
+            draft.warn(FAILOVER, format!("{}: Octavia is asked to fail it over", statuses(broken)));
             draft.step(Step::LoadBalancer(LoadBalancerStep::Failover { id: broken.id.clone() }));
             // Where Octavia refuses.
             draft.block(in_error(broken));
@@ -151,18 +143,14 @@ pub(super) fn recover(
 }
 
 fn statuses(broken: &ObservedLoadBalancer) -> String {
-    let ObservedLoadBalancer { name, id, status, operating, .. } = broken;
-    format!(
-        "load balancer {name} ({id}) has the provisioning status {status} and the operating status {operating}"
-    )
+    let ObservedLoadBalancer { status, operating, .. } = broken;
+    format!("{broken} has the provisioning status {status} and the operating status {operating}")
 }
 
 /// Recreates it, on its address.
 fn replace(mut draft: Draft, desired: &Desired, observed: &Observed, broken: &ObservedLoadBalancer) -> Plan {
-    draft.heals = true;
-    draft
-        .notices
-        .push(Notice::warning(REPLACED, format!("{}: it is deleted and recreated", statuses(broken))));
+    draft.plan.heals = true;
+    draft.warn(REPLACED, format!("{}: it is deleted and recreated", statuses(broken)));
     if let FloatingIpGoal::External(spec) = &desired.floating_ip {
         // It comes off when the port goes, and is attached again to the port of the next load balancer. Until then it
         // tells the VIP.
@@ -181,7 +169,7 @@ fn replace(mut draft: Draft, desired: &Desired, observed: &Observed, broken: &Ob
         }
     }
     create_tree(&mut draft, desired, anew);
-    draft.repairs = (0..draft.steps.len()).collect();
+    draft.plan.repairs = (0..draft.plan.steps.len()).collect();
     draft.finish()
 }
 
@@ -202,17 +190,15 @@ fn leave(
             "; if it serves nobody, delete it (openstack loadbalancer delete --cascade {id}), and it is recreated"
         )
     };
-    draft.notices.push(Notice::warning(
-        IN_ERROR,
-        format!(
-            "{} and stays as it is, because {reason}: have an administrator fail it over (openstack loadbalancer \
-             failover {id}){deletion}",
-            statuses(broken)
-        ),
-    ));
+    let statuses = statuses(broken);
+    let message = format!(
+        "{statuses} and stays as it is, because {reason}: have an administrator fail it over (openstack loadbalancer \
+         failover {id}){deletion}"
+    );
+    draft.warn(IN_ERROR, message);
     floating_ip::serve(&mut draft, &desired.floating_ip, &observed.floating_ips, &vip_port(broken));
     if draft.blocked.take().is_some() {
-        draft.steps.clear();
+        draft.plan.steps.clear();
     }
     let failure = in_error(broken);
     let agrees = agrees(desired, observed, broken);
@@ -221,10 +207,7 @@ fn leave(
 }
 
 fn in_error(broken: &ObservedLoadBalancer) -> Failure {
-    let ObservedLoadBalancer { name, id, .. } = broken;
-    let message = format!(
-        "load balancer {name} ({id}) is in ERROR, so no change of the Service or of nodes reaches it"
-    );
+    let message = format!("{broken} is in ERROR, so no change of the Service or of nodes reaches it");
     Failure::held(Hold::LoadBalancerInError, message)
 }
 
@@ -233,9 +216,7 @@ fn agrees(desired: &Desired, observed: &Observed, broken: &ObservedLoadBalancer)
     let plan = converge(Draft { serial: desired.serial, ..Draft::default() }, desired, observed, broken);
     let harmless = |(place, step): (usize, &Step)| match step {
         Step::FloatingIp(_) | Step::LoadBalancer(LoadBalancerStep::Update { .. }) => true,
-        Step::LoadBalancer(_) | Step::Listener(_) | Step::Pool(_) | Step::Member(_) | Step::Monitor(_) => {
-            plan.repairs.contains(&place)
-        }
+        _ => plan.repairs.contains(&place),
     };
     plan.then == Then::Done && plan.steps.iter().enumerate().all(harmless)
 }

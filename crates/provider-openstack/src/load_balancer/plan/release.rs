@@ -1,4 +1,4 @@
-//! The plan for a Service that goes.
+//! The plan for a Service that goes, and for a load balancer that outlives its Service (`reclaim-policy: retain`).
 
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::notice::Notice;
@@ -7,9 +7,7 @@ use openstack_ccm_openstack_api::octavia::{ProvisioningStatus, UpdateLoadBalance
 use super::draft::Draft;
 use super::types::{Plan, Wait};
 use super::{children, floating_ip};
-use crate::load_balancer::model::Tags;
-use crate::load_balancer::model::observed::{Children, Observed, ObservedLoadBalancer, Ownership};
-use crate::load_balancer::model::tree::ReleaseTerms;
+use crate::load_balancer::model::{Children, Observed, ObservedLoadBalancer, Ownership, ReleaseTerms, Tags};
 use crate::load_balancer::names::{self, GeneratedName};
 use crate::load_balancer::step::{LoadBalancerStep, MonitorStep, Step};
 
@@ -40,13 +38,11 @@ pub(crate) fn release(terms: &ReleaseTerms, observed: &Observed) -> Plan {
     match (load_balancer.ownership, children::first_foreign(below)) {
         (Ownership::Sole, None) => delete(draft, terms, observed, load_balancer, below),
         (Ownership::Sole, Some(foreign)) => {
-            draft.notices.push(Notice::warning(
-                LOAD_BALANCER_LEFT,
-                format!(
-                    "load balancer {} ({}) carries {foreign}, which does not belong to this Service: the load balancer stays, and only the Service's own objects are removed",
-                    load_balancer.name, load_balancer.id
-                ),
-            ));
+            let message = format!(
+                "{load_balancer} carries {foreign}, which does not belong to this Service: the load balancer stays, and only \
+                 the Service's own objects are removed"
+            );
+            draft.warn(LOAD_BALANCER_LEFT, message);
             leave(draft, terms, load_balancer, below)
         }
         (Ownership::Shared | Ownership::Guest, _) => leave(draft, terms, load_balancer, below),
@@ -98,16 +94,14 @@ fn leave(
         let changes = UpdateLoadBalancer { tags: Some(tags), ..UpdateLoadBalancer::default() };
         draft.step(Step::LoadBalancer(LoadBalancerStep::Update { id: load_balancer.id.clone(), changes }));
     }
-    if load_balancer.status == ProvisioningStatus::Error && !draft.steps.is_empty() {
-        draft.steps.clear();
-        draft.block(Failure::new(
-            FailureClass::Unavailable,
-            format!(
-                "load balancer {} ({}) is in ERROR and stays, so nothing can be removed from it: have an administrator \
-                 fail it over (openstack loadbalancer failover {})",
-                load_balancer.name, load_balancer.id, load_balancer.id
-            ),
-        ));
+    if load_balancer.status == ProvisioningStatus::Error && !draft.plan.steps.is_empty() {
+        draft.plan.steps.clear();
+        let message = format!(
+            "{load_balancer} is in ERROR and stays, so nothing can be removed from it: have an administrator fail it over \
+             (openstack loadbalancer failover {})",
+            load_balancer.id
+        );
+        draft.block(Failure::new(FailureClass::Unavailable, message));
     }
     draft.finish()
 }
@@ -118,4 +112,38 @@ fn serves_own_cluster(tags: &Tags, terms: &ReleaseTerms) -> bool {
     let own = names::user_names(&terms.tags).find_map(cluster_of);
     // A name that does not tell its cluster, because it was cut, may be of this one.
     names::user_names(tags).any(|name| cluster_of(name).is_none_or(|cluster| Some(cluster) == own))
+}
+
+/// The load balancer stays.
+const RETAINED: &str = "LoadBalancerRetained";
+
+/// What is to be done so that the load balancer stays as it is, with all that belongs to it, whatever becomes of later
+/// Services of the name: its description says so until one of them takes it over.
+pub(crate) fn retain(load_balancer: &ObservedLoadBalancer) -> Plan {
+    let ObservedLoadBalancer { id, name, status, .. } = load_balancer;
+    let mut draft = Draft::default();
+    if !load_balancer.is_retained() {
+        if status.is_pending() {
+            return draft.wait(Wait::load_balancer(load_balancer));
+        }
+        // Octavia refuses every change of one in ERROR.
+        if *status == ProvisioningStatus::Error {
+            let message = format!(
+                "{load_balancer} is in ERROR, so it cannot be marked as one that stays: have an administrator fail it over \
+                 (openstack loadbalancer failover {id}), or set loadbalancer.openstack.org/reclaim-policy to \"delete\""
+            );
+            draft.block(Failure::new(FailureClass::Unavailable, message));
+            return draft.finish();
+        }
+        let description = Some(names::retained_description(&load_balancer.description));
+        let changes = UpdateLoadBalancer { description, ..UpdateLoadBalancer::default() };
+        draft.step(Step::LoadBalancer(LoadBalancerStep::Update { id: id.clone(), changes }));
+    }
+    let address = load_balancer.vip_address.map_or_else(|| "no address".to_owned(), |vip| vip.to_string());
+    let message = format!(
+        "load balancer {name} ({id}, {address}) stays with all that belongs to it, as \
+         loadbalancer.openstack.org/reclaim-policy asks for"
+    );
+    draft.plan.notices.push(Notice::normal(RETAINED, message));
+    draft.finish()
 }

@@ -6,8 +6,7 @@
 
 use openstack_ccm_core::notice::Notice;
 
-use crate::load_balancer::model::Tags;
-use crate::load_balancer::model::observed::{ObservedLoadBalancer, Ownership};
+use crate::load_balancer::model::{ObservedLoadBalancer, Ownership, Tags};
 use crate::load_balancer::names;
 use crate::load_balancer::step::Changes;
 

@@ -9,8 +9,7 @@ use std::sync::Arc;
 use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
 use super::draft::Draft;
-use crate::load_balancer::model::member::{Member, MemberKey};
-use crate::load_balancer::model::observed::{ObservedMember, ObservedPool};
+use crate::load_balancer::model::{Member, MemberKey, ObservedMember, ObservedPool};
 use crate::load_balancer::step::{Handle, MemberStep, Step};
 
 /// Fills a new pool.

@@ -7,13 +7,13 @@ use super::draft::Draft;
 use super::floating_ip::{self, VipPort};
 use super::recovery;
 use super::types::{Plan, Wait};
-use crate::load_balancer::model::observed::{Observed, Ownership};
-use crate::load_balancer::model::tree::Desired;
+use crate::load_balancer::model::{Desired, Observed, Ownership};
 use crate::load_balancer::step::Handle;
 
 /// What is to be done so that the cloud is as wanted.
 pub(crate) fn serve(desired: &Desired, observed: &Observed) -> Plan {
-    let mut draft = Draft { serial: desired.serial, ..Draft::new(&desired.notices) };
+    let plan = Plan { notices: desired.notices.clone(), ..Plan::default() };
+    let mut draft = Draft { plan, serial: desired.serial, ..Draft::default() };
     let Some(load_balancer) = &observed.load_balancer else { return create(draft, desired, observed) };
     match &load_balancer.status {
         ProvisioningStatus::Deleted => create(draft, desired, observed),
@@ -31,7 +31,7 @@ pub(crate) fn serve(desired: &Desired, observed: &Observed) -> Plan {
                 &vip_port(load_balancer),
             );
             if draft.blocked.is_some() {
-                draft.steps.clear();
+                draft.plan.steps.clear();
             }
             draft.wait(Wait::load_balancer(load_balancer))
         }

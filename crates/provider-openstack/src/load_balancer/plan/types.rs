@@ -8,11 +8,11 @@ use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
-use crate::load_balancer::model::observed::ObservedLoadBalancer;
+use crate::load_balancer::model::ObservedLoadBalancer;
 use crate::load_balancer::step::Step;
 
 /// What is to be done.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Plan {
     /// All steps, in order. Only those are applied for which [`Step::is_applicable`] holds, and none after the first
     /// that locks the load balancer.
@@ -34,9 +34,10 @@ pub(crate) struct Plan {
 }
 
 /// What comes after the steps of a plan.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Then {
     /// Nothing: what is wanted is there. With no steps, this is the end.
+    #[default]
     Done,
     /// Octavia has to finish first; nothing more can be said before.
     WaitFor(Wait),
@@ -52,7 +53,6 @@ pub(crate) enum Then {
 pub(crate) struct Wait {
     /// Kind of object, for example `load balancer`.
     pub(crate) kind: &'static str,
-    /// Its id.
     pub(crate) id: String,
     /// What it is in.
     pub(crate) status: ProvisioningStatus,

@@ -9,9 +9,6 @@ use crate::load_balancer::settings::{Aspect, Fault, Settings, TlsContainer};
 
 impl Resolver {
     /// The certificates of a Service that are not there.
-    ///
-    /// # Errors
-    /// Barbican cannot be asked.
     pub(crate) async fn certificate_faults(&self, settings: &Settings) -> Result<Vec<Fault>, Failure> {
         let own = settings.tls.iter().map(|tls| (tls, Aspect::Certificate, "default-tls-container-ref"));
         let further = settings.tls_options.sni.iter().flatten();

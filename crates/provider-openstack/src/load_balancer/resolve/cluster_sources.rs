@@ -19,8 +19,8 @@ use openstack_ccm_openstack_api::neutron::{Port, PortFilter};
 use super::Resolver;
 use super::lookup::Lookup;
 use super::subnets::Places;
-use crate::load_balancer::failure::{self, Missing};
-use crate::load_balancer::model::observed::Ownership;
+use crate::load_balancer::failure::Answered as _;
+use crate::load_balancer::model::Ownership;
 use crate::load_balancer::settings::Exposure;
 use crate::load_balancer::settings::node_address::family_of;
 
@@ -124,10 +124,7 @@ impl Resolver {
         nodes: &BTreeSet<IpAddr>,
     ) -> Result<impl Iterator<Item = IpNet> + use<>, Failure> {
         let beyond = self.ask_beyond_routers(network_id, nodes).await;
-        let beyond = beyond.map_err(|error| {
-            failure::of_call(&error, "looking for the addresses of the cluster", Missing::Race)
-        })?;
-        Ok(beyond.into_iter().map(IpNet::from))
+        Ok(beyond.while_doing("looking for the addresses of the cluster")?.into_iter().map(IpNet::from))
     }
 
     async fn ask_beyond_routers(

@@ -1,27 +1,25 @@
 //! The subnets of a Service with two IP families: one for each, on one network.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use ipnet::IpNet;
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::node::Node;
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::IpFamily;
+use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::neutron::{Subnet, SubnetFilter};
 
 use super::Resolver;
 use super::lookup::{Lookup, family_of_subnet};
 use super::subnets::Places;
-use crate::load_balancer::failure::{self, Missing};
-use crate::load_balancer::model::facts::ResolvedVip;
-use crate::load_balancer::model::observed::{ObservedLoadBalancer, Ownership};
-use crate::load_balancer::settings::node_address::{self, family_of};
+use crate::load_balancer::failure::Answered as _;
+use crate::load_balancer::model::{ObservedLoadBalancer, Ownership, ResolvedVip};
+use crate::load_balancer::settings::node_address::{self, family_name, family_of};
 
 /// The load balancer has addresses of one family, and the Service wants two.
 const SINGLE_STACK: &str = "LoadBalancerSingleStack";
-
-const OLD_OCTAVIA: &str = "a second address needs Octavia API 2.26, which this cloud does not have";
-const OWN_PORT: &str = "the port of port-id gives it one address";
 
 impl Resolver {
     /// Chooses a subnet for each family that the Service wants an address of. Where that cannot be, the load balancer
@@ -32,14 +30,8 @@ impl Resolver {
         places: &mut Places,
     ) -> Result<(), Failure> {
         let [first, second] = lookup.settings.families.as_slice() else { return Ok(()) };
-        if !lookup.features.additional_vips {
-            places.notices.push(single_stack(
-                "a second address needs Octavia API 2.26, which this cloud does not have",
-            ));
-            return Ok(());
-        }
-        if lookup.settings.vip.port_id.is_some() {
-            places.notices.push(single_stack(OWN_PORT));
+        if let Some(obstacle) = obstacle(lookup) {
+            places.notices.push(single_stack(obstacle));
             return Ok(());
         }
         let Some((base, network_id)) = self.base(places).await? else { return Ok(()) };
@@ -78,10 +70,13 @@ impl Resolver {
     }
 
     pub(super) async fn subnets_of(&self, network_id: &str) -> Result<Vec<Subnet>, Failure> {
+        self.list_subnets_of(network_id).await.as_asked("looking for the network's subnets")
+    }
+
+    pub(super) async fn list_subnets_of(&self, network_id: &str) -> Result<Vec<Subnet>, Arc<ApiError>> {
         let filter = SubnetFilter { network_id: Some(network_id.to_owned()), ..SubnetFilter::default() };
         let list = self.openstack.neutron.list_subnets(&filter);
-        let subnets = self.subnets_of_network.get_or_ask(network_id, list).await;
-        subnets.map_err(|error| failure::of_call(&error, "looking for the network's subnets", Missing::Input))
+        self.subnets_of_network.get_or_ask(network_id, list).await
     }
 
     /// Members have addresses of the first family: a configured subnet of the other gives way to its sibling.
@@ -117,11 +112,8 @@ impl Resolver {
         if existing.ownership == Ownership::Guest {
             return Ok(Some(single_stack("choose another load balancer")));
         }
-        if !lookup.features.additional_vips {
-            return Ok(Some(single_stack(OLD_OCTAVIA)));
-        }
-        if lookup.settings.vip.port_id.is_some() {
-            return Ok(Some(single_stack(OWN_PORT)));
+        if let Some(obstacle) = obstacle(lookup) {
+            return Ok(Some(single_stack(obstacle)));
         }
         let Some(network_id) = &existing.made_with.vip_network_id else { return Ok(None) };
         let siblings = self.subnets_of(network_id).await?;
@@ -131,7 +123,7 @@ impl Resolver {
         Ok(Some(single_stack(&format!(
             "it was made without an {} address, and Octavia cannot add one later; delete the Service and create it again \
              to get one",
-            name(*lacking)
+            family_name(*lacking)
         ))))
     }
 }
@@ -142,7 +134,7 @@ fn choose(
     base: Option<&Subnet>,
     siblings: &[Subnet],
     family: IpFamily,
-    nodes: &[std::sync::Arc<Node>],
+    nodes: &[Arc<Node>],
 ) -> Option<Subnet> {
     if let Some(base) = base.filter(|base| family_of_subnet(base) == family) {
         return Some(base.clone());
@@ -157,20 +149,21 @@ fn choose(
     fitting.min_by_key(|subnet| (std::cmp::Reverse(inside(subnet)), &subnet.id)).cloned()
 }
 
+/// Why there can be one address only.
+fn obstacle(lookup: &Lookup<'_>) -> Option<&'static str> {
+    if !lookup.features.additional_vips {
+        return Some("a second address needs Octavia API 2.26, which this cloud does not have");
+    }
+    lookup.settings.vip.port_id.as_ref().map(|_| "the port of port-id gives it one address")
+}
+
 fn no_subnet(network_id: &str, family: IpFamily) -> Notice {
-    single_stack(&format!("network {network_id} has no {} subnet", name(family)))
+    single_stack(&format!("network {network_id} has no {} subnet", family_name(family)))
 }
 
 fn single_stack(why: &str) -> Notice {
     let message = format!("spec.ipFamilies asks for two families, and the load balancer has one: {why}");
     Notice::warning(SINGLE_STACK, message)
-}
-
-fn name(family: IpFamily) -> &'static str {
-    match family {
-        IpFamily::V4 => "IPv4",
-        IpFamily::V6 => "IPv6",
-    }
 }
 
 #[cfg(test)]

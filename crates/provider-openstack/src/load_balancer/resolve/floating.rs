@@ -1,15 +1,16 @@
 //! Where a new floating IP comes from.
 
+use futures::future::try_join_all;
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
-use openstack_ccm_openstack_api::neutron::{Network, SubnetFilter};
+use openstack_ccm_openstack_api::error::ApiError;
+use openstack_ccm_openstack_api::neutron::{Network, NetworkFilter, Neutron, SubnetFilter};
 
 use super::Resolver;
-use super::external_network::{self, ExternalNetwork};
 use super::lookup::Lookup;
-use crate::load_balancer::failure::{self, Missing};
+use crate::load_balancer::failure::{self, Answered as _};
 use crate::load_balancer::floating_subnet::SubnetMatch;
-use crate::load_balancer::model::floating_ip::SubnetChoice;
+use crate::load_balancer::model::SubnetChoice;
 use crate::load_balancer::settings::{Aspect, Exposure, FloatingIpSettings, FloatingSubnet};
 
 /// The external network could not be found: as OCCM names it.
@@ -83,11 +84,8 @@ impl Resolver {
     ) -> Result<FloatingIpSource, Failure> {
         let mut source = self.in_any_subnet(settings).await?;
         let Some(network_id) = &source.network_id else { return Ok(source) };
-        let filter = SubnetFilter { network_id: Some(network_id.clone()), ..SubnetFilter::default() };
-        let list = self.openstack.neutron.list_subnets(&filter);
-        let subnets = self.subnets_of_network.get_or_ask(network_id, list).await.map_err(|error| {
-            failure::of_call(&error, "looking for the floating IP's subnet", Missing::Input)
-        })?;
+        let subnets = self.list_subnets_of(network_id).await;
+        let subnets = subnets.as_asked("looking for the floating IP's subnet")?;
         let matching = subnets.iter().filter(|subnet| condition.matches(&subnet.name, &subnet.tags));
         let ids: Vec<String> = matching.map(|subnet| subnet.id.clone()).collect();
         if ids.is_empty() {
@@ -105,9 +103,8 @@ impl Resolver {
         if let Some(id) = self.external_network.get("") {
             return Ok(FloatingIpSource::of(Some(id), SubnetChoice::Any));
         }
-        let found = external_network::find(&self.openstack.neutron).await;
-        let found = found
-            .map_err(|error| failure::of_call(&error, "looking for the external network", Missing::Race))?;
+        let found = find_external_network(&self.openstack.neutron).await;
+        let found = found.while_doing("looking for the external network")?;
         let message = match found {
             ExternalNetwork::Found(id) => {
                 self.external_network.put("", id.clone());
@@ -132,5 +129,92 @@ impl Resolver {
     pub(super) async fn network(&self, id: &str, key: &str) -> Result<Network, Failure> {
         let found = self.networks.get_or_ask(id, self.openstack.neutron.get_network(id)).await;
         found.map_err(|error| failure::of_named(&error, "network", id, key))
+    }
+}
+
+/// What the search for the external network found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum ExternalNetwork {
+    /// The one to use, by id.
+    Found(String),
+    /// No external network that can give IPv4 addresses.
+    None,
+    /// Several, and none of them is the cloud's default alone. Name and id of each, sorted.
+    Ambiguous(Vec<(String, String)>),
+}
+
+/// Looks for the external network: the only one that can give IPv4 addresses, or among several the one that the cloud
+/// declares its default.
+async fn find_external_network(neutron: &Neutron) -> Result<ExternalNetwork, ApiError> {
+    let filter = NetworkFilter { external: Some(true), ..NetworkFilter::default() };
+    let networks = neutron.list_networks(&filter).await?;
+    // Old Neutron ignores filters that it does not know.
+    let external = networks.into_iter().filter(|network| network.external);
+    let judged = try_join_all(external.map(|network| gives_ipv4(neutron, network))).await?;
+    Ok(choose(judged.into_iter().flatten().collect()))
+}
+
+/// The network, if it can give IPv4 addresses: it has an IPv4 subnet, or a subnet that the project cannot see.
+async fn gives_ipv4(neutron: &Neutron, network: Network) -> Result<Option<Network>, ApiError> {
+    if network.subnets.is_empty() {
+        return Ok(None);
+    }
+    let filter = SubnetFilter { network_id: Some(network.id.clone()), ..SubnetFilter::default() };
+    let visible = neutron.list_subnets(&filter).await?;
+    let hidden = network.subnets.iter().any(|id| visible.iter().all(|subnet| subnet.id != *id));
+    let ipv4 = visible.iter().any(|subnet| subnet.ip_version == 4);
+    Ok((hidden || ipv4).then_some(network))
+}
+
+fn choose(mut candidates: Vec<Network>) -> ExternalNetwork {
+    candidates.sort_by(|a, b| (&a.name, &a.id).cmp(&(&b.name, &b.id)));
+    let mut defaults = candidates.iter().filter(|network| network.is_default);
+    match (candidates.as_slice(), defaults.next(), defaults.next()) {
+        ([], _, _) => ExternalNetwork::None,
+        ([only], _, _) => ExternalNetwork::Found(only.id.clone()),
+        (_, Some(default), None) => ExternalNetwork::Found(default.id.clone()),
+        (_, _, _) => ExternalNetwork::Ambiguous(
+            candidates.into_iter().map(|network| (network.name, network.id)).collect(),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn network(id: &str, is_default: bool) -> Network {
+        Network {
+            id: id.to_owned(),
+            name: format!("net-{id}"),
+            external: true,
+            is_default,
+            subnets: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn one_candidate_is_taken() {
+        assert_eq!(choose(vec![network("a", false)]), ExternalNetwork::Found("a".into()));
+    }
+
+    #[test]
+    fn the_default_is_taken_among_several() {
+        let candidates = vec![network("a", false), network("b", true)];
+        assert_eq!(choose(candidates), ExternalNetwork::Found("b".into()));
+    }
+
+    /// Defect: 28, better: an ambiguous choice is reported, with the candidates.
+    #[test]
+    fn several_without_a_single_default_are_named_not_chosen() {
+        let pair = |id: &str| (format!("net-{id}"), id.to_owned());
+        let ambiguous = ExternalNetwork::Ambiguous(vec![pair("a"), pair("b")]);
+        assert_eq!(choose(vec![network("b", false), network("a", false)]), ambiguous);
+        assert_eq!(choose(vec![network("b", true), network("a", true)]), ambiguous);
+    }
+
+    #[test]
+    fn no_candidate_is_no_network() {
+        assert_eq!(choose(Vec::new()), ExternalNetwork::None);
     }
 }

@@ -6,13 +6,10 @@
 mod cache;
 mod certificate;
 mod cluster_sources;
-mod external_network;
 mod families;
 mod floating;
 mod lookup;
-mod named_subnets;
 mod node_ports;
-mod node_subnet;
 mod provider;
 mod subnets;
 
@@ -25,8 +22,8 @@ use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_openstack_api::neutron::{FloatingIp, Network, Port, Router, Subnet};
 use openstack_ccm_openstack_api::octavia::Provider;
 
-use super::failure::{self, Missing};
-use super::model::facts::{Facts, Features};
+use super::failure::Answered as _;
+use super::model::{Facts, Features};
 use super::settings::node_address::family_of;
 use super::settings::{Aspect, Fault, Faults};
 use cache::{Cache, Lifetime};
@@ -45,7 +42,6 @@ pub(super) struct Resolver {
     networks: Cache<Network>,
     subnets_of_network: Cache<Vec<Subnet>>,
     external_network: Cache<String>,
-    node_subnets: Cache<String>,
     node_ports: Cache<NodePort>,
     /// Ports of servers, by all their ids; not kept.
     ports_of_servers: Cache<Vec<Port>>,
@@ -66,7 +62,6 @@ impl Resolver {
             networks: Cache::new(Lifetime::Place),
             subnets_of_network: Cache::new(Lifetime::Place),
             external_network: Cache::new(Lifetime::Place),
-            node_subnets: Cache::new(Lifetime::Node),
             node_ports: Cache::new(Lifetime::Node),
             ports_of_servers: Cache::new(Lifetime::WhileAsked),
             certificates: Cache::new(Lifetime::Place),
@@ -80,8 +75,7 @@ impl Resolver {
     /// What Octavia can do for a provider. That it cannot be asked never means that it can do nothing.
     pub(super) async fn features(&self, provider: Option<&str>) -> Result<Features, Failure> {
         let versions = self.openstack.octavia.api_versions().await;
-        let versions = versions
-            .map_err(|error| failure::of_call(&error, "asking for Octavia's API versions", Missing::Race))?;
+        let versions = versions.while_doing("asking for Octavia's API versions")?;
         Ok(Features::of(versions, provider))
     }
 

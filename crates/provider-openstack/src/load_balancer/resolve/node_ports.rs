@@ -1,4 +1,5 @@
-//! The Neutron ports that carry the addresses of the nodes.
+//! The Neutron ports that carry the addresses of the nodes, and what they tell: where security groups apply, and which subnet
+//! the nodes share.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -13,16 +14,19 @@ use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::neutron::{Port, PortFilter};
 
 use super::Resolver;
-use super::node_subnet::server_id;
-use super::subnets::skipped;
-use crate::load_balancer::failure::{self, Missing};
-use crate::load_balancer::model::facts::Facts;
+use crate::load_balancer::failure::Answered as _;
+use crate::load_balancer::model::Facts;
 use crate::load_balancer::settings::{Settings, node_address};
+use crate::provider_id::ProviderId;
 
 /// So many servers are named in one question: their ids make up a query of 2 KB.
 const SERVERS_AT_ONCE: usize = 40;
 /// So many questions are asked at once.
 const AT_ONCE: usize = 4;
+/// Nodes are left out, because nothing is known of their servers.
+const NODES_SKIPPED: &str = "LoadBalancerNodesSkipped";
+/// So many nodes are named in a notice.
+const MOST_NAMES: usize = 5;
 
 /// The ports of the nodes that take traffic.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,19 +42,40 @@ pub(crate) struct NodePorts {
 pub(super) struct NodePort {
     id: String,
     filters: bool,
+    subnet_id: String,
 }
 
-/// A node's address on its server.
-#[derive(Clone, Debug)]
-struct ServerAddress {
-    server: String,
+/// A node that takes traffic, by the address that load balancers use.
+struct Candidate<'a> {
+    node: &'a str,
     address: IpAddr,
+    /// Id of its server; absent, it has none in this cloud.
+    server: Option<String>,
 }
 
-impl ServerAddress {
-    fn key(&self) -> String {
-        format!("{} {}", self.server, self.address)
+impl Candidate<'_> {
+    /// Under which its port is remembered.
+    fn key(&self) -> Option<String> {
+        Some(format!("{} {}", self.server.as_ref()?, self.address))
     }
+
+    fn port_among(&self, ports: &[Port]) -> Option<NodePort> {
+        let of_server = ports.iter().filter(|port| Some(&port.device_id) == self.server.as_ref());
+        let mut fixed_ips = of_server.flat_map(|port| port.fixed_ips.iter().map(move |fixed| (port, fixed)));
+        let (port, fixed) = fixed_ips.find(|(_, fixed)| fixed.ip_address.parse() == Ok(self.address))?;
+        let (filters, subnet_id) = (port.port_security_enabled, fixed.subnet_id.clone());
+        Some(NodePort { id: port.id.clone(), filters, subnet_id })
+    }
+}
+
+fn candidates<'a>(intent: &'a Intent, settings: &Settings) -> Vec<Candidate<'a>> {
+    let nodes = intent.nodes.iter().filter(|node| settings.node_selector.matches(node));
+    let candidate = |node: &'a Arc<_>| {
+        let address = node_address::of(node, settings.family)?;
+        let id = node.provider_id.as_deref().and_then(|id| ProviderId::parse(id).ok());
+        Some(Candidate { node: &node.name, address, server: id.map(|id| id.server) })
+    };
+    nodes.filter_map(candidate).collect()
 }
 
 impl Resolver {
@@ -61,49 +86,64 @@ impl Resolver {
         settings: &Settings,
         notices: &mut Vec<Notice>,
     ) -> Result<NodePorts, Failure> {
-        let mut strangers = Vec::new();
-        let mut places = Vec::new();
-        for node in intent.nodes.iter().filter(|node| settings.node_selector.matches(node)) {
-            let Some(address) = node_address::of(node, settings.family) else { continue };
-            match node.provider_id.as_deref().and_then(server_id) {
-                Some(server) => places.push(ServerAddress { server: server.to_owned(), address }),
-                None => strangers.push(node.name.clone()),
-            }
-        }
-        notices.extend(skipped("get no security group", &strangers));
-        let found = self.find_node_ports(&places).await;
-        found.map_err(|error| failure::of_call(&error, "looking for the nodes' ports", Missing::Race))
-    }
-
-    async fn find_node_ports(&self, places: &[ServerAddress]) -> Result<NodePorts, Arc<ApiError>> {
-        let known = &self.node_ports;
-        let unknown: BTreeSet<&str> = places
-            .iter()
-            .filter(|place| known.get(&place.key()).is_none())
-            .map(|place| place.server.as_str())
-            .collect();
-        let unknown: Vec<String> = unknown.into_iter().map(str::to_owned).collect();
-        let lists: Vec<Vec<Port>> = stream::iter(unknown.chunks(SERVERS_AT_ONCE).map(<[String]>::to_vec))
-            .map(|servers| self.ports_of(servers))
-            .buffered(AT_ONCE)
-            .try_collect()
-            .await?;
-        let ports: Vec<Port> = lists.into_iter().flatten().collect();
+        let candidates = candidates(intent, settings);
+        let strangers = candidates.iter().filter(|candidate| candidate.server.is_none());
+        notices.extend(skipped("get no security group", strangers));
+        let ports = self.find_ports(&candidates).await?;
         let mut found = NodePorts::default();
-        for place in places {
-            found.servers.insert(place.server.clone());
-            let port = known.get(&place.key()).or_else(|| {
-                let port = ports.iter().find(|port| carries(port, place))?;
-                let port = NodePort { id: port.id.clone(), filters: port.port_security_enabled };
-                // A node may get its port later: that there is none is not kept.
-                known.put(&place.key(), port.clone());
-                Some(port)
-            });
+        for (candidate, port) in candidates.into_iter().zip(ports) {
+            let Some(server) = candidate.server else { continue };
             if let Some(port) = port.filter(|port| port.filters) {
-                found.filtering.insert(port.id, place.server.clone());
+                found.filtering.insert(port.id, server.clone());
             }
+            found.servers.insert(server);
         }
         Ok(found)
+    }
+
+    /// The subnet that most nodes share, where nobody names a subnet; of two that tie, the one with the smaller id. Nodes
+    /// that tell nothing are left out, with a notice.
+    pub(super) async fn node_subnet(
+        &self,
+        intent: &Intent,
+        settings: &Settings,
+        notices: &mut Vec<Notice>,
+    ) -> Result<String, Failure> {
+        let candidates = candidates(intent, settings);
+        let ports = self.find_ports(&candidates).await?;
+        let silent = candidates.iter().zip(&ports).filter(|(_, port)| port.is_none());
+        let silent = silent.map(|(candidate, _)| candidate);
+        notices.extend(skipped("were not considered for the subnet of the load balancer", silent));
+        most_shared(ports.into_iter().flatten().map(|port| port.subnet_id)).ok_or_else(|| {
+            Failure::user_input(
+                "no subnet is configured, and no node has a port with its address in this project: set subnet-id in \
+                 cloud.conf or loadbalancer.openstack.org/subnet-id on the Service",
+            )
+        })
+    }
+
+    /// The port of each node, where there is one.
+    async fn find_ports(&self, candidates: &[Candidate<'_>]) -> Result<Vec<Option<NodePort>>, Failure> {
+        let known = |candidate: &Candidate<'_>| self.node_ports.get(&candidate.key()?);
+        let unknown = candidates.iter().filter(|candidate| known(candidate).is_none());
+        let unknown: BTreeSet<&String> = unknown.filter_map(|candidate| candidate.server.as_ref()).collect();
+        let unknown: Vec<String> = unknown.into_iter().cloned().collect();
+        let lists: Result<Vec<Vec<Port>>, _> =
+            stream::iter(unknown.chunks(SERVERS_AT_ONCE).map(<[String]>::to_vec))
+                .map(|servers| self.ports_of(servers))
+                .buffered(AT_ONCE)
+                .try_collect()
+                .await;
+        let ports = lists.while_doing("looking for the nodes' ports")?.concat();
+        let found = candidates.iter().map(|candidate| {
+            known(candidate).or_else(|| {
+                let port = candidate.port_among(&ports)?;
+                // A node may get its port later: that there is none is not kept.
+                self.node_ports.put(&candidate.key()?, port.clone());
+                Some(port)
+            })
+        });
+        Ok(found.collect())
     }
 
     async fn ports_of(&self, servers: Vec<String>) -> Result<Vec<Port>, Arc<ApiError>> {
@@ -130,7 +170,51 @@ impl Resolver {
     }
 }
 
-fn carries(port: &Port, place: &ServerAddress) -> bool {
-    port.device_id == place.server
-        && port.fixed_ips.iter().any(|fixed| fixed.ip_address.parse() == Ok(place.address))
+fn most_shared(subnets: impl Iterator<Item = String>) -> Option<String> {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for subnet in subnets {
+        *counts.entry(subnet).or_default() += 1;
+    }
+    // The first maximum in the order of ids.
+    let most = counts.values().copied().max();
+    counts.into_iter().find(|(_, count)| Some(*count) == most).map(|(subnet, _)| subnet)
+}
+
+/// Tells of nodes that have no server here. `what` says what follows.
+fn skipped<'a>(what: &str, nodes: impl Iterator<Item = &'a Candidate<'a>>) -> Option<Notice> {
+    let nodes: Vec<&str> = nodes.map(|candidate| candidate.node).collect();
+    let names = nodes.iter().take(MOST_NAMES).copied().collect::<Vec<_>>().join(", ");
+    let more = nodes.len().saturating_sub(MOST_NAMES);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!nodes.is_empty()).then(|| {
+        let message = format!(
+            "the nodes {names}{more} {what}: they have no providerID of a server with a port in this project"
+        );
+        Notice::warning(NODES_SKIPPED, message)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shared(subnets: &[&str]) -> Option<String> {
+        most_shared(subnets.iter().map(|subnet| (*subnet).to_owned()))
+    }
+
+    /// Defect: 27, better: the choice does not depend on the order of the nodes.
+    #[test]
+    fn the_subnet_of_most_nodes_wins_whatever_their_order() {
+        assert_eq!(shared(&["s2", "s1", "s2"]).as_deref(), Some("s2"));
+    }
+
+    #[test]
+    fn a_tie_goes_to_the_smaller_id() {
+        assert_eq!(shared(&["s2", "s1"]).as_deref(), Some("s1"));
+    }
+
+    #[test]
+    fn no_node_gives_no_subnet() {
+        assert_eq!(shared(&[]), None);
+    }
 }

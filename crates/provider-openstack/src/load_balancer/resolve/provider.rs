@@ -9,7 +9,7 @@ use openstack_ccm_openstack_api::error::ApiError;
 
 use super::Resolver;
 use crate::load_balancer::annotations::{AVAILABILITY_ZONE, FLAVOR_ID};
-use crate::load_balancer::model::facts::{Features, OVN};
+use crate::load_balancer::model::{Features, OVN};
 use crate::load_balancer::settings::Settings;
 
 /// What Octavia answers where the driver does not answer the question.
@@ -25,9 +25,6 @@ const DOCUMENTED: [&str; 4] = [AMPHORA, ALIAS_OF_AMPHORA, "amphorav2", OVN];
 
 impl Resolver {
     /// What Octavia can do for a new load balancer.
-    ///
-    /// # Errors
-    /// Octavia's version list cannot be had.
     pub(crate) async fn features_of_new(&self, settings: &Settings) -> Result<Features, Failure> {
         let provider = match &settings.provider {
             Some(provider) => Some(provider.clone()),

@@ -1,26 +1,21 @@
 //! Where the VIP and the members are.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use ipnet::IpNet;
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::IpFamily;
-use openstack_ccm_openstack_api::neutron::{Port, Subnet};
+use openstack_ccm_openstack_api::neutron::{Port, Subnet, SubnetFilter};
 use openstack_ccm_openstack_api::octavia::{LoadBalancerFilter, ProvisioningStatus};
 
 use super::Resolver;
 use super::lookup::{Lookup, family_of_subnet, family_without_subnet};
-use super::node_subnet::{self, Candidate};
 use crate::load_balancer::annotations::PORT_ID;
-use crate::load_balancer::failure::{self, Missing};
-use crate::load_balancer::model::facts::ResolvedVip;
-use crate::load_balancer::model::observed::ObservedLoadBalancer;
+use crate::load_balancer::failure::{self, Answered as _};
+use crate::load_balancer::model::{ObservedLoadBalancer, ResolvedVip};
 use crate::load_balancer::settings::node_address::{self, family_of};
 use crate::load_balancer::settings::{Aspect, Fault, unanimous};
-
-/// Nodes did not help to find the subnet.
-const NODES_SKIPPED: &str = "LoadBalancerNodesSkipped";
-/// So many nodes are named in a notice.
-const MOST_NAMES: usize = 5;
 
 /// Where the VIP and the members are.
 pub(super) struct Places {
@@ -88,9 +83,7 @@ impl Resolver {
             Some(id) => Ok(Some(self.subnet(id, "member-subnet-id").await?.id)),
             // The VIP is on the user's port, which tells nothing about the nodes.
             None if settings.vip.port_id.is_some() && settings.vip.network_id.is_none() => {
-                let found = self.node_subnet(lookup).await?;
-                notices.extend(found.notice);
-                Ok(Some(found.subnet_id))
+                Ok(Some(self.node_subnet(lookup.intent, settings, notices).await?))
             }
             None => Ok(existing.vip_subnet_id.clone()),
         }
@@ -136,40 +129,17 @@ impl Resolver {
         if settings.vip.port_id.is_some() && settings.member_subnet_id.is_some() {
             return Ok(());
         }
-        let found = self.node_subnet(lookup).await?;
+        let found = self.node_subnet(lookup.intent, settings, &mut places.notices).await?;
         if settings.vip.port_id.is_none() {
-            places.vip_family = found.family;
-            places.vip_subnet_id = Some(found.subnet_id.clone());
+            let mut nodes = lookup.intent.nodes.iter().filter(|node| settings.node_selector.matches(node));
+            let of_node = || nodes.find_map(|node| node_address::of(node, None)).map(family_of);
+            places.vip_family = settings.family.or_else(of_node).unwrap_or(IpFamily::V4);
+            places.vip_subnet_id = Some(found.clone());
         }
         if settings.member_subnet_id.is_none() {
-            places.member_subnet_id = Some(found.subnet_id);
+            places.member_subnet_id = Some(found);
         }
-        places.notices.extend(found.notice);
         Ok(())
-    }
-
-    async fn node_subnet(&self, lookup: &Lookup<'_>) -> Result<Detected, Failure> {
-        let settings = lookup.settings;
-        let nodes = lookup.intent.nodes.iter().filter(|node| settings.node_selector.matches(node));
-        let candidates: Vec<Candidate> = nodes
-            .filter_map(|node| {
-                let address = node_address::of(node, settings.family)?;
-                Some(Candidate { name: node.name.clone(), address, provider_id: node.provider_id.clone() })
-            })
-            .collect();
-        let found = node_subnet::find(&self.openstack.neutron, &self.node_subnets, &candidates).await;
-        let found =
-            found.map_err(|error| failure::of_call(&error, "looking for the nodes' ports", Missing::Race))?;
-        let notice = skipped("were not considered for the subnet of the load balancer", &found.skipped);
-        let subnet_id = found.subnet_id.ok_or_else(|| {
-            Failure::user_input(
-                "no subnet is configured, and no node has a port with its address in this project: set subnet-id in \
-                 cloud.conf or loadbalancer.openstack.org/subnet-id on the Service",
-            )
-        })?;
-        let on_it = candidates.first().map(|candidate| family_of(candidate.address));
-        let family = settings.family.or(on_it).unwrap_or(IpFamily::V4);
-        Ok(Detected { subnet_id, family, notice })
     }
 
     /// Octavia takes subnet and network together only where the one is on the other.
@@ -187,8 +157,7 @@ impl Resolver {
     async fn refuse_taken_port(&self, id: &str) -> Result<(), Failure> {
         let filter = LoadBalancerFilter { vip_port_id: Some(id.to_owned()), ..LoadBalancerFilter::default() };
         let users = self.openstack.octavia.list_load_balancers(&filter).await;
-        let users = users
-            .map_err(|error| failure::of_call(&error, "looking for users of the port", Missing::Race))?;
+        let users = users.while_doing("looking for users of the port")?;
         let Some(user) = users.iter().find(|user| user.provisioning_status != ProvisioningStatus::Deleted)
         else {
             return Ok(());
@@ -197,16 +166,8 @@ impl Resolver {
             "annotation {}: {id:?} is the VIP port of load balancer {} ({}) already; name another port",
             PORT_ID.key, user.name, user.id
         );
-        let class = match user.provisioning_status {
-            ProvisioningStatus::PendingDelete => FailureClass::Busy,
-            ProvisioningStatus::Active
-            | ProvisioningStatus::Deleted
-            | ProvisioningStatus::Error
-            | ProvisioningStatus::PendingCreate
-            | ProvisioningStatus::PendingUpdate
-            | ProvisioningStatus::Other(_) => FailureClass::UserInput,
-        };
-        Err(Failure::new(class, message))
+        let goes = user.provisioning_status == ProvisioningStatus::PendingDelete;
+        Err(Failure::new(if goes { FailureClass::Busy } else { FailureClass::UserInput }, message))
     }
 
     async fn port(&self, id: &str) -> Result<Port, Failure> {
@@ -221,13 +182,6 @@ fn present_member_subnet(existing: &ObservedLoadBalancer) -> Option<String> {
     let members = pools.flat_map(|pool| &pool.members);
     let subnet = unanimous(members.map(|member| member.member.subnet_id.as_ref()));
     subnet.map_or_else(|| existing.vip_subnet_id.clone(), Option::<&String>::cloned)
-}
-
-/// The subnet that the nodes share.
-struct Detected {
-    subnet_id: String,
-    family: IpFamily,
-    notice: Option<Notice>,
 }
 
 fn additional_vips(existing: &ObservedLoadBalancer) -> Vec<ResolvedVip> {
@@ -245,18 +199,38 @@ fn family_of_port(port: &Port) -> Option<IpFamily> {
     first.ip_address.parse().ok().map(family_of)
 }
 
-/// Tells of nodes that have no server here. `what` says what follows.
-pub(super) fn skipped(what: &str, nodes: &[String]) -> Option<Notice> {
-    let names: Vec<&str> = nodes.iter().take(MOST_NAMES).map(String::as_str).collect();
-    let more = nodes.len().saturating_sub(MOST_NAMES);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    (!names.is_empty()).then(|| {
-        let names = names.join(", ");
-        Notice::warning(
-            NODES_SKIPPED,
-            format!(
-                "the nodes {names}{more} {what}: they have no providerID of a server with a port in this project"
-            ),
-        )
-    })
+/// So many subnets are named in one question: their ids make up a query of 2 KB.
+const AT_ONCE: usize = 40;
+
+impl Resolver {
+    /// A subnet that is named by the user as `key`.
+    pub(super) async fn subnet(&self, id: &str, key: &str) -> Result<Subnet, Failure> {
+        let found = self.subnets(&BTreeSet::from([id]), key).await?;
+        found.into_iter().next().ok_or_else(|| failure::not_there("subnet", id, key))
+    }
+
+    /// Subnets that are named as `key`. Those that are not known are asked for in one list.
+    pub(super) async fn subnets(&self, ids: &BTreeSet<&str>, key: &str) -> Result<Vec<Subnet>, Failure> {
+        let known = ids.iter().filter_map(|id| Some((*id, self.subnets.get(id)?)));
+        let mut found: BTreeMap<&str, Subnet> = known.collect();
+        let unknown: Vec<&str> = ids.iter().copied().filter(|id| !found.contains_key(id)).collect();
+        for some in unknown.chunks(AT_ONCE) {
+            let mut listed = self.list_subnets(some, key).await?;
+            for id in some {
+                let place = listed.iter().position(|subnet| subnet.id == *id);
+                let place = place.ok_or_else(|| failure::not_there("subnet", id, key))?;
+                let subnet = listed.swap_remove(place);
+                self.subnets.put(id, subnet.clone());
+                found.insert(id, subnet);
+            }
+        }
+        Ok(found.into_values().collect())
+    }
+
+    async fn list_subnets(&self, ids: &[&str], key: &str) -> Result<Vec<Subnet>, Failure> {
+        let named = ids.join(" ");
+        let filter = SubnetFilter::ids(ids.iter().copied());
+        let listed = self.listed_subnets.get_or_ask(&named, self.openstack.neutron.list_subnets(&filter));
+        listed.await.as_asked(format_args!("looking up subnet {named} of {key}"))
+    }
 }

@@ -12,7 +12,7 @@ use tracing::info;
 
 use super::model::Opening;
 use super::step::GroupStep;
-use crate::load_balancer::failure::{self, Missing};
+use crate::load_balancer::failure::{self, Missing, present};
 use crate::load_balancer::step::Handle;
 
 /// So often a port is read again when somebody else changed it in between.
@@ -56,11 +56,12 @@ impl GroupApplier<'_> {
                 Ok(())
             }
             GroupStep::Tag { group, tags } => {
-                let tags: Vec<String> = tags.iter().cloned().collect();
-                neutron.replace_tags(Tagged::SecurityGroup, self.id(group), &tags).await
+                neutron.replace_tags(Tagged::SecurityGroup, self.id(group), tags).await
             }
             GroupStep::Open { group, opening } => self.open(self.id(group), opening).await,
-            GroupStep::DeleteRule { id, .. } => gone(neutron.delete_security_group_rule(id).await),
+            GroupStep::DeleteRule { id, .. } => {
+                present(neutron.delete_security_group_rule(id).await).map(drop)
+            }
             GroupStep::AddToPort { group, port_id } => {
                 let group_id = self.id(group).to_owned();
                 let add = |port: &Port| {
@@ -71,7 +72,7 @@ impl GroupApplier<'_> {
                 self.change_port(port_id, add).await.map(drop)
             }
             GroupStep::RemoveFromPort { group_id, port_id } => self.remove(group_id, port_id).await,
-            GroupStep::Delete { id } => gone(neutron.delete_security_group(id).await),
+            GroupStep::Delete { id } => present(neutron.delete_security_group(id).await).map(drop),
         }
     }
 
@@ -102,12 +103,9 @@ impl GroupApplier<'_> {
             let others = || port.security_groups.iter().filter(|group| *group != group_id).cloned().collect();
             carries.then(others)
         };
-        let port = match self.change_port(port_id, take_off).await {
-            Err(error) if error.is_not_found() => return Ok(()),
-            result => result?,
-        };
-        if port.tags.iter().any(|tag| tag == group_id) {
-            gone(self.neutron.delete_tag(Tagged::Port, port_id, group_id).await)?;
+        let port = present(self.change_port(port_id, take_off).await)?;
+        if port.is_some_and(|port| port.tags.iter().any(|tag| tag == group_id)) {
+            present(self.neutron.delete_tag(Tagged::Port, port_id, group_id).await)?;
         }
         Ok(())
     }
@@ -137,12 +135,4 @@ fn is_stale(error: &ApiError) -> bool {
 
 fn exists_already(error: &ApiError) -> bool {
     error.fault().and_then(|fault| fault.name.as_deref()) == Some("SecurityGroupRuleExists")
-}
-
-/// What is to be deleted may be gone already.
-fn gone(result: Result<(), ApiError>) -> Result<(), ApiError> {
-    match result {
-        Err(error) if error.is_not_found() => Ok(()),
-        other => other,
-    }
 }

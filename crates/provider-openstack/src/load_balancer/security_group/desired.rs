@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 
 use ipnet::IpNet;
 use openstack_ccm_core::notice::Notice;
-use openstack_ccm_core::service::{IpFamily, Protocol, Service};
+use openstack_ccm_core::service::{Protocol, Service};
 
-use super::model::{DesiredGroup, Opening, is_of};
-use crate::load_balancer::model::facts::Features;
+use super::model::{DesiredGroup, Opening};
+use crate::load_balancer::model::Features;
 use crate::load_balancer::names::Names;
 use crate::load_balancer::resolve::NodePorts;
+use crate::load_balancer::settings::node_address::family_of;
 use crate::load_balancer::settings::{Aspect, Settings};
 
 /// As OCCM names it.
@@ -18,11 +19,9 @@ const RANGES_IGNORED: &str = "LoadBalancerSourceRangesIgnored";
 /// What a group is built from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GroupSources<'a> {
-    /// The Service.
     pub(crate) service: &'a Service,
     /// What it asks for.
     pub(crate) settings: &'a Settings,
-    /// Its names.
     pub(crate) names: &'a Names,
     /// What Octavia can do.
     pub(crate) features: Features,
@@ -66,11 +65,8 @@ fn clients(sources: GroupSources<'_>, notices: &mut Vec<Notice>) -> BTreeSet<IpN
     if !features.keeps_client_addresses() {
         return member_networks.clone();
     }
-    let fits = |range: &IpNet| {
-        let families = [IpFamily::V4, IpFamily::V6];
-        let family = families.into_iter().find(|family| is_of(*range, *family));
-        member_networks.iter().any(|network| family.is_some_and(|family| is_of(*network, family)))
-    };
+    let family = |network: &IpNet| family_of(network.addr());
+    let fits = |range: &IpNet| member_networks.iter().any(|network| family(network) == family(range));
     let (mut clients, others): (BTreeSet<IpNet>, BTreeSet<IpNet>) =
         settings.source_ranges.networks.iter().copied().partition(fits);
     if settings.source_ranges.requested && !others.is_empty() {

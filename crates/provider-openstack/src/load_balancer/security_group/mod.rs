@@ -5,10 +5,8 @@
 //!
 //! | step | module | does |
 //! | --- | --- | --- |
-//! | observe | `observe` | reads the Service's groups and the ports that carry them |
-//! | | `bulk_lists` | lists those of all Services at once, which may show that nothing changed |
+//! | observe | `observe` | reads the Service's groups and the ports that carry them, alone or in lists for all Services |
 //! | | `duplicates` | says which of several groups of one Service is used |
-//! | | `legacy` | knows which Services may have a group from the time before groups were switched off |
 //! | desired | `desired` | which rules and which ports |
 //! | | `model` | wanted and seen, in the same comparable types |
 //! | plan | `plan` | what lets traffic in, and what keeps it out |
@@ -16,10 +14,8 @@
 //! | apply | `apply` | makes the calls |
 
 mod apply;
-mod bulk_lists;
 pub(super) mod desired;
 mod duplicates;
-mod legacy;
 pub(super) mod model;
 mod observe;
 mod plan;
@@ -29,10 +25,10 @@ use openstack_ccm_core::failure::Failure;
 use openstack_ccm_openstack_api::neutron::Neutron;
 use tracing::warn;
 
-use self::bulk_lists::GroupLists;
 use self::duplicates::GroupChoice;
-use self::legacy::LegacyGroups;
 use self::model::DesiredGroup;
+use self::observe::{GroupLists, LegacyGroups};
+use super::failure::Answered as _;
 use super::ownership::Claim;
 
 /// The security groups of all Services.
@@ -58,24 +54,17 @@ impl SecurityGroups {
     }
 
     /// Whether lists for all Services show that the group is the wanted one. That they do not is no news about it.
-    ///
-    /// # Errors
-    /// A failed call.
     pub(super) async fn lists_agree(
         &self,
         claim: &Claim<'_>,
         desired: &DesiredGroup,
     ) -> Result<bool, Failure> {
-        let listed =
-            self.bulk_lists.take(&self.neutron, claim).await.map_err(|error| observe::reading(&error))?;
+        let listed = self.bulk_lists.take(&self.neutron, claim).await.while_doing(observe::READING)?;
         let [group] = listed.as_slice() else { return Ok(false) };
         Ok(plan::open(desired, Some(group)).is_empty() && plan::close(desired, group).is_empty())
     }
 
     /// Makes the group exactly the wanted one. Answers whether anything was changed.
-    ///
-    /// # Errors
-    /// As [`Self::open`].
     pub(super) async fn converge(&self, claim: &Claim<'_>, desired: &DesiredGroup) -> Result<bool, Failure> {
         let mut observed = GroupChoice::of(observe::read(&self.neutron, claim).await?)?;
         let opened = apply::apply(&self.neutron, &plan::open(desired, observed.used.as_ref())).await?;

@@ -9,11 +9,11 @@ use openstack_ccm_core::service::{IpFamily, Protocol};
 use openstack_ccm_openstack_api::neutron::{Direction, EtherType, SecurityGroupRule};
 
 use crate::load_balancer::model::Tags;
+use crate::load_balancer::settings::node_address::everybody;
 
 /// What a rule lets in: one port of the nodes, from one network. The family is that of the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Opening {
-    /// Transport protocol.
     pub(super) protocol: Protocol,
     /// Port of the nodes.
     pub(super) port: u16,
@@ -28,9 +28,11 @@ impl Opening {
         if rule.direction != Direction::Ingress || rule.remote_group_id.is_some() {
             return None;
         }
-        let from = match &rule.remote_ip_prefix {
-            Some(prefix) => network(prefix)?,
-            None => everybody(&rule.ethertype)?,
+        let from = match (&rule.remote_ip_prefix, &rule.ethertype) {
+            (Some(prefix), _) => network(prefix)?,
+            (None, EtherType::Ipv4) => everybody(IpFamily::V4),
+            (None, EtherType::Ipv6) => everybody(IpFamily::V6),
+            (None, EtherType::Other(_)) => return None,
         };
         let opening = Self { protocol: protocol(rule.protocol.as_deref()?)?, port, from };
         (opening.ethertype() == rule.ethertype).then_some(opening)
@@ -76,25 +78,10 @@ fn network(text: &str) -> Option<IpNet> {
     parsed.or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from)).map(|network| network.trunc())
 }
 
-fn everybody(ethertype: &EtherType) -> Option<IpNet> {
-    match ethertype {
-        EtherType::Ipv4 => Some(IpNet::V4(ipnet::Ipv4Net::default())),
-        EtherType::Ipv6 => Some(IpNet::V6(ipnet::Ipv6Net::default())),
-        EtherType::Other(_) => None,
-    }
-}
-
-/// Whether a network is of a family.
-pub(super) fn is_of(network: IpNet, family: IpFamily) -> bool {
-    matches!((network, family), (IpNet::V4(_), IpFamily::V4) | (IpNet::V6(_), IpFamily::V6))
-}
-
 /// The security group that a Service wants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DesiredGroup {
-    /// Name.
     pub(super) name: String,
-    /// Description.
     pub(super) description: String,
     /// Tags that it carries at least.
     pub(super) tags: Tags,
@@ -111,13 +98,9 @@ pub(crate) struct DesiredGroup {
 /// A security group of the Service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ObservedGroup {
-    /// Id.
     pub(super) id: String,
-    /// Name.
     pub(super) name: String,
-    /// Tags.
     pub(super) tags: Tags,
-    /// Rules.
     pub(super) rules: Vec<ObservedRule>,
     /// Ports that carry it.
     pub(super) ports: Vec<ObservedPort>,
@@ -126,7 +109,6 @@ pub(super) struct ObservedGroup {
 /// A rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ObservedRule {
-    /// Id.
     pub(super) id: String,
     /// What it lets in; absent for rules of any other kind.
     pub(super) opening: Option<Opening>,
@@ -135,7 +117,6 @@ pub(super) struct ObservedRule {
 /// A port that carries the group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ObservedPort {
-    /// Id.
     pub(super) id: String,
     /// Its server.
     pub(super) server: String,

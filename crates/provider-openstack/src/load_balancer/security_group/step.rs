@@ -10,52 +10,19 @@ use crate::load_balancer::step::Handle;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum GroupStep {
     /// Makes the group. Neutron gives it two rules that let everything out.
-    Create {
-        /// Name.
-        name: String,
-        /// Description.
-        description: String,
-    },
+    Create { name: String, description: String },
     /// Replaces the tags of the group.
-    Tag {
-        /// The group.
-        group: Handle,
-        /// All tags from now on.
-        tags: Tags,
-    },
+    Tag { group: Handle, tags: Tags },
     /// Adds a rule.
-    Open {
-        /// The group.
-        group: Handle,
-        /// What it lets in.
-        opening: Opening,
-    },
-    /// Deletes a rule.
-    DeleteRule {
-        /// Id of the rule.
-        id: String,
-        /// What it let in, for display.
-        opening: Option<Opening>,
-    },
+    Open { group: Handle, opening: Opening },
+    /// Deletes a rule. What it let in is for display.
+    DeleteRule { id: String, opening: Option<Opening> },
     /// Adds the group to those of a port.
-    AddToPort {
-        /// The group.
-        group: Handle,
-        /// Id of the port.
-        port_id: String,
-    },
+    AddToPort { group: Handle, port_id: String },
     /// Takes the group, and the tag that older versions of OCCM gave for it, off a port.
-    RemoveFromPort {
-        /// Id of the group.
-        group_id: String,
-        /// Id of the port.
-        port_id: String,
-    },
+    RemoveFromPort { group_id: String, port_id: String },
     /// Deletes the group with its rules. Neutron refuses while a port carries it.
-    Delete {
-        /// Id.
-        id: String,
-    },
+    Delete { id: String },
 }
 
 impl Display for GroupStep {

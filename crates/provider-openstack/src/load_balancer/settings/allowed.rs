@@ -49,18 +49,14 @@ fn each(
     allows: impl Fn(&BTreeSet<String>, &str) -> bool,
 ) {
     let (Some(value), Some(allowed)) = (reader.annotation(annotation), list) else { return };
-    let separator = |letter: char| letter == ',' || letter.is_whitespace();
-    if value.text.split(separator).filter(|item| !item.is_empty()).any(|item| !allows(allowed, item)) {
+    if value.items().any(|item| !allows(allowed, item.text)) {
         refuse(reader, &value, key);
     }
 }
 
 fn refuse(reader: &mut SettingsReader<'_>, value: &Sourced<'_>, key: &str) {
-    reader.reject(
-        value,
-        "is not allowed in this namespace",
-        format!("use one that is, or ask the operator to add it to {key} in cloud.conf"),
-    );
+    let fix = format!("use one that is, or ask the operator to add it to {key} in cloud.conf");
+    reader.reject(value, "is not allowed in this namespace", fix);
 }
 
 /// By the whole reference, or by its last part, the id.

@@ -10,11 +10,9 @@ use openstack_ccm_core::service::{ExternalTrafficPolicy, Protocol, Service};
 use openstack_ccm_openstack_api::octavia::{HealthMonitorType, ListenerProtocol, PoolProtocol};
 
 use crate::load_balancer::annotations::LOAD_BALANCER_ADDRESS;
-use crate::load_balancer::model::header::InsertedHeader;
-use crate::load_balancer::model::listener::ListenerKey;
-use crate::load_balancer::model::monitor::HttpCheck;
-use crate::load_balancer::model::observed::{
-    Children, Observed, ObservedListener, ObservedLoadBalancer, ObservedMonitor, ObservedPool,
+use crate::load_balancer::model::{
+    Children, HttpCheck, InsertedHeader, ListenerKey, Observed, ObservedListener, ObservedLoadBalancer,
+    ObservedMonitor, ObservedPool,
 };
 use crate::load_balancer::settings::{Aspect, Exposure, MonitorCheck, ProxyVersion, Settings, TlsContainer};
 
@@ -150,12 +148,7 @@ fn version(protocol: &PoolProtocol) -> Option<ProxyVersion> {
     match protocol {
         PoolProtocol::Proxy => Some(ProxyVersion::V1),
         PoolProtocol::ProxyV2 => Some(ProxyVersion::V2),
-        PoolProtocol::Http
-        | PoolProtocol::Https
-        | PoolProtocol::Tcp
-        | PoolProtocol::Udp
-        | PoolProtocol::Sctp
-        | PoolProtocol::Other(_) => None,
+        _ => None,
     }
 }
 

@@ -2,18 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use ipnet::IpNet;
 use openstack_ccm_core::service::{IpFamily, Protocol};
 use openstack_ccm_openstack_api::barbican::Reference;
 use openstack_ccm_openstack_api::octavia::{ListenerLimit, ListenerLimits};
 
 use super::aspect::Aspect;
+use super::node_address::everybody;
 use super::origin::Origin;
 use super::proxy_protocol::ProxyProtocol;
 use super::reader::{SettingsReader, Sourced};
 use crate::load_balancer::annotations::{DEFAULT_TLS_CONTAINER_REF, PROXY_PROTOCOL, SOURCE_RANGES};
-use crate::load_balancer::model::header::InsertedHeader;
-use crate::load_balancer::model::limit;
+use crate::load_balancer::model::{InsertedHeader, limit};
 
 /// The certificate of a listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,7 +91,8 @@ pub(super) fn limits(reader: &mut SettingsReader<'_>) -> ListenerLimits {
 pub(super) fn source_ranges(reader: &mut SettingsReader<'_>) -> SourceRanges {
     let values = requested_ranges(reader);
     if values.is_empty() {
-        return SourceRanges { networks: BTreeSet::from([everybody(reader)]), requested: false };
+        let family = reader.service.ip_families.first().copied().unwrap_or(IpFamily::V4);
+        return SourceRanges { networks: BTreeSet::from([everybody(family)]), requested: false };
     }
     let networks = values.iter().filter_map(|value| network(reader, value)).collect();
     SourceRanges { networks, requested: true }
@@ -104,19 +105,7 @@ fn requested_ranges<'a>(reader: &SettingsReader<'a>) -> Vec<Sourced<'a>> {
         let texts = service.source_ranges.iter().map(|text| text.trim());
         return texts.map(|text| Sourced { text, origin: field.clone() }).collect();
     }
-    let Some(Sourced { text, origin }) = reader.annotation(&SOURCE_RANGES) else { return Vec::new() };
-    text.split(|letter: char| letter == ',' || letter.is_whitespace())
-        .filter(|text| !text.is_empty())
-        .map(|text| Sourced { text, origin: origin.clone() })
-        .collect()
-}
-
-/// Everybody of the Service's first family.
-fn everybody(reader: &SettingsReader<'_>) -> IpNet {
-    match reader.service.ip_families.first() {
-        Some(IpFamily::V6) => IpNet::V6(Ipv6Net::default()),
-        Some(IpFamily::V4) | None => IpNet::V4(Ipv4Net::default()),
-    }
+    reader.annotation(&SOURCE_RANGES).iter().flat_map(Sourced::items).collect()
 }
 
 /// The network of a CIDR, without the bits of a host.
@@ -124,11 +113,8 @@ fn network(reader: &mut SettingsReader<'_>, value: &Sourced<'_>) -> Option<IpNet
     match value.text.parse::<IpNet>() {
         Ok(network) => Some(network.trunc()),
         Err(_) => {
-            reader.reject(
-                value,
-                "is not a CIDR",
-                "write networks such as 192.0.2.0/24, a single address as 192.0.2.7/32",
-            );
+            let fix = "write networks such as 192.0.2.0/24, a single address as 192.0.2.7/32";
+            reader.reject(value, "is not a CIDR", fix);
             None
         }
     }

@@ -15,7 +15,6 @@
 //! | `pool` | algorithm, health monitor, node selector |
 //! | `publication` | mode and hostname |
 //! | `ports` | what follows for single ports, and the path of clients inside the cluster |
-//! | `unknown` | annotations that mean nothing |
 //! | `release` | what matters when the Service goes |
 //! | [`node_address`] | by which address a node becomes a member |
 
@@ -38,7 +37,7 @@ pub use crate::node_selector::NodeSelector;
 mod allowed;
 mod aspect;
 mod current;
-mod error;
+mod fault;
 mod listener;
 mod monitor_check;
 mod network;
@@ -52,17 +51,17 @@ mod reader;
 mod reading;
 mod release;
 mod tls;
-mod unknown;
 
 pub use aspect::{Aspect, Aspects};
 pub use current::CurrentPort;
 pub(super) use current::unanimous;
-pub use error::{Fault, Faults, SettingsError, SettingsErrors};
+pub use fault::{Fault, Faults};
 pub use listener::{SourceRanges, TlsContainer};
 pub use monitor_check::MonitorCheck;
 pub use network::{Exposure, FloatingIpSettings, FloatingSubnet, VipSettings};
 pub use origin::Origin;
 pub use pool::HealthMonitorSettings;
+pub(super) use ports::names_of;
 pub use proxy_protocol::ProxyVersion;
 use reader::SettingsReader;
 pub(super) use reader::WITHOUT_EFFECT;
@@ -150,9 +149,9 @@ impl Settings {
     ///
     /// # Errors
     /// Everything that is wrong, at once.
-    pub fn read(service: &Service, config: &Config) -> (Result<Self, SettingsErrors>, Vec<Notice>) {
-        let Reading { settings, errors, notices } = Reading::of(service, config);
-        (errors.map_or(Ok(settings), Err), notices)
+    pub fn read(service: &Service, config: &Config) -> (Result<Self, Faults>, Vec<Notice>) {
+        let Reading { settings, faults, notices } = Reading::of(service, config);
+        (if faults.failure().is_some() { Err(faults) } else { Ok(settings) }, notices)
     }
 
     fn assemble(reader: &mut SettingsReader<'_>) -> Self {

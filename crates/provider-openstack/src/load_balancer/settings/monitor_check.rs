@@ -7,7 +7,7 @@ use super::reader::{SettingsReader, WITHOUT_EFFECT};
 use crate::load_balancer::annotations::{
     HEALTH_MONITOR_EXPECTED_CODES, HEALTH_MONITOR_METHOD, HEALTH_MONITOR_PATH, HEALTH_MONITOR_TYPE,
 };
-use crate::load_balancer::model::monitor::HttpCheck;
+use crate::load_balancer::model::HttpCheck;
 
 /// How members of TCP ports are checked, where the user chooses that.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,11 +75,8 @@ fn codes(reader: &mut SettingsReader<'_>) -> Option<String> {
     let list = text.split(',').all(is_code);
     let range = text.split_once('-').is_some_and(|(from, to)| is_code(from) && is_code(to) && from < to);
     if (!list && !range) || text.len() > LONGEST_CODES {
-        reader.reject(
-            &value,
-            "names no HTTP statuses",
-            "write one such as 200, several such as 200,204, or a range such as 200-299",
-        );
+        let fix = "write one such as 200, several such as 200,204, or a range such as 200-299";
+        reader.reject(&value, "names no HTTP statuses", fix);
     }
     Some(text)
 }

@@ -2,15 +2,13 @@
 
 use std::net::IpAddr;
 
-use openstack_ccm_core::service::IpFamily;
-
-use super::node_address::family_of;
+use super::node_address::{family_name, family_of};
 use super::origin::Origin;
 use super::reader::{Class, SettingsReader, Sourced, sourced};
-use crate::config::Config;
+use crate::config::{Config, LoadBalancerClass};
 use crate::load_balancer::annotations::{
-    CLASS, FLOATING_NETWORK_ID, FLOATING_SUBNET, FLOATING_SUBNET_ID, FLOATING_SUBNET_TAGS, INTERNAL,
-    MEMBER_SUBNET_ID, NETWORK_ID, PORT_ID, SUBNET_ID,
+    Annotation, CLASS, FLOATING_NETWORK_ID, FLOATING_SUBNET, FLOATING_SUBNET_ID, FLOATING_SUBNET_TAGS,
+    INTERNAL, MEMBER_SUBNET_ID, NETWORK_ID, PORT_ID, SUBNET_ID,
 };
 use crate::load_balancer::floating_subnet::{NamePattern, SubnetMatch, TagCondition};
 
@@ -67,7 +65,7 @@ pub(super) struct Placement {
     pub(super) exposure: Exposure,
 }
 
-/// One id, by the places where it may stand.
+/// One value, by the places where it may stand.
 struct Candidates<'a> {
     annotation: Option<Sourced<'a>>,
     class: Option<Sourced<'a>>,
@@ -75,6 +73,21 @@ struct Candidates<'a> {
 }
 
 impl<'a> Candidates<'a> {
+    /// Classes and `[LoadBalancer]` call it like the annotation, without the prefix.
+    fn of(
+        reader: &SettingsReader<'a>,
+        annotation: &Annotation,
+        class: fn(&LoadBalancerClass) -> Option<&String>,
+        config: Option<&'a String>,
+    ) -> Self {
+        let key = annotation.key.rsplit_once('/').map_or(annotation.key, |(_, key)| key);
+        Self {
+            annotation: reader.annotation(annotation),
+            class: reader.class_value(key, class),
+            config: sourced(config.map(String::as_str), Origin::Config(key)),
+        }
+    }
+
     fn annotation_first(&self) -> Option<Sourced<'a>> {
         self.annotation.clone().or_else(|| self.class.clone()).or_else(|| self.config.clone())
     }
@@ -107,7 +120,11 @@ pub(super) fn choose_class<'a>(reader: &mut SettingsReader<'a>, config: &'a Conf
 pub(super) fn placement(reader: &mut SettingsReader<'_>) -> Placement {
     let internal = internal(reader);
     let address = load_balancer_ip(reader);
-    let (subnet, network) = (vip_subnet(reader), vip_network(reader));
+    let config = reader.config;
+    let subnet =
+        Candidates::of(reader, &SUBNET_ID, |class| class.subnet_id.as_ref(), config.subnet_id.as_ref());
+    let network =
+        Candidates::of(reader, &NETWORK_ID, |class| class.network_id.as_ref(), config.network_id.as_ref());
     let vip = VipSettings {
         port_id: reader.uuid(reader.annotation(&PORT_ID)),
         subnet_id: reader.uuid(subnet.for_vip(internal)),
@@ -145,119 +162,71 @@ fn load_balancer_ip(reader: &mut SettingsReader<'_>) -> Option<IpAddr> {
         reader.reject(&value, "is not an IP address", "write an IPv4 or IPv6 address, or remove the field");
         return None;
     };
-    let family = reader.service.ip_families.first().copied();
-    if family.is_some_and(|family| family != family_of(address)) {
-        let wanted = match family_of(address) {
-            IpFamily::V4 => "IPv6",
-            IpFamily::V6 => "IPv4",
-        };
+    let family = reader.service.ip_families.first();
+    if let Some(wanted) = family.filter(|family| **family != family_of(address)) {
+        let wanted = family_name(*wanted);
         let problem = format!("is not an {wanted} address, as the first of spec.ipFamilies asks for");
         reader.reject(&value, problem, format!("write an {wanted} address, or change spec.ipFamilies"));
     }
     Some(address)
 }
 
-fn vip_subnet<'a>(reader: &SettingsReader<'a>) -> Candidates<'a> {
-    Candidates {
-        annotation: reader.annotation(&SUBNET_ID),
-        class: reader.class_value("subnet-id", |class| class.subnet_id.as_deref()),
-        config: config_subnet(reader),
-    }
-}
-
-fn config_subnet<'a>(reader: &SettingsReader<'a>) -> Option<Sourced<'a>> {
-    sourced(reader.config.subnet_id.as_deref(), Origin::Config("subnet-id"))
-}
-
-fn vip_network<'a>(reader: &SettingsReader<'a>) -> Candidates<'a> {
-    Candidates {
-        annotation: reader.annotation(&NETWORK_ID),
-        class: reader.class_value("network-id", |class| class.network_id.as_deref()),
-        config: sourced(reader.config.network_id.as_deref(), Origin::Config("network-id")),
-    }
-}
-
 /// The one order for creation and for node changes: `member-subnet-id` by annotation, class, cloud.conf; `subnet-id` of
 /// cloud.conf; `subnet-id` by annotation, class.
 fn member_subnet(reader: &mut SettingsReader<'_>, vip_subnet: &Candidates<'_>) -> Option<String> {
-    let member_subnet = Candidates {
-        annotation: reader.annotation(&MEMBER_SUBNET_ID),
-        class: reader.class_value("member-subnet-id", |class| class.member_subnet_id.as_deref()),
-        config: sourced(reader.config.member_subnet_id.as_deref(), Origin::Config("member-subnet-id")),
-    };
-    let chosen = member_subnet
-        .annotation_first()
-        .or_else(|| config_subnet(reader))
-        .or_else(|| vip_subnet.annotation_first());
-    reader.uuid(chosen)
+    let configured = reader.config.member_subnet_id.as_ref();
+    let own = Candidates::of(reader, &MEMBER_SUBNET_ID, |class| class.member_subnet_id.as_ref(), configured);
+    let own = own.annotation_first().or_else(|| vip_subnet.config.clone());
+    reader.uuid(own.or_else(|| vip_subnet.annotation_first()))
 }
 
 fn exposure(reader: &mut SettingsReader<'_>, internal: bool, address: Option<IpAddr>) -> Exposure {
+    let config = reader.config;
+    let (network, id, name, tags) = (
+        config.floating_network_id.as_ref(),
+        config.floating_subnet_id.as_ref(),
+        config.floating_subnet.as_ref(),
+        config.floating_subnet_tags.as_ref(),
+    );
+    let network =
+        Candidates::of(reader, &FLOATING_NETWORK_ID, |class| class.floating_network_id.as_ref(), network);
+    let id = Candidates::of(reader, &FLOATING_SUBNET_ID, |class| class.floating_subnet_id.as_ref(), id);
+    let name = Candidates::of(reader, &FLOATING_SUBNET, |class| class.floating_subnet.as_ref(), name);
+    let tags =
+        Candidates::of(reader, &FLOATING_SUBNET_TAGS, |class| class.floating_subnet_tags.as_ref(), tags);
     // Annotations are checked for internal Services too; class and cloud.conf say nothing about those.
-    reader.uuid(reader.annotation(&FLOATING_NETWORK_ID));
-    let annotated = SubnetGroup::of_annotations(reader).read(reader);
+    reader.uuid(network.annotation.clone());
+    let annotated = floating_subnet(reader, id.annotation, name.annotation, tags.annotation);
     if internal {
         return Exposure::Internal;
     }
-    let network = reader
-        .class_value("floating-network-id", |class| class.floating_network_id.as_deref())
-        .or_else(|| {
-            let configured = reader.config.floating_network_id.as_deref();
-            reader.annotation_or_config(&FLOATING_NETWORK_ID, "floating-network-id", configured)
-        });
-    let subnet = SubnetGroup::of_class(reader)
-        .read(reader)
+    // The empty annotation hides cloud.conf.
+    let configured = network.config.filter(|_| !reader.has(&FLOATING_NETWORK_ID));
+    let network = network.class.or(network.annotation).or(configured);
+    let subnet = floating_subnet(reader, id.class, name.class, tags.class)
         .or(annotated)
-        .or_else(|| SubnetGroup::of_config(reader).read(reader))
+        .or_else(|| floating_subnet(reader, id.config, name.config, tags.config))
         .unwrap_or_default();
     Exposure::External(FloatingIpSettings { address, network_id: reader.uuid(network), subnet })
 }
 
-/// The three ways to name the floating IP's subnet, from one place. The first place that says anything wins whole.
-struct SubnetGroup<'a> {
-    id: Option<Sourced<'a>>,
-    name: Option<Sourced<'a>>,
-    tags: Option<Sourced<'a>>,
-}
-
-impl<'a> SubnetGroup<'a> {
-    fn of_annotations(reader: &SettingsReader<'a>) -> Self {
-        Self {
-            id: reader.annotation(&FLOATING_SUBNET_ID),
-            name: reader.annotation(&FLOATING_SUBNET),
-            tags: reader.annotation(&FLOATING_SUBNET_TAGS),
-        }
+/// What one place says about the floating IP's subnet; `None` if nothing. The first place that says anything wins whole. An
+/// id hides the other two.
+fn floating_subnet(
+    reader: &mut SettingsReader<'_>,
+    id: Option<Sourced<'_>>,
+    name: Option<Sourced<'_>>,
+    tags: Option<Sourced<'_>>,
+) -> Option<FloatingSubnet> {
+    if id.is_some() {
+        return reader.uuid(id).map(FloatingSubnet::Id);
     }
-
-    fn of_class(reader: &SettingsReader<'a>) -> Self {
-        Self {
-            id: reader.class_value("floating-subnet-id", |class| class.floating_subnet_id.as_deref()),
-            name: reader.class_value("floating-subnet", |class| class.floating_subnet.as_deref()),
-            tags: reader.class_value("floating-subnet-tags", |class| class.floating_subnet_tags.as_deref()),
-        }
+    if name.is_none() && tags.is_none() {
+        return None;
     }
-
-    fn of_config(reader: &SettingsReader<'a>) -> Self {
-        let config = reader.config;
-        Self {
-            id: sourced(config.floating_subnet_id.as_deref(), Origin::Config("floating-subnet-id")),
-            name: sourced(config.floating_subnet.as_deref(), Origin::Config("floating-subnet")),
-            tags: sourced(config.floating_subnet_tags.as_deref(), Origin::Config("floating-subnet-tags")),
-        }
-    }
-
-    /// What the place says; `None` if nothing. An id hides the other two.
-    fn read(self, reader: &mut SettingsReader<'_>) -> Option<FloatingSubnet> {
-        if self.id.is_some() {
-            return reader.uuid(self.id).map(FloatingSubnet::Id);
-        }
-        if self.name.is_none() && self.tags.is_none() {
-            return None;
-        }
-        let name = self.name.and_then(|value| name_pattern(reader, &value));
-        let tags = self.tags.and_then(|value| tag_condition(reader, &value));
-        Some(FloatingSubnet::Matching(SubnetMatch { name, tags }))
-    }
+    let name = name.and_then(|value| name_pattern(reader, &value));
+    let tags = tags.and_then(|value| tag_condition(reader, &value));
+    Some(FloatingSubnet::Matching(SubnetMatch { name, tags }))
 }
 
 fn name_pattern(reader: &mut SettingsReader<'_>, value: &Sourced<'_>) -> Option<NamePattern> {

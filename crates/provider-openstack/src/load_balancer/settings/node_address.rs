@@ -1,7 +1,8 @@
-//! The address of a node to which load balancers send.
+//! The address of a node to which load balancers send, and families of addresses.
 
 use std::net::IpAddr;
 
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use openstack_ccm_core::node::{AddressKind, Node};
 use openstack_ccm_core::service::IpFamily;
 
@@ -22,5 +23,21 @@ pub fn family_of(address: IpAddr) -> IpFamily {
     match address {
         IpAddr::V4(_) => IpFamily::V4,
         IpAddr::V6(_) => IpFamily::V6,
+    }
+}
+
+/// The network of all addresses of a family.
+pub(crate) fn everybody(family: IpFamily) -> IpNet {
+    match family {
+        IpFamily::V4 => IpNet::V4(Ipv4Net::default()),
+        IpFamily::V6 => IpNet::V6(Ipv6Net::default()),
+    }
+}
+
+/// What messages call a family.
+pub(crate) fn family_name(family: IpFamily) -> &'static str {
+    match family {
+        IpFamily::V4 => "IPv4",
+        IpFamily::V6 => "IPv6",
     }
 }

@@ -10,7 +10,7 @@ use crate::load_balancer::annotations::{
     Annotation, ENABLE_HEALTH_MONITOR, Form, HEALTH_MONITOR_DELAY, HEALTH_MONITOR_MAX_RETRIES,
     HEALTH_MONITOR_MAX_RETRIES_DOWN, HEALTH_MONITOR_TIMEOUT, LB_METHOD, NODE_SELECTOR,
 };
-use crate::load_balancer::model::facts::OVN;
+use crate::load_balancer::model::OVN;
 use crate::node_selector::NodeSelector;
 
 /// A health monitor's settings.
@@ -96,11 +96,8 @@ fn monitor_value(
     let number = i64::try_from(configured).ok().filter(|number| (min..=max).contains(number));
     if number.is_none() && enabled {
         let text = configured.to_string();
-        reader.reject(
-            &Sourced { text: &text, origin: Origin::Config(key) },
-            "is out of range",
-            format!("use {min} to {max} there, or set annotation {}", annotation.key),
-        );
+        let fix = format!("use {min} to {max} there, or set annotation {}", annotation.key);
+        reader.reject(&Sourced { text: &text, origin: Origin::Config(key) }, "is out of range", fix);
     }
     number.and_then(|number| u32::try_from(number).ok())
 }
@@ -130,11 +127,8 @@ pub(super) fn node_selector(reader: &mut SettingsReader<'_>) -> NodeSelector {
         return NodeSelector::default();
     };
     NodeSelector::parse(value.text).unwrap_or_else(|error| {
-        reader.reject(
-            &value,
-            format!("selects no node: {error}"),
-            "write key=value or key, separated by commas",
-        );
+        let fix = "write key=value or key, separated by commas";
+        reader.reject(&value, format!("selects no node: {error}"), fix);
         NodeSelector::default()
     })
 }

@@ -92,25 +92,25 @@ impl Settings {
 
     /// What is said about settings that some ports, or all, cannot follow.
     pub(super) fn port_notices(&self, ports: &[ServicePort]) -> Vec<Notice> {
-        let others: Vec<String> = ports
-            .iter()
-            .filter(|port| port.protocol != Protocol::Tcp)
-            .map(|port| format!("{}/{}", port.port, port.protocol))
-            .collect();
-        if others.is_empty() {
-            return Vec::new();
-        }
+        let Some(others) = names_of(ports, |port| port.protocol != Protocol::Tcp) else { return Vec::new() };
         let proxy = self.proxy_protocol.map(|_| PROXY_PROTOCOL.key);
         let headers = self.headers.iter().map(|header| header.annotation().key);
         let asked =
             proxy.into_iter().chain(headers).chain(self.tls.iter().map(|_| DEFAULT_TLS_CONTAINER_REF.key));
-        let all = others.len() == ports.len();
+        let all = ports.iter().all(|port| port.protocol != Protocol::Tcp);
         let notice = |key| {
-            let message = format!("{key} works with TCP ports only: {} stays as it is", others.join(", "));
+            let message = format!("{key} works with TCP ports only: {others} stays as it is");
             if all { Notice::warning(WITHOUT_EFFECT, message) } else { Notice::normal(TCP_ONLY, message) }
         };
         asked.map(notice).collect()
     }
+}
+
+/// The ports for which something holds, as messages name them; absent where it holds for none.
+pub(crate) fn names_of(ports: &[ServicePort], holds: impl Fn(&ServicePort) -> bool) -> Option<String> {
+    let names =
+        ports.iter().filter(|port| holds(port)).map(|port| format!("{}/{}", port.port, port.protocol));
+    Some(names.collect::<Vec<_>>().join(", ")).filter(|names| !names.is_empty())
 }
 
 const TCP_ONLY: &str = "LoadBalancerTcpPortsOnly";

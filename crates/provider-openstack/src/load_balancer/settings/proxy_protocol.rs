@@ -47,9 +47,8 @@ pub(super) fn proxy_protocol(reader: &mut SettingsReader<'_>) -> ProxyProtocol {
 
 fn ports(reader: &mut SettingsReader<'_>, value: &Sourced<'_>) -> BTreeMap<u16, ProxyVersion> {
     let mut ports = BTreeMap::new();
-    let separator = |letter: char| letter == ',' || letter.is_whitespace();
-    for item in value.text.split(separator).filter(|item| !item.is_empty()) {
-        match port(reader, item) {
+    for item in value.items() {
+        match port(reader, item.text) {
             Ok((port, version)) => {
                 if ports.insert(port, version).is_some() {
                     reject(reader, value, &format!("names port {port} twice"));

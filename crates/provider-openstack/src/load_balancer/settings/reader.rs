@@ -1,11 +1,13 @@
 //! Reads single values, and remembers what is wrong with them.
 
+use std::fmt::Display;
+
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::Service;
 use uuid::Uuid;
 
 use super::aspect::{Aspect, Aspects};
-use super::error::{SettingsError, shown};
+use super::fault::{Fault, Faults, shown};
 use super::origin::Origin;
 use crate::config::{Config, LoadBalancer, LoadBalancerClass};
 use crate::load_balancer::annotations::{Annotation, Form};
@@ -27,7 +29,7 @@ pub(super) struct SettingsReader<'a> {
     pub(super) config: &'a LoadBalancer,
     /// The class that the Service names, if there is one of that name.
     pub(super) class: Option<Class<'a>>,
-    pub(super) errors: Vec<SettingsError>,
+    pub(super) faults: Faults,
     pub(super) notices: Vec<Notice>,
     /// Aspects with an odd value, which counts as none.
     pub(super) odd: Aspects,
@@ -47,20 +49,30 @@ pub(super) struct Sourced<'a> {
     pub(super) origin: Origin,
 }
 
+impl<'a> Sourced<'a> {
+    /// The items of a list that is separated by commas or blanks.
+    pub(super) fn items(&self) -> impl Iterator<Item = Self> + use<'a> {
+        let origin = self.origin.clone();
+        let items = self.text.split(|letter: char| letter == ',' || letter.is_whitespace());
+        let items = items.filter(|item| !item.is_empty());
+        items.map(move |text| Self { text, origin: origin.clone() })
+    }
+}
+
 impl<'a> SettingsReader<'a> {
     pub(super) fn new(service: &'a Service, config: &'a Config) -> Self {
         Self {
             service,
             config: &config.load_balancer,
             class: None,
-            errors: Vec::new(),
+            faults: Faults::default(),
             notices: Vec::new(),
             odd: Aspects::new(),
         }
     }
 
     /// Records a value that is wrong.
-    pub(super) fn reject(&mut self, value: &Sourced<'_>, problem: impl Into<String>, fix: impl Into<String>) {
+    pub(super) fn reject(&mut self, value: &Sourced<'_>, problem: impl Display, fix: impl Display) {
         self.reject_with(value, &[], problem, fix);
     }
 
@@ -69,16 +81,12 @@ impl<'a> SettingsReader<'a> {
         &mut self,
         value: &Sourced<'_>,
         others: &[Aspect],
-        problem: impl Into<String>,
-        fix: impl Into<String>,
+        problem: impl Display,
+        fix: impl Display,
     ) {
-        self.errors.push(SettingsError {
-            origin: value.origin.clone(),
-            value: value.text.to_owned(),
-            problem: problem.into(),
-            fix: fix.into(),
-            aspects: Aspect::of(&value.origin).iter().chain(others).copied().collect(),
-        });
+        let aspects = Aspect::of(&value.origin).iter().chain(others).copied();
+        let message = format!("{}: {} {problem}; {fix}", value.origin, shown(value.text));
+        self.faults.add(Fault::new(aspects, message));
     }
 
     /// Tells the user about something that is not an error.
@@ -111,10 +119,11 @@ impl<'a> SettingsReader<'a> {
     pub(super) fn class_value(
         &self,
         key: &'static str,
-        value: fn(&LoadBalancerClass) -> Option<&str>,
+        value: fn(&LoadBalancerClass) -> Option<&String>,
     ) -> Option<Sourced<'a>> {
         let class = self.class?;
-        sourced(value(class.keys), Origin::Class { class: class.name.to_owned(), key })
+        let value = value(class.keys).map(String::as_str);
+        sourced(value, Origin::Class { class: class.name.to_owned(), key })
     }
 
     /// A bool: exactly `true` or `false`. Every other text counts as absent, as for OCCM, and the user is told.

@@ -33,14 +33,12 @@ impl ReleaseSettings {
         let load_balancer_id = value(&LOAD_BALANCER_ID).filter(|text| is_uuid(text));
         let keep_floating_ip = value(&KEEP_FLOATING_IP).is_some_and(|text| {
             parse_bool(text).unwrap_or_else(|| {
-                notices.push(Notice::warning(
-                    "FloatingIPKept",
-                    format!(
-                        "annotation {}: {text:?} is neither true nor false; a floating IP of the Service is kept, \
-                         delete it if it is not needed",
-                        KEEP_FLOATING_IP.key
-                    ),
-                ));
+                let message = format!(
+                    "annotation {}: {text:?} is neither true nor false; a floating IP of the Service is kept, delete it \
+                     if it is not needed",
+                    KEEP_FLOATING_IP.key
+                );
+                notices.push(Notice::warning("FloatingIPKept", message));
                 true
             })
         });

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use openstack_ccm_core::notice::Notice;
 
 use super::listener::{self, TlsContainer};
-use super::reader::{SettingsReader, Sourced, WITHOUT_EFFECT};
+use super::reader::{SettingsReader, WITHOUT_EFFECT};
 use crate::load_balancer::annotations::{
     ALPN_PROTOCOLS, Annotation, SNI_CONTAINER_REFS, TLS_CIPHERS, TLS_REVISION, TLS_VERSIONS,
 };
@@ -58,17 +58,10 @@ pub(super) fn options(reader: &mut SettingsReader<'_>, tls: Option<&TlsContainer
     options
 }
 
-fn items<'a>(value: &Sourced<'a>) -> impl Iterator<Item = Sourced<'a>> + use<'a> {
-    let origin = value.origin.clone();
-    let separator = |letter: char| letter == ',' || letter.is_whitespace();
-    let items = value.text.split(separator).filter(|item| !item.is_empty());
-    items.map(move |text| Sourced { text, origin: origin.clone() })
-}
-
 fn sni(reader: &mut SettingsReader<'_>) -> Option<Vec<TlsContainer>> {
     let value = reader.annotation(&SNI_CONTAINER_REFS)?;
     let mut containers: Vec<TlsContainer> = Vec::new();
-    for item in items(&value) {
+    for item in value.items() {
         containers.extend(listener::container(reader, &item));
     }
     containers.sort_by(|one, other| one.reference.cmp(&other.reference));
@@ -81,7 +74,7 @@ fn words(reader: &mut SettingsReader<'_>, annotation: &Annotation, known: &[&str
     let value = reader.annotation(annotation)?;
     let mut words = Vec::new();
     let mut unknown = BTreeSet::new();
-    for item in items(&value) {
+    for item in value.items() {
         if !known.contains(&item.text) {
             unknown.insert(item.text);
         } else if !words.iter().any(|word| word == item.text) {
@@ -105,11 +98,8 @@ fn revision(reader: &mut SettingsReader<'_>) -> Option<String> {
     let value = reader.annotation(&TLS_REVISION)?;
     let fitting = |letter: char| letter.is_ascii_alphanumeric() || "._-:".contains(letter);
     if value.text.chars().count() > LONGEST_REVISION || !value.text.chars().all(fitting) {
-        reader.reject(
-            &value,
-            "is not a revision",
-            format!("use at most {LONGEST_REVISION} letters, digits, '.', '_', '-' and ':'"),
-        );
+        let fix = format!("use at most {LONGEST_REVISION} letters, digits, '.', '_', '-' and ':'");
+        reader.reject(&value, "is not a revision", fix);
     }
     Some(value.text.to_owned())
 }
@@ -118,11 +108,8 @@ fn ciphers(reader: &mut SettingsReader<'_>) -> Option<String> {
     let value = reader.annotation(&TLS_CIPHERS)?;
     let fitting = |letter: char| letter.is_ascii_alphanumeric() || "_-:+!@=.".contains(letter);
     if value.text.chars().count() > LONGEST_CIPHERS || !value.text.chars().all(fitting) {
-        reader.reject(
-            &value,
-            "is not a list of ciphers",
-            format!("write OpenSSL's names, separated by ':', at most {LONGEST_CIPHERS} characters"),
-        );
+        let fix = format!("write OpenSSL's names, separated by ':', at most {LONGEST_CIPHERS} characters");
+        reader.reject(&value, "is not a list of ciphers", fix);
     }
     Some(value.text.to_owned())
 }

@@ -2,15 +2,13 @@
 
 mod changes;
 mod display;
-mod handle;
-mod neutron;
-mod octavia;
+mod kinds;
 mod touched;
 
 pub(crate) use changes::Changes;
-pub(crate) use handle::Handle;
-pub(crate) use neutron::FloatingIpStep;
-pub(crate) use octavia::{ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep};
+pub(crate) use kinds::{
+    FloatingIpStep, Handle, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep,
+};
 pub(crate) use touched::{Child, Touched};
 
 use serde::{Deserialize, Serialize};
@@ -39,7 +37,6 @@ pub(crate) enum Needs {
     Nothing,
     /// This pool, with its members and monitor: it takes the place of another one.
     Pool {
-        /// Id of the pool.
         id: String,
         /// Id of the listener that gets it.
         listener_id: String,
@@ -63,28 +60,20 @@ impl Step {
 
     /// Whether the step changes nothing but what hangs on the load balancer for one Service.
     pub(crate) fn concerns_own_children(&self) -> bool {
-        match self {
-            Self::Listener(_) | Self::Pool(_) | Self::Member(_) | Self::Monitor(_) => true,
-            Self::LoadBalancer(_) | Self::FloatingIp(_) => false,
-        }
+        matches!(self, Self::Listener(_) | Self::Pool(_) | Self::Member(_) | Self::Monitor(_))
     }
 
     /// Whether the step locks the load balancer, and takes nothing away that may carry traffic, even where an earlier step
     /// turns out to have failed.
     fn builds(&self) -> bool {
-        match self {
+        matches!(
+            self,
             Self::LoadBalancer(LoadBalancerStep::Create { .. } | LoadBalancerStep::Update { .. })
-            | Self::Listener(ListenerStep::Create { .. } | ListenerStep::Update { .. })
-            | Self::Pool(PoolStep::Create { .. } | PoolStep::Update { .. })
-            | Self::Member(MemberStep::ReplaceAll { .. } | MemberStep::Create { .. })
-            | Self::Monitor(MonitorStep::Create { .. } | MonitorStep::Update { .. }) => true,
-            Self::LoadBalancer(LoadBalancerStep::Delete { .. } | LoadBalancerStep::Failover { .. })
-            | Self::Listener(ListenerStep::SwapDefaultPool { .. } | ListenerStep::Delete { .. })
-            | Self::Pool(PoolStep::Delete { .. })
-            | Self::Member(MemberStep::Delete { .. })
-            | Self::Monitor(MonitorStep::Delete { .. })
-            | Self::FloatingIp(_) => false,
-        }
+                | Self::Listener(ListenerStep::Create { .. } | ListenerStep::Update { .. })
+                | Self::Pool(PoolStep::Create { .. } | PoolStep::Update { .. })
+                | Self::Member(MemberStep::ReplaceAll { .. } | MemberStep::Create { .. })
+                | Self::Monitor(MonitorStep::Create { .. } | MonitorStep::Update { .. })
+        )
     }
 
     /// Whether Octavia gets a reference to a certificate that it did not have.

@@ -38,7 +38,6 @@ pub(crate) enum Child {
     Members(String),
     /// A health monitor.
     Monitor {
-        /// Id.
         id: String,
         /// Its pool, where the step says it.
         pool_id: Option<String>,

@@ -100,12 +100,11 @@ struct Claim {
 
 impl Judge<'_> {
     /// Whose the tags say it is: absent where they do not name this cluster, or name a Service that is there.
-    fn by_tags(&self, tags: &[String], service: Option<ServiceKey>) -> Option<Claim> {
-        let tags = tags.iter().cloned().collect();
-        if !names::cluster_uids(&tags).any(|uid| uid == self.question.cluster.uid) {
+    fn by_tags(&self, tags: &BTreeSet<String>, service: Option<ServiceKey>) -> Option<Claim> {
+        if !names::cluster_uids(tags).any(|uid| uid == self.question.cluster.uid) {
             return None;
         }
-        let uids: BTreeSet<&str> = names::service_uids(&tags).collect();
+        let uids: BTreeSet<&str> = names::service_uids(tags).collect();
         if uids.is_empty() || self.owners.has_one_of(&uids) {
             return None;
         }
@@ -134,15 +133,15 @@ impl Judge<'_> {
         }
         let parsed = GeneratedName::parse(&one.name);
         let service = parsed.as_ref().map(|parsed| parsed.service.clone());
-        let tags = one.tags.iter().cloned().collect();
-        let is_tagged = names::cluster_uids(&tags).next().is_some();
+        let tags = &one.tags;
+        let is_tagged = names::cluster_uids(tags).next().is_some();
         let claim = self.by_tags(&one.tags, service.clone()).or_else(|| {
             let parsed = parsed.filter(|_| !is_tagged)?;
             self.by_name(&parsed.cluster, &parsed.service)
         })?;
         let others = |uid: &&str| *uid != self.question.cluster.uid;
-        let other_cluster = names::cluster_uids(&tags).find(others).map(str::to_owned);
-        let guests: Vec<&str> = names::user_names(&tags).filter(|name| *name != one.name).collect();
+        let other_cluster = names::cluster_uids(tags).find(others).map(str::to_owned);
+        let guests: Vec<&str> = names::user_names(tags).filter(|name| *name != one.name).collect();
         let refused = if names::is_retained(&one.description) {
             Some("it is kept on purpose (reclaim-policy: retain)".to_owned())
         } else if let Some(uid) = other_cluster {
@@ -179,7 +178,7 @@ impl Judge<'_> {
             .find(|lb| port.is_some() && lb.vip_port_id.as_deref() == port);
         let described = described_floating_ip(&one.description);
         let service = described.as_ref().map(|(_, service)| service.clone());
-        let is_tagged = names::cluster_uids(&one.tags.iter().cloned().collect()).next().is_some();
+        let is_tagged = names::cluster_uids(&one.tags).next().is_some();
         let of_orphan =
             user.filter(|user| gone.contains(&user.id)).filter(|_| !is_tagged && described.is_some());
         let claim = self.by_tags(&one.tags, service.clone()).or_else(|| {
@@ -221,7 +220,7 @@ impl Judge<'_> {
     fn security_group(&self, one: &SecurityGroup) -> Option<Orphan> {
         let described = described_security_group(&one.description);
         let service = described.as_ref().map(|(_, service)| service.clone());
-        let is_tagged = names::cluster_uids(&one.tags.iter().cloned().collect()).next().is_some();
+        let is_tagged = names::cluster_uids(&one.tags).next().is_some();
         let claim = self.by_tags(&one.tags, service.clone()).or_else(|| {
             let generated = names::is_generated_security_group(&one.name) && !is_tagged;
             let (cluster, service) = described.filter(|_| generated)?;

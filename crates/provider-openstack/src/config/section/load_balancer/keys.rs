@@ -4,7 +4,7 @@ use openstack_ccm_core::advertise::{IpModeChoice, hostname};
 
 use super::{ErrorRecovery, LoadBalancer};
 use crate::config::error::ValueFault;
-use crate::config::section::key::{Field, Key, Parsed, defaulting_key, key, since};
+use crate::config::section::key::{Field, Key, Parsed, added_key, defaulting_key, key};
 
 impl LoadBalancer {
     /// The keys of the section.
@@ -157,76 +157,53 @@ impl LoadBalancer {
             "false",
             "For Octavia providers that support neither whole trees nor member batches: one call per object.",
         ),
-        since(
-            "0.1.0",
-            defaulting_key(
-                "dual-stack",
-                Field::Bool(|section| &mut section.dual_stack),
-                "true",
-                "Gives a new load balancer of a Service with two `spec.ipFamilies` a second address, from a subnet of the other family on the network of the first. `false`: only an address of the first family, as OCCM does.",
-            ),
+        added_key(
+            "dual-stack",
+            Field::Bool(|section| &mut section.dual_stack),
+            "true",
+            "Gives a new load balancer of a Service with two `spec.ipFamilies` a second address, from a subnet of the other family on the network of the first. `false`: only an address of the first family, as OCCM does.",
         ),
-        since(
-            "0.1.0",
-            defaulting_key(
-                "drift-check-interval",
-                Field::Duration(|section| &mut section.drift_check_interval),
-                "30m",
-                "How often the load balancer of an unchanged Service is compared with the Service, to correct changes that somebody made in the cloud; up to a fifth is added at random. A repair is reported by the Event `LoadBalancerDriftRepaired` and the metric `openstack_ccm_drift_repairs_total`. At the same interval, load balancers whose Service is gone are looked for and reported by `openstack_ccm_load_balancers_without_service`. `0`: never, as in OCCM.",
-            ),
+        added_key(
+            "drift-check-interval",
+            Field::Duration(|section| &mut section.drift_check_interval),
+            "30m",
+            "How often the load balancer of an unchanged Service is compared with the Service, to correct changes that somebody made in the cloud; up to a fifth is added at random. A repair is reported by the Event `LoadBalancerDriftRepaired` and the metric `openstack_ccm_drift_repairs_total`. At the same interval, load balancers whose Service is gone are looked for and reported by `openstack_ccm_load_balancers_without_service`. `0`: never, as in OCCM.",
         ),
-        since(
-            "0.1.0",
-            defaulting_key(
-                "ip-mode",
-                Field::Form { form: "word", set: ip_mode },
-                "auto",
-                "How load balancers are published: `proxy` and `vip` force `ipMode`; `auto` decides by what the load balancer does and what the cluster supports. The annotation `loadbalancer.openstack.org/ip-mode` of a Service overrides it.",
-            ),
+        added_key(
+            "ip-mode",
+            Field::Form { form: "word", set: ip_mode },
+            "auto",
+            "How load balancers are published: `proxy` and `vip` force `ipMode`; `auto` decides by what the load balancer does and what the cluster supports. The annotation `loadbalancer.openstack.org/ip-mode` of a Service overrides it.",
         ),
-        since(
-            "0.1.0",
-            defaulting_key(
-                "adopt-foreign-cluster",
-                Field::Bool(|section| &mut section.adopt_foreign_cluster),
-                "false",
-                "Allows taking over load balancers, with their floating IPs, that have the names of this cluster but the identity tags of another one. Turn it on only to move load balancers to a new cluster, after the controller of the old one has been stopped.",
-            ),
+        added_key(
+            "adopt-foreign-cluster",
+            Field::Bool(|section| &mut section.adopt_foreign_cluster),
+            "false",
+            "Allows taking over load balancers, with their floating IPs, that have the names of this cluster but the identity tags of another one. Turn it on only to move load balancers to a new cluster, after the controller of the old one has been stopped.",
         ),
-        since(
-            "0.1.0",
-            defaulting_key(
-                "identity-tags-per-minute",
-                Field::Unsigned(|section| &mut section.identity_tags_per_minute),
-                "12",
-                "How many load balancers that OCCM made get, with their floating IP, the tags that identify cluster and Service each minute: one after another, and never while there is other work on a load balancer. Octavia reloads a load balancer for each change of its tags. `0`: none.",
-            ),
+        added_key(
+            "identity-tags-per-minute",
+            Field::Unsigned(|section| &mut section.identity_tags_per_minute),
+            "12",
+            "How many load balancers that OCCM made get, with their floating IP, the tags that identify cluster and Service each minute: one after another, and never while there is other work on a load balancer. Octavia reloads a load balancer for each change of its tags. `0`: none.",
         ),
-        since(
-            "0.1.0",
-            key(
-                "former-cluster-names",
-                Field::Form { form: "list of names", set: former_cluster_names },
-                "Names that the cluster had before (`--cluster-name`), separated by commas or on several lines with this key. A load balancer that was made under one of these names, and that the `load-balancer-id` of a Service names, belongs to the Service and is renamed. Without this key, load balancers that OCCM made for a cluster with another name are refused.",
-            ),
+        added_key(
+            "former-cluster-names",
+            Field::Form { form: "list of names", set: former_cluster_names },
+            "",
+            "Names that the cluster had before (`--cluster-name`), separated by commas or on several lines with this key. A load balancer that was made under one of these names, and that the `load-balancer-id` of a Service names, belongs to the Service and is renamed. Without this key, load balancers that OCCM made for a cluster with another name are refused.",
         ),
-        since(
-            "0.1.0",
-            defaulting_key(
-                "error-recovery",
-                Field::Form { form: "word", set: error_recovery },
-                "report",
-                "What to do with a load balancer in ERROR that has served before and may still serve. `report`: only a Warning. `failover`: Octavia is asked once to fail it over, which most clouds allow to administrators only; then it is reported. `replace`: it is deleted and recreated on its addresses, one at a time, only where its operating status is `OFFLINE` or `ERROR`, never with `reclaim-policy: retain`, and not while the last creation of a load balancer failed. One whose creation failed is always recreated.",
-            ),
+        added_key(
+            "error-recovery",
+            Field::Form { form: "word", set: error_recovery },
+            "report",
+            "What to do with a load balancer in ERROR that has served before and may still serve. `report`: only a Warning. `failover`: Octavia is asked once to fail it over, which most clouds allow to administrators only; then it is reported. `replace`: it is deleted and recreated on its addresses, one at a time, only where its operating status is `OFFLINE` or `ERROR`, never with `reclaim-policy: retain`, and not while the last creation of a load balancer failed. One whose creation failed is always recreated.",
         ),
-        since(
-            "0.1.0",
-            defaulting_key(
-                "recreate-missing",
-                Field::Bool(|section| &mut section.recreate_missing),
-                "false",
-                "`true` confirms that load balancers which cannot be found are really gone, so that they are recreated. By default none is recreated if most of them are missing, or if nothing shows that this is the right project and region. Turn it off again when they are recreated.",
-            ),
+        added_key(
+            "recreate-missing",
+            Field::Bool(|section| &mut section.recreate_missing),
+            "false",
+            "`true` confirms that load balancers which cannot be found are really gone, so that they are recreated. By default none is recreated if most of them are missing, or if nothing shows that this is the right project and region. Turn it off again when they are recreated.",
         ),
     ];
 }
@@ -240,10 +217,8 @@ fn lb_version(_: &mut LoadBalancer, text: &str) -> Parsed {
 
 fn error_recovery(section: &mut LoadBalancer, text: &str) -> Parsed {
     section.error_recovery = ErrorRecovery::parse(text).ok_or_else(|| {
-        ValueFault::new(
-            "there is no such recovery",
-            format!("use one of {}", ErrorRecovery::VALUES.join(", ")),
-        )
+        let fix = format!("use one of {}", ErrorRecovery::VALUES.join(", "));
+        ValueFault::new("there is no such recovery", fix)
     })?;
     Ok(None)
 }
@@ -268,10 +243,8 @@ fn ingress_hostname_suffix(section: &mut LoadBalancer, text: &str) -> Parsed {
         return Ok(None);
     }
     hostname::validate(suffix).map_err(|error| {
-        ValueFault::new(
-            format!("it is not a DNS suffix: {error}"),
-            "write a domain in lower case, such as `nip.io`",
-        )
+        let fix = "write a domain in lower case, such as `nip.io`";
+        ValueFault::new(format!("it is not a DNS suffix: {error}"), fix)
     })?;
     section.ingress_hostname_suffix = Some(suffix.to_owned());
     Ok(None)

@@ -23,11 +23,9 @@ use rstest::rstest;
 
 use super::{Sources, desired, validate};
 use crate::config::Config;
-use crate::load_balancer::model::facts::{Facts, Features};
-use crate::load_balancer::model::floating_ip::{FloatingIpGoal, SubnetChoice};
-use crate::load_balancer::model::listener::ListenerKey;
-use crate::load_balancer::model::observed::Observed;
-use crate::load_balancer::model::tree::{Desired, DesiredListener};
+use crate::load_balancer::model::{
+    Desired, DesiredListener, Facts, Features, FloatingIpGoal, ListenerKey, Observed, SubnetChoice,
+};
 use crate::load_balancer::names::Names;
 use crate::load_balancer::plan::serve;
 use crate::load_balancer::settings::Settings;

@@ -10,16 +10,10 @@ use openstack_ccm_openstack_api::octavia::{
 };
 
 use crate::config::ErrorRecovery;
-use crate::load_balancer::model::Tags;
-use crate::load_balancer::model::floating_ip::{FloatingIpGoal, FloatingIpSpec, SubnetChoice};
-use crate::load_balancer::model::limit;
-use crate::load_balancer::model::listener::{ListenerAttributes, ListenerKey, ListenerSpec, TlsAttributes};
-use crate::load_balancer::model::member::Member;
-use crate::load_balancer::model::monitor::{HttpCheck, MonitorAttributes, MonitorSpec};
-use crate::load_balancer::model::pool::{Persistence, PoolAttributes, PoolSpec};
-use crate::load_balancer::model::recovery::Recovery;
-use crate::load_balancer::model::tree::{
-    Desired, DesiredListener, DesiredPool, LoadBalancerSpec, Reclaim, ReleaseTerms, Vip,
+use crate::load_balancer::model::{
+    Desired, DesiredListener, DesiredPool, FloatingIpGoal, FloatingIpSpec, HttpCheck, ListenerAttributes,
+    ListenerKey, ListenerSpec, LoadBalancerSpec, Member, MonitorAttributes, MonitorSpec, Persistence,
+    PoolAttributes, PoolSpec, Reclaim, Recovery, ReleaseTerms, SubnetChoice, Tags, TlsAttributes, Vip, limit,
 };
 
 /// What the Service's objects carry.

@@ -46,9 +46,8 @@ impl Reconciler {
         let service = &intent.service;
         self.beliefs.saw(service);
         let names = Names::new(&self.cluster, service);
-        let Reading { settings, errors, notices } = Reading::of(service, &self.config);
+        let Reading { settings, faults, notices } = Reading::of(service, &self.config);
         report.notices(notices);
-        let faults = errors.as_ref().map(Faults::from).unwrap_or_default();
         let features = self.resolver.features_of_new(&settings).await?;
         let claim = Claim::new(service, &names, self.scope(), settings.allow_foreign_cluster);
         let serving = Serving {

@@ -1,8 +1,6 @@
 //! Steps as text, for logs, plans and golden tests. One line each, except the creation of a whole load balancer, which is a
 //! tree.
 
-mod changes;
-mod pairs;
 mod words;
 
 use std::fmt::{self, Display, Formatter};
@@ -11,11 +9,8 @@ use std::sync::Arc;
 use super::{
     FloatingIpStep, Handle, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep, Step,
 };
-use crate::load_balancer::model::floating_ip::SubnetChoice;
-use crate::load_balancer::model::member::Member;
-use crate::load_balancer::model::tree::{DesiredListener, LoadBalancerSpec};
-use pairs::{Pairs, list};
-use words::Words;
+use crate::load_balancer::model::{DesiredListener, LoadBalancerSpec, Member, SubnetChoice};
+use words::{Pairs, Words, list};
 
 impl Display for Handle {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -44,7 +39,7 @@ impl Display for LoadBalancerStep {
         match self {
             Self::Create { load_balancer, listeners } => tree(f, load_balancer, listeners),
             Self::Update { id, changes } => {
-                write!(f, "update load balancer {id}: {}", changes::of_load_balancer(changes))
+                write!(f, "update load balancer {id}: {}", words::of_load_balancer(changes))
             }
             Self::Delete { id, cascade: true } => {
                 write!(f, "delete load balancer {id} with everything below it")
@@ -62,7 +57,7 @@ impl Display for ListenerStep {
                 write!(f, "create {} with pool {default_pool}", Words(listener.as_ref()))
             }
             Self::Update { id, key, changes } => {
-                write!(f, "update listener {id} ({key}): {}", changes::of_listener(changes))
+                write!(f, "update listener {id} ({key}): {}", words::of_listener(changes))
             }
             Self::SwapDefaultPool { listener_id, key, pool } => {
                 write!(f, "give listener {listener_id} ({key}) the pool {pool}")
@@ -76,7 +71,7 @@ impl Display for PoolStep {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Create { pool, .. } => write!(f, "create {}", Words(pool.as_ref())),
-            Self::Update { id, changes } => write!(f, "update pool {id}: {}", changes::of_pool(changes)),
+            Self::Update { id, changes } => write!(f, "update pool {id}: {}", words::of_pool(changes)),
             Self::Delete { id, name } => write!(f, "delete pool {id} ({name})"),
         }
     }
@@ -103,7 +98,7 @@ impl Display for MonitorStep {
                 write!(f, "create {} of pool {pool}", Words(monitor.as_ref()))
             }
             Self::Update { id, changes } => {
-                write!(f, "update health monitor {id}: {}", changes::of_monitor(changes))
+                write!(f, "update health monitor {id}: {}", words::of_monitor(changes))
             }
             Self::Delete { id } => write!(f, "delete health monitor {id}"),
         }

@@ -1,12 +1,54 @@
-//! New objects in words.
+//! New objects and changes in words: `key=value` pairs and lists.
 
 use std::fmt::{self, Display, Formatter};
 
-use super::pairs::{Pairs, list};
-use crate::load_balancer::model::listener::ListenerSpec;
-use crate::load_balancer::model::member::Member;
-use crate::load_balancer::model::monitor::{MonitorAttributes, MonitorSpec};
-use crate::load_balancer::model::pool::PoolSpec;
+use openstack_ccm_openstack_api::change::Change;
+use openstack_ccm_openstack_api::octavia::{
+    ListenerLimits, UpdateHealthMonitor, UpdateListener, UpdateLoadBalancer, UpdatePool,
+};
+
+use crate::load_balancer::model::{
+    ListenerSpec, Member, MonitorAttributes, MonitorSpec, Persistence, PoolSpec, Tags,
+};
+
+/// `key=value` pairs of what is set.
+#[derive(Default)]
+pub(super) struct Pairs(Vec<String>);
+
+impl Pairs {
+    pub(super) fn add(mut self, key: &str, value: Option<impl Display>) -> Self {
+        self.0.extend(value.map(|value| format!("{key}={value}")));
+        self
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Writes the pairs behind something else.
+    pub(super) fn append(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if self.is_empty() { Ok(()) } else { write!(f, " {self}") }
+    }
+
+    pub(super) fn limits(self, limits: &ListenerLimits) -> Self {
+        limits.iter().fold(self, |pairs, (limit, value)| pairs.add(limit.name(), Some(value)))
+    }
+
+    pub(super) fn tags(self, tags: &Tags) -> Self {
+        self.add("tags", (!tags.is_empty()).then(|| list(tags)))
+    }
+}
+
+impl Display for Pairs {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join(" "))
+    }
+}
+
+pub(super) fn list<T: Display>(items: impl IntoIterator<Item = T>) -> String {
+    let items: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
+    format!("[{}]", items.join(", "))
+}
 
 /// A new object in words.
 pub(super) struct Words<'a, T>(pub(super) &'a T);
@@ -67,5 +109,92 @@ impl Display for Member {
             .add("backup", self.backup.then_some(true))
             .add("admin_state_up", (!self.admin_state_up).then_some(false));
         if extras.is_empty() { Ok(()) } else { write!(f, " ({extras})") }
+    }
+}
+
+pub(super) fn of_load_balancer(changes: &UpdateLoadBalancer) -> impl Display {
+    let UpdateLoadBalancer { name, description, tags } = changes;
+    Pairs::default()
+        .add("name", name.as_ref())
+        .add("description", description.as_ref().map(|text| format!("{text:?}")))
+        .add("tags", tags.as_ref().map(list))
+}
+
+pub(super) fn of_listener(changes: &UpdateListener) -> impl Display {
+    let UpdateListener {
+        name,
+        limits,
+        tags,
+        insert_headers,
+        allowed_cidrs,
+        default_tls_container_ref,
+        sni_container_refs,
+        tls_versions,
+        tls_ciphers,
+        alpn_protocols,
+        default_pool_id,
+    } = changes;
+    let headers = insert_headers.as_ref();
+    Pairs::default()
+        .add("name", name.as_ref())
+        .limits(limits)
+        .add(
+            "insert_headers",
+            headers.map(|headers| list(headers.iter().map(|(key, value)| format!("{key}={value}")))),
+        )
+        .add("allowed_cidrs", shown(allowed_cidrs, list))
+        .add("tls_container_ref", shown(default_tls_container_ref, Clone::clone))
+        .add("sni_container_refs", sni_container_refs.as_ref().map(list))
+        .add("tls_versions", shown(tls_versions, list))
+        .add("tls_ciphers", shown(tls_ciphers, Clone::clone))
+        .add("alpn_protocols", shown(alpn_protocols, list))
+        .add("default_pool_id", shown(default_pool_id, Clone::clone))
+        .add("tags", tags.as_ref().map(list))
+}
+
+pub(super) fn of_pool(changes: &UpdatePool) -> impl Display {
+    let UpdatePool { name, lb_algorithm, session_persistence, tags } = changes;
+    let persistence = match session_persistence {
+        Change::Keep => None,
+        Change::Set(wanted) => Some(Persistence::of(wanted).to_string()),
+        Change::Clear => Some("none".to_owned()),
+    };
+    Pairs::default()
+        .add("name", name.as_ref())
+        .add("lb_algorithm", lb_algorithm.as_ref())
+        .add("session_persistence", persistence)
+        .add("tags", tags.as_ref().map(list))
+}
+
+pub(super) fn of_monitor(changes: &UpdateHealthMonitor) -> impl Display {
+    let UpdateHealthMonitor {
+        name,
+        delay,
+        timeout,
+        max_retries,
+        max_retries_down,
+        url_path,
+        http_method,
+        expected_codes,
+        tags,
+    } = changes;
+    let request: Vec<&str> =
+        [http_method, url_path, expected_codes].into_iter().flatten().map(String::as_str).collect();
+    Pairs::default()
+        .add("name", name.as_ref())
+        .add("delay", *delay)
+        .add("timeout", *timeout)
+        .add("max_retries", *max_retries)
+        .add("max_retries_down", *max_retries_down)
+        .add("http", (!request.is_empty()).then(|| request.join(" ")))
+        .add("tags", tags.as_ref().map(list))
+}
+
+/// A change in words: what is cleared goes back to Octavia's default.
+fn shown<'a, T>(change: &'a Change<T>, text: impl FnOnce(&'a T) -> String) -> Option<String> {
+    match change {
+        Change::Keep => None,
+        Change::Set(value) => Some(text(value)),
+        Change::Clear => Some("default".to_owned()),
     }
 }

@@ -6,11 +6,9 @@ use openstack_ccm_openstack_api::octavia::{
     UpdateLoadBalancer, UpdatePool,
 };
 
-use crate::load_balancer::model::monitor::HttpCheck;
-use crate::load_balancer::model::observed::{
-    ObservedListener, ObservedLoadBalancer, ObservedMonitor, ObservedPool,
+use crate::load_balancer::model::{
+    HttpCheck, ObservedListener, ObservedLoadBalancer, ObservedMonitor, ObservedPool, Persistence,
 };
-use crate::load_balancer::model::pool::Persistence;
 
 /// The pairs that Octavia allows.
 pub(super) fn fits(listener: &ListenerProtocol, pool: &PoolProtocol) -> bool {

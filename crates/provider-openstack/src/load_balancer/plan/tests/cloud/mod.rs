@@ -8,15 +8,12 @@ use std::sync::Arc;
 
 use openstack_ccm_openstack_api::octavia::{OperatingStatus, ProvisioningStatus};
 
-use crate::load_balancer::model::listener::ListenerSpec;
-use crate::load_balancer::model::member::{Member, MemberKey};
-use crate::load_balancer::model::monitor::MonitorSpec;
-use crate::load_balancer::model::observed::{
-    Children, MadeWith, Observed, ObservedListener, ObservedLoadBalancer, ObservedMember, ObservedMonitor,
-    ObservedPool, Ownership,
+use crate::load_balancer::model::observed::MadeWith;
+use crate::load_balancer::model::{
+    Children, Desired, DesiredListener, ListenerSpec, LoadBalancerSpec, Member, MemberKey, MonitorSpec,
+    Observed, ObservedListener, ObservedLoadBalancer, ObservedMember, ObservedMonitor, ObservedPool,
+    Ownership, PoolSpec, ReleaseTerms,
 };
-use crate::load_balancer::model::pool::PoolSpec;
-use crate::load_balancer::model::tree::{Desired, DesiredListener, LoadBalancerSpec, ReleaseTerms};
 use crate::load_balancer::plan::{self, Plan, Then};
 use crate::load_balancer::step::{
     Handle, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep, Step,

@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Cloud;
-use crate::load_balancer::model::floating_ip::SubnetChoice;
-use crate::load_balancer::model::observed::ObservedFloatingIp;
+use crate::load_balancer::model::{ObservedFloatingIp, SubnetChoice};
 use crate::load_balancer::step::{FloatingIpStep, Handle};
 
 impl Cloud {

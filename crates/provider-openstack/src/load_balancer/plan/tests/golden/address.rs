@@ -5,8 +5,9 @@ use std::net::IpAddr;
 use insta::assert_snapshot;
 use rstest::rstest;
 
-use crate::load_balancer::model::floating_ip::{FloatingIpGoal, FloatingIpSpec, SubnetChoice};
-use crate::load_balancer::model::observed::{ObservedFloatingIp, Ownership};
+use crate::load_balancer::model::{
+    FloatingIpGoal, FloatingIpSpec, ObservedFloatingIp, Ownership, SubnetChoice,
+};
 use crate::load_balancer::plan::tests::cloud::Cloud;
 use crate::load_balancer::plan::tests::shape::{Shape, tags};
 use crate::load_balancer::plan::{Plan, serve};

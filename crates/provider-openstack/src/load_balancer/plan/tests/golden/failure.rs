@@ -6,7 +6,7 @@ use insta::assert_snapshot;
 use openstack_ccm_openstack_api::octavia::{OperatingStatus, ProvisioningStatus};
 
 use super::{drift, notices};
-use crate::load_balancer::model::observed::Ownership;
+use crate::load_balancer::model::Ownership;
 use crate::load_balancer::plan::serve;
 use crate::load_balancer::plan::tests::cloud::Cloud;
 use crate::load_balancer::plan::tests::shape::Shape;

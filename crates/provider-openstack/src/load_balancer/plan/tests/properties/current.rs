@@ -15,10 +15,7 @@ use proptest::sample::subsequence;
 
 use crate::config::Config;
 use crate::load_balancer::desired::{self, Sources};
-use crate::load_balancer::model::facts::{Facts, Features};
-use crate::load_balancer::model::floating_ip::SubnetChoice;
-use crate::load_balancer::model::observed::Children;
-use crate::load_balancer::model::tree::Desired;
+use crate::load_balancer::model::{Children, Desired, Facts, Features, SubnetChoice};
 use crate::load_balancer::names::Names;
 use crate::load_balancer::plan::serve;
 use crate::load_balancer::plan::tests::cloud::Cloud;

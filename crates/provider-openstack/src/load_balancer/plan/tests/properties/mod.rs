@@ -11,8 +11,7 @@ use proptest::sample::select;
 
 use super::cloud::Cloud;
 use super::shape::{Kind, Shape};
-use crate::load_balancer::model::observed::{Children, Ownership};
-use crate::load_balancer::model::tree::Desired;
+use crate::load_balancer::model::{Children, Desired, Ownership};
 use crate::load_balancer::plan::{Then, serve};
 use accidents::{Accident, accidents, happen};
 use oracle::{assert_served, foreign};

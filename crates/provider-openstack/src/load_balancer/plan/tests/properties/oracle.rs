@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 
 use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
-use crate::load_balancer::model::floating_ip::FloatingIpGoal;
-use crate::load_balancer::model::observed::{
-    Children, Observed, ObservedFloatingIp, ObservedListener, ObservedPool,
+use crate::load_balancer::model::{
+    Children, Desired, DesiredListener, FloatingIpGoal, Observed, ObservedFloatingIp, ObservedListener,
+    ObservedPool,
 };
-use crate::load_balancer::model::tree::{Desired, DesiredListener};
 
 /// All that is not the Service's: it must look the same at the end.
 pub(super) fn foreign(observed: &Observed) -> (Vec<ObservedListener>, Vec<ObservedPool>, Vec<String>) {

@@ -1,0 +1,226 @@
+//! OpenStack as the binary sees it: its configuration, logging in, and what controllers work on.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use openstack_ccm_core::cloud::{
+    CallObserver, Cloud, ClusterIdentity, Entry, LoadBalancing, LogIn, Part, Provider,
+};
+use openstack_ccm_core::failure::{Failure, FailureClass};
+use openstack_ccm_core::instance::Instances;
+use openstack_ccm_core::provider::Wake;
+use openstack_ccm_core::route::Routes;
+use openstack_ccm_openstack_api::client::{CallObserver as ApiCallObserver, ClientSettings};
+use openstack_ccm_openstack_api::identity::{AuthError, AuthOptions};
+use openstack_ccm_openstack_api::transport::{Service, Transport};
+use openstack_ccm_openstack_api::{ErrorKind, OpenStack, connect_through};
+use tokio_util::sync::CancellationToken;
+
+use crate::config::{self, Config, ConfigErrors, Loaded, ProcessEnvironment};
+use crate::instances::{OpenStackInstances, is_regional};
+use crate::load_balancer::failure::chain;
+use crate::load_balancer::{OpenStackLoadBalancers, annotations};
+use crate::routes::OpenStackRoutes;
+
+/// OpenStack among the providers of a binary. The metrics are spelled as the Go implementation spells them.
+pub const ENTRY: Entry = Entry {
+    name: "openstack",
+    call_metric_prefix: "openstack_api",
+    load: |files| Ok(Box::new(OpenStackProvider::load(files)?)),
+};
+
+/// OpenStack as cloud.conf describes it.
+#[derive(Clone, Debug)]
+pub struct OpenStackProvider {
+    config: Arc<Config>,
+    login: AuthOptions,
+    regional_provider_ids: bool,
+}
+
+impl OpenStackProvider {
+    /// Reads the configuration and logs its warnings.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, at once.
+    pub fn load(files: &[PathBuf]) -> Result<Self, ConfigErrors> {
+        let loaded = config::load(files, &ProcessEnvironment);
+        let (Ok(Loaded { warnings, .. }) | Err(ConfigErrors { warnings, .. })) = &loaded;
+        for warning in warnings {
+            tracing::warn!("{warning}");
+        }
+        loaded.map(Self::from)
+    }
+
+    /// The configuration.
+    #[must_use]
+    pub fn config(&self) -> &Arc<Config> {
+        &self.config
+    }
+
+    /// Logs in with something between the calls and the cloud: `between` gets the way to the cloud and the project that the log-in
+    /// is for.
+    ///
+    /// # Errors
+    /// The cloud cannot be used yet; the message has the whole cause.
+    pub async fn log_in_through(
+        &self,
+        between: impl FnOnce(Arc<dyn Transport>, Option<&str>) -> Arc<dyn Transport>,
+    ) -> Result<OpenStack, Failure> {
+        log_in(&self.login, ClientSettings::default(), between).await
+    }
+
+    /// The cloud for the controllers.
+    #[must_use]
+    pub fn cloud(&self, openstack: OpenStack) -> OpenStackCloud {
+        OpenStackCloud { openstack, provider: self.clone() }
+    }
+}
+
+impl From<Loaded> for OpenStackProvider {
+    fn from(loaded: Loaded) -> Self {
+        let Loaded { config, auth_options, warnings: _ } = loaded;
+        let regional_provider_ids = is_regional(&ProcessEnvironment);
+        Self { config: Arc::new(config), login: auth_options, regional_provider_ids }
+    }
+}
+
+#[async_trait]
+impl Provider for OpenStackProvider {
+    fn left_out(&self, part: Part) -> Option<String> {
+        let setting = match part {
+            Part::LoadBalancers if !self.config.load_balancer.enabled => {
+                "enabled=false in [LoadBalancer] of cloud.conf"
+            }
+            Part::Routes if self.config.route.router_id.is_none() => {
+                "router-id in [Route] of cloud.conf is not set"
+            }
+            Part::LoadBalancers | Part::Routes | Part::Instances => return None,
+        };
+        Some(setting.to_owned())
+    }
+
+    async fn log_in(&self, request: LogIn) -> Result<Arc<dyn Cloud>, Failure> {
+        let LogIn { observer, user_agent } = request;
+        let settings = ClientSettings { observer: Arc::new(Calls(observer)), ..ClientSettings::default() };
+        let login = AuthOptions { user_agent, ..self.login.clone() };
+        let openstack = log_in(&login, settings, |transport, _| transport).await?;
+        Ok(Arc::new(self.cloud(openstack)))
+    }
+}
+
+/// Tells the binary of calls.
+struct Calls(Arc<dyn CallObserver>);
+
+impl std::fmt::Debug for Calls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Calls").finish_non_exhaustive()
+    }
+}
+
+impl ApiCallObserver for Calls {
+    fn observe(&self, call: &'static str, duration: Duration, outcome: Result<(), ErrorKind>) {
+        self.0.observe(call, duration, outcome.is_ok());
+    }
+}
+
+/// Keystone has one answer for everything that may be wrong.
+const WRONG_LOGIN: &str = "; Keystone does not say what is wrong: check in [Global] of cloud.conf the user, the password, \
+                           the project and their domains, or the application credential";
+
+/// Logs in, with something between the calls and the cloud.
+///
+/// # Errors
+/// It does not work; the message has the whole cause.
+async fn log_in(
+    login: &AuthOptions,
+    settings: ClientSettings,
+    between: impl FnOnce(Arc<dyn Transport>, Option<&str>) -> Arc<dyn Transport>,
+) -> Result<OpenStack, Failure> {
+    connect_through(login, settings, between).await.map_err(|error| explained(&error))
+}
+
+/// The error is shared between all who wait for one log-in, so its chain is written out here.
+fn explained(error: &AuthError) -> Failure {
+    let message = format!("OpenStack cannot be used yet: {}", chain(error));
+    match error.kind() {
+        ErrorKind::Unauthorized => Failure::new(FailureClass::Auth, message + WRONG_LOGIN),
+        _ => Failure::new(FailureClass::Unavailable, message),
+    }
+}
+
+/// One project of an OpenStack.
+#[derive(Clone, Debug)]
+pub struct OpenStackCloud {
+    openstack: OpenStack,
+    provider: OpenStackProvider,
+}
+
+impl OpenStackCloud {
+    /// The cloud that `login` led to. `regional_provider_ids` says whether provider ids of new nodes name the region.
+    pub fn new(
+        openstack: OpenStack,
+        config: Arc<Config>,
+        login: AuthOptions,
+        regional_provider_ids: bool,
+    ) -> Self {
+        Self { openstack, provider: OpenStackProvider { config, login, regional_provider_ids } }
+    }
+}
+
+impl Cloud for OpenStackCloud {
+    fn lacks(&self, part: Part) -> Option<String> {
+        let missing = needs(part).iter().filter(|service| !self.openstack.has(**service));
+        let types: Vec<&str> = missing.map(|service| service.catalog_type()).collect();
+        let interface = self.provider.login.interface.as_str();
+        let text = || format!("the catalog has no {interface} endpoint of type {}", types.join(" and "));
+        (!types.is_empty()).then(text)
+    }
+
+    fn remedy(&self) -> String {
+        let known = || match self.openstack.regions.as_slice() {
+            [] => "no region".to_owned(),
+            regions => regions.join(", "),
+        };
+        let region = self.provider.login.region.as_ref();
+        let region =
+            region.map(|region| format!("The region is {region:?}, and the catalog knows {}. ", known()));
+        region.unwrap_or_default()
+            + "Correct region or os-endpoint-type in [Global] of cloud.conf; where the cloud really lacks the service, leave the \
+               controller out with --controllers=*,-NAME, or set enabled=false in [LoadBalancer]"
+    }
+
+    fn load_balancers(&self, cluster: ClusterIdentity, wake: Arc<dyn Wake>) -> LoadBalancing {
+        let config = &self.provider.config;
+        let section = &config.load_balancer;
+        let (load_balancers, poller) =
+            OpenStackLoadBalancers::new(self.openstack.clone(), Arc::clone(config), cluster, wake);
+        LoadBalancing {
+            load_balancers: Arc::new(load_balancers),
+            background: Box::pin(poller.run(CancellationToken::new())),
+            node_selector_annotation: Some(annotations::NODE_SELECTOR.key.to_owned()),
+            node_selector: section.node_selector.clone(),
+            drift_check_interval: Some(section.drift_check_interval).filter(|interval| !interval.is_zero()),
+        }
+    }
+
+    fn instances(&self) -> Option<Arc<dyn Instances>> {
+        let OpenStackProvider { config, regional_provider_ids, .. } = &self.provider;
+        let instances = OpenStackInstances::new(&self.openstack, Arc::clone(config), *regional_provider_ids)?;
+        Some(Arc::new(instances))
+    }
+
+    fn routes(&self) -> Arc<dyn Routes> {
+        Arc::new(OpenStackRoutes::new(&self.openstack, &self.provider.config))
+    }
+}
+
+/// Services without which a controller can do nothing at all.
+fn needs(part: Part) -> &'static [Service] {
+    match part {
+        Part::LoadBalancers => &[Service::LoadBalancer],
+        Part::Routes => &[Service::Network],
+        Part::Instances => &[Service::Compute, Service::Network],
+    }
+}

@@ -1,0 +1,132 @@
+//! The steps by kind of object. Those that Octavia carries out make the load balancer PENDING; those on floating IPs, which
+//! Neutron carries out, lock nothing.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use openstack_ccm_openstack_api::octavia::{
+    UpdateHealthMonitor, UpdateListener, UpdateLoadBalancer, UpdatePool,
+};
+
+use crate::load_balancer::model::{
+    DesiredListener, ListenerKey, ListenerSpec, LoadBalancerSpec, Member, MonitorSpec, PoolSpec,
+    SubnetChoice, Tags,
+};
+
+/// The id of an object that a step names.
+///
+/// A plan holds all that is to be done, also what only becomes possible after an earlier step. Steps on an object that
+/// does not exist yet are there to be shown and counted; they are applied in a later reconciliation, which finds the object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Handle {
+    /// The object exists and has this id.
+    Id(String),
+    /// An earlier step of this plan makes the object, with this name.
+    New(String),
+}
+
+impl Handle {
+    /// The id, where the object exists.
+    pub(crate) fn id(&self) -> Option<&str> {
+        match self {
+            Self::Id(id) => Some(id),
+            Self::New(_) => None,
+        }
+    }
+}
+
+/// A step on the load balancer itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum LoadBalancerStep {
+    /// Makes the load balancer with everything below it.
+    Create {
+        load_balancer: Box<LoadBalancerSpec>,
+        /// Its listeners, each with its pool.
+        listeners: Vec<DesiredListener>,
+    },
+    /// Changes what says whose the load balancer is.
+    Update { id: String, changes: UpdateLoadBalancer },
+    /// Deletes the load balancer.
+    Delete {
+        id: String,
+        /// With everything below it. Without, Octavia refuses while there is anything.
+        cascade: bool,
+    },
+    /// Has what carries the load balancer built again below the same tree. Most clouds allow this to administrators only.
+    Failover { id: String },
+}
+
+/// A step on a listener. Keys are for display.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ListenerStep {
+    /// Makes a listener.
+    Create { load_balancer_id: String, listener: Box<ListenerSpec>, default_pool: Handle },
+    /// Changes a listener.
+    Update { id: String, key: ListenerKey, changes: Box<UpdateListener> },
+    /// Gives a listener another default pool.
+    SwapDefaultPool { listener_id: String, key: ListenerKey, pool: Handle },
+    /// Deletes a listener. Its default pool stays.
+    Delete { id: String, key: ListenerKey },
+}
+
+/// A step on a pool. Names are for display.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum PoolStep {
+    /// Makes a pool that hangs on no listener yet, without members and monitor.
+    Create { load_balancer_id: String, pool: Box<PoolSpec> },
+    /// Changes a pool.
+    Update { id: String, changes: UpdatePool },
+    /// Deletes a pool with its members and monitor.
+    Delete { id: String, name: String },
+}
+
+/// A step on the members of a pool. Names are for display.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum MemberStep {
+    /// Makes the members of a pool exactly these, in one batch.
+    ReplaceAll {
+        pool: Handle,
+        /// All members, sorted by key.
+        members: Vec<Arc<Member>>,
+    },
+    /// Adds one member to a pool.
+    Create { pool: Handle, member: Arc<Member> },
+    /// Takes one member out of a pool.
+    Delete { pool_id: String, id: String, name: String },
+}
+
+/// A step on a health monitor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum MonitorStep {
+    /// Makes a health monitor.
+    Create { pool: Handle, monitor: Box<MonitorSpec> },
+    /// Changes a health monitor.
+    Update { id: String, changes: UpdateHealthMonitor },
+    /// Deletes a health monitor.
+    Delete { id: String },
+}
+
+/// A step on a floating IP. One that exists is named with its address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum FloatingIpStep {
+    /// Makes a floating IP that leads to a port.
+    Create {
+        network_id: String,
+        /// Subnet of that network. With [`SubnetChoice::FirstFree`] one call for each until one works.
+        subnet: SubnetChoice,
+        address: Option<IpAddr>,
+        description: String,
+        /// Tags. Neutron takes none in the creation: they follow in a second call, and if that is never made the
+        /// next plan tags what hangs on the VIP port.
+        tags: Tags,
+        port: Handle,
+    },
+    /// Lets a floating IP lead to a port.
+    Attach { id: String, address: IpAddr, port: Handle },
+    /// Takes a floating IP off its port.
+    Detach { id: String, address: IpAddr },
+    /// Replaces the tags of a floating IP.
+    Tag { id: String, tags: Tags },
+    /// Deletes a floating IP.
+    Delete { id: String, address: IpAddr },
+}
