@@ -4,35 +4,26 @@
 //! lease an answer that comes late is worth nothing. The lease has a client of its own, so that no crowd of other
 //! requests can keep it from being renewed.
 
-mod account_layer;
 mod account_token;
 mod controllers;
-mod layer;
 mod limit;
 mod metrics;
-mod person;
+mod request;
 mod unanswered;
-mod watches;
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use http::{HeaderValue, header};
 use k8s_openapi::api::core::v1::Namespace;
-use kube::client::ClientBuilder;
 use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
 
-use prometheus_client::registry::Registry;
-
-use crate::args::KubernetesArgs;
 use crate::args::path::given;
-use account_layer::AccountLayer;
+use crate::args::{KubernetesArgs, PersonArgs};
 use account_token::AccountToken;
-use layer::RequestLayer;
-use watches::WatchesApart;
+use request::Requests;
 
 pub use controllers::ControllerClients;
 pub use limit::RequestLimit;
@@ -74,32 +65,6 @@ impl Connection {
         Ok(Self { config, metrics, agent: AGENT })
     }
 
-    /// The server that `kubectl` would talk to. Requests are not counted.
-    ///
-    /// # Errors
-    /// Files that cannot be read or do not make sense.
-    pub async fn of_person(kubeconfig: Option<&Path>, context: Option<&str>) -> anyhow::Result<Self> {
-        let options =
-            KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
-        let config = match (kubeconfig, context) {
-            (Some(file), _) => {
-                let problem = || format!("--kubeconfig={}: the file cannot be used", file.display());
-                let kubeconfig = Kubeconfig::read_from(file).with_context(problem)?;
-                Config::from_custom_kubeconfig(kubeconfig, &options).await.with_context(problem)?
-            }
-            (None, Some(name)) => {
-                let chosen = Config::from_kubeconfig(&options).await;
-                chosen.with_context(|| {
-                    format!("--context={name}: no kubeconfig has a context that can be used")
-                })?
-            }
-            (None, None) => Config::infer()
-                .await
-                .context("no kubeconfig was found; name a file with --kubeconfig or in $KUBECONFIG")?,
-        };
-        Ok(Self { config, metrics: RequestMetrics::register(&mut Registry::default()), agent: AGENT })
-    }
-
     /// The server of another kubeconfig, or the same one when there is none.
     ///
     /// # Errors
@@ -122,8 +87,7 @@ impl Connection {
     /// # Errors
     /// Certificates or tokens that cannot be used.
     pub fn client(&self, purpose: &str, limit: RequestLimit) -> anyhow::Result<Client> {
-        let (config, layer) = self.prepared(purpose, limit)?;
-        Ok(both_kinds(&config)?.with_layer(&layer).build())
+        self.client_with(self.config.clone(), purpose, limit, None)
     }
 
     /// A client in the name of a ServiceAccount in kube-system, whose tokens are asked for by `tokens`.
@@ -131,39 +95,76 @@ impl Connection {
     /// # Errors
     /// Certificates that cannot be used.
     fn client_of(&self, account: &str, tokens: Client, limit: RequestLimit) -> anyhow::Result<Client> {
-        let (mut config, layer) = self.prepared(account, limit)?;
+        let mut config = self.config.clone();
         config.auth_info = AuthInfo::default();
-        let token = Arc::new(AccountToken::new(tokens, account));
-        Ok(both_kinds(&config)?.with_layer(&AccountLayer { token }).with_layer(&layer).build())
+        self.client_with(config, account, limit, Some(AccountToken::new(tokens, account)))
     }
 
-    fn prepared(&self, purpose: &str, limit: RequestLimit) -> anyhow::Result<(Config, RequestLayer)> {
-        let mut config = self.config.clone();
+    fn client_with(
+        &self,
+        mut config: Config,
+        purpose: &str,
+        limit: RequestLimit,
+        token: Option<AccountToken>,
+    ) -> anyhow::Result<Client> {
         config.default_retry = false;
         config.connect_timeout = Some(CONNECT_TIMEOUT);
         config.reset_reader_on_write = true;
-        let agent = format!("{}/{purpose}", self.agent);
-        let agent = HeaderValue::try_from(agent).context("the User-Agent is not valid")?;
-        config.headers.push((header::USER_AGENT, agent));
-        let host = config.cluster_url.authority().map(ToString::to_string).unwrap_or_default();
-        let server = config.cluster_url.to_string();
-        let server = server.trim_end_matches('/').to_owned();
-        let layer = RequestLayer { limit, metrics: self.metrics.clone(), host, server };
-        Ok((config, layer))
+        let agent = HeaderValue::try_from(format!("{}/{purpose}", self.agent));
+        config.headers.push((header::USER_AGENT, agent.context("the User-Agent is not valid")?));
+        let silent_for = |silence| {
+            let mut config = config.clone();
+            config.read_timeout = Some(silence);
+            Client::try_from(config).context("no client for the Kubernetes API could be made")
+        };
+        let requests = Requests {
+            watches: silent_for(WATCH_SILENCE)?,
+            others: silent_for(SILENCE)?,
+            token,
+            limit,
+            metrics: self.metrics.clone(),
+            host: config.cluster_url.authority().map(ToString::to_string).unwrap_or_default(),
+            server: config.cluster_url.to_string().trim_end_matches('/').to_owned(),
+        };
+        Ok(requests.client())
     }
 }
 
-/// Connections for watches, and others for all other requests.
-fn both_kinds(config: &Config) -> anyhow::Result<ClientBuilder<WatchesApart>> {
-    let namespace = config.default_namespace.clone();
-    let client = |silence| -> anyhow::Result<Client> {
-        let mut config = config.clone();
-        config.read_timeout = Some(silence);
-        let builder = ClientBuilder::try_from(config);
-        Ok(builder.context("no client for the Kubernetes API could be made")?.build())
-    };
-    let apart = WatchesApart { watches: client(WATCH_SILENCE)?, others: client(SILENCE)? };
-    Ok(ClientBuilder::new(apart, namespace))
+impl PersonArgs {
+    /// A client for the cluster.
+    ///
+    /// # Errors
+    /// There is no kubeconfig that can be used.
+    pub async fn client(&self) -> anyhow::Result<Client> {
+        self.client_of(AGENT).await
+    }
+
+    /// The same in the name of another program, which begins its User-Agent so.
+    ///
+    /// # Errors
+    /// There is no kubeconfig that can be used.
+    pub async fn client_of(&self, agent: &'static str) -> anyhow::Result<Client> {
+        let metrics = RequestMetrics::default();
+        Connection { config: self.config().await?, metrics, agent }.client("cli", RequestLimit::none())
+    }
+
+    /// The server that `kubectl` would talk to.
+    async fn config(&self) -> anyhow::Result<Config> {
+        let options = KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };
+        match (given(self.kubeconfig.as_ref()), &self.context) {
+            (Some(file), _) => {
+                let problem = || format!("--kubeconfig={}: the file cannot be used", file.display());
+                let kubeconfig = Kubeconfig::read_from(file).with_context(problem)?;
+                Config::from_custom_kubeconfig(kubeconfig, &options).await.with_context(problem)
+            }
+            (None, Some(name)) => Config::from_kubeconfig(&options)
+                .await
+                .with_context(|| format!("--context={name}: no kubeconfig has a context that can be used")),
+            (None, None) => Config::infer()
+                .await
+                .context("no kubeconfig was found; name a file with --kubeconfig or in $KUBECONFIG"),
+        }
+    }
 }
 
 async fn config(kubeconfig: Option<&Path>, master: Option<&str>) -> anyhow::Result<Config> {
@@ -215,8 +216,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let master = format!("--master=http://{}", listener.local_addr().unwrap());
         let arguments = RunArgs::try_parse(["openstack-ccm", &master]).unwrap().kubernetes;
-        let metrics = RequestMetrics::register(&mut Registry::default());
-        let connection = Connection::new(&arguments, metrics).await.unwrap();
+        let connection = Connection::new(&arguments, RequestMetrics::default()).await.unwrap();
         let client = connection.client("test", RequestLimit::none()).unwrap();
         let asked = tokio::spawn(cluster_uid(client));
         let (mut stream, _) = listener.accept().await.unwrap();
