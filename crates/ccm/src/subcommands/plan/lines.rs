@@ -11,15 +11,7 @@ use super::line::{Line, Mark};
 
 /// The lines of some calls, in the order in which the objects are touched first.
 pub fn lines(calls: &[Call]) -> Vec<Line> {
-    let changes: Vec<&ObjectChange> = calls
-        .iter()
-        .filter_map(|call| match call {
-            Call::Cloud(write) => Some(&write.changes),
-            Call::Cluster(_) => None,
-        })
-        .flatten()
-        .collect();
-    let mut lines = cloud(&ends(&changes));
+    let mut lines = cloud(&ends(calls.iter().flat_map(Call::changes)));
     lines.extend(super::cluster_lines::lines(calls));
     lines
 }
@@ -35,7 +27,7 @@ struct CloudEnds<'a> {
 }
 
 /// Each object once. What would be created and deleted again is left out.
-fn ends<'a>(changes: &[&'a ObjectChange]) -> Vec<CloudEnds<'a>> {
+fn ends<'a>(changes: impl Iterator<Item = &'a ObjectChange>) -> Vec<CloudEnds<'a>> {
     let mut places: BTreeMap<(Kind, &str), usize> = BTreeMap::new();
     let mut ends: Vec<CloudEnds<'a>> = Vec::new();
     for change in changes {
@@ -73,8 +65,7 @@ fn cloud(ends: &[CloudEnds<'_>]) -> Vec<Line> {
             }
             continue;
         }
-        let partner = ends.iter().find(|other| is_replacement(one, other));
-        match partner {
+        match ends.iter().find(|other| is_replacement(one, other)) {
             Some(other) => {
                 replaced.push(other.id);
                 let (old, new) = if one.after.is_none() { (one, other) } else { (other, one) };
@@ -157,7 +148,7 @@ fn sum(ends: &[CloudEnds<'_>], (kind, parent): (Kind, Option<&str>)) -> Line {
             .map(|one| fields::name(kind, one.before.or(one.after).unwrap_or(&Value::Null)))
             .collect::<Vec<_>>()
     };
-    let mut fields = vec![Field::list("", names(&gone), names(&new))];
+    let mut fields = vec![Field { removed: names(&gone), added: names(&new), ..Field::default() }];
     fields.extend(other.iter().flat_map(|one| {
         let (before, after) = (one.before.unwrap_or(&Value::Null), one.after.unwrap_or(&Value::Null));
         let name = fields::name(kind, before);

@@ -1,5 +1,6 @@
 //! The controllers on a dry run, and what came of it.
 
+use std::fmt;
 use std::sync::Arc;
 
 use anyhow::Context as _;
@@ -52,6 +53,17 @@ pub enum Subject {
     NodeLifecycle,
     /// Routes to pods.
     Routes,
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Service(key) => key.fmt(f),
+            Self::Nodes => f.write_str("nodes"),
+            Self::NodeLifecycle => f.write_str("nodes that are shut down or gone"),
+            Self::Routes => f.write_str("routes"),
+        }
+    }
 }
 
 /// What would be done about one subject.

@@ -5,6 +5,7 @@ use std::fmt;
 use jiff::Timestamp;
 use serde::Serialize;
 
+use super::line::Changes;
 use super::outlook::{Outlook, State};
 
 /// The sum.
@@ -12,12 +13,9 @@ use super::outlook::{Outlook, State};
 pub struct Summary {
     /// When the plan was made: it is a photograph.
     pub time: Timestamp,
-    /// Objects that would be created.
-    pub add: usize,
-    /// Objects that would be changed.
-    pub change: usize,
-    /// Objects that would be deleted.
-    pub destroy: usize,
+    /// Objects that would be created, changed and deleted.
+    #[serde(flatten)]
+    pub changes: Changes,
     /// Subjects that the user or the operator has to change something for.
     pub refused: usize,
     /// Subjects that the cloud is at work on.
@@ -34,13 +32,9 @@ impl Summary {
     /// The sum of these, which were planned at `time`.
     pub fn of(outlooks: &[Outlook], time: Timestamp) -> Self {
         let count = |holds: fn(&Outlook) -> bool| outlooks.iter().filter(|one| holds(one)).count();
-        let sum =
-            |part: fn((usize, usize, usize)) -> usize| outlooks.iter().map(|one| part(one.counts())).sum();
         Self {
             time: time.round(jiff::Unit::Second).unwrap_or(time),
-            add: sum(|(add, _, _)| add),
-            change: sum(|(_, change, _)| change),
-            destroy: sum(|(_, _, destroy)| destroy),
+            changes: Changes::of(outlooks.iter().flat_map(|one| &one.changes)),
             refused: count(|one| matches!(one.state, State::Refused(_))),
             waits: count(|one| matches!(one.state, State::Waits(_))),
             unknown: count(|one| matches!(one.state, State::Unknown(_))),
@@ -55,7 +49,7 @@ impl Summary {
             1
         } else if self.refused > 0 {
             3
-        } else if self.add + self.change + self.destroy + self.waits > 0 {
+        } else if self.changes != Changes::default() || self.waits > 0 {
             2
         } else {
             0
@@ -65,8 +59,8 @@ impl Summary {
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { add, change, destroy, refused, waits, unknown, .. } = self;
-        write!(f, "Plan: {add} to add, {change} to change, {destroy} to destroy")?;
+        let Self { changes, refused, waits, unknown, .. } = self;
+        write!(f, "Plan: {changes}")?;
         for (count, what) in
             [(refused, "refused"), (waits, "waiting for the cloud"), (unknown, "could not be planned")]
         {

@@ -63,21 +63,13 @@ pub(super) fn text(
 }
 
 fn is_worth_a_word(one: &Outlook) -> bool {
-    one.changes_anything() || one.state != State::Converged || !one.warnings.is_empty()
+    !one.changes.is_empty() || one.state != State::Converged || !one.warnings.is_empty()
 }
 
 fn head(one: &Outlook) -> String {
-    let mut head = one.subject.clone();
-    if let Some(id) = &one.load_balancer {
-        head.push_str("   load balancer ");
-        head.push_str(id);
-    }
-    if let Some(maker) = &one.made_by {
-        head.push_str(" (made by ");
-        head.push_str(maker);
-        head.push(')');
-    }
-    head
+    let id = one.load_balancer.as_ref().map(|id| format!("   load balancer {id}"));
+    let maker = one.made_by.as_ref().map(|maker| format!(" (made by {maker})"));
+    format!("{}{}{}", one.subject, id.unwrap_or_default(), maker.unwrap_or_default())
 }
 
 fn interruption(summary: &Summary, colours: bool) -> String {
