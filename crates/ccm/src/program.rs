@@ -15,8 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::error_text::said_once;
 use crate::health::{Health, Probe};
 use crate::kubernetes::ControllerClients;
-use crate::wiring::assembly::Assembly;
-use crate::wiring::{self, Controller};
+use crate::wiring::assembly::{Assembly, Controller};
 
 pub use crate::wiring::ProgramOptions;
 
@@ -32,7 +31,7 @@ pub struct Program {
 impl Program {
     /// Puts the controllers over the cloud; `cluster_uid` is the uid of the namespace kube-system.
     pub fn new(
-        clients: ControllerClients,
+        clients: &ControllerClients,
         cloud: &dyn Cloud,
         cluster_uid: String,
         options: ProgramOptions,
@@ -41,14 +40,8 @@ impl Program {
     ) -> Self {
         let mut registry = lock(registry);
         let assembly = Assembly::new(clients, cloud, cluster_uid, options, &mut registry, work_queues);
-        let Assembly { nodes, service, route, node, node_lifecycle } = assembly;
-        let controllers = [
-            service.map(wiring::service::at_work),
-            route.map(wiring::route::at_work),
-            node.map(wiring::nodes::node_at_work),
-            node_lifecycle.map(wiring::nodes::lifecycle_at_work),
-        ];
-        Self { nodes, controllers: controllers.into_iter().flatten().collect() }
+        let (nodes, controllers) = assembly.at_work();
+        Self { nodes, controllers }
     }
 
     /// Works until `stop`, or until a controller ended by itself, which ends the others.

@@ -34,7 +34,7 @@ pub async fn run(arguments: RunArgs, providers: &[Entry]) -> anyhow::Result<()> 
     let provider =
         (entry.load)(&arguments.controller.config.cloud_config).map_err(anyhow::Error::from_boxed)?;
     let provider = provider.as_ref();
-    let route = wiring::route::options(&arguments.controller.route, &selection, provider)?;
+    let route = wiring::options::route(&arguments.controller.route, &selection, provider)?;
     tracing::info!(version = version(), cluster = %arguments.controller.cluster_name, "openstack-ccm starts");
 
     let migration = migration(&arguments)?;
@@ -98,7 +98,7 @@ impl ProgramParts {
     /// Runs controllers until `stop`.
     async fn run(&self, options: ProgramOptions, stop: CancellationToken) {
         let program = Program::new(
-            self.clients.clone(),
+            &self.clients,
             self.cloud.as_ref(),
             self.cluster_uid.clone(),
             options,

@@ -1,18 +1,23 @@
 //! All controllers over the cloud: the same at work and on a dry run.
 
-use openstack_ccm_controllers::WorkQueues;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
 use openstack_ccm_controllers::node::NodeController;
 use openstack_ccm_controllers::node_lifecycle::NodeLifecycleController;
 use openstack_ccm_controllers::nodes::NodeInformer;
 use openstack_ccm_controllers::route::RouteController;
-use openstack_ccm_core::cloud::{Cloud, ClusterIdentity};
+use openstack_ccm_controllers::service::{ServiceController, ServiceControllerOptions, ServiceQueue};
+use openstack_ccm_controllers::{ControllerError, WorkQueues};
+use openstack_ccm_core::cloud::{Background, Cloud, ClusterIdentity, LoadBalancing};
+use openstack_ccm_core::provider::LoadBalancers;
 use prometheus_client::registry::Registry;
+use tokio_util::sync::CancellationToken;
 
 use super::ProgramOptions;
-use super::context::ControllerContext;
-use super::service::ServiceParts;
-use super::{nodes, route, service};
+use crate::args::controllers::ControllerName;
 use crate::kubernetes::ControllerClients;
+use crate::provider_metrics;
 
 /// The controllers that the options name, and the watch of nodes that they share.
 pub(crate) struct Assembly {
@@ -23,40 +28,114 @@ pub(crate) struct Assembly {
     pub(crate) node_lifecycle: Option<NodeLifecycleController>,
 }
 
+/// The service controller with what belongs to it.
+pub(crate) struct ServiceParts {
+    pub(crate) controller: ServiceController,
+    /// Has to run beside the controller.
+    background: Background,
+    pub(crate) load_balancers: Arc<dyn LoadBalancers>,
+}
+
+/// A controller, put together and not yet running.
+pub(crate) struct Controller {
+    /// Its canonical name.
+    pub(crate) name: &'static str,
+    /// Ends when it has listed what it works on.
+    pub(crate) listed: BoxFuture<'static, ()>,
+    /// Works until the token is cancelled.
+    pub(crate) work: Box<dyn FnOnce(CancellationToken) -> ControllerRun + Send>,
+}
+
+/// The work of a controller, and how it ended.
+type ControllerRun = BoxFuture<'static, Result<(), ControllerError>>;
+
 impl Assembly {
     /// Puts them together; `cluster_uid` is the uid of the namespace kube-system.
     pub(crate) fn new(
-        clients: ControllerClients,
+        clients: &ControllerClients,
         cloud: &dyn Cloud,
         cluster_uid: String,
         options: ProgramOptions,
         registry: &mut Registry,
         work_queues: &WorkQueues,
     ) -> Self {
-        let ProgramOptions {
-            cluster_name,
-            service: service_options,
-            route: route_options,
-            node,
-            node_lifecycle,
-        } = options;
+        let ProgramOptions { cluster_name, service, route, node, node_lifecycle } = options;
+        let mut nodes = NodeInformer::new(clients.shared().clone());
+        let service = service.map(|options| {
+            let queue = ServiceQueue::new();
+            let cluster = ClusterIdentity { name: cluster_name, uid: cluster_uid };
+            let LoadBalancing {
+                load_balancers,
+                background,
+                node_selector_annotation,
+                node_selector,
+                drift_check_interval: resync,
+            } = cloud.load_balancers(cluster, queue.waker());
+            let options =
+                ServiceControllerOptions { node_selector_annotation, node_selector, resync, ..options };
+            provider_metrics::register(&load_balancers, registry);
+            let (client, provider) = (clients.of(ControllerName::ServiceLb), Arc::clone(&load_balancers));
+            let controller =
+                ServiceController::new(client, provider, queue, options, &mut nodes, registry, work_queues);
+            ServiceParts { controller, background, load_balancers }
+        });
+        let route = route.map(|options| {
+            let client = clients.of(ControllerName::NodeRoute);
+            RouteController::new(client, cloud.routes(), options, &mut nodes, registry)
+        });
         let instances = cloud.instances();
-        let mut informer = NodeInformer::new(clients.shared().clone());
-        let mut context = ControllerContext {
-            clients,
-            cloud,
-            cluster: ClusterIdentity { name: cluster_name, uid: cluster_uid },
-            nodes: &mut informer,
-            registry,
-            work_queues,
-        };
-        let service = service_options.map(|options| service::build(&mut context, &options));
-        let route = route_options.map(|options| route::build(&mut context, &options));
-        let node = instances.clone().zip(node);
-        let node = node.map(|(instances, options)| nodes::build_node(&mut context, instances, options));
-        let node_lifecycle = instances.zip(node_lifecycle);
-        let node_lifecycle = node_lifecycle
-            .map(|(instances, options)| nodes::build_lifecycle(&mut context, instances, options));
-        Self { nodes: informer, service, route, node, node_lifecycle }
+        let node = instances.clone().zip(node).map(|(instances, options)| {
+            let client = clients.of(ControllerName::CloudNode);
+            NodeController::new(client, instances, options, &mut nodes, registry, work_queues)
+        });
+        let node_lifecycle = instances.zip(node_lifecycle).map(|(instances, options)| {
+            let client = clients.of(ControllerName::CloudNodeLifecycle);
+            NodeLifecycleController::new(client, instances, options, &nodes, registry)
+        });
+        Self { nodes, service, route, node, node_lifecycle }
+    }
+
+    /// The watch of nodes, and the controllers at work.
+    pub(crate) fn at_work(self) -> (NodeInformer, Vec<Controller>) {
+        let Self { nodes, service, route, node, node_lifecycle } = self;
+        let controllers = [
+            service.map(ServiceParts::at_work),
+            route.map(|controller| Controller {
+                name: ControllerName::NodeRoute.canonical(),
+                listed: Box::pin(controller.listed()),
+                work: Box::new(|stop| Box::pin(controller.run(stop))),
+            }),
+            node.map(|controller| Controller {
+                name: ControllerName::CloudNode.canonical(),
+                listed: Box::pin(controller.listed()),
+                work: Box::new(|stop| Box::pin(controller.run(stop))),
+            }),
+            node_lifecycle.map(|controller| Controller {
+                name: ControllerName::CloudNodeLifecycle.canonical(),
+                listed: Box::pin(controller.listed()),
+                work: Box::new(|stop| Box::pin(controller.run(stop))),
+            }),
+        ];
+        (nodes, controllers.into_iter().flatten().collect())
+    }
+}
+
+impl ServiceParts {
+    fn at_work(self) -> Controller {
+        let Self { controller, background, load_balancers: _ } = self;
+        let mut synced = controller.caches_synced();
+        Controller {
+            name: ControllerName::ServiceLb.canonical(),
+            listed: Box::pin(async move { synced.wait().await }),
+            work: Box::new(|stop| {
+                Box::pin(async move {
+                    tokio::select! {
+                        result = controller.run(stop) => result,
+                        // Both end with this future: running reconciliations may still wait for the provider after the stop.
+                        () = background => Ok(()),
+                    }
+                })
+            }),
+        }
     }
 }

@@ -111,7 +111,7 @@ async fn connect(
     let cloud = provider.cloud(openstack);
     // Routes belong to no Service.
     let route = match chosen {
-        Chosen::All => wiring::route::options(&controller.route, &selection, &provider)?,
+        Chosen::All => wiring::options::route(&controller.route, &selection, &provider)?,
         Chosen::Named(_) => None,
     };
     let options = wiring::options::choose(&run_args, &selection, &provider, &cloud, route)?;

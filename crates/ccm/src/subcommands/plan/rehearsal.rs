@@ -16,8 +16,7 @@ use super::cluster_lines::entries;
 use super::journal::{Call, Journal, Seen};
 use crate::kubernetes::ControllerClients;
 use crate::program::ProgramOptions;
-use crate::wiring::assembly::Assembly;
-use crate::wiring::service::ServiceParts;
+use crate::wiring::assembly::{Assembly, ServiceParts};
 
 /// What a dry run is made of. Neither the clients nor the cloud write anything; both tell the journal what they would.
 pub struct Stage {
@@ -104,7 +103,7 @@ pub async fn rehearse(
     let Stage { clients, cloud, cluster_uid, options, journal } = stage;
     let mut registry = Registry::default();
     let work_queues = WorkQueues::registered(&mut registry);
-    let assembly = Assembly::new(clients, cloud.as_ref(), cluster_uid, options, &mut registry, &work_queues);
+    let assembly = Assembly::new(&clients, cloud.as_ref(), cluster_uid, options, &mut registry, &work_queues);
     let Assembly { nodes, service, route, node, node_lifecycle } = assembly;
     nodes.list().await.context("the Nodes of the cluster cannot be listed")?;
 
@@ -122,7 +121,7 @@ pub async fn rehearse(
     if let Some(route) = route {
         item(Subject::Routes, route.dry_run().converge().await);
     }
-    if let Some(ServiceParts { controller, load_balancers, background: _ }) = service {
+    if let Some(ServiceParts { controller, load_balancers, .. }) = service {
         load_balancers.look_ahead();
         let mut of_services = services(controller.dry_run(), chosen, &journal, &mut progress).await?;
         let awaiting = load_balancers.awaiting_identity_tags();
