@@ -13,8 +13,6 @@ use crate::health::{Health, Probe};
 use crate::leader_record::LeaderRecord;
 use crate::version::version;
 
-/// How long all work may take to end after a stop, until the lease is given back: reconciliations and the last events.
-const WORK_GRACE: Duration = Duration::from_secs(16);
 /// Component of the Events about leadership, as every cloud-controller-manager has it.
 const EVENT_SOURCE: &str = "cloud-controller-manager";
 /// How much longer than a lease lasts a leader may be without a renewal before it counts as stuck.
@@ -25,6 +23,8 @@ const STUCK: Duration = Duration::from_secs(20);
 pub struct Leadership {
     client: Client,
     options: ElectionOptions,
+    /// How long the work may take to end after a stop, until the lease is given back.
+    grace: Duration,
     metrics: ElectionMetrics,
     heartbeats: Arc<Mutex<Vec<Heartbeat>>>,
 }
@@ -37,16 +37,16 @@ pub struct LeadershipLost {
 }
 
 impl Leadership {
-    /// A candidate that will run `controllers`; `client` is used for leases only and does not repeat requests by itself.
+    /// A candidate; `client` is used for leases only and does not repeat requests by itself.
     pub fn new(
-        arguments: &LeaderElectionArgs,
+        options: ElectionOptions,
+        grace: Duration,
         client: Client,
         metrics: ElectionMetrics,
         health: &Health,
-        controllers: Vec<String>,
     ) -> Self {
         let heartbeats: Arc<Mutex<Vec<Heartbeat>>> = Arc::default();
-        let limit = arguments.leader_elect_lease_duration + STUCK;
+        let limit = options.lease_duration + STUCK;
         let watched = Arc::clone(&heartbeats);
         health.ask("leaderElection", Probe::Liveness, move || {
             let heartbeats = lock(&watched);
@@ -55,7 +55,7 @@ impl Leadership {
                 format!("this process leads and has not renewed its lease for {} s", oldest.as_secs())
             })
         });
-        Self { client, options: options(arguments, controllers), metrics, heartbeats }
+        Self { client, options, grace, metrics, heartbeats }
     }
 
     /// Waits for the lease, then works while it is held; `lease` names another one than the flags do.
@@ -78,16 +78,16 @@ impl Leadership {
         let name = options.name.clone();
         let elector = Elector::new(self.client.clone(), options).counted_in(self.metrics.clone());
         lock(&self.heartbeats).push(elector.heartbeat());
-        match elector.lead(stop, WORK_GRACE, work).await {
+        match elector.lead(stop, self.grace, work).await {
             Ended::Stopped | Ended::WorkEnded => Ok(()),
             Ended::Lost => Err(LeadershipLost { lease: name }),
         }
     }
 }
 
-fn options(arguments: &LeaderElectionArgs, controllers: Vec<String>) -> ElectionOptions {
-    let hostname = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let identity = format!("{}_{}", hostname.trim(), uuid::Uuid::new_v4());
+/// What the flags ask for, of a candidate that will run `controllers`.
+pub fn options(arguments: &LeaderElectionArgs, controllers: Vec<String>) -> ElectionOptions {
+    let identity = identity();
     let record = LeaderRecord { identity: identity.clone(), version: version().to_owned(), controllers };
     ElectionOptions {
         annotations: record.annotations(),
@@ -99,4 +99,10 @@ fn options(arguments: &LeaderElectionArgs, controllers: Vec<String>) -> Election
         renew_deadline: arguments.leader_elect_renew_deadline,
         retry_period: arguments.leader_elect_retry_period,
     }
+}
+
+/// The name of the host, and what makes it unique.
+pub(crate) fn identity() -> String {
+    let hostname = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    format!("{}_{}", hostname.trim(), uuid::Uuid::new_v4())
 }

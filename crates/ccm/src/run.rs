@@ -1,6 +1,7 @@
 //! From the command line to running controllers: check, serve the endpoints, log in, become the leader, work, stop.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use openstack_ccm_controllers::WorkQueues;
 use openstack_ccm_core::cloud::{Cloud, Entry, LogIn};
@@ -17,12 +18,15 @@ use crate::call_metrics::CallMetrics;
 use crate::health::Health;
 use crate::kubernetes::{Connection, ControllerClients, RequestLimit, RequestMetrics, cluster_uid};
 use crate::leader_migration::{Migration, Place};
-use crate::leadership::{Leadership, LeadershipLost};
+use crate::leadership::{self, Leadership, LeadershipLost};
 use crate::process_metrics;
 use crate::program::{Program, ProgramOptions};
 use crate::signals::stop_on_signals;
 use crate::version::version;
 use crate::wiring;
+
+/// How long all work may take to end after a stop, until the lease is given back: reconciliations and the last events.
+const WORK_GRACE: Duration = Duration::from_secs(16);
 
 /// Runs over one of the providers until a signal stops it or the leadership is lost.
 ///
@@ -77,8 +81,8 @@ pub async fn run(arguments: RunArgs, providers: &[Entry]) -> anyhow::Result<()> 
         return Ok(());
     }
     let client = connection.client("leader-election", RequestLimit::none())?;
-    let leadership =
-        Leadership::new(&arguments.leader_election, client, election_metrics, &health, options.names());
+    let election = leadership::options(&arguments.leader_election, options.names());
+    let leadership = Leadership::new(election, WORK_GRACE, client, election_metrics, &health);
     lead(&leadership, migration.as_ref(), stop, &parts, options).await?;
     Ok(())
 }
