@@ -61,19 +61,14 @@ impl Certificate {
     pub(super) fn new(arguments: &ServingArgs) -> anyhow::Result<Self> {
         let named =
             given(arguments.tls_cert_file.as_ref()).zip(given(arguments.tls_private_key_file.as_ref()));
-        let (files, pem) = match (named, given(arguments.cert_dir.as_ref())) {
+        let files = match (named, given(arguments.cert_dir.as_ref())) {
             (Some((certificate, key)), _) => {
-                let files = Files { flags: OWN, certificate: certificate.to_owned(), key: key.to_owned() };
-                let pem = files.read()?;
-                (Some(files), pem)
+                Some(Files { flags: OWN, certificate: certificate.to_owned(), key: key.to_owned() })
             }
-            (None, Some(folder)) => {
-                let files = Files::in_folder(folder)?;
-                let pem = files.read()?;
-                (Some(files), pem)
-            }
-            (None, None) => (None, self_signed()?),
+            (None, Some(folder)) => Some(Files::in_folder(folder)?),
+            (None, None) => None,
         };
+        let pem = files.as_ref().map_or_else(self_signed, Files::read)?;
         Ok(Self { files, current: Mutex::new(Current::new(pem, OWN)?) })
     }
 
