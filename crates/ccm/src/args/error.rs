@@ -1,6 +1,5 @@
 //! What can be wrong with the command line beyond the form of a single flag.
 
-use std::fmt;
 use std::time::Duration;
 
 use super::controllers::UnknownController;
@@ -66,14 +65,6 @@ pub enum ArgumentError {
 }
 
 /// Everything that is wrong with flags, a line each.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
 pub struct ArgumentErrors(pub(super) Vec<ArgumentError>);
-
-impl fmt::Display for ArgumentErrors {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lines: Vec<String> = self.0.iter().map(ToString::to_string).collect();
-        f.write_str(&lines.join("\n"))
-    }
-}
-
-impl std::error::Error for ArgumentErrors {}

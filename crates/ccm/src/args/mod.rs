@@ -12,14 +12,10 @@
 //! | [`feature_gates`] | `--feature-gates` |
 //! | [`controllers`] | `--controllers` |
 //! | `error` | what is wrong with flags together |
-//! | `kubernetes` | the client of the Kubernetes API |
+//! | `kubernetes` | the client of the Kubernetes API, and a person's own rights, for subcommands |
 //! | `leader_election` | leader election |
 //! | `serving`, `authentication` | the HTTPS endpoints, and who may call them |
-//! | `node`, `route` | the node controllers and the route controller |
-//! | `service_proxies` | what is known of the service proxies on nodes |
 //! | `controller` | what decides what the controllers do, whether they run or are planned |
-//! | `logging` | the log |
-//! | `person` | a person's own rights, for subcommands |
 //! | [`accepted`] | upstream flags without effect here |
 
 use std::ffi::OsString;
@@ -40,29 +36,19 @@ mod error;
 pub mod feature_gates;
 mod kubernetes;
 mod leader_election;
-mod logging;
 mod named_certificate;
-mod node;
 pub mod path;
-mod person;
-mod route;
-mod service_proxies;
 mod serving;
 
 use accepted::AcceptedFlags;
 use controllers::ControllerSelection;
 
 pub use authentication::{AuthenticationArgs, AuthorizationArgs};
-pub use controller::ControllerArgs;
+pub use controller::{ClusterCidrError, ControllerArgs, NodeArgs, RouteArgs, ServiceProxyArgs};
 pub use error::{ArgumentError, ArgumentErrors};
-pub use kubernetes::KubernetesArgs;
+pub use kubernetes::{KubernetesArgs, PersonArgs};
 pub use leader_election::LeaderElectionArgs;
-pub use logging::LoggingArgs;
 pub use named_certificate::{NamedCertificate, NamedCertificateError};
-pub use node::NodeArgs;
-pub use person::PersonArgs;
-pub use route::{ClusterCidrError, RouteArgs};
-pub use service_proxies::ServiceProxyArgs;
 pub use serving::{ServingArgs, TlsVersion};
 
 /// Where the provider's configuration is.
@@ -71,6 +57,18 @@ pub struct ConfigArgs {
     /// Path of cloud.conf; may be given several times: later files override earlier ones.
     #[arg(long = "cloud-config", value_name = "FILE", env = "CLOUD_CONFIG", value_delimiter = ',')]
     pub cloud_config: Vec<PathBuf>,
+}
+
+/// Flags of the log output.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Logging")]
+pub struct LoggingArgs {
+    /// Verbosity: 0 to 3 is info, 4 and 5 debug, 6 and more trace.
+    #[arg(short = 'v', long = "v", value_name = "LEVEL", default_value_t = 0)]
+    pub verbosity: u8,
+    /// `text` or `json`.
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json"])]
+    pub logging_format: String,
 }
 
 /// Flags of the controllers.

@@ -31,10 +31,7 @@ impl FromStr for NamedCertificate {
     type Err = NamedCertificateError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (files, names) = match text.split_once(':') {
-            Some((files, names)) => (files, Some(names)),
-            None => (text, None),
-        };
+        let (files, names) = text.split_once(':').map_or((text, None), |(files, names)| (files, Some(names)));
         let parts: Vec<&str> = files.split(',').map(str::trim).collect();
         let [certificate, key] = parts[..] else { return Err(NamedCertificateError::NotAPair) };
         if certificate.is_empty() || key.is_empty() {

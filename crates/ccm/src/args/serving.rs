@@ -19,10 +19,8 @@ pub struct ServingArgs {
     #[arg(long, value_name = "PORT", default_value_t = 10258)]
     pub secure_port: u16,
     /// Share the port with other processes (SO_REUSEPORT).
-    #[arg(
-        long, value_name = "BOOL", default_value_t = false, default_missing_value = "true",
-        num_args = 0..=1, require_equals = true, action = clap::ArgAction::Set, value_parser = boolean::parse
-    )]
+    #[arg(long, value_name = "BOOL", default_value_t = false, default_missing_value = "true", num_args = 0..=1,
+        require_equals = true, action = clap::ArgAction::Set, value_parser = boolean::parse)]
     pub permit_port_sharing: bool,
     /// Folder of the certificate and key if they are not named: cloud-controller-manager.crt and .key are read from
     /// there, or generated and stored there. Without a folder they are generated at each start.
