@@ -22,8 +22,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
+use super::FINDING;
 use super::args::{CanaryOutput, OnceArgs};
-use super::look::FINDING;
 use super::rows::{Report, Row};
 use crate::signals;
 use crate::subcommands::output::print;

@@ -10,8 +10,6 @@ pub mod judge;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use jiff::Timestamp;
-use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Service;
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
@@ -75,10 +73,8 @@ fn text(returns: &[(&Service, Return)], breaks: usize) -> String {
 async fn refuse_beside_controller(client: &Client, arguments: &HandBackArgs) -> anyhow::Result<()> {
     let (namespace, name) =
         (&arguments.leader_elect_resource_namespace, &arguments.leader_elect_resource_name);
-    let lease = Api::<Lease>::namespaced(client.clone(), namespace).get_opt(name).await;
-    let lease = lease.with_context(|| format!("the Lease {namespace}/{name} cannot be read"))?;
     anyhow::ensure!(
-        !lease.is_some_and(|lease| is_at_work(&lease, Timestamp::now())),
+        !is_at_work(client, namespace, name).await?,
         "a controller holds the Lease {namespace}/{name} and would write its own status again: stop it first, for example with \
          kubectl -n kube-system patch daemonset openstack-cloud-controller-manager --patch \
          '{{\"spec\":{{\"template\":{{\"spec\":{{\"nodeSelector\":{{\"stopped\":\"true\"}}}}}}}}}}'"

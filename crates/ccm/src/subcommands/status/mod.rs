@@ -30,9 +30,15 @@ use args::StatusArgs;
 use leader::LeaseHolder;
 use publication::Publication;
 
-/// Whether somebody holds the Lease and renews it.
-pub(crate) fn is_at_work(lease: &Lease, now: Timestamp) -> bool {
-    LeaseHolder::of(lease, now).works()
+/// Whether somebody holds a Lease and renews it.
+pub(crate) async fn is_at_work(client: &Client, namespace: &str, name: &str) -> anyhow::Result<bool> {
+    Ok(leader(client, namespace, name).await?.is_some_and(|leader| leader.works()))
+}
+
+async fn leader(client: &Client, namespace: &str, name: &str) -> anyhow::Result<Option<LeaseHolder>> {
+    let lease = Api::<Lease>::namespaced(client.clone(), namespace).get_opt(name).await;
+    let lease = lease.with_context(|| format!("the Lease {namespace}/{name} cannot be read"))?;
+    Ok(lease.map(|lease| LeaseHolder::of(&lease, Timestamp::now())))
 }
 
 /// Writes what is to be seen to standard output.
@@ -43,9 +49,7 @@ pub async fn run(arguments: &StatusArgs) -> anyhow::Result<()> {
     let client = arguments.person.client().await?;
     let (namespace, name) =
         (&arguments.leader_elect_resource_namespace, &arguments.leader_elect_resource_name);
-    let lease = Api::<Lease>::namespaced(client.clone(), namespace).get_opt(name).await;
-    let lease = lease.with_context(|| format!("the Lease {namespace}/{name} cannot be read"))?;
-    let leader = lease.as_ref().map(|lease| LeaseHolder::of(lease, Timestamp::now()));
+    let leader = leader(&client, namespace, name).await?;
     match &leader {
         None => line("Leader", format_args!("nobody: there is no Lease {namespace}/{name}"))?,
         Some(leader) => {
