@@ -20,7 +20,6 @@
 //! | [`run`] | start, leader election, stop |
 //! | [`subcommands`] | everything else that the program does, a folder for each subcommand with its flags |
 //! | [`command_line`] | the flags of the controllers and the subcommands, as one |
-//! | `reference` | generated pages of the documentation |
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -50,7 +49,6 @@ pub mod logging;
 pub mod process_metrics;
 pub mod program;
 mod provider_metrics;
-pub mod reference;
 pub mod run;
 mod signals;
 pub mod subcommands;
