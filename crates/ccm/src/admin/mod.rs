@@ -85,21 +85,17 @@ pub async fn start(
     let router = pages.router(Arc::new(gate));
     if arguments.authentication.authentication_tolerate_lookup_failure {
         // Probes are answered while the API server is asked.
-        tokio::spawn(until_stopped(stop.clone(), async move {
+        tokio::spawn(stop.clone().run_until_cancelled_owned(async move {
             trust.first_look().await;
             trust.follow().await;
         }));
     } else {
         trust.look().await?;
-        tokio::spawn(until_stopped(stop.clone(), async move { trust.follow().await }));
+        tokio::spawn(stop.clone().run_until_cancelled_owned(async move { trust.follow().await }));
     }
-    tokio::spawn(until_stopped(stop.clone(), async move { certificates.follow_files().await }));
+    tokio::spawn(stop.clone().run_until_cancelled_owned(async move { certificates.follow_files().await }));
     tokio::spawn(server::serve(listener, tls, router, stop.clone()));
     Ok(())
-}
-
-async fn until_stopped(stop: CancellationToken, work: impl Future<Output = ()>) {
-    tokio::select! { () = stop.cancelled() => {} () = work => {} }
 }
 
 async fn gate(arguments: &RunArgs, connection: &Connection) -> anyhow::Result<(Gate, Arc<Trust>)> {

@@ -91,9 +91,6 @@ impl Connection {
     }
 
     /// A client in the name of a ServiceAccount in kube-system, whose tokens are asked for by `tokens`.
-    ///
-    /// # Errors
-    /// Certificates that cannot be used.
     fn client_of(&self, account: &str, tokens: Client, limit: RequestLimit) -> anyhow::Result<Client> {
         let mut config = self.config.clone();
         config.auth_info = AuthInfo::default();

@@ -7,9 +7,6 @@ use clap_complete::Shell;
 use super::output::print;
 
 /// Writes the completion for a shell to standard output.
-///
-/// # Errors
-/// Standard output is closed.
 pub(crate) fn completion(command: &mut Command, shell: Shell) -> anyhow::Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(shell, command, "openstack-ccm", &mut script);
@@ -17,9 +14,6 @@ pub(crate) fn completion(command: &mut Command, shell: Shell) -> anyhow::Result<
 }
 
 /// Writes the manual page to standard output.
-///
-/// # Errors
-/// Standard output is closed.
 pub(crate) fn page(command: Command) -> anyhow::Result<()> {
     let mut page = Vec::new();
     clap_mangen::Man::new(command).render(&mut page).context("the manual page cannot be made")?;

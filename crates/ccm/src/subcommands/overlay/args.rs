@@ -104,9 +104,6 @@ impl AnnotationArgs {
 
 impl RuleArgs {
     /// The rules.
-    ///
-    /// # Errors
-    /// A cloud that is not in the table.
     fn rules(&self) -> anyhow::Result<Rules> {
         Ok(Rules { labels: self.selector.clone().unwrap_or_default(), ..self.annotations.rules()? })
     }

@@ -107,9 +107,6 @@ async fn lead(
 }
 
 /// Serves probes and metrics until `stop`.
-///
-/// # Errors
-/// An address that is taken.
 async fn serve(
     address: SocketAddr,
     health: Health,

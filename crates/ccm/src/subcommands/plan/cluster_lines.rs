@@ -43,7 +43,8 @@ fn of(path: &str, before: &Value, after: &Value) -> Vec<Line> {
     let status = Field::value("", published(before), published(after));
     let mut annotations = maps(&before["metadata"]["annotations"], &after["metadata"]["annotations"]);
     annotations.retain(|field| field.name != CONVERGED_DIGEST.key);
-    let finalizers = |service: &Value| texts(&service["metadata"]["finalizers"], |one| string(one).to_owned());
+    let finalizers =
+        |service: &Value| texts(&service["metadata"]["finalizers"], |one| string(one).to_owned());
     let finalizers = Field::list("", &finalizers(before), &finalizers(after));
     [("status", vec![status]), ("annotations", annotations), ("finalizer", vec![finalizers])]
         .into_iter()
