@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::certificates::Certificates;
 use super::client_certificate::{AnyCertificate, PeerCertificates};
-use crate::args::{ServingArgs, TlsVersion, cipher_suites, curves};
+use crate::args::{ServingArgs, TlsVersion, tls};
 
 /// A client that does not finish the TLS handshake must not hold a connection for ever.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -30,8 +30,8 @@ const BACKLOG: u32 = 1024;
 
 /// How TLS is spoken.
 pub(super) fn tls(arguments: &ServingArgs, certificates: Arc<Certificates>) -> anyhow::Result<ServerConfig> {
-    let cipher_suites = cipher_suites::suites(&arguments.tls_cipher_suites)?;
-    let kx_groups = curves::groups(&arguments.tls_curve_preferences)?;
+    let cipher_suites = tls::cipher_suites(&arguments.tls_cipher_suites)?;
+    let kx_groups = tls::key_exchanges(&arguments.tls_curve_preferences)?;
     let provider = CryptoProvider { cipher_suites, kx_groups, ..rustls::crypto::ring::default_provider() };
     let provider = Arc::new(provider);
     let newest: &[&SupportedProtocolVersion] = &[&rustls::version::TLS13];

@@ -5,7 +5,6 @@ use std::time::Duration;
 use clap::Args;
 use ipnet::IpNet;
 use openstack_ccm_advertise::canary::CanaryOptions;
-use openstack_ccm_canary::CLASS;
 use openstack_ccm_canary::addresses::Addresses;
 
 use super::feature_gates::FeatureGates;
@@ -41,23 +40,31 @@ pub struct ControllerArgs {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Service proxies on nodes")]
 pub struct ServiceProxyArgs {
-    /// Namespace of the canary, whose verdicts on nodes override what versions and images suggest; empty for none.
-    #[arg(long, value_name = "NAMESPACE", default_value = "")]
-    pub canary_namespace: String,
-    /// Addresses of the canary's Services, two for each family; nothing else may use them.
-    #[arg(long, value_name = "CONTROL,SUBJECT[,...]", default_value_t = Addresses::permanent())]
-    pub canary_addresses: Addresses,
+    /// Where the canary is.
+    #[command(flatten)]
+    pub canary: CanaryPlaceArgs,
     /// Port at which kube-proxy serves its metrics on the address of each node, usually 10249; the metrics show whether
     /// kube-proxy honours ipMode. 0 switches this off.
     #[arg(long, value_name = "PORT", default_value_t = 0, allow_negative_numbers = true)]
     pub kube_proxy_metrics_port: u16,
 }
 
-impl ServiceProxyArgs {
-    /// Where the canary is, if there is one.
-    pub(crate) fn canary(&self) -> Option<CanaryOptions> {
+/// Flags that say where the canary is.
+#[derive(Clone, Debug, Args)]
+pub struct CanaryPlaceArgs {
+    /// Namespace of the canary, whose verdicts on nodes override what versions and images suggest; empty for none.
+    #[arg(long, value_name = "NAMESPACE", default_value = "")]
+    pub canary_namespace: String,
+    /// Addresses of the canary's Services, two for each family; nothing else may use them.
+    #[arg(long, value_name = "CONTROL,SUBJECT[,...]", default_value_t = Addresses::permanent())]
+    pub canary_addresses: Addresses,
+}
+
+impl CanaryPlaceArgs {
+    /// The canary whose Services are of this class, if there is one.
+    pub(crate) fn options(&self, class: &'static str) -> Option<CanaryOptions> {
         let namespace = Some(self.canary_namespace.clone()).filter(|namespace| !namespace.is_empty())?;
-        Some(CanaryOptions { namespace, addresses: self.canary_addresses.clone(), class: CLASS })
+        Some(CanaryOptions { namespace, addresses: self.canary_addresses.clone(), class })
     }
 }
 

@@ -52,10 +52,10 @@ pub enum ArgumentError {
     WebhookPort(u16),
     /// Cipher suites that nobody knows.
     #[error(transparent)]
-    CipherSuites(#[from] super::cipher_suites::CipherSuiteError),
+    CipherSuites(#[from] super::tls::CipherSuiteError),
     /// Key exchanges that nobody knows.
     #[error(transparent)]
-    Curves(#[from] super::curves::CurveError),
+    Curves(#[from] super::tls::CurveError),
     /// A class that no Service can have.
     #[error(
         "--load-balancer-class={0:?}: Services name a class as a label key, for example example.com/internal; write \

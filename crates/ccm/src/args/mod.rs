@@ -7,8 +7,7 @@
 //! | module | flags, or forms of their values |
 //! | --- | --- |
 //! | `boolean`, [`duration`], [`path`] | forms |
-//! | [`cipher_suites`], [`curves`] | the names that Go has for parts of TLS |
-//! | `named_certificate` | a certificate with its key and names |
+//! | [`tls`] | the names that Go has for parts of TLS |
 //! | [`feature_gates`] | `--feature-gates` |
 //! | [`controllers`] | `--controllers` |
 //! | `error` | what is wrong with flags together |
@@ -27,29 +26,28 @@ use openstack_ccm_core::cloud::Entry;
 pub mod accepted;
 mod authentication;
 mod boolean;
-pub mod cipher_suites;
 mod controller;
 pub mod controllers;
-pub mod curves;
 pub mod duration;
 mod error;
 pub mod feature_gates;
 mod kubernetes;
 mod leader_election;
-mod named_certificate;
 pub mod path;
 mod serving;
+pub mod tls;
 
 use accepted::AcceptedFlags;
 use controllers::ControllerSelection;
 
 pub use authentication::{AuthenticationArgs, AuthorizationArgs};
-pub use controller::{ClusterCidrError, ControllerArgs, NodeArgs, RouteArgs, ServiceProxyArgs};
+pub use controller::{
+    CanaryPlaceArgs, ClusterCidrError, ControllerArgs, NodeArgs, RouteArgs, ServiceProxyArgs,
+};
 pub use error::{ArgumentError, ArgumentErrors};
 pub use kubernetes::{KubernetesArgs, PersonArgs};
 pub use leader_election::LeaderElectionArgs;
-pub use named_certificate::{NamedCertificate, NamedCertificateError};
-pub use serving::{ServingArgs, TlsVersion};
+pub use serving::{NamedCertificate, NamedCertificateError, ServingArgs, TlsVersion};
 
 /// Where the provider's configuration is.
 #[derive(Clone, Debug, Args)]
@@ -153,12 +151,8 @@ impl RunArgs {
         if self.serving.secure_port != 0 && webhook_port == Some(self.serving.secure_port) {
             errors.push(ArgumentError::WebhookPort(self.serving.secure_port));
         }
-        if let Err(error) = cipher_suites::suites(&self.serving.tls_cipher_suites) {
-            errors.push(error.into());
-        }
-        if let Err(error) = curves::groups(&self.serving.tls_curve_preferences) {
-            errors.push(error.into());
-        }
+        errors.extend(tls::cipher_suites(&self.serving.tls_cipher_suites).err().map(Into::into));
+        errors.extend(tls::key_exchanges(&self.serving.tls_curve_preferences).err().map(Into::into));
         // The API server takes no other class, so that no Service would ever be served.
         let class = self.controller.load_balancer_class.as_deref();
         if let Some(class) = class.filter(|class| class.is_empty() || class.contains(char::is_whitespace)) {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use openstack_ccm_canary::CLASS;
 use openstack_ccm_controllers::node::NodeControllerOptions;
 use openstack_ccm_controllers::node_lifecycle::NodeLifecycleOptions;
 use openstack_ccm_controllers::route::RouteControllerOptions;
@@ -128,7 +129,7 @@ fn service(arguments: &RunArgs) -> ServiceControllerOptions {
         concurrency: arguments.concurrent_service_syncs.into(),
         load_balancer_class: arguments.controller.load_balancer_class.clone(),
         ip_mode_gate: FeatureGates::merged(&arguments.controller.feature_gates).load_balancer_ip_mode,
-        canary: arguments.controller.service_proxies.canary(),
+        canary: arguments.controller.service_proxies.canary.options(CLASS),
         kube_proxy_metrics_port: Some(arguments.controller.service_proxies.kube_proxy_metrics_port)
             .filter(|port| *port != 0),
         shutdown_grace: PASS_GRACE,

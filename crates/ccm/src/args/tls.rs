@@ -1,7 +1,8 @@
-//! `--tls-cipher-suites`: names of Go to suites of the TLS library.
+//! `--tls-cipher-suites` and `--tls-curve-preferences`: names and numbers of Go to suites and key exchanges of the TLS library.
 
 use rustls::SupportedCipherSuite;
-use rustls::crypto::ring::ALL_CIPHER_SUITES;
+use rustls::crypto::SupportedKxGroup;
+use rustls::crypto::ring::{ALL_CIPHER_SUITES, ALL_KX_GROUPS};
 
 /// Suites that Go knows and the library does not speak, because they are weak or lack forward secrecy.
 const WEAK: [&str; 17] = [
@@ -28,7 +29,7 @@ const WEAK: [&str; 17] = [
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum CipherSuiteError {
     /// Nobody knows it.
-    #[error("--tls-cipher-suites: {name:?} is not a cipher suite; known are {}", known().join(", "))]
+    #[error("--tls-cipher-suites: {name:?} is not a cipher suite; known are {}", known_suites().join(", "))]
     Unknown {
         /// As it was given.
         name: String,
@@ -37,7 +38,7 @@ pub enum CipherSuiteError {
     #[error(
         "--tls-cipher-suites: {given} is not supported by this program because it is weak; give one of {}, or leave the \
          flag out",
-        known().join(", ")
+        known_suites().join(", ")
     )]
     OnlyWeak {
         /// As they were given.
@@ -50,7 +51,7 @@ pub enum CipherSuiteError {
 ///
 /// # Errors
 /// A name that nobody knows, or nothing but weak suites.
-pub fn suites(names: &[String]) -> Result<Vec<SupportedCipherSuite>, CipherSuiteError> {
+pub fn cipher_suites(names: &[String]) -> Result<Vec<SupportedCipherSuite>, CipherSuiteError> {
     if names.is_empty() {
         return Ok(ALL_CIPHER_SUITES.to_vec());
     }
@@ -82,17 +83,72 @@ fn full_name(suite: &SupportedCipherSuite) -> String {
     name.replacen("TLS13_", "TLS_", 1)
 }
 
-fn known() -> Vec<String> {
+fn known_suites() -> Vec<String> {
     ALL_CIPHER_SUITES.iter().map(full_name).collect()
+}
+
+/// Key exchanges that Go knows and the library does not speak: P-521, and X25519 with ML-KEM-768
+/// (<https://www.iana.org/assignments/tls-parameters/tls-parameters.xhtml#tls-parameters-8>).
+const ELSEWHERE: [u16; 2] = [25, 4588];
+
+/// A `--tls-curve-preferences` that cannot be served.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum CurveError {
+    /// Nobody knows it.
+    #[error("--tls-curve-preferences: {0} is not the number of a key exchange; known are {known}", known = known_exchanges())]
+    Unknown(u16),
+    /// It is there twice.
+    #[error("--tls-curve-preferences: {0} is given twice")]
+    Double(u16),
+    /// All of them are spoken elsewhere only.
+    #[error(
+        "--tls-curve-preferences: this program supports only {}; give one of them, or leave the flag out",
+        known_exchanges()
+    )]
+    NoneSpoken,
+}
+
+/// The key exchanges to speak: those that are named, or all. Their order is the library's, whatever the order of the
+/// names, as in Go.
+///
+/// # Errors
+/// A number that nobody knows or that is there twice, or nothing that is spoken here.
+pub fn key_exchanges(numbers: &[u16]) -> Result<Vec<&'static dyn SupportedKxGroup>, CurveError> {
+    let all = ALL_KX_GROUPS.iter().copied();
+    if numbers.is_empty() {
+        return Ok(all.collect());
+    }
+    for (position, number) in numbers.iter().enumerate() {
+        if numbers[..position].contains(number) {
+            return Err(CurveError::Double(*number));
+        }
+        if !ELSEWHERE.contains(number) && !all.clone().any(|group| self::number(group) == *number) {
+            return Err(CurveError::Unknown(*number));
+        }
+    }
+    let spoken: Vec<_> = all.filter(|group| numbers.contains(&number(*group))).collect();
+    if spoken.is_empty() { Err(CurveError::NoneSpoken) } else { Ok(spoken) }
+}
+
+fn number(group: &dyn SupportedKxGroup) -> u16 {
+    group.name().into()
+}
+
+/// `29 (X25519), 23 (secp256r1)`
+fn known_exchanges() -> String {
+    let named = ALL_KX_GROUPS.iter().map(|group| format!("{} ({:?})", number(*group), group.name()));
+    named.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
 mod tests {
+    use rstest::rstest;
+
     use super::*;
 
     fn choose(names: &[&str]) -> Result<usize, CipherSuiteError> {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-        suites(&names).map(|suites| suites.iter().filter(|suite| suite.tls13().is_none()).count())
+        cipher_suites(&names).map(|suites| suites.iter().filter(|suite| suite.tls13().is_none()).count())
     }
 
     #[test]
@@ -109,5 +165,27 @@ mod tests {
             let message = choose(names).unwrap_err().to_string();
             assert!(message.contains(names[0]) && message.contains("TLS_AES_256_GCM_SHA384"), "{message}");
         }
+    }
+
+    #[rstest]
+    #[case::all(&[], Ok(vec![29, 23, 24]))]
+    #[case::one(&[23], Ok(vec![23]))]
+    #[case::order_is_the_librarys(&[24, 29], Ok(vec![29, 24]))]
+    #[case::what_is_not_spoken_is_left_out(&[4588, 25, 23], Ok(vec![23]))]
+    #[case::nothing_is_left(&[4588], Err(CurveError::NoneSpoken))]
+    #[case::unknown(&[7], Err(CurveError::Unknown(7)))]
+    #[case::twice(&[23, 23], Err(CurveError::Double(23)))]
+    fn key_exchanges_are_chosen_by_number(
+        #[case] given: &[u16],
+        #[case] expected: Result<Vec<u16>, CurveError>,
+    ) {
+        let chosen = key_exchanges(given).map(|groups| groups.into_iter().map(number).collect::<Vec<_>>());
+        assert_eq!(chosen, expected);
+    }
+
+    #[test]
+    fn an_unknown_number_is_named_with_those_that_are_spoken() {
+        let message = key_exchanges(&[7]).unwrap_err().to_string();
+        assert!(message.contains("7") && message.contains("29 (X25519)"), "{message}");
     }
 }
