@@ -1,16 +1,17 @@
-//! Work under a lease.
+//! Work under a lease, and what a leader writes about itself on it, so that everybody who may read Leases can see who works there.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use kube::Client;
 use openstack_ccm_runtime::election::{ElectionMetrics, ElectionOptions, Elector, Ended, Heartbeat};
 use openstack_ccm_runtime::lock::lock;
+use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::LeaderElectionArgs;
 use crate::health::{Health, Probe};
-use crate::leader_record::LeaderRecord;
 use crate::version::version;
 
 /// Component of the Events about leadership, as every cloud-controller-manager has it.
@@ -105,4 +106,53 @@ pub fn options(arguments: &LeaderElectionArgs, controllers: Vec<String>) -> Elec
 pub(crate) fn identity() -> String {
     let hostname = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     format!("{}_{}", hostname.trim(), uuid::Uuid::new_v4())
+}
+
+/// The annotation of the Lease.
+const ANNOTATION: &str = "cloud-controller-manager.openstack.org/leader";
+
+/// What a leader publishes about itself. A later holder of another program leaves it there, so it counts only together with the
+/// identity in the Lease itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LeaderRecord {
+    /// `spec.holderIdentity` of the Lease while it holds.
+    pub identity: String,
+    /// Version of the program, with the commit where it is known.
+    pub version: String,
+    /// Controllers that it runs, by their canonical names.
+    #[serde(default)]
+    pub controllers: Vec<String>,
+}
+
+impl LeaderRecord {
+    /// As annotations of the Lease.
+    pub fn annotations(&self) -> BTreeMap<String, String> {
+        // Texts can always be written.
+        let text = serde_json::to_string(self).unwrap_or_default();
+        BTreeMap::from([(ANNOTATION.to_owned(), text)])
+    }
+
+    /// Reads it from the annotations of a Lease, if the holder wrote it.
+    pub fn of_holder(annotations: &BTreeMap<String, String>, holder: &str) -> Option<Self> {
+        let record: Self = serde_json::from_str(annotations.get(ANNOTATION)?).ok()?;
+        (record.identity == holder).then_some(record)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_record_of_an_earlier_holder_does_not_count() {
+        let record = LeaderRecord {
+            identity: "cp-1_a".to_owned(),
+            version: "0.1.0".to_owned(),
+            controllers: vec!["service-lb-controller".to_owned()],
+        };
+        assert_eq!(LeaderRecord::of_holder(&record.annotations(), "cp-1_a"), Some(record.clone()));
+        assert_eq!(LeaderRecord::of_holder(&record.annotations(), "occm_b"), None);
+        assert_eq!(LeaderRecord::of_holder(&BTreeMap::new(), "cp-1_a"), None);
+    }
 }

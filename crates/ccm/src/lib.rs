@@ -12,8 +12,7 @@
 //! | `signals` | what ends the program |
 //! | [`health`], [`admin`] | the endpoints for probes and scrapers |
 //! | [`backoff`] | trying until it works |
-//! | [`call_metrics`], `provider_metrics`, [`process_metrics`] | metrics that no controller has |
-//! | [`leader_record`] | what a leader writes about itself on the lease |
+//! | [`cloud_metrics`], [`process_metrics`] | metrics that no controller has |
 //! | [`leadership`], [`leader_migration`] | the lease, and a second one for controllers that move |
 //! | `wiring` | each controller over its part of the cloud |
 //! | [`program`] | what a leader runs: the controllers over the cloud |
@@ -37,18 +36,16 @@ use tokio::runtime::{Builder, Runtime};
 pub mod admin;
 pub mod args;
 pub mod backoff;
-pub mod call_metrics;
+pub mod cloud_metrics;
 pub mod command_line;
 mod error_text;
 pub mod health;
 pub mod kubernetes;
 pub mod leader_migration;
-pub mod leader_record;
 pub mod leadership;
 pub mod logging;
 pub mod process_metrics;
 pub mod program;
-mod provider_metrics;
 pub mod run;
 mod signals;
 pub mod subcommands;

@@ -14,7 +14,7 @@ use crate::args::RunArgs;
 use crate::args::feature_gates::FeatureGates;
 use crate::args::path::given;
 use crate::backoff::until_it_works;
-use crate::call_metrics::CallMetrics;
+use crate::cloud_metrics::CallMetrics;
 use crate::health::Health;
 use crate::kubernetes::{Connection, ControllerClients, RequestLimit, RequestMetrics, cluster_uid};
 use crate::leader_migration::{Migration, Place};

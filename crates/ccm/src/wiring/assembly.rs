@@ -16,8 +16,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::ProgramOptions;
 use crate::args::controllers::ControllerName;
+use crate::cloud_metrics;
 use crate::kubernetes::ControllerClients;
-use crate::provider_metrics;
 
 /// The controllers that the options name, and the watch of nodes that they share.
 pub(crate) struct Assembly {
@@ -73,7 +73,7 @@ impl Assembly {
             } = cloud.load_balancers(cluster, queue.waker());
             let options =
                 ServiceControllerOptions { node_selector_annotation, node_selector, resync, ..options };
-            provider_metrics::register(&load_balancers, registry);
+            cloud_metrics::show_gauges(&load_balancers, registry);
             let (client, provider) = (clients.of(ControllerName::ServiceLb), Arc::clone(&load_balancers));
             let controller =
                 ServiceController::new(client, provider, queue, options, &mut nodes, registry, work_queues);

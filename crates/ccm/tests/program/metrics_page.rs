@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use openstack_ccm::args::feature_gates::FeatureGates;
-use openstack_ccm::call_metrics::CallMetrics;
+use openstack_ccm::cloud_metrics::CallMetrics;
 use openstack_ccm::kubernetes::RequestMetrics;
 use openstack_ccm::process_metrics;
 use openstack_ccm_controllers::node::NodeControllerOptions;

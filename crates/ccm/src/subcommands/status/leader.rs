@@ -8,7 +8,7 @@ use kube::Api;
 use kube::api::ListParams;
 use openstack_ccm_canary::observed_pod::ObservedPod;
 
-use crate::leader_record::LeaderRecord;
+use crate::leadership::LeaderRecord;
 
 /// The holder of a Lease at a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
