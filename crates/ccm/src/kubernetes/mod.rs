@@ -11,7 +11,7 @@ mod metrics;
 mod request;
 mod unanswered;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -20,8 +20,8 @@ use k8s_openapi::api::core::v1::Namespace;
 use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
 
+use crate::args::PersonArgs;
 use crate::args::path::given;
-use crate::args::{KubernetesArgs, PersonArgs};
 use account_token::AccountToken;
 use request::Requests;
 
@@ -55,14 +55,19 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// The server that the flags name, or the one of the cluster that this pod runs in. It is not asked yet.
+    /// The server that the flags `--kubeconfig` and `--master` name, or the one of the cluster that this pod runs in. It is not asked
+    /// yet. `agent` begins the User-Agent.
     ///
     /// # Errors
     /// Files that cannot be read or do not make sense.
-    pub async fn new(arguments: &KubernetesArgs, metrics: RequestMetrics) -> anyhow::Result<Self> {
-        let master = arguments.master.as_deref().filter(|url| !url.is_empty());
-        let config = config(given(arguments.kubeconfig.as_ref()), master).await?;
-        Ok(Self { config, metrics, agent: AGENT })
+    pub async fn new(
+        kubeconfig: Option<&PathBuf>,
+        master: Option<&str>,
+        agent: &'static str,
+        metrics: RequestMetrics,
+    ) -> anyhow::Result<Self> {
+        let config = config(given(kubeconfig), master.filter(|url| !url.is_empty())).await?;
+        Ok(Self { config, metrics, agent })
     }
 
     /// The server of another kubeconfig, or the same one when there is none.
@@ -74,12 +79,6 @@ impl Connection {
             None => Ok(self.clone()),
             Some(file) => Ok(Self { config: read(flag, file).await?, ..self.clone() }),
         }
-    }
-
-    /// The same in the name of another program, which begins its User-Agent so.
-    #[must_use]
-    pub fn in_the_name_of(self, agent: &'static str) -> Self {
-        Self { agent, ..self }
     }
 
     /// A client; `purpose` ends its User-Agent, as in other cloud-controller-managers.
@@ -206,14 +205,13 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
-    use crate::args::RunArgs;
 
     #[tokio::test]
     async fn a_server_that_never_answers_is_given_up() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let master = format!("--master=http://{}", listener.local_addr().unwrap());
-        let arguments = RunArgs::try_parse(["openstack-ccm", &master]).unwrap().kubernetes;
-        let connection = Connection::new(&arguments, RequestMetrics::default()).await.unwrap();
+        let master = format!("http://{}", listener.local_addr().unwrap());
+        let connection =
+            Connection::new(None, Some(&master), AGENT, RequestMetrics::default()).await.unwrap();
         let client = connection.client("test", RequestLimit::none()).unwrap();
         let asked = tokio::spawn(cluster_uid(client));
         let (mut stream, _) = listener.accept().await.unwrap();

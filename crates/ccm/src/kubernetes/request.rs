@@ -91,8 +91,7 @@ mod tests {
     use tokio::time::Instant;
 
     use super::*;
-    use crate::args::RunArgs;
-    use crate::kubernetes::Connection;
+    use crate::kubernetes::{AGENT, Connection};
 
     const ACCOUNT: &str = "system:serviceaccount:kube-system:node-controller";
 
@@ -221,7 +220,7 @@ mod tests {
     #[tokio::test]
     async fn a_watch_whose_server_vanished_is_recreated_within_45_seconds() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let master = format!("--master=http://{}", listener.local_addr().unwrap());
+        let master = format!("http://{}", listener.local_addr().unwrap());
         let watches = Arc::new(AtomicUsize::new(0));
         let seen = Arc::clone(&watches);
         tokio::spawn(async move {
@@ -230,8 +229,8 @@ mod tests {
                 tokio::spawn(serve(stream, Arc::clone(&seen)));
             }
         });
-        let arguments = RunArgs::try_parse(["openstack-ccm", &master]).unwrap().kubernetes;
-        let connection = Connection::new(&arguments, RequestMetrics::default()).await.unwrap();
+        let connection =
+            Connection::new(None, Some(&master), AGENT, RequestMetrics::default()).await.unwrap();
         let client = connection.client("test", RequestLimit::none()).unwrap();
         tokio::spawn(NodeInformer::new(client).run());
         while watches.load(Ordering::SeqCst) == 0 {

@@ -21,7 +21,6 @@ use tokio_util::sync::CancellationToken;
 use super::AGENT;
 use super::args::OverlayRunArgs;
 use crate::admin::exposition;
-use crate::args::KubernetesArgs;
 use crate::health::{Health, Probe};
 use crate::kubernetes::{Connection, RequestLimit, RequestMetrics};
 use crate::leadership::{self, Leadership};
@@ -45,8 +44,8 @@ pub(super) async fn run(arguments: Box<OverlayRunArgs>) -> anyhow::Result<()> {
     let health = Health::default();
     let mut registry = Registry::default();
     let election_metrics = ElectionMetrics::register(&mut registry);
-    let connection = Connection::new(&server(&arguments), RequestMetrics::register(&mut registry)).await?;
-    let connection = connection.in_the_name_of(AGENT);
+    let metrics = RequestMetrics::register(&mut registry);
+    let connection = Connection::new(arguments.kubeconfig.as_ref(), None, AGENT, metrics).await?;
     let client = connection
         .client("controller", RequestLimit::new(arguments.kube_api_qps, arguments.kube_api_burst))?;
     let overlay = Overlay::new(client, options, &mut registry);
@@ -54,16 +53,6 @@ pub(super) async fn run(arguments: Box<OverlayRunArgs>) -> anyhow::Result<()> {
     let client = connection.client("leader-election", RequestLimit::none())?;
     let leadership = Leadership::new(election(&arguments), GRACE, client, election_metrics, &health);
     lead(&leadership, overlay, health, stop).await
-}
-
-fn server(arguments: &OverlayRunArgs) -> KubernetesArgs {
-    KubernetesArgs {
-        kubeconfig: arguments.kubeconfig.clone(),
-        master: None,
-        kube_api_qps: arguments.kube_api_qps,
-        kube_api_burst: arguments.kube_api_burst,
-        use_service_account_credentials: false,
-    }
 }
 
 fn election(arguments: &OverlayRunArgs) -> ElectionOptions {
