@@ -14,7 +14,6 @@ use serde_json::{Value, json};
 
 pub mod args;
 mod backend;
-mod canary;
 mod client;
 mod kube_proxy;
 mod report;

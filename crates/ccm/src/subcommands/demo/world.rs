@@ -17,9 +17,8 @@ use serde_json::{Value, json};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::backend::Backend;
-use super::canary;
 use super::client::{Answer, FetchError, fetch};
-use super::kube_proxy::short_circuits;
+use super::kube_proxy::{make_canary, short_circuits};
 use crate::args::{PersonArgs, RunArgs};
 
 /// Name of the Service in every world.
@@ -114,7 +113,7 @@ impl World {
         }
         let mut flags = Vec::new();
         if let (Some(old), Some(new)) = (old_proxy, Version::parse(kubelet)) {
-            canary::make(&kubernetes, &[(node_name(0), new), (node_name(1), old)])?;
+            make_canary(&kubernetes, &[(node_name(0), new), (node_name(1), old)])?;
             flags.push(format!("--canary-namespace={}", openstack_ccm_canary::NAMESPACE));
         }
         let controller = tokio::spawn(controller(files.to_path_buf(), flags));
