@@ -11,8 +11,7 @@ use openstack_ccm_openstack_api::octavia::{LoadBalancer, ProvisioningStatus};
 use openstack_ccm_provider_openstack::load_balancer::names::{self, GeneratedName};
 use serde::Serialize;
 
-use super::cloud::Inventory;
-use super::services::Owners;
+use super::inventory::{Inventory, Owners};
 
 /// What is asked for.
 #[derive(Clone, Debug)]
