@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{LoadBalancerIngress, ObjectReference, Service};
+use k8s_openapi::api::core::v1::{LoadBalancerIngress, Service};
+use kube::Resource as _;
 use openstack_ccm_advertise::Mode;
 use openstack_ccm_advertise::announce::{Announced, News};
 use openstack_ccm_advertise::cluster::Cluster;
@@ -165,7 +166,7 @@ impl Reconciler {
             notices.extend(announced);
         }
         for notice in notices {
-            self.tell(key, service, notice);
+            self.tell(service, notice);
         }
     }
 
@@ -179,7 +180,7 @@ impl Reconciler {
                  {} minutes. metadata.managedFields names who writes it",
                 WINDOW.as_secs() / 60
             );
-            self.tell(key, service, Notice::warning("IPModeContested", message));
+            self.tell(service, Notice::warning("IPModeContested", message));
         }
     }
 
@@ -223,16 +224,8 @@ impl Reconciler {
         change(known)
     }
 
-    fn tell(&self, key: &ServiceKey, service: &Service, notice: Notice) {
-        let object = ObjectReference {
-            api_version: Some("v1".into()),
-            kind: Some("Service".into()),
-            namespace: Some(key.namespace.to_string()),
-            name: Some(key.name.to_string()),
-            uid: service.metadata.uid.clone(),
-            ..ObjectReference::default()
-        };
-        self.events.record(&object, PROGRAM, notice);
+    fn tell(&self, service: &Service, notice: Notice) {
+        self.events.record(&service.object_ref(&()), PROGRAM, notice);
     }
 }
 
