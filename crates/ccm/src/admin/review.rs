@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec, TokenReviewStatus};
+use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec, UserInfo};
 use k8s_openapi::api::authorization::v1::{
     NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
 };
@@ -40,17 +40,12 @@ pub(super) async fn bearer(client: &Client, token: &str) -> Result<Option<User>,
         tracing::debug!(reason = status.error, "a bearer token is not valid");
         return Ok(None);
     }
-    Ok(user(status))
-}
-
-fn user(status: TokenReviewStatus) -> Option<User> {
-    let found = status.user?;
-    Some(User {
-        name: found.username.unwrap_or_default(),
-        uid: found.uid,
-        groups: found.groups.unwrap_or_default(),
-        extra: found.extra.unwrap_or_default(),
-    })
+    Ok(status.user.map(|UserInfo { username, uid, groups, extra }| User {
+        name: username.unwrap_or_default(),
+        uid,
+        groups: groups.unwrap_or_default(),
+        extra: extra.unwrap_or_default(),
+    }))
 }
 
 /// What the API server says about a permission.
@@ -91,18 +86,17 @@ where
 {
     let api = Api::<Review>::all(client.clone());
     let asked = async {
-        let mut delay = FIRST_DELAY;
-        for _ in 1..TRIES {
+        let (mut delay, mut tries) = (FIRST_DELAY, 1);
+        loop {
             match api.create(&PostParams::default(), review).await {
-                Err(error) if is_passing(&error) => {
+                Err(error) if tries < TRIES && is_passing(&error) => {
                     tracing::debug!(%error, "retrying a review of a caller");
                     tokio::time::sleep(delay).await;
-                    delay = delay.mul_f64(1.5);
+                    (delay, tries) = (delay.mul_f64(1.5), tries + 1);
                 }
                 answer => return answer,
             }
         }
-        api.create(&PostParams::default(), review).await
     };
     match tokio::time::timeout(TIMEOUT, asked).await {
         Ok(answer) => answer.map_err(ReviewError::Failed),
