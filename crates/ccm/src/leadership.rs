@@ -93,8 +93,8 @@ pub fn options(arguments: &LeaderElectionArgs, controllers: Vec<String>) -> Elec
     ElectionOptions {
         annotations: record.annotations(),
         component: EVENT_SOURCE,
-        namespace: arguments.leader_elect_resource_namespace.clone(),
-        name: arguments.leader_elect_resource_name.clone(),
+        namespace: arguments.lease.leader_elect_resource_namespace.clone(),
+        name: arguments.lease.leader_elect_resource_name.clone(),
         identity,
         lease_duration: arguments.leader_elect_lease_duration,
         renew_deadline: arguments.leader_elect_renew_deadline,

@@ -46,7 +46,7 @@ pub use controller::{
 };
 pub use error::{ArgumentError, ArgumentErrors};
 pub use kubernetes::{KubernetesArgs, PersonArgs};
-pub use leader_election::LeaderElectionArgs;
+pub use leader_election::{LeaderElectionArgs, LeaseArgs};
 pub use serving::{NamedCertificate, NamedCertificateError, ServingArgs, TlsVersion};
 
 /// Where the provider's configuration is.

@@ -17,6 +17,7 @@ use openstack_ccm_provider_openstack::cloud::OpenStackProvider;
 use openstack_ccm_runtime::watch::list_all;
 use serde_json::json;
 
+use crate::args::LeaseArgs;
 use crate::subcommands::output::print;
 use crate::subcommands::status::is_at_work;
 use args::{HandBackArgs, HandBackOutput};
@@ -31,7 +32,7 @@ pub async fn run(arguments: &HandBackArgs) -> anyhow::Result<ExitCode> {
     let provider = OpenStackProvider::load(&arguments.config.cloud_config)?;
     let client = arguments.person.client().await?;
     if arguments.apply {
-        refuse_beside_controller(&client, arguments).await?;
+        refuse_beside_controller(&client, &arguments.lease).await?;
     }
     let services = list_all::<Service>(Api::all(client.clone())).await;
     let services = services.context("the Services of the cluster cannot be listed")?;
@@ -70,11 +71,10 @@ fn text(returns: &[(&Service, Return)], breaks: usize) -> String {
     text
 }
 
-async fn refuse_beside_controller(client: &Client, arguments: &HandBackArgs) -> anyhow::Result<()> {
-    let (namespace, name) =
-        (&arguments.leader_elect_resource_namespace, &arguments.leader_elect_resource_name);
+async fn refuse_beside_controller(client: &Client, lease: &LeaseArgs) -> anyhow::Result<()> {
+    let (namespace, name) = (&lease.leader_elect_resource_namespace, &lease.leader_elect_resource_name);
     anyhow::ensure!(
-        !is_at_work(client, namespace, name).await?,
+        !is_at_work(client, lease).await?,
         "a controller holds the Lease {namespace}/{name} and would write its own status again: stop it first, for example with \
          kubectl -n kube-system patch daemonset openstack-cloud-controller-manager --patch \
          '{{\"spec\":{{\"template\":{{\"spec\":{{\"nodeSelector\":{{\"stopped\":\"true\"}}}}}}}}}}'"
