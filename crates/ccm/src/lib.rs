@@ -14,7 +14,7 @@
 //! | [`backoff`] | trying until it works |
 //! | [`cloud_metrics`], [`process_metrics`] | metrics that no controller has |
 //! | [`leadership`], [`leader_migration`] | the lease, and a second one for controllers that move |
-//! | `wiring` | each controller over its part of the cloud |
+//! | `wiring` | which controllers run over a provider, and with which settings |
 //! | [`program`] | what a leader runs: the controllers over the cloud |
 //! | [`run`] | start, leader election, stop |
 //! | [`subcommands`] | everything else that the program does, a folder for each subcommand with its flags |

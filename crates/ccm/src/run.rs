@@ -6,6 +6,7 @@ use std::time::Duration;
 use openstack_ccm_controllers::WorkQueues;
 use openstack_ccm_core::cloud::{Cloud, Entry, LogIn};
 use openstack_ccm_runtime::election::ElectionMetrics;
+use openstack_ccm_runtime::lock::lock;
 use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
 
@@ -108,7 +109,7 @@ impl ProgramParts {
             self.cloud.as_ref(),
             self.cluster_uid.clone(),
             options,
-            &self.registry,
+            &mut lock(&self.registry),
             &self.work_queues,
         );
         program.run(&self.health, stop).await;

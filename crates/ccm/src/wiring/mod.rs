@@ -1,6 +1,5 @@
-//! Where controllers and provider meet.
+//! Which controllers run over a provider, and what they need of it.
 
-pub(crate) mod assembly;
 pub(crate) mod lacks;
 pub(crate) mod options;
 

@@ -15,8 +15,7 @@ use serde_json::json;
 use super::cluster_lines::entries;
 use super::journal::{Call, Journal, Seen};
 use crate::kubernetes::ControllerClients;
-use crate::program::ProgramOptions;
-use crate::wiring::assembly::{Assembly, ServiceParts};
+use crate::program::{Program, ProgramOptions, ServiceParts};
 
 /// What a dry run is made of. Neither the clients nor the cloud write anything; both tell the journal what they would.
 pub struct Stage {
@@ -103,8 +102,8 @@ pub async fn rehearse(
     let Stage { clients, cloud, cluster_uid, options, journal } = stage;
     let mut registry = Registry::default();
     let work_queues = WorkQueues::registered(&mut registry);
-    let assembly = Assembly::new(&clients, cloud.as_ref(), cluster_uid, options, &mut registry, &work_queues);
-    let Assembly { nodes, service, route, node, node_lifecycle } = assembly;
+    let program = Program::new(&clients, cloud.as_ref(), cluster_uid, options, &mut registry, &work_queues);
+    let Program { nodes, service, route, node, node_lifecycle } = program;
     nodes.list().await.context("the Nodes of the cluster cannot be listed")?;
 
     let mut items = Vec::new();

@@ -173,7 +173,7 @@ impl World {
             &self.cloud_of(openstack),
             uid,
             options,
-            &self.registry,
+            &mut self.registry.lock().unwrap(),
             &queues,
         );
         let (health, stop) = (self.health.clone(), CancellationToken::new());
