@@ -12,9 +12,9 @@
 //! | `cluster` | the Kubernetes API to plan on; the cloud is [`openstack_ccm_openstack_api::dry_run`] |
 //! | `as_if` | annotations that Services are taken to have |
 //! | `line`, `lines`, `fields`, `cluster_lines` | the objects that would change |
-//! | `outlook`, `summary` | what that means, and the exit code |
+//! | `outlook` | what that means |
 //! | `adoption` | what `adopt` says beside it |
-//! | `text` | how it is written |
+//! | `summary` | all of it as text, and as an exit code |
 
 pub mod adoption;
 pub mod args;
@@ -28,7 +28,6 @@ pub mod lines;
 pub mod outlook;
 pub mod rehearsal;
 pub mod summary;
-mod text;
 
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
@@ -146,7 +145,7 @@ impl Plan {
 fn report(plan: &Plan, adoption: Option<&Adoption>, output: PlanOutput) -> anyhow::Result<ExitCode> {
     let Plan { items, outlooks, summary } = plan;
     let written = match output {
-        PlanOutput::Text => text::text(outlooks, summary, adoption, std::io::stdout().is_terminal()),
+        PlanOutput::Text => summary::text(outlooks, summary, adoption, std::io::stdout().is_terminal()),
         PlanOutput::Json => json_text(plan, adoption)?,
         PlanOutput::Calls => calls_text(items),
     };
