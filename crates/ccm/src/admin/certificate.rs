@@ -41,6 +41,8 @@ struct Files {
 #[derive(Debug)]
 pub(super) struct Certificate {
     files: Option<Files>,
+    /// Names in place of those in it.
+    given: Vec<String>,
     current: Mutex<Current>,
 }
 
@@ -68,8 +70,7 @@ impl Certificate {
             (None, Some(folder)) => Some(Files::in_folder(folder)?),
             (None, None) => None,
         };
-        let pem = files.as_ref().map_or_else(self_signed, Files::read)?;
-        Ok(Self { files, current: Mutex::new(Current::new(pem, OWN)?) })
+        Self::load(files, Vec::new())
     }
 
     /// The certificate for some names.
@@ -78,8 +79,15 @@ impl Certificate {
     /// Files that cannot be read or do not fit.
     pub(super) fn named(pair: &NamedCertificate) -> anyhow::Result<Self> {
         let files = Files { flags: NAMED, certificate: pair.certificate.clone(), key: pair.key.clone() };
-        let current = Current::new(files.read()?, NAMED)?;
-        Ok(Self { files: Some(files), current: Mutex::new(current) })
+        Self::load(Some(files), pair.names.clone())
+    }
+
+    fn load(files: Option<Files>, given: Vec<String>) -> anyhow::Result<Self> {
+        let (pem, flags) = match &files {
+            Some(files) => (files.read()?, files.flags),
+            None => (self_signed()?, OWN),
+        };
+        Ok(Self { files, given, current: Mutex::new(Current::new(pem, flags)?) })
     }
 
     /// The certificate with its key, as it is now.
@@ -87,10 +95,14 @@ impl Certificate {
         Arc::clone(&lock(&self.current).key)
     }
 
-    /// Whether it is for this name, which may be a pattern.
+    /// Whether a flag gives it this name, which may be a pattern.
+    pub(super) fn is_given(&self, name: &str) -> bool {
+        self.given.iter().any(|given| given == name)
+    }
+
+    /// Whether it is for this name, which may be a pattern, because that is in it.
     pub(super) fn has_name(&self, name: &str) -> bool {
-        let current = lock(&self.current);
-        current.names.iter().any(|own| own == name)
+        self.given.is_empty() && lock(&self.current).names.iter().any(|own| own == name)
     }
 
     /// Looks at the files for ever.

@@ -8,6 +8,7 @@ use axum::http::StatusCode;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
+use k8s_openapi::api::authentication::v1::UserInfo;
 use kube::Client;
 use moka::future::Cache;
 use serde_json::json;
@@ -15,7 +16,6 @@ use serde_json::json;
 use super::authentication::Authentication;
 use super::client_certificate::PeerCertificates;
 use super::review::{self, ReviewError, Verdict};
-use super::user::User;
 
 /// Answers about permissions that are remembered at most, of each kind.
 const MOST_ANSWERS: u64 = 1024;
@@ -55,8 +55,13 @@ impl Authorization {
     ///
     /// # Errors
     /// The API server could not be asked; then nothing is allowed.
-    pub(super) async fn decide(&self, user: &User, verb: &str, path: &str) -> Result<Verdict, ReviewError> {
-        if user.is_master() {
+    pub(super) async fn decide(
+        &self,
+        user: &UserInfo,
+        verb: &str,
+        path: &str,
+    ) -> Result<Verdict, ReviewError> {
+        if review::is_master(user) {
             return Ok(Verdict { allowed: true, reason: String::new() });
         }
         let question = format!("{user:?} {verb} {path}");
@@ -93,11 +98,12 @@ pub(super) async fn pass(
             return refuse(StatusCode::UNAUTHORIZED, "Unauthorized", "Unauthorized");
         }
     };
+    let name = user.username.as_deref().unwrap_or_default();
     let verb = request.method().as_str().to_ascii_lowercase();
     match gate.authorization.decide(&user, &verb, path).await {
         Ok(verdict) if verdict.allowed => next.run(request).await,
         Ok(verdict) => {
-            let mut message = format!("forbidden: User {:?} cannot {verb} path {path:?}", user.name);
+            let mut message = format!("forbidden: User {name:?} cannot {verb} path {path:?}");
             if !verdict.reason.is_empty() {
                 message = format!("{message}: {}", verdict.reason);
             }
@@ -105,11 +111,7 @@ pub(super) async fn pass(
         }
         Err(error) => {
             let error = anyhow::Error::new(error);
-            tracing::warn!(
-                path,
-                user = user.name,
-                "a caller of the endpoints could not be authorized: {error:#}"
-            );
+            tracing::warn!(path, user = name, "a caller of the endpoints could not be authorized: {error:#}");
             let message = format!("Internal Server Error: {path:?}: {error:#}");
             refuse(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", &message)
         }

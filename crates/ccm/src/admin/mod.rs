@@ -9,7 +9,7 @@
 //! | `gate` | the way of a request to a page, and what callers may do |
 //! | `authentication` | who calls: `request_header`, `client_certificate`, bearer tokens |
 //! | `trust` | who is trusted about that |
-//! | `review` | the questions to the API server |
+//! | `review` | callers, and the questions to the API server about them |
 //! | `configz` | the settings in effect |
 //! | `exposition` | the formats of the metrics |
 
@@ -26,7 +26,6 @@ mod server;
 #[cfg(test)]
 mod tests;
 mod trust;
-mod user;
 
 use std::sync::{Arc, Mutex};
 
