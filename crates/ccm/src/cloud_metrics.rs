@@ -1,4 +1,4 @@
-//! Metrics of the cloud: of calls, with OCCM's buckets, and what a provider shows of itself, read from it when somebody looks.
+//! Metrics of the cloud: of calls, with OCCM's buckets, and what a provider shows of itself, read when somebody looks.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Work under a lease, and what a leader writes about itself on it, so that everybody who may read Leases can see who works there.
+//! Work under a lease, and what a leader writes about itself on it, so that everybody who may read Leases can see who
+//! works there.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,5 @@
-//! What a leader runs: the controllers over the cloud. Everything it needs is passed in, so that tests run it whole, and plans dry.
+//! What a leader runs: the controllers over the cloud. Everything it needs is passed in, so that tests run it whole,
+//! and plans run it dry.
 
 use std::sync::Arc;
 
@@ -184,7 +185,7 @@ impl ServiceParts {
                 Box::pin(async move {
                     tokio::select! {
                         result = controller.run(stop) => result,
-                        // Both end with this future: running reconciliations may still wait for the provider after the stop.
+                        // Both end with this future: reconciliations may still wait for the provider after the stop.
                         () = background => Ok(()),
                     }
                 })

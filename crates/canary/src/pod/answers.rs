@@ -1,5 +1,5 @@
-//! What a canary pod answers: to other pods its greeting with the token, and the end of the connection; to the kubelet whether each
-//! container is ready.
+//! What a canary pod answers: to other pods its greeting with the token, and the end of the connection; to the kubelet
+//! whether each container is ready.
 
 use std::io;
 use std::sync::Arc;

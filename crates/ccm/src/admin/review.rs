@@ -1,5 +1,5 @@
-//! Callers, in the API server's own words, and questions to it about them, each asked again while the server has trouble,
-//! as upstream asks them.
+//! Callers, in the API server's own words, and questions to it about them, each asked again while the server has
+//! trouble, as upstream asks them.
 
 use std::time::Duration;
 

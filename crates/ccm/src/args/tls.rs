@@ -1,4 +1,5 @@
-//! `--tls-cipher-suites` and `--tls-curve-preferences`: names and numbers of Go to suites and key exchanges of the TLS library.
+//! `--tls-cipher-suites` and `--tls-curve-preferences`: names and numbers of Go to suites and key exchanges of the TLS
+//! library.
 
 use rustls::SupportedCipherSuite;
 use rustls::crypto::SupportedKxGroup;
@@ -95,7 +96,10 @@ const ELSEWHERE: [u16; 2] = [25, 4588];
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum CurveError {
     /// Nobody knows it.
-    #[error("--tls-curve-preferences: {0} is not the number of a key exchange; known are {known}", known = known_exchanges())]
+    #[error(
+        "--tls-curve-preferences: {0} is not the number of a key exchange; known are {known}",
+        known = known_exchanges()
+    )]
     Unknown(u16),
     /// It is there twice.
     #[error("--tls-curve-preferences: {0} is given twice")]

@@ -55,8 +55,8 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// The server that the flags `--kubeconfig` and `--master` name, or the one of the cluster that this pod runs in. It is not asked
-    /// yet. `agent` begins the User-Agent.
+    /// The server that the flags `--kubeconfig` and `--master` name, or the one of the cluster that this pod runs in.
+    /// It is not asked yet. `agent` begins the User-Agent.
     ///
     /// # Errors
     /// Files that cannot be read or do not make sense.

@@ -1,5 +1,5 @@
-//! What lies between a client and the network: the rate limit, the metrics, the token of an account, and connections of their
-//! own for watches, on which it shows soon that the server is gone.
+//! What lies between a client and the network: the rate limit, the metrics, the token of an account, and connections
+//! of their own for watches, on which it shows soon that the server is gone.
 //!
 //! A peer that vanishes without closing (a failed node, a load balancer or a firewall that forgot the connection) is noticed by
 //! silence alone. Watches are never silent for long: they are asked for 25 seconds, and the server says something before

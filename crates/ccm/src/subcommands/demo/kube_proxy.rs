@@ -106,11 +106,11 @@ mod tests {
     #[case::hostname(json!([{"hostname": "192.0.2.1.example.org"}]), Version(1, 28, 0), false)]
     #[case::absent(json!([]), Version(1, 36, 0), false)]
     fn the_rule_is_that_of_kube_proxy(
-        #[case] ingress: serde_json::Value,
+        #[case] ingress: Value,
         #[case] version: Version,
         #[case] expected: bool,
     ) {
-        let service: Service = serde_json::from_value(json!({
+        let service: Service = from_value(json!({
             "spec": {"type": "LoadBalancer", "ports": [{"port": 80}]},
             "status": {"loadBalancer": {"ingress": ingress}},
         }))

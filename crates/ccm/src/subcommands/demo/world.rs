@@ -83,8 +83,8 @@ pub(super) struct World {
 }
 
 impl World {
-    /// Starts a world whose API server is of `version` and whose nodes run `kubelet`. With `old_proxy` the kube-proxy of node-2 is
-    /// of that version all the same, and there is a canary.
+    /// Starts a world whose API server is of `version` and whose nodes run `kubelet`. With `old_proxy` the kube-proxy
+    /// of node-2 is of that version all the same, and there is a canary.
     pub(super) async fn start(
         files: &Path,
         version: ApiVersion,

@@ -1,4 +1,5 @@
-//! What may be orphaned: everything in the project that could have been made for a Service; and the Services that may own it.
+//! What may be orphaned: everything in the project that could have been made for a Service; and the Services that may
+//! own it.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
-//! `ip-mode-overlay run`: from the command line to the working controller, with probes and metrics over HTTP: nothing there is
-//! secret, and the pod has no other port.
+//! `ip-mode-overlay run`: from the command line to the working controller, with probes and metrics over HTTP: nothing
+//! there is secret, and the pod has no other port.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
