@@ -103,16 +103,12 @@ fn made_by(load_balancer: &Value) -> Option<String> {
 }
 
 fn state(end: &End, seen: &Seen) -> State {
-    match end {
-        End::Done => State::Converged,
-        End::Waits => State::Waits(pending(seen)),
-        End::Failed(failure) => failed(failure),
-    }
-}
-
-fn failed(failure: &Failure) -> State {
-    let message = failure.message.clone();
-    match failure.class {
+    let Failure { class, message, .. } = match end {
+        End::Done => return State::Converged,
+        End::Waits => return State::Waits(pending(seen)),
+        End::Failed(failure) => failure.clone(),
+    };
+    match class {
         FailureClass::UserInput | FailureClass::Quota | FailureClass::Held(_) => State::Refused(message),
         FailureClass::Busy => State::Waits(message),
         FailureClass::Auth | FailureClass::Unavailable | FailureClass::Bug => State::Unknown(message),
