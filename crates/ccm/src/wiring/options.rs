@@ -33,14 +33,6 @@ pub struct ProgramOptions {
     pub node_lifecycle: Option<NodeLifecycleOptions>,
 }
 
-impl Default for ProgramOptions {
-    /// No controller.
-    fn default() -> Self {
-        let cluster_name = "kubernetes".to_owned();
-        Self { cluster_name, service: None, route: None, node: None, node_lifecycle: None }
-    }
-}
-
 impl ProgramOptions {
     /// Whether a controller is to run.
     pub fn runs(&self, controller: ControllerName) -> bool {
