@@ -2,7 +2,7 @@
 //! no node catches ends at the first router.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 use std::str::FromStr;
 
 /// The addresses of one family.
@@ -35,21 +35,18 @@ pub enum AddressesError {
 impl Addresses {
     /// Those of the canary that a cluster keeps: TEST-NET-1 of RFC 5737 and RFC 3849.
     pub fn permanent() -> Self {
-        Self::numbered(Ipv4Addr::new(192, 0, 2, 0), Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0))
+        Self::numbered([192, 0, 2], 0)
     }
 
     /// Those of a canary that is there for one look, so that it may meet the other one: TEST-NET-2.
     pub fn temporary() -> Self {
-        Self::numbered(Ipv4Addr::new(198, 51, 100, 0), Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 0))
+        Self::numbered([198, 51, 100], 1)
     }
 
-    fn numbered(v4: Ipv4Addr, v6: Ipv6Addr) -> Self {
-        let pair = |control: IpAddr, subject: IpAddr| Pair { control, subject };
-        let (four, six) = (u32::from(v4), u128::from(v6));
-        Self(vec![
-            pair(Ipv4Addr::from(four + 1).into(), Ipv4Addr::from(four + 2).into()),
-            pair(Ipv6Addr::from(six + 1).into(), Ipv6Addr::from(six + 2).into()),
-        ])
+    fn numbered([a, b, c]: [u8; 3], subnet: u16) -> Self {
+        let four = |last: u8| IpAddr::from([a, b, c, last]);
+        let six = |last: u16| IpAddr::from([0x2001, 0xdb8, subnet, 0, 0, 0, 0, last]);
+        Self(vec![Pair { control: four(1), subject: four(2) }, Pair { control: six(1), subject: six(2) }])
     }
 
     /// The addresses of the family of an address, if there are any.

@@ -11,7 +11,7 @@
 //! ([`crate::ledger`]).
 
 use crate::look::{Finding, Verdict};
-use crate::observed_pod::{ObservedContainerStatus, ObservedPod};
+use crate::observed_pod::ObservedPod;
 use crate::{CONCLUSIVE, FIT};
 
 /// What a pod says of its node.
@@ -38,16 +38,6 @@ impl Carried {
         }
     }
 
-    /// What readiness says.
-    fn of_readiness(conclusive: bool, fit: bool) -> Option<Self> {
-        match (conclusive, fit) {
-            (true, true) => Some(Self::Fit),
-            (true, false) => Some(Self::Unfit),
-            (false, true) => Some(Self::Contradiction),
-            (false, false) => None,
-        }
-    }
-
     /// What a pod says. Nothing, unless both containers run: one that ended has no readiness to speak of.
     pub fn of_pod(pod: &ObservedPod) -> Option<Self> {
         if pod.metadata.deletion_timestamp.is_some() {
@@ -56,9 +46,14 @@ impl Carried {
         let statuses = pod.status.container_statuses.as_ref()?;
         let ready = |name: &str| {
             let status = statuses.iter().find(|status| status.name == name)?;
-            runs(status).then_some(status.ready)
+            status.state.running.is_some().then_some(status.ready)
         };
-        Self::of_readiness(ready(CONCLUSIVE)?, ready(FIT)?)
+        match (ready(CONCLUSIVE)?, ready(FIT)?) {
+            (true, true) => Some(Self::Fit),
+            (true, false) => Some(Self::Unfit),
+            (false, true) => Some(Self::Contradiction),
+            (false, false) => None,
+        }
     }
 
     /// The verdict.
@@ -78,10 +73,6 @@ impl Carried {
             Self::Contradiction => Finding::Contradiction.text(),
         }
     }
-}
-
-fn runs(status: &ObservedContainerStatus) -> bool {
-    status.state.running.is_some()
 }
 
 #[cfg(test)]

@@ -40,6 +40,10 @@ struct Entry {
 }
 
 impl Entry {
+    fn new(reported: Carried, now: Instant) -> Self {
+        Self { reported: Some(reported), since: now, held: None, changed: now, falls: 0 }
+    }
+
     /// When what the pod reports counts, or a verdict ends that it no longer reports.
     fn due(&self) -> Option<Instant> {
         match self.reported {
@@ -77,9 +81,8 @@ impl Ledger {
     /// A pod of a node reports something, or nothing any more. Answers whether a verdict changed.
     pub fn report(&mut self, node: &str, reported: Option<Carried>, now: Instant) -> bool {
         let Some(entry) = self.nodes.get_mut(node) else {
-            if reported.is_some() {
-                let entry = Entry { reported, since: now, held: None, changed: now, falls: 0 };
-                self.nodes.insert(node.to_owned(), entry);
+            if let Some(reported) = reported {
+                self.nodes.insert(node.to_owned(), Entry::new(reported, now));
             }
             return false;
         };
@@ -97,8 +100,7 @@ impl Ledger {
         let mut changed = false;
         for (node, reported) in reports {
             if !self.nodes.contains_key(node) {
-                let mut entry =
-                    Entry { reported: Some(*reported), since: now, held: None, changed: now, falls: 0 };
+                let mut entry = Entry::new(*reported, now);
                 entry.hold(now);
                 self.nodes.insert(node.clone(), entry);
                 changed = true;

@@ -77,10 +77,7 @@ impl Finding {
 
     /// Whether it may end a verdict that stands. What only says that nothing was seen does not.
     pub fn tells(self) -> bool {
-        match self {
-            Self::Honours | Self::NeverShortCircuits | Self::Ignores | Self::Contradiction => true,
-            Self::Silence | Self::OtherCanary => false,
-        }
+        !matches!(self, Self::Silence | Self::OtherCanary)
     }
 
     /// For people.
@@ -114,15 +111,9 @@ pub fn judge(cluster_ip: Answer, control: Answer, subject: Answer) -> Finding {
 
 /// One finding of those of all address families: the mode must be honoured in each.
 pub fn over_families(findings: &[Finding]) -> Finding {
-    let worst = |finding: &Finding| match finding {
-        Finding::Ignores => 0,
-        Finding::Contradiction => 1,
-        Finding::OtherCanary => 2,
-        Finding::Silence => 3,
-        Finding::Honours => 4,
-        Finding::NeverShortCircuits => 5,
-    };
-    findings.iter().copied().min_by_key(worst).unwrap_or(Finding::Silence)
+    use Finding::{Contradiction, Honours, Ignores, NeverShortCircuits, OtherCanary, Silence};
+    let worst_first = [Ignores, Contradiction, OtherCanary, Silence, Honours, NeverShortCircuits];
+    worst_first.into_iter().find(|finding| findings.contains(finding)).unwrap_or(Silence)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::addresses::Addresses;
+use crate::addresses::{Addresses, Pair};
 use crate::{CLASS, CONCLUSIVE, CONTROL, FIT, LABEL, PORT, READINESS_PORT, SUBJECT};
 
 /// What differs from one canary to the other.
@@ -22,14 +22,13 @@ const USER: u32 = 1001;
 impl Canary {
     /// The namespace, in which the strictest level of pod security is enforced.
     pub fn namespace(&self) -> Value {
-        let levels: serde_json::Map<String, Value> = ["enforce", "audit", "warn"]
-            .iter()
-            .map(|mode| (format!("pod-security.kubernetes.io/{mode}"), json!("restricted")))
-            .collect();
-        let mut object = self.object("v1", "Namespace", &self.namespace, &Value::Null);
-        object["metadata"] = json!({"name": self.namespace, "labels": levels});
-        object["metadata"]["labels"][LABEL.0] = json!(LABEL.1);
-        object
+        let mut labels = selector();
+        for mode in ["enforce", "audit", "warn"] {
+            labels[format!("pod-security.kubernetes.io/{mode}")] = json!("restricted");
+        }
+        json!({
+            "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace, "labels": labels},
+        })
     }
 
     /// Both Services, without their status.
@@ -65,11 +64,9 @@ impl Canary {
     pub fn pod(&self, node: &str, token: &str) -> Value {
         let mut spec = self.pod_spec(&json!({"name": "TOKEN", "value": token}));
         spec["nodeName"] = json!(node);
+        let name = format!("{}-", LABEL.1);
         let mut object = self.object("v1", "Pod", "", &spec);
-        object["metadata"]["generateName"] = json!(format!("{}-", LABEL.1));
-        if let Some(metadata) = object["metadata"].as_object_mut() {
-            metadata.remove("name");
-        }
+        object["metadata"] = json!({"generateName": name, "namespace": self.namespace, "labels": selector()});
         object
     }
 
@@ -129,14 +126,10 @@ impl Canary {
     }
 
     fn object(&self, version: &str, kind: &str, name: &str, spec: &Value) -> Value {
-        let mut object = json!({
-            "apiVersion": version, "kind": kind,
+        json!({
+            "apiVersion": version, "kind": kind, "spec": spec,
             "metadata": {"name": name, "namespace": self.namespace, "labels": selector()},
-        });
-        if !spec.is_null() {
-            object["spec"] = spec.clone();
-        }
-        object
+        })
     }
 }
 
@@ -151,13 +144,11 @@ pub fn ingress(
     cluster_ips: &[String],
     addresses: &Addresses,
 ) -> Vec<(std::net::IpAddr, &'static str)> {
-    let mode = if service == SUBJECT { "Proxy" } else { "VIP" };
-    let of = |ip: &String| addresses.of_family(ip.parse().ok()?);
-    cluster_ips
-        .iter()
-        .filter_map(of)
-        .map(|pair| (if service == SUBJECT { pair.subject } else { pair.control }, mode))
-        .collect()
+    let pairs = cluster_ips.iter().filter_map(|ip| addresses.of_family(ip.parse().ok()?));
+    let entry = |pair: Pair| {
+        if service == SUBJECT { (pair.subject, "Proxy") } else { (pair.control, "VIP") }
+    };
+    pairs.map(entry).collect()
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 /// A pod as the API server shows it. What is absent is empty.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -65,14 +66,10 @@ pub struct ObservedContainerStatus {
 #[serde(default)]
 pub struct ObservedState {
     /// It runs.
-    pub running: Option<Running>,
+    pub running: Option<IgnoredAny>,
     /// It does not run yet, or not again.
     pub waiting: Option<Waiting>,
 }
-
-/// That a container runs.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-pub struct Running {}
 
 /// Why a container does not run.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -180,7 +177,7 @@ mod tests {
             status: ObservedStatus {
                 phase: text("Running"),
                 container_statuses: Some(vec![
-                    of("r", ObservedState { running: Some(Running {}), waiting: None }),
+                    of("r", ObservedState { running: Some(IgnoredAny), waiting: None }),
                     of("w", ObservedState { running: None, waiting: Some(waiting) }),
                 ]),
             },

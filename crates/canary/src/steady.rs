@@ -18,12 +18,6 @@ pub struct Patience {
     pub lapse_after: Duration,
 }
 
-impl Default for Patience {
-    fn default() -> Self {
-        Self { fit_again_after: Duration::from_secs(60), lapse_after: Duration::from_secs(300) }
-    }
-}
-
 /// What is held to be true of a node, and what speaks for a change.
 #[derive(Clone, Debug)]
 pub(crate) struct Steady {
@@ -110,9 +104,12 @@ mod tests {
     use super::Finding::{Contradiction, Honours, Ignores, NeverShortCircuits, OtherCanary, Silence};
     use super::*;
 
+    const PATIENCE: Patience =
+        Patience { fit_again_after: Duration::from_secs(60), lapse_after: Duration::from_secs(300) };
+
     /// What is held after looks that are 10 s apart.
     fn held_after(looks: &[Finding]) -> Option<Finding> {
-        let mut steady = Steady::new(Patience::default());
+        let mut steady = Steady::new(PATIENCE);
         let mut now = Instant::now();
         for look in looks {
             now += Duration::from_secs(10);
@@ -140,7 +137,7 @@ mod tests {
 
     #[test]
     fn a_verdict_that_is_not_renewed_ends() {
-        let mut steady = Steady::new(Patience::default());
+        let mut steady = Steady::new(PATIENCE);
         let start = Instant::now();
         (0..3).for_each(|_| steady.look(Honours, start));
         let nearly = start + Duration::from_secs(299);

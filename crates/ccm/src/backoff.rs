@@ -25,11 +25,7 @@ where
     let mut failures = 0;
     loop {
         let delay = DELAYS.delay(failures);
-        let result = tokio::select! {
-            () = stop.cancelled() => return None,
-            result = attempt() => result,
-        };
-        match result {
+        match stop.run_until_cancelled(attempt()).await? {
             Ok(value) => {
                 health.set(name, Probe::Readiness, None);
                 return Some(value);
@@ -40,10 +36,8 @@ where
                 health.set(name, Probe::Readiness, Some(problem));
             }
         }
-        tokio::select! {
-            () = stop.cancelled() => return None,
-            () = tokio::time::sleep(delay) => failures += 1,
-        }
+        stop.run_until_cancelled(tokio::time::sleep(delay)).await?;
+        failures += 1;
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use clap::{CommandFactory as _, Parser, Subcommand};
+use clap_complete::Shell;
 
 use crate::args::RunArgs;
 use crate::subcommands::canary::args::CanaryArgs;
@@ -11,10 +13,11 @@ use crate::subcommands::check_config::args::CheckConfigArgs;
 use crate::subcommands::demo::args::DemoArgs;
 use crate::subcommands::hand_back::args::HandBackArgs;
 use crate::subcommands::orphans::args::OrphansArgs;
+use crate::subcommands::output::print;
 use crate::subcommands::overlay::args::OverlayCommand;
 use crate::subcommands::plan::args::{AdoptArgs, PlanArgs};
 use crate::subcommands::status::args::StatusArgs;
-use crate::subcommands::{canary, check_config, hand_back, manual, orphans, overlay, plan, status};
+use crate::subcommands::{canary, check_config, hand_back, orphans, overlay, plan, status};
 
 /// Kubernetes cloud-controller-manager for OpenStack.
 #[derive(Debug, Parser)]
@@ -54,7 +57,7 @@ pub enum Command {
     /// Print a script that completes commands and flags in a shell: `source <(openstack-ccm completion bash)`.
     Completion {
         /// The shell.
-        shell: clap_complete::Shell,
+        shell: Shell,
     },
     /// Print the manual page in roff: `openstack-ccm man | man -l -`.
     Man,
@@ -80,14 +83,30 @@ impl Command {
             Self::Adopt(arguments) => plan::adopt(&arguments).await,
             Self::HandBack(arguments) => hand_back::run(&arguments).await,
             Self::Orphans(arguments) => orphans::run(&arguments).await,
-            Self::Completion { shell } => manual::completion(&mut CommandLine::command(), shell).map(done),
-            Self::Man => manual::page(CommandLine::command()).map(done),
+            Self::Completion { shell } => completion(shell).map(done),
+            Self::Man => manual_page().map(done),
             Self::Status(arguments) => status::run(&arguments).await.map(done),
             Self::Overlay(command) => Ok(overlay::run(command).await),
             #[cfg(feature = "demo")]
             Self::Demo(arguments) => crate::subcommands::demo::run(arguments).await.map(done),
         }
     }
+}
+
+/// Writes the completion for a shell to standard output.
+fn completion(shell: Shell) -> anyhow::Result<()> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut CommandLine::command(), "openstack-ccm", &mut script);
+    print(String::from_utf8_lossy(&script))
+}
+
+/// Writes the manual page to standard output.
+fn manual_page() -> anyhow::Result<()> {
+    let mut page = Vec::new();
+    clap_mangen::Man::new(CommandLine::command())
+        .render(&mut page)
+        .context("the manual page cannot be made")?;
+    print(String::from_utf8_lossy(&page))
 }
 
 #[cfg(test)]

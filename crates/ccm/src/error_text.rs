@@ -1,29 +1,19 @@
 //! An error and its causes as one line for people.
 
-use std::error::Error;
-
 /// What the client library for Kubernetes puts before the error of a connection.
 const NOISE: &str = "ServiceError: ";
 
 /// The error and its causes, each said once: some libraries repeat their cause in their own text.
 pub(crate) fn said_once(error: &anyhow::Error) -> String {
     let mut text = String::new();
-    for cause in error.chain() {
-        add(&mut text, cause);
+    for cause in error.chain().map(ToString::to_string) {
+        let cause = cause.strip_prefix(NOISE).unwrap_or(&cause);
+        if !text.contains(cause) {
+            text.push_str(if text.is_empty() { "" } else { ": " });
+            text.push_str(cause);
+        }
     }
     text
-}
-
-fn add(text: &mut String, cause: &dyn Error) {
-    let cause = cause.to_string();
-    let cause = cause.strip_prefix(NOISE).unwrap_or(&cause);
-    if text.contains(cause) {
-        return;
-    }
-    if !text.is_empty() {
-        text.push_str(": ");
-    }
-    text.push_str(cause);
 }
 
 #[cfg(test)]

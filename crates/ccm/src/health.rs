@@ -7,37 +7,19 @@ use std::sync::{Arc, Mutex};
 use openstack_ccm_runtime::lock::lock;
 
 /// The checks of this process, shared between those who know and the endpoints.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Health {
     checks: Arc<Mutex<BTreeMap<&'static str, Check>>>,
 }
 
-#[derive(Clone, Debug)]
 struct Check {
     probe: Probe,
-    state: CheckState,
+    problem: Box<dyn Fn() -> Option<String> + Send + Sync>,
 }
 
-#[derive(Clone)]
-enum CheckState {
-    /// As it was set last.
-    Known(Option<String>),
-    /// Looked at whenever somebody asks.
-    Asked(Arc<dyn Fn() -> Option<String> + Send + Sync>),
-}
-
-impl CheckState {
-    fn problem(&self) -> Option<String> {
-        match self {
-            Self::Known(problem) => problem.clone(),
-            Self::Asked(look) => look(),
-        }
-    }
-}
-
-impl fmt::Debug for CheckState {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.problem().fmt(formatter)
+impl fmt::Debug for Health {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Health").finish_non_exhaustive()
     }
 }
 
@@ -53,7 +35,7 @@ pub enum Probe {
 impl Health {
     /// Sets a check: passing without a problem, failing with one.
     pub fn set(&self, name: &'static str, probe: Probe, problem: Option<String>) {
-        self.insert(name, Check { probe, state: CheckState::Known(problem) });
+        self.ask(name, probe, move || problem.clone());
     }
 
     /// Adds a check that is looked at whenever somebody asks: passing without a problem, failing with one.
@@ -61,13 +43,9 @@ impl Health {
         &self,
         name: &'static str,
         probe: Probe,
-        look: impl Fn() -> Option<String> + Send + Sync + 'static,
+        problem: impl Fn() -> Option<String> + Send + Sync + 'static,
     ) {
-        self.insert(name, Check { probe, state: CheckState::Asked(Arc::new(look)) });
-    }
-
-    fn insert(&self, name: &'static str, check: Check) {
-        lock(&self.checks).insert(name, check);
+        lock(&self.checks).insert(name, Check { probe, problem: Box::new(problem) });
     }
 
     /// The result for an endpoint: whether all its checks pass, and a line for each.
@@ -75,16 +53,12 @@ impl Health {
     /// Readiness includes liveness. Names in `exclude` are left out.
     pub fn report(&self, endpoint: Probe, exclude: &[String]) -> (bool, String) {
         let checks = lock(&self.checks);
-        let relevant = checks
-            .iter()
-            .filter(|(name, check)| {
-                check.counts_for(endpoint) && !exclude.iter().any(|excluded| excluded == *name)
-            })
-            .map(|(name, check)| (*name, check.state.problem()));
-        let mut passes = true;
-        let mut lines = String::new();
-        for (name, problem) in relevant {
-            match problem {
+        let (mut passes, mut lines) = (true, String::new());
+        for (name, check) in checks.iter().filter(|(_, check)| check.counts_for(endpoint)) {
+            if exclude.iter().any(|excluded| excluded == name) {
+                continue;
+            }
+            match (check.problem)() {
                 None => lines.push_str(&format!("[+]{name} ok\n")),
                 Some(problem) => {
                     passes = false;
@@ -99,7 +73,7 @@ impl Health {
     pub fn check(&self, endpoint: Probe, name: &str) -> Option<Option<String>> {
         let checks = lock(&self.checks);
         let check = checks.get(name).filter(|check| check.counts_for(endpoint))?;
-        Some(check.state.problem())
+        Some((check.problem)())
     }
 }
 

@@ -23,7 +23,7 @@ const DEFAULT_LEASE: &str = "cloud-provider-extraction-migration";
 pub struct Migration {
     /// Name of the lease.
     pub lease: String,
-    leaders: Vec<(ControllerName, String)>,
+    leaders: Vec<(ControllerName, Place)>,
 }
 
 /// Under which lease a controller runs.
@@ -91,21 +91,20 @@ impl Migration {
 
     /// Under which lease a controller runs.
     pub fn place(&self, controller: ControllerName) -> Place {
-        let Some((_, component)) = self.leaders.iter().find(|(name, _)| *name == controller) else {
-            return Place::Main;
-        };
-        if [ANY, COMPONENT].contains(&component.as_str()) { Place::Migrated } else { Place::Elsewhere }
+        let known = self.leaders.iter().find(|(name, _)| *name == controller);
+        known.map_or(Place::Main, |(_, place)| *place)
     }
 }
 
 /// The controllers that this program has; other components have more.
-fn leaders(given: Vec<Leader>) -> anyhow::Result<Vec<(ControllerName, String)>> {
+fn leaders(given: Vec<Leader>) -> anyhow::Result<Vec<(ControllerName, Place)>> {
     let mut leaders = Vec::new();
     for leader in given {
         anyhow::ensure!(!leader.name.is_empty(), "controllerLeaders: an entry has no name");
         anyhow::ensure!(!leader.component.is_empty(), "controllerLeaders: {} has no component", leader.name);
         if let Some(controller) = ControllerName::named(&leader.name) {
-            leaders.push((controller, leader.component));
+            let is_ours = [ANY, COMPONENT].contains(&leader.component.as_str());
+            leaders.push((controller, if is_ours { Place::Migrated } else { Place::Elsewhere }));
         }
     }
     Ok(leaders)
@@ -117,7 +116,7 @@ impl Default for Migration {
             [ControllerName::NodeRoute, ControllerName::ServiceLb, ControllerName::CloudNodeLifecycle];
         Self {
             lease: DEFAULT_LEASE.to_owned(),
-            leaders: controllers.map(|controller| (controller, ANY.to_owned())).into(),
+            leaders: controllers.map(|controller| (controller, Place::Migrated)).into(),
         }
     }
 }

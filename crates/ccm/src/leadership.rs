@@ -1,20 +1,20 @@
-//! Work under a lease.
+//! Work under a lease, and what a leader writes about itself on it, so that everybody who may read Leases can see who
+//! works there.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use kube::Client;
 use openstack_ccm_runtime::election::{ElectionMetrics, ElectionOptions, Elector, Ended, Heartbeat};
 use openstack_ccm_runtime::lock::lock;
+use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::LeaderElectionArgs;
 use crate::health::{Health, Probe};
-use crate::leader_record::LeaderRecord;
 use crate::version::version;
 
-/// How long all work may take to end after a stop, until the lease is given back: reconciliations and the last events.
-const WORK_GRACE: Duration = Duration::from_secs(16);
 /// Component of the Events about leadership, as every cloud-controller-manager has it.
 const EVENT_SOURCE: &str = "cloud-controller-manager";
 /// How much longer than a lease lasts a leader may be without a renewal before it counts as stuck.
@@ -25,6 +25,8 @@ const STUCK: Duration = Duration::from_secs(20);
 pub struct Leadership {
     client: Client,
     options: ElectionOptions,
+    /// How long the work may take to end after a stop, until the lease is given back.
+    grace: Duration,
     metrics: ElectionMetrics,
     heartbeats: Arc<Mutex<Vec<Heartbeat>>>,
 }
@@ -37,16 +39,16 @@ pub struct LeadershipLost {
 }
 
 impl Leadership {
-    /// A candidate that will run `controllers`; `client` is used for leases only and does not repeat requests by itself.
+    /// A candidate; `client` is used for leases only and does not repeat requests by itself.
     pub fn new(
-        arguments: &LeaderElectionArgs,
+        options: ElectionOptions,
+        grace: Duration,
         client: Client,
         metrics: ElectionMetrics,
         health: &Health,
-        controllers: Vec<String>,
     ) -> Self {
         let heartbeats: Arc<Mutex<Vec<Heartbeat>>> = Arc::default();
-        let limit = arguments.leader_elect_lease_duration + STUCK;
+        let limit = options.lease_duration + STUCK;
         let watched = Arc::clone(&heartbeats);
         health.ask("leaderElection", Probe::Liveness, move || {
             let heartbeats = lock(&watched);
@@ -55,7 +57,7 @@ impl Leadership {
                 format!("this process leads and has not renewed its lease for {} s", oldest.as_secs())
             })
         });
-        Self { client, options: options(arguments, controllers), metrics, heartbeats }
+        Self { client, options, grace, metrics, heartbeats }
     }
 
     /// Waits for the lease, then works while it is held; `lease` names another one than the flags do.
@@ -78,25 +80,80 @@ impl Leadership {
         let name = options.name.clone();
         let elector = Elector::new(self.client.clone(), options).counted_in(self.metrics.clone());
         lock(&self.heartbeats).push(elector.heartbeat());
-        match elector.lead(stop, WORK_GRACE, work).await {
+        match elector.lead(stop, self.grace, work).await {
             Ended::Stopped | Ended::WorkEnded => Ok(()),
             Ended::Lost => Err(LeadershipLost { lease: name }),
         }
     }
 }
 
-fn options(arguments: &LeaderElectionArgs, controllers: Vec<String>) -> ElectionOptions {
-    let hostname = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let identity = format!("{}_{}", hostname.trim(), uuid::Uuid::new_v4());
+/// What the flags ask for, of a candidate that will run `controllers`.
+pub fn options(arguments: &LeaderElectionArgs, controllers: Vec<String>) -> ElectionOptions {
+    let identity = identity();
     let record = LeaderRecord { identity: identity.clone(), version: version().to_owned(), controllers };
     ElectionOptions {
         annotations: record.annotations(),
         component: EVENT_SOURCE,
-        namespace: arguments.leader_elect_resource_namespace.clone(),
-        name: arguments.leader_elect_resource_name.clone(),
+        namespace: arguments.lease.leader_elect_resource_namespace.clone(),
+        name: arguments.lease.leader_elect_resource_name.clone(),
         identity,
         lease_duration: arguments.leader_elect_lease_duration,
         renew_deadline: arguments.leader_elect_renew_deadline,
         retry_period: arguments.leader_elect_retry_period,
+    }
+}
+
+/// The name of the host, and what makes it unique.
+pub(crate) fn identity() -> String {
+    let hostname = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    format!("{}_{}", hostname.trim(), uuid::Uuid::new_v4())
+}
+
+/// The annotation of the Lease.
+const ANNOTATION: &str = "cloud-controller-manager.openstack.org/leader";
+
+/// What a leader publishes about itself. A later holder of another program leaves it there, so it counts only together with the
+/// identity in the Lease itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LeaderRecord {
+    /// `spec.holderIdentity` of the Lease while it holds.
+    pub identity: String,
+    /// Version of the program, with the commit where it is known.
+    pub version: String,
+    /// Controllers that it runs, by their canonical names.
+    #[serde(default)]
+    pub controllers: Vec<String>,
+}
+
+impl LeaderRecord {
+    /// As annotations of the Lease.
+    pub fn annotations(&self) -> BTreeMap<String, String> {
+        // Texts can always be written.
+        let text = serde_json::to_string(self).unwrap_or_default();
+        BTreeMap::from([(ANNOTATION.to_owned(), text)])
+    }
+
+    /// Reads it from the annotations of a Lease, if the holder wrote it.
+    pub fn of_holder(annotations: &BTreeMap<String, String>, holder: &str) -> Option<Self> {
+        let record: Self = serde_json::from_str(annotations.get(ANNOTATION)?).ok()?;
+        (record.identity == holder).then_some(record)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_record_of_an_earlier_holder_does_not_count() {
+        let record = LeaderRecord {
+            identity: "cp-1_a".to_owned(),
+            version: "0.1.0".to_owned(),
+            controllers: vec!["service-lb-controller".to_owned()],
+        };
+        assert_eq!(LeaderRecord::of_holder(&record.annotations(), "cp-1_a"), Some(record.clone()));
+        assert_eq!(LeaderRecord::of_holder(&record.annotations(), "occm_b"), None);
+        assert_eq!(LeaderRecord::of_holder(&BTreeMap::new(), "cp-1_a"), None);
     }
 }

@@ -12,15 +12,13 @@
 //! | `signals` | what ends the program |
 //! | [`health`], [`admin`] | the endpoints for probes and scrapers |
 //! | [`backoff`] | trying until it works |
-//! | [`call_metrics`], `provider_metrics`, [`process_metrics`] | metrics that no controller has |
-//! | [`leader_record`] | what a leader writes about itself on the lease |
+//! | [`cloud_metrics`], [`process_metrics`] | metrics that no controller has |
 //! | [`leadership`], [`leader_migration`] | the lease, and a second one for controllers that move |
-//! | `wiring` | each controller over its part of the cloud |
+//! | `wiring` | which controllers run over a provider, and with which settings |
 //! | [`program`] | what a leader runs: the controllers over the cloud |
 //! | [`run`] | start, leader election, stop |
 //! | [`subcommands`] | everything else that the program does, a folder for each subcommand with its flags |
 //! | [`command_line`] | the flags of the controllers and the subcommands, as one |
-//! | `reference` | generated pages of the documentation |
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -38,19 +36,16 @@ use tokio::runtime::{Builder, Runtime};
 pub mod admin;
 pub mod args;
 pub mod backoff;
-pub mod call_metrics;
+pub mod cloud_metrics;
 pub mod command_line;
 mod error_text;
 pub mod health;
 pub mod kubernetes;
 pub mod leader_migration;
-pub mod leader_record;
 pub mod leadership;
 pub mod logging;
 pub mod process_metrics;
 pub mod program;
-mod provider_metrics;
-pub mod reference;
 pub mod run;
 mod signals;
 pub mod subcommands;
@@ -69,7 +64,7 @@ pub fn main(arguments: &[OsString], providers: &[Entry]) -> ExitCode {
     if overlay::is_called(arguments) {
         return match overlay::parse(arguments) {
             Ok(command) => {
-                in_runtime(runtime_of_overlay(&command), |runtime| runtime.block_on(overlay::run(command)))
+                in_runtime(is_on_each_node(&command), |runtime| runtime.block_on(overlay::run(command)))
             }
             Err(error) => refused(&error, arguments),
         };
@@ -80,11 +75,16 @@ pub fn main(arguments: &[OsString], providers: &[Entry]) -> ExitCode {
     }
 }
 
-/// Runs something on a runtime.
-fn in_runtime(runtime: std::io::Result<Runtime>, work: impl FnOnce(&Runtime) -> ExitCode) -> ExitCode {
+/// Runs something on a runtime, which has a single thread where that is on each node of a cluster.
+fn in_runtime(is_on_each_node: bool, work: impl FnOnce(&Runtime) -> ExitCode) -> ExitCode {
     // Two providers in one process would be ambiguous; this one is chosen before anybody asks.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let runtime = match runtime {
+    let mut builder = Builder::new_multi_thread();
+    builder.worker_threads(THREADS);
+    if is_on_each_node {
+        builder = Builder::new_current_thread();
+    }
+    let runtime = match builder.enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
             return failed(&anyhow::Error::new(error).context("the runtime cannot be started"), false);
@@ -118,7 +118,12 @@ fn asks_for_json(arguments: &[OsString]) -> bool {
 /// Does what the command line says.
 pub fn start(command_line: CommandLine, providers: &[Entry]) -> ExitCode {
     let as_json = command_line.run.logging.logging_format == "json";
-    in_runtime(runtime(command_line.command.as_ref()), |runtime| {
+    let is_on_each_node = match &command_line.command {
+        Some(Command::Canary(arguments)) => arguments.is_in_a_pod(),
+        Some(Command::Overlay(command)) => is_on_each_node(command),
+        _ => false,
+    };
+    in_runtime(is_on_each_node, |runtime| {
         let result = match command_line.command {
             Some(command) => runtime.block_on(command.run()),
             None => run(runtime, command_line.run, providers).map(|()| ExitCode::SUCCESS),
@@ -127,25 +132,8 @@ pub fn start(command_line: CommandLine, providers: &[Entry]) -> ExitCode {
     })
 }
 
-fn runtime(command: Option<&Command>) -> std::io::Result<Runtime> {
-    match command {
-        // One of these is on every node of a cluster.
-        Some(Command::Canary(arguments)) if arguments.is_in_a_pod() => one_thread(),
-        Some(Command::Overlay(command)) => runtime_of_overlay(command),
-        _ => some_threads(),
-    }
-}
-
-fn runtime_of_overlay(command: &OverlayCommand) -> std::io::Result<Runtime> {
-    if matches!(command, OverlayCommand::Canary { .. }) { one_thread() } else { some_threads() }
-}
-
-fn one_thread() -> std::io::Result<Runtime> {
-    Builder::new_current_thread().enable_all().build()
-}
-
-fn some_threads() -> std::io::Result<Runtime> {
-    Builder::new_multi_thread().worker_threads(THREADS).enable_all().build()
+fn is_on_each_node(command: &OverlayCommand) -> bool {
+    matches!(command, OverlayCommand::Canary { .. })
 }
 
 #[cfg(feature = "otlp")]

@@ -57,31 +57,26 @@ struct Process;
 
 impl Collector for Process {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
-        let mut show = |name: &str, help: &str, value: Option<&dyn EncodeMetric>| match value {
-            Some(value) => value.encode(encoder.encode_descriptor(name, help, None, value.metric_type())?),
-            None => Ok(()),
-        };
         let stat = Stat::read();
-        let gauge = |value: Option<f64>| value.map(ConstGauge::new);
-        fn dynamic<M: EncodeMetric>(metric: Option<&M>) -> Option<&dyn EncodeMetric> {
-            metric.map(|metric| -> &dyn EncodeMetric { metric })
+        if let Some(stat) = &stat {
+            let (name, help) = ("process_cpu_seconds", "Seconds of CPU time used");
+            let cpu = ConstCounter::new(stat.cpu_seconds);
+            cpu.encode(encoder.encode_descriptor(name, help, None, cpu.metric_type())?)?;
         }
-        let cpu = stat.as_ref().map(|stat| ConstCounter::new(stat.cpu_seconds));
-        show("process_cpu_seconds", "Seconds of CPU time used", dynamic(cpu.as_ref()))?;
-        let start = gauge(stat.as_ref().and_then(Stat::start_time));
-        show(
-            "process_start_time_seconds",
-            "Start of the process, in seconds since 1970",
-            dynamic(start.as_ref()),
-        )?;
-        let virtual_memory = gauge(stat.as_ref().map(|stat| stat.virtual_bytes));
-        show("process_virtual_memory_bytes", "Size of the address space", dynamic(virtual_memory.as_ref()))?;
-        let resident = gauge(status_kilobytes("VmRSS:").map(|kilobytes| kilobytes * 1024.0));
-        show("process_resident_memory_bytes", "Memory in use", dynamic(resident.as_ref()))?;
-        let open = gauge(open_files());
-        show("process_open_fds", "Open files and sockets", dynamic(open.as_ref()))?;
-        let most = gauge(most_files());
-        show("process_max_fds", "Files and sockets that may be open", dynamic(most.as_ref()))
+        let start = stat.as_ref().and_then(Stat::start_time);
+        let virtual_memory = stat.as_ref().map(|stat| stat.virtual_bytes);
+        let gauges = [
+            ("process_start_time_seconds", "Start of the process, in seconds since 1970", start),
+            ("process_virtual_memory_bytes", "Size of the address space", virtual_memory),
+            ("process_resident_memory_bytes", "Memory in use", resident_bytes()),
+            ("process_open_fds", "Open files and sockets", open_files()),
+            ("process_max_fds", "Files and sockets that may be open", most_files()),
+        ];
+        for (name, help, value) in gauges {
+            let Some(gauge) = value.map(ConstGauge::new) else { continue };
+            gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)?;
+        }
+        Ok(())
     }
 }
 
@@ -117,10 +112,11 @@ impl Stat {
     }
 }
 
-fn status_kilobytes(key: &str) -> Option<f64> {
+fn resident_bytes() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/self/status").ok()?;
-    let value = text.lines().find_map(|line| line.strip_prefix(key))?;
-    value.trim().trim_end_matches("kB").trim().parse().ok()
+    let value = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kilobytes: f64 = value.trim().trim_end_matches("kB").trim().parse().ok()?;
+    Some(kilobytes * 1024.0)
 }
 
 fn open_files() -> Option<f64> {

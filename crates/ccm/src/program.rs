@@ -1,63 +1,117 @@
-//! What a leader runs: the controllers over the cloud. Everything it needs is passed in, so that tests run it whole.
+//! What a leader runs: the controllers over the cloud. Everything it needs is passed in, so that tests run it whole,
+//! and plans run it dry.
 
-use std::sync::Mutex;
+use std::sync::Arc;
 
 use futures::StreamExt;
-use futures::future::join_all;
+use futures::future::{BoxFuture, join_all};
 use futures::stream::FuturesUnordered;
-use openstack_ccm_controllers::WorkQueues;
+use openstack_ccm_controllers::node::NodeController;
+use openstack_ccm_controllers::node_lifecycle::NodeLifecycleController;
 use openstack_ccm_controllers::nodes::NodeInformer;
-use openstack_ccm_core::cloud::Cloud;
-use openstack_ccm_runtime::lock::lock;
+use openstack_ccm_controllers::route::RouteController;
+use openstack_ccm_controllers::service::{ServiceController, ServiceControllerOptions, ServiceQueue};
+use openstack_ccm_controllers::{ControllerError, WorkQueues};
+use openstack_ccm_core::cloud::{Background, Cloud, ClusterIdentity, LoadBalancing};
+use openstack_ccm_core::provider::LoadBalancers;
 use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
 
+use crate::args::controllers::ControllerName;
+use crate::cloud_metrics;
 use crate::error_text::said_once;
 use crate::health::{Health, Probe};
 use crate::kubernetes::ControllerClients;
-use crate::wiring::assembly::Assembly;
-use crate::wiring::{self, Controller};
 
 pub use crate::wiring::ProgramOptions;
 
 /// Name of the health check that passes when the controllers have listed what they work on.
 const CACHES: &str = "caches";
 
-/// The controllers, put together and not yet running.
+/// The controllers that the options name, put together and not yet running, and the watch of nodes that they share.
 pub struct Program {
-    nodes: NodeInformer,
-    controllers: Vec<Controller>,
+    pub(crate) nodes: NodeInformer,
+    pub(crate) service: Option<ServiceParts>,
+    pub(crate) route: Option<RouteController>,
+    pub(crate) node: Option<NodeController>,
+    pub(crate) node_lifecycle: Option<NodeLifecycleController>,
 }
 
+/// The service controller with what belongs to it.
+pub(crate) struct ServiceParts {
+    pub(crate) controller: ServiceController,
+    /// Has to run beside the controller.
+    background: Background,
+    pub(crate) load_balancers: Arc<dyn LoadBalancers>,
+}
+
+/// A controller, put together and not yet running.
+struct Controller {
+    /// Its canonical name.
+    name: &'static str,
+    /// Ends when it has listed what it works on.
+    listed: BoxFuture<'static, ()>,
+    /// Works until the token is cancelled.
+    work: Box<dyn FnOnce(CancellationToken) -> ControllerRun + Send>,
+}
+
+/// The work of a controller, and how it ended.
+type ControllerRun = BoxFuture<'static, Result<(), ControllerError>>;
+
 impl Program {
-    /// Puts the controllers over the cloud; `cluster_uid` is the uid of the namespace kube-system.
+    /// Puts them together; `cluster_uid` is the uid of the namespace kube-system.
     pub fn new(
-        clients: ControllerClients,
+        clients: &ControllerClients,
         cloud: &dyn Cloud,
         cluster_uid: String,
         options: ProgramOptions,
-        registry: &Mutex<Registry>,
+        registry: &mut Registry,
         work_queues: &WorkQueues,
     ) -> Self {
-        let mut registry = lock(registry);
-        let assembly = Assembly::new(clients, cloud, cluster_uid, options, &mut registry, work_queues);
-        let Assembly { nodes, service, route, node, node_lifecycle } = assembly;
-        let controllers = [
-            service.map(wiring::service::at_work),
-            route.map(wiring::route::at_work),
-            node.map(wiring::nodes::node_at_work),
-            node_lifecycle.map(wiring::nodes::lifecycle_at_work),
-        ];
-        Self { nodes, controllers: controllers.into_iter().flatten().collect() }
+        let ProgramOptions { cluster_name, service, route, node, node_lifecycle } = options;
+        let mut nodes = NodeInformer::new(clients.shared().clone());
+        let service = service.map(|options| {
+            let queue = ServiceQueue::new();
+            let cluster = ClusterIdentity { name: cluster_name, uid: cluster_uid };
+            let LoadBalancing {
+                load_balancers,
+                background,
+                node_selector_annotation,
+                node_selector,
+                drift_check_interval: resync,
+            } = cloud.load_balancers(cluster, queue.waker());
+            let options =
+                ServiceControllerOptions { node_selector_annotation, node_selector, resync, ..options };
+            cloud_metrics::show_gauges(&load_balancers, registry);
+            let (client, provider) = (clients.of(ControllerName::ServiceLb), Arc::clone(&load_balancers));
+            let controller =
+                ServiceController::new(client, provider, queue, options, &mut nodes, registry, work_queues);
+            ServiceParts { controller, background, load_balancers }
+        });
+        let route = route.map(|options| {
+            let client = clients.of(ControllerName::NodeRoute);
+            RouteController::new(client, cloud.routes(), options, &mut nodes, registry)
+        });
+        let instances = cloud.instances();
+        let node = instances.clone().zip(node).map(|(instances, options)| {
+            let client = clients.of(ControllerName::CloudNode);
+            NodeController::new(client, instances, options, &mut nodes, registry, work_queues)
+        });
+        let node_lifecycle = instances.zip(node_lifecycle).map(|(instances, options)| {
+            let client = clients.of(ControllerName::CloudNodeLifecycle);
+            NodeLifecycleController::new(client, instances, options, &nodes, registry)
+        });
+        Self { nodes, service, route, node, node_lifecycle }
     }
 
     /// Works until `stop`, or until a controller ended by itself, which ends the others.
     pub async fn run(self, health: &Health, stop: CancellationToken) {
         health.set(CACHES, Probe::Readiness, Some("the cluster's objects are not listed yet".to_owned()));
         let stopping = stop.child_token();
-        let has_controllers = !self.controllers.is_empty();
+        let (nodes, controllers) = self.at_work();
+        let has_controllers = !controllers.is_empty();
         let (mut synced, mut running) = (Vec::new(), FuturesUnordered::new());
-        for Controller { name, listed, work } in self.controllers {
+        for Controller { name, listed, work } in controllers {
             tracing::info!(controller = name, "the controller starts");
             health.set(name, Probe::Liveness, None);
             synced.push(listed);
@@ -71,7 +125,7 @@ impl Program {
         };
         // Until the last controller has ended, which may still need to know the nodes.
         let watch = async {
-            let error = self.nodes.run().await;
+            let error = nodes.run().await;
             tracing::error!("{}", said_once(&anyhow::Error::new(error)));
             stopping.cancel();
             std::future::pending::<()>().await;
@@ -92,6 +146,49 @@ impl Program {
             () = work => {}
             () = ready => {}
             () = watch, if has_controllers => {}
+        }
+    }
+
+    /// The watch of nodes, and the controllers at work.
+    fn at_work(self) -> (NodeInformer, Vec<Controller>) {
+        let Self { nodes, service, route, node, node_lifecycle } = self;
+        let controllers = [
+            service.map(ServiceParts::at_work),
+            route.map(|controller| Controller {
+                name: ControllerName::NodeRoute.canonical(),
+                listed: Box::pin(controller.listed()),
+                work: Box::new(|stop| Box::pin(controller.run(stop))),
+            }),
+            node.map(|controller| Controller {
+                name: ControllerName::CloudNode.canonical(),
+                listed: Box::pin(controller.listed()),
+                work: Box::new(|stop| Box::pin(controller.run(stop))),
+            }),
+            node_lifecycle.map(|controller| Controller {
+                name: ControllerName::CloudNodeLifecycle.canonical(),
+                listed: Box::pin(controller.listed()),
+                work: Box::new(|stop| Box::pin(controller.run(stop))),
+            }),
+        ];
+        (nodes, controllers.into_iter().flatten().collect())
+    }
+}
+
+impl ServiceParts {
+    fn at_work(self) -> Controller {
+        let Self { controller, background, load_balancers: _ } = self;
+        Controller {
+            name: ControllerName::ServiceLb.canonical(),
+            listed: Box::pin(controller.listed()),
+            work: Box::new(|stop| {
+                Box::pin(async move {
+                    tokio::select! {
+                        result = controller.run(stop) => result,
+                        // Both end with this future: reconciliations may still wait for the provider after the stop.
+                        () = background => Ok(()),
+                    }
+                })
+            }),
         }
     }
 }

@@ -1,10 +1,12 @@
 //! From the command line to running controllers: check, serve the endpoints, log in, become the leader, work, stop.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use openstack_ccm_controllers::WorkQueues;
 use openstack_ccm_core::cloud::{Cloud, Entry, LogIn};
 use openstack_ccm_runtime::election::ElectionMetrics;
+use openstack_ccm_runtime::lock::lock;
 use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
 
@@ -13,16 +15,19 @@ use crate::args::RunArgs;
 use crate::args::feature_gates::FeatureGates;
 use crate::args::path::given;
 use crate::backoff::until_it_works;
-use crate::call_metrics::CallMetrics;
+use crate::cloud_metrics::CallMetrics;
 use crate::health::Health;
-use crate::kubernetes::{Connection, ControllerClients, RequestLimit, RequestMetrics, cluster_uid};
+use crate::kubernetes::{AGENT, Connection, ControllerClients, RequestLimit, RequestMetrics, cluster_uid};
 use crate::leader_migration::{Migration, Place};
-use crate::leadership::{Leadership, LeadershipLost};
+use crate::leadership::{self, Leadership, LeadershipLost};
 use crate::process_metrics;
 use crate::program::{Program, ProgramOptions};
 use crate::signals::stop_on_signals;
 use crate::version::version;
 use crate::wiring;
+
+/// How long all work may take to end after a stop, until the lease is given back: reconciliations and the last events.
+const WORK_GRACE: Duration = Duration::from_secs(16);
 
 /// Runs over one of the providers until a signal stops it or the leadership is lost.
 ///
@@ -34,7 +39,7 @@ pub async fn run(arguments: RunArgs, providers: &[Entry]) -> anyhow::Result<()> 
     let provider =
         (entry.load)(&arguments.controller.config.cloud_config).map_err(anyhow::Error::from_boxed)?;
     let provider = provider.as_ref();
-    let route = wiring::route::options(&arguments.controller.route, &selection, provider)?;
+    let route = wiring::options::route(&arguments.controller.route, &selection, provider)?;
     tracing::info!(version = version(), cluster = %arguments.controller.cluster_name, "openstack-ccm starts");
 
     let migration = migration(&arguments)?;
@@ -46,7 +51,9 @@ pub async fn run(arguments: RunArgs, providers: &[Entry]) -> anyhow::Result<()> 
     let call_metrics = CallMetrics::register(&mut registry, entry.call_metric_prefix);
     let election_metrics = ElectionMetrics::register(&mut registry);
     let work_queues = WorkQueues::registered(&mut registry);
-    let connection = Connection::new(&arguments.kubernetes, RequestMetrics::register(&mut registry)).await?;
+    let (kubeconfig, master) = (&arguments.kubernetes.kubeconfig, &arguments.kubernetes.master);
+    let metrics = RequestMetrics::register(&mut registry);
+    let connection = Connection::new(kubeconfig.as_ref(), master.as_deref(), AGENT, metrics).await?;
     let registry = Arc::new(Mutex::new(registry));
     let configuration = Arc::new(admin::configuration_page(&arguments, &selection));
     let pages = Pages { health: health.clone(), metrics: Arc::clone(&registry), configuration };
@@ -77,8 +84,8 @@ pub async fn run(arguments: RunArgs, providers: &[Entry]) -> anyhow::Result<()> 
         return Ok(());
     }
     let client = connection.client("leader-election", RequestLimit::none())?;
-    let leadership =
-        Leadership::new(&arguments.leader_election, client, election_metrics, &health, options.names());
+    let election = leadership::options(&arguments.leader_election, options.names());
+    let leadership = Leadership::new(election, WORK_GRACE, client, election_metrics, &health);
     lead(&leadership, migration.as_ref(), stop, &parts, options).await?;
     Ok(())
 }
@@ -98,11 +105,11 @@ impl ProgramParts {
     /// Runs controllers until `stop`.
     async fn run(&self, options: ProgramOptions, stop: CancellationToken) {
         let program = Program::new(
-            self.clients.clone(),
+            &self.clients,
             self.cloud.as_ref(),
             self.cluster_uid.clone(),
             options,
-            &self.registry,
+            &mut lock(&self.registry),
             &self.work_queues,
         );
         program.run(&self.health, stop).await;

@@ -71,27 +71,17 @@ impl fmt::Display for Report {
             None => writeln!(f, "Nodes: all honour ipMode")?,
             Some(obstacle) => writeln!(f, "Obstacle: {obstacle}")?,
         }
-        let width = |column: fn(&Row) -> &str, title: &str| {
-            self.services
-                .iter()
-                .map(|row| column(row).chars().count())
-                .chain([title.len()])
-                .max()
-                .unwrap_or(0)
-        };
-        let names: Vec<String> = self.services.iter().map(|row| row.service.to_string()).collect();
-        let name = names.iter().map(String::len).chain([7]).max().unwrap_or(7);
-        let (published, wanted) =
-            (width(|row| &row.published, "PUBLISHED"), width(|row| &row.wanted, "WANTED"));
-        writeln!(f, "\n{:name$}  {:published$}  {:wanted$}  WHY", "SERVICE", "PUBLISHED", "WANTED")?;
-        for (service, row) in names.iter().zip(&self.services) {
-            writeln!(
-                f,
-                "{service:name$}  {:published$}  {:wanted$}  {}",
-                row.published, row.wanted, row.why
-            )?;
-        }
-        Ok(())
+        let rows = self.services.iter().map(|Row { service, published, wanted, why, .. }| {
+            [service.to_string(), published.clone(), wanted.clone(), why.clone()]
+        });
+        let head = ["SERVICE", "PUBLISHED", "WANTED", "WHY"].map(str::to_owned);
+        let lines: Vec<[String; 4]> = std::iter::once(head).chain(rows).collect();
+        let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
+        let [a, b, c] = [0, 1, 2].map(width);
+        writeln!(f)?;
+        lines.iter().try_for_each(|[service, published, wanted, why]| {
+            writeln!(f, "{service:a$}  {published:b$}  {wanted:c$}  {why}")
+        })
     }
 }
 

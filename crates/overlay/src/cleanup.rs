@@ -52,9 +52,6 @@ pub async fn cleanup(client: &Client, hostname_suffix: Option<&str>) -> Result<C
 }
 
 /// All Services, page by page.
-///
-/// # Errors
-/// A call failed.
 pub(crate) async fn services(client: &Client) -> Result<Vec<Service>, CallError> {
     let api = Api::<Service>::all(client.clone());
     let mut parameters = ListParams::default().limit(PAGE);

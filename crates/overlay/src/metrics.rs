@@ -43,11 +43,10 @@ impl Metrics {
 
     /// A Service is left alone for another reason than before; absent: it is not left alone.
     pub(crate) fn refusal_changed(&self, before: Option<&'static str>, now: Option<&'static str>) {
-        if let Some(before) = before {
-            self.refused.get_or_create(&[("reason", before)]).dec();
-        }
-        if let Some(now) = now {
-            self.refused.get_or_create(&[("reason", now)]).inc();
+        for (reason, change) in [(before, -1), (now, 1)] {
+            if let Some(reason) = reason {
+                self.refused.get_or_create(&[("reason", reason)]).inc_by(change);
+            }
         }
     }
 

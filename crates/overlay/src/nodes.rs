@@ -76,56 +76,37 @@ pub(crate) async fn follow(client: Client, measured: Measured, sender: watch::Se
     let (mut changes, mut ready) = (measured.changes(), measured.ready());
     // The other end is in `measured`.
     let _ = ready.wait_for(|ready| *ready).await;
-    let tell = |known: &BTreeMap<String, Facts>| tell(&sender, known, &measured.now());
     let mut events = std::pin::pin!(events::<Node>(Api::all(client)));
-    let (mut known, mut arriving) = (BTreeMap::new(), BTreeMap::new());
+    let (mut known, mut arriving, mut is_listed) = (BTreeMap::new(), BTreeMap::new(), false);
     loop {
         let event = tokio::select! {
-            event = events.next() => event,
-            _ = changes.changed() => {
-                tell(&known);
-                continue;
-            }
-            () = tokio::time::sleep(JUDGE_AGAIN) => {
-                tell(&known);
-                continue;
-            }
+            event = events.next() => Some(event),
+            _ = changes.changed() => None,
+            () = tokio::time::sleep(JUDGE_AGAIN) => None,
         };
         let name = |node: &Node| node.metadata.name.clone().unwrap_or_default();
         match event {
-            None => return,
-            Some(Err(error)) => tracing::warn!(%error, "watch of nodes interrupted"),
-            Some(Ok(Event::Init)) => arriving.clear(),
-            Some(Ok(Event::InitApply(node))) => drop(arriving.insert(name(&node), Facts::of(&node))),
-            Some(Ok(Event::InitDone)) => {
-                known = std::mem::take(&mut arriving);
-                let now = Arc::new(Nodes::of_facts(&known, &measured.now(), Timestamp::now()));
-                sender.send_if_modified(|told| told.replace(Arc::clone(&now)).as_ref() != Some(&now));
+            None => {}
+            Some(None) => return,
+            Some(Some(Err(error))) => {
+                tracing::warn!(%error, "watch of nodes interrupted");
+                continue;
             }
-            Some(Ok(Event::Apply(node))) => {
-                known.insert(name(&node), Facts::of(&node));
-                tell(&known);
+            Some(Some(Ok(Event::Init))) => {
+                arriving.clear();
+                continue;
             }
-            Some(Ok(Event::Delete(node))) => {
-                known.remove(&name(&node));
-                tell(&known);
+            Some(Some(Ok(Event::InitApply(node)))) => {
+                arriving.insert(name(&node), Facts::of(&node));
+                continue;
             }
+            Some(Some(Ok(Event::InitDone))) => (known, is_listed) = (std::mem::take(&mut arriving), true),
+            Some(Some(Ok(Event::Apply(node)))) => drop(known.insert(name(&node), Facts::of(&node))),
+            Some(Some(Ok(Event::Delete(node)))) => drop(known.remove(&name(&node))),
+        }
+        if is_listed {
+            let now = Arc::new(Nodes::of_facts(&known, &measured.now(), Timestamp::now()));
+            sender.send_if_modified(|told| told.replace(Arc::clone(&now)).as_ref() != Some(&now));
         }
     }
-}
-
-/// Tells what the nodes mean now, where that is news and all of them are known.
-fn tell(
-    sender: &watch::Sender<Option<Arc<Nodes>>>,
-    known: &BTreeMap<String, Facts>,
-    measured: &Measurements,
-) {
-    let now = Nodes::of_facts(known, measured, Timestamp::now());
-    sender.send_if_modified(|told| {
-        let news = told.as_ref().is_some_and(|told| **told != now);
-        if news {
-            *told = Some(Arc::new(now));
-        }
-        news
-    });
 }

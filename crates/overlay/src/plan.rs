@@ -63,9 +63,10 @@ pub fn plan(service: &Service, view: &View<'_>) -> Plan {
     if !is_load_balancer(service) {
         return Plan { state: State::NotChosen, write: None, notices: Vec::new() };
     }
+    let suffix = view.hostname_suffix;
     match view.rules.choose(service) {
         Choice::None => give_back_of(service, view, State::NotChosen),
-        Choice::Vip => Plan { state: State::Vip, write: give_back(service, view), notices: Vec::new() },
+        Choice::Vip => Plan { state: State::Vip, write: given_back(service, suffix), notices: Vec::new() },
         Choice::Unreadable(value) => {
             let message = format!(
                 "the annotation {MODE_ANNOTATION}: {value:?} is neither proxy nor vip nor auto, so what is published stays; \
@@ -81,7 +82,7 @@ pub fn plan(service: &Service, view: &View<'_>) -> Plan {
 /// Gives back what is this program's, and nothing else. That of the canary's Services stands as long as there is a canary.
 fn give_back_of(service: &Service, view: &View<'_>, state: State) -> Plan {
     let is_given = is_ours(service) && !is_of_canary(service);
-    let write = is_given.then(|| give_back(service, view)).flatten();
+    let write = is_given.then(|| given_back(service, view.hostname_suffix)).flatten();
     Plan { state, write, notices: Vec::new() }
 }
 
@@ -137,11 +138,6 @@ fn decided(addressed: &[LoadBalancerIngress], chosen: &Chosen, view: &View<'_>) 
 }
 
 /// The list as its owner would have it: by address and `VIP`. Nothing where it is so.
-pub fn give_back(service: &Service, view: &View<'_>) -> Option<Vec<LoadBalancerIngress>> {
-    given_back(service, view.hostname_suffix)
-}
-
-/// The same, where only the suffix is known.
 pub(crate) fn given_back(service: &Service, suffix: Option<&str>) -> Option<Vec<LoadBalancerIngress>> {
     let published = ingress(service);
     let addressed = with_addresses(published, suffix.filter(|_| is_ours(service)));
@@ -170,7 +166,8 @@ fn in_mode(entries: &[LoadBalancerIngress], mode: &str) -> Vec<LoadBalancerIngre
     entries.iter().map(with_mode).collect()
 }
 
-fn with_list(service: &Service, entries: &[LoadBalancerIngress]) -> Service {
+/// The Service with another list.
+pub(crate) fn with_list(service: &Service, entries: &[LoadBalancerIngress]) -> Service {
     let mut service = service.clone();
     let status = service.status.get_or_insert_default();
     status.load_balancer.get_or_insert_default().ingress = Some(entries.to_vec());

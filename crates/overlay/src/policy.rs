@@ -5,7 +5,6 @@
 //! their service proxies honour the mode, and their addresses.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use crate::cloud::{AnnotationRule, CLOUDS, Cloud, Key, Value};
 use crate::names::{MODE_ANNOTATION, PROGRAM};
@@ -149,13 +148,8 @@ fn of_value(found: &str, value: Value) -> String {
         Value::OneOf(values) => format!("{found} in [{}]", list(values)),
         Value::NoneOf(values) => format!("!({found} in [{}])", list(values)),
         Value::Contains(parts) => {
-            let mut text = String::from("(");
-            for (index, part) in parts.iter().enumerate() {
-                let or = if index == 0 { "" } else { " || " };
-                // Writing to a String cannot fail.
-                let _ = write!(text, "{or}{found}.replace(' ', '').contains({})", quoted(part));
-            }
-            text + ")"
+            let term = |part: &&str| format!("{found}.replace(' ', '').contains({})", quoted(part));
+            format!("({})", parts.iter().map(term).collect::<Vec<_>>().join(" || "))
         }
     }
 }

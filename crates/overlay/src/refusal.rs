@@ -1,7 +1,6 @@
 //! Which Services are never touched, whoever means them. Pure.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::net::IpAddr;
 
 use k8s_openapi::api::core::v1::Service;
@@ -29,15 +28,19 @@ pub(crate) const VIP_ANNOTATIONS: [(&str, &str); 3] = [
 pub(crate) const LB_IPAM_CONDITION: &str = "cilium.io/IPAMRequestSatisfied";
 
 /// Why a Service is left alone.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The address is announced by nodes: the short circuit is the way it is meant.
+    #[error("{0} has nodes announce the address: with ipMode Proxy pods could not reach it")]
     AnnouncedByNodes(&'static str),
     /// The address is one of a node, as with k3s' ServiceLB.
+    #[error("{0} is the address of a node: with ipMode Proxy pods could not reach it")]
     AddressOfNode(IpAddr),
     /// There are hostnames only, which nodes never short-circuit.
+    #[error("it is published by hostname, which nodes never short-circuit")]
     HostnamesOnly,
     /// It is one of the canary's own Services, whose modes are what it measures by.
+    #[error("it belongs to the canary, which measures by its mode")]
     Canary,
 }
 
@@ -49,26 +52,6 @@ impl Refusal {
             Self::AddressOfNode(_) => "address_of_node",
             Self::HostnamesOnly => "hostnames_only",
             Self::Canary => "canary",
-        }
-    }
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::AnnouncedByNodes(program) => {
-                write!(
-                    f,
-                    "{program} has nodes announce the address: with ipMode Proxy pods could not reach it"
-                )
-            }
-            Self::AddressOfNode(address) => {
-                write!(f, "{address} is the address of a node: with ipMode Proxy pods could not reach it")
-            }
-            Self::HostnamesOnly => {
-                f.write_str("it is published by hostname, which nodes never short-circuit")
-            }
-            Self::Canary => f.write_str("it belongs to the canary, which measures by its mode"),
         }
     }
 }

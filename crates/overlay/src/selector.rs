@@ -17,28 +17,21 @@ pub struct SelectorError(String);
 /// # Errors
 /// A part that is none; an empty text has none.
 pub fn parse(text: &str) -> Result<Selector, SelectorError> {
-    parts(text)
-        .into_iter()
-        .map(|part| expression(part).ok_or_else(|| SelectorError(part.to_owned())))
-        .collect()
+    parts(text).map(|part| expression(part).ok_or_else(|| SelectorError(part.to_owned()))).collect()
 }
 
 /// The text between commas that are not in parentheses.
-fn parts(text: &str) -> Vec<&str> {
-    let (mut depth, mut begin, mut parts) = (0_usize, 0, Vec::new());
-    for (index, character) in text.char_indices() {
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0_usize;
+    let ends = move |character: char| {
         match character {
             '(' => depth += 1,
             ')' => depth = depth.saturating_sub(1),
-            ',' if depth == 0 => {
-                parts.push(text[begin..index].trim());
-                begin = index + 1;
-            }
             _ => {}
         }
-    }
-    parts.push(text[begin..].trim());
-    parts
+        character == ',' && depth == 0
+    };
+    text.split(ends).map(str::trim)
 }
 
 fn expression(part: &str) -> Option<Expression> {

@@ -7,8 +7,8 @@ use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use super::answers::{GREETING, greeting};
 use super::at;
-use super::token::{GREETING, greeting};
 use crate::addresses::Pair;
 use crate::look::{Answer, Finding, judge};
 

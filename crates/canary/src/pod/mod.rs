@@ -1,8 +1,7 @@
 //! The program in the pods: answers with the token, looks, and says its verdict by readiness.
 
+mod answers;
 mod dial;
-mod readiness;
-mod token;
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -72,8 +71,8 @@ pub async fn run(options: PodOptions, stop: CancellationToken, tell: impl Fn(Fin
     };
     tokio::select! {
         () = stop.cancelled() => Ok(()),
-        () = token::answer(door, &options.token) => Ok(()),
-        result = readiness::serve(readiness, findings.subscribe()) => result,
+        () = answers::greet(door, &options.token) => Ok(()),
+        result = answers::readiness(readiness, findings.subscribe()) => result,
         () = looks => Ok(()),
     }
 }

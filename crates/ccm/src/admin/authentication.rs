@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::{HeaderMap, header};
+use k8s_openapi::api::authentication::v1::UserInfo;
 use kube::Client;
 use moka::future::Cache;
 
 use super::client_certificate::PeerCertificates;
 use super::review::{self, ReviewError};
 use super::trust::Trust;
-use super::user::User;
 
 /// Tokens that are remembered at most.
 const MOST_TOKENS: u64 = 1024;
@@ -32,7 +32,7 @@ pub(super) enum AuthenticationError {
 pub(super) struct Authentication {
     trust: Arc<Trust>,
     client: Client,
-    bearers: Cache<String, User>,
+    bearers: Cache<String, UserInfo>,
 }
 
 impl Authentication {
@@ -50,41 +50,42 @@ impl Authentication {
         &self,
         headers: &HeaderMap,
         peer: &PeerCertificates,
-    ) -> Result<User, AuthenticationError> {
+    ) -> Result<UserInfo, AuthenticationError> {
         let mut problem = None;
         for attempt in [self.by_proxy(headers, peer), self.by_certificate(peer)] {
             match attempt {
-                Ok(Some(user)) => return Ok(user.authenticated()),
+                Ok(Some(user)) => return Ok(review::authenticated(user)),
                 Ok(None) => {}
                 Err(error) => problem = Some(error),
             }
         }
         match self.by_token(headers).await {
-            Ok(Some(user)) => return Ok(user.authenticated()),
+            Ok(Some(user)) => return Ok(review::authenticated(user)),
             Ok(None) => {}
             Err(error) => problem = Some(error),
         }
-        problem.map_or_else(|| Ok(User::anonymous()), Err)
+        problem.map_or_else(|| Ok(review::anonymous()), Err)
     }
 
     fn by_proxy(
         &self,
         headers: &HeaderMap,
         peer: &PeerCertificates,
-    ) -> Result<Option<User>, AuthenticationError> {
+    ) -> Result<Option<UserInfo>, AuthenticationError> {
         let trusted = self.trust.current();
         let Some((authorities, names)) = &trusted.proxies else { return Ok(None) };
         let Some(user) = names.user(headers) else { return Ok(None) };
         let Some(proxy) = authorities.identify(peer)? else { return Ok(None) };
-        if names.believes(&proxy.name) { Ok(Some(user)) } else { Err(AuthenticationError::Proxy(proxy.name)) }
+        let proxy = proxy.username.unwrap_or_default();
+        if names.believes(&proxy) { Ok(Some(user)) } else { Err(AuthenticationError::Proxy(proxy)) }
     }
 
-    fn by_certificate(&self, peer: &PeerCertificates) -> Result<Option<User>, AuthenticationError> {
+    fn by_certificate(&self, peer: &PeerCertificates) -> Result<Option<UserInfo>, AuthenticationError> {
         let trusted = self.trust.current();
         trusted.clients.as_ref().map_or(Ok(None), |clients| Ok(clients.identify(peer)?))
     }
 
-    async fn by_token(&self, headers: &HeaderMap) -> Result<Option<User>, AuthenticationError> {
+    async fn by_token(&self, headers: &HeaderMap) -> Result<Option<UserInfo>, AuthenticationError> {
         let Some(token) = bearer_token(headers) else { return Ok(None) };
         if let Some(user) = self.bearers.get(token).await {
             return Ok(Some(user));

@@ -41,6 +41,8 @@ struct Files {
 #[derive(Debug)]
 pub(super) struct Certificate {
     files: Option<Files>,
+    /// Names in place of those in it.
+    given: Vec<String>,
     current: Mutex<Current>,
 }
 
@@ -61,20 +63,14 @@ impl Certificate {
     pub(super) fn new(arguments: &ServingArgs) -> anyhow::Result<Self> {
         let named =
             given(arguments.tls_cert_file.as_ref()).zip(given(arguments.tls_private_key_file.as_ref()));
-        let (files, pem) = match (named, given(arguments.cert_dir.as_ref())) {
+        let files = match (named, given(arguments.cert_dir.as_ref())) {
             (Some((certificate, key)), _) => {
-                let files = Files { flags: OWN, certificate: certificate.to_owned(), key: key.to_owned() };
-                let pem = files.read()?;
-                (Some(files), pem)
+                Some(Files { flags: OWN, certificate: certificate.to_owned(), key: key.to_owned() })
             }
-            (None, Some(folder)) => {
-                let files = Files::in_folder(folder)?;
-                let pem = files.read()?;
-                (Some(files), pem)
-            }
-            (None, None) => (None, self_signed()?),
+            (None, Some(folder)) => Some(Files::in_folder(folder)?),
+            (None, None) => None,
         };
-        Ok(Self { files, current: Mutex::new(Current::new(pem, OWN)?) })
+        Self::load(files, Vec::new())
     }
 
     /// The certificate for some names.
@@ -83,8 +79,15 @@ impl Certificate {
     /// Files that cannot be read or do not fit.
     pub(super) fn named(pair: &NamedCertificate) -> anyhow::Result<Self> {
         let files = Files { flags: NAMED, certificate: pair.certificate.clone(), key: pair.key.clone() };
-        let current = Current::new(files.read()?, NAMED)?;
-        Ok(Self { files: Some(files), current: Mutex::new(current) })
+        Self::load(Some(files), pair.names.clone())
+    }
+
+    fn load(files: Option<Files>, given: Vec<String>) -> anyhow::Result<Self> {
+        let (pem, flags) = match &files {
+            Some(files) => (files.read()?, files.flags),
+            None => (self_signed()?, OWN),
+        };
+        Ok(Self { files, given, current: Mutex::new(Current::new(pem, flags)?) })
     }
 
     /// The certificate with its key, as it is now.
@@ -92,10 +95,14 @@ impl Certificate {
         Arc::clone(&lock(&self.current).key)
     }
 
-    /// Whether it is for this name, which may be a pattern.
+    /// Whether a flag gives it this name, which may be a pattern.
+    pub(super) fn is_given(&self, name: &str) -> bool {
+        self.given.iter().any(|given| given == name)
+    }
+
+    /// Whether it is for this name, which may be a pattern, because that is in it.
     pub(super) fn has_name(&self, name: &str) -> bool {
-        let current = lock(&self.current);
-        current.names.iter().any(|own| own == name)
+        self.given.is_empty() && lock(&self.current).names.iter().any(|own| own == name)
     }
 
     /// Looks at the files for ever.

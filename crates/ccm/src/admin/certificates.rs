@@ -12,15 +12,7 @@ use crate::args::ServingArgs;
 #[derive(Debug)]
 pub(super) struct Certificates {
     default: Certificate,
-    named: Vec<SniCertificate>,
-}
-
-/// A certificate for some names.
-#[derive(Debug)]
-struct SniCertificate {
-    /// Names in place of those in the certificate.
-    names: Vec<String>,
-    certificate: Certificate,
+    named: Vec<Certificate>,
 }
 
 impl Certificates {
@@ -29,16 +21,13 @@ impl Certificates {
     /// # Errors
     /// Files that cannot be read or do not fit, or a folder that cannot be written.
     pub(super) fn new(arguments: &ServingArgs) -> anyhow::Result<Arc<Self>> {
-        let named = arguments.tls_sni_cert_key.iter().map(|pair| {
-            Ok(SniCertificate { names: pair.names.clone(), certificate: Certificate::named(pair)? })
-        });
-        let named = named.collect::<anyhow::Result<_>>()?;
+        let named = arguments.tls_sni_cert_key.iter().map(Certificate::named).collect::<Result<_, _>>()?;
         Ok(Arc::new(Self { default: Certificate::new(arguments)?, named }))
     }
 
     /// Looks at the files of all of them for ever.
     pub(super) async fn follow_files(&self) {
-        let all = self.named.iter().map(|named| &named.certificate).chain([&self.default]);
+        let all = self.named.iter().chain([&self.default]);
         futures::future::join_all(all.map(Certificate::follow_files)).await;
     }
 
@@ -51,10 +40,8 @@ impl Certificates {
     }
 
     fn for_pattern(&self, pattern: &str) -> Option<&Certificate> {
-        let by_flag = || self.named.iter().find(|named| named.names.iter().any(|name| name == pattern));
-        let by_certificate =
-            || self.named.iter().find(|named| named.names.is_empty() && named.certificate.has_name(pattern));
-        by_flag().or_else(by_certificate).map(|named| &named.certificate)
+        let by_flag = self.named.iter().find(|named| named.is_given(pattern));
+        by_flag.or_else(|| self.named.iter().find(|named| named.has_name(pattern)))
     }
 }
 

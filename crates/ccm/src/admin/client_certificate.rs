@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use k8s_openapi::api::authentication::v1::UserInfo;
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::crypto::{WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject as _;
@@ -11,8 +12,6 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{DigitallySignedStruct, DistinguishedName, RootCertStore, SignatureScheme};
 use x509_parser::prelude::{FromDer as _, X509Certificate};
-
-use super::user::User;
 
 /// The certificates of a connection: the client's first, then those that lead to an authority.
 #[derive(Clone, Debug, Default)]
@@ -57,7 +56,7 @@ impl Authorities {
     }
 
     /// Whom the certificate names, if one of the authorities vouches for it.
-    pub(super) fn identify(&self, peer: &PeerCertificates) -> Result<Option<User>, CertificateError> {
+    pub(super) fn identify(&self, peer: &PeerCertificates) -> Result<Option<UserInfo>, CertificateError> {
         let Some((own, others)) = peer.0.split_first() else { return Ok(None) };
         self.verifier
             .verify_client_cert(own, others, UnixTime::now())
@@ -67,14 +66,15 @@ impl Authorities {
 }
 
 /// The common name is the user, the organisations are the groups.
-fn subject(certificate: &CertificateDer<'_>) -> Result<User, CertificateError> {
+fn subject(certificate: &CertificateDer<'_>) -> Result<UserInfo, CertificateError> {
     let (_, certificate) =
         X509Certificate::from_der(certificate).map_err(|_| CertificateError::Unreadable)?;
     let subject = certificate.subject();
     let text = |value: &str| (!value.is_empty()).then(|| value.to_owned());
     let name = subject.iter_common_name().find_map(|name| text(name.as_str().ok()?));
     let groups = subject.iter_organization().filter_map(|name| text(name.as_str().ok()?)).collect();
-    Ok(User { name: name.ok_or(CertificateError::Nameless)?, groups, ..User::default() })
+    let username = Some(name.ok_or(CertificateError::Nameless)?);
+    Ok(UserInfo { username, groups: Some(groups), ..UserInfo::default() })
 }
 
 /// Asks every client for a certificate and takes any, also none. That the client has its key is checked here; whether

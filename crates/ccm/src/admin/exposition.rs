@@ -1,7 +1,6 @@
 //! The page of metrics in the format that the scraper asks for: OpenMetrics, or Prometheus' own text format, which
 //! everybody reads and which is served when nothing is asked for.
 
-use std::fmt;
 use std::sync::Mutex;
 
 use axum::http::{HeaderMap, StatusCode, header};
@@ -11,11 +10,15 @@ use prometheus_client::registry::Registry;
 
 /// The answer to a scraper that sent these headers.
 pub(crate) fn page(registry: &Mutex<Registry>, headers: &HeaderMap) -> Response {
-    let format = Format::preferred(headers);
-    match format.page(&lock(registry)) {
-        Ok(text) => ([(header::CONTENT_TYPE, format.content_type())], text).into_response(),
-        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+    let mut text = String::new();
+    if let Err(error) = prometheus_client::encoding::text::encode(&mut text, &lock(registry)) {
+        return (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response();
     }
+    let (content_type, text) = match Format::preferred(headers) {
+        Format::Prometheus => ("text/plain; version=0.0.4; charset=utf-8", prometheus(&text)),
+        Format::OpenMetrics => ("application/openmetrics-text; version=1.0.0; charset=utf-8", text),
+    };
+    ([(header::CONTENT_TYPE, content_type)], text).into_response()
 }
 
 /// A text format of metrics.
@@ -42,27 +45,6 @@ impl Format {
         } else {
             Self::Prometheus
         }
-    }
-
-    /// The value of `Content-Type`.
-    const fn content_type(self) -> &'static str {
-        match self {
-            Self::Prometheus => "text/plain; version=0.0.4; charset=utf-8",
-            Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
-        }
-    }
-
-    /// The page.
-    ///
-    /// # Errors
-    /// A metric that cannot be encoded.
-    fn page(self, registry: &Registry) -> Result<String, fmt::Error> {
-        let mut text = String::new();
-        prometheus_client::encoding::text::encode(&mut text, registry)?;
-        Ok(match self {
-            Self::Prometheus => prometheus(&text),
-            Self::OpenMetrics => text,
-        })
     }
 }
 

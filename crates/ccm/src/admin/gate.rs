@@ -1,22 +1,80 @@
-//! Lets requests through to the pages, or not.
+//! Lets requests through to the pages, or not: some paths are open to all, about the others the API server is asked.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{Request, State};
-use axum::http::{Method, StatusCode};
+use axum::http::StatusCode;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
+use k8s_openapi::api::authentication::v1::UserInfo;
+use kube::Client;
+use moka::future::Cache;
 use serde_json::json;
 
 use super::authentication::Authentication;
-use super::authorization::Authorization;
 use super::client_certificate::PeerCertificates;
+use super::review::{self, ReviewError, Verdict};
+
+/// Answers about permissions that are remembered at most, of each kind.
+const MOST_ANSWERS: u64 = 1024;
 
 /// Who may see what.
 pub(super) struct Gate {
     pub(super) authentication: Authentication,
     pub(super) authorization: Authorization,
+}
+
+/// Decides about requests.
+pub(super) struct Authorization {
+    client: Client,
+    open: Vec<String>,
+    allowed: Cache<String, Verdict>,
+    refused: Cache<String, Verdict>,
+}
+
+impl Authorization {
+    /// `open` are paths that are served to everybody; a `*` at the end matches everything that begins with the rest. The
+    /// times say how long a permission and a refusal are remembered.
+    pub(super) fn new(client: Client, open: Vec<String>, allowed: Duration, refused: Duration) -> Self {
+        let cache = |time| Cache::builder().max_capacity(MOST_ANSWERS).time_to_live(time).build();
+        Self { client, open, allowed: cache(allowed), refused: cache(refused) }
+    }
+
+    /// Whether the path is served to everybody.
+    pub(super) fn is_open(&self, path: &str) -> bool {
+        let path = path.trim_start_matches('/');
+        self.open
+            .iter()
+            .map(|open| open.trim_start_matches('/'))
+            .any(|open| open.strip_suffix('*').map_or(open == path, |beginning| path.starts_with(beginning)))
+    }
+
+    /// Whether the user may do `verb` (a method in small letters) with the path.
+    ///
+    /// # Errors
+    /// The API server could not be asked; then nothing is allowed.
+    pub(super) async fn decide(
+        &self,
+        user: &UserInfo,
+        verb: &str,
+        path: &str,
+    ) -> Result<Verdict, ReviewError> {
+        if review::is_master(user) {
+            return Ok(Verdict { allowed: true, reason: String::new() });
+        }
+        let question = format!("{user:?} {verb} {path}");
+        for answers in [&self.allowed, &self.refused] {
+            if let Some(verdict) = answers.get(&question).await {
+                return Ok(verdict);
+            }
+        }
+        let verdict = review::permission(&self.client, user, verb, path).await?;
+        let answers = if verdict.allowed { &self.allowed } else { &self.refused };
+        answers.insert(question, verdict.clone()).await;
+        Ok(verdict)
+    }
 }
 
 /// The layer over all pages.
@@ -40,11 +98,12 @@ pub(super) async fn pass(
             return refuse(StatusCode::UNAUTHORIZED, "Unauthorized", "Unauthorized");
         }
     };
-    let verb = verb(request.method());
+    let name = user.username.as_deref().unwrap_or_default();
+    let verb = request.method().as_str().to_ascii_lowercase();
     match gate.authorization.decide(&user, &verb, path).await {
         Ok(verdict) if verdict.allowed => next.run(request).await,
         Ok(verdict) => {
-            let mut message = format!("forbidden: User {:?} cannot {verb} path {path:?}", user.name);
+            let mut message = format!("forbidden: User {name:?} cannot {verb} path {path:?}");
             if !verdict.reason.is_empty() {
                 message = format!("{message}: {}", verdict.reason);
             }
@@ -52,20 +111,11 @@ pub(super) async fn pass(
         }
         Err(error) => {
             let error = anyhow::Error::new(error);
-            tracing::warn!(
-                path,
-                user = user.name,
-                "a caller of the endpoints could not be authorized: {error:#}"
-            );
+            tracing::warn!(path, user = name, "a caller of the endpoints could not be authorized: {error:#}");
             let message = format!("Internal Server Error: {path:?}: {error:#}");
             refuse(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", &message)
         }
     }
-}
-
-/// The verb of a request that is not about objects.
-fn verb(method: &Method) -> String {
-    method.as_str().to_ascii_lowercase()
 }
 
 /// A refusal in the API server's form.

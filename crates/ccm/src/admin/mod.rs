@@ -6,16 +6,14 @@
 //! | module | holds |
 //! | --- | --- |
 //! | `server`, `certificates`, `certificate` | sockets and TLS |
-//! | `gate` | the way of a request to a page |
+//! | `gate` | the way of a request to a page, and what callers may do |
 //! | `authentication` | who calls: `request_header`, `client_certificate`, bearer tokens |
 //! | `trust` | who is trusted about that |
-//! | `authorization` | what callers may do |
-//! | `review` | the questions to the API server |
+//! | `review` | callers, and the questions to the API server about them |
 //! | `configz` | the settings in effect |
 //! | `exposition` | the formats of the metrics |
 
 mod authentication;
-mod authorization;
 mod certificate;
 mod certificates;
 mod client_certificate;
@@ -28,14 +26,13 @@ mod server;
 #[cfg(test)]
 mod tests;
 mod trust;
-mod user;
 
 use std::sync::{Arc, Mutex};
 
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::response::IntoResponse as _;
+use axum::routing::{MethodRouter, get};
 use axum::{Json, Router, middleware};
 use prometheus_client::registry::Registry;
 use serde_json::Value;
@@ -48,9 +45,8 @@ use crate::args::path::given;
 use crate::health::{Health, Probe};
 use crate::kubernetes::{Connection, RequestLimit};
 use authentication::Authentication;
-use authorization::Authorization;
 use certificates::Certificates;
-use gate::Gate;
+use gate::{Authorization, Gate};
 use trust::Trust;
 
 /// Questions about callers: many may come at once, and answers are remembered.
@@ -88,21 +84,17 @@ pub async fn start(
     let router = pages.router(Arc::new(gate));
     if arguments.authentication.authentication_tolerate_lookup_failure {
         // Probes are answered while the API server is asked.
-        tokio::spawn(until_stopped(stop.clone(), async move {
+        tokio::spawn(stop.clone().run_until_cancelled_owned(async move {
             trust.first_look().await;
             trust.follow().await;
         }));
     } else {
         trust.look().await?;
-        tokio::spawn(until_stopped(stop.clone(), async move { trust.follow().await }));
+        tokio::spawn(stop.clone().run_until_cancelled_owned(async move { trust.follow().await }));
     }
-    tokio::spawn(until_stopped(stop.clone(), async move { certificates.follow_files().await }));
+    tokio::spawn(stop.clone().run_until_cancelled_owned(async move { certificates.follow_files().await }));
     tokio::spawn(server::serve(listener, tls, router, stop.clone()));
     Ok(())
-}
-
-async fn until_stopped(stop: CancellationToken, work: impl Future<Output = ()>) {
-    tokio::select! { () = stop.cancelled() => {} () = work => {} }
 }
 
 async fn gate(arguments: &RunArgs, connection: &Connection) -> anyhow::Result<(Gate, Arc<Trust>)> {
@@ -133,71 +125,54 @@ async fn gate(arguments: &RunArgs, connection: &Connection) -> anyhow::Result<(G
 
 impl Pages {
     fn router(self, gate: Arc<Gate>) -> Router {
+        let metrics = get(async |State(pages): State<Self>, headers: HeaderMap| {
+            exposition::page(&pages.metrics, &headers)
+        });
+        let configuration =
+            get(async |State(pages): State<Self>| Json(&*pages.configuration).into_response());
         Router::new()
-            .route("/healthz", get(live))
-            .route("/livez", get(live))
-            .route("/readyz", get(ready))
-            .route("/healthz/{check}", get(one_live))
-            .route("/livez/{check}", get(one_live))
-            .route("/readyz/{check}", get(one_ready))
-            .route("/metrics", get(metrics))
-            .route("/configz", get(configuration))
+            .route("/healthz", checks(Probe::Liveness))
+            .route("/livez", checks(Probe::Liveness))
+            .route("/readyz", checks(Probe::Readiness))
+            .route("/healthz/{check}", one_check(Probe::Liveness))
+            .route("/livez/{check}", one_check(Probe::Liveness))
+            .route("/readyz/{check}", one_check(Probe::Readiness))
+            .route("/metrics", metrics)
+            .route("/configz", configuration)
             .with_state(self)
             .fallback(|| async { StatusCode::NOT_FOUND })
             .layer(middleware::from_fn_with_state(gate, gate::pass))
     }
 }
 
-type Parameters = Query<Vec<(String, String)>>;
-
-async fn live(State(pages): State<Pages>, Query(query): Parameters) -> Response {
-    checks(&pages, Probe::Liveness, &query)
-}
-
-async fn ready(State(pages): State<Pages>, Query(query): Parameters) -> Response {
-    checks(&pages, Probe::Readiness, &query)
-}
-
-async fn one_live(State(pages): State<Pages>, Path(check): Path<String>) -> Response {
-    one_check(&pages, Probe::Liveness, &check)
-}
-
-async fn one_ready(State(pages): State<Pages>, Path(check): Path<String>) -> Response {
-    one_check(&pages, Probe::Readiness, &check)
-}
-
-fn checks(pages: &Pages, endpoint: Probe, query: &[(String, String)]) -> Response {
-    let excluded: Vec<String> =
-        query.iter().filter(|(key, _)| key == "exclude").map(|(_, name)| name.clone()).collect();
-    let verbose = query.iter().any(|(key, _)| key == "verbose");
-    let page = match endpoint {
-        Probe::Liveness => "healthz",
-        Probe::Readiness => "readyz",
-    };
-    match pages.health.report(endpoint, &excluded) {
-        (true, lines) if verbose => format!("{lines}{page} check passed\n").into_response(),
-        (true, _) => "ok".into_response(),
-        (false, lines) => {
-            (StatusCode::INTERNAL_SERVER_ERROR, format!("{lines}{page} check failed\n")).into_response()
+fn checks(endpoint: Probe) -> MethodRouter<Pages> {
+    get(async move |State(pages): State<Pages>, Query(query): Query<Vec<(String, String)>>| {
+        let excluded: Vec<String> =
+            query.iter().filter(|(key, _)| key == "exclude").map(|(_, name)| name.clone()).collect();
+        let verbose = query.iter().any(|(key, _)| key == "verbose");
+        let page = match endpoint {
+            Probe::Liveness => "healthz",
+            Probe::Readiness => "readyz",
+        };
+        match pages.health.report(endpoint, &excluded) {
+            (true, lines) if verbose => format!("{lines}{page} check passed\n").into_response(),
+            (true, _) => "ok".into_response(),
+            (false, lines) => {
+                (StatusCode::INTERNAL_SERVER_ERROR, format!("{lines}{page} check failed\n")).into_response()
+            }
         }
-    }
+    })
 }
 
-fn one_check(pages: &Pages, endpoint: Probe, name: &str) -> Response {
-    match pages.health.check(endpoint, name) {
-        None => StatusCode::NOT_FOUND.into_response(),
-        Some(None) => "ok".into_response(),
-        Some(Some(problem)) => {
-            let text = format!("internal server error: {problem}\n");
-            (StatusCode::INTERNAL_SERVER_ERROR, text).into_response()
+fn one_check(endpoint: Probe) -> MethodRouter<Pages> {
+    get(async move |State(pages): State<Pages>, Path(name): Path<String>| {
+        match pages.health.check(endpoint, &name) {
+            None => StatusCode::NOT_FOUND.into_response(),
+            Some(None) => "ok".into_response(),
+            Some(Some(problem)) => {
+                let text = format!("internal server error: {problem}\n");
+                (StatusCode::INTERNAL_SERVER_ERROR, text).into_response()
+            }
         }
-    }
-}
-
-async fn metrics(State(pages): State<Pages>, headers: HeaderMap) -> Response {
-    exposition::page(&pages.metrics, &headers)
-}
-
-async fn configuration(State(pages): State<Pages>) -> Response {
-    Json(&*pages.configuration).into_response()
+    })
 }

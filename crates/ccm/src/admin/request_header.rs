@@ -1,8 +1,7 @@
 //! A proxy in front that tells in headers who calls (the API server's aggregation layer does). Pure.
 
 use axum::http::HeaderMap;
-
-use super::user::User;
+use k8s_openapi::api::authentication::v1::UserInfo;
 
 /// Names of the headers, and which proxies are believed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,15 +22,17 @@ impl HeaderNames {
     }
 
     /// Whom the headers name.
-    pub(super) fn user(&self, headers: &HeaderMap) -> Option<User> {
+    pub(super) fn user(&self, headers: &HeaderMap) -> Option<UserInfo> {
         let first = |names: &[String]| names.iter().find_map(|name| values(headers, name).next());
-        let name = first(&self.user)?;
+        let username = Some(first(&self.user)?);
         let groups = self.group.iter().flat_map(|name| values(headers, name)).collect();
-        let mut user = User { name, uid: first(&self.uid), groups, ..User::default() };
+        let mut user =
+            UserInfo { username, uid: first(&self.uid), groups: Some(groups), ..UserInfo::default() };
         for (key, prefix) in headers.keys().flat_map(|key| self.extra.iter().map(move |prefix| (key, prefix)))
         {
             if let Some(rest) = key.as_str().strip_prefix(&prefix.to_ascii_lowercase()) {
-                user.extra.insert(unescaped(rest), values(headers, key.as_str()).collect());
+                let extra = user.extra.get_or_insert_default();
+                extra.insert(unescaped(rest), values(headers, key.as_str()).collect());
             }
         }
         Some(user)
@@ -95,9 +96,9 @@ mod tests {
                 ("x-remote-extra-example.org%2fscope", "all"),
             ]))
             .unwrap();
-        assert_eq!((user.name.as_str(), user.uid.as_deref()), ("jane", Some("42")));
-        assert_eq!(user.groups, ["dev", "ops"]);
-        assert_eq!(user.extra["example.org/scope"], ["all"]);
+        assert_eq!((user.username.as_deref(), user.uid.as_deref()), (Some("jane"), Some("42")));
+        assert_eq!(user.groups.unwrap(), ["dev", "ops"]);
+        assert_eq!(user.extra.unwrap()["example.org/scope"], ["all"]);
     }
 
     #[test]

@@ -1,8 +1,9 @@
-//! Questions to the API server about callers, each asked again while the server has trouble, as upstream asks them.
+//! Callers, in the API server's own words, and questions to it about them, each asked again while the server has
+//! trouble, as upstream asks them.
 
 use std::time::Duration;
 
-use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec, TokenReviewStatus};
+use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec, UserInfo};
 use k8s_openapi::api::authorization::v1::{
     NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
 };
@@ -11,14 +12,17 @@ use kube::{Api, Client};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::user::User;
-
 /// Longest wait for an answer, all tries together.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Tries of one question.
 const TRIES: u32 = 5;
 /// Delay after the first try; each further one is half as long again.
 const FIRST_DELAY: Duration = Duration::from_millis(500);
+
+/// The group of everybody who could be identified.
+const AUTHENTICATED: &str = "system:authenticated";
+/// The group that may do everything, and about which nobody is asked.
+const MASTERS: &str = "system:masters";
 
 /// Why the API server gave no answer.
 #[derive(Debug, thiserror::Error)]
@@ -31,8 +35,30 @@ pub(super) enum ReviewError {
     Failed(#[source] kube::Error),
 }
 
+/// Somebody without credentials.
+pub(super) fn anonymous() -> UserInfo {
+    UserInfo {
+        username: Some("system:anonymous".to_owned()),
+        groups: Some(vec!["system:unauthenticated".to_owned()]),
+        ..UserInfo::default()
+    }
+}
+
+pub(super) fn is_master(user: &UserInfo) -> bool {
+    user.groups.iter().flatten().any(|group| group == MASTERS)
+}
+
+/// The same user, in the group of those who could be identified.
+pub(super) fn authenticated(mut user: UserInfo) -> UserInfo {
+    let groups = user.groups.get_or_insert_default();
+    if !groups.iter().any(|group| group == AUTHENTICATED) {
+        groups.push(AUTHENTICATED.to_owned());
+    }
+    user
+}
+
 /// Asks who the bearer of a token is; absent when the token is not valid.
-pub(super) async fn bearer(client: &Client, token: &str) -> Result<Option<User>, ReviewError> {
+pub(super) async fn bearer(client: &Client, token: &str) -> Result<Option<UserInfo>, ReviewError> {
     let spec = TokenReviewSpec { token: Some(token.to_owned()), ..TokenReviewSpec::default() };
     let review = TokenReview { spec, ..TokenReview::default() };
     let status = ask(client, &review).await?.status.unwrap_or_default();
@@ -40,17 +66,7 @@ pub(super) async fn bearer(client: &Client, token: &str) -> Result<Option<User>,
         tracing::debug!(reason = status.error, "a bearer token is not valid");
         return Ok(None);
     }
-    Ok(user(status))
-}
-
-fn user(status: TokenReviewStatus) -> Option<User> {
-    let found = status.user?;
-    Some(User {
-        name: found.username.unwrap_or_default(),
-        uid: found.uid,
-        groups: found.groups.unwrap_or_default(),
-        extra: found.extra.unwrap_or_default(),
-    })
+    Ok(status.user)
 }
 
 /// What the API server says about a permission.
@@ -63,16 +79,16 @@ pub(super) struct Verdict {
 /// Asks whether a user may do `verb` with `path`.
 pub(super) async fn permission(
     client: &Client,
-    user: &User,
+    user: &UserInfo,
     verb: &str,
     path: &str,
 ) -> Result<Verdict, ReviewError> {
     let attributes = NonResourceAttributes { path: Some(path.to_owned()), verb: Some(verb.to_owned()) };
     let spec = SubjectAccessReviewSpec {
-        user: Some(user.name.clone()),
+        user: user.username.clone(),
         uid: user.uid.clone(),
-        groups: Some(user.groups.clone()),
-        extra: (!user.extra.is_empty()).then(|| user.extra.clone()),
+        groups: user.groups.clone(),
+        extra: user.extra.clone(),
         non_resource_attributes: Some(attributes),
         ..SubjectAccessReviewSpec::default()
     };
@@ -91,18 +107,17 @@ where
 {
     let api = Api::<Review>::all(client.clone());
     let asked = async {
-        let mut delay = FIRST_DELAY;
-        for _ in 1..TRIES {
+        let (mut delay, mut tries) = (FIRST_DELAY, 1);
+        loop {
             match api.create(&PostParams::default(), review).await {
-                Err(error) if is_passing(&error) => {
+                Err(error) if tries < TRIES && is_passing(&error) => {
                     tracing::debug!(%error, "retrying a review of a caller");
                     tokio::time::sleep(delay).await;
-                    delay = delay.mul_f64(1.5);
+                    (delay, tries) = (delay.mul_f64(1.5), tries + 1);
                 }
                 answer => return answer,
             }
         }
-        api.create(&PostParams::default(), review).await
     };
     match tokio::time::timeout(TIMEOUT, asked).await {
         Ok(answer) => answer.map_err(ReviewError::Failed),

@@ -10,6 +10,7 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use rustls::crypto::CryptoProvider;
+use rustls::version::{TLS12, TLS13};
 use rustls::{ServerConfig, SupportedProtocolVersion};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
@@ -18,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::certificates::Certificates;
 use super::client_certificate::{AnyCertificate, PeerCertificates};
-use crate::args::{ServingArgs, TlsVersion, cipher_suites, curves};
+use crate::args::{ServingArgs, TlsVersion, tls};
 
 /// A client that does not finish the TLS handshake must not hold a connection for ever.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -30,19 +31,14 @@ const BACKLOG: u32 = 1024;
 
 /// How TLS is spoken.
 pub(super) fn tls(arguments: &ServingArgs, certificates: Arc<Certificates>) -> anyhow::Result<ServerConfig> {
-    let cipher_suites = cipher_suites::suites(&arguments.tls_cipher_suites)?;
-    let kx_groups = curves::groups(&arguments.tls_curve_preferences)?;
+    let cipher_suites = tls::cipher_suites(&arguments.tls_cipher_suites)?;
+    let kx_groups = tls::key_exchanges(&arguments.tls_curve_preferences)?;
     let provider = CryptoProvider { cipher_suites, kx_groups, ..rustls::crypto::ring::default_provider() };
     let provider = Arc::new(provider);
-    let newest: &[&SupportedProtocolVersion] = &[&rustls::version::TLS13];
-    let both: &[&SupportedProtocolVersion] = &[&rustls::version::TLS13, &rustls::version::TLS12];
-    let versions = match arguments.tls_min_version {
-        TlsVersion::Tls13 => newest,
-        TlsVersion::Tls10 | TlsVersion::Tls11 | TlsVersion::Tls12 => both,
-    };
     // With suites of TLS 1.3 alone there is nothing to speak TLS 1.2 with.
-    let versions =
-        if provider.cipher_suites.iter().all(|suite| suite.tls13().is_some()) { newest } else { versions };
+    let only_newest = arguments.tls_min_version == TlsVersion::Tls13
+        || provider.cipher_suites.iter().all(|suite| suite.tls13().is_some());
+    let versions: &[&SupportedProtocolVersion] = if only_newest { &[&TLS13] } else { &[&TLS13, &TLS12] };
     let algorithms = provider.signature_verification_algorithms;
     let config = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(versions)

@@ -106,20 +106,26 @@ impl Trust {
     /// # Errors
     /// Files or a ConfigMap that cannot be read.
     pub(super) async fn look(&self) -> anyhow::Result<()> {
-        let (files, file_problem) = split(self.read_files());
+        let mut problem = None;
+        let mut read = |result: anyhow::Result<Trusted>| {
+            result.unwrap_or_else(|error| {
+                problem.get_or_insert(error);
+                Trusted::default()
+            })
+        };
+        let files = read(self.read_files());
         let wanted = self.client_ca.is_none() || self.proxy_ca.is_none();
-        let (published, problem) = match self.published.as_ref().filter(|_| wanted) {
-            None => (None, None),
-            Some(client) => split(published(client).await),
+        let published = match self.published.as_ref().filter(|_| wanted) {
+            Some(client) => read(published(client).await),
+            None => Trusted::default(),
         };
         let before = self.current();
-        let (files, published) = (files.unwrap_or_default(), published.unwrap_or_default());
         let trusted = Trusted {
             clients: files.clients.or(published.clients).or_else(|| before.clients.clone()),
             proxies: files.proxies.or(published.proxies).or_else(|| before.proxies.clone()),
         };
         *lock(&self.current) = Arc::new(trusted);
-        file_problem.or(problem).map_or(Ok(()), Err)
+        problem.map_or(Ok(()), Err)
     }
 
     fn read_files(&self) -> anyhow::Result<Trusted> {
@@ -129,18 +135,12 @@ impl Trust {
             Authorities::from_pem(&pem).with_context(problem)
         };
         let clients = self.client_ca.as_ref().map(|file| read("--client-ca-file", file)).transpose()?;
-        let proxies = match &self.proxy_ca {
-            None => None,
-            Some((file, names)) => Some((read("--requestheader-client-ca-file", file)?, names.clone())),
-        };
+        let proxies = self
+            .proxy_ca
+            .as_ref()
+            .map(|(file, names)| anyhow::Ok((read("--requestheader-client-ca-file", file)?, names.clone())));
+        let proxies = proxies.transpose()?;
         Ok(Trusted { clients, proxies })
-    }
-}
-
-fn split<T>(result: anyhow::Result<T>) -> (Option<T>, Option<anyhow::Error>) {
-    match result {
-        Ok(value) => (Some(value), None),
-        Err(error) => (None, Some(error)),
     }
 }
 

@@ -16,16 +16,12 @@ pub struct AuthenticationArgs {
     pub authentication_kubeconfig: Option<PathBuf>,
     /// Do not read the client CA and the request headers from the ConfigMap
     /// kube-system/extension-apiserver-authentication.
-    #[arg(
-        long, value_name = "BOOL", default_value_t = false, default_missing_value = "true",
-        num_args = 0..=1, require_equals = true, action = clap::ArgAction::Set, value_parser = boolean::parse
-    )]
+    #[arg(long, value_name = "BOOL", default_value_t = false, default_missing_value = "true", num_args = 0..=1,
+        require_equals = true, action = clap::ArgAction::Set, value_parser = boolean::parse)]
     pub authentication_skip_lookup: bool,
     /// Start even if that ConfigMap cannot be read, and try again later. With false the program exits with an error.
-    #[arg(
-        long, value_name = "BOOL", default_value_t = true, default_missing_value = "true",
-        num_args = 0..=1, require_equals = true, action = clap::ArgAction::Set, value_parser = boolean::parse
-    )]
+    #[arg(long, value_name = "BOOL", default_value_t = true, default_missing_value = "true", num_args = 0..=1,
+        require_equals = true, action = clap::ArgAction::Set, value_parser = boolean::parse)]
     pub authentication_tolerate_lookup_failure: bool,
     /// How long the API server's answer about a token is remembered.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration::parse)]

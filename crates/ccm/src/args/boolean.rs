@@ -1,9 +1,6 @@
 //! Booleans in the notation of Go flags.
 
 /// Reads a boolean.
-///
-/// # Errors
-/// A text that names the form when it is not one.
 pub(super) fn parse(text: &str) -> Result<bool, String> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),

@@ -17,47 +17,43 @@ impl ControllerName {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::CloudNode, Self::CloudNodeLifecycle, Self::ServiceLb, Self::NodeRoute];
 
+    /// Canonical name, alias, ServiceAccount, and the name that it had in leader migration before.
+    const fn names(self) -> (&'static str, &'static str, &'static str, Option<&'static str>) {
+        match self {
+            Self::CloudNode => ("cloud-node-controller", "cloud-node", "node-controller", None),
+            Self::CloudNodeLifecycle => {
+                ("cloud-node-lifecycle-controller", "cloud-node-lifecycle", "node-controller", None)
+            }
+            Self::ServiceLb => {
+                ("service-lb-controller", "service", "service-controller", Some("service-controller"))
+            }
+            Self::NodeRoute => {
+                ("node-route-controller", "route", "route-controller", Some("route-controller"))
+            }
+        }
+    }
+
     /// The name in `--controllers` and of the health check: `service-lb-controller`.
     pub const fn canonical(self) -> &'static str {
-        match self {
-            Self::CloudNode => "cloud-node-controller",
-            Self::CloudNodeLifecycle => "cloud-node-lifecycle-controller",
-            Self::ServiceLb => "service-lb-controller",
-            Self::NodeRoute => "node-route-controller",
-        }
+        self.names().0
     }
 
     /// The short name, in `--controllers` and in the metric `running_managed_controllers`: `service`.
     pub const fn alias(self) -> &'static str {
-        match self {
-            Self::CloudNode => "cloud-node",
-            Self::CloudNodeLifecycle => "cloud-node-lifecycle",
-            Self::ServiceLb => "service",
-            Self::NodeRoute => "route",
-        }
+        self.names().1
     }
 
     /// The ServiceAccount of its own that it has with `--use-service-account-credentials`. Kubernetes has a role for each
     /// (`system:controller:service-controller`, ...), bound to the account of this name in kube-system.
     pub const fn service_account(self) -> &'static str {
-        match self {
-            Self::CloudNode | Self::CloudNodeLifecycle => "node-controller",
-            Self::ServiceLb => "service-controller",
-            Self::NodeRoute => "route-controller",
-        }
+        self.names().2
     }
 
     /// The controller with this name: canonical, alias, or the one that it had in leader migration before.
     pub fn named(name: &str) -> Option<Self> {
-        let previous = |controller: Self| match controller {
-            Self::ServiceLb => Some("service-controller"),
-            Self::NodeRoute => Some("route-controller"),
-            Self::CloudNode | Self::CloudNodeLifecycle => None,
-        };
         Self::ALL.into_iter().find(|controller| {
-            name == controller.canonical()
-                || name == controller.alias()
-                || previous(*controller) == Some(name)
+            let (canonical, alias, _, previous) = controller.names();
+            name == canonical || name == alias || previous == Some(name)
         })
     }
 }

@@ -1,6 +1,5 @@
 //! What can be wrong with the command line beyond the form of a single flag.
 
-use std::fmt;
 use std::time::Duration;
 
 use super::controllers::UnknownController;
@@ -53,10 +52,10 @@ pub enum ArgumentError {
     WebhookPort(u16),
     /// Cipher suites that nobody knows.
     #[error(transparent)]
-    CipherSuites(#[from] super::cipher_suites::CipherSuiteError),
+    CipherSuites(#[from] super::tls::CipherSuiteError),
     /// Key exchanges that nobody knows.
     #[error(transparent)]
-    Curves(#[from] super::curves::CurveError),
+    Curves(#[from] super::tls::CurveError),
     /// A class that no Service can have.
     #[error(
         "--load-balancer-class={0:?}: Services name a class as a label key, for example example.com/internal; write \
@@ -66,14 +65,6 @@ pub enum ArgumentError {
 }
 
 /// Everything that is wrong with flags, a line each.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
 pub struct ArgumentErrors(pub(super) Vec<ArgumentError>);
-
-impl fmt::Display for ArgumentErrors {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lines: Vec<String> = self.0.iter().map(ToString::to_string).collect();
-        f.write_str(&lines.join("\n"))
-    }
-}
-
-impl std::error::Error for ArgumentErrors {}

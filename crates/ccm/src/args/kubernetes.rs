@@ -1,4 +1,5 @@
-//! Flags of the client of the Kubernetes API.
+//! Flags of the client of the Kubernetes API, and of the one of a person who runs a subcommand. Both are in
+//! [`crate::kubernetes`].
 
 use std::path::PathBuf;
 
@@ -24,9 +25,19 @@ pub struct KubernetesArgs {
     pub kube_api_burst: u32,
     /// Give each controller a ServiceAccount of its own in kube-system (service-controller, node-controller,
     /// route-controller), whose rights come from Kubernetes' own roles for them. Missing ones are created.
-    #[arg(
-        long, value_name = "BOOL", default_value_t = false, default_missing_value = "true",
-        num_args = 0..=1, require_equals = true, action = clap::ArgAction::Set, value_parser = boolean::parse
-    )]
+    #[arg(long, value_name = "BOOL", default_value_t = false, default_missing_value = "true", num_args = 0..=1,
+        require_equals = true, action = clap::ArgAction::Set, value_parser = boolean::parse)]
     pub use_service_account_credentials: bool,
+}
+
+/// The cluster as `kubectl` would choose it.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Cluster")]
+pub struct PersonArgs {
+    /// Kubeconfig file; by default $KUBECONFIG, else ~/.kube/config, else the pod's own account.
+    #[arg(long, value_name = "FILE", value_parser = path::parse)]
+    pub kubeconfig: Option<PathBuf>,
+    /// Context of the kubeconfig; by default the current one.
+    #[arg(long, value_name = "NAME")]
+    pub context: Option<String>,
 }

@@ -12,10 +12,8 @@ use super::{ArgumentError, boolean, duration, path};
 #[command(next_help_heading = "Leader election")]
 pub struct LeaderElectionArgs {
     /// Wait for the lease before doing anything.
-    #[arg(
-        long, value_name = "BOOL", default_value_t = true, default_missing_value = "true",
-        num_args = 0..=1, require_equals = true, action = clap::ArgAction::Set, value_parser = boolean::parse
-    )]
+    #[arg(long, value_name = "BOOL", default_value_t = true, default_missing_value = "true", num_args = 0..=1,
+        require_equals = true, action = clap::ArgAction::Set, value_parser = boolean::parse)]
     pub leader_elect: bool,
     /// How long others wait after the last renewal before they take over.
     #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration::parse)]
@@ -29,21 +27,27 @@ pub struct LeaderElectionArgs {
     /// Kind of the lock object; only `leases`.
     #[arg(long, value_name = "KIND", default_value = "leases", value_parser = ["leases"])]
     pub leader_elect_resource_lock: String,
+    /// The Lease.
+    #[command(flatten)]
+    pub lease: LeaseArgs,
+    /// Run the controllers that a migration configuration lists only under a second Lease, shared with another controller manager.
+    #[arg(long, value_name = "BOOL", default_value_t = false, default_missing_value = "true", num_args = 0..=1,
+        require_equals = true, action = clap::ArgAction::Set, value_parser = boolean::parse)]
+    pub enable_leader_migration: bool,
+    /// File with a LeaderMigrationConfiguration; by default the one of upstream.
+    #[arg(long, value_name = "FILE", value_parser = path::parse)]
+    pub leader_migration_config: Option<PathBuf>,
+}
+
+/// Which Lease is meant.
+#[derive(Clone, Debug, Args)]
+pub struct LeaseArgs {
     /// Name of the Lease.
     #[arg(long, value_name = "NAME", default_value = "cloud-controller-manager")]
     pub leader_elect_resource_name: String,
     /// Namespace of the Lease.
     #[arg(long, value_name = "NAMESPACE", default_value = "kube-system")]
     pub leader_elect_resource_namespace: String,
-    /// Run the controllers that a migration configuration lists only under a second Lease, shared with another controller manager.
-    #[arg(
-        long, value_name = "BOOL", default_value_t = false, default_missing_value = "true",
-        num_args = 0..=1, require_equals = true, action = clap::ArgAction::Set, value_parser = boolean::parse
-    )]
-    pub enable_leader_migration: bool,
-    /// File with a LeaderMigrationConfiguration; by default the one of upstream.
-    #[arg(long, value_name = "FILE", value_parser = path::parse)]
-    pub leader_migration_config: Option<PathBuf>,
 }
 
 impl LeaderElectionArgs {

@@ -7,19 +7,14 @@
 //! | module | flags, or forms of their values |
 //! | --- | --- |
 //! | `boolean`, [`duration`], [`path`] | forms |
-//! | [`cipher_suites`], [`curves`] | the names that Go has for parts of TLS |
-//! | `named_certificate` | a certificate with its key and names |
+//! | [`tls`] | the names that Go has for parts of TLS |
 //! | [`feature_gates`] | `--feature-gates` |
 //! | [`controllers`] | `--controllers` |
 //! | `error` | what is wrong with flags together |
-//! | `kubernetes` | the client of the Kubernetes API |
+//! | `kubernetes` | the client of the Kubernetes API, and a person's own rights, for subcommands |
 //! | `leader_election` | leader election |
 //! | `serving`, `authentication` | the HTTPS endpoints, and who may call them |
-//! | `node`, `route` | the node controllers and the route controller |
-//! | `service_proxies` | what is known of the service proxies on nodes |
 //! | `controller` | what decides what the controllers do, whether they run or are planned |
-//! | `logging` | the log |
-//! | `person` | a person's own rights, for subcommands |
 //! | [`accepted`] | upstream flags without effect here |
 
 use std::ffi::OsString;
@@ -31,39 +26,28 @@ use openstack_ccm_core::cloud::Entry;
 pub mod accepted;
 mod authentication;
 mod boolean;
-pub mod cipher_suites;
 mod controller;
 pub mod controllers;
-pub mod curves;
 pub mod duration;
 mod error;
 pub mod feature_gates;
 mod kubernetes;
 mod leader_election;
-mod logging;
-mod named_certificate;
-mod node;
 pub mod path;
-mod person;
-mod route;
-mod service_proxies;
 mod serving;
+pub mod tls;
 
 use accepted::AcceptedFlags;
 use controllers::ControllerSelection;
 
 pub use authentication::{AuthenticationArgs, AuthorizationArgs};
-pub use controller::ControllerArgs;
+pub use controller::{
+    CanaryPlaceArgs, ClusterCidrError, ControllerArgs, NodeArgs, RouteArgs, ServiceProxyArgs,
+};
 pub use error::{ArgumentError, ArgumentErrors};
-pub use kubernetes::KubernetesArgs;
-pub use leader_election::LeaderElectionArgs;
-pub use logging::LoggingArgs;
-pub use named_certificate::{NamedCertificate, NamedCertificateError};
-pub use node::NodeArgs;
-pub use person::PersonArgs;
-pub use route::{ClusterCidrError, RouteArgs};
-pub use service_proxies::ServiceProxyArgs;
-pub use serving::{ServingArgs, TlsVersion};
+pub use kubernetes::{KubernetesArgs, PersonArgs};
+pub use leader_election::{LeaderElectionArgs, LeaseArgs};
+pub use serving::{NamedCertificate, NamedCertificateError, ServingArgs, TlsVersion};
 
 /// Where the provider's configuration is.
 #[derive(Clone, Debug, Args)]
@@ -71,6 +55,18 @@ pub struct ConfigArgs {
     /// Path of cloud.conf; may be given several times: later files override earlier ones.
     #[arg(long = "cloud-config", value_name = "FILE", env = "CLOUD_CONFIG", value_delimiter = ',')]
     pub cloud_config: Vec<PathBuf>,
+}
+
+/// Flags of the log output.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Logging")]
+pub struct LoggingArgs {
+    /// Verbosity: 0 to 3 is info, 4 and 5 debug, 6 and more trace.
+    #[arg(short = 'v', long = "v", value_name = "LEVEL", default_value_t = 0)]
+    pub verbosity: u8,
+    /// `text` or `json`.
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json"])]
+    pub logging_format: String,
 }
 
 /// Flags of the controllers.
@@ -155,12 +151,8 @@ impl RunArgs {
         if self.serving.secure_port != 0 && webhook_port == Some(self.serving.secure_port) {
             errors.push(ArgumentError::WebhookPort(self.serving.secure_port));
         }
-        if let Err(error) = cipher_suites::suites(&self.serving.tls_cipher_suites) {
-            errors.push(error.into());
-        }
-        if let Err(error) = curves::groups(&self.serving.tls_curve_preferences) {
-            errors.push(error.into());
-        }
+        errors.extend(tls::cipher_suites(&self.serving.tls_cipher_suites).err().map(Into::into));
+        errors.extend(tls::key_exchanges(&self.serving.tls_curve_preferences).err().map(Into::into));
         // The API server takes no other class, so that no Service would ever be served.
         let class = self.controller.load_balancer_class.as_deref();
         if let Some(class) = class.filter(|class| class.is_empty() || class.contains(char::is_whitespace)) {

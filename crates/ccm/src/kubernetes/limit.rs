@@ -5,11 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
+use tokio::sync::Mutex;
 
 /// The limit of one client; clones share it.
 #[derive(Clone, Debug)]
 pub struct RequestLimit {
-    limiter: Option<Arc<DefaultDirectRateLimiter>>,
+    /// Locked by the request whose turn it is: the limiter itself keeps no order among those who wait.
+    limiter: Option<Arc<Mutex<DefaultDirectRateLimiter>>>,
 }
 
 impl RequestLimit {
@@ -26,13 +28,13 @@ impl RequestLimit {
             .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
             .and_then(Quota::with_period)
             .map(|quota| quota.allow_burst(NonZeroU32::new(burst).unwrap_or(NonZeroU32::MIN)));
-        Self { limiter: quota.map(|quota| Arc::new(RateLimiter::direct(quota))) }
+        Self { limiter: quota.map(|quota| Arc::new(Mutex::new(RateLimiter::direct(quota)))) }
     }
 
     /// Waits until a request may go out.
     pub async fn wait(&self) {
         if let Some(limiter) = &self.limiter {
-            limiter.until_ready().await;
+            limiter.lock().await.until_ready().await;
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
@@ -11,25 +10,14 @@ use prometheus_client::registry::Registry;
 /// Buckets in seconds, as client-go has them.
 const BUCKETS: [f64; 12] = [0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0];
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Request {
-    code: String,
-    method: &'static str,
-    host: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct VerbLabels {
-    verb: &'static str,
-    host: String,
-}
+type RequestLabels = Vec<(&'static str, String)>;
 
 /// Counts requests. Clones count together.
 #[derive(Clone, Debug)]
 pub struct RequestMetrics {
-    requests: Family<Request, Counter>,
-    durations: Family<VerbLabels, Histogram>,
-    waits: Family<VerbLabels, Histogram>,
+    requests: Family<RequestLabels, Counter>,
+    durations: Family<RequestLabels, Histogram>,
+    waits: Family<RequestLabels, Histogram>,
 }
 
 impl Default for RequestMetrics {
@@ -67,29 +55,22 @@ impl RequestMetrics {
 
     /// A request waited for the limit of the rate.
     pub fn waited(&self, method: &http::Method, host: &str, waited: Duration) {
-        let labels = VerbLabels { verb: verb(method), host: host.to_owned() };
+        let labels = vec![("verb", verb(method)), ("host", host.to_owned())];
         self.waits.get_or_create(&labels).observe(waited.as_secs_f64());
     }
 
     /// A request ended after `elapsed`; `code` is absent when there was no answer.
     pub fn ended(&self, method: &http::Method, host: &str, code: Option<u16>, elapsed: Duration) {
         let code = code.map_or_else(|| "<error>".to_owned(), |code| code.to_string());
-        let verb = verb(method);
-        self.durations
-            .get_or_create(&VerbLabels { verb, host: host.to_owned() })
-            .observe(elapsed.as_secs_f64());
-        self.requests.get_or_create(&Request { code, method: verb, host: host.to_owned() }).inc();
+        let (verb, host) = (verb(method), host.to_owned());
+        let labels = vec![("verb", verb.clone()), ("host", host.clone())];
+        self.durations.get_or_create(&labels).observe(elapsed.as_secs_f64());
+        self.requests.get_or_create(&vec![("code", code), ("method", verb), ("host", host)]).inc();
     }
 }
 
 /// The methods that are used, so that the label is bounded.
-fn verb(method: &http::Method) -> &'static str {
-    match method.as_str() {
-        "GET" => "GET",
-        "POST" => "POST",
-        "PUT" => "PUT",
-        "PATCH" => "PATCH",
-        "DELETE" => "DELETE",
-        _ => "other",
-    }
+fn verb(method: &http::Method) -> String {
+    let known = ["GET", "POST", "PUT", "PATCH", "DELETE"];
+    known.into_iter().find(|known| method == known).unwrap_or("other").to_owned()
 }

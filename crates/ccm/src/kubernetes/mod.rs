@@ -4,37 +4,28 @@
 //! lease an answer that comes late is worth nothing. The lease has a client of its own, so that no crowd of other
 //! requests can keep it from being renewed.
 
-mod account_layer;
 mod account_token;
-mod controllers;
-mod layer;
 mod limit;
 mod metrics;
-mod person;
+mod request;
 mod unanswered;
-mod watches;
 
-use std::path::Path;
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
 use http::{HeaderValue, header};
 use k8s_openapi::api::core::v1::Namespace;
-use kube::client::ClientBuilder;
 use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
 
-use prometheus_client::registry::Registry;
-
-use crate::args::KubernetesArgs;
+use crate::args::PersonArgs;
+use crate::args::controllers::ControllerName;
 use crate::args::path::given;
-use account_layer::AccountLayer;
 use account_token::AccountToken;
-use layer::RequestLayer;
-use watches::WatchesApart;
+use request::Requests;
 
-pub use controllers::ControllerClients;
 pub use limit::RequestLimit;
 pub use metrics::RequestMetrics;
 pub use unanswered::Unanswered;
@@ -64,40 +55,19 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// The server that the flags name, or the one of the cluster that this pod runs in. It is not asked yet.
+    /// The server that the flags `--kubeconfig` and `--master` name, or the one of the cluster that this pod runs in.
+    /// It is not asked yet. `agent` begins the User-Agent.
     ///
     /// # Errors
     /// Files that cannot be read or do not make sense.
-    pub async fn new(arguments: &KubernetesArgs, metrics: RequestMetrics) -> anyhow::Result<Self> {
-        let master = arguments.master.as_deref().filter(|url| !url.is_empty());
-        let config = config(given(arguments.kubeconfig.as_ref()), master).await?;
-        Ok(Self { config, metrics, agent: AGENT })
-    }
-
-    /// The server that `kubectl` would talk to. Requests are not counted.
-    ///
-    /// # Errors
-    /// Files that cannot be read or do not make sense.
-    pub async fn of_person(kubeconfig: Option<&Path>, context: Option<&str>) -> anyhow::Result<Self> {
-        let options =
-            KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
-        let config = match (kubeconfig, context) {
-            (Some(file), _) => {
-                let problem = || format!("--kubeconfig={}: the file cannot be used", file.display());
-                let kubeconfig = Kubeconfig::read_from(file).with_context(problem)?;
-                Config::from_custom_kubeconfig(kubeconfig, &options).await.with_context(problem)?
-            }
-            (None, Some(name)) => {
-                let chosen = Config::from_kubeconfig(&options).await;
-                chosen.with_context(|| {
-                    format!("--context={name}: no kubeconfig has a context that can be used")
-                })?
-            }
-            (None, None) => Config::infer()
-                .await
-                .context("no kubeconfig was found; name a file with --kubeconfig or in $KUBECONFIG")?,
-        };
-        Ok(Self { config, metrics: RequestMetrics::register(&mut Registry::default()), agent: AGENT })
+    pub async fn new(
+        kubeconfig: Option<&PathBuf>,
+        master: Option<&str>,
+        agent: &'static str,
+        metrics: RequestMetrics,
+    ) -> anyhow::Result<Self> {
+        let config = config(given(kubeconfig), master.filter(|url| !url.is_empty())).await?;
+        Ok(Self { config, metrics, agent })
     }
 
     /// The server of another kubeconfig, or the same one when there is none.
@@ -111,59 +81,134 @@ impl Connection {
         }
     }
 
-    /// The same in the name of another program, which begins its User-Agent so.
-    #[must_use]
-    pub fn in_the_name_of(self, agent: &'static str) -> Self {
-        Self { agent, ..self }
-    }
-
     /// A client; `purpose` ends its User-Agent, as in other cloud-controller-managers.
     ///
     /// # Errors
     /// Certificates or tokens that cannot be used.
     pub fn client(&self, purpose: &str, limit: RequestLimit) -> anyhow::Result<Client> {
-        let (config, layer) = self.prepared(purpose, limit)?;
-        Ok(both_kinds(&config)?.with_layer(&layer).build())
+        self.client_with(self.config.clone(), purpose, limit, None)
     }
 
     /// A client in the name of a ServiceAccount in kube-system, whose tokens are asked for by `tokens`.
-    ///
-    /// # Errors
-    /// Certificates that cannot be used.
     fn client_of(&self, account: &str, tokens: Client, limit: RequestLimit) -> anyhow::Result<Client> {
-        let (mut config, layer) = self.prepared(account, limit)?;
+        let mut config = self.config.clone();
         config.auth_info = AuthInfo::default();
-        let token = Arc::new(AccountToken::new(tokens, account));
-        Ok(both_kinds(&config)?.with_layer(&AccountLayer { token }).with_layer(&layer).build())
+        self.client_with(config, account, limit, Some(AccountToken::new(tokens, account)))
     }
 
-    fn prepared(&self, purpose: &str, limit: RequestLimit) -> anyhow::Result<(Config, RequestLayer)> {
-        let mut config = self.config.clone();
+    fn client_with(
+        &self,
+        mut config: Config,
+        purpose: &str,
+        limit: RequestLimit,
+        token: Option<AccountToken>,
+    ) -> anyhow::Result<Client> {
         config.default_retry = false;
         config.connect_timeout = Some(CONNECT_TIMEOUT);
         config.reset_reader_on_write = true;
-        let agent = format!("{}/{purpose}", self.agent);
-        let agent = HeaderValue::try_from(agent).context("the User-Agent is not valid")?;
-        config.headers.push((header::USER_AGENT, agent));
-        let host = config.cluster_url.authority().map(ToString::to_string).unwrap_or_default();
-        let server = config.cluster_url.to_string();
-        let server = server.trim_end_matches('/').to_owned();
-        let layer = RequestLayer { limit, metrics: self.metrics.clone(), host, server };
-        Ok((config, layer))
+        let agent = HeaderValue::try_from(format!("{}/{purpose}", self.agent));
+        config.headers.push((header::USER_AGENT, agent.context("the User-Agent is not valid")?));
+        let silent_for = |silence| {
+            let mut config = config.clone();
+            config.read_timeout = Some(silence);
+            Client::try_from(config).context("no client for the Kubernetes API could be made")
+        };
+        let requests = Requests {
+            watches: silent_for(WATCH_SILENCE)?,
+            others: silent_for(SILENCE)?,
+            token,
+            limit,
+            metrics: self.metrics.clone(),
+            host: config.cluster_url.authority().map(ToString::to_string).unwrap_or_default(),
+            server: config.cluster_url.to_string().trim_end_matches('/').to_owned(),
+        };
+        Ok(requests.client())
     }
 }
 
-/// Connections for watches, and others for all other requests.
-fn both_kinds(config: &Config) -> anyhow::Result<ClientBuilder<WatchesApart>> {
-    let namespace = config.default_namespace.clone();
-    let client = |silence| -> anyhow::Result<Client> {
-        let mut config = config.clone();
-        config.read_timeout = Some(silence);
-        let builder = ClientBuilder::try_from(config);
-        Ok(builder.context("no client for the Kubernetes API could be made")?.build())
-    };
-    let apart = WatchesApart { watches: client(WATCH_SILENCE)?, others: client(SILENCE)? };
-    Ok(ClientBuilder::new(apart, namespace))
+impl PersonArgs {
+    /// A client for the cluster.
+    ///
+    /// # Errors
+    /// There is no kubeconfig that can be used.
+    pub async fn client(&self) -> anyhow::Result<Client> {
+        self.client_of(AGENT).await
+    }
+
+    /// The same in the name of another program, which begins its User-Agent so.
+    ///
+    /// # Errors
+    /// There is no kubeconfig that can be used.
+    pub async fn client_of(&self, agent: &'static str) -> anyhow::Result<Client> {
+        let metrics = RequestMetrics::default();
+        Connection { config: self.config().await?, metrics, agent }.client("cli", RequestLimit::none())
+    }
+
+    /// The server that `kubectl` would talk to.
+    async fn config(&self) -> anyhow::Result<Config> {
+        let options = KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };
+        match (given(self.kubeconfig.as_ref()), &self.context) {
+            (Some(file), _) => {
+                let problem = || format!("--kubeconfig={}: the file cannot be used", file.display());
+                let kubeconfig = Kubeconfig::read_from(file).with_context(problem)?;
+                Config::from_custom_kubeconfig(kubeconfig, &options).await.with_context(problem)
+            }
+            (None, Some(name)) => Config::from_kubeconfig(&options)
+                .await
+                .with_context(|| format!("--context={name}: no kubeconfig has a context that can be used")),
+            (None, None) => Config::infer()
+                .await
+                .context("no kubeconfig was found; name a file with --kubeconfig or in $KUBECONFIG"),
+        }
+    }
+}
+
+/// The client of each controller, and the one of what they share. None repeats requests by itself.
+#[derive(Clone)]
+pub struct ControllerClients {
+    shared: Client,
+    own: HashMap<&'static str, Client>,
+}
+
+impl ControllerClients {
+    /// The same client for all of them.
+    pub fn same(client: Client) -> Self {
+        Self { shared: client, own: HashMap::new() }
+    }
+
+    /// Clients that each have a limit of this many requests a second and at once; with `own_accounts` each in the name
+    /// of the controller's ServiceAccount, as `--use-service-account-credentials` asks for.
+    ///
+    /// # Errors
+    /// Certificates or tokens that cannot be used.
+    pub fn new(
+        connection: &Connection,
+        (qps, burst): (f64, u32),
+        own_accounts: bool,
+    ) -> anyhow::Result<Self> {
+        let mut clients = Self::same(connection.client("controllers", RequestLimit::new(qps, burst))?);
+        if own_accounts {
+            // Not held up by other requests of the process.
+            let tokens = connection.client("tokens", RequestLimit::none())?;
+            for account in ControllerName::ALL.map(ControllerName::service_account) {
+                if !clients.own.contains_key(account) {
+                    let limit = RequestLimit::new(qps, burst);
+                    clients.own.insert(account, connection.client_of(account, tokens.clone(), limit)?);
+                }
+            }
+        }
+        Ok(clients)
+    }
+
+    /// What no controller does for itself: the watch of nodes, the identity of the cluster.
+    pub fn shared(&self) -> &Client {
+        &self.shared
+    }
+
+    /// The client of a controller.
+    pub fn of(&self, controller: ControllerName) -> Client {
+        self.own.get(controller.service_account()).unwrap_or(&self.shared).clone()
+    }
 }
 
 async fn config(kubeconfig: Option<&Path>, master: Option<&str>) -> anyhow::Result<Config> {
@@ -208,15 +253,13 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
-    use crate::args::RunArgs;
 
     #[tokio::test]
     async fn a_server_that_never_answers_is_given_up() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let master = format!("--master=http://{}", listener.local_addr().unwrap());
-        let arguments = RunArgs::try_parse(["openstack-ccm", &master]).unwrap().kubernetes;
-        let metrics = RequestMetrics::register(&mut Registry::default());
-        let connection = Connection::new(&arguments, metrics).await.unwrap();
+        let master = format!("http://{}", listener.local_addr().unwrap());
+        let connection =
+            Connection::new(None, Some(&master), AGENT, RequestMetrics::default()).await.unwrap();
         let client = connection.client("test", RequestLimit::none()).unwrap();
         let asked = tokio::spawn(cluster_uid(client));
         let (mut stream, _) = listener.accept().await.unwrap();

@@ -9,23 +9,11 @@ const NO_CONNECTION: &str = "client error (Connect)";
 
 /// A request without an answer.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unanswered {
-    /// There is no connection.
-    #[error("the API server {server} cannot be reached: {cause}")]
-    Unreachable {
-        /// Its address.
-        server: String,
-        /// Why.
-        cause: String,
-    },
-    /// The connection broke, or was silent for too long.
-    #[error("the API server {server} did not answer: {cause}")]
-    Broken {
-        /// Its address.
-        server: String,
-        /// Why.
-        cause: String,
-    },
+#[error("the API server {server} {what}: {cause}")]
+pub struct Unanswered {
+    server: String,
+    what: &'static str,
+    cause: String,
 }
 
 impl Unanswered {
@@ -37,8 +25,7 @@ impl Unanswered {
             Ok(known) => return known.into(),
             Err(error) => error,
         };
-        let (server, mut causes, mut next) =
-            (server.to_owned(), Vec::<String>::new(), Some(&*error as &dyn StdError));
+        let (mut causes, mut next) = (Vec::<String>::new(), Some(&*error as &dyn StdError));
         while let Some(cause) = next {
             let text = cause.to_string();
             if !causes.iter().any(|known| known.contains(&text)) {
@@ -46,10 +33,10 @@ impl Unanswered {
             }
             next = cause.source();
         }
-        if causes.len() > 1 && causes[0] == NO_CONNECTION {
-            return Box::new(Self::Unreachable { server, cause: causes[1..].join(": ") });
-        }
-        Box::new(Self::Broken { server, cause: causes.join(": ") })
+        let no_connection = causes.len() > 1 && causes[0] == NO_CONNECTION;
+        let what = if no_connection { "cannot be reached" } else { "did not answer" };
+        let cause = causes[usize::from(no_connection)..].join(": ");
+        Box::new(Self { server: server.to_owned(), what, cause })
     }
 
     /// Whether an error of the client library means that the server gave no answer, so that nothing about rights can be

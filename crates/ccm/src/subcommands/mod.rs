@@ -12,7 +12,6 @@
 //! | [`hand_back`] | `hand-back`: what OCCM will do after the way back |
 //! | [`orphans`] | `orphans`: what is left of Services that are gone |
 //! | [`overlay`] | `overlay`: the program `ip-mode-overlay`, for clusters of other clouds |
-//! | `manual` | `completion` and `man` |
 //! | `demo` | `demo`: the demonstration on embedded simulators (cargo feature `demo`) |
 
 pub mod canary;
@@ -20,9 +19,8 @@ pub mod check_config;
 #[cfg(feature = "demo")]
 pub mod demo;
 pub mod hand_back;
-pub(crate) mod manual;
 pub mod orphans;
-mod output;
+pub(crate) mod output;
 pub mod overlay;
 pub mod plan;
 pub mod status;

@@ -14,9 +14,6 @@ pub(crate) fn print(text: impl Display) -> anyhow::Result<()> {
 }
 
 /// Writes a text and ends the line.
-///
-/// # Errors
-/// Standard output is closed.
 pub(crate) fn print_line(text: impl Display) -> anyhow::Result<()> {
     print(format_args!("{text}\n"))
 }

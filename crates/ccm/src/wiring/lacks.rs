@@ -1,7 +1,5 @@
 //! Controllers that were asked for and cannot start, because the cloud lacks what they need.
 
-use std::fmt;
-
 use openstack_ccm_core::cloud::{Cloud, Part};
 
 use crate::args::controllers::ControllerName;
@@ -9,6 +7,7 @@ use crate::args::controllers::ControllerName;
 /// What controllers need and the cloud does not have. A program without it would look healthy and do nothing, so it neither
 /// becomes ready nor asks for the lease.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}. {remedy}", listed(controllers))]
 pub(crate) struct Lacks {
     controllers: Vec<(ControllerName, String)>,
     remedy: String,
@@ -38,12 +37,10 @@ pub(crate) fn part_of(controller: ControllerName) -> Part {
     }
 }
 
-impl fmt::Display for Lacks {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (controller, lack) in &self.controllers {
-            let separator = if *controller == self.controllers[0].0 { "" } else { "; " };
-            write!(f, "{separator}{} cannot start: {lack}", controller.canonical())?;
-        }
-        write!(f, ". {}", self.remedy)
-    }
+/// `service-lb-controller cannot start: …; node-route-controller cannot start: …`
+fn listed(controllers: &[(ControllerName, String)]) -> String {
+    let one = |(controller, lack): &(ControllerName, String)| {
+        format!("{} cannot start: {lack}", controller.canonical())
+    };
+    controllers.iter().map(one).collect::<Vec<_>>().join("; ")
 }

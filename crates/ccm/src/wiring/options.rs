@@ -2,20 +2,67 @@
 
 use std::time::Duration;
 
+use openstack_ccm_canary::CLASS;
 use openstack_ccm_controllers::node::NodeControllerOptions;
 use openstack_ccm_controllers::node_lifecycle::NodeLifecycleOptions;
 use openstack_ccm_controllers::route::RouteControllerOptions;
 use openstack_ccm_controllers::service::ServiceControllerOptions;
 use openstack_ccm_core::cloud::{Cloud, Part, Provider};
+use openstack_ccm_core::route::range::ClusterRanges;
 
-use super::ProgramOptions;
-use crate::args::RunArgs;
+use super::lacks::Lacks;
 use crate::args::controllers::{ControllerName, ControllerSelection};
 use crate::args::feature_gates::FeatureGates;
-use crate::wiring::lacks::Lacks;
+use crate::args::{ClusterCidrError, RouteArgs, RunArgs};
 
 /// How long running reconciliations may take to end after a stop.
 const PASS_GRACE: Duration = Duration::from_secs(10);
+
+/// What the command line says about the controllers. One that is absent does not run.
+#[derive(Clone, Debug)]
+pub struct ProgramOptions {
+    /// `--cluster-name`
+    pub cluster_name: String,
+    /// Settings of the service controller.
+    pub service: Option<ServiceControllerOptions>,
+    /// Settings of the route controller.
+    pub route: Option<RouteControllerOptions>,
+    /// Settings of the node controller.
+    pub node: Option<NodeControllerOptions>,
+    /// Settings of the node lifecycle controller.
+    pub node_lifecycle: Option<NodeLifecycleOptions>,
+}
+
+impl ProgramOptions {
+    /// Whether a controller is to run.
+    pub fn runs(&self, controller: ControllerName) -> bool {
+        match controller {
+            ControllerName::ServiceLb => self.service.is_some(),
+            ControllerName::NodeRoute => self.route.is_some(),
+            ControllerName::CloudNode => self.node.is_some(),
+            ControllerName::CloudNodeLifecycle => self.node_lifecycle.is_some(),
+        }
+    }
+
+    /// Canonical names of the controllers that are to run.
+    pub fn names(&self) -> Vec<String> {
+        let run = ControllerName::ALL.into_iter().filter(|controller| self.runs(*controller));
+        run.map(|controller| controller.canonical().to_owned()).collect()
+    }
+
+    /// The same with some controllers only.
+    #[must_use]
+    pub fn only(&self, chosen: impl Fn(ControllerName) -> bool) -> Self {
+        let Self { cluster_name, service, route, node, node_lifecycle } = self.clone();
+        Self {
+            cluster_name,
+            service: service.filter(|_| chosen(ControllerName::ServiceLb)),
+            route: route.filter(|_| chosen(ControllerName::NodeRoute)),
+            node: node.filter(|_| chosen(ControllerName::CloudNode)),
+            node_lifecycle: node_lifecycle.filter(|_| chosen(ControllerName::CloudNodeLifecycle)),
+        }
+    }
+}
 
 /// What the program is to run.
 ///
@@ -45,12 +92,36 @@ pub(crate) fn serves_load_balancers(selection: &ControllerSelection, provider: &
     selection.runs(ControllerName::ServiceLb) && provider.left_out(Part::LoadBalancers).is_none()
 }
 
+/// Settings of the route controller; absent when it does not run, for a reason that is logged.
+///
+/// # Errors
+/// It should run and does not know the cluster's ranges.
+pub(crate) fn route(
+    arguments: &RouteArgs,
+    selection: &ControllerSelection,
+    provider: &dyn Provider,
+) -> Result<Option<RouteControllerOptions>, ClusterCidrError> {
+    if !selection.runs(ControllerName::NodeRoute) || !arguments.configure_cloud_routes {
+        tracing::info!("the route controller is switched off");
+        return Ok(None);
+    }
+    if let Some(setting) = provider.left_out(Part::Routes) {
+        tracing::info!("the route controller does not run: {setting}");
+        return Ok(None);
+    }
+    let ranges = ClusterRanges::new(arguments.cluster_cidrs()?);
+    Ok(Some(RouteControllerOptions {
+        period: arguments.route_reconciliation_period,
+        ..RouteControllerOptions::new(ranges)
+    }))
+}
+
 fn service(arguments: &RunArgs) -> ServiceControllerOptions {
     ServiceControllerOptions {
         concurrency: arguments.concurrent_service_syncs.into(),
         load_balancer_class: arguments.controller.load_balancer_class.clone(),
         ip_mode_gate: FeatureGates::merged(&arguments.controller.feature_gates).load_balancer_ip_mode,
-        canary: arguments.controller.service_proxies.canary(),
+        canary: arguments.controller.service_proxies.canary.options(CLASS),
         kube_proxy_metrics_port: Some(arguments.controller.service_proxies.kube_proxy_metrics_port)
             .filter(|port| *port != 0),
         shutdown_grace: PASS_GRACE,
@@ -85,7 +156,6 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
-    use crate::args::RunArgs;
 
     /// A cloud whose catalog lacks a service.
     fn cloud_without(missing: &[Service]) -> OpenStack {
@@ -97,18 +167,18 @@ mod tests {
         cloud
     }
 
-    fn provider() -> OpenStackProvider {
+    fn provider(config: Config) -> OpenStackProvider {
         let credentials = Credentials::Token { token: "t".into() };
         let login = AuthOptions::new("http://keystone.example.org", credentials, Scope::Unscoped);
         let auth_options = AuthOptions { region: Some("RegionX".to_owned()), ..login };
-        Loaded { config: Config::default(), auth_options, warnings: Vec::new() }.into()
+        Loaded { config, auth_options, warnings: Vec::new() }.into()
     }
 
     fn chosen(flags: &[&str], openstack: OpenStack) -> Result<ProgramOptions, Lacks> {
         let flags = ["openstack-ccm", "--cloud-config=x"].into_iter().chain(flags.iter().copied());
         let arguments = RunArgs::try_parse(flags).unwrap();
         let (_, selection) = arguments.validate(&[ENTRY]).unwrap();
-        let provider = provider();
+        let provider = provider(Config::default());
         choose(&arguments, &selection, &provider, &provider.cloud(openstack), None)
     }
 
@@ -164,5 +234,36 @@ mod tests {
         assert_eq!((node.concurrency, node.status_concurrency), (7, 7));
         assert_eq!(node.status_update_frequency, Duration::from_secs(60));
         assert_eq!(lifecycle.monitor_period, Duration::from_secs(9));
+    }
+
+    /// The route controller runs where it is asked for and the cloud is configured for it; a missing or wrong
+    /// `--cluster-cidr` is an error only then.
+    ///
+    /// Contract: T9, same.
+    #[rstest]
+    #[case::all("*", true, Some("r1"), "10.244.0.0/16", Ok(true))]
+    #[case::by_alias("route", true, Some("r1"), "10.244.0.0/16,fd00::/48", Ok(true))]
+    #[case::no_router("*", true, None, "", Ok(false))]
+    #[case::not_chosen("service", true, Some("r1"), "", Ok(false))]
+    #[case::switched_off("*", false, Some("r1"), "", Ok(false))]
+    #[case::no_ranges("*", true, Some("r1"), "", Err(ClusterCidrError::Missing))]
+    #[case::no_network("*", true, Some("r1"), "pods", Err(ClusterCidrError::NotARange("pods".to_owned())))]
+    fn t9_the_route_controller_runs_only_where_there_is_a_router(
+        #[case] controllers: &str,
+        #[case] configure_cloud_routes: bool,
+        #[case] router_id: Option<&str>,
+        #[case] cluster_cidr: &str,
+        #[case] expected: Result<bool, ClusterCidrError>,
+    ) {
+        let arguments = RouteArgs {
+            configure_cloud_routes,
+            cluster_cidr: cluster_cidr.to_owned(),
+            route_reconciliation_period: Duration::from_secs(10),
+        };
+        let selection = ControllerSelection::parse(&[controllers.to_owned()]).unwrap();
+        let mut config = Config::default();
+        config.route.router_id = router_id.map(str::to_owned);
+        let options = route(&arguments, &selection, &provider(config));
+        assert_eq!(options.map(|options| options.is_some()), expected);
     }
 }

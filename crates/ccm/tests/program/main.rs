@@ -31,6 +31,8 @@ mod nodes;
 mod orphan_report;
 mod orphans;
 mod owners;
+#[path = "../reference/page.rs"]
+mod page;
 mod plan;
 mod retained;
 mod shared_address;

@@ -1,13 +1,13 @@
 //! The page of metrics: all that a program shows after it has done everything once.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
 use openstack_ccm::args::feature_gates::FeatureGates;
-use openstack_ccm::call_metrics::CallMetrics;
+use openstack_ccm::cloud_metrics::CallMetrics;
 use openstack_ccm::kubernetes::RequestMetrics;
 use openstack_ccm::process_metrics;
-use openstack_ccm::reference::metrics;
 use openstack_ccm_controllers::node::NodeControllerOptions;
 use openstack_ccm_controllers::node_lifecycle::NodeLifecycleOptions;
 use openstack_ccm_controllers::route::RouteControllerOptions;
@@ -19,7 +19,70 @@ use openstack_ccm_runtime::election::{ElectionMetrics, ElectionOptions, Elector}
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use crate::page::{GENERATED, cell};
 use crate::support::{World, service};
+
+const INTRODUCTION: &str = "# Metrics
+
+The metrics are served at `https://<pod>:10258/metrics` in the text format of Prometheus (`text/plain; version=0.0.4`), or in
+that of OpenMetrics if the request's `Accept` header prefers it, as Prometheus does. Readers need the right to `get` the
+non-resource URL `/metrics`, which the API server checks. `--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics`
+opens the page to everybody who can reach the port.
+
+Names are those of the framework (`service_controller_*`, `workqueue_*`, `rest_client_*`, `leader_election_*`,
+`running_managed_controllers`, `kubernetes_*`), of the Go implementation (`openstack_api_*`,
+`cloudprovider_openstack_*`), of every Prometheus client library (`process_*`), and our own (`openstack_ccm_*`). Every
+label has a small set of values: no label names a Service or a cloud object, and only `openstack_ccm_node_ip_mode` names nodes.
+";
+
+/// What is known of one metric.
+#[derive(Debug, Default)]
+struct Family {
+    kind: String,
+    help: String,
+    labels: BTreeSet<String>,
+}
+
+/// The page, from a text in the OpenMetrics format.
+fn markdown(text: &str) -> String {
+    let mut page = format!(
+        "{GENERATED}\n\n{INTRODUCTION}\n| Name | Type | Labels | Meaning |\n| --- | --- | --- | --- |\n"
+    );
+    for (name, family) in families(text) {
+        let labels: Vec<String> = family.labels.iter().map(|label| format!("`{label}`")).collect();
+        let suffix = if family.kind == "counter" { "_total" } else { "" };
+        // Help texts of the format end in a full stop, added by the encoder.
+        let help = cell(family.help.trim_end_matches('.'));
+        page.push_str(&format!("| `{name}{suffix}` | {} | {} | {help} |\n", family.kind, labels.join(", ")));
+    }
+    page
+}
+
+fn families(text: &str) -> BTreeMap<String, Family> {
+    let mut families = BTreeMap::<String, Family>::new();
+    for line in text.lines() {
+        if let Some((name, help)) = line.strip_prefix("# HELP ").and_then(|rest| rest.split_once(' ')) {
+            families.entry(name.to_owned()).or_default().help = help.to_owned();
+        } else if let Some((name, kind)) = line.strip_prefix("# TYPE ").and_then(|rest| rest.split_once(' '))
+        {
+            families.entry(name.to_owned()).or_default().kind = kind.to_owned();
+        } else if let Some((name, rest)) = line.split_once('{') {
+            let known = ["", "_total", "_bucket", "_sum", "_count"].iter().find_map(|suffix| {
+                name.strip_suffix(suffix).filter(|name| families.contains_key(*name)).map(str::to_owned)
+            });
+            if let Some(family) = known.and_then(|name| families.get_mut(&name)) {
+                family.labels.extend(labels(rest).filter(|label| label != "le"));
+            }
+        }
+    }
+    families
+}
+
+/// Names in `a="x",b="y"} 1`; values of ours hold neither quotes nor `=`.
+fn labels(text: &str) -> impl Iterator<Item = String> {
+    let inside = text.rsplit_once('}').map_or(text, |(inside, _)| inside);
+    inside.split("\",").filter_map(|pair| pair.split_once('=')).map(|(name, _)| name.to_owned())
+}
 
 /// A program with all controllers that has served a Service, failed, and met a change of nodes.
 async fn busy() -> World {
@@ -58,7 +121,7 @@ async fn lead_once(world: &World, elections: ElectionMetrics) {
         identity: "me".to_owned(),
         lease_duration: Duration::from_secs(15),
         renew_deadline: Duration::from_secs(10),
-        annotations: std::collections::BTreeMap::new(),
+        annotations: BTreeMap::new(),
         component: "cloud-controller-manager",
         retry_period: Duration::from_secs(2),
     };
@@ -74,7 +137,7 @@ async fn the_page_of_metrics_is_up_to_date() {
     lead_once(&world, add_the_process(&world)).await;
     let mut text = String::new();
     prometheus_client::encoding::text::encode(&mut text, &world.registry.lock().unwrap()).unwrap();
-    let page = metrics::markdown(&text);
+    let page = markdown(&text);
     for name in ["openstack_api_request_errors_total", "workqueue_depth", "leader_election_master_status"] {
         assert!(page.contains(name), "{name} in {page}");
     }
@@ -87,4 +150,13 @@ async fn the_page_of_metrics_is_up_to_date() {
         stored == page,
         "docs/reference/metrics.md is out of date; regenerate it with `make docs`:\n{page}"
     );
+}
+
+#[test]
+fn types_labels_and_meaning_are_read() {
+    let text = "# HELP calls Calls.\n# TYPE calls counter\ncalls_total{request=\"a\",code=\"b\"} 1\n\
+                # HELP time Time.\n# TYPE time histogram\ntime_bucket{le=\"1\",request=\"a\"} 1\n# EOF\n";
+    let page = markdown(text);
+    assert!(page.contains("| `calls_total` | counter | `code`, `request` | Calls |"), "{page}");
+    assert!(page.contains("| `time` | histogram | `request` | Time |"), "{page}");
 }

@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use openstack_ccm::subcommands::orphans::cloud::Inventory;
 use openstack_ccm::subcommands::orphans::delete::{chosen, delete};
+use openstack_ccm::subcommands::orphans::inventory::{Inventory, Owners};
 use openstack_ccm::subcommands::orphans::judge::{Orphan, Question, orphans};
-use openstack_ccm::subcommands::orphans::services::Owners;
 use openstack_ccm_core::cloud::ClusterIdentity;
 use openstack_ccm_kube_sim::ApiVersion;
 use openstack_ccm_openstack_api::OpenStack;

@@ -7,10 +7,13 @@
     reason = "the helpers of tests say what they expect by panicking, as the tests do"
 )]
 
+mod clouds;
+mod events;
+mod flags;
+mod page;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-
-use openstack_ccm::reference::{clouds, events, flags};
 
 fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
@@ -82,7 +85,7 @@ fn the_page_of_events_is_up_to_date_and_knows_every_reason() {
     for reason in &used {
         assert!(
             events::REASONS.iter().any(|event| event.reason == reason),
-            "say in crates/ccm/src/reference/events.rs what {reason} means"
+            "say in crates/ccm/tests/reference/events.rs what {reason} means"
         );
     }
     let quoted = |reason: &str| sources.iter().any(|source| source.contains(&format!("\"{reason}\"")));

@@ -1,11 +1,6 @@
-//! The controller: watches Services and nodes, and gives chosen Services the status that the cluster honours.
-//!
-//! | module | holds |
-//! | --- | --- |
-//! | `reconciliation` | one reconciliation of one Service |
-//! | `memory` | what is remembered of the Services |
+//! The controller: watches Services and nodes, and gives chosen Services the status that the cluster honours. One
+//! reconciliation of one Service is in `reconciliation`.
 
-mod memory;
 mod reconciliation;
 
 use std::convert::Infallible;
@@ -39,8 +34,7 @@ use crate::names::{METRIC_PREFIX, PROGRAM};
 use crate::nodes::{self, Nodes};
 use crate::rules::Rules;
 use crate::service::{is_load_balancer, key, trim};
-use memory::Memory;
-use reconciliation::Reconciler;
+use reconciliation::{Memory, Reconciler};
 
 /// Settings of an [`Overlay`].
 #[derive(Clone, Debug)]

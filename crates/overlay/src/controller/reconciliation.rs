@@ -1,30 +1,32 @@
 //! One reconciliation of one Service.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{LoadBalancerIngress, ObjectReference, Service};
-use openstack_ccm_advertise::announce::News;
+use k8s_openapi::api::core::v1::{LoadBalancerIngress, Service};
+use kube::Resource as _;
+use openstack_ccm_advertise::Mode;
+use openstack_ccm_advertise::announce::{Announced, News};
 use openstack_ccm_advertise::cluster::Cluster;
 use openstack_ccm_advertise::entry::entries;
 use openstack_ccm_advertise::metrics::AdvertiseMetrics;
 use openstack_ccm_advertise::server::ServerDetection;
 use openstack_ccm_advertise::writer::StatusWriter;
-use openstack_ccm_advertise::{Advertisement, Mode};
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::ServiceKey;
 use openstack_ccm_runtime::call::CallError;
 use openstack_ccm_runtime::events::EventRecorder;
+use openstack_ccm_runtime::lock::lock;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::memory::Memory;
 use crate::metrics::Metrics;
 use crate::names::PROGRAM;
 use crate::nodes::Nodes;
-use crate::plan::{Plan, State, View, patch, plan};
-use crate::rewrites::WINDOW;
+use crate::plan::{Plan, State, View, patch, plan, with_list};
+use crate::rewrites::{Rewrites, WINDOW};
 use crate::rules::Rules;
 use crate::service::{is_load_balancer, key};
 
@@ -44,22 +46,40 @@ pub(super) struct Reconciler {
     pub(super) advertise_metrics: AdvertiseMetrics,
 }
 
+/// What is remembered of the Services that a reconciliation has seen and that are chosen, or were.
+pub(super) type Memory = Mutex<HashMap<ServiceKey, Remembered>>;
+
+/// What is remembered of a Service. Only a help: all of it can be lost at any moment.
+#[derive(Debug, Default)]
+pub(super) struct Remembered {
+    /// `metadata.uid`: another object of the same name starts without memories.
+    uid: Option<String>,
+    /// What was told last about the publication.
+    announced: Announced,
+    /// What else was told last.
+    told: Vec<Notice>,
+    /// Why it is left alone, as a metric label, if it is.
+    refused: Option<&'static str>,
+    /// When its status was written.
+    rewrites: Rewrites,
+    /// Whether its status is left alone for a while because another manager keeps rewriting it.
+    contested: bool,
+    /// Failed reconciliations in a row.
+    failures: u32,
+}
+
 /// Delay before the next reconciliation although nothing happens; absent: there is none.
 pub(super) type Again = Option<Duration>;
 
 impl Reconciler {
     /// Does what is to be done for one Service now.
-    ///
-    /// # Errors
-    /// A call failed.
     pub(super) async fn reconcile(&self, service: &Service) -> Result<Again, Failure> {
         let key = key(service);
         if !is_load_balancer(service) {
             self.forget(&key);
             return Ok(None);
         }
-        let cluster = self.cluster(&key).await;
-        let Some((cluster, nodes)) = cluster else { return Ok(None) };
+        let Some((cluster, nodes)) = self.cluster(&key).await else { return Ok(None) };
         let view = View {
             rules: &self.rules,
             cluster: &cluster,
@@ -113,8 +133,7 @@ impl Reconciler {
         if let State::Decided(_, decided) = state {
             self.advertise_metrics.wrote_status((decided.mode.as_str(), decided.reason.as_str()));
         }
-        let sent = Service { status: with_list(service, wanted), ..Service::default() };
-        let (sent, answered) = (entries(&sent), entries(&answer));
+        let (sent, answered) = (entries(&with_list(service, wanted)), entries(&answer));
         let learned = self.server.answered(&sent, &answered);
         if !learned && sent != answered {
             tracing::warn!(service = %key, "the API server stored other ingress entries than were sent");
@@ -125,13 +144,10 @@ impl Reconciler {
 
     /// Tells log, metrics and user how it stands, where that is news.
     fn report(&self, key: &ServiceKey, service: &Service, plan: &Plan) {
-        let decided = match &plan.state {
-            State::Decided(_, decided) => Some(decided),
-            _ => None,
-        };
-        let refused = match &plan.state {
-            State::Refused(_, refusal) => Some(refusal.as_str()),
-            _ => None,
+        let (decided, refused) = match &plan.state {
+            State::Decided(_, decided) => (Some(decided), None),
+            State::Refused(_, refusal) => (None, Some(refusal.as_str())),
+            _ => (None, None),
         };
         let found = Mode::of(&entries(service));
         let (news, before, mut notices) = self.with(key, service, |known| {
@@ -142,21 +158,16 @@ impl Reconciler {
             (news, std::mem::replace(&mut known.refused, refused), fresh)
         });
         self.metrics.refusal_changed(before, refused);
-        if let (Some(news), Some(decided)) = (news, decided) {
-            self.announce(key, news, decided, &mut notices);
+        if let (Some(News { changed, notices: announced }), Some(decided)) = (news, decided) {
+            if let Some((before, now)) = changed {
+                self.advertise_metrics.publication_changed(before, Some(now));
+                tracing::info!(service = %key, mode = now.0, reason = now.1, because = %decided.reason, "publication decided");
+            }
+            notices.extend(announced);
         }
         for notice in notices {
-            self.tell(key, service, notice);
+            self.tell(service, notice);
         }
-    }
-
-    fn announce(&self, key: &ServiceKey, news: News, decided: &Advertisement, notices: &mut Vec<Notice>) {
-        let News { changed, notices: announced } = news;
-        if let Some((before, now)) = changed {
-            self.advertise_metrics.publication_changed(before, Some(now));
-            tracing::info!(service = %key, mode = now.0, reason = now.1, because = %decided.reason, "publication decided");
-        }
-        notices.extend(announced);
     }
 
     fn contested(&self, key: &ServiceKey, service: &Service) {
@@ -169,7 +180,7 @@ impl Reconciler {
                  {} minutes. metadata.managedFields names who writes it",
                 WINDOW.as_secs() / 60
             );
-            self.tell(key, service, Notice::warning("IPModeContested", message));
+            self.tell(service, Notice::warning("IPModeContested", message));
         }
     }
 
@@ -196,42 +207,26 @@ impl Reconciler {
 
     /// Forgets a Service that is gone or means nothing any more.
     pub(super) fn forget(&self, key: &ServiceKey) {
-        if let Some(known) = self.memory.knows(key).then(|| self.memory.forget(key)).flatten() {
+        if let Some(known) = lock(&self.memory).remove(key) {
             self.advertise_metrics.publication_changed(known.announced.published(), None);
             self.metrics.refusal_changed(known.refused, None);
             self.metrics.contest_changed(known.contested, false);
         }
     }
 
-    fn with<R>(
-        &self,
-        key: &ServiceKey,
-        service: &Service,
-        change: impl FnOnce(&mut super::memory::Remembered) -> R,
-    ) -> R {
-        self.memory.with(key, service.metadata.uid.as_ref(), change)
+    /// Reads or changes what is remembered of a Service.
+    fn with<R>(&self, key: &ServiceKey, service: &Service, change: impl FnOnce(&mut Remembered) -> R) -> R {
+        let mut services = lock(&self.memory);
+        let known = services.entry(key.clone()).or_default();
+        if known.uid != service.metadata.uid {
+            *known = Remembered { uid: service.metadata.uid.clone(), ..Remembered::default() };
+        }
+        change(known)
     }
 
-    fn tell(&self, key: &ServiceKey, service: &Service, notice: Notice) {
-        let object = ObjectReference {
-            api_version: Some("v1".into()),
-            kind: Some("Service".into()),
-            namespace: Some(key.namespace.to_string()),
-            name: Some(key.name.to_string()),
-            uid: service.metadata.uid.clone(),
-            ..ObjectReference::default()
-        };
-        self.events.record(&object, PROGRAM, notice);
+    fn tell(&self, service: &Service, notice: Notice) {
+        self.events.record(&service.object_ref(&()), PROGRAM, notice);
     }
-}
-
-fn with_list(
-    service: &Service,
-    wanted: &[LoadBalancerIngress],
-) -> Option<k8s_openapi::api::core::v1::ServiceStatus> {
-    let mut status = service.status.clone().unwrap_or_default();
-    status.load_balancer.get_or_insert_default().ingress = Some(wanted.to_vec());
-    Some(status)
 }
 
 fn failure(error: &CallError) -> Failure {

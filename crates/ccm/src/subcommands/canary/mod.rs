@@ -3,28 +3,35 @@
 //! | module | holds |
 //! | --- | --- |
 //! | `args` | its flags |
-//! | `look` | the two roles in the pods of the canary |
 //! | `once` | the same from a laptop: makes a canary, waits for its verdicts, and cleans up |
 //! | `rows` | what is said of each node, and the exit code |
 
 pub mod args;
-mod look;
 mod once;
 mod rows;
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
-use args::{CanaryArgs, Role};
+use anyhow::Context as _;
+use openstack_ccm_canary::FIT;
+use openstack_ccm_canary::look::{Finding, Verdict};
+use openstack_ccm_canary::pod::{self, Findings, PodOptions};
+use openstack_ccm_canary::steady::Patience;
+use serde_json::json;
+
+use crate::{logging, signals};
+use args::{CanaryArgs, LookArgs, Role};
+
+/// The key under which a line of the log has its finding.
+const FINDING: &str = "finding";
 
 impl Role {
     /// Does it until a signal ends it.
-    ///
-    /// # Errors
-    /// The ports cannot be served.
     pub(crate) async fn play(self) -> anyhow::Result<()> {
         match self {
-            Self::Look(arguments) => look::look(arguments).await,
-            Self::Idle => look::idle().await,
+            Self::Look(arguments) => look(arguments).await,
+            Self::Idle => idle().await,
         }
     }
 }
@@ -39,4 +46,37 @@ pub async fn run(arguments: CanaryArgs) -> anyhow::Result<ExitCode> {
         Some(role) => return role.play().await.map(|()| ExitCode::SUCCESS),
     }
     once::look(&arguments.flags).await
+}
+
+/// Answers and looks until a signal ends it.
+async fn look(arguments: LookArgs) -> anyhow::Result<()> {
+    anyhow::ensure!(!arguments.token.is_empty(), "--token is empty: any server could stand for a canary");
+    anyhow::ensure!(!arguments.period.is_zero(), "--period is 0: write a duration such as 30s");
+    logging::start(&arguments.logging, None);
+    let stop = signals::stop_on_signals()?;
+    let options = PodOptions {
+        token: arguments.token,
+        pod_ips: arguments.pod_ips,
+        control: arguments.control,
+        addresses: arguments.addresses,
+        period: arguments.period,
+        dial_timeout: arguments.dial_timeout,
+        patience: Patience { fit_again_after: arguments.fit_again_after, lapse_after: arguments.lapse_after },
+    };
+    pod::run(options, stop, tell).await.context("the ports of the canary cannot be served")
+}
+
+/// One line of JSON on standard output: it is read by whoever may read the log of the pod.
+fn tell(findings: Findings) {
+    let finding = findings.held.or(findings.last);
+    let verdict = findings.held.map_or(Verdict::Unknown, Finding::verdict);
+    let line = json!({"verdict": verdict, FINDING: finding, "because": finding.map(Finding::text)});
+    // Standard output may be closed; readiness says the same.
+    let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+/// Waits for a signal: the readiness of the container `fit` is served by the other one.
+async fn idle() -> anyhow::Result<()> {
+    signals::stop_on_signals().with_context(|| format!("the container {FIT} cannot wait"))?.cancelled().await;
+    Ok(())
 }

@@ -12,7 +12,7 @@ use k8s_openapi::api::networking::v1::NetworkPolicy;
 use kube::api::{
     ApiResource, DeleteParams, DynamicObject, ListParams, LogParams, Patch, PatchParams, PostParams,
 };
-use kube::{Api, Client};
+use kube::{Api, Client, ResourceExt};
 use openstack_ccm_canary::carried::Carried;
 use openstack_ccm_canary::look::{Finding, Verdict};
 use openstack_ccm_canary::objects::{Canary, ingress};
@@ -22,8 +22,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
+use super::FINDING;
 use super::args::{CanaryOutput, OnceArgs};
-use super::look::FINDING;
 use super::rows::{Report, Row};
 use crate::signals;
 use crate::subcommands::output::print;
@@ -100,10 +100,8 @@ struct Once {
 impl Once {
     async fn make_namespace(&self) -> anyhow::Result<()> {
         let name = &self.canary.namespace;
-        match Api::<Namespace>::all(self.client.clone())
-            .create(&PostParams::default(), &typed(self.canary.namespace())?)
-            .await
-        {
+        let namespaces = Api::<Namespace>::all(self.client.clone());
+        match namespaces.create(&PostParams::default(), &typed(self.canary.namespace())?).await {
             Ok(_) => Ok(()),
             Err(kube::Error::Api(status)) if status.code == 409 => bail!(
                 "the namespace {name} exists: another measurement is under way, or was interrupted; \
@@ -119,7 +117,8 @@ impl Once {
         self.make_policy().await;
         let nodes = Api::<Node>::all(self.client.clone()).list(&ListParams::default()).await;
         let nodes = nodes.context("the nodes cannot be read")?.items;
-        let looked_at: Vec<String> = nodes.iter().filter(|node| excuse(node).is_none()).map(name).collect();
+        let looked_at: Vec<String> =
+            nodes.iter().filter(|node| excuse(node).is_none()).map(ResourceExt::name_any).collect();
         self.make_pods(&looked_at).await?;
         let proxies = service_proxies(&self.client).await;
         let verdicts = self.wait(&looked_at, deadline).await?;
@@ -144,9 +143,9 @@ impl Once {
             let entries: Vec<Value> =
                 entries.iter().map(|(ip, mode)| json!({"ip": ip, "ipMode": mode})).collect();
             let patch = Patch::Merge(json!({"status": {"loadBalancer": {"ingress": entries}}}));
+            let problem = || format!("the status of the Service {name} cannot be written");
             let answer = services.patch_status(&name, &PatchParams::default(), &patch).await;
-            let answer =
-                answer.with_context(|| format!("the status of the Service {name} cannot be written"))?;
+            let answer = answer.with_context(problem)?;
             anyhow::ensure!(
                 name != SUBJECT || keeps(&answer),
                 "the API server does not keep ipMode (older than 1.29, or its feature gate is off), so that no node can honour it"
@@ -247,10 +246,6 @@ fn keeps(subject: &Service) -> bool {
     !entries.is_empty() && entries.iter().all(|entry| entry.ip_mode.as_deref() == Some("Proxy"))
 }
 
-fn name(node: &Node) -> String {
-    node.metadata.name.clone().unwrap_or_default()
-}
-
 /// Why no canary comes to a node.
 fn excuse(node: &Node) -> Option<&'static str> {
     let label =
@@ -271,14 +266,12 @@ fn excuse(node: &Node) -> Option<&'static str> {
 fn trouble(pod: &ObservedPod) -> String {
     let statuses = pod.status.container_statuses.as_deref().unwrap_or_default();
     let waiting = statuses.iter().find_map(|status| status.state.waiting.as_ref());
-    match waiting {
-        Some(Waiting { reason, message }) => {
+    match (waiting, pod.status.phase.as_deref()) {
+        (Some(Waiting { reason, message }), _) => {
             format!("its pod does not run: {reason} {message}").trim_end().to_owned()
         }
-        None => match pod.status.phase.as_deref() {
-            Some("Running") => "its pod has no verdict yet".to_owned(),
-            phase => format!("its pod does not run: it is {}", phase.unwrap_or("not seen by a kubelet")),
-        },
+        (None, Some("Running")) => "its pod has no verdict yet".to_owned(),
+        (None, phase) => format!("its pod does not run: it is {}", phase.unwrap_or("not seen by a kubelet")),
     }
 }
 
@@ -316,7 +309,7 @@ fn row(
     proxies: &BTreeMap<String, String>,
 ) -> Row {
     let info = node.status.as_ref().and_then(|status| status.node_info.as_ref());
-    let name = name(node);
+    let name = node.name_any();
     let none = || (Verdict::Unknown, excuse(node).unwrap_or("its pod is gone").to_owned());
     let (verdict, reason) = verdicts.get(&name).cloned().unwrap_or_else(none);
     Row {

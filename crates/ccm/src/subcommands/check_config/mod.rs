@@ -8,16 +8,17 @@
 //! | `online` | that the cloud has what the configuration names (`--online`) |
 
 pub mod args;
-mod findings;
 mod online;
 mod services;
 mod values;
 
+use std::fmt::Display;
+
 use openstack_ccm_provider_openstack::cloud::OpenStackProvider;
 use openstack_ccm_provider_openstack::config::{self, ProcessEnvironment};
 
+use crate::subcommands::output::print_line;
 use args::CheckConfigArgs;
-use findings::Findings;
 
 /// Checks what the flags ask for and writes what it found to standard output.
 ///
@@ -51,4 +52,54 @@ pub async fn run(arguments: &CheckConfigArgs) -> anyhow::Result<()> {
         findings.add(&services);
     }
     findings.result()
+}
+
+/// What a check found, written line by line as it is found, and counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Findings {
+    errors: usize,
+    warnings: usize,
+}
+
+impl Findings {
+    /// Something that does not work; `subject` says whose it is, and is empty for the configuration itself.
+    fn error(&mut self, subject: &str, text: impl Display) -> anyhow::Result<()> {
+        self.errors += 1;
+        say(subject, "error", text)
+    }
+
+    /// Something that works and is most likely not what was meant.
+    fn warning(&mut self, subject: &str, text: impl Display) -> anyhow::Result<()> {
+        self.warnings += 1;
+        say(subject, "warning", text)
+    }
+
+    /// Counts what another check found.
+    fn add(&mut self, other: &Self) {
+        self.errors += other.errors;
+        self.warnings += other.warnings;
+    }
+
+    /// Says in one line how a check went.
+    fn conclude(&self, what: &str) -> anyhow::Result<()> {
+        let Self { errors, warnings } = self;
+        let verdict = if *errors == 0 { "valid" } else { "not valid" };
+        print_line(format_args!("{what}: {verdict}, {errors} error(s), {warnings} warning(s)"))
+    }
+
+    /// The result of the whole.
+    fn result(&self) -> anyhow::Result<()> {
+        anyhow::ensure!(self.errors == 0, "{} error(s) found, listed above", self.errors);
+        Ok(())
+    }
+}
+
+fn say(subject: &str, kind: &str, text: impl Display) -> anyhow::Result<()> {
+    // What a Service says may hold line breaks; a finding is one line.
+    let text = text.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+    if subject.is_empty() {
+        print_line(format_args!("{kind}: {text}"))
+    } else {
+        print_line(format_args!("{subject}: {kind}: {text}"))
+    }
 }

@@ -9,7 +9,7 @@ use openstack_ccm_openstack_api::{ApiError, ErrorKind, OpenStack};
 use openstack_ccm_provider_openstack::cloud::OpenStackProvider;
 use openstack_ccm_provider_openstack::config::Config;
 
-use super::findings::Findings;
+use super::Findings;
 use crate::wiring::lacks::{Lacks, part_of};
 
 /// A name that nothing has, so that the answer to a list is short.
@@ -44,9 +44,6 @@ impl ResourceKind {
 type NamedResource = (String, ResourceKind, String);
 
 /// Logs in, looks everything up, and reports what is missing or refused.
-///
-/// # Errors
-/// The log-in fails, or standard output is closed.
 pub(super) async fn check(provider: &OpenStackProvider, findings: &mut Findings) -> anyhow::Result<()> {
     let openstack = provider.log_in_through(|transport, _| transport).await?;
     // A program with all controllers.
@@ -58,66 +55,58 @@ pub(super) async fn check(provider: &OpenStackProvider, findings: &mut Findings)
         if !has_service(&openstack, kind) {
             continue;
         }
-        let (found, what) = (look_up(&openstack, kind, &name).await, kind.name());
-        match found {
-            Ok(Found::Yes) => {}
+        let what = kind.name();
+        let problem = match look_up(&openstack, kind, &name).await {
+            Ok(Found::Yes) => continue,
             Ok(Found::NotExternal) => {
-                let text =
-                    format!("{place}: the network {name:?} is not external, so it has no floating IPs");
-                findings.error("", text)?;
+                format!("the network {name:?} is not external, so it has no floating IPs")
             }
-            Ok(Found::No) => {
-                findings.error("", format!("{place}: there is no {what} {name:?} that the user may see"))?;
-            }
-            Err(error) => {
-                let text = format!("{place}: the {what} {name:?} could not be looked up");
-                findings.error("", explained(&text, &error))?;
-            }
-        }
+            Ok(Found::No) => format!("there is no {what} {name:?} that the user may see"),
+            Err(error) => explained(&format!("the {what} {name:?} could not be looked up"), &error),
+        };
+        findings.error("", format_args!("{place}: {problem}"))?;
     }
     rights(&openstack, provider.config(), findings).await
 }
 
 /// All that the configuration names.
 fn named(config: &Config) -> Vec<NamedResource> {
+    use ResourceKind::{AvailabilityZone, Certificate, ExternalNetwork, Flavor, Network, Router, Subnet};
     let mut named = Vec::new();
-    let mut add = |section: &str, key: &str, kind: ResourceKind, name: &Option<String>| {
-        if let Some(name) = name.as_deref().filter(|name| !name.is_empty()) {
-            named.push((format!("{key} in [{section}] of cloud.conf"), kind, name.to_owned()));
+    let mut add = |section: &str, names: &[(&str, ResourceKind, &Option<String>)]| {
+        for (key, kind, name) in names {
+            if let Some(name) = name.as_deref().filter(|name| !name.is_empty()) {
+                named.push((format!("{key} in [{section}] of cloud.conf"), *kind, name.to_owned()));
+            }
         }
     };
     let section = &config.load_balancer;
     if section.enabled {
-        add("LoadBalancer", "subnet-id", ResourceKind::Subnet, &section.subnet_id);
-        add("LoadBalancer", "network-id", ResourceKind::Network, &section.network_id);
-        add("LoadBalancer", "member-subnet-id", ResourceKind::Subnet, &section.member_subnet_id);
-        add(
-            "LoadBalancer",
-            "floating-network-id",
-            ResourceKind::ExternalNetwork,
-            &section.floating_network_id,
-        );
-        add("LoadBalancer", "floating-subnet-id", ResourceKind::Subnet, &section.floating_subnet_id);
-        add("LoadBalancer", "flavor-id", ResourceKind::Flavor, &section.flavor_id);
-        add("LoadBalancer", "availability-zone", ResourceKind::AvailabilityZone, &section.availability_zone);
-        if section.verifies_tls_containers() {
-            add(
-                "LoadBalancer",
-                "default-tls-container-ref",
-                ResourceKind::Certificate,
-                &section.default_tls_container_ref,
-            );
-        }
+        let verified = section.verifies_tls_containers();
+        let certificate = if verified { &section.default_tls_container_ref } else { &None };
+        let names = [
+            ("subnet-id", Subnet, &section.subnet_id),
+            ("network-id", Network, &section.network_id),
+            ("member-subnet-id", Subnet, &section.member_subnet_id),
+            ("floating-network-id", ExternalNetwork, &section.floating_network_id),
+            ("floating-subnet-id", Subnet, &section.floating_subnet_id),
+            ("flavor-id", Flavor, &section.flavor_id),
+            ("availability-zone", AvailabilityZone, &section.availability_zone),
+            ("default-tls-container-ref", Certificate, certificate),
+        ];
+        add("LoadBalancer", &names);
         for (name, class) in &config.classes {
-            let title = format!("LoadBalancerClass {name:?}");
-            add(&title, "subnet-id", ResourceKind::Subnet, &class.subnet_id);
-            add(&title, "network-id", ResourceKind::Network, &class.network_id);
-            add(&title, "member-subnet-id", ResourceKind::Subnet, &class.member_subnet_id);
-            add(&title, "floating-network-id", ResourceKind::ExternalNetwork, &class.floating_network_id);
-            add(&title, "floating-subnet-id", ResourceKind::Subnet, &class.floating_subnet_id);
+            let names = [
+                ("subnet-id", Subnet, &class.subnet_id),
+                ("network-id", Network, &class.network_id),
+                ("member-subnet-id", Subnet, &class.member_subnet_id),
+                ("floating-network-id", ExternalNetwork, &class.floating_network_id),
+                ("floating-subnet-id", Subnet, &class.floating_subnet_id),
+            ];
+            add(&format!("LoadBalancerClass {name:?}"), &names);
         }
     }
-    add("Route", "router-id", ResourceKind::Router, &config.route.router_id);
+    add("Route", &[("router-id", Router, &config.route.router_id)]);
     named
 }
 
@@ -130,21 +119,21 @@ enum Found {
 
 async fn look_up(openstack: &OpenStack, kind: ResourceKind, name: &str) -> Result<Found, ApiError> {
     let OpenStack { neutron, octavia, barbican, .. } = openstack;
+    let among = |is_there: bool| if is_there { Found::Yes } else { Found::No };
     let found = match kind {
         ResourceKind::Network => neutron.get_network(name).await.map(|_| Found::Yes),
-        ResourceKind::ExternalNetwork => neutron
-            .get_network(name)
-            .await
-            .map(|network| if network.external { Found::Yes } else { Found::NotExternal }),
+        ResourceKind::ExternalNetwork => {
+            let network = neutron.get_network(name).await;
+            network.map(|network| if network.external { Found::Yes } else { Found::NotExternal })
+        }
         ResourceKind::Subnet => {
             let filter = SubnetFilter { ids: vec![name.to_owned()], ..SubnetFilter::default() };
-            let subnets = neutron.list_subnets(&filter).await;
-            subnets.map(|subnets| if subnets.is_empty() { Found::No } else { Found::Yes })
+            neutron.list_subnets(&filter).await.map(|subnets| among(!subnets.is_empty()))
         }
         ResourceKind::Flavor => octavia.get_flavor(name).await.map(|_| Found::Yes),
         ResourceKind::AvailabilityZone => {
             let zones = octavia.list_availability_zones().await;
-            zones.map(|zones| if zones.iter().any(|zone| zone.name == name) { Found::Yes } else { Found::No })
+            zones.map(|zones| among(zones.iter().any(|zone| zone.name == name)))
         }
         ResourceKind::Router => neutron.get_router(name).await.map(|_| Found::Yes),
         ResourceKind::Certificate => match (barbican, Reference::parse(name)) {

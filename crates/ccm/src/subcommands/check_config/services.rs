@@ -2,42 +2,30 @@
 
 use anyhow::Context as _;
 use k8s_openapi::api::core::v1 as k8s;
-use kube::api::ListParams;
 use kube::{Api, Client};
 use openstack_ccm_controllers::service::checked_facts;
 use openstack_ccm_core::notice::Severity;
 use openstack_ccm_provider_openstack::config::Config;
 use openstack_ccm_provider_openstack::load_balancer::settings::{Faults, Settings};
+use openstack_ccm_runtime::watch::list_all;
 
-use super::findings::Findings;
-
-/// Services in one answer of the API server.
-const PAGE: u32 = 200;
+use super::Findings;
 
 /// Reports every fault and warning of the Services of type LoadBalancer that have `class`, or none where there is none;
 /// answers how many there are.
-///
-/// # Errors
-/// The Services cannot be listed, or standard output is closed.
 pub(super) async fn check(
     client: Client,
     class: Option<&str>,
     config: &Config,
     findings: &mut Findings,
 ) -> anyhow::Result<usize> {
-    let services = Api::<k8s::Service>::all(client);
-    let (mut count, mut next) = (0, ListParams::default().limit(PAGE));
-    loop {
-        let page = services.list(&next).await.context("the Services of the cluster cannot be listed")?;
-        for service in page.items.iter().filter(|service| is_ours(service, class)) {
-            count += 1;
-            one(service, config, findings)?;
-        }
-        match page.metadata.continue_.filter(|token| !token.is_empty()) {
-            Some(token) => next = ListParams::default().limit(PAGE).continue_token(&token),
-            None => return Ok(count),
-        }
+    let services = list_all::<k8s::Service>(Api::all(client)).await;
+    let mut services = services.context("the Services of the cluster cannot be listed")?;
+    services.retain(|service| is_ours(service, class));
+    for service in &services {
+        one(service, config, findings)?;
     }
+    Ok(services.len())
 }
 
 fn is_ours(service: &k8s::Service, class: Option<&str>) -> bool {

@@ -8,12 +8,9 @@ use openstack_ccm_provider_openstack::load_balancer::annotations;
 use openstack_ccm_provider_openstack::load_balancer::settings::Settings;
 use uuid::Uuid;
 
-use super::findings::Findings;
+use super::Findings;
 
 /// Reports each value once.
-///
-/// # Errors
-/// Standard output is closed.
 pub(super) fn check(config: &Config, findings: &mut Findings) -> anyhow::Result<()> {
     for fault in faults(config) {
         findings.error("", fault)?;

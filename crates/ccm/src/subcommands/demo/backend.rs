@@ -57,10 +57,8 @@ async fn serve(listener: TcpListener, log: Arc<Mutex<Vec<String>>>) {
 async fn answer(stream: &mut TcpStream) -> anyhow::Result<IpAddr> {
     let mut received = Vec::new();
     let (client, header_length) = loop {
-        let mut chunk = [0; 512];
-        let count = stream.read(&mut chunk).await.context("the connection broke")?;
+        let count = stream.read_buf(&mut received).await.context("the connection broke")?;
         anyhow::ensure!(count > 0, "the connection was closed before the header was complete");
-        received.extend_from_slice(&chunk[..count]);
         let result = HeaderResult::parse(&received);
         if result.is_complete() {
             // As nginx does it: log the first line of what came instead, and close without an answer.
@@ -69,10 +67,8 @@ async fn answer(stream: &mut TcpStream) -> anyhow::Result<IpAddr> {
         anyhow::ensure!(received.len() < LONGEST, "the header is too long");
     };
     while !received[header_length..].windows(4).any(|window| window == b"\r\n\r\n") {
-        let mut chunk = [0; 512];
-        let count = stream.read(&mut chunk).await.context("the connection broke")?;
+        let count = stream.read_buf(&mut received).await.context("the connection broke")?;
         anyhow::ensure!(count > 0 && received.len() < LONGEST, "the request is not complete");
-        received.extend_from_slice(&chunk[..count]);
     }
     let body = format!("client={client}\n");
     let response = format!(

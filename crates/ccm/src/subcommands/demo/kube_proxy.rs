@@ -3,11 +3,20 @@
 //! kube-proxy reads the Services and adds, for each address in `status.loadBalancer.ingress`, a rule that sends the node's
 //! own traffic for that address straight to a pod. From 1.30 it leaves addresses with `ipMode: Proxy` alone (KEP-1860);
 //! older ones do not know the field. Hostnames never make a rule.
+//!
+//! Each pod of the canary of a world finds what this model does on its node, by the table that real pods use.
 
 use std::net::IpAddr;
 
 use k8s_openapi::api::core::v1::Service;
 use openstack_ccm_advertise::node::Version;
+use openstack_ccm_canary::addresses::Addresses;
+use openstack_ccm_canary::carried::Carried;
+use openstack_ccm_canary::look::{Answer, judge};
+use openstack_ccm_canary::objects::{Canary, ingress};
+use openstack_ccm_canary::{CONCLUSIVE, FIT, NAMESPACE, PORT};
+use openstack_ccm_kube_sim::Sim as Kubernetes;
+use serde_json::{Value, from_value, json};
 
 /// The first release that honours `ipMode` by default.
 const HONOURS_IP_MODE: Version = Version(1, 30, 0);
@@ -33,6 +42,55 @@ fn captured_addresses(version: Version, service: &Service) -> impl Iterator<Item
     })
 }
 
+/// Makes a canary whose pods have looked. `nodes` are names with the versions of their kube-proxies.
+pub(super) fn make_canary(kubernetes: &Kubernetes, nodes: &[(String, Version)]) -> anyhow::Result<()> {
+    let canary =
+        Canary { namespace: NAMESPACE.into(), image: "demo".into(), addresses: Addresses::permanent() };
+    kubernetes.create(&canary.namespace())?;
+    let mut services = Vec::new();
+    for object in canary.services() {
+        let service: Service = from_value(kubernetes.create(&object)?)?;
+        let name = service.metadata.name.unwrap_or_default();
+        let ips = service.spec.and_then(|spec| spec.cluster_ips).unwrap_or_default();
+        let entries = ingress(&name, &ips, &canary.addresses);
+        let entries: Vec<Value> =
+            entries.iter().map(|(ip, mode)| json!({"ip": ip, "ipMode": mode})).collect();
+        let status = json!({"status": {"loadBalancer": {"ingress": entries}}});
+        services.push(from_value(kubernetes.patch_status("services", NAMESPACE, &name, &status)?)?);
+    }
+    for (node, version) in nodes {
+        pod(kubernetes, &canary, &services, node, *version)?;
+    }
+    Ok(())
+}
+
+fn pod(
+    kubernetes: &Kubernetes,
+    canary: &Canary,
+    services: &[Service],
+    node: &str,
+    version: Version,
+) -> anyhow::Result<()> {
+    let answer = |address: IpAddr| {
+        if short_circuits(version, services, address, PORT) { Answer::Ours } else { Answer::NotOurs }
+    };
+    let pair = canary.addresses.pairs()[0];
+    let found = judge(Answer::Ours, answer(pair.control), answer(pair.subject));
+    let (conclusive, fit) = Carried::readiness(Some(found));
+    let mut object = canary.pod(node, "demo");
+    let name = format!("canary-{node}");
+    object["metadata"]["name"] = json!(name);
+    kubernetes.create(&object)?;
+    let container = |name: &str, ready: bool| {
+        let state = json!({"running": {}});
+        json!({"name": name, "ready": ready, "restartCount": 0, "image": "", "imageID": "", "state": state})
+    };
+    let statuses = [container(CONCLUSIVE, conclusive), container(FIT, fit)];
+    let status = json!({"status": {"phase": "Running", "containerStatuses": statuses}});
+    kubernetes.patch_status("pods", NAMESPACE, &name, &status)?;
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use rstest::rstest;
@@ -48,11 +106,11 @@ mod tests {
     #[case::hostname(json!([{"hostname": "192.0.2.1.example.org"}]), Version(1, 28, 0), false)]
     #[case::absent(json!([]), Version(1, 36, 0), false)]
     fn the_rule_is_that_of_kube_proxy(
-        #[case] ingress: serde_json::Value,
+        #[case] ingress: Value,
         #[case] version: Version,
         #[case] expected: bool,
     ) {
-        let service: Service = serde_json::from_value(json!({
+        let service: Service = from_value(json!({
             "spec": {"type": "LoadBalancer", "ports": [{"port": 80}]},
             "status": {"loadBalancer": {"ingress": ingress}},
         }))

@@ -8,12 +8,12 @@ use std::net::IpAddr;
 use std::path::Path;
 
 use anyhow::Context as _;
+use openstack_ccm_advertise::node::Version;
 use openstack_ccm_kube_sim::ApiVersion;
 use serde_json::{Value, json};
 
 pub mod args;
 mod backend;
-mod canary;
 mod client;
 mod kube_proxy;
 mod report;
@@ -23,7 +23,7 @@ use crate::subcommands::output::print_line;
 use args::DemoArgs;
 use client::{Answer, FetchError};
 use report::{Asked, Chapter, Heading, Measurement, Outcome, Style};
-use world::{Client, OUTSIDE, POD_ON_NODE_1, POD_ON_NODE_2, SUFFIX, World};
+use world::{CLIENTS, Client, OUTSIDE, POD_ON_NODE_1, POD_ON_NODE_2, SUFFIX, World};
 
 /// Tells the whole story.
 ///
@@ -75,14 +75,14 @@ async fn story(arguments: &DemoArgs, files: &Path) -> anyhow::Result<Option<Worl
 
 /// Kubernetes 1.36: the break and the cure.
 async fn modern_cluster(files: &Path, style: Style) -> anyhow::Result<usize> {
-    let world = World::start(&files.join("modern"), ApiVersion::V1_36, "v1.36.3").await?;
+    let world = World::start(&files.join("modern"), ApiVersion::V1_36, "v1.36.3", None).await?;
     world
         .create_service(json!({
             "loadbalancer.openstack.org/proxy-protocol": "true",
             "loadbalancer.openstack.org/ip-mode": "vip",
         }))
         .await?;
-    let (address, entry) =
+    let published =
         world.wait_for_entry("the load balancer is published", |entry| entry["ip"].is_string()).await?;
     let mut chapter = Chapter::new(Heading {
         name: "Break",
@@ -91,16 +91,13 @@ async fn modern_cluster(files: &Path, style: Style) -> anyhow::Result<usize> {
         title: "1. The break: Kubernetes 1.36, the status as controllers without ipMode write it",
         explanation: "Every node sends its own traffic for the address straight to a pod, so the PROXY header is missing.",
     });
-    for (who, expected) in
-        [(POD_ON_NODE_1, Outcome::CutOff), (POD_ON_NODE_2, Outcome::CutOff), (OUTSIDE, Outcome::Works)]
-    {
-        measure(&world, &mut chapter, "PROXY load balancer", &entry, who, address, expected).await?;
-    }
+    let pods = [POD_ON_NODE_1, POD_ON_NODE_2];
+    measure(&world, &mut chapter, "PROXY load balancer", &published, &pods, Outcome::CutOff).await?;
+    measure(&world, &mut chapter, "PROXY load balancer", &published, &[OUTSIDE], Outcome::Works).await?;
     let mut wrong = chapter.print(style)?;
 
     world.annotate(json!({"loadbalancer.openstack.org/ip-mode": null})).await?;
-    let (address, entry) =
-        world.wait_for_entry("ipMode is Proxy", |entry| entry["ipMode"] == "Proxy").await?;
+    let published = world.wait_for_entry("ipMode is Proxy", is_proxy).await?;
     let mut chapter = Chapter::new(Heading {
         name: "Cure",
         cluster: "1.36, openstack-ccm",
@@ -108,19 +105,17 @@ async fn modern_cluster(files: &Path, style: Style) -> anyhow::Result<usize> {
         title: "2. The cure: openstack-ccm as it is by default",
         explanation: "The API server keeps ipMode and the nodes honour it; their traffic goes through the load balancer.",
     });
-    for who in [POD_ON_NODE_1, POD_ON_NODE_2, OUTSIDE] {
-        measure(&world, &mut chapter, "ip-mode removed", &entry, who, address, Outcome::Works).await?;
-    }
+    measure(&world, &mut chapter, "ip-mode removed", &published, &CLIENTS, Outcome::Works).await?;
     wrong += chapter.print(style)?;
     Ok(wrong)
 }
 
 /// A node whose kubelet says 1.36 and whose kube-proxy is 1.29: the canary sees it, and the Service gets a hostname.
 async fn lying_node(files: &Path, style: Style) -> anyhow::Result<usize> {
-    let world = World::with_lying_node(&files.join("lying")).await?;
+    let old = Some(Version(1, 29, 0));
+    let world = World::start(&files.join("lying"), ApiVersion::V1_36, "v1.36.3", old).await?;
     world.create_service(json!({"loadbalancer.openstack.org/proxy-protocol": "v2"})).await?;
-    let (address, entry) =
-        world.wait_for_entry("a hostname is published", |entry| entry["hostname"].is_string()).await?;
+    let published = world.wait_for_entry("a hostname is published", has_hostname).await?;
     let mut chapter = Chapter::new(Heading {
         name: "Canary",
         cluster: "1.36, one kube-proxy 1.29",
@@ -128,18 +123,15 @@ async fn lying_node(files: &Path, style: Style) -> anyhow::Result<usize> {
         title: "3. The canary: every kubelet says 1.36, and the kube-proxy of node-2 is 1.29",
         explanation: "The version of node-2 lies. The canary's pod there saw that ipMode is ignored, so a hostname is published.",
     });
-    for who in [POD_ON_NODE_1, POD_ON_NODE_2, OUTSIDE] {
-        measure(&world, &mut chapter, "node-2 is unfit", &entry, who, address, Outcome::Works).await?;
-    }
+    measure(&world, &mut chapter, "node-2 is unfit", &published, &CLIENTS, Outcome::Works).await?;
     chapter.print(style)
 }
 
 /// Kubernetes 1.28, its upgrade while everything runs, and the end of the Service.
 async fn old_cluster(files: &Path, style: Style) -> anyhow::Result<usize> {
-    let mut world = World::start(&files.join("old"), ApiVersion::V1_28, "v1.28.15").await?;
+    let mut world = World::start(&files.join("old"), ApiVersion::V1_28, "v1.28.15", None).await?;
     world.create_service(json!({"loadbalancer.openstack.org/proxy-protocol": "v2"})).await?;
-    let (address, entry) =
-        world.wait_for_entry("a hostname is published", |entry| entry["hostname"].is_string()).await?;
+    let published = world.wait_for_entry("a hostname is published", has_hostname).await?;
     let mut chapter = Chapter::new(Heading {
         name: "Fallback",
         cluster: "1.28, which lacks ipMode",
@@ -147,9 +139,7 @@ async fn old_cluster(files: &Path, style: Style) -> anyhow::Result<usize> {
         title: "4. The fallback: Kubernetes 1.28, which does not know ipMode",
         explanation: "The operator configured ingress-hostname-suffix; no node has a rule for a hostname. PROXY protocol v2 here.",
     });
-    for who in [POD_ON_NODE_1, POD_ON_NODE_2, OUTSIDE] {
-        measure(&world, &mut chapter, "API server 1.28", &entry, who, address, Outcome::Works).await?;
-    }
+    measure(&world, &mut chapter, "API server 1.28", &published, &CLIENTS, Outcome::Works).await?;
     let mut wrong = chapter.print(style)?;
     wrong += upgrade(&mut world, style).await?;
     wrong += clean_up(&world, style).await?;
@@ -168,18 +158,12 @@ async fn upgrade(world: &mut World, style: Style) -> anyhow::Result<usize> {
     world.upgrade_api_server(ApiVersion::V1_36).await?;
     world.wait_until_asked().await?;
     world.upgrade_node(0, "v1.36.3").await?;
-    let (address, entry) =
-        world.wait_for_entry("the hostname stays", |entry| entry["hostname"].is_string()).await?;
-    for who in [POD_ON_NODE_1, POD_ON_NODE_2] {
-        let situation = "API server and node-1 1.36";
-        measure(world, &mut chapter, situation, &entry, who, address, Outcome::Works).await?;
-    }
+    let published = world.wait_for_entry("the hostname stays", has_hostname).await?;
+    let (situation, pods) = ("API server and node-1 1.36", [POD_ON_NODE_1, POD_ON_NODE_2]);
+    measure(world, &mut chapter, situation, &published, &pods, Outcome::Works).await?;
     world.upgrade_node(1, "v1.36.3").await?;
-    let (address, entry) =
-        world.wait_for_entry("ipMode is Proxy", |entry| entry["ipMode"] == "Proxy").await?;
-    for who in [POD_ON_NODE_1, POD_ON_NODE_2, OUTSIDE] {
-        measure(world, &mut chapter, "node-2 1.36, too", &entry, who, address, Outcome::Works).await?;
-    }
+    let published = world.wait_for_entry("ipMode is Proxy", is_proxy).await?;
+    measure(world, &mut chapter, "node-2 1.36, too", &published, &CLIENTS, Outcome::Works).await?;
     chapter.print(style)
 }
 
@@ -206,33 +190,42 @@ async fn clean_up(world: &World, style: Style) -> anyhow::Result<usize> {
     chapter.print(style)
 }
 
-/// Sends one request and adds what came of it to the chapter.
+fn has_hostname(entry: &Value) -> bool {
+    entry["hostname"].is_string()
+}
+
+fn is_proxy(entry: &Value) -> bool {
+    entry["ipMode"] == "Proxy"
+}
+
+/// Has each of some clients send a request, and adds what came of it to the chapter.
 async fn measure(
     world: &World,
     chapter: &mut Chapter,
     situation: &str,
-    entry: &Value,
-    who: Client,
-    address: IpAddr,
+    (address, entry): &(IpAddr, Value),
+    clients: &[Client],
     expected: Outcome,
 ) -> anyhow::Result<()> {
     // The hostname resolves to the address, as names under the operator's suffix do.
     let host = entry["hostname"].as_str().map_or_else(|| address.to_string(), str::to_owned);
     let known = address.to_string() == host || format!("{address}.{SUFFIX}") == host;
     anyhow::ensure!(known, "{host} is not a name of {address}");
-    world.backend.take_log();
-    let answer = world.ask(who, address, &host).await?;
-    let log = world.backend.take_log().join("; ");
-    let (result, outcome) = judge(&answer, &log, who);
-    chapter.line(Measurement {
-        situation: situation.to_owned(),
-        published: shown(entry),
-        asked: if who == OUTSIDE { Asked::Outside } else { Asked::Pod },
-        who: format!("{} ({})", who.name, who.address),
-        outcome,
-        result,
-        expected: outcome == expected,
-    });
+    for who in clients.iter().copied() {
+        world.backend.take_log();
+        let answer = world.ask(who, *address, &host).await?;
+        let log = world.backend.take_log().join("; ");
+        let (result, outcome) = judge(&answer, &log, who);
+        chapter.line(Measurement {
+            situation: situation.to_owned(),
+            published: shown(entry),
+            asked: if who == OUTSIDE { Asked::Outside } else { Asked::Pod },
+            who: format!("{} ({})", who.name, who.address),
+            outcome,
+            result,
+            expected: outcome == expected,
+        });
+    }
     Ok(())
 }
 
@@ -260,9 +253,9 @@ fn shown(entry: &Value) -> String {
 
 /// Starts a world that is left running.
 async fn keep(files: &Path) -> anyhow::Result<World> {
-    let world = World::start(&files.join("kept"), ApiVersion::V1_36, "v1.36.3").await?;
+    let world = World::start(&files.join("kept"), ApiVersion::V1_36, "v1.36.3", None).await?;
     world.create_service(json!({"loadbalancer.openstack.org/proxy-protocol": "true"})).await?;
-    world.wait_for_entry("ipMode is Proxy", |entry| entry["ipMode"] == "Proxy").await?;
+    world.wait_for_entry("ipMode is Proxy", is_proxy).await?;
     let folder = world.files().display();
     print_line(format_args!(
         "\nA cluster with Kubernetes 1.36 is left running. In another terminal:\n\

@@ -28,9 +28,6 @@ impl Style {
     }
 
     /// Writes what stands above the first chapter.
-    ///
-    /// # Errors
-    /// Standard output is closed.
     pub(super) fn begin(self) -> anyhow::Result<()> {
         if self.verbose {
             return Ok(());
@@ -117,9 +114,6 @@ impl Chapter {
     }
 
     /// Writes the chapter to standard output and returns how many lines are not as expected.
-    ///
-    /// # Errors
-    /// Standard output is closed.
     pub(super) fn print(self, style: Style) -> anyhow::Result<usize> {
         if style.verbose {
             let Heading { title, explanation, .. } = self.heading;
@@ -149,12 +143,7 @@ impl Chapter {
         } else {
             Asked::Outside
         };
-        let text = format!(
-            "{name:<9} {cluster:<27} {published:<20} {} {}",
-            verdict(Asked::Pod, 9),
-            verdict(last, 7)
-        );
-        text.trim_end().to_owned()
+        row([name, cluster, published, &verdict(Asked::Pod, 9), &verdict(last, 7)]).trim_end().to_owned()
     }
 
     fn table(&self) -> Table {

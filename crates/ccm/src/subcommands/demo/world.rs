@@ -8,7 +8,6 @@ use std::time::Duration;
 use anyhow::Context as _;
 use k8s_openapi::api::core::v1::{Node, Service};
 use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::runtime::wait::await_condition;
 use openstack_ccm_advertise::node::Version;
 use openstack_ccm_kube_sim::{ApiVersion, Server, Sim as Kubernetes};
@@ -18,10 +17,9 @@ use serde_json::{Value, json};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::backend::Backend;
-use super::canary;
 use super::client::{Answer, FetchError, fetch};
-use super::kube_proxy::short_circuits;
-use crate::args::RunArgs;
+use super::kube_proxy::{make_canary, short_circuits};
+use crate::args::{PersonArgs, RunArgs};
 
 /// Name of the Service in every world.
 pub(super) const SERVICE: &str = "ingress";
@@ -64,7 +62,8 @@ pub(super) const POD_ON_NODE_2: Client =
 pub(super) const OUTSIDE: Client =
     Client { name: "user outside", address: v4(203, 0, 113, 7), loopback: v4(127, 0, 2, 7), node: None };
 
-const CLIENTS: [Client; 3] = [POD_ON_NODE_1, POD_ON_NODE_2, OUTSIDE];
+/// All of them.
+pub(super) const CLIENTS: [Client; 3] = [POD_ON_NODE_1, POD_ON_NODE_2, OUTSIDE];
 const NODES: [Client; 2] = [POD_ON_NODE_1, POD_ON_NODE_2];
 
 /// A running world. Everything ends when it is dropped.
@@ -84,17 +83,9 @@ pub(super) struct World {
 }
 
 impl World {
-    /// Starts a world whose API server is of `version` and whose nodes run `kubelet`.
-    pub(super) async fn start(files: &Path, version: ApiVersion, kubelet: &str) -> anyhow::Result<Self> {
-        Self::start_with(files, version, kubelet, None).await
-    }
-
-    /// A world of 1.36 in which the kube-proxy of node-2 is 1.29 although its kubelet says 1.36, with a canary.
-    pub(super) async fn with_lying_node(files: &Path) -> anyhow::Result<Self> {
-        Self::start_with(files, ApiVersion::V1_36, "v1.36.3", Some(Version(1, 29, 0))).await
-    }
-
-    async fn start_with(
+    /// Starts a world whose API server is of `version` and whose nodes run `kubelet`. With `old_proxy` the kube-proxy
+    /// of node-2 is of that version all the same, and there is a canary.
+    pub(super) async fn start(
         files: &Path,
         version: ApiVersion,
         kubelet: &str,
@@ -115,13 +106,14 @@ impl World {
         std::fs::write(files.join("cloud.conf"), openstack.cloud_conf())?;
         let suffix = format!("[LoadBalancer]\ningress-hostname-suffix = {SUFFIX}\n");
         std::fs::write(files.join("hostname.conf"), suffix)?;
-        let client = kubernetes_client(&files.join("kubeconfig")).await?;
+        let person = PersonArgs { kubeconfig: Some(files.join("kubeconfig")), context: None };
+        let client = person.client().await?;
         for server in openstack.nodes() {
             kubernetes.create(&node_object(&server, kubelet)).context("a node could not be made")?;
         }
         let mut flags = Vec::new();
         if let (Some(old), Some(new)) = (old_proxy, Version::parse(kubelet)) {
-            canary::make(&kubernetes, &[(node_name(0), new), (node_name(1), old)])?;
+            make_canary(&kubernetes, &[(node_name(0), new), (node_name(1), old)])?;
             flags.push(format!("--canary-namespace={}", openstack_ccm_canary::NAMESPACE));
         }
         let controller = tokio::spawn(controller(files.to_path_buf(), flags));
@@ -172,28 +164,22 @@ impl World {
                 "ports": [{"name": "http", "port": PORT, "nodePort": NODE_PORT}],
             },
         }))?;
-        self.services()
-            .create(&PostParams::default(), &service)
-            .await
-            .context("the Service could not be made")?;
-        Ok(())
+        let made = self.services().create(&PostParams::default(), &service).await;
+        made.map(drop).context("the Service could not be made")
     }
 
     /// Sets or removes (null) annotations of the Service.
     pub(super) async fn annotate(&self, annotations: Value) -> anyhow::Result<()> {
         let patch = Patch::Merge(json!({"metadata": {"annotations": annotations}}));
-        self.services().patch(SERVICE, &PatchParams::default(), &patch).await.context("no annotation")?;
-        Ok(())
+        let patched = self.services().patch(SERVICE, &PatchParams::default(), &patch).await;
+        patched.map(drop).context("no annotation")
     }
 
     /// Deletes the Service and waits until it is gone.
     pub(super) async fn delete_service(&self) -> anyhow::Result<()> {
-        self.services()
-            .delete(SERVICE, &Default::default())
-            .await
-            .context("the Service could not be deleted")?;
-        self.wait_for("the Service is gone", |service| service.is_none()).await?;
-        Ok(())
+        let deleted = self.services().delete(SERVICE, &Default::default()).await;
+        deleted.context("the Service could not be deleted")?;
+        self.wait_for("the Service is gone", |service| service.is_none()).await.map(drop)
     }
 
     /// Waits until the status of the Service has an entry that `wanted` accepts, and returns that entry as JSON.
@@ -258,11 +244,9 @@ impl World {
     /// Replaces the kubelet, and with it kube-proxy, of the node with this index.
     pub(super) async fn upgrade_node(&self, index: usize, kubelet: &str) -> anyhow::Result<()> {
         let patch = Patch::Merge(json!({"status": {"nodeInfo": {"kubeletVersion": kubelet}}}));
-        Api::<Node>::all(self.client.clone())
-            .patch_status(&node_name(index), &PatchParams::default(), &patch)
-            .await
-            .context("a node could not be upgraded")?;
-        Ok(())
+        let nodes = Api::<Node>::all(self.client.clone());
+        let patched = nodes.patch_status(&node_name(index), &PatchParams::default(), &patch).await;
+        patched.map(drop).context("a node could not be upgraded")
     }
 
     /// Sends a request to the address, by the way that it takes from there.
@@ -272,20 +256,14 @@ impl World {
         address: IpAddr,
         host: &str,
     ) -> anyhow::Result<Result<Answer, FetchError>> {
-        let short_circuited = match who.node {
-            None => false,
-            Some(index) => {
-                let services = self.services().list(&ListParams::default()).await?.items;
-                short_circuits(self.node_version(index).await?, &services, address, PORT)
+        let mut destination = self.openstack.endpoint(&address.to_string(), PORT);
+        if let Some(index) = who.node {
+            let services = self.services().list(&ListParams::default()).await?.items;
+            if short_circuits(self.node_version(index).await?, &services, address, PORT) {
+                destination = Some(self.backend.address);
             }
-        };
-        let destination = if short_circuited {
-            self.backend.address
-        } else {
-            self.openstack
-                .endpoint(&address.to_string(), PORT)
-                .context("nothing listens on the address of the load balancer")?
-        };
+        }
+        let destination = destination.context("nothing listens on the address of the load balancer")?;
         Ok(fetch(Some(who.loopback), destination, host).await)
     }
 
@@ -319,12 +297,6 @@ async fn controller(files: PathBuf, flags: Vec<String>) {
     if let Err(error) = result {
         tracing::error!("{error:#}");
     }
-}
-
-async fn kubernetes_client(file: &Path) -> anyhow::Result<kube::Client> {
-    let kubeconfig = Kubeconfig::read_from(file)?;
-    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-    Ok(kube::Client::try_from(config)?)
 }
 
 fn entry(service: &Service) -> Option<Value> {

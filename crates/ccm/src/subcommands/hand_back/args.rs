@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 
-use crate::args::{ConfigArgs, PersonArgs};
+use crate::args::{ConfigArgs, LeaseArgs, PersonArgs};
 
 /// Output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -25,12 +25,9 @@ pub struct HandBackArgs {
     /// The provider's configuration.
     #[command(flatten)]
     pub config: ConfigArgs,
-    /// Name of the Lease.
-    #[arg(long, value_name = "NAME", default_value = "cloud-controller-manager")]
-    pub leader_elect_resource_name: String,
-    /// Namespace of the Lease.
-    #[arg(long, value_name = "NAMESPACE", default_value = "kube-system")]
-    pub leader_elect_resource_namespace: String,
+    /// The Lease.
+    #[command(flatten)]
+    pub lease: LeaseArgs,
     /// The cluster.
     #[command(flatten)]
     pub person: PersonArgs,

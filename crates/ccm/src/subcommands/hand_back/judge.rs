@@ -62,14 +62,13 @@ impl Return {
         let proxy = matches!(annotation(PROXY_PROTOCOL), Some("true" | "v1" | "v2"));
         let address = published.iter().find_map(|entry| entry.ip.clone());
         let address = address.or_else(|| annotation(ADDRESS).map(str::to_owned));
-        let entry =
-            (!published.is_empty()).then(|| entry(annotation(HOSTNAME), address.as_deref(), proxy, section));
-        let entry = entry.flatten().filter(|entry| published.as_slice() != std::slice::from_ref(entry));
+        let entry = entry(annotation(HOSTNAME), address.as_deref(), proxy, section)
+            .filter(|entry| !published.is_empty() && published.as_slice() != std::slice::from_ref(entry));
         let mut findings = Vec::new();
-        let datagrams =
-            spec.ports.iter().flatten().find(|port| port.protocol.as_deref().is_some_and(|one| one != "TCP"));
-        if let Some(port) = datagrams.filter(|_| proxy) {
-            let protocol = port.protocol.as_deref().unwrap_or_default();
+        let protocols =
+            spec.ports.iter().flatten().filter_map(|port| Some((port, port.protocol.as_deref()?)));
+        let mut datagrams = protocols.filter(|(_, protocol)| proxy && *protocol != "TCP");
+        if let Some((port, protocol)) = datagrams.next() {
             let text = format!(
                 "OCCM deletes the pool of port {}/{protocol}, to create a PROXY pool, which Octavia refuses: datagrams are lost, and OCCM cannot update this Service any further",
                 port.port
@@ -134,12 +133,8 @@ fn own_annotations(service: &Service) -> impl Iterator<Item = (&str, &str)> {
 }
 
 fn forgotten(key: &str, value: &str) -> String {
-    match key {
-        RECLAIM_POLICY => {
-            format!("{key}: {value} has no effect any more: OCCM deletes the load balancer with the Service")
-        }
-        _ => format!("{key}: {value} has no effect any more"),
-    }
+    let end = if key == RECLAIM_POLICY { ": OCCM deletes the load balancer with the Service" } else { "" };
+    format!("{key}: {value} has no effect any more{end}")
 }
 
 impl fmt::Display for Return {

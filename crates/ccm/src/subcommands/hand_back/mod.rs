@@ -10,8 +10,6 @@ pub mod judge;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use jiff::Timestamp;
-use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Service;
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
@@ -19,6 +17,7 @@ use openstack_ccm_provider_openstack::cloud::OpenStackProvider;
 use openstack_ccm_runtime::watch::list_all;
 use serde_json::json;
 
+use crate::args::LeaseArgs;
 use crate::subcommands::output::print;
 use crate::subcommands::status::is_at_work;
 use args::{HandBackArgs, HandBackOutput};
@@ -33,7 +32,7 @@ pub async fn run(arguments: &HandBackArgs) -> anyhow::Result<ExitCode> {
     let provider = OpenStackProvider::load(&arguments.config.cloud_config)?;
     let client = arguments.person.client().await?;
     if arguments.apply {
-        refuse_beside_controller(&client, arguments).await?;
+        refuse_beside_controller(&client, &arguments.lease).await?;
     }
     let services = list_all::<Service>(Api::all(client.clone())).await;
     let services = services.context("the Services of the cluster cannot be listed")?;
@@ -72,13 +71,10 @@ fn text(returns: &[(&Service, Return)], breaks: usize) -> String {
     text
 }
 
-async fn refuse_beside_controller(client: &Client, arguments: &HandBackArgs) -> anyhow::Result<()> {
-    let (namespace, name) =
-        (&arguments.leader_elect_resource_namespace, &arguments.leader_elect_resource_name);
-    let lease = Api::<Lease>::namespaced(client.clone(), namespace).get_opt(name).await;
-    let lease = lease.with_context(|| format!("the Lease {namespace}/{name} cannot be read"))?;
+async fn refuse_beside_controller(client: &Client, lease: &LeaseArgs) -> anyhow::Result<()> {
+    let (namespace, name) = (&lease.leader_elect_resource_namespace, &lease.leader_elect_resource_name);
     anyhow::ensure!(
-        !lease.is_some_and(|lease| is_at_work(&lease, Timestamp::now())),
+        !is_at_work(client, lease).await?,
         "a controller holds the Lease {namespace}/{name} and would write its own status again: stop it first, for example with \
          kubectl -n kube-system patch daemonset openstack-cloud-controller-manager --patch \
          '{{\"spec\":{{\"template\":{{\"spec\":{{\"nodeSelector\":{{\"stopped\":\"true\"}}}}}}}}}}'"

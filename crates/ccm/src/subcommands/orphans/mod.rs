@@ -3,16 +3,14 @@
 //! | module | holds |
 //! | --- | --- |
 //! | `args` | its flags |
-//! | `cloud` | the lists of a project |
-//! | `services` | the Services that may own something |
+//! | `inventory` | the lists of a project, and the Services that may own something |
 //! | `judge` | what is orphaned, why, and what speaks against deleting it (pure) |
 //! | `delete` | deleting by id |
 
 pub mod args;
-pub mod cloud;
 pub mod delete;
+pub mod inventory;
 pub mod judge;
-pub mod services;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -29,9 +27,8 @@ use serde_json::json;
 use crate::kubernetes::cluster_uid;
 use crate::subcommands::output::{print, print_line};
 use args::{OrphansArgs, OrphansOutput};
-use cloud::Inventory;
+use inventory::{Inventory, Owners};
 use judge::{Orphan, Question, orphans};
-use services::Owners;
 
 /// Writes what is orphaned to standard output, and deletes what was named.
 ///

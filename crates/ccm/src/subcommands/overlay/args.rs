@@ -6,8 +6,6 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use kube::core::Selector;
-use openstack_ccm_advertise::canary::CanaryOptions;
-use openstack_ccm_canary::addresses::Addresses;
 use openstack_ccm_core::advertise::hostname;
 use openstack_ccm_overlay::controller::OverlayOptions;
 use openstack_ccm_overlay::names::CANARY_CLASS;
@@ -16,7 +14,7 @@ use openstack_ccm_overlay::rules::{Pair, Rules, clouds};
 use openstack_ccm_overlay::selector;
 
 use crate::args::feature_gates::FeatureGates;
-use crate::args::{LoggingArgs, PersonArgs, duration, path};
+use crate::args::{CanaryPlaceArgs, LoggingArgs, PersonArgs, duration, path};
 use crate::subcommands::canary::args::Role;
 
 /// Sets ipMode: Proxy beside the load balancer controller that a cluster already has.
@@ -79,12 +77,9 @@ pub struct RuleArgs {
     /// LoadBalancerIPMode=true|false, in place of asking the cluster whether it honours ipMode.
     #[arg(long, value_name = "GATES")]
     pub feature_gates: Vec<FeatureGates>,
-    /// Namespace of the canary, whose verdicts on nodes override what versions and images suggest; empty for none.
-    #[arg(long, value_name = "NAMESPACE", default_value = "")]
-    pub canary_namespace: String,
-    /// Addresses of the canary's Services, two for each family; nothing else may use them.
-    #[arg(long, value_name = "CONTROL,SUBJECT[,...]", default_value_t = Addresses::permanent())]
-    pub canary_addresses: Addresses,
+    /// Where the canary is.
+    #[command(flatten)]
+    pub canary: CanaryPlaceArgs,
 }
 
 fn suffix(text: &str) -> Result<String, hostname::HostnameError> {
@@ -104,9 +99,6 @@ impl AnnotationArgs {
 
 impl RuleArgs {
     /// The rules.
-    ///
-    /// # Errors
-    /// A cloud that is not in the table.
     fn rules(&self) -> anyhow::Result<Rules> {
         Ok(Rules { labels: self.selector.clone().unwrap_or_default(), ..self.annotations.rules()? })
     }
@@ -116,13 +108,11 @@ impl RuleArgs {
     /// # Errors
     /// A cloud that is not in the table.
     pub fn options(&self) -> anyhow::Result<OverlayOptions> {
-        let addresses = self.canary_addresses.clone();
-        let namespace = Some(self.canary_namespace.clone()).filter(|namespace| !namespace.is_empty());
         Ok(OverlayOptions {
             rules: self.rules()?,
             hostname_suffix: self.hostname_suffix.clone(),
             ip_mode_gate: FeatureGates::merged(&self.feature_gates).load_balancer_ip_mode,
-            canary: namespace.map(|namespace| CanaryOptions { namespace, addresses, class: CANARY_CLASS }),
+            canary: self.canary.options(CANARY_CLASS),
             ..OverlayOptions::default()
         })
     }

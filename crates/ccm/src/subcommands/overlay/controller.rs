@@ -1,22 +1,29 @@
-//! `ip-mode-overlay run`: from the command line to the working controller.
+//! `ip-mode-overlay run`: from the command line to the working controller, with probes and metrics over HTTP: nothing
+//! there is secret, and the pod has no other port.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use anyhow::Context as _;
+use axum::Router;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::IntoResponse as _;
+use axum::routing::{MethodRouter, get};
 use openstack_ccm_overlay::controller::{Overlay, OverlayOptions};
 use openstack_ccm_overlay::names::PROGRAM;
-use openstack_ccm_runtime::election::{ElectionMetrics, ElectionOptions, Elector, Ended, Heartbeat};
-use openstack_ccm_runtime::lock::lock;
-use openstack_ccm_runtime::parts::ControllerError;
+use openstack_ccm_runtime::election::{ElectionMetrics, ElectionOptions};
 use prometheus_client::registry::Registry;
+use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use super::AGENT;
 use super::args::OverlayRunArgs;
-use super::{AGENT, endpoints};
-use crate::args::KubernetesArgs;
+use crate::admin::exposition;
 use crate::health::{Health, Probe};
 use crate::kubernetes::{Connection, RequestLimit, RequestMetrics};
+use crate::leadership::{self, Leadership};
 use crate::logging;
 use crate::signals::stop_on_signals;
 
@@ -25,8 +32,6 @@ const LEASE: (Duration, Duration, Duration) =
     (Duration::from_secs(15), Duration::from_secs(10), Duration::from_secs(2));
 /// How long a reconciliation may take to end after a stop.
 const GRACE: Duration = Duration::from_secs(6);
-/// How much longer than a lease lasts a leader may be without a renewal before it counts as stuck.
-const STUCK: Duration = Duration::from_secs(20);
 
 /// Runs until a signal stops it or the leadership is lost.
 ///
@@ -39,36 +44,23 @@ pub(super) async fn run(arguments: Box<OverlayRunArgs>) -> anyhow::Result<()> {
     let health = Health::default();
     let mut registry = Registry::default();
     let election_metrics = ElectionMetrics::register(&mut registry);
-    let connection = Connection::new(&server(&arguments), RequestMetrics::register(&mut registry)).await?;
-    let connection = connection.in_the_name_of(AGENT);
+    let metrics = RequestMetrics::register(&mut registry);
+    let connection = Connection::new(arguments.kubeconfig.as_ref(), None, AGENT, metrics).await?;
     let client = connection
         .client("controller", RequestLimit::new(arguments.kube_api_qps, arguments.kube_api_burst))?;
     let overlay = Overlay::new(client, options, &mut registry);
-    endpoints::start(arguments.listen, health.clone(), Arc::new(Mutex::new(registry)), stop.clone()).await?;
-    let elector =
-        Elector::new(connection.client("leader-election", RequestLimit::none())?, election(&arguments));
-    let elector = elector.counted_in(election_metrics);
-    watch(&health, elector.heartbeat());
-    lead(elector, overlay, health, stop).await
-}
-
-fn server(arguments: &OverlayRunArgs) -> KubernetesArgs {
-    KubernetesArgs {
-        kubeconfig: arguments.kubeconfig.clone(),
-        master: None,
-        kube_api_qps: arguments.kube_api_qps,
-        kube_api_burst: arguments.kube_api_burst,
-        use_service_account_credentials: false,
-    }
+    serve(arguments.listen, health.clone(), Arc::new(Mutex::new(registry)), stop.clone()).await?;
+    let client = connection.client("leader-election", RequestLimit::none())?;
+    let leadership = Leadership::new(election(&arguments), GRACE, client, election_metrics, &health);
+    lead(&leadership, overlay, health, stop).await
 }
 
 fn election(arguments: &OverlayRunArgs) -> ElectionOptions {
-    let hostname = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let (lease_duration, renew_deadline, retry_period) = LEASE;
     ElectionOptions {
         namespace: arguments.lease_namespace.clone(),
         name: arguments.lease_name.clone(),
-        identity: format!("{}_{}", hostname.trim(), uuid::Uuid::new_v4()),
+        identity: leadership::identity(),
         lease_duration,
         renew_deadline,
         retry_period,
@@ -77,46 +69,58 @@ fn election(arguments: &OverlayRunArgs) -> ElectionOptions {
     }
 }
 
-/// A process that leads and does not renew its lease is stuck.
-fn watch(health: &Health, heartbeat: Heartbeat) {
-    health.ask("leaderElection", Probe::Liveness, move || {
-        let age = heartbeat.age().filter(|age| *age > LEASE.0 + STUCK)?;
-        Some(format!("this process leads and has not renewed its lease for {} s", age.as_secs()))
-    });
-}
-
 async fn lead(
-    elector: Elector,
+    leadership: &Leadership,
     overlay: Overlay,
     health: Health,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
-    let ended: Arc<Mutex<Option<ControllerError>>> = Arc::default();
-    let noted = Arc::clone(&ended);
-    let outcome = elector
-        .lead(stop, GRACE, async |leading: CancellationToken| {
-            let mut listed = overlay.listed();
-            health.set("services", Probe::Readiness, Some("the Services are not listed yet".to_owned()));
-            let healthy = async {
-                if listed.wait_for(|listed| *listed).await.is_ok() {
-                    health.set("services", Probe::Readiness, None);
-                }
-                std::future::pending::<()>().await;
-            };
-            tokio::select! {
-                result = overlay.run(leading) => {
-                    *lock(&noted) = result.err();
-                }
-                () = healthy => {}
+    let mut ended = Ok(());
+    let led = leadership.lead(None, stop, async |leading: CancellationToken| {
+        let mut listed = overlay.listed();
+        health.set("services", Probe::Readiness, Some("the Services are not listed yet".to_owned()));
+        let healthy = async {
+            if listed.wait_for(|listed| *listed).await.is_ok() {
+                health.set("services", Probe::Readiness, None);
             }
-        })
-        .await;
-    let failure = lock(&ended).take();
-    match (failure, outcome) {
-        (Some(error), _) => Err(error.into()),
-        (None, Ended::Lost) => {
-            anyhow::bail!("the leadership was lost; the process ends so that it starts afresh")
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            result = overlay.run(leading) => ended = result,
+            () = healthy => {}
         }
-        (None, Ended::Stopped | Ended::WorkEnded) => Ok(()),
-    }
+    });
+    let led = led.await;
+    ended?;
+    led.map_err(|_| anyhow::anyhow!("the leadership was lost; the process ends so that it starts afresh"))
+}
+
+/// Serves probes and metrics until `stop`.
+async fn serve(
+    address: SocketAddr,
+    health: Health,
+    metrics: Arc<Mutex<Registry>>,
+    stop: CancellationToken,
+) -> anyhow::Result<()> {
+    let listener = TcpListener::bind(address).await;
+    let listener = listener.with_context(|| format!("--listen={address}: the address cannot be used"))?;
+    let router = Router::new()
+        .route("/livez", probe(&health, Probe::Liveness))
+        .route("/readyz", probe(&health, Probe::Readiness))
+        .route("/metrics", get(async move |headers: HeaderMap| exposition::page(&metrics, &headers)));
+    tokio::spawn(async move {
+        if let Err(error) = axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await
+        {
+            tracing::error!(%error, "probes and metrics are not served any more");
+        }
+    });
+    Ok(())
+}
+
+fn probe(health: &Health, probe: Probe) -> MethodRouter {
+    let health = health.clone();
+    get(async move || match health.report(probe, &[]) {
+        (true, _) => "ok".into_response(),
+        (false, lines) => (StatusCode::SERVICE_UNAVAILABLE, lines).into_response(),
+    })
 }

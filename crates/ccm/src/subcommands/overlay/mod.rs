@@ -5,12 +5,10 @@
 //! | module | holds |
 //! | --- | --- |
 //! | `args` | the command line |
-//! | `controller` | start, leader election, stop |
-//! | `endpoints` | probes and metrics |
+//! | `controller` | start, leader election, probes and metrics, stop |
 
 pub mod args;
 mod controller;
-mod endpoints;
 
 use std::ffi::OsString;
 use std::io::Write as _;

@@ -6,21 +6,10 @@ use std::time::Duration;
 use openstack_ccm_provider_openstack::config::LoadBalancer;
 use serde::Serialize;
 
-use super::line::{Line, Mark};
+use super::line::Changes;
 use super::outlook::{Outlook, State};
 use super::rehearsal::{Item, Subject};
 use crate::args::duration;
-
-/// How many objects of one kind would be created, changed and deleted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Changes {
-    /// `+`, and `-/+`.
-    pub add: usize,
-    /// `~`
-    pub change: usize,
-    /// `-`, and `-/+`.
-    pub destroy: usize,
-}
 
 /// The sums of an adoption.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -85,28 +74,6 @@ impl Adoption {
     }
 }
 
-impl Changes {
-    fn of<'a>(lines: impl Iterator<Item = &'a Line>) -> Self {
-        lines.fold(Self::default(), |sum, Line { mark, count, .. }| match mark {
-            Mark::Create => Self { add: sum.add + count, ..sum },
-            Mark::Change => Self { change: sum.change + count, ..sum },
-            Mark::Delete => Self { destroy: sum.destroy + count, ..sum },
-            Mark::Replace => Self { add: sum.add + count, destroy: sum.destroy + count, ..sum },
-        })
-    }
-}
-
-impl fmt::Display for Changes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self { add: 0, change: 0, destroy: 0 } => f.write_str("nothing changes"),
-            Self { add, change, destroy } => {
-                write!(f, "{add} to add, {change} to change, {destroy} to destroy")
-            }
-        }
-    }
-}
-
 impl fmt::Display for Adoption {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { statuses_stay, statuses_change, statuses_new, values, identity_tags, .. } = self;
@@ -136,6 +103,7 @@ impl fmt::Display for Adoption {
             ("Security groups", &self.security_groups, "manage-security-groups is off"),
         ];
         rest.into_iter().try_for_each(|(what, changes, without)| match changes {
+            Some(changes) if *changes == Changes::default() => write!(f, "\n{what}: nothing changes."),
             Some(changes) => write!(f, "\n{what}: {changes}."),
             None => write!(f, "\n{what}: not looked after, because {without}."),
         })

@@ -98,39 +98,43 @@ impl Cluster {
         let is_strategic = is_strategic_patch(&request);
         let patch = request.into_body().collect_bytes().await?;
         let patch: Value = serde_json::from_slice(&patch).map_err(kube::Error::SerdeError)?;
-        let before = match self.object(path).await? {
-            Ok(before) => before,
-            Err(answer) => return Ok(answer),
+        let patched = |before: &Value| {
+            let mut after = before.clone();
+            json_patch::merge(&mut after, &patch);
+            if is_strategic {
+                merge_conditions(before, &mut after);
+            }
+            after["metadata"]["resourceVersion"] = json!(next_version(before));
+            after
         };
-        let mut after = before.clone();
-        json_patch::merge(&mut after, &patch);
-        if is_strategic {
-            merge_conditions(&before, &mut after);
-        }
-        after["metadata"]["resourceVersion"] = json!(next_version(&before));
-        lock(&self.picture).insert(object_path(path).to_owned(), after.clone());
-        let answer = shown(&after);
-        let write = ClusterWrite { method: Method::PATCH, path: path.to_owned(), body: patch, before, after };
-        self.journal.note(Call::Cluster(write));
-        Ok(answer)
+        self.write(Method::PATCH, path, patch.clone(), patched).await
     }
 
     async fn delete(&self, path: &str, request: Request<Body>) -> Result<Response<Body>, kube::Error> {
         let conditions = request.into_body().collect_bytes().await?;
+        let conditions = serde_json::from_slice(&conditions).unwrap_or_default();
+        self.write(Method::DELETE, path, conditions, |_| Value::Null).await
+    }
+
+    /// Notes a write, and answers as if `after` had been made of the object.
+    async fn write(
+        &self,
+        method: Method,
+        path: &str,
+        body: Value,
+        after: impl FnOnce(&Value) -> Value,
+    ) -> Result<Response<Body>, kube::Error> {
         let before = match self.object(path).await? {
             Ok(before) => before,
             Err(answer) => return Ok(answer),
         };
-        lock(&self.picture).insert(path.to_owned(), Value::Null);
-        let write = ClusterWrite {
-            method: Method::DELETE,
-            path: path.to_owned(),
-            body: serde_json::from_slice(&conditions).unwrap_or_default(),
-            before,
-            after: Value::Null,
-        };
+        let after = after(&before);
+        let gone = json!({"kind": "Status", "apiVersion": "v1", "status": "Success"});
+        let answer = json_answer(StatusCode::OK, if after.is_null() { &gone } else { &after });
+        lock(&self.picture).insert(object_path(path).to_owned(), after.clone());
+        let write = ClusterWrite { method, path: path.to_owned(), body, before, after };
         self.journal.note(Call::Cluster(write));
-        Ok(json_answer(StatusCode::OK, &json!({"kind": "Status", "apiVersion": "v1", "status": "Success"})))
+        Ok(answer)
     }
 }
 

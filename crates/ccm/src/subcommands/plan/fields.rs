@@ -33,7 +33,7 @@ const NOT_SHOWN: [&str; 21] = [
 ];
 
 /// One attribute before and after.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Field {
     /// Name of the attribute; empty where the line itself is about it.
     pub name: String,
@@ -52,12 +52,16 @@ pub struct Field {
 impl Field {
     /// A single value.
     pub fn value(name: &str, before: Option<String>, after: Option<String>) -> Self {
-        Self { name: name.to_owned(), before, after, removed: Vec::new(), added: Vec::new() }
+        Self { name: name.to_owned(), before, after, ..Self::default() }
     }
 
     /// A list, of which what it would lose and gain is shown.
-    pub fn list(name: &str, removed: Vec<String>, added: Vec<String>) -> Self {
-        Self { name: name.to_owned(), before: None, after: None, removed, added }
+    pub fn list(name: &str, before: &[String], after: &[String]) -> Self {
+        let lacks = |one: &[String], other: &[String]| -> Vec<String> {
+            one.iter().filter(|text| !other.contains(text)).cloned().collect()
+        };
+        let (removed, added) = (lacks(before, after), lacks(after, before));
+        Self { name: name.to_owned(), removed, added, ..Self::default() }
     }
 
     /// The same field of one of several objects.
@@ -97,26 +101,16 @@ pub(super) fn name(kind: Kind, object: &Value) -> String {
             text("name")
         }
         Kind::Listener => {
-            let transport =
-                object["protocol"].as_str().filter(|protocol| matches!(*protocol, "UDP" | "SCTP"));
-            let transport = transport.unwrap_or("TCP");
-            format!("{}/{transport}", object["protocol_port"])
+            let datagrams = object["protocol"].as_str().filter(|one| matches!(*one, "UDP" | "SCTP"));
+            format!("{}/{}", object["protocol_port"], datagrams.unwrap_or("TCP"))
         }
         Kind::Member => format!("{}:{}", text("address"), object["protocol_port"]),
         Kind::FloatingIp => shown(&object["floating_ip_address"]).unwrap_or_default(),
         Kind::SecurityGroupRule => {
-            let (port, from) = (&object["port_range_min"], shown(&object["remote_ip_prefix"]));
-            format!(
-                "{}/{} from {}",
-                port,
-                text("protocol").to_uppercase(),
-                from.unwrap_or_else(|| "anywhere".into())
-            )
+            let from = shown(&object["remote_ip_prefix"]).unwrap_or_else(|| "anywhere".into());
+            format!("{}/{} from {from}", object["port_range_min"], text("protocol").to_uppercase())
         }
-        Kind::Port => {
-            let address = shown(&object["fixed_ips"][0]["ip_address"]);
-            address.unwrap_or_else(|| text("id"))
-        }
+        Kind::Port => shown(&object["fixed_ips"][0]["ip_address"]).unwrap_or_else(|| text("id")),
     }
 }
 
@@ -151,11 +145,7 @@ pub(super) fn changed(kind: Kind, before: &Value, after: &Value) -> Vec<Field> {
             continue;
         }
         fields.push(match (list(before), list(after)) {
-            (Some(before), Some(after)) => Field::list(
-                key,
-                before.difference(&after).cloned().collect(),
-                after.difference(&before).cloned().collect(),
-            ),
+            (Some(before), Some(after)) => Field::list(key, &before, &after),
             _ => Field::value(key, shown(before), shown(after)),
         });
     }
@@ -174,10 +164,13 @@ fn is_nothing(value: &Value) -> bool {
     }
 }
 
-fn list(value: &Value) -> Option<BTreeSet<String>> {
+/// The members of a list as text, sorted.
+fn list(value: &Value) -> Option<Vec<String>> {
     match value {
-        Value::Null => Some(BTreeSet::new()),
-        Value::Array(list) => Some(list.iter().filter_map(shown).collect()),
+        Value::Null => Some(Vec::new()),
+        Value::Array(list) => {
+            Some(list.iter().filter_map(shown).collect::<BTreeSet<_>>().into_iter().collect())
+        }
         _ => None,
     }
 }

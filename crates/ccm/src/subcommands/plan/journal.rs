@@ -1,12 +1,13 @@
 //! What a dry run recorded: the calls that would change something, in order, and what was seen on the way.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Mutex;
 
 use http::Method;
-use openstack_ccm_openstack_api::dry_run::{Kind, Recorder, Write};
+use openstack_ccm_openstack_api::dry_run::{Kind, ObjectChange, Recorder, Write};
 use openstack_ccm_runtime::lock::lock;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A call that would change something.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +31,52 @@ pub struct ClusterWrite {
     pub before: Value,
     /// The object as it would be; null where it would be deleted.
     pub after: Value,
+}
+
+impl Call {
+    /// What it would change in the cloud.
+    pub(super) fn changes(&self) -> &[ObjectChange] {
+        match self {
+            Self::Cloud(write) => &write.changes,
+            Self::Cluster(_) => &[],
+        }
+    }
+
+    /// What it would change in the cluster.
+    pub(super) fn in_cluster(&self) -> Option<&ClusterWrite> {
+        match self {
+            Self::Cluster(write) => Some(write),
+            Self::Cloud(_) => None,
+        }
+    }
+
+    /// The call as JSON.
+    pub(super) fn object(&self) -> Value {
+        let (method, service, path, body) = self.parts();
+        json!({"method": method.as_str(), "service": service, "path": path, "body": body})
+    }
+
+    /// Method, name of the service that is called, path and body.
+    fn parts(&self) -> (&Method, &'static str, String, Value) {
+        match self {
+            Self::Cloud(Write { service, method, path, query, body, changes: _ }) => {
+                let query: Vec<String> = query.iter().map(|(key, value)| format!("{key}={value}")).collect();
+                let mark = if query.is_empty() { "" } else { "?" };
+                let path = format!("{path}{mark}{}", query.join("&"));
+                (method, service.catalog_type(), path, body.clone().unwrap_or_default())
+            }
+            Self::Cluster(write) => (&write.method, "kubernetes", write.path.clone(), write.body.clone()),
+        }
+    }
+}
+
+impl fmt::Display for Call {
+    /// `POST load-balancer /v2.0/lbaas/loadbalancers {…}`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (method, service, path, body) = self.parts();
+        write!(f, "{method} {service} {path}")?;
+        if body.is_null() { Ok(()) } else { write!(f, " {body}") }
+    }
 }
 
 /// The objects of the cloud that were seen, as they were seen first, by kind and id.

@@ -48,3 +48,33 @@ pub struct Line {
     /// How many objects the line stands for.
     pub count: usize,
 }
+
+/// How many objects would be created, changed and deleted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Changes {
+    /// `+`, and `-/+`.
+    pub add: usize,
+    /// `~`
+    pub change: usize,
+    /// `-`, and `-/+`.
+    pub destroy: usize,
+}
+
+impl Changes {
+    /// The sum of these lines.
+    pub fn of<'a>(lines: impl IntoIterator<Item = &'a Line>) -> Self {
+        lines.into_iter().fold(Self::default(), |sum, Line { mark, count, .. }| match mark {
+            Mark::Create => Self { add: sum.add + count, ..sum },
+            Mark::Change => Self { change: sum.change + count, ..sum },
+            Mark::Delete => Self { destroy: sum.destroy + count, ..sum },
+            Mark::Replace => Self { add: sum.add + count, destroy: sum.destroy + count, ..sum },
+        })
+    }
+}
+
+impl fmt::Display for Changes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { add, change, destroy } = self;
+        write!(f, "{add} to add, {change} to change, {destroy} to destroy")
+    }
+}

@@ -11,15 +11,7 @@ use super::line::{Line, Mark};
 
 /// The lines of some calls, in the order in which the objects are touched first.
 pub fn lines(calls: &[Call]) -> Vec<Line> {
-    let changes: Vec<&ObjectChange> = calls
-        .iter()
-        .filter_map(|call| match call {
-            Call::Cloud(write) => Some(&write.changes),
-            Call::Cluster(_) => None,
-        })
-        .flatten()
-        .collect();
-    let mut lines = cloud(&ends(&changes));
+    let mut lines = cloud(&ends(calls.iter().flat_map(Call::changes)));
     lines.extend(super::cluster_lines::lines(calls));
     lines
 }
@@ -35,7 +27,7 @@ struct CloudEnds<'a> {
 }
 
 /// Each object once. What would be created and deleted again is left out.
-fn ends<'a>(changes: &[&'a ObjectChange]) -> Vec<CloudEnds<'a>> {
+fn ends<'a>(changes: impl Iterator<Item = &'a ObjectChange>) -> Vec<CloudEnds<'a>> {
     let mut places: BTreeMap<(Kind, &str), usize> = BTreeMap::new();
     let mut ends: Vec<CloudEnds<'a>> = Vec::new();
     for change in changes {
@@ -61,20 +53,14 @@ fn cloud(ends: &[CloudEnds<'_>]) -> Vec<Line> {
         if replaced.contains(&one.id) {
             continue;
         }
-        let group = match one.kind {
-            Kind::Member => Some((Kind::Member, one.parent)),
-            Kind::SecurityGroupRule => Some((Kind::SecurityGroupRule, group_of_rule(one))),
-            _ => None,
-        };
-        if let Some(group) = group {
+        if let Some(group) = group(one) {
             if !summed.contains(&group) {
                 summed.push(group);
                 lines.push(sum(ends, group));
             }
             continue;
         }
-        let partner = ends.iter().find(|other| is_replacement(one, other));
-        match partner {
+        match ends.iter().find(|other| is_replacement(one, other)) {
             Some(other) => {
                 replaced.push(other.id);
                 let (old, new) = if one.after.is_none() { (one, other) } else { (other, one) };
@@ -130,20 +116,22 @@ fn line(mark: Mark, one: &CloudEnds<'_>, before: Option<&Value>, after: Option<&
     }
 }
 
-fn group_of_rule<'a>(one: &CloudEnds<'a>) -> Option<&'a str> {
-    one.before.or(one.after)?["security_group_id"].as_str()
+/// Members of one pool, or rules of one group: they have a line together.
+fn group<'a>(one: &CloudEnds<'a>) -> Option<(Kind, Option<&'a str>)> {
+    let parent = match one.kind {
+        Kind::Member => one.parent,
+        Kind::SecurityGroupRule => one.before.or(one.after)?["security_group_id"].as_str(),
+        _ => return None,
+    };
+    Some((one.kind, parent))
 }
 
-/// Members of one pool, or rules of one group, as one line.
-fn sum(ends: &[CloudEnds<'_>], (kind, parent): (Kind, Option<&str>)) -> Line {
-    let parent_of = |one: &CloudEnds<'_>| match kind {
-        Kind::Member => one.parent.map(str::to_owned),
-        _ => group_of_rule(one).map(str::to_owned),
-    };
-    let of_parent: Vec<&CloudEnds<'_>> =
-        ends.iter().filter(|one| one.kind == kind && parent_of(one).as_deref() == parent).collect();
+/// A group as one line.
+fn sum(ends: &[CloudEnds<'_>], of: (Kind, Option<&str>)) -> Line {
+    let kind = of.0;
+    let all: Vec<&CloudEnds<'_>> = ends.iter().filter(|one| group(one) == Some(of)).collect();
     let which = |chosen: fn(&CloudEnds<'_>) -> bool| -> Vec<&CloudEnds<'_>> {
-        of_parent.iter().copied().filter(|one| chosen(one)).collect()
+        all.iter().copied().filter(|one| chosen(one)).collect()
     };
     let (new, gone) = (which(|one| one.before.is_none()), which(|one| one.after.is_none()));
     let other = which(|one| one.before.is_some() && one.after.is_some());
@@ -152,17 +140,13 @@ fn sum(ends: &[CloudEnds<'_>], (kind, parent): (Kind, Option<&str>)) -> Line {
         (true, false, true) => Mark::Delete,
         _ => Mark::Change,
     };
-    let names = |ends: &[&CloudEnds<'_>]| {
-        ends.iter()
-            .map(|one| fields::name(kind, one.before.or(one.after).unwrap_or(&Value::Null)))
-            .collect::<Vec<_>>()
-    };
-    let mut fields = vec![Field::list("", names(&gone), names(&new))];
-    fields.extend(other.iter().flat_map(|one| {
+    let name = |one: &CloudEnds<'_>| fields::name(kind, one.before.or(one.after).unwrap_or(&Value::Null));
+    let names = |ends: &[&CloudEnds<'_>]| ends.iter().map(|one| name(one)).collect();
+    let mut fields = vec![Field { removed: names(&gone), added: names(&new), ..Field::default() }];
+    for one in other {
         let (before, after) = (one.before.unwrap_or(&Value::Null), one.after.unwrap_or(&Value::Null));
-        let name = fields::name(kind, before);
-        fields::changed(kind, before, after).into_iter().map(move |field| field.of(&name))
-    }));
+        fields.extend(fields::changed(kind, before, after).into_iter().map(|field| field.of(&name(one))));
+    }
     fields.retain(|field| !field.is_empty());
-    Line { mark, kind: format!("{kind}s"), id: None, name: String::new(), fields, count: of_parent.len() }
+    Line { mark, kind: format!("{kind}s"), id: None, name: String::new(), fields, count: all.len() }
 }

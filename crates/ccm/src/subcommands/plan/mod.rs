@@ -12,18 +12,15 @@
 //! | `cluster` | the Kubernetes API to plan on; the cloud is [`openstack_ccm_openstack_api::dry_run`] |
 //! | `as_if` | annotations that Services are taken to have |
 //! | `line`, `lines`, `fields`, `cluster_lines` | the objects that would change |
-//! | `outlook`, `summary` | what that means, and the exit code |
+//! | `outlook` | what that means |
 //! | `adoption` | what `adopt` says beside it |
-//! | `text`, `calls` | how it is written |
-//! | `connect` | the connection to cloud and cluster |
+//! | `summary` | all of it as text, and as an exit code |
 
 pub mod adoption;
 pub mod args;
 pub mod as_if;
-pub mod calls;
 pub mod cluster;
 mod cluster_lines;
-mod connect;
 mod fields;
 pub mod journal;
 pub mod line;
@@ -31,22 +28,32 @@ pub mod lines;
 pub mod outlook;
 pub mod rehearsal;
 pub mod summary;
-mod text;
 
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use jiff::Timestamp;
+use openstack_ccm_openstack_api::dry_run::{DryRun, Reading};
+use openstack_ccm_provider_openstack::cloud::{ENTRY, OpenStackProvider};
+use openstack_ccm_provider_openstack::config::Config;
 use serde_json::json;
 
+use crate::args::RunArgs;
+use crate::kubernetes::{ControllerClients, cluster_uid};
+use crate::program::ProgramOptions;
 use crate::subcommands::output::print;
+use crate::wiring;
 use adoption::Adoption;
-use args::{AdoptArgs, PlanArgs, PlanOutput};
+use args::{AdoptArgs, PlanArgs, PlanOutput, RehearsalArgs};
 use as_if::AsIf;
-use connect::connect;
+use journal::{Call, Journal};
 use outlook::Outlook;
 use rehearsal::{Chosen, Item, Stage, Subject, rehearse};
 use summary::Summary;
+
+/// More Services than this are planned from whole lists.
+const FEW: usize = 10;
 
 /// Makes the plan and writes it to standard output.
 ///
@@ -73,6 +80,51 @@ pub async fn adopt(arguments: &AdoptArgs) -> anyhow::Result<ExitCode> {
     report(&plan, Some(&adoption), rehearsal.output)
 }
 
+/// Logs in and puts everything together; beside it the configuration.
+///
+/// # Errors
+/// Flags or configuration that cannot work; cloud or cluster cannot be asked.
+async fn connect(
+    rehearsal: &RehearsalArgs,
+    chosen: &Chosen,
+    as_if: AsIf,
+) -> anyhow::Result<(Stage, Arc<Config>)> {
+    let RehearsalArgs { controller, person, output: _ } = rehearsal;
+    // Of everything else the plan is as of controllers without flags.
+    let run_args = RunArgs { controller: controller.clone(), ..RunArgs::try_parse(["openstack-ccm"])? };
+    let (_, selection) = run_args.validate(&[ENTRY])?;
+    let provider = OpenStackProvider::load(&controller.config.cloud_config)?;
+    let journal = Arc::new(Journal::default());
+    let ahead = match chosen {
+        Chosen::All => true,
+        Chosen::Named(services) => services.len() > FEW,
+    };
+    // The cloud of the configuration, which is then only read.
+    let recorder = Arc::clone(&journal);
+    let openstack = provider
+        .log_in_through(|transport, project_id| {
+            let reading = Reading { ahead, project_id: project_id.map(str::to_owned) };
+            Arc::new(DryRun::new(transport, reading, recorder))
+        })
+        .await?;
+    let cloud = provider.cloud(openstack);
+    // Routes belong to no Service.
+    let route = match chosen {
+        Chosen::All => wiring::options::route(&controller.route, &selection, &provider)?,
+        Chosen::Named(_) => None,
+    };
+    let options = wiring::options::choose(&run_args, &selection, &provider, &cloud, route)?;
+    let options = match chosen {
+        Chosen::All => options,
+        Chosen::Named(_) => ProgramOptions { node: None, node_lifecycle: None, ..options },
+    };
+    let real = person.client().await?;
+    let cluster_uid = cluster_uid(real.clone()).await?;
+    let clients = ControllerClients::same(cluster::client(real, Arc::clone(&journal), as_if));
+    let stage = Stage { clients, cloud: Arc::new(cloud), cluster_uid, options, journal };
+    Ok((stage, Arc::clone(provider.config())))
+}
+
 /// A plan, with what it means.
 struct Plan {
     items: Vec<Item>,
@@ -93,7 +145,7 @@ impl Plan {
 fn report(plan: &Plan, adoption: Option<&Adoption>, output: PlanOutput) -> anyhow::Result<ExitCode> {
     let Plan { items, outlooks, summary } = plan;
     let written = match output {
-        PlanOutput::Text => text::text(outlooks, summary, adoption, std::io::stdout().is_terminal()),
+        PlanOutput::Text => summary::text(outlooks, summary, adoption, std::io::stdout().is_terminal()),
         PlanOutput::Json => json_text(plan, adoption)?,
         PlanOutput::Calls => calls_text(items),
     };
@@ -119,7 +171,7 @@ fn json_text(plan: &Plan, adoption: Option<&Adoption>) -> anyhow::Result<String>
         .zip(outlooks)
         .map(|(item, outlook)| {
             let mut subject = serde_json::to_value(outlook)?;
-            subject["calls"] = item.calls.iter().map(calls::object).collect();
+            subject["calls"] = item.calls.iter().map(Call::object).collect();
             Ok(subject)
         })
         .collect::<Result<_, serde_json::Error>>()?;
@@ -133,11 +185,10 @@ fn json_text(plan: &Plan, adoption: Option<&Adoption>) -> anyhow::Result<String>
 fn calls_text(items: &[Item]) -> String {
     let line = |item: &Item| {
         let subject = match &item.subject {
-            Subject::Service(key) => key.to_string(),
-            Subject::Nodes | Subject::NodeLifecycle => "nodes".to_owned(),
-            Subject::Routes => "routes".to_owned(),
+            Subject::NodeLifecycle => &Subject::Nodes,
+            subject => subject,
         };
-        item.calls.iter().map(|call| format!("{subject} {}\n", calls::line(call))).collect::<String>()
+        item.calls.iter().map(|call| format!("{subject} {call}\n")).collect::<String>()
     };
     items.iter().map(line).collect()
 }

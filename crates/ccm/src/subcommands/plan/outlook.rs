@@ -11,10 +11,10 @@ use serde_json::Value;
 
 use super::cluster_lines::entries;
 use super::fields;
-use super::journal::{Call, ClusterWrite, Seen};
-use super::line::{Line, Mark};
+use super::journal::{Call, Seen};
+use super::line::Line;
 use super::lines::lines;
-use super::rehearsal::{Item, Subject};
+use super::rehearsal::Item;
 
 /// How far a subject would get.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -64,12 +64,7 @@ impl Outlook {
         let changes = lines(calls);
         let load_balancer = load_balancer(calls, seen);
         Self {
-            subject: match subject {
-                Subject::Service(key) => key.to_string(),
-                Subject::Nodes => "nodes".to_owned(),
-                Subject::NodeLifecycle => "nodes that are shut down or gone".to_owned(),
-                Subject::Routes => "routes".to_owned(),
-            },
+            subject: subject.to_string(),
             made_by: load_balancer.and_then(made_by),
             load_balancer: load_balancer.and_then(|one| one["id"].as_str()).map(str::to_owned),
             published: published.clone(),
@@ -80,28 +75,12 @@ impl Outlook {
             warnings: warnings(&concluded.told),
         }
     }
-
-    /// Whether anything would be done.
-    pub fn changes_anything(&self) -> bool {
-        !self.changes.is_empty()
-    }
-
-    /// Objects that would be created, changed, and deleted. One that is replaced counts twice.
-    pub fn counts(&self) -> (usize, usize, usize) {
-        let count = |marks: &[Mark]| {
-            self.changes.iter().filter(|line| marks.contains(&line.mark)).map(|line| line.count).sum()
-        };
-        (count(&[Mark::Create, Mark::Replace]), count(&[Mark::Change]), count(&[Mark::Delete, Mark::Replace]))
-    }
 }
 
 /// The load balancer of the Service, as it was seen: the one whose children or which itself was looked at last by id.
 fn load_balancer<'a>(calls: &'a [Call], seen: &'a Seen) -> Option<&'a Value> {
-    let annotated = calls.iter().rev().find_map(|call| match call {
-        Call::Cluster(ClusterWrite { after, .. }) => {
-            after["metadata"]["annotations"]["loadbalancer.openstack.org/load-balancer-id"].as_str()
-        }
-        Call::Cloud(_) => None,
+    let annotated = calls.iter().rev().filter_map(Call::in_cluster).find_map(|write| {
+        write.after["metadata"]["annotations"]["loadbalancer.openstack.org/load-balancer-id"].as_str()
     });
     let of_kind = || seen.iter().filter(|((kind, id), _)| *kind == Kind::LoadBalancer && !is_placeholder(id));
     match annotated {
@@ -124,16 +103,12 @@ fn made_by(load_balancer: &Value) -> Option<String> {
 }
 
 fn state(end: &End, seen: &Seen) -> State {
-    match end {
-        End::Done => State::Converged,
-        End::Waits => State::Waits(pending(seen)),
-        End::Failed(failure) => failed(failure),
-    }
-}
-
-fn failed(failure: &Failure) -> State {
-    let message = failure.message.clone();
-    match failure.class {
+    let Failure { class, message, .. } = match end {
+        End::Done => return State::Converged,
+        End::Waits => return State::Waits(pending(seen)),
+        End::Failed(failure) => failure.clone(),
+    };
+    match class {
         FailureClass::UserInput | FailureClass::Quota | FailureClass::Held(_) => State::Refused(message),
         FailureClass::Busy => State::Waits(message),
         FailureClass::Auth | FailureClass::Unavailable | FailureClass::Bug => State::Unknown(message),
@@ -152,20 +127,17 @@ fn pending(seen: &Seen) -> String {
 /// What ends connections that are there: a door that closes, or another address.
 fn interruptions(calls: &[Call]) -> Vec<String> {
     let mut found = Vec::new();
-    for call in calls {
-        let Call::Cloud(write) = call else { continue };
-        for ObjectChange { kind, id, before, after, .. } in &write.changes {
-            let Some(before) = before.as_ref().filter(|_| !is_placeholder(id)) else { continue };
-            let name = fields::name(*kind, before);
-            match (kind, after) {
-                (Kind::LoadBalancer, None) => found.push(format!("load balancer {name} is deleted")),
-                (Kind::Listener, None) => found.push(format!("listener {name} is deleted or replaced")),
-                (Kind::FloatingIp, None) => found.push(format!("floating IP {name} is given up")),
-                (Kind::FloatingIp, Some(after)) if led_elsewhere(before, after) => {
-                    found.push(format!("floating IP {name} is detached from its load balancer"));
-                }
-                _ => {}
+    for ObjectChange { kind, id, before, after, .. } in calls.iter().flat_map(Call::changes) {
+        let Some(before) = before.as_ref().filter(|_| !is_placeholder(id)) else { continue };
+        let name = fields::name(*kind, before);
+        match (kind, after) {
+            (Kind::LoadBalancer, None) => found.push(format!("load balancer {name} is deleted")),
+            (Kind::Listener, None) => found.push(format!("listener {name} is deleted or replaced")),
+            (Kind::FloatingIp, None) => found.push(format!("floating IP {name} is given up")),
+            (Kind::FloatingIp, Some(after)) if led_elsewhere(before, after) => {
+                found.push(format!("floating IP {name} is detached from its load balancer"));
             }
+            _ => {}
         }
     }
     found.extend(other_address(calls));
@@ -180,35 +152,22 @@ fn led_elsewhere(before: &Value, after: &Value) -> bool {
 
 /// The Service would no longer be published with what it is published with now.
 fn other_address(calls: &[Call]) -> Option<String> {
-    let writes = || {
-        calls.iter().filter_map(|call| match call {
-            Call::Cluster(write) if write.path.contains("/services/") => Some(write),
-            Call::Cluster(_) | Call::Cloud(_) => None,
-        })
-    };
+    let mut writes =
+        calls.iter().filter_map(Call::in_cluster).filter(|write| write.path.contains("/services/"));
     let places = |service: &Value| -> Vec<String> {
         let entries = entries(service);
         entries.iter().map(|entry| entry.split(' ').next().unwrap_or_default().to_owned()).collect()
     };
-    let (before, after) = (places(&writes().next()?.before), entries(&writes().next_back()?.after));
-    let gone: Vec<String> = before
-        .into_iter()
-        .filter(|place| !after.iter().any(|entry| entry.split(' ').next() == Some(place)))
-        .collect();
+    let first = writes.next()?;
+    let (mut gone, after) = (places(&first.before), places(&writes.next_back().unwrap_or(first).after));
+    gone.retain(|place| !after.contains(place));
     (!gone.is_empty()).then(|| format!("the Service is no longer published with {}", gone.join(", ")))
 }
 
 /// What was looked at and is not among the changes.
 fn unchanged(changes: &[Line], calls: &[Call], seen: &Seen) -> BTreeMap<String, usize> {
-    let touched: BTreeSet<(Kind, &str)> = calls
-        .iter()
-        .filter_map(|call| match call {
-            Call::Cloud(write) => Some(&write.changes),
-            Call::Cluster(_) => None,
-        })
-        .flatten()
-        .map(|change| (change.kind, change.id.as_str()))
-        .collect();
+    let touched: BTreeSet<(Kind, &str)> =
+        calls.iter().flat_map(Call::changes).map(|change| (change.kind, change.id.as_str())).collect();
     let mut counts = BTreeMap::new();
     if changes.is_empty() && seen.len() > 1000 {
         // Lists of all, of which nothing was taken up.

@@ -1,5 +1,6 @@
 //! The controllers on a dry run, and what came of it.
 
+use std::fmt;
 use std::sync::Arc;
 
 use anyhow::Context as _;
@@ -14,9 +15,7 @@ use serde_json::json;
 use super::cluster_lines::entries;
 use super::journal::{Call, Journal, Seen};
 use crate::kubernetes::ControllerClients;
-use crate::program::ProgramOptions;
-use crate::wiring::assembly::Assembly;
-use crate::wiring::service::ServiceParts;
+use crate::program::{Program, ProgramOptions, ServiceParts};
 
 /// What a dry run is made of. Neither the clients nor the cloud write anything; both tell the journal what they would.
 pub struct Stage {
@@ -52,6 +51,17 @@ pub enum Subject {
     NodeLifecycle,
     /// Routes to pods.
     Routes,
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Service(key) => key.fmt(f),
+            Self::Nodes => f.write_str("nodes"),
+            Self::NodeLifecycle => f.write_str("nodes that are shut down or gone"),
+            Self::Routes => f.write_str("routes"),
+        }
+    }
 }
 
 /// What would be done about one subject.
@@ -92,8 +102,8 @@ pub async fn rehearse(
     let Stage { clients, cloud, cluster_uid, options, journal } = stage;
     let mut registry = Registry::default();
     let work_queues = WorkQueues::registered(&mut registry);
-    let assembly = Assembly::new(clients, cloud.as_ref(), cluster_uid, options, &mut registry, &work_queues);
-    let Assembly { nodes, service, route, node, node_lifecycle } = assembly;
+    let program = Program::new(&clients, cloud.as_ref(), cluster_uid, options, &mut registry, &work_queues);
+    let Program { nodes, service, route, node, node_lifecycle } = program;
     nodes.list().await.context("the Nodes of the cluster cannot be listed")?;
 
     let mut items = Vec::new();
@@ -110,7 +120,7 @@ pub async fn rehearse(
     if let Some(route) = route {
         item(Subject::Routes, route.dry_run().await);
     }
-    if let Some(ServiceParts { controller, load_balancers, background: _ }) = service {
+    if let Some(ServiceParts { controller, load_balancers, .. }) = service {
         load_balancers.look_ahead();
         let mut of_services = services(controller, chosen, &journal, &mut progress).await?;
         let awaiting = load_balancers.awaiting_identity_tags();

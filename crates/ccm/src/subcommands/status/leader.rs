@@ -8,7 +8,7 @@ use kube::Api;
 use kube::api::ListParams;
 use openstack_ccm_canary::observed_pod::ObservedPod;
 
-use crate::leader_record::LeaderRecord;
+use crate::leadership::LeaderRecord;
 
 /// The holder of a Lease at a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,9 +86,6 @@ impl fmt::Display for LeaseHolder {
 }
 
 /// Name and node of the pod whose host has this name.
-///
-/// # Errors
-/// Pods cannot be read.
 pub(super) async fn pod(pods: &Api<ObservedPod>, host: &str) -> kube::Result<Option<(String, String)>> {
     if let Some(pod) = pods.get_opt(host).await? {
         return Ok(Some(name_and_node(&pod)));

@@ -24,15 +24,23 @@ use kube::api::ListParams;
 use kube::{Api, Client};
 use openstack_ccm_canary::observed_pod::ObservedPod;
 
+use crate::args::LeaseArgs;
 use crate::error_text::said_once;
 use crate::subcommands::output::print_line;
 use args::StatusArgs;
 use leader::LeaseHolder;
 use publication::Publication;
 
-/// Whether somebody holds the Lease and renews it.
-pub(crate) fn is_at_work(lease: &Lease, now: Timestamp) -> bool {
-    LeaseHolder::of(lease, now).works()
+/// Whether somebody holds a Lease and renews it.
+pub(crate) async fn is_at_work(client: &Client, lease: &LeaseArgs) -> anyhow::Result<bool> {
+    Ok(leader(client, lease).await?.is_some_and(|leader| leader.works()))
+}
+
+async fn leader(client: &Client, lease: &LeaseArgs) -> anyhow::Result<Option<LeaseHolder>> {
+    let (namespace, name) = (&lease.leader_elect_resource_namespace, &lease.leader_elect_resource_name);
+    let lease = Api::<Lease>::namespaced(client.clone(), namespace).get_opt(name).await;
+    let lease = lease.with_context(|| format!("the Lease {namespace}/{name} cannot be read"))?;
+    Ok(lease.map(|lease| LeaseHolder::of(&lease, Timestamp::now())))
 }
 
 /// Writes what is to be seen to standard output.
@@ -41,11 +49,9 @@ pub(crate) fn is_at_work(lease: &Lease, now: Timestamp) -> bool {
 /// Nobody leads, the Lease cannot be read, or standard output is closed.
 pub async fn run(arguments: &StatusArgs) -> anyhow::Result<()> {
     let client = arguments.person.client().await?;
-    let (namespace, name) =
-        (&arguments.leader_elect_resource_namespace, &arguments.leader_elect_resource_name);
-    let lease = Api::<Lease>::namespaced(client.clone(), namespace).get_opt(name).await;
-    let lease = lease.with_context(|| format!("the Lease {namespace}/{name} cannot be read"))?;
-    let leader = lease.as_ref().map(|lease| LeaseHolder::of(lease, Timestamp::now()));
+    let LeaseArgs { leader_elect_resource_namespace: namespace, leader_elect_resource_name: name } =
+        &arguments.lease;
+    let leader = leader(&client, &arguments.lease).await?;
     match &leader {
         None => line("Leader", format_args!("nobody: there is no Lease {namespace}/{name}"))?,
         Some(leader) => {

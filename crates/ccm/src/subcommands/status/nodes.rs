@@ -63,7 +63,7 @@ pub(super) fn unfit(verdicts: &[(String, NodeVerdict)]) -> Vec<String> {
 }
 
 /// `: 1 v1.29.0, 2 v1.36.3`; empty for nothing.
-fn counted(words: impl Iterator<Item = String>) -> String {
+pub(super) fn counted(words: impl Iterator<Item = String>) -> String {
     let mut counts = BTreeMap::<String, usize>::new();
     for word in words {
         *counts.entry(word).or_default() += 1;

@@ -1,9 +1,9 @@
 //! How the Services of a cluster are published. Pure.
 
-use std::collections::BTreeMap;
-
 use k8s_openapi::api::core::v1::Service;
 use openstack_ccm_core::service::ServiceKey;
+
+use super::nodes::counted;
 
 /// How one Service of type LoadBalancer is published.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,13 +48,8 @@ impl Publication {
 
 /// `5 of type LoadBalancer: 3 ipMode Proxy, 2 ipMode VIP`
 pub(super) fn summary(publications: &[Publication]) -> String {
-    let mut counts = BTreeMap::<&str, usize>::new();
-    for publication in publications {
-        *counts.entry(publication.mode).or_default() += 1;
-    }
-    let parts: Vec<String> = counts.iter().map(|(mode, count)| format!("{count} {mode}")).collect();
-    let colon = if parts.is_empty() { "" } else { ": " };
-    format!("{} of type LoadBalancer{colon}{}", publications.len(), parts.join(", "))
+    let modes = publications.iter().map(|publication| publication.mode.to_owned());
+    format!("{} of type LoadBalancer{}", publications.len(), counted(modes))
 }
 
 #[cfg(test)]

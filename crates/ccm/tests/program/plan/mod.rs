@@ -6,6 +6,7 @@ mod stories;
 
 use openstack_ccm::subcommands::plan::as_if::AsIf;
 use openstack_ccm::subcommands::plan::journal::Call as Planned;
+use openstack_ccm::subcommands::plan::line::Changes;
 use openstack_ccm::subcommands::plan::outlook::Outlook;
 use serde_json::json;
 
@@ -52,7 +53,7 @@ async fn a_port_that_goes_interrupts_and_one_that_comes_does_not() {
     world.patch("web", &json!({"spec": {"ports": [port("http", 80), port("more", 443)]}}));
     let outlook = text(&world, AsIf::default()).await.remove(0);
     assert_eq!(outlook.interruptions, [""; 0]);
-    assert!(outlook.counts().0 >= 2, "{outlook:#?}");
+    assert!(Changes::of(&outlook.changes).add >= 2, "{outlook:#?}");
     world.patch("web", &json!({"spec": {"ports": [port("more", 443)]}}));
     let outlook = text(&world, AsIf::default()).await.remove(0);
     assert_eq!(outlook.interruptions, ["listener 80/TCP is deleted or replaced"]);

@@ -169,11 +169,11 @@ impl World {
         let mut openstack = line.openstack(&self.cloud, self.settings.user);
         openstack.barbican = openstack.barbican.filter(|_| self.settings.key_manager);
         let program = Program::new(
-            ControllerClients::same(line.kubernetes(&self.kube)),
+            &ControllerClients::same(line.kubernetes(&self.kube)),
             &self.cloud_of(openstack),
             uid,
             options,
-            &self.registry,
+            &mut self.registry.lock().unwrap(),
             &queues,
         );
         let (health, stop) = (self.health.clone(), CancellationToken::new());

@@ -11,8 +11,7 @@ use openstack_ccm_openstack_api::octavia::{LoadBalancer, ProvisioningStatus};
 use openstack_ccm_provider_openstack::load_balancer::names::{self, GeneratedName};
 use serde::Serialize;
 
-use super::cloud::Inventory;
-use super::services::Owners;
+use super::inventory::{Inventory, Owners};
 
 /// What is asked for.
 #[derive(Clone, Debug)]
@@ -98,9 +97,27 @@ struct Claim {
     service: Option<ServiceKey>,
 }
 
+/// Cluster and Service, by a name or description that is made of them.
+type Described = (String, ServiceKey);
+
 impl Judge<'_> {
-    /// Whose the tags say it is: absent where they do not name this cluster, or name a Service that is there.
-    fn by_tags(&self, tags: &BTreeSet<String>, service: Option<ServiceKey>) -> Option<Claim> {
+    /// Whose the tags say it is; where there are none, and `by_name` says so, whose its name or description says.
+    fn claim(&self, tags: &BTreeSet<String>, described: Option<&Described>, by_name: bool) -> Option<Claim> {
+        if names::cluster_uids(tags).next().is_some() {
+            return self.by_tags(tags, described.map(|(_, service)| service));
+        }
+        let (cluster, service) = described.filter(|_| by_name)?;
+        let counts = self.question.occm_names
+            && *cluster == self.question.cluster.name
+            && !self.owners.has_named(service);
+        counts.then(|| Claim {
+            why: format!("it has the name that OCCM gives to objects of {service}, which is gone"),
+            service: Some(service.clone()),
+        })
+    }
+
+    /// Absent where the tags do not name this cluster, or name a Service that is there.
+    fn by_tags(&self, tags: &BTreeSet<String>, service: Option<&ServiceKey>) -> Option<Claim> {
         if !names::cluster_uids(tags).any(|uid| uid == self.question.cluster.uid) {
             return None;
         }
@@ -109,21 +126,8 @@ impl Judge<'_> {
             return None;
         }
         let uids = uids.into_iter().collect::<Vec<_>>().join(", ");
-        Some(Claim {
-            why: format!("its tags name this cluster and the Service with uid {uids}, which is gone"),
-            service,
-        })
-    }
-
-    /// Whose a generated name says it is.
-    fn by_name(&self, cluster: &str, service: &ServiceKey) -> Option<Claim> {
-        let counts = self.question.occm_names
-            && cluster == self.question.cluster.name
-            && !self.owners.has_named(service);
-        counts.then(|| Claim {
-            why: format!("it has the name that OCCM gives to objects of {service}, which is gone"),
-            service: Some(service.clone()),
-        })
+        let why = format!("its tags name this cluster and the Service with uid {uids}, which is gone");
+        Some(Claim { why, service: service.cloned() })
     }
 
     fn load_balancer(&self, one: &LoadBalancer) -> Option<Orphan> {
@@ -131,14 +135,9 @@ impl Judge<'_> {
         {
             return None;
         }
-        let parsed = GeneratedName::parse(&one.name);
-        let service = parsed.as_ref().map(|parsed| parsed.service.clone());
+        let named = GeneratedName::parse(&one.name).map(|name| (name.cluster, name.service));
+        let claim = self.claim(&one.tags, named.as_ref(), true)?;
         let tags = &one.tags;
-        let is_tagged = names::cluster_uids(tags).next().is_some();
-        let claim = self.by_tags(&one.tags, service.clone()).or_else(|| {
-            let parsed = parsed.filter(|_| !is_tagged)?;
-            self.by_name(&parsed.cluster, &parsed.service)
-        })?;
         let others = |uid: &&str| *uid != self.question.cluster.uid;
         let other_cluster = names::cluster_uids(tags).find(others).map(str::to_owned);
         let guests: Vec<&str> = names::user_names(tags).filter(|name| *name != one.name).collect();
@@ -151,7 +150,7 @@ impl Judge<'_> {
         } else if one.provisioning_status.is_pending() {
             Some(format!("Octavia is at work on it ({})", one.provisioning_status.as_str()))
         } else {
-            self.namesake(service.as_ref())
+            self.namesake(claim.service.as_ref())
         };
         Some(orphan(OrphanKind::LoadBalancer, &one.id, &one.name, one.created_at.as_deref(), claim, refused))
     }
@@ -171,25 +170,15 @@ impl Judge<'_> {
 
     fn floating_ip(&self, one: &FloatingIp, gone: &BTreeSet<String>) -> Option<Orphan> {
         let port = one.port_id.as_deref().filter(|port| !port.is_empty());
-        let user = self
-            .inventory
-            .load_balancers
-            .iter()
-            .find(|lb| port.is_some() && lb.vip_port_id.as_deref() == port);
+        let leads_to = |lb: &&LoadBalancer| port.is_some() && lb.vip_port_id.as_deref() == port;
+        let user = self.inventory.load_balancers.iter().find(leads_to);
         let described = described_floating_ip(&one.description);
-        let service = described.as_ref().map(|(_, service)| service.clone());
         let is_tagged = names::cluster_uids(&one.tags).next().is_some();
-        let of_orphan =
-            user.filter(|user| gone.contains(&user.id)).filter(|_| !is_tagged && described.is_some());
-        let claim = self.by_tags(&one.tags, service.clone()).or_else(|| {
-            of_orphan.map(|user| Claim {
-                why: format!("it leads to the load balancer {}, which is orphaned", user.name),
-                service: service.clone(),
-            })
-        });
-        let claim = claim.or_else(|| {
-            let (cluster, service) = described.filter(|_| !is_tagged && port.is_none())?;
-            self.by_name(&cluster, &service)
+        let claim = self.claim(&one.tags, described.as_ref(), port.is_none()).or_else(|| {
+            let (_, service) = described.filter(|_| !is_tagged)?;
+            let user = user.filter(|user| gone.contains(&user.id))?;
+            let why = format!("it leads to the load balancer {}, which is orphaned", user.name);
+            Some(Claim { why, service: Some(service) })
         })?;
         let refused = match (port, user) {
             (None, _) => self.namesake(claim.service.as_ref()),
@@ -219,13 +208,8 @@ impl Judge<'_> {
 
     fn security_group(&self, one: &SecurityGroup) -> Option<Orphan> {
         let described = described_security_group(&one.description);
-        let service = described.as_ref().map(|(_, service)| service.clone());
-        let is_tagged = names::cluster_uids(&one.tags).next().is_some();
-        let claim = self.by_tags(&one.tags, service.clone()).or_else(|| {
-            let generated = names::is_generated_security_group(&one.name) && !is_tagged;
-            let (cluster, service) = described.filter(|_| generated)?;
-            self.by_name(&cluster, &service)
-        })?;
+        let by_name = names::is_generated_security_group(&one.name);
+        let claim = self.claim(&one.tags, described.as_ref(), by_name)?;
         let refused = self.namesake(claim.service.as_ref());
         Some(orphan(OrphanKind::SecurityGroup, &one.id, &one.name, one.created_at.as_deref(), claim, refused))
     }
@@ -264,7 +248,7 @@ fn time(text: &str) -> Option<Timestamp> {
 }
 
 /// Cluster and Service in the description of a floating IP: `… service NAMESPACE/NAME from cluster CLUSTER`.
-fn described_floating_ip(description: &str) -> Option<(String, ServiceKey)> {
+fn described_floating_ip(description: &str) -> Option<Described> {
     if !names::describes_floating_ip(description) {
         return None;
     }
@@ -274,7 +258,7 @@ fn described_floating_ip(description: &str) -> Option<(String, ServiceKey)> {
 }
 
 /// The same in that of a security group: `Security Group for NAMESPACE/NAME Service LoadBalancer in cluster CLUSTER`.
-fn described_security_group(description: &str) -> Option<(String, ServiceKey)> {
+fn described_security_group(description: &str) -> Option<Described> {
     let rest = description.strip_prefix("Security Group for ")?;
     let (service, cluster) = rest.split_once(" Service LoadBalancer in cluster ")?;
     let (namespace, name) = service.split_once('/')?;

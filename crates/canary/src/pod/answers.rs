@@ -1,12 +1,21 @@
-//! The answer of a canary pod: its greeting with the token, and the end of the connection.
+//! What a canary pod answers: to other pods its greeting with the token, and the end of the connection; to the kubelet
+//! whether each container is ready.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
+use axum::http::StatusCode;
+use axum::routing::get;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tokio::time::{sleep, timeout};
+
+use super::Findings;
+use crate::carried::Carried;
+use crate::{CONCLUSIVE, FIT};
 
 /// By this an answer is known as that of a canary.
 pub(super) const GREETING: &str = "openstack-ccm-canary ";
@@ -21,7 +30,7 @@ pub(super) fn greeting(token: &str) -> String {
 }
 
 /// Answers everybody, for ever.
-pub(super) async fn answer(door: TcpListener, token: &str) {
+pub(super) async fn greet(door: TcpListener, token: &str) {
     let greeting: Arc<str> = greeting(token).into();
     let places = Arc::new(Semaphore::new(MOST));
     loop {
@@ -46,4 +55,21 @@ pub(super) async fn answer(door: TcpListener, token: &str) {
             }
         }
     }
+}
+
+/// Answers the kubelet, one path for each container, for ever.
+pub(super) async fn readiness(listener: TcpListener, findings: watch::Receiver<Findings>) -> io::Result<()> {
+    let probe = |is_ready: fn((bool, bool)) -> bool| {
+        let findings = findings.clone();
+        get(async move || {
+            let Findings { held, last } = *findings.borrow();
+            let ready = is_ready(Carried::readiness(held));
+            let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+            (status, held.or(last).map_or("nothing is known yet", |finding| finding.text()))
+        })
+    };
+    let routes = Router::new()
+        .route(&format!("/{CONCLUSIVE}"), probe(|(conclusive, _)| conclusive))
+        .route(&format!("/{FIT}"), probe(|(_, fit)| fit));
+    axum::serve(listener, routes).await
 }

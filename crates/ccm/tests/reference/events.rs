@@ -1,19 +1,19 @@
 //! `docs/reference/events.md`: what each reason of an Event means. A test compares the reasons with those in the
 //! sources.
 
-use super::{GENERATED, cell};
+use crate::page::{GENERATED, cell};
 
 /// One reason.
 #[derive(Clone, Copy, Debug)]
-pub struct EventReason {
+pub(crate) struct EventReason {
     /// Kind of the object.
-    pub object: &'static str,
+    pub(crate) object: &'static str,
     /// `reason` of the Event.
-    pub reason: &'static str,
+    pub(crate) reason: &'static str,
     /// `Normal` or `Warning`.
-    pub severity: &'static str,
+    pub(crate) severity: &'static str,
     /// When it is said, and what to do.
-    pub meaning: &'static str,
+    pub(crate) meaning: &'static str,
 }
 
 const fn row(
@@ -27,7 +27,7 @@ const fn row(
 
 /// All reasons.
 #[rustfmt::skip]
-pub const REASONS: &[EventReason] = &[
+pub(crate) const REASONS: &[EventReason] = &[
     row("Service", "Normal", "EnsuringLoadBalancer", "Work on the load balancer begins."),
     row("Service", "Normal", "EnsuredLoadBalancer", "The load balancer is as the Service asks."),
     row("Service", "Normal", "UpdatedLoadBalancer", "Nodes changed, and the load balancer follows."),
@@ -107,7 +107,7 @@ changes nothing; repeats are counted in one Event.
 ";
 
 /// The page, with those reasons only that `is_used` knows.
-pub fn markdown(is_used: impl Fn(&str) -> bool) -> String {
+pub(crate) fn markdown(is_used: impl Fn(&str) -> bool) -> String {
     let rows: String = REASONS
         .iter()
         .filter(|event| is_used(event.reason))

@@ -1,23 +1,25 @@
-//! Metrics of calls to the cloud, with OCCM's buckets.
+//! Metrics of the cloud: of calls, with OCCM's buckets, and what a provider shows of itself, read when somebody looks.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use openstack_ccm_core::cloud::CallObserver;
-use prometheus_client::encoding::EncodeLabelSet;
+use openstack_ccm_core::provider::{Gauge, LoadBalancers};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric as _};
+use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 /// Buckets of the durations, in seconds.
 const BUCKETS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
-/// The name of the call; a closed set of the typed calls.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Labels {
-    request: &'static str,
-}
+/// `request`: the name of the call; a closed set of the typed calls.
+type Labels = [(&'static str, &'static str); 1];
 
 /// Counts calls and their durations.
 #[derive(Clone, Debug)]
@@ -56,12 +58,38 @@ impl CallMetrics {
 
 impl CallObserver for CallMetrics {
     fn observe(&self, call: &'static str, duration: Duration, succeeded: bool) {
-        let labels = Labels { request: call };
+        let labels = [("request", call)];
         self.durations.get_or_create(&labels).observe(duration.as_secs_f64());
         self.requests.get_or_create(&labels).inc();
         if !succeeded {
             self.errors.get_or_create(&labels).inc();
         }
+    }
+}
+
+/// Shows the gauges of a provider.
+struct ProviderMetrics(Arc<dyn LoadBalancers>);
+
+/// Shows the gauges of a provider in `registry`.
+pub(crate) fn show_gauges(load_balancers: &Arc<dyn LoadBalancers>, registry: &mut Registry) {
+    registry.register_collector(Box::new(ProviderMetrics(Arc::clone(load_balancers))));
+}
+
+impl fmt::Debug for ProviderMetrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ProviderMetrics").finish_non_exhaustive()
+    }
+}
+
+impl Collector for ProviderMetrics {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        for Gauge { name, help, value } in self.0.gauges() {
+            let gauge = ConstGauge::new(i64::try_from(value).unwrap_or(i64::MAX));
+            // The encoder of the registry ends help texts so.
+            let help = format!("{help}.");
+            gauge.encode(encoder.encode_descriptor(name, &help, None, MetricType::Gauge)?)?;
+        }
+        Ok(())
     }
 }
 

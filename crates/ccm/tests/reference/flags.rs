@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use clap::{Arg, CommandFactory as _};
+use openstack_ccm::args::accepted::{FLAGS, Form};
+use openstack_ccm::command_line::CommandLine;
 
-use super::{GENERATED, cell};
-use crate::args::accepted::{FLAGS, Form};
-use crate::command_line::CommandLine;
+use crate::page::{GENERATED, cell};
 
 const INTRODUCTION: &str = "# Flags
 
@@ -46,7 +46,7 @@ leader releases it on SIGTERM. So the next instance takes over within one period
 ";
 
 /// The page.
-pub fn markdown() -> String {
+pub(crate) fn markdown() -> String {
     let mut page = format!("{GENERATED}\n\n{INTRODUCTION}\n## Flags with effect\n\n");
     page.push_str("| Flag | Default | Meaning |\n| --- | --- | --- |\n");
     let command = CommandLine::command();

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use openstack_ccm_overlay::cloud::{CLOUDS, Key, Value};
 
-use super::{GENERATED, cell};
+use crate::page::{GENERATED, cell};
 
 const INTRODUCTION: &str = "# Clouds
 
@@ -40,7 +40,7 @@ With `--annotation KEY=VALUE`, name the annotation with which your Services ask 
 ";
 
 /// The page.
-pub fn markdown() -> String {
+pub(crate) fn markdown() -> String {
     let mut page = format!("{GENERATED}\n\n{INTRODUCTION}");
     for cloud in CLOUDS {
         let rules: Vec<String> =
