@@ -6,7 +6,7 @@
 //! | --- | --- | --- |
 //! | `simulated` | program and simulators in one process on a paused clock | time against the cloud's own, and every call |
 //! | `phases` | as `simulated`, with an Octavia that cannot do everything at once | what each kind of change costs, and bursts |
-//! | `program` | the real binary as a process of its own, the simulators in this one, HTTP in between | memory and processor of the program alone |
+//! | `program` | the real binary as a process of its own, the simulators in this one, HTTPS in between | memory and processor of the program alone |
 //! | `planned` | the same, of `plan -A` until it has ended | its time and calls |
 //! | `pass` | one pass of the provider over a Service that did not change | allocations and time |
 //!

@@ -1,5 +1,5 @@
 //! The real binary as a process of its own, so that its memory is nobody else's. The simulators stay in this process
-//! and are asked over HTTP on the loopback device, in real time, and Octavia takes no time for its work.
+//! and are asked over HTTPS on the loopback device, in real time, and Octavia takes no time for its work.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -54,14 +54,14 @@ pub(crate) struct Stage {
     _servers: (KubernetesServer, Option<CloudServer>),
 }
 
-/// Serves a world over HTTP and starts the program with these further arguments. The clock goes on from here.
+/// Serves a world over HTTPS and starts the program with these further arguments. The clock goes on from here.
 pub(crate) async fn start(world: &World, arguments: &[&str]) -> (Stage, Program) {
     let stage = idle_stage(world).await;
     let program = Program::start(&stage, arguments);
     (stage, program)
 }
 
-/// Both simulators served over HTTP, and nobody who asks them yet.
+/// Both simulators served over HTTPS, and nobody who asks them yet.
 pub(crate) async fn idle_stage(world: &World) -> Stage {
     tokio::time::resume();
     world.cloud.set_delays(Duration::ZERO);
