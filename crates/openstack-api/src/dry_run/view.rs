@@ -5,9 +5,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 
-use super::ahead::Ahead;
 use super::kind::Kind;
-use super::reads::{ReadOnly, all_pages, parsed, read};
+use super::reads::{Ahead, ReadOnly, all_pages, parsed, read};
 use super::{Reading, Stop, filter, id_of, not_found, placeholder};
 use crate::transport::{Request, Response, Transport};
 
