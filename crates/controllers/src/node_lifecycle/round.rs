@@ -12,8 +12,7 @@ use openstack_ccm_core::notice::Notice;
 use tokio::time::{Instant, MissedTickBehavior};
 use tracing::Instrument as _;
 
-use super::metrics::LifecycleMetrics;
-use super::taint;
+use super::{LifecycleMetrics, taint};
 use crate::NODE_LIFECYCLE_CONTROLLER;
 use crate::nodes::{NodeObject, NodeStore, NodeWriter};
 use openstack_ccm_runtime::events::EventRecorder;

@@ -14,14 +14,12 @@
 //! | `node_verdicts` | what is told of nodes that were measured (pure) |
 //! | `node_rollout` | how long a change of nodes takes to reach all |
 //! | `kube_proxies` | what kube-proxies report |
-//! | `drift` | the report of a repair (pure) |
-//! | `memory` | what is known from earlier reconciliations, and may be lost |
 //! | `event_texts` | what the user is told (pure) |
+//! | `memory` | what is known from earlier reconciliations, and may be lost |
 //! | `finalizer` | hold the object before the cloud is touched, let it go after the cloud is empty |
 //! | `options` | what an operator chooses |
 //! | `context` | what the reconciliation of one Service works with |
-//! | `shared_address` | Services on one address agree on its mode |
-//! | `publish` | status and annotations, written only where they differ |
+//! | `publish` | status and annotations, written only where they differ; Services on one address agree on its mode |
 //! | `release` | the end of a load balancer |
 //! | `sync` | the reconciliation of one Service |
 //! | `follow` | watch: keep the cache, queue what deserves a reconciliation |
@@ -35,7 +33,6 @@ mod cache;
 mod change;
 mod context;
 mod controller;
-mod drift;
 mod dry_run;
 mod event_texts;
 mod finalizer;
@@ -51,7 +48,6 @@ mod orphans;
 mod publish;
 mod queue;
 mod release;
-mod shared_address;
 mod sync;
 mod trim;
 mod written;

@@ -11,7 +11,6 @@ use openstack_ccm_core::service::{Goal, Intent, ServiceKey};
 use super::backends::{Backends, same_backends};
 use super::cache::{CachedService, newer};
 use super::context::{CATCH_UP, ServiceSync};
-use super::drift;
 use super::event_texts;
 use super::finalizer::{self, Edited};
 use super::intent::{self, Wanted, checked_facts, uid};
@@ -84,7 +83,7 @@ impl ServiceSync {
             self.tell(&key, &facts.uid, event_texts::no_nodes());
         }
         self.memory.with(&key, |known| {
-            known.drift = drift::after(known.drift.take(), causes);
+            known.drift = event_texts::drift_after(known.drift.take(), causes);
         });
         if causes.has(Cause::Resync) {
             self.provider.expect_drift(&key);
