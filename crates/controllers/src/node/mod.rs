@@ -73,8 +73,6 @@ pub struct NodeController {
 impl NodeController {
     /// Puts a controller together; nothing happens before [`NodeController::run`] and
     /// [`NodeInformer::run`].
-    ///
-    /// `client` must not repeat requests by itself (`kube::Config::default_retry = false`).
     pub fn new(
         client: Client,
         instances: Arc<dyn Instances>,

@@ -57,8 +57,7 @@ pub struct ServiceController {
 impl ServiceController {
     /// Puts a controller together; nothing happens before [`ServiceController::run`] and [`NodeInformer::run`].
     ///
-    /// `client` must not repeat requests by itself (`kube::Config::default_retry = false`). `queue` is the one whose
-    /// [`ServiceQueue::waker`] the provider holds.
+    /// `queue` is the one whose [`ServiceQueue::waker`] the provider holds.
     pub fn new(
         client: Client,
         provider: Arc<dyn LoadBalancers>,

@@ -1,6 +1,5 @@
 //! Everything that a log-in needs.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -106,12 +105,6 @@ impl Interface {
             Self::Internal => "internal",
             Self::Admin => "admin",
         }
-    }
-}
-
-impl fmt::Display for Interface {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.as_str())
     }
 }
 

@@ -14,7 +14,6 @@ mod member;
 mod offer;
 mod pool;
 mod status;
-mod status_tree;
 
 use std::sync::Arc;
 
@@ -32,8 +31,9 @@ pub use offer::{AvailabilityZone, Capability, Flavor, Provider};
 pub use pool::{
     CreatePool, LbAlgorithm, Pool, PoolProtocol, SessionPersistence, SessionPersistenceType, UpdatePool,
 };
-pub use status::{OperatingStatus, ProvisioningStatus};
-pub use status_tree::{ListenerStatus, MemberStatus, MonitorStatus, PoolStatus, StatusTree};
+pub use status::{
+    ListenerStatus, MemberStatus, MonitorStatus, OperatingStatus, PoolStatus, ProvisioningStatus, StatusTree,
+};
 
 use crate::client::{Client, Paths};
 use crate::transport::Service;
