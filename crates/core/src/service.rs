@@ -51,6 +51,12 @@ impl Protocol {
     }
 }
 
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
 /// One entry of `spec.ports`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ServicePort {
