@@ -12,7 +12,7 @@ use tracing::Instrument as _;
 
 use super::plan;
 use super::{NodeMetrics, NodeQueue, TakenNode};
-use crate::NODE_CONTROLLER;
+use crate::names::NODE_CONTROLLER;
 use crate::nodes::{NodeObject, NodeStore, NodeWriter, until_accepted};
 use crate::queue::Requeue;
 use openstack_ccm_runtime::call::CallError;

@@ -4,6 +4,7 @@
 //! vouch for it; its machine was missing in two rounds in a row; most of the other machines are there
 //! ([`openstack_ccm_core::instance::missing`]); and a last question about this one machine says that it is gone.
 
+mod metrics;
 mod round;
 mod taint;
 
@@ -13,16 +14,14 @@ use std::time::Duration;
 use kube::Client;
 use openstack_ccm_core::instance::Instances;
 use openstack_ccm_core::instance::missing::ROUNDS;
-use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::dry_run::{Concluded, End, untold};
 use crate::nodes::{NodeInformer, NodeStore, NodeWriter};
+use metrics::LifecycleMetrics;
 use openstack_ccm_runtime::events::{self, EventWriter};
-use openstack_ccm_runtime::metrics::{FailureCounts, metric};
 use openstack_ccm_runtime::parts::{ControllerError, named, run_parts};
 use round::Lifecycle;
 
@@ -94,39 +93,5 @@ impl NodeLifecycleController {
         }
         let end = self.lifecycle.last_failure().map_or(End::Done, |failure| End::Failed(failure.clone()));
         Concluded { end, told: untold(&mut self.events) }
-    }
-}
-
-/// The metrics of one controller. The framework has none of its own.
-#[derive(Debug)]
-struct LifecycleMetrics {
-    /// Nodes that stay although their machine is missing.
-    held: Gauge,
-    /// Nodes that were deleted.
-    deleted: Counter,
-    /// How often the cloud could not be asked.
-    failures: FailureCounts,
-}
-
-impl LifecycleMetrics {
-    /// Creates the metrics and makes them visible in `registry`.
-    fn registered(registry: &mut Registry) -> Self {
-        Self {
-            held: metric(
-                registry,
-                "openstack_ccm_node_deletions_held",
-                "Nodes whose server is missing and that are not deleted, because too many are missing at once",
-            ),
-            deleted: metric(
-                registry,
-                "openstack_ccm_node_deletions",
-                "Nodes that were deleted because their server is gone",
-            ),
-            failures: FailureCounts::registered(
-                registry,
-                "openstack_ccm_node_lifecycle_failures",
-                "Rounds in which nodes that are not ready could not be checked in the cloud, by class of failure",
-            ),
-        }
     }
 }

@@ -12,8 +12,9 @@ use openstack_ccm_core::notice::Notice;
 use tokio::time::{Instant, MissedTickBehavior};
 use tracing::Instrument as _;
 
-use super::{LifecycleMetrics, taint};
-use crate::NODE_LIFECYCLE_CONTROLLER;
+use super::metrics::LifecycleMetrics;
+use super::taint;
+use crate::names::NODE_LIFECYCLE_CONTROLLER;
 use crate::nodes::{NodeObject, NodeStore, NodeWriter};
 use openstack_ccm_runtime::events::EventRecorder;
 use openstack_ccm_runtime::metrics;

@@ -1,8 +1,16 @@
 //! The route controller: keeps the cloud's routes to the pods of nodes, and tells the scheduler which nodes can be reached.
 //!
+//! | module | step |
+//! | --- | --- |
+//! | `round` | one comparison of the cloud with the nodes |
+//! | `condition` | `NetworkUnavailable` in the status of a node |
+//! | `metrics` | counts |
+//!
 //! Rounds never overlap. One begins when a node changed in a way that matters, and at the latest after the period; after a
 //! failure the period grows.
 
+mod condition;
+mod metrics;
 mod round;
 
 use std::sync::Arc;
@@ -21,9 +29,10 @@ use tracing::Instrument as _;
 use crate::dry_run::{Concluded, End, untold};
 use crate::nodes::{NodeChange, NodeInformer, NodeListener, NodeStore, NodeWriter};
 
+use metrics::RouteMetrics;
 use openstack_ccm_runtime::events::{self, EventWriter};
 use openstack_ccm_runtime::parts::{ControllerError, EventWriting, becomes};
-use round::{Round, RouteMetrics};
+use round::Round;
 
 /// Longest time between two rounds because of failures, unless the cloud asks for more.
 const LONGEST_BACKOFF: Duration = Duration::from_secs(60);

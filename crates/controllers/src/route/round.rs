@@ -2,76 +2,25 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures::{StreamExt, stream};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
-use openstack_ccm_core::route::condition::{NETWORK_UNAVAILABLE, Network, network};
+use openstack_ccm_core::route::condition::{Network, network};
 use openstack_ccm_core::route::plan::{Changes, NodePlan, Plan, decide};
 use openstack_ccm_core::route::range::ClusterRanges;
 use openstack_ccm_core::route::{Applied, NodeRoute, RoutedNode, Routes};
 
+use super::condition;
+use super::metrics::RouteMetrics;
 use crate::nodes::{NodeObject, NodeWriter};
-use openstack_ccm_runtime::call::CallError;
 use openstack_ccm_runtime::events::EventRecorder;
-use openstack_ccm_runtime::metrics::{self, FailureCounts, metric};
-use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::registry::Registry;
-use serde_json::json;
+use openstack_ccm_runtime::metrics;
 
 /// Component of the events, as the framework spells it.
 const ROUTE_CONTROLLER: &str = "route_controller";
 /// Conditions that are written at the same time.
 const AT_ONCE: usize = 10;
-
-/// Tries to write a condition against other writers.
-const TRIES: u32 = 5;
-/// Delay between two tries.
-const DELAY: Duration = Duration::from_millis(100);
-
-/// The metrics of one route controller. Clones count together.
-#[derive(Clone, Debug)]
-pub(super) struct RouteMetrics {
-    /// Rounds that began.
-    pub(super) rounds: Counter,
-    /// Routes that were made or taken away.
-    pub(super) corrections: Counter,
-    /// What failed.
-    pub(super) failures: FailureCounts,
-    /// How many nodes lack a route now.
-    pub(super) unreachable: Gauge,
-}
-
-impl RouteMetrics {
-    /// Creates the metrics and makes them visible in `registry`.
-    pub(super) fn registered(registry: &mut Registry) -> Self {
-        Self {
-            rounds: metric(
-                registry,
-                "route_controller_route_sync",
-                "Comparisons of the routes of the cloud with the nodes",
-            ),
-            corrections: metric(
-                registry,
-                "route_controller_route_corrections",
-                "Routes that were created or deleted",
-            ),
-            failures: FailureCounts::registered(
-                registry,
-                "openstack_ccm_route_failures",
-                "Failures while routes were compared or changed, by class of failure",
-            ),
-            unreachable: metric(
-                registry,
-                "openstack_ccm_route_unreachable_nodes",
-                "Nodes that lack a route to their pods",
-            ),
-        }
-    }
-}
 
 /// Everything that a round needs.
 pub(super) struct Round {
@@ -172,7 +121,7 @@ impl Round {
             })
             .map(|(known, network)| async move {
                 let name = &known.name;
-                if let Err(error) = write_condition(&self.writer, name, network).await {
+                if let Err(error) = condition::write(&self.writer, name, network).await {
                     tracing::warn!(
                         node = name,
                         error = error.message(),
@@ -201,23 +150,5 @@ fn routed(node: &NodeObject) -> RoutedNode {
         name: node.name.clone(),
         pod_cidrs: node.pod_cidrs.clone(),
         addresses: node.facts.addresses.clone(),
-    }
-}
-
-/// Writes the condition of a node. A node that is gone needs none.
-async fn write_condition(writer: &NodeWriter, node: &str, network: Network) -> Result<(), CallError> {
-    let mut tries = 1;
-    loop {
-        let ([status, reason, message], now) = (network.texts(), Time(jiff::Timestamp::now()));
-        let condition = json!({"type": NETWORK_UNAVAILABLE, "status": status, "reason": reason, "message": message,
-            "lastHeartbeatTime": now, "lastTransitionTime": now});
-        match writer.patch_condition(node, &condition).await {
-            Err(error) if error.is_not_found() => return Ok(()),
-            Err(error) if error.is_conflict() && tries < TRIES => {
-                tries += 1;
-                tokio::time::sleep(DELAY).await;
-            }
-            result => return result,
-        }
     }
 }

@@ -27,17 +27,18 @@ use super::memory::Memory;
 use super::node_changes::NodeChanges;
 use super::orphans::report_orphans;
 use crate::metrics::ServiceMetrics;
+use crate::names::{FIELD_MANAGER, SERVICE_CONTROLLER};
 use crate::nodes::NodeInformer;
 use crate::queue::WorkQueues;
-use crate::{FIELD_MANAGER, SERVICE_CONTROLLER};
 use openstack_ccm_runtime::events::{self, EventWriter};
 use openstack_ccm_runtime::parts::{ControllerError, EventWriting, becomes, named, part_ended};
 
+use super::cause::Cause;
 use super::context::ServiceSync;
 use super::follow;
 use super::node_rollout::NodeRollouts;
 use super::options::ServiceControllerOptions;
-use super::queue::{Cause, ServiceQueue};
+use super::queue::ServiceQueue;
 
 /// Prefix of the metrics that are this program's own.
 const METRIC_PREFIX: &str = "openstack_ccm";

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 use super::backends::Backends;
 use super::cache::CachedService;
-use super::event_texts::Drift;
+use super::drift::Drift;
 use super::written::Written;
 use crate::metrics::Operation;
 use openstack_ccm_runtime::lock::lock;

@@ -8,18 +8,21 @@
 //! | `trim` | what is cached of an object (pure) |
 //! | `written` | what is written into a Service, and what of it is missing (pure) |
 //! | `change` | which changes deserve a reconciliation (pure) |
-//! | `queue` | why a Service is queued, and who is next |
+//! | `cause` | why a Service is queued (pure) |
+//! | `queue` | who is next |
 //! | `cache` | what the watch brought, as small as it goes |
 //! | `backends` | the nodes as load balancers see them (pure) |
 //! | `node_verdicts` | what is told of nodes that were measured (pure) |
 //! | `node_rollout` | how long a change of nodes takes to reach all |
 //! | `kube_proxies` | what kube-proxies report |
+//! | `drift` | the report of a repair (pure) |
 //! | `event_texts` | what the user is told (pure) |
 //! | `memory` | what is known from earlier reconciliations, and may be lost |
 //! | `finalizer` | hold the object before the cloud is touched, let it go after the cloud is empty |
 //! | `options` | what an operator chooses |
 //! | `context` | what the reconciliation of one Service works with |
-//! | `publish` | status and annotations, written only where they differ; Services on one address agree on its mode |
+//! | `shared_address` | Services on one address agree on its mode |
+//! | `publish` | status and annotations, written only where they differ |
 //! | `release` | the end of a load balancer |
 //! | `sync` | the reconciliation of one Service |
 //! | `follow` | watch: keep the cache, queue what deserves a reconciliation |
@@ -30,9 +33,11 @@
 
 mod backends;
 mod cache;
+mod cause;
 mod change;
 mod context;
 mod controller;
+mod drift;
 mod dry_run;
 mod event_texts;
 mod finalizer;
@@ -48,6 +53,7 @@ mod orphans;
 mod publish;
 mod queue;
 mod release;
+mod shared_address;
 mod sync;
 mod trim;
 mod written;

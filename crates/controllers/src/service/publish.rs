@@ -1,7 +1,5 @@
-//! What is written into a Service: the addresses of its load balancer and our annotations. Services that share an address are
-//! published in one mode.
+//! What is written into a Service: the addresses of its load balancer and our annotations.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1 as k8s;
@@ -9,15 +7,13 @@ use openstack_ccm_advertise::announce::News;
 use openstack_ccm_advertise::cluster::Cluster;
 use openstack_ccm_advertise::decision::compare;
 use openstack_ccm_advertise::entry::{entries, same_entries};
-use openstack_ccm_advertise::{Advertisement, Mode, shared};
-use openstack_ccm_core::advertise::Path;
+use openstack_ccm_advertise::{Advertisement, Mode};
 use openstack_ccm_core::provider::Ready;
 use openstack_ccm_core::service::ServiceKey;
 use openstack_ccm_runtime::call::CallError;
 
 use super::context::ServiceSync;
 use super::intent::{self, uid};
-use super::queue::Cause;
 use super::written::{Written, missing_annotations, patch, publication};
 
 /// Writes that one publication may need: one, and the fallback when the server dropped a mode.
@@ -180,48 +176,6 @@ impl ServiceSync {
         }
         for notice in notices {
             self.tell(key, uid, notice);
-        }
-    }
-
-    /// What the provider reported, with the path that follows from the other Services on the same addresses.
-    pub(super) fn agreed(&self, own: &ServiceKey, ready: &Ready) -> Ready {
-        let mut agreed = ready.clone();
-        if ready.path == Path::Direct && !shared::needs_load_balancer(ready.path, &ready.preference) {
-            agreed.path = shared::path(ready.path, self.is_needed_by_another(own, &ready.addresses));
-        }
-        agreed
-    }
-
-    fn is_needed_by_another(&self, own: &ServiceKey, addresses: &[IpAddr]) -> bool {
-        let needs = |other: &Ready, published: &[k8s::LoadBalancerIngress]| {
-            shared::share(&other.addresses, addresses)
-                && publication(other, published, &self.names.settings).needs_load_balancer()
-        };
-        self.memory.any_ready(|other, ready, published| other != own && needs(ready, published))
-            || self.was_needed(own, addresses)
-    }
-
-    /// After a restart: a Service that no reconciliation has seen yet still says by its status what it needs.
-    fn was_needed(&self, own: &ServiceKey, addresses: &[IpAddr]) -> bool {
-        self.cache.any(|key, other| other.needs_proxy(addresses) && key != own && !self.memory.is_ready(key))
-    }
-
-    /// Has the other Services on the addresses published again, where what this one needs changed.
-    pub(super) fn tell_neighbours(&self, own: &ServiceKey, before: Option<&Ready>, now: Option<&Ready>) {
-        let needs_of = |ready: Option<&Ready>| {
-            ready.map(|ready| {
-                let needs = shared::needs_load_balancer(ready.path, &ready.preference);
-                (ready.addresses.clone(), needs, ready.cluster_access.clone())
-            })
-        };
-        if needs_of(before) == needs_of(now) {
-            return;
-        }
-        let touched = |other: &Ready| {
-            [before, now].into_iter().flatten().any(|ready| shared::share(&ready.addresses, &other.addresses))
-        };
-        for neighbour in self.memory.ready_where(|other, ready| other != own && touched(ready)) {
-            self.queue.add(&neighbour, Cause::Readvertise);
         }
     }
 }

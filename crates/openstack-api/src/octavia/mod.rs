@@ -24,12 +24,13 @@ pub use health_monitor::{CreateHealthMonitor, HealthMonitor, HealthMonitorType, 
 pub use limit::{ListenerLimit, ListenerLimits};
 pub use listener::{CreateListener, Listener, ListenerProtocol, UpdateListener};
 pub use load_balancer::{
-    AdditionalVip, ChildFilter, CreateLoadBalancer, LoadBalancer, LoadBalancerFilter, UpdateLoadBalancer,
+    AdditionalVip, CreateLoadBalancer, LoadBalancer, LoadBalancerFilter, UpdateLoadBalancer,
 };
 pub use member::{Member, MemberSpec};
 pub use offer::{AvailabilityZone, Capability, Flavor, Provider};
 pub use pool::{
-    CreatePool, LbAlgorithm, Pool, PoolProtocol, SessionPersistence, SessionPersistenceType, UpdatePool,
+    ChildFilter, CreatePool, LbAlgorithm, Pool, PoolProtocol, SessionPersistence, SessionPersistenceType,
+    UpdatePool,
 };
 pub use status::{
     ListenerStatus, MemberStatus, MonitorStatus, OperatingStatus, PoolStatus, ProvisioningStatus, StatusTree,
