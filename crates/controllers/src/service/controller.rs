@@ -254,7 +254,7 @@ async fn readvertise_after_changes(sync: Arc<ServiceSync>, queue: ServiceQueue) 
         let now = (*verdicts.borrow_and_update(), fitness_kind(&fitness));
         if known.replace(now).is_some_and(|known| known != now) {
             tracing::info!(server = ?now.0, data_plane = now.1, "the cluster's support for ipMode changed");
-            for key in sync.memory.ready() {
+            for key in sync.memory.ready_where(|_, _| true) {
                 queue.add(&key, Cause::Readvertise);
             }
         }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::StatusCode;
+use openstack::InterfaceType;
 
 pub use classification::{ConflictCause, ErrorKind};
 pub use fault::Fault;
@@ -75,7 +76,7 @@ pub enum ApiError {
         /// Region of the configuration; `None` means any.
         region: Option<String>,
         /// `public`, `internal` or `admin`.
-        interface: &'static str,
+        interface: InterfaceType,
     },
     /// An id that no object can have: it is empty or would change the path of the request. Nothing was sent.
     #[error("{call}: {id:?} is not an id")]
@@ -126,7 +127,7 @@ pub enum TransportError {
         /// Region of the configuration; `None` means any.
         region: Option<String>,
         /// `public`, `internal` or `admin`.
-        interface: &'static str,
+        interface: InterfaceType,
     },
     /// The request could not be built.
     #[error("could not build a request for the {service} service")]

@@ -12,10 +12,10 @@ mod token;
 
 pub use crate::error::{AuthError, TlsError};
 pub use credentials::{
-    ApplicationCredentialName, AuthOptions, ClientCertificate, Credentials, DomainRef, InDomain, Interface,
-    Scope, Tls,
+    ApplicationCredentialName, AuthOptions, ClientCertificate, Credentials, DomainRef, InDomain, Scope, Tls,
 };
 pub use keystone::Keystone;
+pub use openstack::InterfaceType;
 pub use token::{Catalog, Token};
 
 pub(crate) use http_client::{http_client, network_cause};

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use http::HeaderValue;
 use jiff::Timestamp;
+use openstack::InterfaceType;
 use serde::{Deserialize, Deserializer};
 use tokio::time::Instant;
 use url::Url;
 
-use super::Interface;
 use crate::decode::null_as_default;
 use crate::error::AuthError;
 
@@ -131,15 +131,20 @@ impl Endpoint {
     }
 
     /// Catalogs carried over from identity v2 write `publicURL`.
-    fn is_for(&self, interface: Interface) -> bool {
-        self.interface.strip_suffix("URL").unwrap_or(&self.interface) == interface.as_str()
+    fn is_for(&self, interface: InterfaceType) -> bool {
+        self.interface.strip_suffix("URL").unwrap_or(&self.interface) == interface.to_string()
     }
 }
 
 impl Catalog {
     /// Address of a service: the first endpoint of this interface, in this region if one is given. A region matches by id or
     /// by name.
-    pub fn endpoint(&self, service_type: &str, interface: Interface, region: Option<&str>) -> Option<&Url> {
+    pub fn endpoint(
+        &self,
+        service_type: &str,
+        interface: InterfaceType,
+        region: Option<&str>,
+    ) -> Option<&Url> {
         self.services
             .iter()
             .filter(|service| service.kind == service_type)

@@ -16,7 +16,7 @@ use openstack_ccm_core::instance::Instances;
 use openstack_ccm_core::provider::Wake;
 use openstack_ccm_core::route::Routes;
 use openstack_ccm_openstack_api::OpenStack;
-use openstack_ccm_openstack_api::identity::AuthOptions;
+use openstack_ccm_openstack_api::identity::{AuthOptions, InterfaceType};
 use openstack_ccm_openstack_api::transport::Service;
 use tokio_util::sync::CancellationToken;
 
@@ -32,7 +32,7 @@ pub use provider::{ENTRY, OpenStackProvider};
 pub struct OpenStackCloud {
     openstack: OpenStack,
     config: Arc<Config>,
-    interface: &'static str,
+    interface: InterfaceType,
     region: Option<String>,
     regional_provider_ids: bool,
 }
@@ -45,7 +45,7 @@ impl OpenStackCloud {
         login: &AuthOptions,
         regional_provider_ids: bool,
     ) -> Self {
-        let (interface, region) = (login.interface.as_str(), login.region.clone());
+        let (interface, region) = (login.interface, login.region.clone());
         Self { openstack, config, interface, region, regional_provider_ids }
     }
 }
