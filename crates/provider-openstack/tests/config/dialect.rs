@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use openstack_ccm_openstack_api::identity::InterfaceType;
 use openstack_ccm_provider_openstack::config::Config;
 use openstack_ccm_provider_openstack::config::gcfg::{EntryValue, scan};
 use proptest::prelude::*;
