@@ -141,6 +141,19 @@ impl View {
         self.picture().objects.insert((kind, id_of(&object)), Some(object));
     }
 
+    /// Notes a change of an object, from how it was shown last.
+    pub(super) async fn edit(
+        &self,
+        kind: Kind,
+        id: &str,
+        change: impl FnOnce(&mut Value) + Send,
+    ) -> Result<(), Stop> {
+        let mut object = self.last_shown(kind, id).await?;
+        change(&mut object);
+        self.put(kind, object);
+        Ok(())
+    }
+
     /// Notes that an object would be gone.
     pub(super) fn remove(&self, kind: Kind, id: &str) {
         self.picture().objects.insert((kind, id.to_owned()), None);

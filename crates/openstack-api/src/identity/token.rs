@@ -132,7 +132,7 @@ impl Endpoint {
 
     /// Catalogs carried over from identity v2 write `publicURL`.
     fn is_for(&self, interface: InterfaceType) -> bool {
-        self.interface.strip_suffix("URL").unwrap_or(&self.interface) == interface.to_string()
+        interface == self.interface
     }
 }
 

@@ -226,12 +226,12 @@ impl Global {
 /// # Errors
 /// Words such as `publicURL`, which older tools know, are not taken.
 pub(in crate::config) fn parse_endpoint_type(text: &str) -> Result<InterfaceType, ValueFault> {
-    [InterfaceType::Public, InterfaceType::Internal, InterfaceType::Admin]
-        .into_iter()
-        .find(|interface| interface.to_string() == text)
-        .ok_or_else(|| {
-            ValueFault::new("it is no endpoint type", "use exactly `public`, `internal` or `admin`")
-        })
+    match text {
+        "public" => Ok(InterfaceType::Public),
+        "internal" => Ok(InterfaceType::Internal),
+        "admin" => Ok(InterfaceType::Admin),
+        _ => Err(ValueFault::new("it is no endpoint type", "use exactly `public`, `internal` or `admin`")),
+    }
 }
 
 fn endpoint_type(global: &mut Global, text: &str) -> Parsed {
