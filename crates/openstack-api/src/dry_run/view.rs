@@ -142,14 +142,9 @@ impl View {
     }
 
     /// Notes a change of an object, from how it was shown last.
-    pub(super) async fn edit(
-        &self,
-        kind: Kind,
-        id: &str,
-        change: impl FnOnce(&mut Value) + Send,
-    ) -> Result<(), Stop> {
+    pub(super) async fn edit(&self, kind: Kind, id: &str, edit: impl FnOnce(&mut Value)) -> Result<(), Stop> {
         let mut object = self.last_shown(kind, id).await?;
-        change(&mut object);
+        edit(&mut object);
         self.put(kind, object);
         Ok(())
     }
