@@ -8,7 +8,7 @@
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | [`decision`] | which entries, and why (pure) |
+//! | [`decision`] | which entries, and why, and whether the status has them already (pure) |
 //! | [`advertisement`] | the decision: mode, reason, warnings (pure) |
 //! | [`cluster`] | what the cluster honours, and what stands in the way (pure) |
 //! | [`node`] | what is held of the service proxy of each node (pure) |
@@ -17,7 +17,6 @@
 //! | [`kube_proxy`] | what kube-proxy itself reports, where it can be reached |
 //! | [`entry`] | entries of a status: read, made, and when two lists say the same (pure) |
 //! | [`shared`] | Services on one address agree on its mode (pure) |
-//! | [`compare`] | whether the status already says what is wanted (pure) |
 //! | [`announce`] | what of a decision is news (pure) |
 //! | [`server`] | whether the API server keeps `ipMode`: asked, remembered, asked again |
 //! | [`writer`] | the calls |
@@ -30,7 +29,6 @@ pub mod advertisement;
 pub mod announce;
 pub mod canary;
 pub mod cluster;
-pub mod compare;
 pub mod decision;
 pub mod entry;
 pub mod kube_proxy;

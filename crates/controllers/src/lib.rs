@@ -25,6 +25,7 @@
 
 pub mod dry_run;
 mod metrics;
+mod names;
 pub mod node;
 pub mod node_lifecycle;
 pub mod nodes;
@@ -34,11 +35,3 @@ pub mod service;
 
 pub use openstack_ccm_runtime::parts::ControllerError;
 pub use queue::WorkQueues;
-
-// Who says an Event (`source.component`), as the framework's controllers are known.
-const SERVICE_CONTROLLER: &str = "service-controller";
-const NODE_CONTROLLER: &str = "cloud-node-controller";
-const NODE_LIFECYCLE_CONTROLLER: &str = "cloud-node-lifecycle-controller";
-
-/// Who the API server notes as the manager of what is written (`metadata.managedFields`).
-const FIELD_MANAGER: &str = "openstack-ccm";

@@ -31,12 +31,6 @@ macro_rules! open_enum {
             }
         }
 
-        impl From<String> for $name {
-            fn from(text: String) -> Self {
-                Self::from(text.as_str())
-            }
-        }
-
         impl std::fmt::Display for $name {
             fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 formatter.write_str(self.as_str())

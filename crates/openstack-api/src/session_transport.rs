@@ -14,7 +14,7 @@ use reqwest::header::CONTENT_TYPE;
 use url::Url;
 
 use crate::endpoint;
-use crate::identity::{AuthError, AuthOptions, Interface, Keystone, Token, http_client, network_cause};
+use crate::identity::{AuthError, AuthOptions, Keystone, Token, http_client, network_cause};
 use crate::transport::{Request, Response, Service, Transport, TransportError};
 
 const NO_PATH: [&str; 0] = [];
@@ -39,7 +39,7 @@ pub struct SessionTransport {
     keystone: Keystone,
     session: Session,
     region: Option<String>,
-    interface: Interface,
+    interface: InterfaceType,
 }
 
 impl std::fmt::Debug for SessionTransport {
@@ -63,7 +63,7 @@ impl SessionTransport {
         let keystone = Keystone::new(http.clone(), options)?;
         // Before the session does: its error would hide the cause.
         keystone.token().await?;
-        let mut filters = EndpointFilters::default().with_interfaces(interface_type(options.interface));
+        let mut filters = EndpointFilters::default().with_interfaces(options.interface);
         filters.region.clone_from(&options.region);
         let session = Session::new_with_client(http.clone(), keystone.clone())
             .await
@@ -89,11 +89,9 @@ impl SessionTransport {
     /// [`TransportError::NoEndpoint`] when it does not.
     pub async fn endpoint(&self, service: Service) -> Result<Url, TransportError> {
         self.session.get_endpoint(service, NO_PATH).await.map_err(|error| match error.kind() {
-            ErrorKind::EndpointNotFound => TransportError::NoEndpoint {
-                service,
-                region: self.region.clone(),
-                interface: self.interface.as_str(),
-            },
+            ErrorKind::EndpointNotFound => {
+                TransportError::NoEndpoint { service, region: self.region.clone(), interface: self.interface }
+            }
             _ => TransportError::Request { service, source: error.into() },
         })
     }
@@ -146,14 +144,6 @@ impl Transport for SessionTransport {
         tracing::debug!(%service, "the token was refused, logging in again");
         let token = self.keystone.reauthenticate(&token).await.map_err(TransportError::Auth)?;
         self.attempt(&request, &url, &token).await
-    }
-}
-
-const fn interface_type(interface: Interface) -> InterfaceType {
-    match interface {
-        Interface::Public => InterfaceType::Public,
-        Interface::Internal => InterfaceType::Internal,
-        Interface::Admin => InterfaceType::Admin,
     }
 }
 

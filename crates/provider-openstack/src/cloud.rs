@@ -173,7 +173,7 @@ impl Cloud for OpenStackCloud {
     fn lacks(&self, part: Part) -> Option<String> {
         let missing = needs(part).iter().filter(|service| !self.openstack.has(**service));
         let types: Vec<&str> = missing.map(|service| service.catalog_type()).collect();
-        let interface = self.provider.login.interface.as_str();
+        let interface = self.provider.login.interface;
         let text = || format!("the catalog has no {interface} endpoint of type {}", types.join(" and "));
         (!types.is_empty()).then(text)
     }

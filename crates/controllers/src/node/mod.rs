@@ -6,7 +6,6 @@
 //! | `sync` | the reconciliation of the nodes that are due |
 //! | `refresh` | the addresses of all nodes, now and then |
 
-mod metrics;
 mod plan;
 mod refresh;
 mod sync;
@@ -17,6 +16,7 @@ use std::time::Duration;
 use kube::Client;
 use openstack_ccm_core::instance::Instances;
 use openstack_ccm_core::instance::label;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -24,8 +24,8 @@ use tokio_util::sync::CancellationToken;
 use crate::dry_run::{Concluded, End, untold};
 use crate::nodes::{NodeChange, NodeInformer, NodeListener, NodeObject, NodeWriter};
 use crate::queue::{TakenKey, WorkQueue, WorkQueues};
-use metrics::NodeMetrics;
 use openstack_ccm_runtime::events::{self, EventWriter};
+use openstack_ccm_runtime::metrics::{FailureCounts, shown};
 use openstack_ccm_runtime::parts::{ControllerError, named, run_parts};
 use sync::NodeSync;
 
@@ -73,8 +73,6 @@ pub struct NodeController {
 impl NodeController {
     /// Puts a controller together; nothing happens before [`NodeController::run`] and
     /// [`NodeInformer::run`].
-    ///
-    /// `client` must not repeat requests by itself (`kube::Config::default_retry = false`).
     pub fn new(
         client: Client,
         instances: Arc<dyn Instances>,
@@ -146,4 +144,45 @@ fn needs_a_reconciliation(change: &NodeChange) -> bool {
         && change.has_new(|node| {
             (&node.uid, &node.facts.labels, &node.facts.provider_id, &node.taints, &node.provided_ip)
         })
+}
+
+/// The metrics of one node controller. Clones count together. They have the framework's names.
+#[derive(Clone, Debug)]
+struct NodeMetrics {
+    initial_sync: Histogram,
+    taint_removal: Histogram,
+    /// Failed looks at one node, or at many together.
+    failures: FailureCounts,
+}
+
+impl NodeMetrics {
+    /// Creates the metrics and makes them visible in `registry`.
+    fn registered(registry: &mut Registry) -> Self {
+        let since_creation = || Histogram::new(exponential_buckets(1.0, 4.0, 6));
+        Self {
+            initial_sync: shown(
+                registry,
+                "node_controller_initial_node_sync_delay_seconds",
+                "Seconds from the creation of a node until it was initialised",
+                since_creation(),
+            ),
+            taint_removal: shown(
+                registry,
+                "node_controller_cloud_provider_taint_removal_delay_seconds",
+                "Seconds from the creation of a node until its uninitialized taint was removed",
+                since_creation(),
+            ),
+            failures: FailureCounts::registered(
+                registry,
+                "openstack_ccm_node_failures",
+                "Failed checks of nodes, by class of failure",
+            ),
+        }
+    }
+
+    /// A node was initialised so long after its creation.
+    fn initialised(&self, after: Duration) {
+        self.initial_sync.observe(after.as_secs_f64());
+        self.taint_removal.observe(after.as_secs_f64());
+    }
 }

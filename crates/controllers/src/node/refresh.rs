@@ -11,7 +11,7 @@ use tracing::Instrument as _;
 
 use super::plan;
 use super::sync::NodeSync;
-use crate::NODE_CONTROLLER;
+use crate::names::NODE_CONTROLLER;
 use crate::nodes::NodeObject;
 
 /// Compares the addresses of all initialised nodes, first at once and then every `period`. When the cloud cannot be

@@ -10,10 +10,9 @@ use openstack_ccm_core::notice::Notice;
 use serde_json::json;
 use tracing::Instrument as _;
 
-use super::metrics::NodeMetrics;
 use super::plan;
-use super::{NodeQueue, TakenNode};
-use crate::NODE_CONTROLLER;
+use super::{NodeMetrics, NodeQueue, TakenNode};
+use crate::names::NODE_CONTROLLER;
 use crate::nodes::{NodeObject, NodeStore, NodeWriter, until_accepted};
 use crate::queue::Requeue;
 use openstack_ccm_runtime::call::CallError;

@@ -51,8 +51,6 @@ pub struct NodeLifecycleController {
 impl NodeLifecycleController {
     /// Puts a controller together; nothing happens before [`NodeLifecycleController::run`] and
     /// [`NodeInformer::run`].
-    ///
-    /// `client` must not repeat requests by itself (`kube::Config::default_retry = false`).
     pub fn new(
         client: Client,
         instances: Arc<dyn Instances>,

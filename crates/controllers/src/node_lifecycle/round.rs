@@ -14,7 +14,7 @@ use tracing::Instrument as _;
 
 use super::metrics::LifecycleMetrics;
 use super::taint;
-use crate::NODE_LIFECYCLE_CONTROLLER;
+use crate::names::NODE_LIFECYCLE_CONTROLLER;
 use crate::nodes::{NodeObject, NodeStore, NodeWriter};
 use openstack_ccm_runtime::events::EventRecorder;
 use openstack_ccm_runtime::metrics;

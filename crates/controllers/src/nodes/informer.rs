@@ -16,16 +16,10 @@ use openstack_ccm_runtime::parts::{ControllerError, becomes, named, part_ended};
 use openstack_ccm_runtime::watch::{events, list_all};
 
 /// The known nodes. Clones share them.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(crate) struct NodeStore {
     nodes: Arc<Mutex<BTreeMap<String, Arc<NodeObject>>>>,
     listed: watch::Sender<bool>,
-}
-
-impl Default for NodeStore {
-    fn default() -> Self {
-        Self { nodes: Arc::default(), listed: watch::Sender::new(false) }
-    }
 }
 
 impl NodeStore {

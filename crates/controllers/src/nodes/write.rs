@@ -11,7 +11,7 @@ use kube::{Api, Client};
 use serde_json::{Value, json};
 
 use super::NodeObject;
-use crate::FIELD_MANAGER;
+use crate::names::FIELD_MANAGER;
 use openstack_ccm_runtime::call::{CallError, call};
 
 /// Reads and writes Node objects.

@@ -79,8 +79,6 @@ pub struct RouteController {
 impl RouteController {
     /// Puts a controller together; nothing happens before [`RouteController::run`] and
     /// [`NodeInformer::run`].
-    ///
-    /// `client` must not repeat requests by itself (`kube::Config::default_retry = false`).
     pub fn new(
         client: Client,
         provider: Arc<dyn Routes>,

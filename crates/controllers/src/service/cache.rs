@@ -18,7 +18,7 @@ use super::intent::{Ours, Wanted, facts, uid};
 use openstack_ccm_runtime::lock::lock;
 
 /// One state of a Service object.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CachedService {
     /// `metadata.uid`
     uid: Box<str>,

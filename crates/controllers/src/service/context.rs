@@ -23,8 +23,8 @@ use super::intent::Ours;
 use super::memory::Memory;
 use super::node_rollout::NodeRollouts;
 use super::queue::{Reschedule, ServiceQueue};
-use crate::SERVICE_CONTROLLER;
 use crate::metrics::{Operation, ServiceMetrics};
+use crate::names::SERVICE_CONTROLLER;
 
 /// After a decision turned out to be based on old data: the watch brings the new data sooner than this.
 pub(super) const CATCH_UP: Duration = Duration::from_secs(1);

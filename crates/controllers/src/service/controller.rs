@@ -27,17 +27,18 @@ use super::memory::Memory;
 use super::node_changes::NodeChanges;
 use super::orphans::report_orphans;
 use crate::metrics::ServiceMetrics;
+use crate::names::{FIELD_MANAGER, SERVICE_CONTROLLER};
 use crate::nodes::NodeInformer;
 use crate::queue::WorkQueues;
-use crate::{FIELD_MANAGER, SERVICE_CONTROLLER};
 use openstack_ccm_runtime::events::{self, EventWriter};
 use openstack_ccm_runtime::parts::{ControllerError, EventWriting, becomes, named, part_ended};
 
+use super::cause::Cause;
 use super::context::ServiceSync;
 use super::follow;
 use super::node_rollout::NodeRollouts;
 use super::options::ServiceControllerOptions;
-use super::queue::{Cause, ServiceQueue};
+use super::queue::ServiceQueue;
 
 /// Prefix of the metrics that are this program's own.
 const METRIC_PREFIX: &str = "openstack_ccm";
@@ -57,8 +58,7 @@ pub struct ServiceController {
 impl ServiceController {
     /// Puts a controller together; nothing happens before [`ServiceController::run`] and [`NodeInformer::run`].
     ///
-    /// `client` must not repeat requests by itself (`kube::Config::default_retry = false`). `queue` is the one whose
-    /// [`ServiceQueue::waker`] the provider holds.
+    /// `queue` is the one whose [`ServiceQueue::waker`] the provider holds.
     pub fn new(
         client: Client,
         provider: Arc<dyn LoadBalancers>,
@@ -254,7 +254,7 @@ async fn readvertise_after_changes(sync: Arc<ServiceSync>, queue: ServiceQueue) 
         let now = (*verdicts.borrow_and_update(), fitness_kind(&fitness));
         if known.replace(now).is_some_and(|known| known != now) {
             tracing::info!(server = ?now.0, data_plane = now.1, "the cluster's support for ipMode changed");
-            for key in sync.memory.ready() {
+            for key in sync.memory.ready_where(|_, _| true) {
                 queue.add(&key, Cause::Readvertise);
             }
         }

@@ -2,7 +2,7 @@
 
 use openstack_ccm_core::notice::Notice;
 
-use super::queue::{Cause, Causes};
+use super::cause::{Cause, Causes};
 
 /// The cloud differed from what the Service asks for.
 const DRIFT_REPAIRED: &str = "LoadBalancerDriftRepaired";

@@ -9,9 +9,10 @@ use openstack_ccm_core::service::ServiceKey;
 use openstack_ccm_runtime::watch::list_all;
 
 use super::cache::CachedService;
+use super::cause::{Cause, Causes};
 use super::controller::ServiceController;
 use super::intent::{Wanted, key};
-use super::queue::{Cause, Causes, Reschedule};
+use super::queue::Reschedule;
 use super::trim::trim;
 use crate::dry_run::{Concluded, End, untold};
 

@@ -13,10 +13,11 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::cache::{CachedService, is_echo, newer};
+use super::cause::Cause;
 use super::change::{Annotations, needs_reconciliation, status_edited};
 use super::context::ServiceSync;
 use super::intent::key;
-use super::queue::{Cause, ServiceQueue};
+use super::queue::ServiceQueue;
 use super::trim::trim;
 use openstack_ccm_runtime::watch::events;
 

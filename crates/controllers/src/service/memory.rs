@@ -23,7 +23,7 @@ use crate::metrics::Operation;
 use openstack_ccm_runtime::lock::lock;
 
 /// One served Service.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Remembered {
     /// The object of the last reconciliation; what a release needs when it is gone.
     pub(crate) object: Arc<CachedService>,
@@ -82,19 +82,7 @@ impl Memory {
         match services.get_mut(key) {
             Some(known) if known.object.uid() == object.uid() => known.object = Arc::clone(object),
             _ => {
-                let remembered = Remembered {
-                    object: Arc::clone(object),
-                    ready: None,
-                    backends: None,
-                    published: None,
-                    written: Written::new(),
-                    announced: Announced::default(),
-                    held: None,
-                    activity: None,
-                    drift: None,
-                    restorations: Restorations::default(),
-                    latest: None,
-                };
+                let remembered = Remembered { object: Arc::clone(object), ..Remembered::default() };
                 services.insert(key.clone(), Box::new(remembered));
             }
         }
@@ -138,11 +126,6 @@ impl Memory {
             .iter()
             .filter(|(key, known)| known.ready.as_ref().is_some_and(|ready| holds(key, ready)));
         ready.map(|(key, _)| key.clone()).collect()
-    }
-
-    /// The Services that the provider has reported ready.
-    pub(crate) fn ready(&self) -> Vec<ServiceKey> {
-        lock(&self.0).iter().filter(|(_, known)| known.ready.is_some()).map(|(key, _)| key.clone()).collect()
     }
 }
 

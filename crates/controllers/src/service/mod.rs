@@ -8,15 +8,16 @@
 //! | `trim` | what is cached of an object (pure) |
 //! | `written` | what is written into a Service, and what of it is missing (pure) |
 //! | `change` | which changes deserve a reconciliation (pure) |
-//! | `queue` | why a Service is queued, and who is next |
+//! | `cause` | why a Service is queued (pure) |
+//! | `queue` | who is next |
 //! | `cache` | what the watch brought, as small as it goes |
 //! | `backends` | the nodes as load balancers see them (pure) |
 //! | `node_verdicts` | what is told of nodes that were measured (pure) |
 //! | `node_rollout` | how long a change of nodes takes to reach all |
 //! | `kube_proxies` | what kube-proxies report |
 //! | `drift` | the report of a repair (pure) |
-//! | `memory` | what is known from earlier reconciliations, and may be lost |
 //! | `event_texts` | what the user is told (pure) |
+//! | `memory` | what is known from earlier reconciliations, and may be lost |
 //! | `finalizer` | hold the object before the cloud is touched, let it go after the cloud is empty |
 //! | `options` | what an operator chooses |
 //! | `context` | what the reconciliation of one Service works with |
@@ -32,6 +33,7 @@
 
 mod backends;
 mod cache;
+mod cause;
 mod change;
 mod context;
 mod controller;

@@ -8,10 +8,11 @@ use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use super::backends::{NodeSnapshot, matters};
+use super::cause::Cause;
 use super::context::ServiceSync;
 use super::node_verdicts::news;
-use super::queue::{Cause, ServiceQueue};
-use crate::SERVICE_CONTROLLER;
+use super::queue::ServiceQueue;
+use crate::names::SERVICE_CONTROLLER;
 use crate::nodes::{NodeChange, NodeListener, NodeStore};
 
 /// Time between two checks whether a node has been unreachable for long by now.

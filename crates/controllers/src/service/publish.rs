@@ -5,7 +5,7 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1 as k8s;
 use openstack_ccm_advertise::announce::News;
 use openstack_ccm_advertise::cluster::Cluster;
-use openstack_ccm_advertise::compare::compare;
+use openstack_ccm_advertise::decision::compare;
 use openstack_ccm_advertise::entry::{entries, same_entries};
 use openstack_ccm_advertise::{Advertisement, Mode};
 use openstack_ccm_core::provider::Ready;

@@ -1,4 +1,4 @@
-//! The work queue of Services, and why they are in it.
+//! The work queue of Services.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,61 +6,8 @@ use std::time::Duration;
 use openstack_ccm_core::provider::Wake;
 use openstack_ccm_core::service::ServiceKey;
 
-use crate::queue::{self, Reason, WorkQueue};
-
-/// Why a Service is queued. The order is the order of service.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Cause {
-    /// The Service is new, changed, or to be removed.
-    Changed,
-    /// The provider has something to go on with.
-    Woken,
-    /// What is known of the cluster's support for `ipMode` changed, or somebody edited the status: publish again.
-    Readvertise,
-    /// The controller started, and the Service is published already.
-    Startup,
-    /// The backends changed.
-    Nodes,
-    /// An earlier reconciliation failed, or waited long enough.
-    Retry,
-    /// An earlier reconciliation took something for done, which is to be seen now.
-    Again,
-    /// Nothing happened for a long time: look for changes made in the cloud.
-    Resync,
-}
-
-impl Reason for Causes {
-    fn and(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    /// That of the most urgent cause.
-    fn rank(self) -> u32 {
-        self.0.trailing_zeros()
-    }
-}
-
-/// A set of causes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Causes(u8);
-
-impl Causes {
-    /// The set with one cause.
-    pub(crate) fn only(cause: Cause) -> Self {
-        Self(1 << cause as u8)
-    }
-
-    /// Whether the cause is in the set.
-    pub(crate) fn has(self, cause: Cause) -> bool {
-        self.0 & Self::only(cause).0 != 0
-    }
-
-    /// Whether there is a cause beside these.
-    pub(crate) fn asks_for_more_than(self, these: &[Cause]) -> bool {
-        let these = these.iter().fold(Self::default(), |set, cause| set.and(Self::only(*cause)));
-        self.0 & !these.0 != 0
-    }
-}
+use super::cause::{Cause, Causes};
+use crate::queue::{self, WorkQueue};
 
 /// One Service in the hands of one worker.
 pub(crate) type TakenService = queue::TakenKey<ServiceKey, Causes>;

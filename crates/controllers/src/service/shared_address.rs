@@ -8,8 +8,8 @@ use openstack_ccm_core::advertise::Path;
 use openstack_ccm_core::provider::Ready;
 use openstack_ccm_core::service::ServiceKey;
 
+use super::cause::Cause;
 use super::context::ServiceSync;
-use super::queue::Cause;
 use super::written::publication;
 
 impl ServiceSync {

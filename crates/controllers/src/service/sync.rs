@@ -10,13 +10,14 @@ use openstack_ccm_core::service::{Goal, Intent, ServiceKey};
 
 use super::backends::{Backends, same_backends};
 use super::cache::{CachedService, newer};
+use super::cause::{Cause, Causes};
 use super::context::{CATCH_UP, ServiceSync};
 use super::drift;
 use super::event_texts;
 use super::finalizer::{self, Edited};
 use super::intent::{self, Wanted, checked_facts, uid};
 use super::publish::Published;
-use super::queue::{Cause, Causes, Reschedule};
+use super::queue::Reschedule;
 use super::written::Written;
 use crate::metrics::Operation;
 

@@ -69,7 +69,7 @@ pub(super) fn publication<'a>(
 #[cfg(test)]
 mod tests {
     use openstack_ccm_advertise::cluster::{Cluster, ServerSupport};
-    use openstack_ccm_advertise::compare::compare;
+    use openstack_ccm_advertise::decision::compare;
     use openstack_ccm_advertise::entry::of_address;
     use openstack_ccm_advertise::node::Fitness;
     use openstack_ccm_core::advertise::{ClusterAccess, Needs, Path, Preference};

@@ -1,6 +1,5 @@
 //! Addresses of a node: the cloud's, filtered by what the kubelet asked for.
 
-use std::fmt;
 use std::net::IpAddr;
 
 /// Annotation in which a kubelet passes on its `--node-ip`.
@@ -31,12 +30,6 @@ impl AddressType {
             Self::InternalDns => "InternalDNS",
             Self::ExternalDns => "ExternalDNS",
         }
-    }
-}
-
-impl fmt::Display for AddressType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

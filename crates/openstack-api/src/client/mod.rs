@@ -1,12 +1,10 @@
 //! Sending calls: one place for retries, metrics, logging, error statuses and paging.
 
 mod answer;
-mod body_log;
 mod call;
 mod observer;
 mod paging;
 mod retry;
-mod span;
 mod write_limit;
 
 use std::sync::Arc;
@@ -94,16 +92,16 @@ impl Client {
 
     /// One HTTP exchange, observed and logged.
     async fn exchange(&self, call: &'static str, request: Request) -> Result<Response, ApiError> {
-        body_log::request(call, &request);
-        let span = span::of(call, &request);
+        observer::request(call, &request);
+        let span = observer::span(call, &request);
         let start = Instant::now();
         let result = match self.shared.transport.send(request).instrument(span.clone()).await {
             Ok(response) => check_status(call, response),
             Err(error) => Err(ApiError::from_transport(call, error)),
         };
-        span::end(&span, &result);
+        observer::end(&span, &result);
         let duration = start.elapsed();
-        body_log::answer(call, duration, &result);
+        observer::answer(call, duration, &result);
         let outcome = result.as_ref().map(drop).map_err(ApiError::kind);
         self.shared.observer.observe(call, duration, outcome);
         result

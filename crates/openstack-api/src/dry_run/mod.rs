@@ -7,14 +7,12 @@
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | `reads` | reading from the real cloud, over a transport that cannot write |
+//! | `reads` | reading from the real cloud, over a transport that cannot write; whole lists in place of a read for each object |
 //! | `view` | the real cloud with the picture over it |
-//! | `ahead` | whole lists in place of a read for each object |
 //! | `filter` | which objects a list shows |
 //! | `octavia`, `neutron` | what a write changes |
 //! | `kind`, `placeholder` | the objects and their stand-ins |
 
-mod ahead;
 mod filter;
 mod kind;
 mod neutron;

@@ -5,9 +5,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 
-use super::ahead::Ahead;
 use super::kind::Kind;
-use super::reads::{ReadOnly, all_pages, parsed, read};
+use super::reads::{Ahead, ReadOnly, all_pages, parsed, read};
 use super::{Reading, Stop, filter, id_of, not_found, placeholder};
 use crate::transport::{Request, Response, Transport};
 
@@ -140,6 +139,14 @@ impl View {
     /// Notes how an object would be.
     pub(super) fn put(&self, kind: Kind, object: Value) {
         self.picture().objects.insert((kind, id_of(&object)), Some(object));
+    }
+
+    /// Notes a change of an object, from how it was shown last.
+    pub(super) async fn edit(&self, kind: Kind, id: &str, edit: impl FnOnce(&mut Value)) -> Result<(), Stop> {
+        let mut object = self.last_shown(kind, id).await?;
+        edit(&mut object);
+        self.put(kind, object);
+        Ok(())
     }
 
     /// Notes that an object would be gone.

@@ -68,16 +68,19 @@ impl ErrorKind {
     }
 }
 
-pub(super) fn classify(error: &ApiError) -> ErrorKind {
-    match error {
-        ApiError::Status { status, fault, retry_after, .. } => {
-            of_status(*status, fault, retry_after.is_some())
+impl ApiError {
+    /// What the failure means: the one thing to decide on.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Status { status, fault, retry_after, .. } => {
+                of_status(*status, fault, retry_after.is_some())
+            }
+            Self::Transport { source, .. } => of_transport(source),
+            Self::Decode { .. } => ErrorKind::Decode,
+            Self::Auth { source, .. } => source.kind(),
+            Self::NoEndpoint { .. } => ErrorKind::NoEndpoint,
+            Self::InvalidId { .. } => ErrorKind::BadRequest,
         }
-        ApiError::Transport { source, .. } => of_transport(source),
-        ApiError::Decode { .. } => ErrorKind::Decode,
-        ApiError::Auth { source, .. } => source.kind(),
-        ApiError::NoEndpoint { .. } => ErrorKind::NoEndpoint,
-        ApiError::InvalidId { .. } => ErrorKind::BadRequest,
     }
 }
 

@@ -1,9 +1,9 @@
 //! Everything that a log-in needs.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use openstack::InterfaceType;
 use secrecy::SecretString;
 
 /// A domain, by id or by name.
@@ -86,35 +86,6 @@ pub enum Scope {
     Unscoped,
 }
 
-/// Which of a service's addresses to use.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Interface {
-    /// For everyone.
-    #[default]
-    Public,
-    /// Inside the cloud.
-    Internal,
-    /// For administrators.
-    Admin,
-}
-
-impl Interface {
-    /// As the catalog writes it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Public => "public",
-            Self::Internal => "internal",
-            Self::Admin => "admin",
-        }
-    }
-}
-
-impl fmt::Display for Interface {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.as_str())
-    }
-}
-
 /// Client certificate and its key.
 #[derive(Clone, Debug)]
 pub struct ClientCertificate {
@@ -149,7 +120,7 @@ pub struct AuthOptions {
     /// Region of the endpoints; `None` takes the first match in the catalog.
     pub region: Option<String>,
     /// Kind of the endpoints.
-    pub interface: Interface,
+    pub interface: InterfaceType,
     /// How HTTPS servers are checked.
     pub tls: Tls,
     /// Longest time for one HTTP exchange, from connecting to the last byte.
@@ -169,7 +140,7 @@ impl AuthOptions {
             credentials,
             scope,
             region: None,
-            interface: Interface::default(),
+            interface: InterfaceType::default(),
             tls: Tls::default(),
             request_timeout: Self::DEFAULT_REQUEST_TIMEOUT,
             user_agent: Vec::new(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use openstack::auth::AuthType;
-use openstack::{EndpointFilters, Error, ErrorKind, InterfaceType};
+use openstack::{EndpointFilters, Error, ErrorKind};
 use reqwest::{Client, RequestBuilder};
 use secrecy::ExposeSecret as _;
 use tokio::sync::Mutex;
@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use url::Url;
 
 use super::token::Age;
-use super::{AuthOptions, Credentials, Interface, Scope, Token, log_in, network_cause};
+use super::{AuthOptions, Credentials, Scope, Token, log_in, network_cause};
 use crate::client::retry_after;
 use crate::endpoint;
 use crate::error::{AuthError, Fault};
@@ -245,15 +245,11 @@ impl AuthType for Keystone {
         filters: &EndpointFilters,
     ) -> Result<Url, Error> {
         let token = self.token().await.map_err(|error| openstack_error(&error))?;
-        let interfaces = filters.interfaces.iter().map(|interface| match interface {
-            InterfaceType::Public => Interface::Public,
-            InterfaceType::Internal => Interface::Internal,
-            InterfaceType::Admin => Interface::Admin,
-        });
         let region = filters.region.as_deref();
-        interfaces
-            .filter_map(|interface| token.catalog.endpoint(service_type, interface, region))
-            .next()
+        filters
+            .interfaces
+            .iter()
+            .find_map(|interface| token.catalog.endpoint(service_type, *interface, region))
             .cloned()
             .ok_or_else(|| {
                 Error::new(

@@ -4,7 +4,6 @@
 //! shows the password in its `Debug`. [`Keystone`] implements the crate's `AuthType` trait itself; the crate's `Session`, endpoint
 //! filters and endpoint cache stay in use.
 
-mod catalog;
 mod credentials;
 mod http_client;
 mod keystone;
@@ -12,12 +11,11 @@ mod log_in;
 mod token;
 
 pub use crate::error::{AuthError, TlsError};
-pub use catalog::Catalog;
 pub use credentials::{
-    ApplicationCredentialName, AuthOptions, ClientCertificate, Credentials, DomainRef, InDomain, Interface,
-    Scope, Tls,
+    ApplicationCredentialName, AuthOptions, ClientCertificate, Credentials, DomainRef, InDomain, Scope, Tls,
 };
 pub use keystone::Keystone;
-pub use token::Token;
+pub use openstack::InterfaceType;
+pub use token::{Catalog, Token};
 
 pub(crate) use http_client::{http_client, network_cause};

@@ -104,22 +104,6 @@ impl LoadBalancerFilter {
     }
 }
 
-/// Which listeners or pools to list. Every part that is set must match.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ChildFilter {
-    /// Of this load balancer.
-    pub load_balancer_id: Option<String>,
-    /// Of this project.
-    pub project_id: Option<String>,
-}
-
-impl ChildFilter {
-    /// Those of one load balancer.
-    pub fn load_balancer(id: impl Into<String>) -> Self {
-        Self { load_balancer_id: Some(id.into()), ..Self::default() }
-    }
-}
-
 /// A new load balancer, with all that hangs on it. Only what is set is sent.
 ///
 /// Octavia keeps the VIP port of a tree that it refuses, so check the tree before it is sent, and do not repeat a refused one.

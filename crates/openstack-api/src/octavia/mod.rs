@@ -14,7 +14,6 @@ mod member;
 mod offer;
 mod pool;
 mod status;
-mod status_tree;
 
 use std::sync::Arc;
 
@@ -25,15 +24,17 @@ pub use health_monitor::{CreateHealthMonitor, HealthMonitor, HealthMonitorType, 
 pub use limit::{ListenerLimit, ListenerLimits};
 pub use listener::{CreateListener, Listener, ListenerProtocol, UpdateListener};
 pub use load_balancer::{
-    AdditionalVip, ChildFilter, CreateLoadBalancer, LoadBalancer, LoadBalancerFilter, UpdateLoadBalancer,
+    AdditionalVip, CreateLoadBalancer, LoadBalancer, LoadBalancerFilter, UpdateLoadBalancer,
 };
 pub use member::{Member, MemberSpec};
 pub use offer::{AvailabilityZone, Capability, Flavor, Provider};
 pub use pool::{
-    CreatePool, LbAlgorithm, Pool, PoolProtocol, SessionPersistence, SessionPersistenceType, UpdatePool,
+    ChildFilter, CreatePool, LbAlgorithm, Pool, PoolProtocol, SessionPersistence, SessionPersistenceType,
+    UpdatePool,
 };
-pub use status::{OperatingStatus, ProvisioningStatus};
-pub use status_tree::{ListenerStatus, MemberStatus, MonitorStatus, PoolStatus, StatusTree};
+pub use status::{
+    ListenerStatus, MemberStatus, MonitorStatus, OperatingStatus, PoolStatus, ProvisioningStatus, StatusTree,
+};
 
 use crate::client::{Client, Paths};
 use crate::transport::Service;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ChildFilter, CreateHealthMonitor, IdRef, LBAAS, MemberSpec, Octavia, ProvisioningStatus};
+use super::{CreateHealthMonitor, IdRef, LBAAS, MemberSpec, Octavia, ProvisioningStatus};
 use crate::change::Change;
 use crate::decode::null_as_default;
 use crate::error::ApiError;
@@ -98,6 +98,22 @@ pub struct Pool {
 /// Octavia writes "no monitor" as an empty text in some answers.
 fn none_if_empty<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     Ok(Option::<String>::deserialize(deserializer)?.filter(|text| !text.is_empty()))
+}
+
+/// Which listeners or pools to list. Every part that is set must match.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChildFilter {
+    /// Of this load balancer.
+    pub load_balancer_id: Option<String>,
+    /// Of this project.
+    pub project_id: Option<String>,
+}
+
+impl ChildFilter {
+    /// Those of one load balancer.
+    pub fn load_balancer(id: impl Into<String>) -> Self {
+        Self { load_balancer_id: Some(id.into()), ..Self::default() }
+    }
 }
 
 /// A new pool, on its own or within a whole tree. Only what is set is sent.

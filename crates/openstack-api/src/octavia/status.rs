@@ -1,5 +1,10 @@
-//! The two statuses of every Octavia object.
+//! The two statuses of every Octavia object, and those of a load balancer and of what hangs on it in one answer.
 
+use serde::Deserialize;
+
+use super::{LBAAS, Octavia};
+use crate::decode::null_as_default;
+use crate::error::ApiError;
 use crate::open_enum::open_enum;
 
 open_enum! {
@@ -46,5 +51,79 @@ open_enum! {
         Draining = "DRAINING",
         /// No health monitor looks.
         NoMonitor = "NO_MONITOR",
+    }
+}
+
+/// What the status tree shows of a load balancer. Pools that hang on no listener are not in it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct StatusTree {
+    /// Whether Octavia is at work on the load balancer.
+    pub provisioning_status: ProvisioningStatus,
+    /// Listeners, in no fixed order.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub listeners: Vec<ListenerStatus>,
+}
+
+/// What the status tree shows of a listener.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct ListenerStatus {
+    /// Id.
+    pub id: String,
+    /// Whether the last change succeeded.
+    pub provisioning_status: ProvisioningStatus,
+    /// Pools that it uses, as default or in a policy, in no fixed order.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub pools: Vec<PoolStatus>,
+}
+
+/// What the status tree shows of a pool.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct PoolStatus {
+    /// Id.
+    pub id: String,
+    /// Whether the last change succeeded.
+    pub provisioning_status: ProvisioningStatus,
+    /// Health monitor.
+    pub health_monitor: Option<MonitorStatus>,
+    /// Members, in no fixed order.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub members: Vec<MemberStatus>,
+}
+
+/// What the status tree shows of a health monitor.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct MonitorStatus {
+    /// Id.
+    pub id: String,
+    /// Whether the last change succeeded.
+    pub provisioning_status: ProvisioningStatus,
+}
+
+/// What the status tree shows of a member.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct MemberStatus {
+    /// Id.
+    pub id: String,
+    /// Whether the last change succeeded.
+    pub provisioning_status: ProvisioningStatus,
+    /// Address. With the port it identifies the member within its pool.
+    pub address: String,
+    /// Port.
+    pub protocol_port: u16,
+}
+
+#[derive(Deserialize)]
+struct Statuses {
+    loadbalancer: StatusTree,
+}
+
+impl Octavia {
+    /// Reads the statuses of a load balancer and of all that hangs on it.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::NotFound`] when it is gone; any other [`ApiError`].
+    pub async fn load_balancer_statuses(&self, id: &str) -> Result<StatusTree, ApiError> {
+        let call = LBAAS.get("loadbalancer_status", &["loadbalancers", id, "status"]);
+        self.client.fetch(&call, "statuses").await.map(|Statuses { loadbalancer }| loadbalancer)
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use openstack_ccm_openstack_api::client::{ClientSettings, RetryPolicy};
 use openstack_ccm_openstack_api::identity::{
-    ApplicationCredentialName, AuthOptions, Catalog, Credentials, DomainRef, InDomain, Interface, Scope,
+    ApplicationCredentialName, AuthOptions, Catalog, Credentials, DomainRef, InDomain, InterfaceType, Scope,
 };
 use openstack_ccm_openstack_api::octavia::LoadBalancerFilter;
 use openstack_ccm_openstack_api::transport::Service;
@@ -386,7 +386,7 @@ async fn a_service_that_the_region_lacks_is_named_with_region_and_interface() {
     let (server, _) = keystone(usize::MAX).await;
     let mut options = AuthOptions::new(server.uri(), password("lab"), project());
     options.region = Some("Nowhere".to_owned());
-    options.interface = Interface::Internal;
+    options.interface = InterfaceType::Internal;
     let openstack = connect(&options, ClientSettings::default()).await.unwrap();
     assert!(openstack.nova.is_none() && openstack.services.is_empty());
     let error = list(&openstack).await.unwrap_err();
@@ -407,15 +407,15 @@ fn recorded_catalog() -> Catalog {
 ///
 /// Contract: X8, same.
 #[rstest]
-#[case::any_region("load-balancer", Interface::Public, None, true)]
-#[case::first_region("load-balancer", Interface::Internal, Some("RegionOne"), true)]
-#[case::second_region("load-balancer", Interface::Public, Some("RegionTwo"), true)]
-#[case::second_region_inside("load-balancer", Interface::Internal, Some("RegionTwo"), false)]
-#[case::other_region("load-balancer", Interface::Public, Some("regionone"), false)]
-#[case::other_service("volumev3", Interface::Public, None, false)]
+#[case::any_region("load-balancer", InterfaceType::Public, None, true)]
+#[case::first_region("load-balancer", InterfaceType::Internal, Some("RegionOne"), true)]
+#[case::second_region("load-balancer", InterfaceType::Public, Some("RegionTwo"), true)]
+#[case::second_region_inside("load-balancer", InterfaceType::Internal, Some("RegionTwo"), false)]
+#[case::other_region("load-balancer", InterfaceType::Public, Some("regionone"), false)]
+#[case::other_service("volumev3", InterfaceType::Public, None, false)]
 fn x8_the_recorded_catalog_is_searched_by_region_and_interface(
     #[case] service: &str,
-    #[case] interface: Interface,
+    #[case] interface: InterfaceType,
     #[case] region: Option<&str>,
     #[case] found: bool,
 ) {
@@ -434,7 +434,7 @@ fn one_odd_catalog_entry_does_not_hide_the_others() {
         ]}
     ]))
     .unwrap();
-    let found = catalog.endpoint("network", Interface::Public, Some("R")).map(url::Url::as_str);
+    let found = catalog.endpoint("network", InterfaceType::Public, Some("R")).map(url::Url::as_str);
     assert_eq!(found, Some("http://net:9696/"));
-    assert!(catalog.endpoint("network", Interface::Public, Some("R Name")).is_some());
+    assert!(catalog.endpoint("network", InterfaceType::Public, Some("R Name")).is_some());
 }

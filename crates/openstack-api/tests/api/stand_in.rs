@@ -100,14 +100,17 @@ pub(crate) fn no_connection() -> TransportError {
     }
 }
 
+/// A call, and how it ended.
+type Entry = (&'static str, Result<(), ErrorKind>);
+
 /// Remembers what it was told.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ledger {
-    entries: Arc<Mutex<Vec<(&'static str, Result<(), ErrorKind>)>>>,
+    entries: Arc<Mutex<Vec<Entry>>>,
 }
 
 impl Ledger {
-    pub(crate) fn entries(&self) -> Vec<(&'static str, Result<(), ErrorKind>)> {
+    pub(crate) fn entries(&self) -> Vec<Entry> {
         self.entries.lock().unwrap().clone()
     }
 }

@@ -62,7 +62,7 @@ fn networking(lines: &[(&str, &str)]) -> Networking {
 }
 
 fn written(addresses: &[InstanceAddress]) -> Vec<String> {
-    addresses.iter().map(|address| format!("{} {}", address.kind, address.address)).collect()
+    addresses.iter().map(|address| format!("{} {}", address.kind.as_str(), address.address)).collect()
 }
 
 fn of_example(settings: &[(&str, &str)]) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! clouds.yaml: which file, which entry, what it fills.
 
-use openstack_ccm_openstack_api::identity::{Credentials, Interface, Scope};
+use openstack_ccm_openstack_api::identity::{Credentials, InterfaceType, Scope};
 use openstack_ccm_provider_openstack::config::Loaded;
 use rstest::rstest;
 use secrecy::ExposeSecret;
@@ -56,7 +56,7 @@ fn x6_an_entry_fills_what_cloud_conf_leaves_empty() {
     assert_eq!(global.tenant_name.as_deref(), Some("no"));
     assert_eq!(global.tenant_domain_name.as_deref(), Some("Default"));
     assert_eq!(global.user_domain_id.as_deref(), Some("default"));
-    assert_eq!((options.region.as_deref(), options.interface), (Some("R2"), Interface::Internal));
+    assert_eq!((options.region.as_deref(), options.interface), (Some("R2"), InterfaceType::Internal));
     assert!(options.tls.insecure);
     assert_eq!(options.tls.ca_file.as_deref(), Some("/ca.pem".as_ref()));
 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use openstack_ccm_openstack_api::identity::Interface;
 use openstack_ccm_provider_openstack::config::Config;
 use openstack_ccm_provider_openstack::config::gcfg::{EntryValue, scan};
 use proptest::prelude::*;
@@ -64,7 +63,11 @@ fn values(config: &Config) -> BTreeMap<String, Value> {
     put("username", text(&global.username), json!(""));
     put("password", json!(global.password.as_ref().map_or("", ExposeSecret::expose_secret)), json!(""));
     put("region", text(&global.region), json!(""));
-    put("os-endpoint-type", json!(global.os_endpoint_type.map(Interface::as_str)), Value::Null);
+    put(
+        "os-endpoint-type",
+        json!(global.os_endpoint_type.map(|interface| interface.to_string())),
+        Value::Null,
+    );
     put(
         "monitor-delay",
         json!(u64::try_from(balancer.monitor_delay.as_nanos()).unwrap()),

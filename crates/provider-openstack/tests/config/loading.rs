@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use openstack_ccm_core::advertise::IpModeChoice;
-use openstack_ccm_openstack_api::identity::Interface;
+use openstack_ccm_openstack_api::identity::InterfaceType;
 use openstack_ccm_provider_openstack::config::gcfg::EntryValue;
 use openstack_ccm_provider_openstack::config::section::{Field, Key};
 use openstack_ccm_provider_openstack::config::{
@@ -126,13 +126,13 @@ fn x3_the_search_order_is_checked(#[case] line: &str, #[case] accepted: bool) {
 ///
 /// Contract: X7, same.
 #[rstest]
-#[case("os-endpoint-type=internal", Some(Interface::Internal))]
-#[case("os-endpoint-type=admin", Some(Interface::Admin))]
+#[case("os-endpoint-type=internal", Some(InterfaceType::Internal))]
+#[case("os-endpoint-type=admin", Some(InterfaceType::Admin))]
 #[case("", None)]
-fn x7_endpoint_types_are_exact_words(#[case] line: &str, #[case] expected: Option<Interface>) {
+fn x7_endpoint_types_are_exact_words(#[case] line: &str, #[case] expected: Option<InterfaceType>) {
     let loaded = loaded(line);
     assert_eq!(loaded.config.global.os_endpoint_type, expected);
-    assert_eq!(loaded.auth_options.interface, expected.unwrap_or(Interface::Public));
+    assert_eq!(loaded.auth_options.interface, expected.unwrap_or(InterfaceType::Public));
 }
 
 #[test]

@@ -33,9 +33,8 @@ pub(super) async fn create(
             }
             let mut object = pool(view, &parent.unwrap_or_default(), attributes, &mut changes).await?;
             if let Some(user) = user {
-                let mut listener = view.last_shown(Kind::Listener, &user).await?;
-                listener["default_pool_id"] = object["id"].clone();
-                view.put(Kind::Listener, listener);
+                let id = object["id"].clone();
+                view.edit(Kind::Listener, &user, |listener| listener["default_pool_id"] = id).await?;
                 with(&mut object, "listeners", &user);
                 view.put(Kind::Pool, object.clone());
             }
@@ -44,9 +43,8 @@ pub(super) async fn create(
         _ => {
             let pool = take_text(&mut attributes, "pool_id").unwrap_or_default();
             let monitor = monitor(view, &pool, &attributes, &mut changes);
-            let mut pool = view.last_shown(Kind::Pool, &pool).await?;
-            pool["healthmonitor_id"] = monitor["id"].clone();
-            view.put(Kind::Pool, pool);
+            let id = monitor["id"].clone();
+            view.edit(Kind::Pool, &pool, |pool| pool["healthmonitor_id"] = id).await?;
             monitor
         }
     };

@@ -98,14 +98,10 @@ async fn use_pool(
         return Ok(());
     }
     if let Some(id) = before {
-        let mut pool = view.last_shown(Kind::Pool, id).await?;
-        without(&mut pool, "listeners", listener);
-        view.put(Kind::Pool, pool);
+        view.edit(Kind::Pool, id, |pool| without(pool, "listeners", listener)).await?;
     }
     if let Some(id) = after {
-        let mut pool = view.last_shown(Kind::Pool, id).await?;
-        with(&mut pool, "listeners", listener);
-        view.put(Kind::Pool, pool);
+        view.edit(Kind::Pool, id, |pool| with(pool, "listeners", listener)).await?;
     }
     Ok(())
 }
@@ -117,9 +113,7 @@ async fn delete(view: &View, kind: Kind, id: &str) -> Result<Vec<ObjectChange>, 
         Kind::Listener => use_pool(view, id, object["default_pool_id"].as_str(), None).await?,
         Kind::Pool => {
             for listener in references(&object, "listeners") {
-                let mut listener = view.last_shown(Kind::Listener, &listener).await?;
-                listener["default_pool_id"] = Value::Null;
-                view.put(Kind::Listener, listener);
+                view.edit(Kind::Listener, &listener, |one| one["default_pool_id"] = Value::Null).await?;
             }
             if let Some(monitor) = object["healthmonitor_id"].as_str() {
                 view.remove(Kind::HealthMonitor, monitor);
@@ -127,9 +121,7 @@ async fn delete(view: &View, kind: Kind, id: &str) -> Result<Vec<ObjectChange>, 
         }
         Kind::HealthMonitor => {
             for pool in references(&object, "pools") {
-                let mut pool = view.last_shown(Kind::Pool, &pool).await?;
-                pool["healthmonitor_id"] = Value::Null;
-                view.put(Kind::Pool, pool);
+                view.edit(Kind::Pool, &pool, |pool| pool["healthmonitor_id"] = Value::Null).await?;
             }
         }
         Kind::Member
@@ -189,9 +181,7 @@ async fn touch(view: &View, kind: Kind, child: &Value) -> Result<(), Stop> {
         _ => references(child, "loadbalancers"),
     };
     for id in parents {
-        let mut load_balancer = view.last_shown(Kind::LoadBalancer, &id).await?;
-        load_balancer["updated_at"] = json!(PLANNED);
-        view.put(Kind::LoadBalancer, load_balancer);
+        view.edit(Kind::LoadBalancer, &id, |parent| parent["updated_at"] = json!(PLANNED)).await?;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! `[Global]`: log-in and endpoints.
 
-use openstack_ccm_openstack_api::identity::Interface;
+use openstack_ccm_openstack_api::identity::InterfaceType;
 use secrecy::SecretString;
 
 use super::key::{Field, Key, Parsed, defaulting_key, key};
@@ -50,7 +50,7 @@ pub struct Global {
     /// Region of the endpoints; none takes the first in the catalog.
     pub region: Option<String>,
     /// Kind of the endpoints; none means public.
-    pub os_endpoint_type: Option<Interface>,
+    pub os_endpoint_type: Option<InterfaceType>,
     /// PEM file with the CA certificates that replace the system's.
     pub ca_file: Option<String>,
     /// PEM text with CA certificates, used when there is no `ca_file`.
@@ -225,13 +225,13 @@ impl Global {
 ///
 /// # Errors
 /// Words such as `publicURL`, which older tools know, are not taken.
-pub(in crate::config) fn parse_endpoint_type(text: &str) -> Result<Interface, ValueFault> {
-    [Interface::Public, Interface::Internal, Interface::Admin]
-        .into_iter()
-        .find(|interface| interface.as_str() == text)
-        .ok_or_else(|| {
-            ValueFault::new("it is no endpoint type", "use exactly `public`, `internal` or `admin`")
-        })
+pub(in crate::config) fn parse_endpoint_type(text: &str) -> Result<InterfaceType, ValueFault> {
+    match text {
+        "public" => Ok(InterfaceType::Public),
+        "internal" => Ok(InterfaceType::Internal),
+        "admin" => Ok(InterfaceType::Admin),
+        _ => Err(ValueFault::new("it is no endpoint type", "use exactly `public`, `internal` or `admin`")),
+    }
 }
 
 fn endpoint_type(global: &mut Global, text: &str) -> Parsed {

@@ -7,11 +7,11 @@
 //! | module | holds |
 //! | --- | --- |
 //! | `watchlist` | what is waited for, and what became of it |
-//! | `listed` | what is kept of the lists |
+//! | `poller_list` | what is kept of the lists |
 //! | `pace` | polling times |
 
-mod listed;
 mod pace;
+mod poller_list;
 mod watchlist;
 
 use std::sync::Arc;
@@ -25,9 +25,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
-pub(super) use listed::LastChanges;
-use listed::Listed;
 pub(super) use pace::Operation;
+pub(super) use poller_list::LastChanges;
+use poller_list::PollerList;
 use watchlist::ListQuery;
 pub(super) use watchlist::{Awaited, End, Watchlist};
 
@@ -82,7 +82,7 @@ impl Poller {
         }
     }
 
-    async fn lists(&self, query: ListQuery) -> Result<Listed, ApiError> {
+    async fn lists(&self, query: ListQuery) -> Result<PollerList, ApiError> {
         let mut listed = query.listed;
         for filter in &query.filters {
             listed = self.octavia.list_load_balancers_into(filter, listed).await?;

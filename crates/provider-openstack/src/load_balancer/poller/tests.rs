@@ -186,9 +186,9 @@ async fn an_answer_from_before_the_registration_wakes_nobody() {
     let watchlist = Watchlist::default();
     let asked = Instant::now();
     watchlist.watch(awaited("lb", None), &ServiceKey::new("default", "web"));
-    assert!(watchlist.finished(Listed::default(), asked).is_empty());
+    assert!(watchlist.finished(PollerList::default(), asked).is_empty());
     pass(1).await;
-    assert_eq!(watchlist.finished(Listed::default(), Instant::now()).len(), 1);
+    assert_eq!(watchlist.finished(PollerList::default(), Instant::now()).len(), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -10,8 +10,8 @@ use openstack_ccm_openstack_api::octavia::{LoadBalancer, LoadBalancerFilter};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::listed::{LastChanges, Listed};
 use super::pace::{Operation, Pace, PollSchedule};
+use super::poller_list::{LastChanges, PollerList};
 
 /// For how long what a round saw stands for the present: until the reconciliation that it woke has begun.
 const GOOD_FOR: Duration = Duration::from_secs(10);
@@ -83,7 +83,7 @@ struct Pending {
 pub(super) struct ListQuery {
     pub(super) filters: Vec<LoadBalancerFilter>,
     /// What is to be kept of them.
-    pub(super) listed: Listed,
+    pub(super) listed: PollerList,
 }
 
 impl Watchlist {
@@ -222,7 +222,11 @@ impl Watchlist {
 
     /// Takes out what the list shows as finished, and returns who waited for it. `asked` is when the question was
     /// sent.
-    pub(super) fn finished(&self, mut listed: Listed, asked: Instant) -> Vec<(String, BTreeSet<ServiceKey>)> {
+    pub(super) fn finished(
+        &self,
+        mut listed: PollerList,
+        asked: Instant,
+    ) -> Vec<(String, BTreeSet<ServiceKey>)> {
         self.note_last_changes(listed.take_last_changes(), asked);
         let mut pending = self.pending();
         let mut finished = Vec::new();
@@ -251,7 +255,7 @@ impl Watchlist {
 }
 
 /// What is to be kept of lists that show these.
-fn listed_of(pending: &BTreeMap<String, Pending>, shows_namesakes: bool) -> Listed {
+fn listed_of(pending: &BTreeMap<String, Pending>, shows_namesakes: bool) -> PollerList {
     let names = pending.values().filter_map(|entry| entry.name.clone()).collect();
-    Listed::new(pending.keys().cloned().collect(), names, shows_namesakes)
+    PollerList::new(pending.keys().cloned().collect(), names, shows_namesakes)
 }

@@ -23,7 +23,7 @@ impl Extend<LoadBalancer> for LastChanges {
 
 /// What the poller keeps of its lists.
 #[derive(Debug, Default)]
-pub(super) struct Listed {
+pub(super) struct PollerList {
     /// Ids of those that are watched.
     ids: HashSet<String>,
     /// Names of those that are watched, as far as they are known before.
@@ -36,7 +36,7 @@ pub(super) struct Listed {
     last_changes: LastChanges,
 }
 
-impl Extend<LoadBalancer> for Listed {
+impl Extend<LoadBalancer> for PollerList {
     fn extend<I: IntoIterator<Item = LoadBalancer>>(&mut self, listed: I) {
         for one in listed {
             self.last_changes.0.push((one.id.clone(), one.updated_at.clone()));
@@ -49,7 +49,7 @@ impl Extend<LoadBalancer> for Listed {
     }
 }
 
-impl Listed {
+impl PollerList {
     /// Nothing is listed yet, and those with these ids and names are to be kept.
     pub(super) fn new(ids: HashSet<String>, names: HashSet<String>, shows_namesakes: bool) -> Self {
         Self { ids, names, shows_namesakes, ..Self::default() }
@@ -99,7 +99,7 @@ mod tests {
         #[case] namesakes: Option<Vec<&str>>,
     ) {
         let names = known.iter().map(|name| (*name).to_owned()).collect();
-        let mut listed = Listed::new(["watched".to_owned()].into(), names, true);
+        let mut listed = PollerList::new(["watched".to_owned()].into(), names, true);
         listed.extend([load_balancer("another", "web"), load_balancer("watched", name)]);
         let found = listed.namesakes(name, "watched", "project");
         let ids = found.as_deref().map(|found| found.iter().map(|one| one.id.as_str()).collect::<Vec<_>>());
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn of_one_that_nobody_waits_for_only_its_last_change_is_kept() {
-        let mut listed = Listed::new(["watched".to_owned()].into(), HashSet::new(), true);
+        let mut listed = PollerList::new(["watched".to_owned()].into(), HashSet::new(), true);
         listed.extend([load_balancer("another", "web"), load_balancer("watched", "mail")]);
         assert!(listed.get("another").is_none() && listed.get("watched").is_some());
         let changes = listed.take_last_changes().into_pairs();
