@@ -30,6 +30,15 @@ pub(super) const fn key<S>(name: &'static str, field: Field<S>, meaning: &'stati
     defaulting_key(name, field, "", meaning)
 }
 
+/// A text that OCCM has too, and that has no default.
+pub(super) const fn text<S>(
+    name: &'static str,
+    field: fn(&mut S) -> &mut Option<String>,
+    meaning: &'static str,
+) -> Key<S> {
+    key(name, Field::Text(field), meaning)
+}
+
 /// A key that OCCM has too, and the value that applies without it.
 pub(super) const fn defaulting_key<S>(
     name: &'static str,

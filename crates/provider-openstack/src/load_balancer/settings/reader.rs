@@ -115,17 +115,6 @@ impl<'a> SettingsReader<'a> {
         if self.has(annotation) { self.annotation(annotation) } else { sourced(value, Origin::Config(key)) }
     }
 
-    /// A value of the class.
-    pub(super) fn class_value(
-        &self,
-        key: &'static str,
-        value: fn(&LoadBalancerClass) -> Option<&String>,
-    ) -> Option<Sourced<'a>> {
-        let class = self.class?;
-        let value = value(class.keys).map(String::as_str);
-        sourced(value, Origin::Class { class: class.name.to_owned(), key })
-    }
-
     /// A bool: exactly `true` or `false`. Every other text counts as absent, as for OCCM, and the user is told.
     pub(super) fn bool(&mut self, annotation: &Annotation, default: bool) -> bool {
         let Some(value) = self.annotation(annotation) else { return default };
