@@ -101,7 +101,6 @@ impl Assembly {
         self.errors.push(Finding::error(origin, Some(section.as_str()), Some(key), value, &fault));
     }
 
-    /// A warning about a key.
     pub(super) fn warn(&mut self, section: SectionName, key: &str, text: impl Display) {
         let origin = self.origin(section, key);
         self.warnings.push(Finding::warning(origin, Some(section.as_str()), Some(key), text));

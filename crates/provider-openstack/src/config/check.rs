@@ -9,7 +9,6 @@ use crate::node_selector::NodeSelector;
 
 const KNOWN_METHODS: [&str; 4] = ["ROUND_ROBIN", "LEAST_CONNECTIONS", "SOURCE_IP", "SOURCE_IP_PORT"];
 
-/// Runs all checks.
 pub(super) fn check(assembly: &mut Assembly, environment: &dyn Environment) {
     known_words(assembly);
     monitor(assembly);

@@ -75,7 +75,6 @@ impl Finding {
         Self::warning(origin, section, key.as_deref(), format_args!("{}; {}", fault.problem, fault.fix))
     }
 
-    /// A warning.
     pub(super) fn warning(
         origin: ConfigOrigin,
         section: Option<&str>,

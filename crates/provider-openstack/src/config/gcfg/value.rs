@@ -3,13 +3,11 @@
 use super::cursor::{Cursor, is_blank, is_comment};
 use super::{Position, SyntaxProblem};
 
-/// A scanned value.
 pub(super) struct Scanned {
     /// Quotes and escapes resolved, blanks at both ends dropped.
     pub(super) text: String,
     /// See [`super::Entry::cut_by_comment`].
     pub(super) cut_by_comment: bool,
-    /// What is wrong with it.
     pub(super) problems: Vec<(Position, SyntaxProblem)>,
 }
 

@@ -21,7 +21,6 @@ const LONGEST_TEXT: usize = 255;
 /// Most retries of a health monitor.
 const MOST_RETRIES: u32 = 10;
 
-/// Checks a whole tree.
 pub(super) fn tree(desired: &Desired, vip_families: &[IpFamily]) -> Result<(), Failure> {
     let load_balancer = &desired.load_balancer;
     text("load balancer name", &load_balancer.name)?;

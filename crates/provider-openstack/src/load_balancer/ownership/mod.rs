@@ -81,7 +81,6 @@ pub(crate) enum Verdict {
 pub(crate) struct SharingRules {
     /// Whether Octavia has tags: without them nobody could tell whose the listeners are.
     pub(crate) tags: bool,
-    /// `max-shared-lb`
     pub(crate) most_users: u32,
 }
 

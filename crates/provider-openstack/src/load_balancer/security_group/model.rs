@@ -38,7 +38,6 @@ impl Opening {
         (opening.ethertype() == rule.ethertype).then_some(opening)
     }
 
-    /// The rule's address family.
     pub(super) fn ethertype(&self) -> EtherType {
         match self.from {
             IpNet::V4(_) => EtherType::Ipv4,
@@ -106,7 +105,6 @@ pub(super) struct ObservedGroup {
     pub(super) ports: Vec<ObservedPort>,
 }
 
-/// A rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ObservedRule {
     pub(super) id: String,
@@ -118,7 +116,6 @@ pub(super) struct ObservedRule {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ObservedPort {
     pub(super) id: String,
-    /// Its server.
     pub(super) server: String,
 }
 

@@ -35,7 +35,6 @@ pub(super) struct SettingsReader<'a> {
     pub(super) odd: Aspects,
 }
 
-/// A class and its name.
 #[derive(Clone, Copy)]
 pub(super) struct Class<'a> {
     pub(super) name: &'a str,
