@@ -205,17 +205,13 @@ mod glob {
         expression.push('/');
         let mut ahead = rest.clone();
         if ahead.next() == Some('*') && ahead.next() == Some('*') {
-            match ahead.next() {
-                Some('/') => {
-                    *rest = ahead;
-                    expression.push_str(DIRECTORIES);
-                }
-                None => {
-                    *rest = ahead;
-                    expression.push_str(".*");
-                }
-                Some(_) => {}
-            }
+            let wildcard = match ahead.next() {
+                Some('/') => DIRECTORIES,
+                None => ".*",
+                Some(_) => return,
+            };
+            *rest = ahead;
+            expression.push_str(wildcard);
         }
     }
 
