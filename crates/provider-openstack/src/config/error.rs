@@ -93,7 +93,8 @@ impl fmt::Display for Finding {
     }
 }
 
-fn shown(value: &str) -> String {
+/// A value as messages show it: quoted, and in part where it is long.
+pub(crate) fn shown(value: &str) -> String {
     let cut: String = value.chars().take(LONGEST_SHOWN_VALUE).collect();
     if cut.len() < value.len() { format!("{cut:?}...") } else { format!("{cut:?}") }
 }

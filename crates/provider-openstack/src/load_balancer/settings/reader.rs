@@ -7,8 +7,9 @@ use openstack_ccm_core::service::Service;
 use uuid::Uuid;
 
 use super::aspect::{Aspect, Aspects};
-use super::fault::{Fault, Faults, shown};
+use super::fault::{Fault, Faults};
 use super::origin::Origin;
+use crate::config::error::shown;
 use crate::config::{Config, LoadBalancer, LoadBalancerClass};
 use crate::load_balancer::annotations::{Annotation, Form};
 
@@ -91,6 +92,15 @@ impl<'a> SettingsReader<'a> {
     /// Tells the user about something that is not an error.
     pub(super) fn warn(&mut self, reason: &'static str, message: String) {
         self.notices.push(Notice::warning(reason, message));
+    }
+
+    /// Tells which of these annotations are there although they do nothing.
+    pub(super) fn tell_idle<'n>(&mut self, annotations: impl IntoIterator<Item = &'n Annotation>, why: &str) {
+        let there = annotations.into_iter().filter(|annotation| self.annotation(annotation).is_some());
+        let keys: Vec<&str> = there.map(|annotation| annotation.key).collect();
+        if !keys.is_empty() {
+            self.warn(WITHOUT_EFFECT, format!("{} without effect: {why}", keys.join(", ")));
+        }
     }
 
     /// Whether the annotation is there, be it empty.
