@@ -203,11 +203,7 @@ pub(super) fn sourced(value: Option<&str>, origin: Origin) -> Option<Sourced<'_>
 
 /// Exactly `true` or `false`: OCCM takes no other text for either.
 pub(super) fn parse_bool(text: &str) -> Option<bool> {
-    match text {
-        "true" => Some(true),
-        "false" => Some(false),
-        _ => None,
-    }
+    text.parse().ok()
 }
 
 /// With dashes, or the 32 digits alone.
