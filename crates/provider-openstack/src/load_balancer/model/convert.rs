@@ -172,9 +172,7 @@ pub(crate) fn address(kind: &str, id: &str, text: &str) -> Result<IpAddr, Failur
 
 fn parse<T: FromStr>(kind: &str, id: &str, what: &str, text: &str) -> Result<T, Failure> {
     text.parse().map_err(|_| {
-        Failure::new(
-            FailureClass::Bug,
-            format!("OpenStack shows {text:?} as {what} of {kind} {id}, which is not one"),
-        )
+        let message = format!("OpenStack shows {text:?} as {what} of {kind} {id}, which is not one");
+        Failure::new(FailureClass::Bug, message)
     })
 }
