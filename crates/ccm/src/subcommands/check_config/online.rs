@@ -7,7 +7,7 @@ use openstack_ccm_openstack_api::octavia::LoadBalancerFilter;
 use openstack_ccm_openstack_api::transport::Service;
 use openstack_ccm_openstack_api::{ApiError, ErrorKind, OpenStack};
 use openstack_ccm_provider_openstack::cloud::OpenStackProvider;
-use openstack_ccm_provider_openstack::config::{Config, LoadBalancerClass};
+use openstack_ccm_provider_openstack::config::Config;
 
 use super::findings::Findings;
 use crate::wiring::lacks::{Lacks, part_of};
@@ -88,9 +88,21 @@ fn named(config: &Config) -> Vec<NamedResource> {
     };
     let section = &config.load_balancer;
     if section.enabled {
-        for (key, kind, name) in named_by_class(&section.placement) {
-            add("LoadBalancer", key, kind, name);
-        }
+        add("LoadBalancer", "subnet-id", ResourceKind::Subnet, &section.placement.subnet_id);
+        add("LoadBalancer", "network-id", ResourceKind::Network, &section.placement.network_id);
+        add("LoadBalancer", "member-subnet-id", ResourceKind::Subnet, &section.placement.member_subnet_id);
+        add(
+            "LoadBalancer",
+            "floating-network-id",
+            ResourceKind::ExternalNetwork,
+            &section.placement.floating_network_id,
+        );
+        add(
+            "LoadBalancer",
+            "floating-subnet-id",
+            ResourceKind::Subnet,
+            &section.placement.floating_subnet_id,
+        );
         add("LoadBalancer", "flavor-id", ResourceKind::Flavor, &section.flavor_id);
         add("LoadBalancer", "availability-zone", ResourceKind::AvailabilityZone, &section.availability_zone);
         if section.verifies_tls_containers() {
@@ -103,24 +115,15 @@ fn named(config: &Config) -> Vec<NamedResource> {
         }
         for (name, class) in &config.classes {
             let title = format!("LoadBalancerClass {name:?}");
-            for (key, kind, name) in named_by_class(class) {
-                add(&title, key, kind, name);
-            }
+            add(&title, "subnet-id", ResourceKind::Subnet, &class.subnet_id);
+            add(&title, "network-id", ResourceKind::Network, &class.network_id);
+            add(&title, "member-subnet-id", ResourceKind::Subnet, &class.member_subnet_id);
+            add(&title, "floating-network-id", ResourceKind::ExternalNetwork, &class.floating_network_id);
+            add(&title, "floating-subnet-id", ResourceKind::Subnet, &class.floating_subnet_id);
         }
     }
     add("Route", "router-id", ResourceKind::Router, &config.route.router_id);
     named
-}
-
-/// What a class may name, and `[LoadBalancer]` too.
-fn named_by_class(class: &LoadBalancerClass) -> [(&'static str, ResourceKind, &Option<String>); 5] {
-    [
-        ("subnet-id", ResourceKind::Subnet, &class.subnet_id),
-        ("network-id", ResourceKind::Network, &class.network_id),
-        ("member-subnet-id", ResourceKind::Subnet, &class.member_subnet_id),
-        ("floating-network-id", ResourceKind::ExternalNetwork, &class.floating_network_id),
-        ("floating-subnet-id", ResourceKind::Subnet, &class.floating_subnet_id),
-    ]
 }
 
 /// What a look-up came to.
