@@ -85,7 +85,7 @@ impl OpenStackRoutes {
     async fn router(&self) -> Result<Router, Failure> {
         let id = self.router_id();
         let router = present(self.neutron.get_router(id).await);
-        router.as_asked(format_args!("reading router {id}"))?.ok_or_else(|| {
+        router.when_asked(format_args!("reading router {id}"))?.ok_or_else(|| {
             Failure::user_input(format!(
                 "router {id} does not exist, or the user of cloud.conf cannot see it: correct router-id in [Route] of \
                  cloud.conf"

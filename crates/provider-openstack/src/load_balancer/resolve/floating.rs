@@ -85,7 +85,7 @@ impl Resolver {
         let mut source = self.in_any_subnet(settings).await?;
         let Some(network_id) = &source.network_id else { return Ok(source) };
         let subnets = self.list_subnets_of(network_id).await;
-        let subnets = subnets.as_asked("looking for the floating IP's subnet")?;
+        let subnets = subnets.when_asked("looking for the floating IP's subnet")?;
         let matching = subnets.iter().filter(|subnet| condition.matches(&subnet.name, &subnet.tags));
         let ids: Vec<String> = matching.map(|subnet| subnet.id.clone()).collect();
         if ids.is_empty() {
