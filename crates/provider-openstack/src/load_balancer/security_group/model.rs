@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::net::IpAddr;
 
 use ipnet::IpNet;
 use openstack_ccm_core::service::{IpFamily, Protocol};
 use openstack_ccm_openstack_api::neutron::{Direction, EtherType, SecurityGroupRule};
 
 use crate::load_balancer::model::Tags;
-use crate::load_balancer::settings::node_address::everybody;
+use crate::load_balancer::settings::node_address::{everybody, network};
 
 /// What a rule lets in: one port of the nodes, from one network. The family is that of the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -69,12 +68,6 @@ fn protocol(text: &str) -> Option<Protocol> {
         "sctp" | "132" => Some(Protocol::Sctp),
         _ => None,
     }
-}
-
-/// Neutron takes a network with host bits, and a single address.
-fn network(text: &str) -> Option<IpNet> {
-    let parsed: Option<IpNet> = text.parse().ok();
-    parsed.or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from)).map(|network| network.trunc())
 }
 
 /// The security group that a Service wants.
