@@ -18,7 +18,7 @@ pub struct Key<S: 'static> {
     pub default: &'static str,
     /// What it does, in Markdown, one line.
     pub meaning: &'static str,
-    /// The version of this program that added it; [`OCCM`] for those with the meaning that OCCM gave them.
+    /// The version of this program that added it; `OCCM` for those with the meaning that OCCM gave them.
     pub since: &'static str,
 }
 
