@@ -68,7 +68,8 @@ impl OpenStackProvider {
         &self,
         between: impl FnOnce(Arc<dyn Transport>, Option<&str>) -> Arc<dyn Transport>,
     ) -> Result<OpenStack, Failure> {
-        log_in(&self.login, ClientSettings::default(), between).await
+        let connected = connect_through(&self.login, ClientSettings::default(), between).await;
+        connected.map_err(|error| explained(&error))
     }
 
     /// The cloud for the controllers.
@@ -105,8 +106,8 @@ impl Provider for OpenStackProvider {
         let LogIn { observer, user_agent } = request;
         let settings = ClientSettings { observer: Arc::new(Calls(observer)), ..ClientSettings::default() };
         let login = AuthOptions { user_agent, ..self.login.clone() };
-        let openstack = log_in(&login, settings, |transport, _| transport).await?;
-        Ok(Arc::new(self.cloud(openstack)))
+        let connected = connect_through(&login, settings, |transport, _| transport).await;
+        Ok(Arc::new(self.cloud(connected.map_err(|error| explained(&error))?)))
     }
 }
 
@@ -128,18 +129,6 @@ impl ApiCallObserver for Calls {
 /// Keystone has one answer for everything that may be wrong.
 const WRONG_LOGIN: &str = "; Keystone does not say what is wrong: check in [Global] of cloud.conf the user, the password, \
                            the project and their domains, or the application credential";
-
-/// Logs in, with something between the calls and the cloud.
-///
-/// # Errors
-/// It does not work; the message has the whole cause.
-async fn log_in(
-    login: &AuthOptions,
-    settings: ClientSettings,
-    between: impl FnOnce(Arc<dyn Transport>, Option<&str>) -> Arc<dyn Transport>,
-) -> Result<OpenStack, Failure> {
-    connect_through(login, settings, between).await.map_err(|error| explained(&error))
-}
 
 /// The error is shared between all who wait for one log-in, so its chain is written out here.
 fn explained(error: &AuthError) -> Failure {

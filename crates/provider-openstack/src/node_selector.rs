@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use openstack_ccm_core::instance::label::is_value;
 use openstack_ccm_core::node::Node;
 
 /// Labels that a node must have, all of them. Empty, every node matches.
@@ -32,11 +33,6 @@ impl NodeSelector {
         Ok(Self { requirements: requirements.collect::<Result<_, _>>()? })
     }
 
-    /// Whether every node matches.
-    pub fn selects_all(&self) -> bool {
-        self.requirements.is_empty()
-    }
-
     /// Whether a node has all the labels.
     pub fn matches(&self, node: &Node) -> bool {
         self.requirements.iter().all(|(key, wanted)| {
@@ -48,25 +44,20 @@ impl NodeSelector {
 fn requirement(pair: &str) -> Result<(String, Option<String>), NoLabel> {
     let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
     let (prefix, name) = key.rsplit_once('/').unwrap_or(("a", key));
-    if !is_prefix(prefix) || !is_label_part(name) || !(value.is_empty() || is_label_part(value)) {
+    if !is_prefix(prefix) || !is_name(name) || !is_value(value) {
         return Err(NoLabel { pair: pair.to_owned() });
     }
     let value = Some(value).filter(|value| !value.is_empty());
     Ok((key.to_owned(), value.map(str::to_owned)))
 }
 
-/// Whether a text can be the name in a label's key, or its value
+/// Whether a text can be the name in a label's key
 /// (<https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#syntax-and-character-set>).
-fn is_label_part(text: &str) -> bool {
-    let inside = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-    let at_an_end = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric());
-    text.len() <= 63
-        && text.bytes().all(inside)
-        && at_an_end(text.bytes().next())
-        && at_an_end(text.bytes().last())
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && is_value(text)
 }
 
 /// Whether a text can be the DNS subdomain before the `/` of a label's key.
 fn is_prefix(text: &str) -> bool {
-    text.len() <= 253 && text.split('.').all(|part| !part.contains('_') && is_label_part(part))
+    text.len() <= 253 && text.split('.').all(|part| !part.contains('_') && is_name(part))
 }

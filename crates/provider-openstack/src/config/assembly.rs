@@ -89,19 +89,12 @@ impl Assembly {
     }
 
     /// An error of a key that is found by looking at the whole.
-    pub(super) fn fault(
-        &mut self,
-        section: SectionName,
-        key: &str,
-        value: Option<String>,
-        fault: ValueFault,
-    ) {
+    pub(super) fn fault(&mut self, section: SectionName, key: &str, value: Option<&str>, fault: &ValueFault) {
         self.failed.insert((section, key.to_owned()));
-        let (origin, value) = (self.origin(section, key), value.as_deref());
-        self.errors.push(Finding::error(origin, Some(section.as_str()), Some(key), value, &fault));
+        let origin = self.origin(section, key);
+        self.errors.push(Finding::error(origin, Some(section.as_str()), Some(key), value, fault));
     }
 
-    /// A warning about a key.
     pub(super) fn warn(&mut self, section: SectionName, key: &str, text: impl Display) {
         let origin = self.origin(section, key);
         self.warnings.push(Finding::warning(origin, Some(section.as_str()), Some(key), text));

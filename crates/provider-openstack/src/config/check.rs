@@ -9,7 +9,6 @@ use crate::node_selector::NodeSelector;
 
 const KNOWN_METHODS: [&str; 4] = ["ROUND_ROBIN", "LEAST_CONNECTIONS", "SOURCE_IP", "SOURCE_IP_PORT"];
 
-/// Runs all checks.
 pub(super) fn check(assembly: &mut Assembly, environment: &dyn Environment) {
     known_words(assembly);
     monitor(assembly);
@@ -50,7 +49,7 @@ fn monitor(assembly: &mut Assembly) {
     {
         if value.as_secs() == 0 {
             let fault = ValueFault::new("it is below one second", "use whole seconds from `1s` on");
-            monitor_fault(assembly, key, format!("{value:?}"), fault);
+            monitor_fault(assembly, key, &format!("{value:?}"), &fault);
         } else if value.subsec_nanos() > 0 {
             let text = format!("Octavia counts in seconds: {value:?} is cut to {}s", value.as_secs());
             assembly.warn(SectionName::LoadBalancer, key, text);
@@ -63,7 +62,7 @@ fn monitor(assembly: &mut Assembly) {
     for (key, value) in tries {
         if !(1..=10).contains(&value) {
             let fault = ValueFault::new("Octavia takes 1 to 10", "use 1 to 10");
-            monitor_fault(assembly, key, value.to_string(), fault);
+            monitor_fault(assembly, key, &value.to_string(), &fault);
         }
     }
     let (delay, timeout) = (section.monitor_delay_seconds(), section.monitor_timeout_seconds());
@@ -79,7 +78,7 @@ fn monitor(assembly: &mut Assembly) {
 }
 
 /// An error where monitors are made; else they may still be asked for by annotations, which is worth a warning.
-fn monitor_fault(assembly: &mut Assembly, key: &str, value: String, fault: ValueFault) {
+fn monitor_fault(assembly: &mut Assembly, key: &str, value: &str, fault: &ValueFault) {
     if assembly.has_failed(SectionName::LoadBalancer, key) {
         return;
     }
@@ -98,7 +97,7 @@ fn node_selector(assembly: &mut Assembly) {
     if let Err(error) = NodeSelector::parse(&selector) {
         let fix = "write `key=value` or `key`, separated by commas";
         let fault = ValueFault::new(format!("no node matches: {error}"), fix);
-        assembly.fault(SectionName::LoadBalancer, "node-selector", Some(selector), fault);
+        assembly.fault(SectionName::LoadBalancer, "node-selector", Some(&selector), &fault);
     }
 }
 
@@ -107,7 +106,7 @@ fn address(assembly: &mut Assembly) {
         if assembly.may_miss_keys() && !assembly.has_failed(SectionName::Global, "auth-url") {
             let fix = "add `auth-url = https://host:5000/v3`";
             let fault = ValueFault::new("the address of Keystone is missing", fix);
-            assembly.fault(SectionName::Global, "auth-url", None, fault);
+            assembly.fault(SectionName::Global, "auth-url", None, &fault);
         }
         return;
     };
@@ -118,7 +117,7 @@ fn address(assembly: &mut Assembly) {
     // An address may hold a password in front of its host.
     let value = (!text.contains('@')).then_some(text);
     let fault = ValueFault::new("it is no http or https address", "write it as `https://host:5000/v3`");
-    assembly.fault(SectionName::Global, "auth-url", value, fault);
+    assembly.fault(SectionName::Global, "auth-url", value.as_deref(), &fault);
 }
 
 fn tls(assembly: &mut Assembly, environment: &dyn Environment) {
@@ -134,7 +133,7 @@ fn tls(assembly: &mut Assembly, environment: &dyn Environment) {
         if given && !other_given && !assembly.has_failed(SectionName::Global, other) {
             let problem = format!("a client certificate needs `{other}` as well");
             let fault = ValueFault::new(problem, format!("add `{other}`"));
-            assembly.fault(SectionName::Global, key, None, fault);
+            assembly.fault(SectionName::Global, key, None, &fault);
         }
     }
     for (key, path) in
@@ -144,13 +143,13 @@ fn tls(assembly: &mut Assembly, environment: &dyn Environment) {
         if let Err(error) = environment.read(path.as_ref()) {
             let problem = format!("the file cannot be read: {error}");
             let fault = ValueFault::new(problem, "correct the path, or mount the file");
-            assembly.fault(SectionName::Global, key, Some(path), fault);
+            assembly.fault(SectionName::Global, key, Some(&path), &fault);
         }
     }
     if global.ca_file_contents.is_some_and(|pem| !pem.contains("-----BEGIN CERTIFICATE-----\n")) {
         let fix = "put it into quotes, with `\\n` for each line break";
         let fault = ValueFault::new("there is no PEM certificate in it", fix);
-        assembly.fault(SectionName::Global, "cafilecontents", None, fault);
+        assembly.fault(SectionName::Global, "cafilecontents", None, &fault);
     }
 }
 

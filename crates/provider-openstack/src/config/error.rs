@@ -75,7 +75,6 @@ impl Finding {
         Self::warning(origin, section, key.as_deref(), format_args!("{}; {}", fault.problem, fault.fix))
     }
 
-    /// A warning.
     pub(super) fn warning(
         origin: ConfigOrigin,
         section: Option<&str>,
@@ -94,7 +93,8 @@ impl fmt::Display for Finding {
     }
 }
 
-fn shown(value: &str) -> String {
+/// A value as messages show it: quoted, and in part where it is long.
+pub(crate) fn shown(value: &str) -> String {
     let cut: String = value.chars().take(LONGEST_SHOWN_VALUE).collect();
     if cut.len() < value.len() { format!("{cut:?}...") } else { format!("{cut:?}") }
 }

@@ -112,7 +112,7 @@ fn finish(mut assembly: Assembly) -> Result<Loaded, ConfigErrors> {
     if assembly.may_miss_keys() {
         for (key, fault) in missing.cloned().collect::<Vec<_>>() {
             if !assembly.has_failed(SectionName::Global, key) {
-                assembly.fault(SectionName::Global, key, None, fault);
+                assembly.fault(SectionName::Global, key, None, &fault);
             }
         }
     }

@@ -12,7 +12,6 @@ use crate::provider_id::{ProviderId, ProviderIdError};
 /// How the server of one node is found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ServerQuestion {
-    /// By its id.
     Id(String),
     /// By its name, which is the node's: the node has no provider id yet.
     Name(String),
@@ -50,7 +49,6 @@ impl ServerQuestion {
 /// What was found for one node.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum FoundServer<'a> {
-    /// Its server.
     Server(&'a Server),
     /// There is no server of its id.
     Nothing,
@@ -61,7 +59,6 @@ pub(super) enum FoundServer<'a> {
 }
 
 impl<'a> FoundServer<'a> {
-    /// The server, if one was found.
     pub(super) fn server(&self) -> Option<&'a Server> {
         match self {
             Self::Server(server) => Some(server),

@@ -23,7 +23,7 @@ pub(crate) trait Answered<T> {
     fn while_doing(self, doing: impl Display) -> Result<T, Failure>;
 
     /// The answer, or the failure of `doing` something with what the user named: see [`Missing::Input`].
-    fn as_asked(self, doing: impl Display) -> Result<T, Failure>;
+    fn when_asked(self, doing: impl Display) -> Result<T, Failure>;
 }
 
 impl<T, E: Borrow<ApiError>> Answered<T> for Result<T, E> {
@@ -31,7 +31,7 @@ impl<T, E: Borrow<ApiError>> Answered<T> for Result<T, E> {
         self.map_err(|error| of_call(error.borrow(), doing, Missing::Race))
     }
 
-    fn as_asked(self, doing: impl Display) -> Result<T, Failure> {
+    fn when_asked(self, doing: impl Display) -> Result<T, Failure> {
         self.map_err(|error| of_call(error.borrow(), doing, Missing::Input))
     }
 }

@@ -30,14 +30,10 @@ impl SubnetMatch {
 
 impl fmt::Display for SubnetMatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.name, &self.tags) {
-            (Some(name), Some(tags)) => {
-                write!(f, "name {name:?} and tags {tags:?}", name = name.text, tags = tags.text)
-            }
-            (Some(name), None) => write!(f, "name {:?}", name.text),
-            (None, Some(tags)) => write!(f, "tags {:?}", tags.text),
-            (None, None) => f.write_str("any"),
-        }
+        let name = self.name.iter().map(|name| format!("name {:?}", name.text));
+        let tags = self.tags.iter().map(|tags| format!("tags {:?}", tags.text));
+        let parts: Vec<String> = name.chain(tags).collect();
+        if parts.is_empty() { f.write_str("any") } else { f.write_str(&parts.join(" and ")) }
     }
 }
 
@@ -205,17 +201,13 @@ mod glob {
         expression.push('/');
         let mut ahead = rest.clone();
         if ahead.next() == Some('*') && ahead.next() == Some('*') {
-            match ahead.next() {
-                Some('/') => {
-                    *rest = ahead;
-                    expression.push_str(DIRECTORIES);
-                }
-                None => {
-                    *rest = ahead;
-                    expression.push_str(".*");
-                }
-                Some(_) => {}
-            }
+            let wildcard = match ahead.next() {
+                Some('/') => DIRECTORIES,
+                None => ".*",
+                Some(_) => return,
+            };
+            *rest = ahead;
+            expression.push_str(wildcard);
         }
     }
 

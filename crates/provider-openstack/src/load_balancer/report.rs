@@ -29,7 +29,6 @@ impl Report {
         }
     }
 
-    /// Tells the user several things.
     pub(crate) fn notices(&mut self, notices: impl IntoIterator<Item = Notice>) {
         notices.into_iter().for_each(|notice| self.notice(notice));
     }

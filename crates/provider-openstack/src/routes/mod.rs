@@ -78,10 +78,14 @@ impl OpenStackRoutes {
         self.abilities.get_or_try_init(find).await.copied()
     }
 
+    fn router_id(&self) -> &str {
+        self.router_id.as_deref().unwrap_or_default()
+    }
+
     async fn router(&self) -> Result<Router, Failure> {
-        let id = self.router_id.as_deref().unwrap_or_default();
+        let id = self.router_id();
         let router = present(self.neutron.get_router(id).await);
-        router.as_asked(format_args!("reading router {id}"))?.ok_or_else(|| {
+        router.when_asked(format_args!("reading router {id}"))?.ok_or_else(|| {
             Failure::user_input(format!(
                 "router {id} does not exist, or the user of cloud.conf cannot see it: correct router-id in [Route] of \
                  cloud.conf"
@@ -90,8 +94,7 @@ impl OpenStackRoutes {
     }
 
     fn table<'a>(&'a self, abilities: Abilities) -> Table<'a> {
-        let router_id = self.router_id.as_deref().unwrap_or_default();
-        Table { neutron: &self.neutron, router_id, atomic: abilities.atomic }
+        Table { neutron: &self.neutron, router_id: self.router_id(), atomic: abilities.atomic }
     }
 
     /// The changes step by step; what fails on the way is noted in `applied`.
@@ -105,8 +108,7 @@ impl OpenStackRoutes {
         let unverified = self.verified.missing(&changes.keep);
         let of_nodes = changes.remove.iter().any(|removal| removal.of_node.is_some());
         let look = abilities.pairs && (of_nodes || !changes.add.is_empty() || !unverified.is_empty());
-        let ports =
-            if look { Some(ports::find(&self.neutron, self.router_id.as_deref()).await?) } else { None };
+        let ports = if look { Some(ports::find(&self.neutron, self.router_id()).await?) } else { None };
         let remove = self.release_pairs(ports.as_ref(), &changes.remove, applied).await;
         let add = with_port(ports.as_ref(), &changes.add, applied);
         let added = self.table(abilities).write(table, &add, &remove, applied).await;

@@ -1,7 +1,6 @@
 //! Allowed address pairs: a port sends and receives for its own addresses only, unless a pair allows more.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
 
 use futures::{StreamExt, stream};
 use ipnet::IpNet;
@@ -12,6 +11,7 @@ use openstack_ccm_openstack_api::neutron::{AllowedAddressPair, Neutron, Port, Up
 
 use super::ports::NextHopPorts;
 use crate::load_balancer::failure::Answered as _;
+use crate::load_balancer::settings::node_address::network;
 
 /// Ports that are changed at the same time.
 const AT_ONCE: usize = 10;
@@ -95,7 +95,7 @@ fn wanted(port: &Port, ranges: &BTreeSet<IpNet>, change: PairChange) -> Option<V
     let mut pairs = port.allowed_address_pairs.clone();
     match change {
         PairChange::Claim => {
-            let there: BTreeSet<IpNet> = pairs.iter().filter_map(network).collect();
+            let there: BTreeSet<IpNet> = pairs.iter().filter_map(|pair| network(&pair.ip_address)).collect();
             let missing = ranges.difference(&there);
             pairs.extend(
                 missing.map(|range| AllowedAddressPair { ip_address: range.to_string(), mac_address: None }),
@@ -106,20 +106,11 @@ fn wanted(port: &Port, ranges: &BTreeSet<IpNet>, change: PairChange) -> Option<V
                 pair.mac_address.as_ref().is_none_or(|mac| mac.eq_ignore_ascii_case(&port.mac_address))
             };
             pairs.retain(|pair| {
-                !(own(pair) && network(pair).is_some_and(|network| ranges.contains(&network)))
+                !(own(pair) && network(&pair.ip_address).is_some_and(|network| ranges.contains(&network)))
             });
         }
     }
     (pairs != port.allowed_address_pairs).then_some(pairs)
-}
-
-/// The network of a pair, which may also be written as a single address.
-fn network(pair: &AllowedAddressPair) -> Option<IpNet> {
-    let text = pair.ip_address.as_str();
-    text.parse::<IpNet>()
-        .map(|network| network.trunc())
-        .ok()
-        .or_else(|| text.parse::<IpAddr>().map(IpNet::from).ok())
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use openstack_ccm_core::failure::{Failure, FailureClass};
+use openstack_ccm_core::failure::Failure;
 use openstack_ccm_openstack_api::neutron::{Neutron, Port, PortFilter};
 
 use crate::load_balancer::failure::Answered as _;
@@ -45,19 +45,15 @@ impl NextHopPorts {
 }
 
 /// Lists the ports behind the internal interfaces of a router: one list of its interfaces, and one for each network.
-pub(super) async fn find(neutron: &Neutron, router_id: Option<&str>) -> Result<NextHopPorts, Failure> {
-    let router_id = router_id.unwrap_or_default();
+pub(super) async fn find(neutron: &Neutron, router_id: &str) -> Result<NextHopPorts, Failure> {
     let of_router = list(neutron, &PortFilter::device(router_id), "the interfaces of the router").await?;
     let interfaces: Vec<&Port> =
         of_router.iter().filter(|port| INTERNAL_INTERFACES.contains(&port.device_owner.as_str())).collect();
     if interfaces.is_empty() {
-        return Err(Failure::new(
-            FailureClass::UserInput,
-            format!(
-                "router {router_id} has no internal interface that the user of cloud.conf can see: connect it to the subnet of \
-                 the nodes, or correct router-id in [Route] of cloud.conf"
-            ),
-        ));
+        return Err(Failure::user_input(format!(
+            "router {router_id} has no internal interface that the user of cloud.conf can see: connect it to the subnet of \
+             the nodes, or correct router-id in [Route] of cloud.conf"
+        )));
     }
     let fixed_ips = interfaces.iter().flat_map(|port| &port.fixed_ips);
     let subnets: BTreeSet<String> = fixed_ips.map(|ip| ip.subnet_id.clone()).collect();

@@ -76,7 +76,7 @@ fn values(config: &Config) -> BTreeMap<String, Value> {
     put("monitor-max-retries", json!(balancer.monitor_max_retries), json!(1));
     put("max-shared-lb", json!(balancer.max_shared_lb), json!(2));
     put("manage-security-groups", json!(balancer.manage_security_groups), json!(false));
-    put("floating-subnet", text(&balancer.floating_subnet), json!(""));
+    put("floating-subnet", text(&balancer.placement.floating_subnet), json!(""));
     put("public-network-name", json!(config.networking.public_network_name), json!([]));
     for (name, class) in &config.classes {
         put(&format!("class {name} subnet-id"), text(&class.subnet_id), Value::Null);

@@ -56,8 +56,11 @@ fn a_full_file_is_read() {
     let order: Vec<_> = config.networking.address_sort_order.iter().map(ToString::to_string).collect();
     assert_eq!(order, ["10.0.0.0/8", "2001:db8::/32"]);
     let expected = LoadBalancer {
-        floating_network_id: Some("a57af0a0-da92-49be-a98a-345ceca004b3".to_owned()),
-        floating_subnet: Some("~^pool-[0-9]+$".to_owned()),
+        placement: LoadBalancerClass {
+            floating_network_id: Some("a57af0a0-da92-49be-a98a-345ceca004b3".to_owned()),
+            floating_subnet: Some("~^pool-[0-9]+$".to_owned()),
+            ..LoadBalancerClass::default()
+        },
         create_monitor: true,
         manage_security_groups: true,
         max_shared_lb: 4,

@@ -48,8 +48,8 @@ fn the_vip_is_where_the_first_source_says(
         gold.network_id = class.then(|| id(CLASS));
     });
     case = case.config(|all| {
-        all.load_balancer.subnet_id = config.then(|| id(CONFIG));
-        all.load_balancer.network_id = config.then(|| id(CONFIG));
+        all.load_balancer.placement.subnet_id = config.then(|| id(CONFIG));
+        all.load_balancer.placement.network_id = config.then(|| id(CONFIG));
     });
     let vip = case.settings().vip;
     assert_eq!(vip.subnet_id, expected.map(id));
@@ -99,8 +99,8 @@ fn members_are_in_one_order_of_sources(
             gold.subnet_id = has("class").then(|| id(CLASS));
         })
         .config(|all| {
-            all.load_balancer.member_subnet_id = has("conf-member").then(|| id(13));
-            all.load_balancer.subnet_id = has("conf").then(|| id(CONFIG));
+            all.load_balancer.placement.member_subnet_id = has("conf-member").then(|| id(13));
+            all.load_balancer.placement.subnet_id = has("conf").then(|| id(CONFIG));
         });
     assert_eq!(case.settings().member_subnet_id, expected.map(id));
 }
@@ -119,7 +119,7 @@ fn the_floating_network_comes_from_class_annotation_or_config(
     let case = Case::new()
         .maybe("floating-network-id", annotation.as_deref())
         .class(|gold| gold.floating_network_id = class.then(|| id(CLASS)))
-        .config(|all| all.load_balancer.floating_network_id = Some(id(CONFIG)));
+        .config(|all| all.load_balancer.placement.floating_network_id = Some(id(CONFIG)));
     assert_eq!(floating_ip(&case.settings()).network_id, expected);
 }
 
@@ -136,9 +136,9 @@ fn floating_subnet(class: &str, annotations: &str, config: &str) -> FloatingSubn
             gold.floating_subnet_tags = text(class, "tags", "of-class");
         })
         .config(|all| {
-            all.load_balancer.floating_subnet_id = text(config, "id", &id(CONFIG));
-            all.load_balancer.floating_subnet = text(config, "name", "of-config");
-            all.load_balancer.floating_subnet_tags = text(config, "tags", "of-config");
+            all.load_balancer.placement.floating_subnet_id = text(config, "id", &id(CONFIG));
+            all.load_balancer.placement.floating_subnet = text(config, "name", "of-config");
+            all.load_balancer.placement.floating_subnet_tags = text(config, "tags", "of-config");
         });
     floating_ip(&case.settings()).subnet
 }
@@ -236,7 +236,7 @@ fn an_unknown_class_names_the_classes_there_are() {
 fn a_wrong_id_of_a_class_or_of_cloud_conf_names_its_place() {
     let case = Case::new()
         .class(|gold| gold.subnet_id = Some("lan".to_owned()))
-        .config(|config| config.load_balancer.floating_network_id = Some("public".to_owned()));
+        .config(|config| config.load_balancer.placement.floating_network_id = Some("public".to_owned()));
     let errors = case.errors();
     assert_eq!(errors.len(), 2, "{errors:#?}");
     assert!(
@@ -254,9 +254,9 @@ fn what_a_service_does_not_use_is_not_checked_in_cloud_conf() {
     let case =
         Case::new().internal().annotate("subnet-id", id(1)).annotate("member-subnet-id", id(2)).config(
             |config| {
-                config.load_balancer.floating_network_id = Some("public".to_owned());
-                config.load_balancer.floating_subnet = Some("[".to_owned());
-                config.load_balancer.subnet_id = Some("lan".to_owned());
+                config.load_balancer.placement.floating_network_id = Some("public".to_owned());
+                config.load_balancer.placement.floating_subnet = Some("[".to_owned());
+                config.load_balancer.placement.subnet_id = Some("lan".to_owned());
             },
         );
     assert_eq!(case.settings().vip.subnet_id, Some(id(1)));

@@ -55,7 +55,7 @@ fn the_selector_comes_from_annotation_or_config(
     });
     let selector = case.settings().node_selector;
     assert_eq!(selector, NodeSelector::parse(expected).unwrap());
-    assert_eq!(selector.selects_all(), expected.is_empty());
+    assert_eq!(selector == NodeSelector::default(), expected.is_empty());
 }
 
 use AddressKind::{ExternalIp, InternalIp, Name};

@@ -20,11 +20,11 @@ fn opposite(config: &mut Config) {
     let section = &mut config.load_balancer;
     section.flavor_id = Some(id(71));
     section.availability_zone = Some("zone-of-config".to_owned());
-    section.subnet_id = Some(id(72));
-    section.network_id = Some(id(73));
-    section.member_subnet_id = Some(id(74));
-    section.floating_network_id = Some(id(75));
-    section.floating_subnet_id = Some(id(76));
+    section.placement.subnet_id = Some(id(72));
+    section.placement.network_id = Some(id(73));
+    section.placement.member_subnet_id = Some(id(74));
+    section.placement.floating_network_id = Some(id(75));
+    section.placement.floating_subnet_id = Some(id(76));
     section.node_selector = Some("from=config".to_owned());
     section.default_tls_container_ref = Some("https://barbican/v1/containers/config".to_owned());
     section.adopt_foreign_cluster = true;

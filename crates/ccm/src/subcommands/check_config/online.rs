@@ -7,7 +7,7 @@ use openstack_ccm_openstack_api::octavia::LoadBalancerFilter;
 use openstack_ccm_openstack_api::transport::Service;
 use openstack_ccm_openstack_api::{ApiError, ErrorKind, OpenStack};
 use openstack_ccm_provider_openstack::cloud::OpenStackProvider;
-use openstack_ccm_provider_openstack::config::Config;
+use openstack_ccm_provider_openstack::config::{Config, LoadBalancerClass};
 
 use super::Findings;
 use crate::wiring::lacks::{Lacks, part_of};
@@ -69,11 +69,26 @@ pub(super) async fn check(provider: &OpenStackProvider, findings: &mut Findings)
     rights(&openstack, provider.config(), findings).await
 }
 
+/// A key of cloud.conf, what its value is the name of, and the value.
+type NamedByKey<'a> = (&'static str, ResourceKind, &'a Option<String>);
+
+/// What `[LoadBalancer]` and its classes can both name.
+fn placement(section: &LoadBalancerClass) -> [NamedByKey<'_>; 5] {
+    use ResourceKind::{ExternalNetwork, Network, Subnet};
+    [
+        ("subnet-id", Subnet, &section.subnet_id),
+        ("network-id", Network, &section.network_id),
+        ("member-subnet-id", Subnet, &section.member_subnet_id),
+        ("floating-network-id", ExternalNetwork, &section.floating_network_id),
+        ("floating-subnet-id", Subnet, &section.floating_subnet_id),
+    ]
+}
+
 /// All that the configuration names.
 fn named(config: &Config) -> Vec<NamedResource> {
-    use ResourceKind::{AvailabilityZone, Certificate, ExternalNetwork, Flavor, Network, Router, Subnet};
+    use ResourceKind::{AvailabilityZone, Certificate, Flavor, Router};
     let mut named = Vec::new();
-    let mut add = |section: &str, names: &[(&str, ResourceKind, &Option<String>)]| {
+    let mut add = |section: &str, names: &[NamedByKey<'_>]| {
         for (key, kind, name) in names {
             if let Some(name) = name.as_deref().filter(|name| !name.is_empty()) {
                 named.push((format!("{key} in [{section}] of cloud.conf"), *kind, name.to_owned()));
@@ -84,26 +99,15 @@ fn named(config: &Config) -> Vec<NamedResource> {
     if section.enabled {
         let verified = section.verifies_tls_containers();
         let certificate = if verified { &section.default_tls_container_ref } else { &None };
-        let names = [
-            ("subnet-id", Subnet, &section.subnet_id),
-            ("network-id", Network, &section.network_id),
-            ("member-subnet-id", Subnet, &section.member_subnet_id),
-            ("floating-network-id", ExternalNetwork, &section.floating_network_id),
-            ("floating-subnet-id", Subnet, &section.floating_subnet_id),
+        add("LoadBalancer", &placement(&section.placement));
+        let others = [
             ("flavor-id", Flavor, &section.flavor_id),
             ("availability-zone", AvailabilityZone, &section.availability_zone),
             ("default-tls-container-ref", Certificate, certificate),
         ];
-        add("LoadBalancer", &names);
+        add("LoadBalancer", &others);
         for (name, class) in &config.classes {
-            let names = [
-                ("subnet-id", Subnet, &class.subnet_id),
-                ("network-id", Network, &class.network_id),
-                ("member-subnet-id", Subnet, &class.member_subnet_id),
-                ("floating-network-id", ExternalNetwork, &class.floating_network_id),
-                ("floating-subnet-id", Subnet, &class.floating_subnet_id),
-            ];
-            add(&format!("LoadBalancerClass {name:?}"), &names);
+            add(&format!("LoadBalancerClass {name:?}"), &placement(class));
         }
     }
     add("Route", &[("router-id", Router, &config.route.router_id)]);

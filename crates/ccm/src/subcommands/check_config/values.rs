@@ -71,9 +71,9 @@ mod tests {
     #[test]
     fn a_value_that_services_are_refused_for_is_reported_once_with_its_place() {
         let mut config = Config::default();
-        config.load_balancer.subnet_id = Some("foo".to_owned());
-        config.load_balancer.floating_network_id = Some("public".to_owned());
-        config.load_balancer.network_id = Some(ID.to_owned());
+        config.load_balancer.placement.subnet_id = Some("foo".to_owned());
+        config.load_balancer.placement.floating_network_id = Some("public".to_owned());
+        config.load_balancer.placement.network_id = Some(ID.to_owned());
         config.route.router_id = Some("r1".to_owned());
         let class = config.classes.entry("dmz".to_owned()).or_default();
         class.floating_network_id = Some("provider-net".to_owned());
@@ -93,11 +93,11 @@ mod tests {
     #[test]
     fn a_configuration_without_faults_has_none() {
         let mut config = Config::default();
-        config.load_balancer.floating_network_id = Some(ID.to_owned());
+        config.load_balancer.placement.floating_network_id = Some(ID.to_owned());
         config.route.router_id = Some(ID.to_owned());
         assert_eq!(faults(&config), BTreeSet::new());
         // What is switched off refuses nobody.
-        config.load_balancer.subnet_id = Some("foo".to_owned());
+        config.load_balancer.placement.subnet_id = Some("foo".to_owned());
         config.load_balancer.enabled = false;
         assert_eq!(faults(&config), BTreeSet::new());
     }

@@ -53,7 +53,7 @@ fn fill_words(assembly: &mut Assembly, entry: &CloudEntry, origin: &ConfigOrigin
         match parse_endpoint_type(text) {
             Ok(interface) => assembly.config.global.os_endpoint_type = Some(interface),
             Err(fault) => {
-                assembly.fault(SectionName::Global, "os-endpoint-type", Some(text.to_owned()), fault);
+                assembly.fault(SectionName::Global, "os-endpoint-type", Some(text), &fault);
             }
         }
     }
@@ -70,7 +70,7 @@ fn fill_words(assembly: &mut Assembly, entry: &CloudEntry, origin: &ConfigOrigin
                 assembly.set_origin(SectionName::Global, "auth_type", origin.clone());
                 let fix = "use `v3password`, `v3applicationcredential` or `v3token`";
                 let fault = ValueFault::new("this kind of log-in is not supported", fix);
-                assembly.fault(SectionName::Global, "auth_type", Some(text.to_owned()), fault);
+                assembly.fault(SectionName::Global, "auth_type", Some(text), &fault);
             }
         }
     }

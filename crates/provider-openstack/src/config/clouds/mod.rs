@@ -33,7 +33,7 @@ pub(super) fn apply(assembly: &mut Assembly, environment: &dyn Environment) {
                 "clouds-file" => assembly.config.global.clouds_file.clone(),
                 _ => None,
             };
-            assembly.fault(SectionName::Global, key, value, fault);
+            assembly.fault(SectionName::Global, key, value.as_deref(), &fault);
         }
     }
 }

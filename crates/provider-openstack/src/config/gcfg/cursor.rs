@@ -22,7 +22,6 @@ impl<'text> Cursor<'text> {
         self.rest.chars().next()
     }
 
-    /// Takes the next character.
     pub(super) fn advance(&mut self) -> Option<char> {
         let character = self.peek()?;
         self.rest = &self.rest[character.len_utf8()..];
@@ -34,7 +33,6 @@ impl<'text> Cursor<'text> {
         Some(character)
     }
 
-    /// Takes the next character if it is the given one.
     pub(super) fn advance_if(&mut self, expected: char) -> bool {
         let hit = self.peek() == Some(expected);
         if hit {
@@ -43,7 +41,6 @@ impl<'text> Cursor<'text> {
         hit
     }
 
-    /// Takes characters as long as the predicate holds.
     pub(super) fn take_while(&mut self, holds: impl Fn(char) -> bool) -> &'text str {
         let start = self.rest;
         while self.peek().is_some_and(&holds) {

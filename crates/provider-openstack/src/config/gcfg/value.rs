@@ -3,13 +3,11 @@
 use super::cursor::{Cursor, is_blank, is_comment};
 use super::{Position, SyntaxProblem};
 
-/// A scanned value.
 pub(super) struct Scanned {
     /// Quotes and escapes resolved, blanks at both ends dropped.
     pub(super) text: String,
     /// See [`super::Entry::cut_by_comment`].
     pub(super) cut_by_comment: bool,
-    /// What is wrong with it.
     pub(super) problems: Vec<(Position, SyntaxProblem)>,
 }
 
@@ -61,44 +59,28 @@ impl Builder {
     fn bare_backslash(&mut self, cursor: &mut Cursor<'_>, position: Position) {
         let mut behind = cursor.clone();
         behind.advance_if('\r');
-        match behind.peek() {
-            Some('\n') => {
-                *cursor = behind;
-                cursor.advance();
-                // Blanks before a continuation are inside the value.
-                self.kept = self.text.len();
-            }
-            Some('"') => {
-                *cursor = behind;
-                cursor.advance();
-                self.keep('"');
-            }
-            Some(_) | None => self.problems.push((position, SyntaxProblem::BareBackslash)),
+        match behind.advance() {
+            // Blanks before a continuation are inside the value.
+            Some('\n') => self.kept = self.text.len(),
+            Some('"') => self.keep('"'),
+            Some(_) | None => return self.problems.push((position, SyntaxProblem::BareBackslash)),
         }
+        *cursor = behind;
     }
 
     /// Behind an opening quote, over the end quote. Stops before a line end.
     fn quoted(&mut self, cursor: &mut Cursor<'_>, start: Position) {
         loop {
             let position = cursor.position();
-            match cursor.peek() {
-                None | Some('\n') => return self.problems.push((start, SyntaxProblem::OpenQuote)),
-                Some('"') => {
-                    cursor.advance();
-                    self.kept = self.text.len();
-                    return;
-                }
-                Some('\\') => {
-                    cursor.advance();
-                    self.quoted_escape(cursor, position);
-                }
-                Some('\r') => {
-                    cursor.advance();
-                }
-                Some(other) => {
-                    cursor.advance();
-                    self.keep(other);
-                }
+            let Some(character) = cursor.peek().filter(|character| *character != '\n') else {
+                return self.problems.push((start, SyntaxProblem::OpenQuote));
+            };
+            cursor.advance();
+            match character {
+                '"' => return self.kept = self.text.len(),
+                '\\' => self.quoted_escape(cursor, position),
+                '\r' => {}
+                other => self.keep(other),
             }
         }
     }

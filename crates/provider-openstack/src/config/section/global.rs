@@ -3,7 +3,7 @@
 use openstack_ccm_openstack_api::identity::InterfaceType;
 use secrecy::SecretString;
 
-use super::key::{Field, Key, Parsed, defaulting_key, key};
+use super::key::{Field, Key, Parsed, defaulting_key, key, text};
 use crate::config::error::ValueFault;
 
 /// Log-in and endpoints. `Debug` shows no secret.
@@ -87,58 +87,38 @@ pub enum LoginKind {
 impl Global {
     /// The keys of the section.
     pub const KEYS: &'static [Key<Self>] = &[
-        key(
+        text(
             "auth-url",
-            Field::Text(|global| &mut global.auth_url),
+            |global| &mut global.auth_url,
             "Address of Keystone, with or without a version path, such as `https://keystone.example.org:5000/v3`. Required.",
         ),
-        key("username", Field::Text(|global| &mut global.username), "User by name; needs the user's domain."),
-        key("user-id", Field::Text(|global| &mut global.user_id), "User by id; wins over `username`."),
+        text("username", |global| &mut global.username, "User by name; needs the user's domain."),
+        text("user-id", |global| &mut global.user_id, "User by id; wins over `username`."),
         key(
             "password",
             Field::Secret(|global| &mut global.password),
             "Password of the user. Put it into quotes if it contains `#`, `;`, `\\` or `\"`.",
         ),
-        key(
-            "tenant-id",
-            Field::Text(|global| &mut global.tenant_id),
-            "Project by id; wins over `tenant-name`.",
-        ),
-        key(
-            "tenant-name",
-            Field::Text(|global| &mut global.tenant_name),
-            "Project by name; needs the project's domain.",
-        ),
-        key(
-            "tenant-domain-id",
-            Field::Text(|global| &mut global.tenant_domain_id),
-            "Domain of the project by id.",
-        ),
-        key(
-            "tenant-domain-name",
-            Field::Text(|global| &mut global.tenant_domain_name),
-            "Domain of the project by name.",
-        ),
-        key("user-domain-id", Field::Text(|global| &mut global.user_domain_id), "Domain of the user by id."),
-        key(
-            "user-domain-name",
-            Field::Text(|global| &mut global.user_domain_name),
-            "Domain of the user by name.",
-        ),
-        key(
+        text("tenant-id", |global| &mut global.tenant_id, "Project by id; wins over `tenant-name`."),
+        text("tenant-name", |global| &mut global.tenant_name, "Project by name; needs the project's domain."),
+        text("tenant-domain-id", |global| &mut global.tenant_domain_id, "Domain of the project by id."),
+        text("tenant-domain-name", |global| &mut global.tenant_domain_name, "Domain of the project by name."),
+        text("user-domain-id", |global| &mut global.user_domain_id, "Domain of the user by id."),
+        text("user-domain-name", |global| &mut global.user_domain_name, "Domain of the user by name."),
+        text(
             "domain-id",
-            Field::Text(|global| &mut global.domain_id),
+            |global| &mut global.domain_id,
             "With a project or an application credential: domain of user and project if theirs are not set. Otherwise: the domain as the scope of the log-in.",
         ),
-        key("domain-name", Field::Text(|global| &mut global.domain_name), "Like `domain-id`, by name."),
-        key(
+        text("domain-name", |global| &mut global.domain_name, "Like `domain-id`, by name."),
+        text(
             "application-credential-id",
-            Field::Text(|global| &mut global.application_credential_id),
+            |global| &mut global.application_credential_id,
             "Application credential by id. It brings its own project: no scope is sent.",
         ),
-        key(
+        text(
             "application-credential-name",
-            Field::Text(|global| &mut global.application_credential_name),
+            |global| &mut global.application_credential_name,
             "Application credential by name; needs the user and the user's domain.",
         ),
         key(
@@ -151,14 +131,14 @@ impl Global {
             Field::Secret(|global| &mut global.token),
             "Ready-made token. It cannot be renewed when it expires; for tests.",
         ),
-        key(
+        text(
             "trust-id",
-            Field::Text(|global| &mut global.trust_id),
+            |global| &mut global.trust_id,
             "Trust that the log-in is for. Replaces the project.",
         ),
-        key(
+        text(
             "trustee-id",
-            Field::Text(|global| &mut global.trustee_id),
+            |global| &mut global.trustee_id,
             "User id for the trust log-in; replaces `user-id` and `username`.",
         ),
         key(
@@ -166,9 +146,9 @@ impl Global {
             Field::Secret(|global| &mut global.trustee_password),
             "Password for the trust log-in; replaces `password`.",
         ),
-        key(
+        text(
             "region",
-            Field::Text(|global| &mut global.region),
+            |global| &mut global.region,
             "Region of the endpoints. Without it the first matching endpoint of the catalog is used.",
         ),
         defaulting_key(
@@ -177,26 +157,22 @@ impl Global {
             "public",
             "Kind of the endpoints: `public`, `internal` or `admin`.",
         ),
-        key(
+        text(
             "ca-file",
-            Field::Text(|global| &mut global.ca_file),
+            |global| &mut global.ca_file,
             "PEM file with CA certificates. They replace the system's.",
         ),
-        key(
+        text(
             "cafilecontents",
-            Field::Text(|global| &mut global.ca_file_contents),
+            |global| &mut global.ca_file_contents,
             "PEM text with CA certificates (in quotes, with `\\n` for line breaks); used when `ca-file` is empty.",
         ),
-        key(
+        text(
             "cert-file",
-            Field::Text(|global| &mut global.cert_file),
+            |global| &mut global.cert_file,
             "PEM file of a client certificate; goes together with `key-file`.",
         ),
-        key(
-            "key-file",
-            Field::Text(|global| &mut global.key_file),
-            "PEM file of the client certificate's key.",
-        ),
+        text("key-file", |global| &mut global.key_file, "PEM file of the client certificate's key."),
         key(
             "tls-insecure",
             Field::Form { form: "word", set: tls_insecure },
@@ -208,14 +184,14 @@ impl Global {
             "false",
             "Takes settings that are empty in this section from clouds.yaml.",
         ),
-        key(
+        text(
             "clouds-file",
-            Field::Text(|global| &mut global.clouds_file),
+            |global| &mut global.clouds_file,
             "Path of clouds.yaml, in place of `OS_CLIENT_CONFIG_FILE`. Only with `use-clouds`.",
         ),
-        key(
+        text(
             "cloud",
-            Field::Text(|global| &mut global.cloud),
+            |global| &mut global.cloud,
             "Entry of clouds.yaml, in place of `OS_CLOUD`. Only with `use-clouds`.",
         ),
     ];

@@ -18,7 +18,7 @@ pub struct Key<S: 'static> {
     pub default: &'static str,
     /// What it does, in Markdown, one line.
     pub meaning: &'static str,
-    /// The version of this program that added it; [`OCCM`] for those with the meaning that OCCM gave them.
+    /// The version of this program that added it; `OCCM` for those with the meaning that OCCM gave them.
     pub since: &'static str,
 }
 
@@ -28,6 +28,15 @@ const OCCM: &str = "OCCM";
 /// A key that OCCM has too, and that has no default.
 pub(super) const fn key<S>(name: &'static str, field: Field<S>, meaning: &'static str) -> Key<S> {
     defaulting_key(name, field, "", meaning)
+}
+
+/// A text that OCCM has too, and that has no default.
+pub(super) const fn text<S>(
+    name: &'static str,
+    field: fn(&mut S) -> &mut Option<String>,
+    meaning: &'static str,
+) -> Key<S> {
+    key(name, Field::Text(field), meaning)
 }
 
 /// A key that OCCM has too, and the value that applies without it.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
-use super::key::{Field, Key, Parsed, added_key, defaulting_key, key};
+use super::key::{Field, Key, Parsed, added_key, defaulting_key, key, text};
 use crate::config::error::ValueFault;
 
 /// A class of load balancers, chosen by a Service's annotation `loadbalancer.openstack.org/class`.
@@ -30,29 +30,29 @@ pub struct LoadBalancerClass {
 impl LoadBalancerClass {
     /// The keys of the section.
     pub const KEYS: &'static [Key<Self>] = &[
-        key(
+        text(
             "floating-network-id",
-            Field::Text(|class| &mut class.floating_network_id),
+            |class| &mut class.floating_network_id,
             "Network of new floating IPs. Overrides annotation and `[LoadBalancer]`.",
         ),
-        key(
+        text(
             "floating-subnet-id",
-            Field::Text(|class| &mut class.floating_subnet_id),
+            |class| &mut class.floating_subnet_id,
             "Subnet of new floating IPs. If a class has any of the three `floating-subnet` keys, they override those of annotation and `[LoadBalancer]`.",
         ),
-        key(
+        text(
             "floating-subnet",
-            Field::Text(|class| &mut class.floating_subnet),
+            |class| &mut class.floating_subnet,
             "Pattern for the name of the floating IP's subnet, as in `[LoadBalancer]`.",
         ),
-        key(
+        text(
             "floating-subnet-tags",
-            Field::Text(|class| &mut class.floating_subnet_tags),
+            |class| &mut class.floating_subnet_tags,
             "Tags of the floating IP's subnet, as in `[LoadBalancer]`.",
         ),
-        key("network-id", Field::Text(|class| &mut class.network_id), "Network of the VIP."),
-        key("subnet-id", Field::Text(|class| &mut class.subnet_id), "Subnet of the VIP."),
-        key("member-subnet-id", Field::Text(|class| &mut class.member_subnet_id), "Subnet of the members."),
+        text("network-id", |class| &mut class.network_id, "Network of the VIP."),
+        text("subnet-id", |class| &mut class.subnet_id, "Subnet of the VIP."),
+        text("member-subnet-id", |class| &mut class.member_subnet_id, "Subnet of the members."),
     ];
 }
 
@@ -193,9 +193,9 @@ pub struct Route {
 
 impl Route {
     /// The keys of the section.
-    pub const KEYS: &'static [Key<Self>] = &[key(
+    pub const KEYS: &'static [Key<Self>] = &[text(
         "router-id",
-        Field::Text(|route| &mut route.router_id),
+        |route| &mut route.router_id,
         "Neutron router that gets a route for the pod network of each node. Without it there is no route support.",
     )];
 }

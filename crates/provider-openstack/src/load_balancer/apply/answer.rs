@@ -10,13 +10,9 @@ use crate::load_balancer::step::Child;
 /// What is there once Octavia has done the step, if it does it.
 #[derive(Clone, Debug)]
 pub(crate) enum Answer {
-    /// A load balancer was made.
     LoadBalancer(Box<CreatedLoadBalancer>),
-    /// A listener was made or changed.
     Listener(Box<Listener>),
-    /// A pool was made or changed.
     Pool(Box<Pool>),
-    /// A health monitor was made or changed.
     Monitor {
         monitor: Box<HealthMonitor>,
         /// Its pool, where the step says it.
@@ -25,12 +21,10 @@ pub(crate) enum Answer {
     /// A pool has got these members and no others.
     Members {
         pool_id: String,
-        /// The members, as they were sent.
         members: Vec<Arc<Member>>,
     },
     /// A child is gone.
     Gone(Child),
-    /// It shows nothing.
     Nothing,
 }
 

@@ -65,7 +65,6 @@ pub(super) struct Locked {
 pub(super) struct Made {
     pub(super) id: String,
     pub(super) name: String,
-    /// Owner.
     pub(super) project_id: Option<String>,
 }
 

@@ -16,7 +16,6 @@ const FLOATING_IP_SKIPPED: &str = "LoadBalancerFloatingIPSkipped";
 /// Some ports answer on addresses of one family only.
 const PORTS_SINGLE_STACK: &str = "LoadBalancerPortsSingleStack";
 
-/// What is said.
 pub(super) fn notices(sources: Sources<'_>) -> impl Iterator<Item = Notice> {
     [floating_ip_skipped(sources), ports_of_one_family(sources)].into_iter().flatten()
 }

@@ -9,9 +9,7 @@ use crate::load_balancer::settings::Settings;
 /// What a tree is built from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sources<'a> {
-    /// The Service and its nodes.
     pub(crate) intent: &'a Intent,
-    /// What the Service asks for.
     pub(crate) settings: &'a Settings,
     pub(crate) names: &'a Names,
     pub(crate) facts: &'a Facts,

@@ -21,7 +21,6 @@ const LONGEST_TEXT: usize = 255;
 /// Most retries of a health monitor.
 const MOST_RETRIES: u32 = 10;
 
-/// Checks a whole tree.
 pub(super) fn tree(desired: &Desired, vip_families: &[IpFamily]) -> Result<(), Failure> {
     let load_balancer = &desired.load_balancer;
     text("load balancer name", &load_balancer.name)?;
@@ -49,25 +48,17 @@ fn listener(wanted: &DesiredListener, vip_families: &[IpFamily]) -> Result<(), F
 
 /// The pairs that Octavia accepts.
 fn fits(listener: &ListenerProtocol, pool: &PoolProtocol) -> bool {
-    let accepted: &[PoolProtocol] = match listener {
-        ListenerProtocol::Tcp => &[
-            PoolProtocol::Tcp,
-            PoolProtocol::Http,
-            PoolProtocol::Https,
-            PoolProtocol::Proxy,
-            PoolProtocol::ProxyV2,
-        ],
-        ListenerProtocol::Http | ListenerProtocol::TerminatedHttps => {
-            &[PoolProtocol::Http, PoolProtocol::Proxy, PoolProtocol::ProxyV2]
+    let proxied = matches!(pool, PoolProtocol::Proxy | PoolProtocol::ProxyV2);
+    match listener {
+        ListenerProtocol::Tcp => {
+            proxied || matches!(pool, PoolProtocol::Tcp | PoolProtocol::Http | PoolProtocol::Https)
         }
-        ListenerProtocol::Https => {
-            &[PoolProtocol::Https, PoolProtocol::Tcp, PoolProtocol::Proxy, PoolProtocol::ProxyV2]
-        }
-        ListenerProtocol::Udp => &[PoolProtocol::Udp],
-        ListenerProtocol::Sctp => &[PoolProtocol::Sctp],
-        ListenerProtocol::Prometheus | ListenerProtocol::Other(_) => &[],
-    };
-    accepted.contains(pool)
+        ListenerProtocol::Http | ListenerProtocol::TerminatedHttps => proxied || *pool == PoolProtocol::Http,
+        ListenerProtocol::Https => proxied || matches!(pool, PoolProtocol::Https | PoolProtocol::Tcp),
+        ListenerProtocol::Udp => *pool == PoolProtocol::Udp,
+        ListenerProtocol::Sctp => *pool == PoolProtocol::Sctp,
+        ListenerProtocol::Prometheus | ListenerProtocol::Other(_) => false,
+    }
 }
 
 fn attributes(listener: &ListenerSpec, vip_families: &[IpFamily]) -> Result<(), Failure> {

@@ -55,7 +55,6 @@ pub(crate) fn load_balancer(
     })
 }
 
-/// A listener.
 pub(crate) fn listener(seen: Listener, ours: bool) -> Result<ObservedListener, Failure> {
     let attributes = listener_attributes(&seen)?;
     Ok(ObservedListener {
@@ -126,7 +125,6 @@ pub(crate) fn created_pool(seen: CreatedPool) -> Result<ObservedPool, Failure> {
     Ok(ObservedPool { members, monitor: healthmonitor.map(monitor), ..pool(seen, true, used_by) })
 }
 
-/// A member.
 pub(crate) fn member(seen: OctaviaMember) -> Result<ObservedMember, Failure> {
     let monitor_address = seen.monitor_address.filter(|address| !address.is_empty());
     let member = Member {
@@ -143,7 +141,6 @@ pub(crate) fn member(seen: OctaviaMember) -> Result<ObservedMember, Failure> {
     Ok(ObservedMember { id: seen.id, status: seen.provisioning_status, member: Arc::new(member) })
 }
 
-/// A health monitor.
 pub(crate) fn monitor(seen: HealthMonitor) -> ObservedMonitor {
     let asks_http = matches!(seen.kind, HealthMonitorType::Http | HealthMonitorType::Https);
     let http = asks_http.then(|| HttpCheck {
@@ -175,9 +172,7 @@ pub(crate) fn address(kind: &str, id: &str, text: &str) -> Result<IpAddr, Failur
 
 fn parse<T: FromStr>(kind: &str, id: &str, what: &str, text: &str) -> Result<T, Failure> {
     text.parse().map_err(|_| {
-        Failure::new(
-            FailureClass::Bug,
-            format!("OpenStack shows {text:?} as {what} of {kind} {id}, which is not one"),
-        )
+        let message = format!("OpenStack shows {text:?} as {what} of {kind} {id}, which is not one");
+        Failure::new(FailureClass::Bug, message)
     })
 }

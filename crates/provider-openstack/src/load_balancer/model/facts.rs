@@ -13,7 +13,6 @@ use super::floating_ip::SubnetChoice;
 /// Looked-up facts about one Service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Facts {
-    /// What the cloud can do.
     pub(crate) features: Features,
     /// Subnet of the VIP, configured or found; absent where only the network is known.
     pub(crate) vip_subnet_id: Option<String>,
@@ -64,26 +63,20 @@ pub(crate) struct ResolvedVip {
 /// What Octavia can do for this provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Features {
-    /// Timeouts of listeners.
     pub(crate) timeouts: bool,
     pub(crate) tags: bool,
     pub(crate) flavors: bool,
-    /// `allowed_cidrs` of listeners.
     pub(crate) allowed_cidrs: bool,
     pub(crate) availability_zones: bool,
-    /// HTTP health monitors.
     pub(crate) http_monitor: bool,
-    /// HTTP health monitors on UDP pools.
     pub(crate) http_monitor_on_udp: bool,
     /// Everything above the transport: HTTP, TLS termination, PROXY protocol, a choice of algorithms.
     pub(crate) layer_7: bool,
-    /// PROXY protocol version 2.
     pub(crate) proxy_v2: bool,
     pub(crate) sctp: bool,
     pub(crate) tls_versions: bool,
     pub(crate) tls_ciphers: bool,
     pub(crate) alpn_protocols: bool,
-    /// More than one VIP.
     pub(crate) additional_vips: bool,
 }
 

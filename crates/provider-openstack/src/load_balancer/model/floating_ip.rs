@@ -42,7 +42,6 @@ pub(crate) struct FloatingIpSpec {
 pub(crate) enum SubnetChoice {
     /// Neutron chooses.
     Any,
-    /// This one.
     Id(String),
     /// The first of these that has a free address. Never empty.
     FirstFree(Vec<String>),

@@ -51,14 +51,12 @@ pub(crate) struct ListenerSpec {
     pub(crate) protocol: ListenerProtocol,
     /// Port. Cannot be changed.
     pub(crate) port: u16,
-    /// What can be changed.
     pub(crate) attributes: ListenerAttributes,
     /// Tags that it carries at least. Empty where Octavia has no tags.
     pub(crate) tags: Tags,
 }
 
 impl ListenerSpec {
-    /// The key that it takes.
     pub(crate) fn key(&self) -> ListenerKey {
         ListenerKey::of(&self.protocol, self.port)
     }
@@ -70,7 +68,6 @@ impl ListenerSpec {
 /// is seen, that Octavia shows none.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct ListenerAttributes {
-    /// Numbers.
     pub(crate) limits: ListenerLimits,
     /// Headers that the listener inserts, with Octavia's texts `true` and `false` as values. Those that a Service may ask for
     /// are compared ([`super::header`]); others are an administrator's and stay.

@@ -44,7 +44,6 @@ pub(crate) struct Member {
 }
 
 impl Member {
-    /// What makes it unique in its pool.
     pub(crate) fn key(&self) -> MemberKey {
         MemberKey { address: self.address, port: self.port }
     }

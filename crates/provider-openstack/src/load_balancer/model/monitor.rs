@@ -12,7 +12,6 @@ pub(crate) struct MonitorSpec {
     pub(crate) name: String,
     /// How members are checked. Cannot be changed.
     pub(crate) kind: HealthMonitorType,
-    /// What can be changed.
     pub(crate) attributes: MonitorAttributes,
     /// Tags that it carries at least. Empty where Octavia has no tags.
     pub(crate) tags: Tags,

@@ -26,7 +26,6 @@ pub(crate) struct Observed {
     pub(crate) floating_ips: Vec<ObservedFloatingIp>,
 }
 
-/// A load balancer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ObservedLoadBalancer {
     pub(crate) id: String,
@@ -41,10 +40,8 @@ pub(crate) struct ObservedLoadBalancer {
     pub(crate) additional_vips: Vec<(String, IpAddr)>,
     pub(crate) vip_port_id: Option<String>,
     pub(crate) vip_subnet_id: Option<String>,
-    /// What it was made with.
     pub(crate) made_with: MadeWith,
     pub(crate) tags: Tags,
-    /// To whom it belongs.
     pub(crate) ownership: Ownership,
     /// The Service's generated name before the cluster was renamed, where the load balancer still tells it: in its
     /// name, or in a tag where it is somebody else's.
@@ -122,7 +119,6 @@ impl Children {
     }
 }
 
-/// A listener.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ObservedListener {
     pub(crate) id: String,
@@ -133,21 +129,17 @@ pub(crate) struct ObservedListener {
     pub(crate) status: ProvisioningStatus,
     pub(crate) protocol: ListenerProtocol,
     pub(crate) port: u16,
-    /// Id of the default pool.
     pub(crate) default_pool_id: Option<String>,
-    /// What can be changed.
     pub(crate) attributes: ListenerAttributes,
     pub(crate) tags: Tags,
 }
 
 impl ObservedListener {
-    /// The key that it takes.
     pub(crate) fn key(&self) -> ListenerKey {
         ListenerKey::of(&self.protocol, self.port)
     }
 }
 
-/// A pool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ObservedPool {
     pub(crate) id: String,
@@ -157,7 +149,6 @@ pub(crate) struct ObservedPool {
     /// Whether the last change succeeded. That of the members shows on themselves.
     pub(crate) status: ProvisioningStatus,
     pub(crate) protocol: PoolProtocol,
-    /// What can be changed.
     pub(crate) attributes: PoolAttributes,
     pub(crate) tags: Tags,
     /// Ids of the listeners that use it, as default pool or in a policy.
@@ -169,7 +160,6 @@ pub(crate) struct ObservedPool {
     pub(crate) monitor: Option<ObservedMonitor>,
 }
 
-/// A member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ObservedMember {
     pub(crate) id: String,
@@ -179,27 +169,22 @@ pub(crate) struct ObservedMember {
 }
 
 impl ObservedMember {
-    /// What makes it unique in its pool.
     pub(crate) fn key(&self) -> MemberKey {
         self.member.key()
     }
 }
 
-/// A health monitor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ObservedMonitor {
     pub(crate) id: String,
     pub(crate) name: String,
     /// Whether the last change succeeded.
     pub(crate) status: ProvisioningStatus,
-    /// How members are checked.
     pub(crate) kind: HealthMonitorType,
-    /// What can be changed.
     pub(crate) attributes: MonitorAttributes,
     pub(crate) tags: Tags,
 }
 
-/// A floating IP.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ObservedFloatingIp {
     pub(crate) id: String,

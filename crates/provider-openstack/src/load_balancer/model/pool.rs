@@ -17,7 +17,6 @@ pub(crate) struct PoolSpec {
     pub(crate) name: String,
     /// Protocol. Cannot be changed.
     pub(crate) protocol: PoolProtocol,
-    /// What can be changed.
     pub(crate) attributes: PoolAttributes,
     /// Tags that it carries at least. Empty where Octavia has no tags.
     pub(crate) tags: Tags,

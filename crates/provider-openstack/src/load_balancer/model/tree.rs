@@ -18,7 +18,6 @@ use super::recovery::Recovery;
 /// Everything that a Service wants in the cloud. Valid: Octavia has no reason to refuse it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Desired {
-    /// The load balancer itself.
     pub(crate) load_balancer: LoadBalancerSpec,
     /// One listener for each port of the Service.
     pub(crate) listeners: BTreeMap<ListenerKey, DesiredListener>,
@@ -39,7 +38,6 @@ pub(crate) struct LoadBalancerSpec {
     pub(crate) description: String,
     /// Provider driver; absent, Octavia chooses.
     pub(crate) provider: Option<String>,
-    /// Where the VIP is.
     pub(crate) vip: Vip,
     pub(crate) flavor_id: Option<String>,
     pub(crate) availability_zone: Option<String>,

@@ -75,9 +75,7 @@ impl GeneratedName {
         (valid(service) && valid(namespace))
             .then(|| Self { cluster: cluster.to_owned(), service: ServiceKey::new(namespace, service) })
     }
-}
 
-impl GeneratedName {
     /// Description of the floating IP of such a load balancer.
     pub fn floating_ip_description(&self) -> String {
         floating_ip_description(&self.service, &self.cluster)

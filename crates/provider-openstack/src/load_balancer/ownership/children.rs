@@ -57,9 +57,7 @@ impl Claim<'_> {
     fn is_child_name(&self, prefix: &str, name: &str) -> bool {
         let parent = name.strip_prefix(prefix).and_then(|rest| rest.split_once('_'));
         parent.is_some_and(|(index, parent)| {
-            let cut = self.names.cut_load_balancer();
-            let parents = [Some(self.names.load_balancer()), cut.as_deref(), self.previous_name.as_deref()];
-            index.bytes().all(|byte| byte.is_ascii_digit()) && parents.contains(&Some(parent))
+            index.bytes().all(|byte| byte.is_ascii_digit()) && self.is_generated_name(parent)
         })
     }
 

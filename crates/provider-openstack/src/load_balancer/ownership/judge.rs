@@ -17,11 +17,7 @@ impl Claim<'_> {
     fn judge_known(&self, found: &LoadBalancer, by: FoundBy, sharing: SharingRules) -> Verdict {
         if self.elsewhere {
             let shares = by == FoundBy::Annotation && self.shares_foreign && !self.is_mistakable(found);
-            return if shares {
-                self.judge_guest(found, sharing)
-            } else {
-                Verdict::Refused(foreign_cluster(found, by))
-            };
+            return if shares { self.judge_guest(found, sharing) } else { foreign_cluster(found, by) };
         }
         let owned = match by {
             FoundBy::Annotation => self.is_named_for_service(found),
@@ -30,10 +26,10 @@ impl Claim<'_> {
         };
         match by {
             _ if owned => Verdict::Usable(self.sharing(&found.tags)),
-            FoundBy::Annotation if self.is_copied(found) => Verdict::Refused(copied(found)),
+            FoundBy::Annotation if self.is_copied(found) => copied(found),
             FoundBy::Annotation => self.judge_guest(found, sharing),
             FoundBy::CutName => Verdict::Unrelated,
-            FoundBy::Name | FoundBy::LegacyName => Verdict::Refused(not_described(found)),
+            FoundBy::Name | FoundBy::LegacyName => not_described(found),
         }
     }
 
@@ -104,61 +100,57 @@ impl Claim<'_> {
         let users = names::user_names(tags).count();
         let is_user = names::user_names(tags).any(|name| self.is_own_name(name, tags));
         if !sharing.tags {
-            return Verdict::Refused(Failure::user_input(format!(
-                "load balancer {} ({}) was not made for this Service, and sharing one needs tags (Octavia API 2.5): \
-                 remove loadbalancer.openstack.org/load-balancer-id",
-                found.name, found.id
-            )));
+            let why = "was not made for this Service, and sharing one needs tags (Octavia API 2.5): remove \
+                       loadbalancer.openstack.org/load-balancer-id";
+            return refused(found, why);
         }
         let most = usize::try_from(sharing.most_users).unwrap_or(usize::MAX);
         if !is_user && users >= most {
-            return Verdict::Refused(Failure::user_input(format!(
-                "load balancer {} ({}) serves {users} Services already, which is the limit: raise max-shared-lb in \
-                 cloud.conf, or choose another load balancer",
-                found.name, found.id
-            )));
+            let why = format!(
+                "serves {users} Services already, which is the limit: raise max-shared-lb in cloud.conf, or choose \
+                 another load balancer"
+            );
+            return refused(found, &why);
         }
         Verdict::Usable(Ownership::Guest)
     }
 }
 
+fn refused(found: &LoadBalancer, why: &str) -> Verdict {
+    Verdict::Refused(Failure::user_input(format!("load balancer {} ({}) {why}", found.name, found.id)))
+}
+
 /// It carries the identity of another cluster.
-fn foreign_cluster(found: &LoadBalancer, by: FoundBy) -> Failure {
-    let uids: Vec<&str> = names::cluster_uids(&found.tags).collect();
+fn foreign_cluster(found: &LoadBalancer, by: FoundBy) -> Verdict {
+    let uids = names::cluster_uids(&found.tags).collect::<Vec<_>>().join(", ");
     let remedy = if by == FoundBy::Annotation {
         format!("remove {} from the Service", LOAD_BALANCER_ID.key)
     } else {
         "give the clusters different names with --cluster-name".to_owned()
     };
-    Failure::user_input(format!(
-        "load balancer {} ({}) belongs to another cluster (kube-system namespace {}): {remedy}; where that cluster is \
-         gone for good, the operator can have its load balancers taken over with adopt-foreign-cluster in cloud.conf",
-        found.name,
-        found.id,
-        uids.join(", ")
-    ))
+    let why = format!(
+        "belongs to another cluster (kube-system namespace {uids}): {remedy}; where that cluster is gone for good, the \
+         operator can have its load balancers taken over with adopt-foreign-cluster in cloud.conf"
+    );
+    refused(found, &why)
 }
 
 /// The annotation that names it was written in another cluster.
-fn copied(found: &LoadBalancer) -> Failure {
-    Failure::user_input(format!(
-        "load balancer {} ({}) was made for a cluster of another name, and {} was copied from there with the Service: \
-         remove {}, {} and {} from the Service, which then gets a load balancer of its own; if it was this cluster that \
-         had the other name, the operator adds it to former-cluster-names in cloud.conf",
-        found.name,
-        found.id,
-        LOAD_BALANCER_ID.key,
-        LOAD_BALANCER_ID.key,
-        LOAD_BALANCER_ADDRESS.key,
-        OWNED_LOAD_BALANCER_ID.key
-    ))
+fn copied(found: &LoadBalancer) -> Verdict {
+    let why = format!(
+        "was made for a cluster of another name, and {0} was copied from there with the Service: remove {0}, {1} and {2} \
+         from the Service, which then gets a load balancer of its own; if it was this cluster that had the other name, \
+         the operator adds it to former-cluster-names in cloud.conf",
+        LOAD_BALANCER_ID.key, LOAD_BALANCER_ADDRESS.key, OWNED_LOAD_BALANCER_ID.key
+    );
+    refused(found, &why)
 }
 
 /// It has the name, and nothing else says that it was made for the Service.
-fn not_described(found: &LoadBalancer) -> Failure {
-    Failure::user_input(format!(
-        "load balancer {} ({}) has this Service's name but neither its tags nor its description: set {} to {} to adopt \
-         it, or rename it",
-        found.name, found.id, LOAD_BALANCER_ID.key, found.id
-    ))
+fn not_described(found: &LoadBalancer) -> Verdict {
+    let why = format!(
+        "has this Service's name but neither its tags nor its description: set {} to {} to adopt it, or rename it",
+        LOAD_BALANCER_ID.key, found.id
+    );
+    refused(found, &why)
 }

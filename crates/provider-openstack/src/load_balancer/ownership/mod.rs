@@ -81,7 +81,6 @@ pub(crate) enum Verdict {
 pub(crate) struct SharingRules {
     /// Whether Octavia has tags: without them nobody could tell whose the listeners are.
     pub(crate) tags: bool,
-    /// `max-shared-lb`
     pub(crate) most_users: u32,
 }
 
@@ -199,10 +198,14 @@ impl<'a> Claim<'a> {
 
     /// Whether a generated name among the tags stands for this Service.
     fn is_own_name(&self, name: &str, tags: &Tags) -> bool {
+        self.is_generated_name(name) || (self.has_service_uid(tags) && self.names_this_service(name))
+    }
+
+    /// Whether it is a name that the Service's load balancer has or had, also cut off.
+    fn is_generated_name(&self, name: &str) -> bool {
         name == self.names.load_balancer()
             || self.names.cut_load_balancer().as_deref() == Some(name)
             || self.previous_name.as_deref() == Some(name)
-            || (self.has_service_uid(tags) && self.names_this_service(name))
     }
 
     fn has_service_uid(&self, tags: &Tags) -> bool {

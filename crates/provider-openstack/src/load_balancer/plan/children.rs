@@ -65,10 +65,8 @@ pub(super) fn remove_unwanted(
     };
     for pool in children.pools.iter().filter(|pool| pool.ours && !draft.claimed_pools.contains(&pool.id)) {
         if pool.used_by.iter().all(|user| gives_up(user, pool)) {
-            draft
-                .plan
-                .steps
-                .push(Step::Pool(PoolStep::Delete { id: pool.id.clone(), name: pool.name.clone() }));
+            let step = PoolStep::Delete { id: pool.id.clone(), name: pool.name.clone() };
+            draft.plan.steps.push(Step::Pool(step));
         }
     }
 }

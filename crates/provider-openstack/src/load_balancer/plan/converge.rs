@@ -25,10 +25,8 @@ const SHARED_INTERNALLY: &str = "LoadBalancerSharedInternally";
 pub(super) fn create_tree(draft: &mut Draft, desired: &Desired, load_balancer: LoadBalancerSpec) {
     // One by one, the children are made when the load balancer is there.
     let listeners = if desired.serial { Vec::new() } else { desired.listeners.values().cloned().collect() };
-    draft.step(Step::LoadBalancer(LoadBalancerStep::Create {
-        load_balancer: Box::new(load_balancer),
-        listeners,
-    }));
+    let load_balancer = Box::new(load_balancer);
+    draft.step(Step::LoadBalancer(LoadBalancerStep::Create { load_balancer, listeners }));
 }
 
 /// Brings an ACTIVE load balancer in line.
@@ -39,10 +37,9 @@ pub(super) fn converge(
     load_balancer: &ObservedLoadBalancer,
 ) -> Plan {
     let Some(below) = &load_balancer.children else {
-        draft.block(Failure::new(
-            FailureClass::Bug,
-            format!("load balancer {} is ACTIVE, but what hangs on it was not read", load_balancer.id),
-        ));
+        let message =
+            format!("load balancer {} is ACTIVE, but what hangs on it was not read", load_balancer.id);
+        draft.block(Failure::new(FailureClass::Bug, message));
         return draft.finish();
     };
     draft.untagged = is_untagged(desired, load_balancer);

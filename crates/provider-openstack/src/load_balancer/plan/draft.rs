@@ -53,7 +53,6 @@ impl Draft {
         self.step(step);
     }
 
-    /// Warns the user.
     pub(super) fn warn(&mut self, reason: &'static str, message: impl Into<String>) {
         self.plan.notices.push(Notice::warning(reason, message));
     }

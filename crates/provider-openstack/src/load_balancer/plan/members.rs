@@ -47,15 +47,12 @@ fn merge(before: Option<&ObservedMember>, wanted: &Arc<Member>) -> Arc<Member> {
     // The subnet of a member that failed may be the reason why it failed.
     let subnet = if *status == ProvisioningStatus::Error { &wanted.subnet_id } else { &before.subnet_id };
     let merged = Member {
-        name: wanted.name.clone(),
-        address: wanted.address,
-        port: wanted.port,
         subnet_id: subnet.clone(),
-        monitor_port: wanted.monitor_port,
         monitor_address: before.monitor_address,
         weight: before.weight,
         backup: before.backup,
         admin_state_up: before.admin_state_up,
+        ..(**wanted).clone()
     };
     if merged == **wanted { Arc::clone(wanted) } else { Arc::new(merged) }
 }

@@ -18,16 +18,12 @@ pub(super) fn create(draft: &mut Draft, load_balancer_id: &str, wanted: &Desired
     if draft.serial {
         serial::fill(draft, &handle, &wanted.members);
     } else if !wanted.members.is_empty() {
-        draft.step(Step::Member(MemberStep::ReplaceAll {
-            pool: handle.clone(),
-            members: wanted.members.clone(),
-        }));
+        let (pool, members) = (handle.clone(), wanted.members.clone());
+        draft.step(Step::Member(MemberStep::ReplaceAll { pool, members }));
     }
     if let Some(monitor) = &wanted.monitor {
-        draft.step(Step::Monitor(MonitorStep::Create {
-            pool: handle.clone(),
-            monitor: Box::new(monitor.clone()),
-        }));
+        let (pool, monitor) = (handle.clone(), Box::new(monitor.clone()));
+        draft.step(Step::Monitor(MonitorStep::Create { pool, monitor }));
     }
     handle
 }

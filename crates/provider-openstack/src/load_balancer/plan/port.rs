@@ -39,11 +39,8 @@ pub(super) fn converge(
     match fitting {
         Some(fitting) if fitting.default_pool_id.as_deref() == default_pool.id() => {}
         Some(fitting) => {
-            draft.step(Step::Listener(ListenerStep::SwapDefaultPool {
-                listener_id: fitting.id.clone(),
-                key,
-                pool: default_pool,
-            }));
+            let (listener_id, pool) = (fitting.id.clone(), default_pool);
+            draft.step(Step::Listener(ListenerStep::SwapDefaultPool { listener_id, key, pool }));
         }
         None => replace(draft, load_balancer_id, existing, &wanted.listener, default_pool),
     }

@@ -51,7 +51,6 @@ pub(crate) fn was_never_built(recovery: &Recovery, broken: &ObservedLoadBalancer
         && !broken.children.as_ref().is_none_or(built)
 }
 
-/// Chooses.
 pub(super) fn remedy(desired: &Desired, observed: &Observed, broken: &ObservedLoadBalancer) -> Remedy {
     let recovery = &desired.recovery;
     if let Some(stranger) = of_somebody_else(broken) {

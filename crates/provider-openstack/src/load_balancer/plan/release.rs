@@ -29,10 +29,8 @@ pub(crate) fn release(terms: &ReleaseTerms, observed: &Observed) -> Plan {
         return draft.wait(Wait::load_balancer(load_balancer));
     }
     let Some(below) = &load_balancer.children else {
-        draft.block(Failure::new(
-            FailureClass::Bug,
-            format!("what hangs on load balancer {} was not read", load_balancer.id),
-        ));
+        let message = format!("what hangs on load balancer {} was not read", load_balancer.id);
+        draft.block(Failure::new(FailureClass::Bug, message));
         return draft.finish();
     };
     match (load_balancer.ownership, children::first_foreign(below)) {

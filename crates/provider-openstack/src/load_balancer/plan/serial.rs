@@ -50,9 +50,6 @@ fn create(pool: &Handle, member: &Arc<Member>) -> Step {
 }
 
 fn delete(pool: &ObservedPool, member: &ObservedMember) -> Step {
-    Step::Member(MemberStep::Delete {
-        pool_id: pool.id.clone(),
-        id: member.id.clone(),
-        name: member.member.name.clone(),
-    })
+    let (pool_id, id, name) = (pool.id.clone(), member.id.clone(), member.member.name.clone());
+    Step::Member(MemberStep::Delete { pool_id, id, name })
 }

@@ -24,12 +24,8 @@ pub(crate) fn serve(desired: &Desired, observed: &Observed) -> Plan {
         ProvisioningStatus::PendingCreate
         | ProvisioningStatus::PendingUpdate
         | ProvisioningStatus::Other(_) => {
-            floating_ip::serve(
-                &mut draft,
-                &desired.floating_ip,
-                &observed.floating_ips,
-                &vip_port(load_balancer),
-            );
+            let vip = vip_port(load_balancer);
+            floating_ip::serve(&mut draft, &desired.floating_ip, &observed.floating_ips, &vip);
             if draft.blocked.is_some() {
                 draft.plan.steps.clear();
             }

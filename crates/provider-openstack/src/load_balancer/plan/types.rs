@@ -17,7 +17,6 @@ pub(crate) struct Plan {
     /// All steps, in order. Only those are applied for which [`Step::is_applicable`] holds, and none after the first
     /// that locks the load balancer.
     pub(crate) steps: Vec<Step>,
-    /// What comes after the steps.
     pub(crate) then: Then,
     /// What the user should know.
     pub(crate) notices: Vec<Notice>,

@@ -69,7 +69,6 @@ enum CacheLookup<T, E> {
 }
 
 impl<T: Clone, E> Cache<T, E> {
-    /// An empty one.
     pub(super) fn new(lifetime: Lifetime) -> Self {
         Self { lifetime, shared: Mutex::new(Shared { answers: HashMap::new(), asked: HashMap::new() }) }
     }
@@ -112,7 +111,6 @@ impl<T: Clone, E> Cache<T, E> {
         shared.asked.clear();
     }
 
-    /// Keeps an answer.
     pub(super) fn put(&self, key: &str, value: T) {
         self.lock().put(key, value, self.lifetime);
     }

@@ -70,7 +70,7 @@ impl Resolver {
     }
 
     pub(super) async fn subnets_of(&self, network_id: &str) -> Result<Vec<Subnet>, Failure> {
-        self.list_subnets_of(network_id).await.as_asked("looking for the network's subnets")
+        self.list_subnets_of(network_id).await.when_asked("looking for the network's subnets")
     }
 
     pub(super) async fn list_subnets_of(&self, network_id: &str) -> Result<Vec<Subnet>, Arc<ApiError>> {

@@ -38,7 +38,7 @@ impl Resolver {
     /// Checks what is configured and looks up what is not, where a floating IP may have to be made.
     pub(super) async fn floating_ip(&self, lookup: &Lookup<'_>) -> Result<FloatingIpSource, Failure> {
         let Exposure::External(settings) = &lookup.settings.exposure else {
-            return Ok(FloatingIpSource::of(None, SubnetChoice::Any));
+            return Ok(FloatingIpSource::none());
         };
         if !lookup.wants_floating_ip || lookup.settings.is_unreadable(Aspect::FloatingIp) {
             return Ok(FloatingIpSource::of(settings.network_id.clone(), SubnetChoice::Any));
@@ -85,7 +85,7 @@ impl Resolver {
         let mut source = self.in_any_subnet(settings).await?;
         let Some(network_id) = &source.network_id else { return Ok(source) };
         let subnets = self.list_subnets_of(network_id).await;
-        let subnets = subnets.as_asked("looking for the floating IP's subnet")?;
+        let subnets = subnets.when_asked("looking for the floating IP's subnet")?;
         let matching = subnets.iter().filter(|subnet| condition.matches(&subnet.name, &subnet.tags));
         let ids: Vec<String> = matching.map(|subnet| subnet.id.clone()).collect();
         if ids.is_empty() {
@@ -105,24 +105,19 @@ impl Resolver {
         }
         let found = find_external_network(&self.openstack.neutron).await;
         let found = found.while_doing("looking for the external network")?;
-        let message = match found {
-            ExternalNetwork::Found(id) => {
+        let why = match found {
+            Ok(id) => {
                 self.external_network.put("", id.clone());
                 return Ok(FloatingIpSource::of(Some(id), SubnetChoice::Any));
             }
-            ExternalNetwork::None => "there is no external network with IPv4 addresses".to_owned(),
-            ExternalNetwork::Ambiguous(candidates) => {
-                let names: Vec<String> =
-                    candidates.iter().map(|(name, id)| format!("{name} ({id})")).collect();
-                format!("there are several external networks: {}", names.join(", "))
-            }
+            Err(why) => why,
         };
         let message = format!(
-            "{message}; set floating-network-id in cloud.conf or loadbalancer.openstack.org/floating-network-id on \
-             the Service"
+            "{why}; set floating-network-id in cloud.conf or loadbalancer.openstack.org/floating-network-id on the \
+             Service"
         );
         let notice = Some(Notice::warning(SEARCH_FAILED, message));
-        Ok(FloatingIpSource { network_id: None, subnet: SubnetChoice::Any, notice })
+        Ok(FloatingIpSource { notice, ..FloatingIpSource::none() })
     }
 
     /// A network that is named by the user as `key`.
@@ -132,20 +127,9 @@ impl Resolver {
     }
 }
 
-/// What the search for the external network found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum ExternalNetwork {
-    /// The one to use, by id.
-    Found(String),
-    /// No external network that can give IPv4 addresses.
-    None,
-    /// Several, and none of them is the cloud's default alone. Name and id of each, sorted.
-    Ambiguous(Vec<(String, String)>),
-}
-
 /// Looks for the external network: the only one that can give IPv4 addresses, or among several the one that the cloud
-/// declares its default.
-async fn find_external_network(neutron: &Neutron) -> Result<ExternalNetwork, ApiError> {
+/// declares its default. Answers its id, or why there is none to use.
+async fn find_external_network(neutron: &Neutron) -> Result<Result<String, String>, ApiError> {
     let filter = NetworkFilter { external: Some(true), ..NetworkFilter::default() };
     let networks = neutron.list_networks(&filter).await?;
     // Old Neutron ignores filters that it does not know.
@@ -166,16 +150,17 @@ async fn gives_ipv4(neutron: &Neutron, network: Network) -> Result<Option<Networ
     Ok((hidden || ipv4).then_some(network))
 }
 
-fn choose(mut candidates: Vec<Network>) -> ExternalNetwork {
+fn choose(mut candidates: Vec<Network>) -> Result<String, String> {
     candidates.sort_by(|a, b| (&a.name, &a.id).cmp(&(&b.name, &b.id)));
     let mut defaults = candidates.iter().filter(|network| network.is_default);
     match (candidates.as_slice(), defaults.next(), defaults.next()) {
-        ([], _, _) => ExternalNetwork::None,
-        ([only], _, _) => ExternalNetwork::Found(only.id.clone()),
-        (_, Some(default), None) => ExternalNetwork::Found(default.id.clone()),
-        (_, _, _) => ExternalNetwork::Ambiguous(
-            candidates.into_iter().map(|network| (network.name, network.id)).collect(),
-        ),
+        ([], _, _) => Err("there is no external network with IPv4 addresses".to_owned()),
+        ([only], _, _) | (_, Some(only), None) => Ok(only.id.clone()),
+        (several, _, _) => {
+            let names: Vec<String> =
+                several.iter().map(|network| format!("{} ({})", network.name, network.id)).collect();
+            Err(format!("there are several external networks: {}", names.join(", ")))
+        }
     }
 }
 
@@ -195,26 +180,25 @@ mod tests {
 
     #[test]
     fn one_candidate_is_taken() {
-        assert_eq!(choose(vec![network("a", false)]), ExternalNetwork::Found("a".into()));
+        assert_eq!(choose(vec![network("a", false)]), Ok("a".into()));
     }
 
     #[test]
     fn the_default_is_taken_among_several() {
         let candidates = vec![network("a", false), network("b", true)];
-        assert_eq!(choose(candidates), ExternalNetwork::Found("b".into()));
+        assert_eq!(choose(candidates), Ok("b".into()));
     }
 
     /// Defect: 28, better: an ambiguous choice is reported, with the candidates.
     #[test]
     fn several_without_a_single_default_are_named_not_chosen() {
-        let pair = |id: &str| (format!("net-{id}"), id.to_owned());
-        let ambiguous = ExternalNetwork::Ambiguous(vec![pair("a"), pair("b")]);
+        let ambiguous = Err("there are several external networks: net-a (a), net-b (b)".to_owned());
         assert_eq!(choose(vec![network("b", false), network("a", false)]), ambiguous);
         assert_eq!(choose(vec![network("b", true), network("a", true)]), ambiguous);
     }
 
     #[test]
     fn no_candidate_is_no_network() {
-        assert_eq!(choose(Vec::new()), ExternalNetwork::None);
+        assert_eq!(choose(Vec::new()), Err("there is no external network with IPv4 addresses".to_owned()));
     }
 }

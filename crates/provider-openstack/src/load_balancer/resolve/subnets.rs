@@ -231,6 +231,6 @@ impl Resolver {
         let named = ids.join(" ");
         let filter = SubnetFilter::ids(ids.iter().copied());
         let listed = self.listed_subnets.get_or_ask(&named, self.openstack.neutron.list_subnets(&filter));
-        listed.await.as_asked(format_args!("looking up subnet {named} of {key}"))
+        listed.await.when_asked(format_args!("looking up subnet {named} of {key}"))
     }
 }

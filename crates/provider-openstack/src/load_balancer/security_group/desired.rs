@@ -20,14 +20,11 @@ const RANGES_IGNORED: &str = "LoadBalancerSourceRangesIgnored";
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GroupSources<'a> {
     pub(crate) service: &'a Service,
-    /// What it asks for.
     pub(crate) settings: &'a Settings,
     pub(crate) names: &'a Names,
-    /// What Octavia can do.
     pub(crate) features: Features,
     /// Networks from which the load balancer reaches the members.
     pub(crate) member_networks: &'a BTreeSet<IpNet>,
-    /// Ports of the nodes.
     pub(crate) node_ports: &'a NodePorts,
 }
 

@@ -12,7 +12,6 @@ use crate::load_balancer::security_group::model::ObservedGroup;
 /// The groups that were made for one Service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct GroupChoice {
-    /// The one that is used.
     pub(super) used: Option<ObservedGroup>,
     /// Those that nobody needs.
     pub(super) duplicates: Vec<ObservedGroup>,

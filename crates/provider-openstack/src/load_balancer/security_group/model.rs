@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::net::IpAddr;
 
 use ipnet::IpNet;
 use openstack_ccm_core::service::{IpFamily, Protocol};
 use openstack_ccm_openstack_api::neutron::{Direction, EtherType, SecurityGroupRule};
 
 use crate::load_balancer::model::Tags;
-use crate::load_balancer::settings::node_address::everybody;
+use crate::load_balancer::settings::node_address::{everybody, network};
 
 /// What a rule lets in: one port of the nodes, from one network. The family is that of the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -38,7 +37,6 @@ impl Opening {
         (opening.ethertype() == rule.ethertype).then_some(opening)
     }
 
-    /// The rule's address family.
     pub(super) fn ethertype(&self) -> EtherType {
         match self.from {
             IpNet::V4(_) => EtherType::Ipv4,
@@ -72,12 +70,6 @@ fn protocol(text: &str) -> Option<Protocol> {
     }
 }
 
-/// Neutron takes a network with host bits, and a single address.
-fn network(text: &str) -> Option<IpNet> {
-    let parsed: Option<IpNet> = text.parse().ok();
-    parsed.or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from)).map(|network| network.trunc())
-}
-
 /// The security group that a Service wants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DesiredGroup {
@@ -106,7 +98,6 @@ pub(super) struct ObservedGroup {
     pub(super) ports: Vec<ObservedPort>,
 }
 
-/// A rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ObservedRule {
     pub(super) id: String,
@@ -118,7 +109,6 @@ pub(super) struct ObservedRule {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ObservedPort {
     pub(super) id: String,
-    /// Its server.
     pub(super) server: String,
 }
 

@@ -59,7 +59,6 @@ fn observed(group: SecurityGroup, ports: Vec<ObservedPort>) -> ObservedGroup {
 /// For how long the lists stand for the present. What changed in between is found by the next check.
 const GOOD_FOR: Duration = Duration::from_secs(60);
 
-/// The lists.
 #[derive(Debug, Default)]
 pub(super) struct GroupLists {
     lists: Mutex<Option<GroupListing>>,
@@ -140,7 +139,6 @@ impl LegacyGroups {
         Ok(names.await?.lock().unwrap_or_else(PoisonError::into_inner).contains(name))
     }
 
-    /// Notes that a group is gone.
     pub(super) fn forget(&self, name: &str) {
         if let Some(names) = self.names.get() {
             names.lock().unwrap_or_else(PoisonError::into_inner).remove(name);

@@ -83,10 +83,9 @@ impl Settings {
             .collect();
         for port in service.ports.iter().filter(|port| port.protocol == Protocol::Tcp) {
             let there = seen.iter().find(|seen| seen.key.port == port.port);
-            let proxy = match there.and_then(|seen| seen.proxy) {
-                Some(proxy) => Some(proxy),
-                None => unanimous(seen.iter().filter_map(|seen| seen.proxy)),
-            };
+            let proxy = there
+                .and_then(|seen| seen.proxy)
+                .or_else(|| unanimous(seen.iter().filter_map(|seen| seen.proxy)));
             let inserted = |header: InsertedHeader| match there {
                 Some(seen) => Some(seen.inserts(header)),
                 None => unanimous(seen.iter().map(|seen| seen.inserts(header))),

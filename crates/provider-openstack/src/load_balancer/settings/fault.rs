@@ -6,17 +6,6 @@ use openstack_ccm_core::failure::Failure;
 
 use super::aspect::{Aspect, Aspects};
 
-/// Longest part of a value that a message shows, in characters.
-const SHOWN: usize = 80;
-
-/// A value as messages show it: quoted, and in part where it is long.
-pub(super) fn shown(value: &str) -> String {
-    let mut letters = value.chars();
-    let shown: String = letters.by_ref().take(SHOWN).collect();
-    let more = if letters.next().is_some() { "..." } else { "" };
-    format!("{shown:?}{more}")
-}
-
 /// Something that a Service asks for and cannot have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {

@@ -33,7 +33,6 @@ pub struct SourceRanges {
     pub requested: bool,
 }
 
-/// The headers that are inserted.
 pub(super) fn headers(
     reader: &mut SettingsReader<'_>,
     proxy_protocol: &ProxyProtocol,
@@ -52,7 +51,6 @@ pub(super) fn headers(
     wanted
 }
 
-/// The certificate.
 pub(super) fn tls(reader: &mut SettingsReader<'_>) -> Option<TlsContainer> {
     let configured = reader.config.default_tls_container_ref.as_deref();
     let value =
@@ -60,7 +58,6 @@ pub(super) fn tls(reader: &mut SettingsReader<'_>) -> Option<TlsContainer> {
     container(reader, &value)
 }
 
-/// A reference to a certificate.
 pub(super) fn container(reader: &mut SettingsReader<'_>, value: &Sourced<'_>) -> Option<TlsContainer> {
     let reference = reader.text(Some(value.clone()))?;
     if !reader.config.verifies_tls_containers() {
@@ -78,7 +75,6 @@ pub(super) fn container(reader: &mut SettingsReader<'_>, value: &Sourced<'_>) ->
     Some(TlsContainer { reference, barbican })
 }
 
-/// The numbers.
 pub(super) fn limits(reader: &mut SettingsReader<'_>) -> ListenerLimits {
     let value = |limit| {
         let (annotation, default) = limit::source(limit);

@@ -1,9 +1,8 @@
 //! How a health monitor checks members of TCP ports, where the user chooses that.
 
-use openstack_ccm_core::notice::Notice;
 use openstack_ccm_openstack_api::octavia::HealthMonitorType;
 
-use super::reader::{SettingsReader, WITHOUT_EFFECT};
+use super::reader::SettingsReader;
 use crate::load_balancer::annotations::{
     HEALTH_MONITOR_EXPECTED_CODES, HEALTH_MONITOR_METHOD, HEALTH_MONITOR_PATH, HEALTH_MONITOR_TYPE,
 };
@@ -41,18 +40,11 @@ pub(super) fn check(reader: &mut SettingsReader<'_>, enabled: bool) -> Option<Mo
 /// Tells which of the annotations do nothing.
 fn tell(reader: &mut SettingsReader<'_>, enabled: bool, asks: bool) {
     let of_requests = [HEALTH_MONITOR_PATH, HEALTH_MONITOR_METHOD, HEALTH_MONITOR_EXPECTED_CODES];
-    let has = |one: &&_| reader.annotation(one).is_some();
-    let (idle, advice): (Vec<_>, _) = if enabled {
-        let idle = of_requests.iter().filter(|one| !asks && has(one)).collect();
-        (idle, "set loadbalancer.openstack.org/health-monitor-type to HTTP or HTTPS")
-    } else {
-        let idle = std::iter::once(&HEALTH_MONITOR_TYPE).chain(&of_requests).filter(has).collect();
-        (idle, "there is no health monitor; set loadbalancer.openstack.org/enable-health-monitor")
-    };
-    if !idle.is_empty() {
-        let keys: Vec<&str> = idle.iter().map(|one| one.key).collect();
-        let message = format!("{} without effect: {advice}", keys.join(", "));
-        reader.notices.push(Notice::warning(WITHOUT_EFFECT, message));
+    if !enabled {
+        let why = "there is no health monitor; set loadbalancer.openstack.org/enable-health-monitor";
+        reader.tell_idle(std::iter::once(&HEALTH_MONITOR_TYPE).chain(&of_requests), why);
+    } else if !asks {
+        reader.tell_idle(&of_requests, "set loadbalancer.openstack.org/health-monitor-type to HTTP or HTTPS");
     }
 }
 

@@ -77,14 +77,16 @@ impl<'a> Candidates<'a> {
     fn of(
         reader: &SettingsReader<'a>,
         annotation: &Annotation,
-        class: fn(&LoadBalancerClass) -> Option<&String>,
-        config: Option<&'a String>,
+        value: fn(&LoadBalancerClass) -> &Option<String>,
     ) -> Self {
         let key = annotation.key.rsplit_once('/').map_or(annotation.key, |(_, key)| key);
+        let of_class = |class: Class<'a>| {
+            sourced(value(class.keys).as_deref(), Origin::Class { class: class.name.to_owned(), key })
+        };
         Self {
             annotation: reader.annotation(annotation),
-            class: reader.class_value(key, class),
-            config: sourced(config.map(String::as_str), Origin::Config(key)),
+            class: reader.class.and_then(of_class),
+            config: sourced(value(&reader.config.placement).as_deref(), Origin::Config(key)),
         }
     }
 
@@ -120,11 +122,8 @@ pub(super) fn choose_class<'a>(reader: &mut SettingsReader<'a>, config: &'a Conf
 pub(super) fn placement(reader: &mut SettingsReader<'_>) -> Placement {
     let internal = internal(reader);
     let address = load_balancer_ip(reader);
-    let config = reader.config;
-    let subnet =
-        Candidates::of(reader, &SUBNET_ID, |class| class.subnet_id.as_ref(), config.subnet_id.as_ref());
-    let network =
-        Candidates::of(reader, &NETWORK_ID, |class| class.network_id.as_ref(), config.network_id.as_ref());
+    let subnet = Candidates::of(reader, &SUBNET_ID, |class| &class.subnet_id);
+    let network = Candidates::of(reader, &NETWORK_ID, |class| &class.network_id);
     let vip = VipSettings {
         port_id: reader.uuid(reader.annotation(&PORT_ID)),
         subnet_id: reader.uuid(subnet.for_vip(internal)),
@@ -174,26 +173,16 @@ fn load_balancer_ip(reader: &mut SettingsReader<'_>) -> Option<IpAddr> {
 /// The one order for creation and for node changes: `member-subnet-id` by annotation, class, cloud.conf; `subnet-id` of
 /// cloud.conf; `subnet-id` by annotation, class.
 fn member_subnet(reader: &mut SettingsReader<'_>, vip_subnet: &Candidates<'_>) -> Option<String> {
-    let configured = reader.config.member_subnet_id.as_ref();
-    let own = Candidates::of(reader, &MEMBER_SUBNET_ID, |class| class.member_subnet_id.as_ref(), configured);
+    let own = Candidates::of(reader, &MEMBER_SUBNET_ID, |class| &class.member_subnet_id);
     let own = own.annotation_first().or_else(|| vip_subnet.config.clone());
     reader.uuid(own.or_else(|| vip_subnet.annotation_first()))
 }
 
 fn exposure(reader: &mut SettingsReader<'_>, internal: bool, address: Option<IpAddr>) -> Exposure {
-    let config = reader.config;
-    let (network, id, name, tags) = (
-        config.floating_network_id.as_ref(),
-        config.floating_subnet_id.as_ref(),
-        config.floating_subnet.as_ref(),
-        config.floating_subnet_tags.as_ref(),
-    );
-    let network =
-        Candidates::of(reader, &FLOATING_NETWORK_ID, |class| class.floating_network_id.as_ref(), network);
-    let id = Candidates::of(reader, &FLOATING_SUBNET_ID, |class| class.floating_subnet_id.as_ref(), id);
-    let name = Candidates::of(reader, &FLOATING_SUBNET, |class| class.floating_subnet.as_ref(), name);
-    let tags =
-        Candidates::of(reader, &FLOATING_SUBNET_TAGS, |class| class.floating_subnet_tags.as_ref(), tags);
+    let network = Candidates::of(reader, &FLOATING_NETWORK_ID, |class| &class.floating_network_id);
+    let id = Candidates::of(reader, &FLOATING_SUBNET_ID, |class| &class.floating_subnet_id);
+    let name = Candidates::of(reader, &FLOATING_SUBNET, |class| &class.floating_subnet);
+    let tags = Candidates::of(reader, &FLOATING_SUBNET_TAGS, |class| &class.floating_subnet_tags);
     // Annotations are checked for internal Services too; class and cloud.conf say nothing about those.
     reader.uuid(network.annotation.clone());
     let annotated = floating_subnet(reader, id.annotation, name.annotation, tags.annotation);

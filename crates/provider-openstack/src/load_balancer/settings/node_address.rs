@@ -1,4 +1,4 @@
-//! The address of a node to which load balancers send, and families of addresses.
+//! The address of a node to which load balancers send, and networks and families of addresses.
 
 use std::net::IpAddr;
 
@@ -32,6 +32,12 @@ pub(crate) fn everybody(family: IpFamily) -> IpNet {
         IpFamily::V4 => IpNet::V4(Ipv4Net::default()),
         IpFamily::V6 => IpNet::V6(Ipv6Net::default()),
     }
+}
+
+/// A network as Neutron takes it: also with host bits, and as a single address.
+pub(crate) fn network(text: &str) -> Option<IpNet> {
+    let parsed: Option<IpNet> = text.parse().ok();
+    parsed.or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from)).map(|network| network.trunc())
 }
 
 /// What messages call a family.

@@ -31,7 +31,6 @@ pub struct HealthMonitorSettings {
 /// A check may last longer than the time between two.
 const CHECKS_OVERLAP: &str = "LoadBalancerChecksOverlap";
 
-/// The algorithm of pools.
 pub(super) fn lb_algorithm(reader: &mut SettingsReader<'_>) -> LbAlgorithm {
     if let Some(value) = reader.word(&LB_METHOD) {
         return LbAlgorithm::from(value.text);

@@ -7,8 +7,9 @@ use openstack_ccm_core::service::Service;
 use uuid::Uuid;
 
 use super::aspect::{Aspect, Aspects};
-use super::fault::{Fault, Faults, shown};
+use super::fault::{Fault, Faults};
 use super::origin::Origin;
+use crate::config::error::shown;
 use crate::config::{Config, LoadBalancer, LoadBalancerClass};
 use crate::load_balancer::annotations::{Annotation, Form};
 
@@ -35,7 +36,6 @@ pub(super) struct SettingsReader<'a> {
     pub(super) odd: Aspects,
 }
 
-/// A class and its name.
 #[derive(Clone, Copy)]
 pub(super) struct Class<'a> {
     pub(super) name: &'a str,
@@ -94,6 +94,15 @@ impl<'a> SettingsReader<'a> {
         self.notices.push(Notice::warning(reason, message));
     }
 
+    /// Tells which of these annotations are there although they do nothing.
+    pub(super) fn tell_idle<'n>(&mut self, annotations: impl IntoIterator<Item = &'n Annotation>, why: &str) {
+        let there = annotations.into_iter().filter(|annotation| self.annotation(annotation).is_some());
+        let keys: Vec<&str> = there.map(|annotation| annotation.key).collect();
+        if !keys.is_empty() {
+            self.warn(WITHOUT_EFFECT, format!("{} without effect: {why}", keys.join(", ")));
+        }
+    }
+
     /// Whether the annotation is there, be it empty.
     pub(super) fn has(&self, annotation: &Annotation) -> bool {
         self.service.annotations.contains_key(annotation.key)
@@ -113,17 +122,6 @@ impl<'a> SettingsReader<'a> {
         value: Option<&'a str>,
     ) -> Option<Sourced<'a>> {
         if self.has(annotation) { self.annotation(annotation) } else { sourced(value, Origin::Config(key)) }
-    }
-
-    /// A value of the class.
-    pub(super) fn class_value(
-        &self,
-        key: &'static str,
-        value: fn(&LoadBalancerClass) -> Option<&String>,
-    ) -> Option<Sourced<'a>> {
-        let class = self.class?;
-        let value = value(class.keys).map(String::as_str);
-        sourced(value, Origin::Class { class: class.name.to_owned(), key })
     }
 
     /// A bool: exactly `true` or `false`. Every other text counts as absent, as for OCCM, and the user is told.
@@ -205,11 +203,7 @@ pub(super) fn sourced(value: Option<&str>, origin: Origin) -> Option<Sourced<'_>
 
 /// Exactly `true` or `false`: OCCM takes no other text for either.
 pub(super) fn parse_bool(text: &str) -> Option<bool> {
-    match text {
-        "true" => Some(true),
-        "false" => Some(false),
-        _ => None,
-    }
+    text.parse().ok()
 }
 
 /// With dashes, or the 32 digits alone.

@@ -2,10 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use openstack_ccm_core::notice::Notice;
-
 use super::listener::{self, TlsContainer};
-use super::reader::{SettingsReader, WITHOUT_EFFECT};
+use super::reader::SettingsReader;
 use crate::load_balancer::annotations::{
     ALPN_PROTOCOLS, Annotation, SNI_CONTAINER_REFS, TLS_CIPHERS, TLS_REVISION, TLS_VERSIONS,
 };
@@ -43,16 +41,8 @@ pub(super) fn options(reader: &mut SettingsReader<'_>, tls: Option<&TlsContainer
     };
     if tls.is_none() {
         let all = [SNI_CONTAINER_REFS, TLS_VERSIONS, TLS_CIPHERS, ALPN_PROTOCOLS, TLS_REVISION];
-        let set: Vec<&str> =
-            all.iter().filter(|one| reader.annotation(one).is_some()).map(|one| one.key).collect();
-        if !set.is_empty() {
-            let message = format!(
-                "{} without effect: the load balancer does not terminate TLS; set \
-                 loadbalancer.openstack.org/default-tls-container-ref",
-                set.join(", ")
-            );
-            reader.notices.push(Notice::warning(WITHOUT_EFFECT, message));
-        }
+        let why = "the load balancer does not terminate TLS; set loadbalancer.openstack.org/default-tls-container-ref";
+        reader.tell_idle(&all, why);
         return TlsOptions::default();
     }
     options

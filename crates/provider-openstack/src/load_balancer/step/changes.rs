@@ -8,13 +8,11 @@ use crate::load_balancer::model::Tags;
 
 /// Changes of an object with a name and tags. What is absent stays as it is.
 pub(crate) trait Changes: Clone + Default + PartialEq {
-    /// The new name.
     fn name(&mut self) -> &mut Option<String>;
 
     /// All tags from now on, those of others included.
     fn tags(&mut self) -> &mut Option<Tags>;
 
-    /// Whether nothing changes.
     fn is_empty(&self) -> bool {
         *self == Self::default()
     }

@@ -16,17 +16,11 @@ use serde::{Deserialize, Serialize};
 /// One call to the cloud, by kind of object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// On the load balancer itself.
     LoadBalancer(LoadBalancerStep),
-    /// On a listener.
     Listener(ListenerStep),
-    /// On a pool.
     Pool(PoolStep),
-    /// On the members of a pool.
     Member(MemberStep),
-    /// On a health monitor.
     Monitor(MonitorStep),
-    /// On a floating IP.
     FloatingIp(FloatingIpStep),
 }
 

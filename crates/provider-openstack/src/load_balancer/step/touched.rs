@@ -7,11 +7,8 @@ use super::{Handle, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, Poo
 /// What has to be read again after a step, to see whether it was done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Touched {
-    /// One child of the load balancer.
     Child(Child),
-    /// The load balancer itself.
     LoadBalancer,
-    /// The floating IPs.
     FloatingIps,
     /// There is no load balancer any more, or another one.
     Everything,
@@ -30,13 +27,11 @@ impl Touched {
 /// One child of a load balancer.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum Child {
-    /// A listener.
     Listener(String),
     /// A pool, without what is in it.
     Pool(String),
     /// The members of a pool.
     Members(String),
-    /// A health monitor.
     Monitor {
         id: String,
         /// Its pool, where the step says it.

@@ -4,7 +4,7 @@ use openstack_ccm_core::advertise::{IpModeChoice, hostname};
 
 use super::{ErrorRecovery, LoadBalancer};
 use crate::config::error::ValueFault;
-use crate::config::section::key::{Field, Key, Parsed, added_key, defaulting_key, key};
+use crate::config::section::key::{Field, Key, Parsed, added_key, defaulting_key, key, text};
 
 impl LoadBalancer {
     /// The keys of the section.
@@ -33,31 +33,27 @@ impl LoadBalancer {
             "ROUND_ROBIN",
             "Algorithm of pools: `ROUND_ROBIN`, `LEAST_CONNECTIONS`, `SOURCE_IP` or `SOURCE_IP_PORT`.",
         ),
-        key("subnet-id", Field::Text(|section| &mut section.subnet_id), "Subnet of the VIP."),
-        key("network-id", Field::Text(|section| &mut section.network_id), "Network of the VIP."),
-        key(
-            "member-subnet-id",
-            Field::Text(|section| &mut section.member_subnet_id),
-            "Subnet of the members.",
-        ),
-        key(
+        text("subnet-id", |section| &mut section.placement.subnet_id, "Subnet of the VIP."),
+        text("network-id", |section| &mut section.placement.network_id, "Network of the VIP."),
+        text("member-subnet-id", |section| &mut section.placement.member_subnet_id, "Subnet of the members."),
+        text(
             "floating-network-id",
-            Field::Text(|section| &mut section.floating_network_id),
+            |section| &mut section.placement.floating_network_id,
             "Network of new floating IPs. Without it the external network is detected.",
         ),
-        key(
+        text(
             "floating-subnet-id",
-            Field::Text(|section| &mut section.floating_subnet_id),
+            |section| &mut section.placement.floating_subnet_id,
             "Subnet of new floating IPs.",
         ),
-        key(
+        text(
             "floating-subnet",
-            Field::Text(|section| &mut section.floating_subnet),
+            |section| &mut section.placement.floating_subnet,
             "Pattern for the name of the floating IP's subnet: a name, a glob, or `~` and a regular expression; `!` before it negates. Used without `floating-subnet-id`.",
         ),
-        key(
+        text(
             "floating-subnet-tags",
-            Field::Text(|section| &mut section.floating_subnet_tags),
+            |section| &mut section.placement.floating_subnet_tags,
             "Tags of the floating IP's subnet, separated by commas; `&` before them asks for all, `!` negates. Used without `floating-subnet-id`.",
         ),
         defaulting_key(
@@ -66,9 +62,9 @@ impl LoadBalancer {
             "false",
             "Makes all load balancers internal, whatever Services ask for.",
         ),
-        key(
+        text(
             "node-selector",
-            Field::Text(|section| &mut section.node_selector),
+            |section| &mut section.node_selector,
             "Labels of nodes that become members: `key=value` or `key`, separated by commas. If a key appears several times, the last one counts.",
         ),
         defaulting_key(
@@ -113,14 +109,10 @@ impl LoadBalancer {
             "true",
             "Deletes a load balancer with its children in one call.",
         ),
-        key(
-            "flavor-id",
-            Field::Text(|section| &mut section.flavor_id),
-            "Octavia flavor of new load balancers.",
-        ),
-        key(
+        text("flavor-id", |section| &mut section.flavor_id, "Octavia flavor of new load balancers."),
+        text(
             "availability-zone",
-            Field::Text(|section| &mut section.availability_zone),
+            |section| &mut section.availability_zone,
             "Octavia availability zone of new load balancers.",
         ),
         defaulting_key(
@@ -134,9 +126,9 @@ impl LoadBalancer {
             Field::Form { form: "DNS name", set: ingress_hostname_suffix },
             "DNS suffix under which names of addresses resolve. With `enable-ingress-hostname` the default is `nip.io`. If it is set here, it is also the fallback on clusters that cannot honour `ipMode: Proxy`.",
         ),
-        key(
+        text(
             "default-tls-container-ref",
-            Field::Text(|section| &mut section.default_tls_container_ref),
+            |section| &mut section.default_tls_container_ref,
             "Barbican container or secret with the TLS certificate for Services without the annotation.",
         ),
         defaulting_key(

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use openstack_ccm_core::advertise::IpModeChoice;
 
+use super::LoadBalancerClass;
+
 /// The suffix that applies with `enable-ingress-hostname` alone.
 pub const DEFAULT_INGRESS_HOSTNAME_SUFFIX: &str = "nip.io";
 
@@ -18,20 +20,8 @@ pub struct LoadBalancer {
     pub lb_provider: Option<String>,
     /// Algorithm of pools.
     pub lb_method: String,
-    /// Subnet of the VIP.
-    pub subnet_id: Option<String>,
-    /// Network of the VIP.
-    pub network_id: Option<String>,
-    /// Subnet of the members.
-    pub member_subnet_id: Option<String>,
-    /// Network of new floating IPs.
-    pub floating_network_id: Option<String>,
-    /// Subnet of new floating IPs.
-    pub floating_subnet_id: Option<String>,
-    /// Pattern for the name of the floating IP's subnet.
-    pub floating_subnet: Option<String>,
-    /// Tags of the floating IP's subnet.
-    pub floating_subnet_tags: Option<String>,
+    /// Networks and subnets where neither Service nor class names any.
+    pub placement: LoadBalancerClass,
     /// Whether all load balancers are internal.
     pub internal_lb: bool,
     /// Labels of nodes that become members: `key=value` or `key`, separated by commas.
@@ -116,13 +106,7 @@ impl Default for LoadBalancer {
             enabled: true,
             lb_provider: Some("amphora".to_owned()),
             lb_method: "ROUND_ROBIN".to_owned(),
-            subnet_id: None,
-            network_id: None,
-            member_subnet_id: None,
-            floating_network_id: None,
-            floating_subnet_id: None,
-            floating_subnet: None,
-            floating_subnet_tags: None,
+            placement: LoadBalancerClass::default(),
             internal_lb: false,
             node_selector: None,
             create_monitor: false,

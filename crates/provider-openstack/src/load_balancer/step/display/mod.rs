@@ -10,7 +10,7 @@ use super::{
     FloatingIpStep, Handle, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep, Step,
 };
 use crate::load_balancer::model::{DesiredListener, LoadBalancerSpec, Member, SubnetChoice};
-use words::{Pairs, Words, list};
+use words::{Pairs, list};
 
 impl Display for Handle {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -54,7 +54,7 @@ impl Display for ListenerStep {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Create { listener, default_pool, .. } => {
-                write!(f, "create {} with pool {default_pool}", Words(listener.as_ref()))
+                write!(f, "create {listener} with pool {default_pool}")
             }
             Self::Update { id, key, changes } => {
                 write!(f, "update listener {id} ({key}): {}", words::of_listener(changes))
@@ -70,7 +70,7 @@ impl Display for ListenerStep {
 impl Display for PoolStep {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Create { pool, .. } => write!(f, "create {}", Words(pool.as_ref())),
+            Self::Create { pool, .. } => write!(f, "create {pool}"),
             Self::Update { id, changes } => write!(f, "update pool {id}: {}", words::of_pool(changes)),
             Self::Delete { id, name } => write!(f, "delete pool {id} ({name})"),
         }
@@ -95,7 +95,7 @@ impl Display for MonitorStep {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Create { pool, monitor } => {
-                write!(f, "create {} of pool {pool}", Words(monitor.as_ref()))
+                write!(f, "create {monitor} of pool {pool}")
             }
             Self::Update { id, changes } => {
                 write!(f, "update health monitor {id}: {}", words::of_monitor(changes))
@@ -146,13 +146,12 @@ fn tree(f: &mut Formatter<'_>, spec: &LoadBalancerSpec, listeners: &[DesiredList
     write!(f, "create load balancer {}", spec.name)?;
     pairs.append(f)?;
     for DesiredListener { listener, pool } in listeners {
-        write!(f, "\n  {}", Words(listener))?;
-        write!(f, "\n    {}", Words(&pool.pool))?;
+        write!(f, "\n  {listener}\n    {}", pool.pool)?;
         for member in &pool.members {
             write!(f, "\n      member {member}")?;
         }
         if let Some(monitor) = &pool.monitor {
-            write!(f, "\n      {}", Words(monitor))?;
+            write!(f, "\n      {monitor}")?;
         }
     }
     Ok(())

@@ -50,12 +50,9 @@ pub(super) fn list<T: Display>(items: impl IntoIterator<Item = T>) -> String {
     format!("[{}]", items.join(", "))
 }
 
-/// A new object in words.
-pub(super) struct Words<'a, T>(pub(super) &'a T);
-
-impl Display for Words<'_, ListenerSpec> {
+impl Display for ListenerSpec {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let ListenerSpec { name, protocol, port, attributes, tags } = self.0;
+        let ListenerSpec { name, protocol, port, attributes, tags } = self;
         let (headers, tls) = (&attributes.insert_headers, &attributes.tls);
         let pairs = Pairs::default()
             .limits(&attributes.limits)
@@ -72,9 +69,9 @@ impl Display for Words<'_, ListenerSpec> {
     }
 }
 
-impl Display for Words<'_, PoolSpec> {
+impl Display for PoolSpec {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let PoolSpec { name, protocol, attributes, tags } = self.0;
+        let PoolSpec { name, protocol, attributes, tags } = self;
         let pairs =
             Pairs::default().add("session_persistence", attributes.session_persistence.as_ref()).tags(tags);
         write!(f, "pool {name}: {protocol} {}", attributes.lb_algorithm)?;
@@ -82,9 +79,9 @@ impl Display for Words<'_, PoolSpec> {
     }
 }
 
-impl Display for Words<'_, MonitorSpec> {
+impl Display for MonitorSpec {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let MonitorSpec { name, kind, attributes, tags } = self.0;
+        let MonitorSpec { name, kind, attributes, tags } = self;
         let MonitorAttributes { delay, timeout, max_retries, max_retries_down, http } = attributes;
         let request = http.as_ref().map(|http| format!("{} {} {}", http.method, http.path, http.codes));
         let pairs = Pairs::default()
