@@ -257,7 +257,7 @@ impl Cached {
             there.previous_name.clone_from(previous_name);
             there.name.clone_from(&listed.name);
             there.description.clone_from(&listed.description);
-            there.tags = listed.tags.iter().cloned().collect();
+            there.tags.clone_from(&listed.tags);
         }
         self
     }

@@ -168,10 +168,8 @@ impl MissingLoadBalancers {
 
     async fn list(&self, named: &HashSet<String>) -> Result<Count, ApiError> {
         let all = self.openstack.octavia.list_load_balancers(&LoadBalancerFilter::default()).await?;
-        let of_cluster = all.iter().any(|one| {
-            let tags = one.tags.iter().cloned().collect();
-            names::cluster_uids(&tags).any(|uid| uid == self.cluster.uid)
-        });
+        let uid = &self.cluster.uid;
+        let of_cluster = all.iter().any(|one| names::cluster_uids(&one.tags).any(|other| other == uid));
         let listed = all.into_iter().map(|one| one.id).collect();
         Ok(Count::of(named, &listed, of_cluster))
     }

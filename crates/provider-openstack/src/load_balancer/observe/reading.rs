@@ -88,7 +88,7 @@ impl Observing<'_> {
             return self.read_found(Some(found), Vec::new()).await;
         }
         let question = self.question_beside(Some(&found));
-        let claim = self.claim.on(found.previous_name.clone(), &found.tags());
+        let claim = self.claim.on(found.previous_name.clone(), &found.load_balancer.tags);
         let vip = found.vip_owner();
         let reader = &self.observer.reader;
         let floating_ips = read::floating_ips(reader, &claim, &question, vip.as_ref()).await?;

@@ -3,7 +3,6 @@
 use openstack_ccm_openstack_api::octavia::LoadBalancer;
 
 use super::floating_ip::VipOwner;
-use crate::load_balancer::model::Tags;
 use crate::load_balancer::model::observed::Ownership;
 
 /// A load balancer that the Service may use.
@@ -20,11 +19,6 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// Tags of the load balancer.
-    pub(in crate::load_balancer::observe) fn tags(&self) -> Tags {
-        self.load_balancer.tags.iter().cloned().collect()
-    }
-
     /// The VIP port and whose it is.
     pub(in crate::load_balancer::observe) fn vip_owner(&self) -> Option<VipOwner> {
         let Self { load_balancer, ownership, .. } = self;

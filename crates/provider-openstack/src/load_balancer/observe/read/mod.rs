@@ -56,7 +56,7 @@ pub(crate) async fn tree(
     floating_ips: &FloatingIpQuestion,
 ) -> Result<Observed, Failure> {
     let claim = match &found {
-        Some(found) => &claim.on(found.previous_name.clone(), &found.tags()),
+        Some(found) => &claim.on(found.previous_name.clone(), &found.load_balancer.tags),
         None => claim,
     };
     let vip = found.as_ref().and_then(Found::vip_owner);
@@ -93,7 +93,7 @@ pub(crate) fn outline(
     found: Found,
     floating_ips: Vec<FloatingIp>,
 ) -> Result<Observed, Failure> {
-    let claim = claim.on(found.previous_name.clone(), &found.tags());
+    let claim = claim.on(found.previous_name.clone(), &found.load_balancer.tags);
     let floating_ips = floating_ips.into_iter().map(|one| floating_ip::observed(one, &claim, None));
     let floating_ips = floating_ips.collect::<Result<_, _>>()?;
     Ok(Observed { load_balancer: Some(without_children(found)?), floating_ips })
