@@ -143,16 +143,13 @@ impl Pace {
         }
     }
 
-    /// Octavia begins to work on another load balancer, so that this one takes as long as one does among others. The first
-    /// creation of a burst is nearly done before the others slow it down: it is polled for as if it were alone.
+    /// Octavia begins to work on another load balancer, so that this one takes as long as one does among others.
     pub(super) fn joined(&self, schedule: &mut PollSchedule) {
         if let Some((operation, began, Company::Alone)) = schedule.began {
             let with_others = self.schedule(Some(operation), Company::WithOthers, began);
             schedule.began = with_others.began;
+            schedule.next = schedule.next.max(with_others.next);
             schedule.pause = schedule.pause.max(with_others.pause);
-            if operation != Operation::Creation {
-                schedule.next = schedule.next.max(with_others.next);
-            }
         }
     }
 
@@ -171,8 +168,6 @@ impl Pace {
 
 #[cfg(test)]
 mod tests {
-    use rstest::rstest;
-
     use super::*;
 
     /// The seconds of the polls for an operation that takes so long.
@@ -220,27 +215,20 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_one_took_among_many_keeps_no_later_one_waiting() {
         let mut pace = Pace::default();
-        polls_among(&mut pace, 30, Operation::Creation, 15);
+        let among_others = polls_among(&mut pace, 30, Operation::Creation, 15);
         assert_eq!(polls(&mut pace, Operation::Creation, 6), [3, 4, 5, 7]);
+        let now = Instant::now();
+        let mut schedule = pace.begin(Some(Operation::Creation), 1, now);
+        let alone = schedule.next();
+        pace.joined(&mut schedule);
+        assert!(alone < now + Duration::from_secs(7), "as it took alone");
+        let last = now + Duration::from_secs(*among_others.last().unwrap());
+        assert!((last - schedule.next()).as_secs() < 2, "as it took among others");
         assert_eq!(
             polls_among(&mut pace, 3, Operation::Deletion, 2),
             [1, 2],
             "and what one took alone is a beginning"
         );
-    }
-
-    #[rstest]
-    #[case::a_deletion_takes_as_long_as_among_others(Operation::Deletion, true)]
-    #[case::the_first_creation_of_a_burst_takes_as_long_as_alone(Operation::Creation, false)]
-    #[tokio::test(start_paused = true)]
-    async fn one_that_others_join(#[case] operation: Operation, #[case] is_polled_later: bool) {
-        let mut pace = Pace::default();
-        polls_among(&mut pace, 30, operation, 15);
-        polls(&mut pace, operation, 6);
-        let mut schedule = pace.begin(Some(operation), 1, Instant::now());
-        let alone = schedule.next();
-        pace.joined(&mut schedule);
-        assert_eq!(schedule.next() > alone + Duration::from_secs(5), is_polled_later);
     }
 
     #[tokio::test(start_paused = true)]
