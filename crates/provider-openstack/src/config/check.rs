@@ -7,7 +7,9 @@ use super::login;
 use super::section::{LoginKind, SectionName};
 use crate::node_selector::NodeSelector;
 
+const KNOWN_PROVIDERS: [&str; 5] = ["amphora", "octavia", "ovn", "f5", "amphorav2"];
 const KNOWN_METHODS: [&str; 4] = ["ROUND_ROBIN", "LEAST_CONNECTIONS", "SOURCE_IP", "SOURCE_IP_PORT"];
+const KNOWN_CONTAINER_STORES: [&str; 2] = ["barbican", "external"];
 
 pub(super) fn check(assembly: &mut Assembly, environment: &dyn Environment) {
     known_words(assembly);
@@ -23,13 +25,9 @@ pub(super) fn check(assembly: &mut Assembly, environment: &dyn Environment) {
 fn known_words(assembly: &mut Assembly) {
     let section = &assembly.config.load_balancer;
     let words = [
-        (
-            "lb-provider",
-            section.lb_provider.clone(),
-            ["amphora", "octavia", "ovn", "f5", "amphorav2"].as_slice(),
-        ),
+        ("lb-provider", section.lb_provider.clone(), KNOWN_PROVIDERS.as_slice()),
         ("lb-method", Some(section.lb_method.clone()), &KNOWN_METHODS),
-        ("container-store", section.container_store.clone(), &["barbican", "external"]),
+        ("container-store", section.container_store.clone(), &KNOWN_CONTAINER_STORES),
     ];
     for (key, word, known) in words {
         if let Some(word) = word.filter(|word| !known.contains(&word.as_str())) {
