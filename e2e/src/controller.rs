@@ -114,6 +114,11 @@ impl Launch {
         Daemon::start("openstack-ccm", &self.folder, &mut command)
     }
 
+    /// How it reaches its cluster.
+    pub(crate) fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
     /// Its cloud.conf.
     pub(crate) fn cloud_config(&self) -> &Path {
         &self.cloud_config
@@ -133,12 +138,7 @@ pub(crate) struct Controller {
 
 impl Controller {
     fn ask(&self, path: &str) -> Result<(u16, String)> {
-        let client = reqwest::blocking::Client::builder()
-            .danger_accept_invalid_certs(true)
-            .timeout(Duration::from_secs(10))
-            .build()?;
-        let response = client.get(format!("https://127.0.0.1:{}{path}", self.port)).send()?;
-        Ok((response.status().as_u16(), response.text()?))
+        ask(self.port, path)
     }
 
     /// Lines of the metrics that begin with a name.
@@ -180,6 +180,19 @@ impl Controller {
     pub(crate) fn kill(self) -> Result<()> {
         self.daemon.kill()
     }
+}
+
+/// What a program on this machine answers about itself, with the status.
+///
+/// # Errors
+/// It does not answer.
+pub(crate) fn ask(port: u16, path: &str) -> Result<(u16, String)> {
+    let client = reqwest::blocking::Client::builder()
+        .danger_accept_invalid_certs(true)
+        .timeout(Duration::from_secs(10))
+        .build()?;
+    let response = client.get(format!("https://127.0.0.1:{port}{path}")).send()?;
+    Ok((response.status().as_u16(), response.text()?))
 }
 
 /// The cloud.conf of a world, with further lines of its section `[LoadBalancer]`.

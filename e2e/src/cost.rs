@@ -1,14 +1,23 @@
-//! What a change costs: the calls that the controller makes for it.
+//! What a change costs: the calls that a controller makes for it.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// The calls of the controller for one change, and the time until the change is made.
+use crate::openstack::access::Sender;
+
+/// The calls of a controller for one change, and the time until the change is made.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Cost {
+    /// The change.
+    pub change: String,
+    /// Whose calls they are.
+    pub by: Sender,
     /// Until the change was made, in seconds.
     pub seconds: f32,
+    /// When Services were served that were created at once.
+    pub served: Option<Served>,
     /// Calls to Octavia.
     pub octavia: usize,
     /// Those of them that ask for a change.
@@ -17,31 +26,113 @@ pub(crate) struct Cost {
     pub neutron: usize,
     /// Writes in Kubernetes, without Events and leases.
     pub kubernetes_writes: usize,
-    /// The calls to Octavia that it may cost.
-    pub target: String,
+    /// The calls to Octavia that it may cost; absent where nothing is said about them.
+    pub target: Option<String>,
+}
+
+/// How long Services that were created at once waited until their address was published, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Served {
+    /// The first of them.
+    pub first: f32,
+    /// Half of them.
+    pub median: f32,
+}
+
+impl Served {
+    /// Of all their times, in order; absent where there is none.
+    pub(crate) fn of(times: &[Duration]) -> Option<Self> {
+        let seconds = |time: &Duration| time.as_secs_f32();
+        let median = times.get(times.len().saturating_sub(1) / 2)?;
+        Some(Self { first: seconds(times.first()?), median: seconds(median) })
+    }
+}
+
+impl fmt::Display for Served {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.1}, {:.1}", self.first, self.median)
+    }
 }
 
 impl Cost {
+    /// The head of the table of calls.
+    pub(crate) const HEAD: &str = "| Change | Seconds | First, median served | Calls to Octavia | of these writes | Target | Calls to Neutron | Writes in Kubernetes |\n\
+        | --- | ---: | ---: | ---: | ---: | --- | ---: | ---: |";
+
+    /// The head of the table with both controllers.
+    pub(crate) const HEAD_BESIDE: &str = "| Change | Seconds: openstack-ccm | OCCM | First, median served: openstack-ccm | OCCM | Calls to Octavia: openstack-ccm | OCCM | of these writes: openstack-ccm | OCCM |\n\
+        | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |";
+
+    /// The same with the calls that it may cost.
+    pub(crate) fn with_target(self, target: &str) -> Self {
+        Self { target: (self.by == Sender::OpenstackCcm).then(|| target.to_owned()), ..self }
+    }
+
     /// The row of a change in the table of calls.
-    pub(crate) fn row(&self, change: &str) -> String {
-        let Self { seconds, octavia, octavia_writes, neutron, kubernetes_writes, target } = self;
+    pub(crate) fn row(&self) -> String {
+        let Self { change, seconds, octavia, octavia_writes, neutron, kubernetes_writes, .. } = self;
+        let (served, target) = (shown(self.served.as_ref()), shown(self.target.as_ref()));
         format!(
-            "| {change} | {seconds:.1} | {octavia} | {octavia_writes} | {target} | {neutron} | {kubernetes_writes} |"
+            "| {change} | {seconds:.1} | {served} | {octavia} | {octavia_writes} | {target} | {neutron} | {kubernetes_writes} |"
         )
     }
 
-    /// The head of that table.
-    pub(crate) const HEAD: &str = "| Change | Seconds | Calls to Octavia | of these writes | Target | Calls to Neutron | Writes in Kubernetes |\n\
-        | --- | ---: | ---: | ---: | --- | ---: | ---: |";
+    /// The row of a change in the table with both controllers, beside what it cost OCCM; absent where that did not come to an end.
+    pub(crate) fn row_beside(&self, occm: Option<&Self>) -> String {
+        let pair = |cell: fn(&Self) -> String| format!("{} | {}", cell(self), shown(occm.map(cell).as_ref()));
+        let cells = [
+            pair(|cost| format!("{:.1}", cost.seconds)),
+            pair(|cost| shown(cost.served.as_ref())),
+            pair(|cost| cost.octavia.to_string()),
+            pair(|cost| cost.octavia_writes.to_string()),
+        ];
+        format!("| {} | {} |", self.change, cells.join(" | "))
+    }
+}
+
+fn shown(value: Option<&impl ToString>) -> String {
+    value.map_or_else(|| "–".to_owned(), ToString::to_string)
 }
 
 impl fmt::Display for Cost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { seconds, octavia, octavia_writes, neutron, kubernetes_writes, target } = self;
-        write!(
-            f,
-            "after {seconds:.1} s; {octavia} calls to Octavia, {octavia_writes} of them writes (target: {target}); {neutron} to \
-             Neutron; {kubernetes_writes} writes in Kubernetes"
-        )
+        let Self { seconds, octavia, octavia_writes, neutron, kubernetes_writes, .. } = self;
+        write!(f, "after {seconds:.1} s; ")?;
+        if let Some(Served { first, median }) = self.served {
+            write!(f, "the first served after {first:.1} s, half of them after {median:.1} s; ")?;
+        }
+        write!(f, "{octavia} calls to Octavia, {octavia_writes} of them writes")?;
+        if let Some(target) = &self.target {
+            write!(f, " (target: {target})")?;
+        }
+        write!(f, "; {neutron} to Neutron; {kubernetes_writes} writes in Kubernetes")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_of_the_services_are_served_at_the_median() {
+        let times = |seconds: &[u64]| seconds.iter().copied().map(Duration::from_secs).collect::<Vec<_>>();
+        assert_eq!(Served::of(&times(&[])), None);
+        assert_eq!(Served::of(&times(&[3])), Some(Served { first: 3.0, median: 3.0 }));
+        assert_eq!(Served::of(&times(&[1, 2, 3, 9])), Some(Served { first: 1.0, median: 2.0 }));
+        assert_eq!(Served::of(&times(&[1, 2, 3, 9, 9])), Some(Served { first: 1.0, median: 3.0 }));
+    }
+
+    #[test]
+    fn what_occm_does_not_end_has_no_figures_in_its_row() {
+        let own = Cost {
+            change: "create 1".into(),
+            seconds: 1.25,
+            octavia: 4,
+            octavia_writes: 1,
+            ..Cost::default()
+        };
+        let occm = Cost { seconds: 9.0, octavia: 14, octavia_writes: 3, by: Sender::Occm, ..own.clone() };
+        assert_eq!(own.row_beside(Some(&occm)), "| create 1 | 1.2 | 9.0 | – | – | 4 | 14 | 1 | 3 |");
+        assert_eq!(own.row_beside(None), "| create 1 | 1.2 | – | – | – | 4 | – | 1 | – |");
     }
 }

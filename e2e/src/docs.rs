@@ -14,6 +14,8 @@ const PAGE: &str = "../docs/explanation/end-to-end.md";
 const CELL: usize = 160;
 const CASES: &str = "<!-- begin: written by `make e2e E2E_ARGS=--record` -->";
 const COSTS: &str = "<!-- begin: calls, written by `make e2e E2E_ARGS=--record` -->";
+const BESIDE_OCCM: &str =
+    "<!-- begin: calls beside OCCM, written by `make e2e E2E_ARGS='--only beside-occm --record'` -->";
 const END: &str = "<!-- end -->";
 
 /// Keeps the answers of the real APIs, what changes cost where that was measured, and the table of all cases if all groups were run.
@@ -38,6 +40,9 @@ pub(crate) fn record(report: &Report, run: &Path, all: bool) -> Result<()> {
     let mut text = std::fs::read_to_string(&page)?;
     if let Some(costs) = report.costs() {
         text = with_table(&text, COSTS, &costs)?;
+    }
+    if let Some(costs) = report.costs_beside_occm() {
+        text = with_table(&text, BESIDE_OCCM, &costs)?;
     }
     if all {
         text = with_table(&text, CASES, &report.table(Some(CELL)))?;
@@ -68,6 +73,6 @@ mod tests {
     #[test]
     fn the_page_has_its_marks() {
         let page = std::fs::read_to_string(source(PAGE)).unwrap();
-        assert!([CASES, COSTS].iter().all(|mark| with_table(&page, mark, "").is_ok()));
+        assert!([CASES, COSTS, BESIDE_OCCM].iter().all(|mark| with_table(&page, mark, "").is_ok()));
     }
 }

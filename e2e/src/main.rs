@@ -20,6 +20,7 @@ mod kubernetes;
 mod lane;
 mod machine;
 mod network;
+mod occm;
 mod openstack;
 mod pebble;
 mod process;

@@ -7,6 +7,8 @@ use std::time::Duration;
 use anyhow::Result;
 
 use crate::cost::Cost;
+use crate::openstack::access::Sender;
+use crate::scenario::calls;
 
 /// Prints a line at once.
 pub(crate) fn say(line: &str) {
@@ -98,9 +100,22 @@ impl Report {
 
     /// The table of what changes cost, as Markdown; absent where nothing was measured.
     pub(crate) fn costs(&self) -> Option<String> {
-        let measured = self.findings.iter().filter_map(|finding| Some((finding, finding.cost.as_ref()?)));
-        let rows: Vec<String> = measured.map(|(finding, cost)| cost.row(&finding.case)).collect();
+        let rows: Vec<String> = self.costs_of(calls::ALONE, Sender::OpenstackCcm).map(Cost::row).collect();
         (!rows.is_empty()).then(|| format!("{}\n{}", Cost::HEAD, rows.join("\n")))
+    }
+
+    /// The same beside what they cost OCCM; absent where that was not measured.
+    pub(crate) fn costs_beside_occm(&self) -> Option<String> {
+        let costs = |by| self.costs_of(calls::BESIDE_OCCM, by);
+        let occm = |change: &str| costs(Sender::Occm).find(|cost| cost.change == change);
+        let rows: Vec<String> =
+            costs(Sender::OpenstackCcm).map(|cost| cost.row_beside(occm(&cost.change))).collect();
+        (!rows.is_empty()).then(|| format!("{}\n{}", Cost::HEAD_BESIDE, rows.join("\n")))
+    }
+
+    fn costs_of(&self, scenario: &str, by: Sender) -> impl Iterator<Item = &Cost> {
+        let findings = self.findings.iter().filter(move |finding| finding.scenario == scenario);
+        findings.filter_map(|finding| finding.cost.as_ref()).filter(move |cost| cost.by == by)
     }
 
     /// Writes the tables to a file.
@@ -109,7 +124,8 @@ impl Report {
     /// The file cannot be written.
     pub(crate) fn write(&self, path: &Path, took: Duration) -> Result<()> {
         let (table, summary) = (self.table(None), self.summary());
-        let costs = self.costs().map(|costs| format!("{costs}\n\n")).unwrap_or_default();
+        let tables = [self.costs(), self.costs_beside_occm()];
+        let costs: String = tables.into_iter().flatten().map(|costs| format!("{costs}\n\n")).collect();
         let text = format!("# End-to-end report\n\n{costs}{table}\n\n{summary} in {} s.\n", took.as_secs());
         Ok(std::fs::write(path, text)?)
     }

@@ -19,7 +19,7 @@ const MARK: &str = ".end-to-end-run";
 /// What the user asks for.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Only this group of scenarios; may be repeated.
+    /// Only this group of scenarios; may be repeated. `beside-occm` runs only where it is named.
     #[arg(long)]
     only: Vec<String>,
     /// Where machines that cannot run the scenarios, or none of them within the budget, are fine: say why, and succeed.
@@ -83,7 +83,11 @@ fn chosen(only: &[String]) -> Result<Vec<&'static Group>> {
     for name in only {
         ensure!(known.contains(&name.as_str()), "there is no group {name}; there are {}", known.join(", "));
     }
-    Ok(GROUPS.iter().filter(|group| only.is_empty() || only.iter().any(|name| name == group.name)).collect())
+    let is_named = |group: &&Group| only.iter().any(|name| name == group.name);
+    Ok(GROUPS
+        .iter()
+        .filter(|group| if only.is_empty() { !group.on_request } else { is_named(group) })
+        .collect())
 }
 
 fn prepare(folder: &Path) -> Result<()> {

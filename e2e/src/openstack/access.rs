@@ -3,11 +3,14 @@
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, ensure};
+use serde::{Deserialize, Serialize};
 
 use super::Folders;
 
 /// How the name of the controller's HTTP client begins. Octavia asks Neutron too, and so do the tests.
 const CONTROLLER: &str = "openstack-ccm";
+/// The library with which OCCM asks, and nobody else here.
+const OCCM: &str = "gophercloud";
 const WRITES: [&str; 4] = ["POST", "PUT", "PATCH", "DELETE"];
 
 /// The access log of one service from a moment on.
@@ -21,8 +24,20 @@ pub(crate) struct AccessLog {
 pub(crate) struct Request {
     /// Such as `PUT /v2/lbaas/listeners/1?`; the paths of Neutron lack its version.
     pub what: String,
-    /// Whether the controller sent it.
-    pub of_controller: bool,
+    /// Who sent it.
+    pub sender: Sender,
+}
+
+/// Who sends requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Sender {
+    /// The controller under test.
+    #[default]
+    OpenstackCcm,
+    /// The controller that it replaces.
+    Occm,
+    /// A service, or a test.
+    Other,
 }
 
 impl AccessLog {
@@ -49,6 +64,11 @@ impl AccessLog {
 }
 
 impl Request {
+    /// Whether the controller under test sent it.
+    pub(crate) fn is_of_controller(&self) -> bool {
+        self.sender == Sender::OpenstackCcm
+    }
+
     /// Whether it changes something.
     pub(crate) fn is_write(&self) -> bool {
         WRITES.iter().any(|method| self.what.starts_with(method))
@@ -59,7 +79,15 @@ impl Request {
 fn request(line: &str) -> Option<Request> {
     let mut parts = line.split('"').skip(1).step_by(2);
     let what = parts.next()?.to_owned();
-    Some(Request { what, of_controller: parts.next().is_some_and(|agent| agent.contains(CONTROLLER)) })
+    let agent = parts.next().unwrap_or_default();
+    let sender = if agent.contains(CONTROLLER) {
+        Sender::OpenstackCcm
+    } else if agent.contains(OCCM) {
+        Sender::Occm
+    } else {
+        Sender::Other
+    };
+    Some(Request { what, sender })
 }
 
 #[cfg(test)]
@@ -72,8 +100,10 @@ mod tests {
             format!("[22/Nov/2026:19:00:00 +0000] \"PUT /v2/lbaas/pools/1?\" 200 7 12ms \"{agent}\"")
         };
         let own = request(&line("openstack-ccm-openstack-api/0.1.0")).unwrap();
-        assert!(own.of_controller && own.is_write() && own.what == "PUT /v2/lbaas/pools/1?");
-        assert!(!request(&line("openstacksdk/4.22.0")).unwrap().of_controller);
-        assert!(!request(&line("-")).unwrap().of_controller);
+        assert!(own.is_of_controller() && own.is_write() && own.what == "PUT /v2/lbaas/pools/1?");
+        let sender = |agent: &str| request(&line(agent)).unwrap().sender;
+        assert_eq!(sender("openstack-cloud-controller-manager/v1.36.0 gophercloud/v2.10.0"), Sender::Occm);
+        assert_eq!(sender("openstacksdk/4.22.0"), Sender::Other);
+        assert_eq!(sender("-"), Sender::Other);
     }
 }

@@ -36,7 +36,7 @@ impl Writes {
     /// # Errors
     /// As for [`Writes::so_far`].
     pub(crate) fn by_this_program(&self) -> Result<Vec<String>> {
-        self.requests(|request| request.of_controller)
+        self.requests(Request::is_of_controller)
     }
 
     fn requests(&self, counts: impl Fn(&Request) -> bool) -> Result<Vec<String>> {

@@ -1,7 +1,6 @@
 //! The way back and forth: what `hand-back` says that OCCM will do, and what OCCM then does, started in place of this program; what
 //! `adopt` says of the cluster that OCCM serves, and what this program then does.
 
-use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
@@ -13,9 +12,9 @@ use super::steps::{self, at_rest, published_through};
 use crate::kubernetes::audit::Audit;
 use crate::kubernetes::objects::ServiceSketch;
 use crate::network::{NODES, NodePlace};
+use crate::occm;
 use crate::openstack::tree::Tree;
 use crate::openstack::writes::Writes;
-use crate::process::Daemon;
 use crate::stage::Stage;
 use crate::terminal::Terminal;
 use crate::wait::{soon, until};
@@ -57,7 +56,9 @@ pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     // What is said from here on is OCCM's.
     stage.api()?.delete("/api/v1/namespaces/default/events")?;
     let writes = Writes::from_now(&stage.cloud.folders)?;
-    let occm = start_occm(stage, &operator)?;
+    let folder = stage.cluster()?.plane.folder().to_owned();
+    // With the configuration of this program, and with all rights.
+    let occm = occm::start(&stage.artifacts.occm()?, &folder, &operator.kubeconfig, &operator.cloud_config)?;
     stage.check(SCENARIO, "OCCM publishes what was said, and the rest as it was", |stage| {
         has_looked(stage)?;
         as_said(stage, &said, &before)
@@ -138,26 +139,6 @@ fn serve(stage: &mut Stage) -> Result<()> {
         at_rest(&stage.cloud.user, service)?;
     }
     Ok(())
-}
-
-/// OCCM with the configuration of this program, and with all rights.
-fn start_occm(stage: &mut Stage, operator: &Terminal) -> Result<Daemon> {
-    let mut command = Command::new(stage.artifacts.occm()?);
-    command.args([
-        format!("--kubeconfig={}", operator.kubeconfig.display()),
-        format!("--cloud-config={}", operator.cloud_config.display()),
-        "--cluster-name=e2e".to_owned(),
-        "--controllers=service".to_owned(),
-        "--cloud-provider=openstack".to_owned(),
-        "--leader-elect=false".to_owned(),
-        "--bind-address=127.0.0.1".to_owned(),
-        "--secure-port=10270".to_owned(),
-        "--authentication-skip-lookup".to_owned(),
-        "--v=4".to_owned(),
-    ]);
-    let folder = stage.cluster()?.plane.folder().to_owned();
-    command.current_dir(&folder);
-    Daemon::start("occm", &folder, &mut command)
 }
 
 /// What is published, and which load balancers there are.

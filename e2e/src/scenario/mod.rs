@@ -51,6 +51,8 @@ pub(crate) struct Group {
     pub with_occm: bool,
     /// Whether it needs cert-manager and Pebble.
     pub with_acme: bool,
+    /// Whether it runs only where it is named: it compares, and tests nothing that others do not.
+    pub on_request: bool,
     /// What it does.
     pub run: fn(&mut Stage) -> Result<()>,
 }
@@ -62,7 +64,16 @@ impl Group {
         programs: &'static [&'static str],
         run: fn(&mut Stage) -> Result<()>,
     ) -> Self {
-        Self { name, needs, programs, owners: &[], with_occm: false, with_acme: false, run }
+        Self {
+            name,
+            needs,
+            programs,
+            owners: &[],
+            with_occm: false,
+            with_acme: false,
+            on_request: false,
+            run,
+        }
     }
 }
 
@@ -105,6 +116,11 @@ pub(crate) const GROUPS: &[Group] = &[
     },
     Group::new("old", &[Minor::V1_28], SERVED, old),
     Group { with_occm: true, ..Group::new("back", &[Minor::V1_36], SERVED, back::run) },
+    Group {
+        with_occm: true,
+        on_request: true,
+        ..Group::new("beside-occm", &[Minor::V1_36], SERVED, calls::beside_occm)
+    },
     Group { with_acme: true, ..Group::new("certificates", &[Minor::V1_36], SERVED, certificates::run) },
 ];
 

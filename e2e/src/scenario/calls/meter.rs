@@ -1,4 +1,4 @@
-//! Counts the calls of the controller.
+//! Counts the calls of a controller.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::cost::Cost;
 use crate::kubernetes::audit::Audit;
-use crate::openstack::access::{AccessLog, Request};
+use crate::openstack::access::{AccessLog, Request, Sender};
 use crate::stage::Stage;
 
 /// Longest time that the controller may go on with calls.
@@ -25,61 +25,80 @@ pub(super) enum Rest {
 }
 
 impl Rest {
-    fn time(self) -> Duration {
-        match self {
-            Self::Calm => Duration::from_secs(8),
-            Self::Verified => Duration::from_secs(40),
+    fn time(self, by: Sender) -> Duration {
+        match (self, by) {
+            // What failed is tried again after a pause that doubles from five seconds.
+            (Self::Calm, Sender::Occm) => Duration::from_secs(22),
+            (Self::Calm, Sender::OpenstackCcm | Sender::Other) => Duration::from_secs(8),
+            (Self::Verified, _) => Duration::from_secs(40),
         }
     }
 }
 
-/// Counts the calls of the controller for one change after another.
+/// Counts the calls of a controller for one change after another.
 pub(super) struct Meter {
     audit: Audit,
+    by: Sender,
+}
+
+/// From where on it counts.
+pub(super) struct Beginning {
+    octavia: AccessLog,
+    neutron: AccessLog,
+    kubernetes_writes: usize,
+    at: Instant,
 }
 
 impl Meter {
     /// With the log of the API server.
-    pub(super) fn new(audit: Audit) -> Self {
-        Self { audit }
+    pub(super) fn new(audit: Audit, by: Sender) -> Self {
+        Self { audit, by }
     }
 
-    /// Makes a change and counts what the controller does until it rests. The change is made when `make` has returned and the
-    /// controller has done the last thing for it.
+    /// Begins to count.
     ///
     /// # Errors
-    /// The change cannot be made, a log cannot be read, or the controller does not rest.
-    pub(super) fn measure(
-        &self,
-        stage: &mut Stage,
-        target: &str,
-        rest: Rest,
-        make: impl FnOnce(&mut Stage) -> Result<()>,
-    ) -> Result<Cost> {
+    /// A log cannot be read.
+    pub(super) fn begin(&self, stage: &Stage) -> Result<Beginning> {
         let folders = &stage.cloud.folders;
-        let (octavia, neutron) =
-            (AccessLog::from_now(folders, "octavia")?, AccessLog::from_now(folders, "neutron")?);
-        let written_before = self.audit.writes()?.len();
-        let began = Instant::now();
-        make(stage)?;
+        Ok(Beginning {
+            octavia: AccessLog::from_now(folders, "octavia")?,
+            neutron: AccessLog::from_now(folders, "neutron")?,
+            kubernetes_writes: self.audit.writes()?.len(),
+            at: Instant::now(),
+        })
+    }
+
+    /// What a change cost that was begun then: counts until the controller rests. The change is made when the controller has done the
+    /// last thing for it, and not before now.
+    ///
+    /// # Errors
+    /// A log cannot be read, or the controller does not rest.
+    pub(super) fn end(&self, stage: &Stage, rest: Rest, beginning: &Beginning) -> Result<Cost> {
+        let Beginning { octavia, neutron, kubernetes_writes, at } = beginning;
         let mut last = Instant::now();
         let mut calls = Vec::new();
-        while last.elapsed() < rest.time() || is_octavia_at_work(stage)? {
-            ensure!(began.elapsed() < PATIENCE, "the controller does not rest: {calls:?}");
-            let now = of_controller(&octavia)?;
+        while last.elapsed() < rest.time(self.by) || is_octavia_at_work(stage)? {
+            ensure!(at.elapsed() < PATIENCE, "the controller does not rest: {calls:?}");
+            let now = self.calls(octavia)?;
             if now.len() > calls.len() {
                 (calls, last) = (now, Instant::now());
             }
             std::thread::sleep(LOOK);
         }
         Ok(Cost {
-            seconds: last.duration_since(began).as_secs_f32(),
+            by: self.by,
+            seconds: last.duration_since(*at).as_secs_f32(),
             octavia: calls.len(),
             octavia_writes: calls.iter().filter(|call| call.is_write()).count(),
-            neutron: of_controller(&neutron)?.len(),
-            kubernetes_writes: self.audit.writes()?.len() - written_before,
-            target: target.to_owned(),
+            neutron: self.calls(neutron)?.len(),
+            kubernetes_writes: self.audit.writes()?.len() - kubernetes_writes,
+            ..Cost::default()
         })
+    }
+
+    fn calls(&self, log: &AccessLog) -> Result<Vec<Request>> {
+        Ok(log.so_far()?.into_iter().filter(|request| request.sender == self.by).collect())
     }
 }
 
@@ -89,8 +108,4 @@ fn is_octavia_at_work(stage: &Stage) -> Result<bool> {
     let is_pending =
         |one: &Value| one["provisioning_status"].as_str().is_some_and(|status| status.starts_with("PENDING"));
     Ok(stage.cloud.user.load_balancers()?.iter().any(is_pending))
-}
-
-fn of_controller(log: &AccessLog) -> Result<Vec<Request>> {
-    Ok(log.so_far()?.into_iter().filter(|request| request.of_controller).collect())
 }

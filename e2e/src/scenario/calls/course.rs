@@ -1,0 +1,179 @@
+//! One change after another, and what each of them costs.
+
+use anyhow::Result;
+
+use super::SERVICES;
+use super::burst;
+use super::meter::{Meter, Rest};
+use crate::cost::{Cost, Served};
+use crate::kubernetes::objects::ServiceSketch;
+use crate::kubernetes::proxy::Mode;
+use crate::network::{NODES, NodePlace};
+use crate::occm;
+use crate::openstack::access::Sender;
+use crate::process::Daemon;
+use crate::scenario::CURRENT;
+use crate::scenario::serving::annotate;
+use crate::scenario::steps::{self, published_through, remove};
+use crate::stage::Stage;
+
+pub(super) const PLACES: [NodePlace; 2] = [NODES[0], NODES[1]];
+
+/// The changes, made by one controller.
+pub(super) struct Course {
+    scenario: &'static str,
+    by: Sender,
+    meter: Meter,
+    occm: Option<Daemon>,
+}
+
+impl Course {
+    /// On a cluster of its own, because the audit log begins with its server.
+    ///
+    /// # Errors
+    /// The cluster or the controller cannot be started.
+    pub(super) fn begin(stage: &mut Stage, scenario: &'static str, by: Sender) -> Result<Self> {
+        // A folder with a name that another group used would have its etcd.
+        let name = format!("{scenario} {by:?}").replace(' ', "-");
+        let audit = stage.start_audited_cluster(&name, CURRENT)?;
+        for place in PLACES {
+            stage.join(place, CURRENT, Mode::Iptables)?;
+        }
+        let mut course = Self { scenario, by, meter: Meter::new(audit, by), occm: None };
+        course.start(stage)?;
+        // A log that shows no request at all would show none of the controller either.
+        stage.cloud.user.load_balancers()?;
+        Ok(course)
+    }
+
+    fn start(&mut self, stage: &mut Stage) -> Result<()> {
+        if self.by == Sender::OpenstackCcm {
+            return stage.start_controller();
+        }
+        occm::allow(&stage.api()?)?;
+        let program = stage.artifacts.occm()?;
+        let cluster = stage.cluster()?;
+        let launch = &cluster.launch;
+        let folder = cluster.plane.folder();
+        self.occm = Some(occm::start(&program, folder, launch.kubeconfig(), launch.cloud_config())?);
+        Ok(())
+    }
+
+    fn stop(&mut self, stage: &mut Stage) -> Result<()> {
+        self.occm.take().map_or_else(|| stage.stop_controller(), Daemon::stop)
+    }
+
+    /// All changes.
+    ///
+    /// # Errors
+    /// A part cannot be set up.
+    pub(super) fn run(mut self, stage: &mut Stage, bursts: &[usize]) -> Result<()> {
+        for count in bursts {
+            self.burst(stage, *count);
+        }
+        let first = SERVICES[0];
+        let mut sketch = sketch(first);
+        let api = stage.api()?;
+        self.measure(stage, "create 1", "8", |_, stage| create(stage, &SERVICES[..1]));
+        self.measure(stage, "create 5 at once", "22", |_, stage| create(stage, &SERVICES[1..]));
+        self.measure(stage, "port added", "9", |_, _| {
+            sketch.ports.push(8080);
+            sketch.update(&api, &PLACES)
+        });
+        let whole = "13 writes, 9 reads with those of the next row";
+        self.measure(stage, "node added, 13 pools", whole, |_, stage| {
+            stage.join(NODES[2], CURRENT, Mode::Iptables)
+        });
+        if self.by == Sender::OpenstackCcm {
+            self.record(stage, "and verified", |course, stage| {
+                let counted = course.meter.begin(stage)?;
+                Ok(course.meter.end(stage, Rest::Verified, &counted)?.with_target("within the row above"))
+            });
+        }
+        self.measure(stage, "PROXY protocol off, three ports", "12 writes, 14 reads", |_, _| {
+            annotate(&api, first, &[("proxy-protocol", "false".into())])
+        });
+        for (change, target) in [("restart", "8"), ("restart again", "2")] {
+            self.stop(stage)?;
+            self.measure(stage, change, target, Self::start);
+        }
+        self.measure(stage, "delete 6", "18", |_, stage| remove(stage, &SERVICES));
+        self.stop(stage)?;
+        stage.check(self.scenario, &self.case("clean-up"), |stage| steps::nothing_left(stage));
+        stage.end_proxy(NODES[2])
+    }
+
+    fn burst(&mut self, stage: &mut Stage, count: usize) {
+        let names: Vec<String> = (1..=count).map(|number| format!("burst-{number}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let target = (4 * count).max(8).to_string();
+        self.record(stage, &format!("create {count} at once"), |course, stage| {
+            let counted = course.meter.begin(stage)?;
+            let times = burst::create(&stage.api()?, &names)?;
+            let cost = course.meter.end(stage, Rest::Calm, &counted)?.with_target(&target);
+            Ok(Cost { served: Served::of(&times), ..cost })
+        });
+        let target = (5 * count).div_ceil(2).max(4).to_string();
+        self.measure(stage, &format!("delete {count} at once"), &target, |_, stage| remove(stage, &names));
+    }
+
+    fn measure(
+        &mut self,
+        stage: &mut Stage,
+        change: &str,
+        target: &str,
+        make: impl FnOnce(&mut Self, &mut Stage) -> Result<()>,
+    ) {
+        self.record(stage, change, |course, stage| {
+            let counted = course.meter.begin(stage)?;
+            make(course, stage)?;
+            Ok(course.meter.end(stage, Rest::Calm, &counted)?.with_target(target))
+        });
+    }
+
+    /// A change that OCCM does not bring to an end is no failure of what is tested.
+    fn record(
+        &mut self,
+        stage: &mut Stage,
+        change: &str,
+        look: impl FnOnce(&mut Self, &mut Stage) -> Result<Cost>,
+    ) {
+        let (scenario, case) = (self.scenario, self.case(change));
+        let by = self.by;
+        let cost = |stage: &mut Stage| {
+            let cost = look(self, stage)?;
+            Ok(Cost { change: change.to_owned(), ..cost })
+        };
+        if by == Sender::OpenstackCcm {
+            stage.measure(scenario, &case, cost);
+            return;
+        }
+        match cost(stage) {
+            Ok(cost) => stage.measure(scenario, &case, |_| Ok(cost)),
+            Err(error) => stage.check(scenario, &case, |_| Ok(format!("OCCM does not end it: {error:#}"))),
+        };
+    }
+
+    fn case(&self, change: &str) -> String {
+        match self.by {
+            Sender::Occm => format!("{change}, by OCCM"),
+            Sender::OpenstackCcm | Sender::Other => change.to_owned(),
+        }
+    }
+}
+
+/// A Service of two ports.
+pub(super) fn sketch(name: &str) -> ServiceSketch {
+    let mut sketch = ServiceSketch::proxy(name, "v2", true);
+    sketch.ports = vec![80, 443];
+    sketch
+}
+
+/// Creates Services at once and waits until all are published.
+fn create(stage: &mut Stage, services: &[&str]) -> Result<()> {
+    let api = stage.api()?;
+    for service in services {
+        sketch(service).create(&api, &PLACES)?;
+    }
+    services.iter().try_for_each(|service| published_through(&api, service).map(drop))
+}
