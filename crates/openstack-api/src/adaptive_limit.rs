@@ -64,7 +64,18 @@ impl AdaptiveLimit {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Shortest(Option<Duration>);
 
+impl From<Duration> for Shortest {
+    fn from(time: Duration) -> Self {
+        Self(Some(time))
+    }
+}
+
 impl Shortest {
+    /// The time; absent where nothing was measured yet.
+    pub fn get(self) -> Option<Duration> {
+        self.0
+    }
+
     /// Whether it took longer than it does undisturbed, and by more than `noise`. `company` is the most that were under way
     /// meanwhile, this one included. With so few as there always may be, fewer would not help: then that is the new measure.
     pub fn is_longer(&mut self, took: Duration, company: usize, noise: Duration) -> bool {

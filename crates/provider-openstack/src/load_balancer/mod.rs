@@ -100,8 +100,8 @@ impl OpenStackLoadBalancers {
     ) -> (Self, Poller) {
         let watchlist = Watchlist::default();
         let creations = Creations::new(wake);
-        let wake = Arc::new(creations.clone());
-        let poller = Poller::new(openstack.octavia.clone(), watchlist.clone(), wake);
+        let observer = Arc::new(creations.clone());
+        let poller = Poller::new(openstack.octavia.clone(), watchlist.clone(), observer);
         let load_balancers = Self {
             orphan_candidates: OrphanCandidates::new(openstack.clone(), cluster.clone()),
             reconciler: Reconciler::new(openstack, config, cluster, watchlist, creations),

@@ -22,7 +22,9 @@ use openstack_ccm_core::service::ServiceKey;
 use tokio::time::Instant;
 use tracing::{debug, info};
 
+use super::poller::EndObserver;
 use queue::{Admission, Counts, CreationQueue};
+use window::LEAST_ALONE;
 
 /// A Service waits for so long before an Event says why.
 const QUIETLY_FOR: Duration = Duration::from_secs(10);
@@ -93,7 +95,9 @@ impl Creations {
         };
         let waited = now.saturating_duration_since(since);
         let is_first_notice = waited >= QUIETLY_FOR && self.lock().tell(service);
-        let at_most = if waited < QUIETLY_FOR { QUIETLY_FOR } else { AT_MOST };
+        let looks = [LEAST_ALONE, self.lock().first_alone(), QUIETLY_FOR];
+        let looks = looks.map(|look| look.saturating_sub(waited));
+        let at_most = looks.into_iter().find(|time| !time.is_zero()).unwrap_or(AT_MOST);
         let on = "the creation of other load balancers".to_owned();
         Err((Waiting { on, at_most }, is_first_notice.then(queued)))
     }
@@ -133,10 +137,9 @@ impl Creations {
     }
 }
 
-/// Octavia has ended its work on the load balancer of a Service, which is woken for it.
-impl Wake for Creations {
-    fn wake(&self, service: &ServiceKey) {
-        let ((), next) = self.change(|queue| queue.ended(service, Instant::now()));
+impl EndObserver for Creations {
+    fn ended(&self, service: &ServiceKey, is_active: bool) {
+        let ((), next) = self.change(|queue| queue.ended(service, is_active, Instant::now()));
         self.wake.wake(service);
         self.wake_all(&next);
     }

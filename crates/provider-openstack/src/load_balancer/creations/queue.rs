@@ -77,8 +77,9 @@ impl CreationQueue {
             *creation = Creation { began: now, sent: false, company: creation.company };
             return Admission::Granted;
         }
-        if let Some(waiter) = self.waiting.get(service) {
-            return Admission::Queued { since: waiter.since };
+        if let Some(Waiter { since, .. }) = self.waiting.get(service) {
+            self.window.has_waited(now.saturating_duration_since(*since));
+            return Admission::Queued { since: *since };
         }
         if self.waiting.is_empty() {
             if self.under_way.is_empty() {
@@ -92,6 +93,11 @@ impl CreationQueue {
         self.waiting.insert(service.clone(), Waiter { since: now, told: false });
         self.queues.entry(service.namespace.clone()).or_default().push_back(service.clone());
         Admission::Queued { since: now }
+    }
+
+    /// For how long the first creation of a burst is made alone: who waits for it asks again then.
+    pub(super) fn first_alone(&self) -> Duration {
+        self.window.first_alone()
     }
 
     /// Whether a Service that waits has not been told so yet. From now on it has.
@@ -108,10 +114,10 @@ impl CreationQueue {
         self.window.answered(Measured { took: answered_after, began, company: creation.company });
     }
 
-    /// Octavia has ended its work on the load balancer of a Service.
-    pub(super) fn ended(&mut self, service: &ServiceKey, now: Instant) {
+    /// Octavia has ended its work on the load balancer of a Service. One that failed tells nothing about how long others take.
+    pub(super) fn ended(&mut self, service: &ServiceKey, is_active: bool, now: Instant) {
         let Some(creation) = self.under_way.remove(service) else { return };
-        if creation.sent {
+        if creation.sent && is_active {
             let took = now.saturating_duration_since(creation.began);
             self.window.ended(Measured { took, began: creation.began, company: creation.company }, now);
         }
@@ -120,7 +126,7 @@ impl CreationQueue {
     /// A reconciliation came to its end.
     pub(super) fn reconciled(&mut self, service: &ServiceKey, is_ready: bool, now: Instant) {
         if is_ready {
-            self.ended(service, now);
+            self.ended(service, true, now);
             self.remove_waiter(service);
         } else if self.under_way.get(service).is_some_and(|creation| !creation.sent) {
             self.under_way.remove(service);

@@ -16,6 +16,9 @@ impl Bells {
     }
 }
 
+/// What Octavia takes to answer.
+const ANSWER: Duration = Duration::from_millis(100);
+
 fn creations() -> (Creations, Arc<Bells>) {
     let bells = Arc::new(Bells::default());
     (Creations::new(bells.clone()), bells)
@@ -36,11 +39,14 @@ async fn who_waits_is_woken_when_it_is_admitted() {
     let (creations, bells) = creations();
     assert_eq!(ask(&creations, &["n/a", "n/b", "n/c"]), [true, false, false]);
     assert_eq!(creations.counts(), Counts { waiting: 2, under_way: 1, limit: 1 });
-    creations.sent(&key("n/a"), Duration::from_secs(1));
-    assert_eq!(bells.take(), ["n/b", "n/c"], "it was answered, so there may be more");
-    assert_eq!(ask(&creations, &["n/c", "n/d"]), [true, false]);
-    creations.wake(&key("n/a"));
-    assert_eq!(bells.take(), ["n/a", "n/d"], "the first one serves, and the next one may");
+    creations.sent(&key("n/a"), ANSWER);
+    assert!(bells.take().is_empty(), "it may serve at once");
+    tokio::time::advance(LEAST_ALONE).await;
+    ask(&creations, &["n/c"]);
+    assert_eq!(bells.take(), ["n/b"], "it does not");
+    assert_eq!(ask(&creations, &["n/b", "n/d"]), [true, false]);
+    creations.ended(&key("n/a"), true);
+    assert_eq!(bells.take(), ["n/a", "n/c", "n/d"], "the first one serves, and the next ones may");
 }
 
 #[tokio::test(start_paused = true)]
@@ -65,7 +71,7 @@ async fn a_namespace_with_many_does_not_hold_up_one_with_few() {
 #[tokio::test(start_paused = true)]
 async fn who_waits_for_long_is_told_once() {
     let (creations, _) = creations();
-    ask(&creations, &["n/a"]);
+    ask(&creations, &["n/a", "n/next"]);
     let mut told = Vec::new();
     for seconds in [0, 10, 20] {
         tokio::time::advance(Duration::from_secs(seconds)).await;
@@ -79,14 +85,17 @@ async fn who_waits_for_long_is_told_once() {
 async fn what_nobody_ends_holds_nobody_up_for_ever() {
     let (creations, bells) = creations();
     ask(&creations, &["n/stuck"]);
-    creations.sent(&key("n/stuck"), Duration::from_secs(1));
-    assert_eq!(ask(&creations, &["n/vanished", "n/too", "n/a"]), [true, true, false]);
+    creations.sent(&key("n/stuck"), ANSWER);
+    ask(&creations, &["n/vanished", "n/a"]);
+    tokio::time::advance(LEAST_ALONE).await;
+    ask(&creations, &["n/a"]);
+    assert_eq!(bells.take(), ["n/vanished"]);
     tokio::time::advance(Duration::from_secs(60)).await;
     ask(&creations, &["n/b"]);
-    assert_eq!(bells.take(), ["n/a", "n/b"], "admissions that nobody used");
+    assert_eq!(bells.take(), ["n/a"], "an admission that nobody used");
     tokio::time::advance(Duration::from_secs(600)).await;
-    assert_eq!(ask(&creations, &["n/c"]), [true]);
-    assert_eq!(creations.counts().under_way, 1, "nobody saw the others end");
+    ask(&creations, &["n/c"]);
+    assert_eq!(bells.take(), ["n/b", "n/c"], "nobody saw the others end");
 }
 
 #[tokio::test(start_paused = true)]
@@ -108,9 +117,40 @@ async fn each_burst_begins_with_one() {
         let services = services.each_ref().map(String::as_str);
         assert_eq!(ask(&creations, &services), [true, false, false], "{burst}");
         creations.sent(&key(services[0]), Duration::from_secs(1));
+        creations.reconciled(&key(services[0]), true);
         assert_eq!(bells.take(), services[1..]);
         for service in services {
             creations.reconciled(&key(service), true);
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_the_first_one_does_not_wait_for_long() {
+    let (creations, bells) = creations();
+    ask(&creations, &["n/before"]);
+    creations.sent(&key("n/before"), Duration::from_secs(1));
+    creations.reconciled(&key("n/before"), true);
+    assert_eq!(ask(&creations, &["n/a", "n/b"]), [true, false]);
+    creations.sent(&key("n/a"), Duration::from_secs(1));
+    assert!(bells.take().is_empty(), "it will serve soon");
+    tokio::time::advance(QUIETLY_FOR).await;
+    ask(&creations, &["n/b"]);
+    assert_eq!(bells.take(), ["n/b"], "it does not");
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_fails_at_once_is_no_measure_for_others() {
+    let (creations, bells) = creations();
+    ask(&creations, &["n/fails", "n/a", "n/b", "n/c", "n/d"]);
+    creations.sent(&key("n/fails"), ANSWER);
+    tokio::time::advance(Duration::from_secs(1)).await;
+    creations.ended(&key("n/fails"), false);
+    assert_eq!(bells.take(), ["n/fails", "n/a"], "the next one is made alone in its place");
+    creations.sent(&key("n/a"), ANSWER);
+    tokio::time::advance(Duration::from_secs(60)).await;
+    ask(&creations, &["n/b"]);
+    assert_eq!(bells.take(), ["n/b"], "which takes long");
+    creations.sent(&key("n/b"), ANSWER);
+    assert_eq!(bells.take(), ["n/c", "n/d"], "so that answers count");
 }

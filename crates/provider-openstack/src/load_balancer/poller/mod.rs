@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openstack_ccm_core::backoff::Backoff;
-use openstack_ccm_core::provider::Wake;
+use openstack_ccm_core::service::ServiceKey;
 use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::octavia::Octavia;
 use tokio::time::Instant;
@@ -28,22 +28,28 @@ use tracing::{debug, warn};
 pub(super) use pace::Operation;
 pub(super) use poller_list::LastChanges;
 use poller_list::PollerList;
-use watchlist::ListQuery;
 pub(super) use watchlist::{Awaited, End, Watchlist};
+use watchlist::{Finished, ListQuery};
 
 /// Pauses while the list call fails.
 const PAUSES_AFTER_ERRORS: Backoff = Backoff::doubling(Duration::from_secs(2), Duration::from_secs(30));
+
+/// Hears when Octavia has ended its work on the load balancer of a Service, and wakes the Service.
+pub(super) trait EndObserver: Send + Sync {
+    /// It has ended; `is_active` says whether the load balancer is ACTIVE now, not in ERROR or gone.
+    fn ended(&self, service: &ServiceKey, is_active: bool);
+}
 
 /// The task. It costs nothing while nothing is PENDING.
 pub struct Poller {
     octavia: Octavia,
     watchlist: Watchlist,
-    wake: Arc<dyn Wake>,
+    observer: Arc<dyn EndObserver>,
 }
 
 impl Poller {
-    pub(super) fn new(octavia: Octavia, watchlist: Watchlist, wake: Arc<dyn Wake>) -> Self {
-        Self { octavia, watchlist, wake }
+    pub(super) fn new(octavia: Octavia, watchlist: Watchlist, observer: Arc<dyn EndObserver>) -> Self {
+        Self { octavia, watchlist, observer }
     }
 
     /// Runs until `shutdown`. Failures of OpenStack slow it down and never end it.
@@ -95,9 +101,9 @@ impl Poller {
     async fn round(&self, asked: Instant, failures: u32) -> Option<Duration> {
         match self.lists(self.watchlist.list_query()).await {
             Ok(listed) => {
-                for (load_balancer, services) in self.watchlist.finished(listed, asked) {
-                    debug!(%load_balancer, "load balancer is no longer pending");
-                    services.iter().for_each(|service| self.wake.wake(service));
+                for Finished { id, is_active, services } in self.watchlist.finished(listed, asked) {
+                    debug!(load_balancer = %id, "load balancer is no longer pending");
+                    services.iter().for_each(|service| self.observer.ended(service, is_active));
                 }
                 None
             }

@@ -2,7 +2,7 @@
 //!
 //! A poll that finds Octavia still at work was wasted, and one that comes late keeps a Service waiting. What an operation
 //! took the last time tells when to poll the next time, on this cloud and under its present load. What one takes among many tells
-//! nothing about one that is made alone.
+//! nothing about one that is made alone, and little about one that is made among few: then it may be done in proportion earlier.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,9 +11,10 @@ use tokio::time::Instant;
 
 /// Pause between two polls, and after the beginning of a change where nothing was measured yet. For what takes long it is a seventh of that.
 const SHORTEST: Duration = Duration::from_secs(1);
-/// Pause between two polls for load balancers that are created or deleted: of many, one is always about to be done, and no chain of
-/// changes waits for it.
+/// Pause between two polls for a load balancer that is created or deleted: no chain of changes waits for it.
 const SHORTEST_OF_WHOLE: Duration = Duration::from_millis(1250);
+/// The same for several: one of them is always about to be done.
+const SHORTEST_OF_SEVERAL: Duration = Duration::from_millis(1750);
 /// Longest pause. It grows by a fifth with each wasted poll.
 const LONGEST: Duration = Duration::from_secs(3);
 /// The first poll comes no later, whatever was measured: what took long before may be quick now.
@@ -39,8 +40,12 @@ pub(in crate::load_balancer) enum Operation {
 }
 
 impl Operation {
-    fn shortest_pause(self) -> Duration {
-        if self.is_change() { SHORTEST } else { SHORTEST_OF_WHOLE }
+    fn shortest_pause(self, company: Company) -> Duration {
+        match company {
+            _ if self.is_change() => SHORTEST,
+            Company::Alone => SHORTEST_OF_WHOLE,
+            Company::WithOthers => SHORTEST_OF_SEVERAL,
+        }
     }
 
     fn is_change(self) -> bool {
@@ -68,6 +73,8 @@ impl Company {
 #[derive(Debug, Default)]
 pub(super) struct Pace {
     took: BTreeMap<(Operation, Company), Duration>,
+    /// How many load balancers were watched when a whole one was created or deleted among others.
+    watched: BTreeMap<Operation, usize>,
     /// What the last change took, of whatever kind: stands for kinds that were not measured yet.
     change: BTreeMap<Company, Duration>,
 }
@@ -111,20 +118,17 @@ impl PollSchedule {
 impl Pace {
     /// Something was begun; so many load balancers are watched with this one.
     pub(super) fn begin(&self, operation: Option<Operation>, watched: usize, now: Instant) -> PollSchedule {
-        self.schedule(operation, Company::of(watched), now)
-    }
-
-    fn schedule(&self, operation: Option<Operation>, company: Company, now: Instant) -> PollSchedule {
-        let expected = |operation| (operation, self.expected(operation, company));
+        let company = Company::of(watched);
+        let expected = |operation| (operation, self.expected(operation, watched));
         let (first, pause) = match operation.map(expected) {
             // A little early: otherwise nobody would notice that it takes less time than it did.
             Some((operation, Some(took))) => (
                 (took * 9 / 10).clamp(SHORTEST, LATEST),
-                (took / 7).clamp(operation.shortest_pause(), LONGEST),
+                (took / 7).clamp(operation.shortest_pause(company), LONGEST),
             ),
             // A machine has to start.
-            Some((Operation::Creation, None)) => (LONGEST, Operation::Creation.shortest_pause()),
-            Some((operation, None)) => (SHORTEST, operation.shortest_pause()),
+            Some((Operation::Creation, None)) => (LONGEST, Operation::Creation.shortest_pause(company)),
+            Some((operation, None)) => (SHORTEST, operation.shortest_pause(company)),
             None => (SHORTEST, SHORTEST),
         };
         let began = operation.map(|operation| (operation, now, company));
@@ -139,29 +143,39 @@ impl Pace {
             self.took.insert((operation, company), took);
             if operation.is_change() {
                 self.change.insert(company, took);
+            } else if company == Company::WithOthers {
+                self.watched.insert(operation, watched);
             }
         }
     }
 
-    /// Octavia begins to work on another load balancer, so that this one takes as long as one does among others.
-    pub(super) fn joined(&self, schedule: &mut PollSchedule) {
+    /// Octavia begins to work on another load balancer, so that this one takes as long as one does among so many.
+    pub(super) fn joined(&self, schedule: &mut PollSchedule, watched: usize) {
         if let Some((operation, began, Company::Alone)) = schedule.began {
-            let with_others = self.schedule(Some(operation), Company::WithOthers, began);
+            let with_others = self.begin(Some(operation), watched, began);
             schedule.began = with_others.began;
             schedule.next = schedule.next.max(with_others.next);
             schedule.pause = schedule.pause.max(with_others.pause);
         }
     }
 
-    /// Among others it takes no less time than alone.
-    fn expected(&self, operation: Operation, company: Company) -> Option<Duration> {
+    /// What an operation takes beside so many others. It takes no less time than alone.
+    fn expected(&self, operation: Operation, watched: usize) -> Option<Duration> {
         let among = |company| {
             let change = self.change.get(&company).filter(|_| operation.is_change());
             self.took.get(&(operation, company)).or(change).copied()
         };
-        match company {
-            Company::Alone => among(Company::Alone),
-            Company::WithOthers => among(Company::WithOthers).or_else(|| among(Company::Alone)),
+        let alone = among(Company::Alone);
+        match (Company::of(watched), among(Company::WithOthers)) {
+            (Company::Alone, _) | (_, None) => alone,
+            // What took so long among some may take less among fewer. For changes, which are short, that is not worth a poll.
+            (Company::WithOthers, Some(took)) => match self.watched.get(&operation) {
+                Some(before) if watched < *before => {
+                    let in_proportion = took.mul_f64(watched as f64 / *before as f64);
+                    Some(in_proportion.max(alone.unwrap_or_default()).min(took))
+                }
+                Some(_) | None => Some(took),
+            },
         }
     }
 }
@@ -220,7 +234,7 @@ mod tests {
         let now = Instant::now();
         let mut schedule = pace.begin(Some(Operation::Creation), 1, now);
         let alone = schedule.next();
-        pace.joined(&mut schedule);
+        pace.joined(&mut schedule, 30);
         assert!(alone < now + Duration::from_secs(7), "as it took alone");
         let last = now + Duration::from_secs(*among_others.last().unwrap());
         assert!((last - schedule.next()).as_secs() < 2, "as it took among others");
@@ -229,6 +243,16 @@ mod tests {
             [1, 2],
             "and what one took alone is a beginning"
         );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_one_took_among_many_is_no_measure_among_few() {
+        let mut pace = Pace::default();
+        polls_among(&mut pace, 30, Operation::Creation, 15);
+        assert_eq!(polls_among(&mut pace, 10, Operation::Creation, 5), [4, 6], "a third of the time");
+        polls(&mut pace, Operation::Creation, 6);
+        polls_among(&mut pace, 30, Operation::Creation, 15);
+        assert_eq!(polls_among(&mut pace, 2, Operation::Creation, 6), [6], "no less than alone");
     }
 
     #[tokio::test(start_paused = true)]

@@ -64,8 +64,8 @@ impl FakeOctavia {
 #[derive(Default)]
 struct Woken(Mutex<Vec<String>>);
 
-impl Wake for Woken {
-    fn wake(&self, key: &ServiceKey) {
+impl EndObserver for Woken {
+    fn ended(&self, key: &ServiceKey, _: bool) {
         self.0.lock().unwrap().push(key.to_string());
     }
 }
@@ -81,9 +81,9 @@ struct Rig {
 fn rig() -> Rig {
     let (octavia, watchlist, woken) =
         (FakeOctavia::default(), Watchlist::default(), Arc::new(Woken::default()));
-    let wake: Arc<dyn Wake> = Arc::clone(&woken) as _;
+    let observer: Arc<dyn EndObserver> = Arc::clone(&woken) as _;
     let api = Octavia::new(octavia.client());
-    let poller = Poller::new(api, watchlist.clone(), wake);
+    let poller = Poller::new(api, watchlist.clone(), observer);
     let shutdown = CancellationToken::new();
     let task = tokio::spawn(poller.run(shutdown.clone()));
     Rig { octavia, watchlist, woken, shutdown, task }

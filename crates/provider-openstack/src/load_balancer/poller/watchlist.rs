@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use openstack_ccm_core::service::ServiceKey;
-use openstack_ccm_openstack_api::octavia::{LoadBalancer, LoadBalancerFilter};
+use openstack_ccm_openstack_api::octavia::{LoadBalancer, LoadBalancerFilter, ProvisioningStatus};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -78,6 +78,15 @@ struct Pending {
     schedule: PollSchedule,
 }
 
+/// A load balancer on which Octavia has ended its work, and who waited for it.
+#[derive(Debug)]
+pub(super) struct Finished {
+    pub(super) id: String,
+    /// Whether it is ACTIVE, not in ERROR or gone.
+    pub(super) is_active: bool,
+    pub(super) services: BTreeSet<ServiceKey>,
+}
+
 /// Lists that show everything watched.
 #[derive(Debug)]
 pub(super) struct ListQuery {
@@ -96,7 +105,7 @@ impl Watchlist {
         let watched = pending.len() + usize::from(!pending.contains_key(id));
         let pace = self.pace();
         if watched > 1 {
-            pending.values_mut().for_each(|other| pace.joined(&mut other.schedule));
+            pending.values_mut().for_each(|other| pace.joined(&mut other.schedule, watched));
         }
         let schedule = pace.begin(operation, watched, now);
         drop(pace);
@@ -222,11 +231,7 @@ impl Watchlist {
 
     /// Takes out what the list shows as finished, and returns who waited for it. `asked` is when the question was
     /// sent.
-    pub(super) fn finished(
-        &self,
-        mut listed: PollerList,
-        asked: Instant,
-    ) -> Vec<(String, BTreeSet<ServiceKey>)> {
+    pub(super) fn finished(&self, mut listed: PollerList, asked: Instant) -> Vec<Finished> {
         self.note_last_changes(listed.take_last_changes(), asked);
         let mut pending = self.pending();
         let mut finished = Vec::new();
@@ -244,11 +249,13 @@ impl Watchlist {
         for (id, entry) in finished.into_iter().filter_map(|id| pending.remove_entry(&id)) {
             self.pace().ended(&entry.schedule, watched, asked);
             let load_balancer = listed.get(&id).cloned();
+            let status = load_balancer.as_ref().map(|one| &one.provisioning_status);
+            let is_active = status == Some(&ProvisioningStatus::Active);
             let name = load_balancer.as_ref().map(|one| one.name.clone()).or(entry.name);
             let in_project = name.as_deref().zip(entry.project_id.as_deref());
             let namesakes = in_project.and_then(|(name, project_id)| listed.namesakes(name, &id, project_id));
             ends.insert(id.clone(), RecordedEnd { end: End { name, load_balancer, namesakes }, at: asked });
-            woken.push((id, entry.services));
+            woken.push(Finished { id, is_active, services: entry.services });
         }
         woken
     }
