@@ -130,7 +130,7 @@ async fn a_change_is_told_with_what_was_there_and_is_seen_by_later_reads(#[case]
         ..Default::default()
     };
     octavia.batch_members("po", vec![member("10.0.0.1"), member("10.0.0.2")]).await.unwrap();
-    assert_eq!(octavia.list_members("po").await.unwrap().len(), 2);
+    assert_eq!(octavia.list_members("po", Vec::new()).await.unwrap().len(), 2);
     let writes = notes.0.lock().unwrap();
     let [update, batch] = writes.as_slice() else { panic!("{writes:?}") };
     let ObjectChange { before: Some(before), after: Some(after), .. } = &update.changes[0] else {
@@ -151,7 +151,7 @@ async fn what_is_deleted_is_gone_with_all_below() {
     assert!(octavia.get_load_balancer("lb").await.unwrap_err().is_not_found());
     assert!(octavia.list_load_balancers(&LoadBalancerFilter::name("web")).await.unwrap().is_empty());
     assert!(octavia.list_pools(&ChildFilter::load_balancer("lb")).await.unwrap().is_empty());
-    assert!(octavia.list_members("po").await.unwrap_err().is_not_found());
+    assert!(octavia.list_members("po", Vec::new()).await.unwrap_err().is_not_found());
     let kinds: Vec<Kind> = notes.0.lock().unwrap()[0].changes.iter().map(|change| change.kind).collect();
     assert_eq!(kinds, [Kind::LoadBalancer, Kind::Listener, Kind::Pool]);
 }

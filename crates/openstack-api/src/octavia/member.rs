@@ -75,10 +75,10 @@ pub struct MemberSpec {
 }
 
 impl Octavia {
-    /// Lists the members of a pool.
-    pub async fn list_members(&self, pool_id: &str) -> Result<Vec<Member>, ApiError> {
+    /// Lists the members of a pool into a collection, which gets each of them as soon as it is read.
+    pub async fn list_members<C: Extend<Member>>(&self, pool_id: &str, items: C) -> Result<C, ApiError> {
         let call = LBAAS.get("loadbalancer_member_list", &["pools", pool_id, "members"]);
-        self.client.list(call, "members").await
+        self.client.collect(call, "members", items).await
     }
 
     /// Starts to make the members of a pool exactly these. Costs a full PENDING round even when nothing changes.

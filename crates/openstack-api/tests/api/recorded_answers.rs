@@ -178,7 +178,7 @@ async fn a_tls_listener_has_its_certificate_and_headers() {
 #[tokio::test]
 async fn members_and_monitor_have_what_the_controller_compares() {
     let members = stand_in("leaks", "batch: what remains of the attributes");
-    let members = Octavia::new(members.client()).list_members("a7e04618").await.unwrap();
+    let members = Octavia::new(members.client()).list_members("a7e04618", Vec::new()).await.unwrap();
     assert_eq!(
         (members[0].address.as_str(), members[0].protocol_port, members[0].weight),
         ("198.18.0.50", 1, 1)

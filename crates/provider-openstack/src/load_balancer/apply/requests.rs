@@ -101,7 +101,7 @@ pub(super) fn member(member: &Member) -> MemberSpec {
         address: address.to_string(),
         protocol_port: *port,
         name: Some(name.clone()),
-        subnet_id: subnet_id.clone(),
+        subnet_id: subnet_id.as_deref().map(str::to_owned),
         monitor_port: *monitor_port,
         monitor_address: monitor_address.as_ref().map(IpAddr::to_string),
         weight: (*weight != 1).then_some(*weight),

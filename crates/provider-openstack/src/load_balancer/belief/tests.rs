@@ -170,7 +170,7 @@ fn members_of_a_load_balancer_that_is_being_made_are_not_kept() {
     let (key, port) = wanted.listeners.first_key_value().expect("a port");
     let members = port.pool.members.iter().map(|member| {
         json!({"id": member.name, "name": member.name, "address": member.address, "protocol_port": member.port,
-            "subnet_id": member.subnet_id, "monitor_port": member.monitor_port,
+            "subnet_id": member.subnet_id.as_deref(), "monitor_port": member.monitor_port,
             "provisioning_status": "PENDING_CREATE", "operating_status": "OFFLINE"})
     });
     let status = |id: &str| {

@@ -67,11 +67,12 @@ pub(super) fn of_pool(
         true => names::serial_member(&backend.name, backend.address, port),
         false => backend.name.clone(),
     };
+    let subnet_id: Option<Arc<str>> = sources.facts.member_subnet_id.as_deref().map(Arc::from);
     let member = |backend: &Backend| Member {
         name: name(backend),
         address: backend.address,
         port,
-        subnet_id: sources.facts.member_subnet_id.clone(),
+        subnet_id: subnet_id.clone(),
         monitor_port,
         monitor_address: None,
         weight: 1,

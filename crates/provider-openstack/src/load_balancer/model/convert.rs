@@ -121,18 +121,56 @@ pub(crate) fn pool(seen: Pool, ours: bool, used_by: BTreeSet<String>) -> Observe
 pub(crate) fn created_pool(seen: CreatedPool) -> Result<ObservedPool, Failure> {
     let CreatedPool { pool: seen, members, healthmonitor } = seen;
     let used_by = seen.listeners.iter().map(|listener| listener.id.clone()).collect();
-    let members = members.into_iter().map(member).collect::<Result<_, _>>()?;
+    let mut listed = MemberList::default();
+    listed.extend(members);
+    let members = listed.into_members()?;
     Ok(ObservedPool { members, monitor: healthmonitor.map(monitor), ..pool(seen, true, used_by) })
 }
 
-pub(crate) fn member(seen: OctaviaMember) -> Result<ObservedMember, Failure> {
+/// The members of a pool, each converted as soon as it is read: a thousand in both types at once would be most of the memory of a
+/// reconciliation.
+#[derive(Debug, Default)]
+pub(crate) struct MemberList {
+    members: Vec<ObservedMember>,
+    failure: Option<Failure>,
+}
+
+impl MemberList {
+    /// The members.
+    ///
+    /// # Errors
+    /// One that makes no sense.
+    pub(crate) fn into_members(self) -> Result<Vec<ObservedMember>, Failure> {
+        self.failure.map_or(Ok(self.members), Err)
+    }
+
+    /// A subnet, whose id members that follow each other share.
+    fn subnet(&self, id: &str) -> Arc<str> {
+        let before = self.members.last().and_then(|member| member.member.subnet_id.as_ref());
+        before.filter(|before| ***before == *id).map_or_else(|| Arc::from(id), Arc::clone)
+    }
+}
+
+impl Extend<OctaviaMember> for MemberList {
+    fn extend<I: IntoIterator<Item = OctaviaMember>>(&mut self, items: I) {
+        for mut seen in items {
+            let subnet_id = seen.subnet_id.take().map(|id| self.subnet(&id));
+            match member(seen, subnet_id) {
+                Ok(member) => self.members.push(member),
+                Err(failure) => self.failure = Some(failure),
+            }
+        }
+    }
+}
+
+fn member(seen: OctaviaMember, subnet_id: Option<Arc<str>>) -> Result<ObservedMember, Failure> {
     let monitor_address = seen.monitor_address.filter(|address| !address.is_empty());
     let member = Member {
         address: address("member", &seen.id, &seen.address)?,
         monitor_address: monitor_address.map(|text| address("member", &seen.id, &text)).transpose()?,
         name: seen.name,
         port: seen.protocol_port,
-        subnet_id: seen.subnet_id,
+        subnet_id,
         monitor_port: seen.monitor_port,
         weight: seen.weight,
         backup: seen.backup,

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
 /// What makes a member unique in its pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -30,7 +31,7 @@ pub(crate) struct Member {
     pub(crate) address: IpAddr,
     pub(crate) port: u16,
     /// Subnet through which the load balancer reaches it; fixed at creation.
-    pub(crate) subnet_id: Option<String>,
+    pub(crate) subnet_id: Option<Arc<str>>,
     /// Port to check, if not `port`.
     pub(crate) monitor_port: Option<u16>,
     /// Address to check, if not `address`.

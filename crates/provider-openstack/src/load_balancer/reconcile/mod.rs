@@ -16,10 +16,12 @@
 //! | `addresses` | under which addresses clients reach a Service |
 //! | `identity_tags` | spaces out the tags that load balancers made by OCCM get |
 //! | `replacements` | lets one load balancer in ERROR be replaced at a time |
+//! | `members_in_hand` | bounds the memory that reconciliations need on large clusters |
 
 mod addresses;
 mod carry_out;
 mod identity_tags;
+mod members_in_hand;
 mod release;
 mod replacements;
 mod retain;
@@ -44,6 +46,7 @@ use super::resolve::Resolver;
 use super::security_group::SecurityGroups;
 use crate::config::Config;
 use identity_tags::IdentityTagQueue;
+use members_in_hand::MembersInHand;
 use replacements::Replacements;
 
 /// What all reconciliations share.
@@ -60,6 +63,7 @@ pub(super) struct Reconciler {
     security_groups: SecurityGroups,
     replacements: Replacements,
     identity_tags: IdentityTagQueue,
+    members_in_hand: MembersInHand,
     /// For Services that lists show. See [`MOST_LISTED`].
     listed: Semaphore,
 }
@@ -93,6 +97,7 @@ impl Reconciler {
             security_groups: SecurityGroups::new(openstack.neutron.clone()),
             replacements: Replacements::new(),
             identity_tags: IdentityTagQueue::new(section.identity_tags_per_minute),
+            members_in_hand: MembersInHand::new(),
             listed: Semaphore::new(MOST_LISTED),
             openstack,
             config,

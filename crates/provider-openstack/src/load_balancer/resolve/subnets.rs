@@ -180,8 +180,8 @@ impl Resolver {
 fn present_member_subnet(existing: &ObservedLoadBalancer) -> Option<String> {
     let pools = existing.children.iter().flat_map(|children| &children.pools).filter(|pool| pool.ours);
     let members = pools.flat_map(|pool| &pool.members);
-    let subnet = unanimous(members.map(|member| member.member.subnet_id.as_ref()));
-    subnet.map_or_else(|| existing.vip_subnet_id.clone(), Option::<&String>::cloned)
+    let subnet = unanimous(members.map(|member| member.member.subnet_id.as_deref()));
+    subnet.map_or_else(|| existing.vip_subnet_id.clone(), |id| id.map(str::to_owned))
 }
 
 fn additional_vips(existing: &ObservedLoadBalancer) -> Vec<ResolvedVip> {

@@ -26,7 +26,7 @@ pub(crate) use found::Found;
 pub(crate) use reader::Reader;
 pub(crate) use refresh::refresh;
 
-use crate::load_balancer::model::convert;
+use crate::load_balancer::model::convert::{self, MemberList};
 use crate::load_balancer::model::observed::{Children, Observed, ObservedLoadBalancer, ObservedPool};
 use crate::load_balancer::ownership::Claim;
 
@@ -149,9 +149,9 @@ async fn pool(octavia: &Octavia, seen: Pool, ours: bool, whole: bool) -> Result<
             None => Ok(None),
         }
     };
-    let (members, monitor) =
-        tokio::try_join!(octavia.list_members(&pool.id), monitor).map_err(|error| reading(&error))?;
-    pool.members = members.into_iter().map(convert::member).collect::<Result<_, _>>()?;
+    let (members, monitor) = tokio::try_join!(octavia.list_members(&pool.id, MemberList::default()), monitor)
+        .map_err(|error| reading(&error))?;
+    pool.members = members.into_members()?;
     pool.monitor = monitor.map(convert::monitor);
     Ok(pool)
 }

@@ -8,7 +8,7 @@ use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::octavia::Octavia;
 
 use super::answers::{present, reading};
-use crate::load_balancer::model::convert;
+use crate::load_balancer::model::convert::{self, MemberList};
 use crate::load_balancer::model::observed::{Children, ObservedPool};
 use crate::load_balancer::step::Child;
 
@@ -37,11 +37,11 @@ fn read<T>(answer: Result<T, ApiError>) -> Result<Option<T>, Failure> {
 }
 
 async fn members(octavia: &Octavia, children: &mut Children, pool_id: &str) -> Result<(), Failure> {
-    let Some(seen) = read(octavia.list_members(pool_id).await)? else {
+    let Some(seen) = read(octavia.list_members(pool_id, MemberList::default()).await)? else {
         children.pools.retain(|pool| pool.id != pool_id);
         return Ok(());
     };
-    let seen = seen.into_iter().map(convert::member).collect::<Result<Vec<_>, _>>()?;
+    let seen = seen.into_members()?;
     if let Some(pool) = children.pools.iter_mut().find(|pool| pool.id == pool_id) {
         pool.members = seen;
     }

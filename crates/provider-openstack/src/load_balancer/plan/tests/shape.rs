@@ -195,7 +195,7 @@ fn member(node: u8, port: &Port) -> Arc<Member> {
         name: format!("n{node}"),
         address: [10, 0, 0, 10 + node].into(),
         port: port.node_port,
-        subnet_id: Some("SUB1".to_owned()),
+        subnet_id: Some("SUB1".into()),
         monitor_port: port.health_check_port,
         monitor_address: None,
         weight: 1,

@@ -51,9 +51,9 @@ impl Serving<'_> {
         planned: &Planned,
         report: &mut Report,
     ) -> Result<Outcome, Failure> {
-        let Planned { plan, wanted, observed } = planned;
+        let Planned { plan, wanted, load_balancer } = planned;
         let (beliefs, key) = (&self.reconciler.beliefs, &self.service.key);
-        let load_balancer = observed.load_balancer.as_ref();
+        let load_balancer = load_balancer.as_ref();
         let project_id = observation.project_id().map(str::to_owned);
         let context = PlanContext {
             service: self.service,

@@ -61,7 +61,11 @@ impl Reconciler {
         };
         let result = match serving.wait_for_admission(report) {
             Some(waits) => Ok(waits),
-            None => serving.converge_under_lock(report).await,
+            None => {
+                let members = intent.nodes.len() * service.ports.len();
+                let _room = self.members_in_hand.take(members).await;
+                serving.converge_under_lock(report).await
+            }
         };
         self.creations.reconciled(&service.key, matches!(result, Ok(Outcome::Ready(_))));
         match result? {
@@ -133,7 +137,7 @@ impl Serving<'_> {
         let (key, beliefs) = (&self.service.key, &self.reconciler.beliefs);
         let planned = self.plan(&observation, report).await;
         let planned = planned.inspect_err(|_| self.give_back(observation.seen()))?;
-        let Some(Planned { plan, wanted, observed }) = planned else { return Ok(None) };
+        let Some(Planned { plan, wanted, load_balancer }) = planned else { return Ok(None) };
         let (plan, tags_in) = self.pace(plan);
         debug!(service = %key, %plan, source = observation.source(), "planned");
         if !observation.permits(&plan) {
@@ -146,7 +150,7 @@ impl Serving<'_> {
         if observation.changes_unseen(&plan) {
             self.observing().look_for_other_changes(&mut observation).await;
         }
-        let planned = Planned { plan, wanted, observed };
+        let planned = Planned { plan, wanted, load_balancer };
         let wanted = &planned.wanted;
         let digest = observation.digest(&wanted.desired);
         let lists_may_show_group = observation.lists_may_show_group(&planned.plan);

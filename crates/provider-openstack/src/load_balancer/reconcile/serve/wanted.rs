@@ -41,8 +41,8 @@ impl Wanted {
 pub(super) struct Planned {
     /// What the Service wants.
     pub(super) wanted: Wanted,
-    /// What is there.
-    pub(super) observed: Observed,
+    /// What is there, without what hangs on it: its members are not needed any more.
+    pub(super) load_balancer: Option<ObservedLoadBalancer>,
     /// The difference.
     pub(super) plan: Plan,
 }
@@ -80,7 +80,9 @@ impl Serving<'_> {
             if let Some(failure) = wanted.faults.failure().filter(|_| makes_load_balancer(&plan)) {
                 return Err(failure);
             }
-            return Ok(Some(Planned { wanted, observed, plan }));
+            let load_balancer =
+                observed.load_balancer.map(|there| ObservedLoadBalancer { children: None, ..there });
+            return Ok(Some(Planned { wanted, load_balancer, plan }));
         }
     }
 

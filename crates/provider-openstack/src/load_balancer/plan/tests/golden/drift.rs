@@ -21,7 +21,7 @@ fn what_an_administrator_set_stays() {
         children.pools[0].attributes.session_persistence = Some(cookie);
         let member = Arc::make_mut(&mut children.pools[0].members[0].member);
         member.weight = 5;
-        member.subnet_id = Some("SUB9".to_owned());
+        member.subnet_id = Some("SUB9".into());
         cloud.load_balancer().tags.insert("team-a".to_owned());
     });
     assert_snapshot!(plan, @"nothing to do");
@@ -43,7 +43,7 @@ fn a_batch_keeps_weight_and_subnet_of_members_that_stay() {
     let member = Arc::make_mut(&mut cloud.children().pools[0].members[0].member);
     member.weight = 5;
     member.backup = true;
-    member.subnet_id = Some("SUB9".to_owned());
+    member.subnet_id = Some("SUB9".into());
     let kept = member.clone();
     let after = Shape::web()
         .with(|shape| {

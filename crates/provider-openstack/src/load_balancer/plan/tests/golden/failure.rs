@@ -43,7 +43,7 @@ fn a_member_that_failed_on_another_subnet_is_taken_out_and_comes_back() {
     let plan = drift(&Shape::web(), |cloud| {
         let member = &mut cloud.children().pools[0].members[0];
         member.status = ProvisioningStatus::Error;
-        Arc::make_mut(&mut member.member).subnet_id = Some("unknown".to_owned());
+        Arc::make_mut(&mut member.member).subnet_id = Some("unknown".into());
     });
     assert_snapshot!(plan, @"
     set members of pool pool-2: [n2 10.0.0.12:30080]

@@ -167,7 +167,7 @@ fn happen_to_pool(children: &mut Children, accident: Accident, which: usize) {
             if let Some(member) = pick(&mut pool.members, which) {
                 member.status = ProvisioningStatus::Error;
                 if let Accident::MemberOnWrongSubnet = accident {
-                    Arc::make_mut(&mut member.member).subnet_id = Some("unknown".to_owned());
+                    Arc::make_mut(&mut member.member).subnet_id = Some("unknown".into());
                 }
             }
         }
