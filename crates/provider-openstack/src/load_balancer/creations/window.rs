@@ -92,10 +92,15 @@ impl Window {
         }
     }
 
+    /// What the first creation took, where that was no longer than [`SOON`].
+    fn short_first(&self) -> Option<Duration> {
+        self.first_took.filter(|took| *took <= SOON)
+    }
+
     /// Whether answers tell how many more there may be. Not while the first creation is to be made alone, and not where the ends of
     /// creations tell soon.
     fn answers_count(&self) -> bool {
-        self.first_took.map_or(self.size() > 1, |took| took > SOON)
+        self.short_first().is_none() && (self.first_took.is_some() || self.size() > 1)
     }
 
     /// Octavia has answered the request.
@@ -109,24 +114,27 @@ impl Window {
 
     /// The load balancer serves.
     pub(super) fn ended(&mut self, creation: Measured, now: Instant) {
-        let Measured { took, company, .. } = creation;
-        if std::mem::take(&mut self.is_first) {
-            self.first_took = Some(took);
-            if took <= SOON && self.size() == 1 {
-                self.limit = AdaptiveLimit::new(AFTER_FIRST);
-                self.creation.is_longer(took, company, CREATION_NOISE);
-                return;
-            }
+        let is_first = std::mem::take(&mut self.is_first);
+        if is_first {
+            self.first_took = Some(creation.took);
         }
-        // Those that were made by twos since the first one tell less of what one takes by itself.
-        let first = self.first_took.filter(|first| *first <= SOON).map(Shortest::from);
-        let is_longer = self.creation.is_longer(took, company, CREATION_NOISE);
-        if first.map_or(is_longer, |mut first| first.is_longer(took, company, CREATION_NOISE)) {
+        let is_longer = self.is_longer(creation);
+        if is_first && self.size() == 1 && self.short_first().is_some() {
+            self.limit = AdaptiveLimit::new(AFTER_FIRST);
+        } else if is_longer {
             self.ramps &= !self.limit.shrink(creation.began, now);
         } else if self.is_full(creation) {
             // Until they took longer once, nobody knows how far it goes.
             if self.limit.has_shrunk() { self.limit.grow_slowly() } else { self.limit.grow(1) }
         }
+    }
+
+    /// Whether a creation took longer than one does by itself. A short first one tells that better than those that were made by twos since.
+    fn is_longer(&mut self, creation: Measured) -> bool {
+        let Measured { took, company, .. } = creation;
+        let is_longer = self.creation.is_longer(took, company, CREATION_NOISE);
+        let first = self.short_first().map(Shortest::from);
+        first.map_or(is_longer, |mut first| first.is_longer(took, company, CREATION_NOISE))
     }
 
     /// Whether a larger window would have made a difference.
