@@ -69,7 +69,7 @@ impl Course {
     /// A part cannot be set up.
     pub(super) fn run(mut self, stage: &mut Stage, bursts: &[usize]) -> Result<()> {
         for count in bursts {
-            self.burst(stage, *count);
+            self.burst(stage, *count)?;
         }
         let first = SERVICES[0];
         let mut sketch = sketch(first);
@@ -80,16 +80,7 @@ impl Course {
             sketch.ports.push(8080);
             sketch.update(&api, &PLACES)
         });
-        let whole = "13 writes, 9 reads with those of the next row";
-        self.measure(stage, "node added, 13 pools", whole, |_, stage| {
-            stage.join(NODES[2], CURRENT, Mode::Iptables)
-        });
-        if self.by == Sender::OpenstackCcm {
-            self.record(stage, "and verified", |course, stage| {
-                let counted = course.meter.begin(stage)?;
-                Ok(course.meter.end(stage, Rest::Verified, &counted)?.with_target("within the row above"))
-            });
-        }
+        self.node_joins(stage, 13, 9);
         self.measure(stage, "PROXY protocol off, three ports", "12 writes, 14 reads", |_, _| {
             annotate(&api, first, &[("proxy-protocol", "false".into())])
         });
@@ -103,7 +94,29 @@ impl Course {
         stage.end_proxy(NODES[2])
     }
 
-    fn burst(&mut self, stage: &mut Stage, count: usize) {
+    /// A node joins, and what was sent is verified later.
+    fn node_joins(&mut self, stage: &mut Stage, pools: usize, reads: usize) {
+        let target = format!("{pools} writes, {reads} reads with those of the next row");
+        self.measure(stage, &format!("node added, {pools} pools"), &target, |_, stage| {
+            stage.join(NODES[2], CURRENT, Mode::Iptables)
+        });
+        if self.by == Sender::OpenstackCcm {
+            self.record(stage, &format!("and verified, {pools} pools"), |course, stage| {
+                let counted = course.meter.begin(stage)?;
+                Ok(course.meter.end(stage, Rest::Verified, &counted)?.with_target("within the row above"))
+            });
+        }
+    }
+
+    /// The node leaves again. That is not counted, nor is what it leads to counted with the next change.
+    fn node_leaves(&self, stage: &mut Stage) -> Result<()> {
+        let counted = self.meter.begin(stage)?;
+        stage.end_proxy(NODES[2])?;
+        stage.api()?.delete(&format!("/api/v1/nodes/{}", NODES[2].name()))?;
+        self.meter.end(stage, Rest::Verified, &counted).map(drop)
+    }
+
+    fn burst(&mut self, stage: &mut Stage, count: usize) -> Result<()> {
         let names: Vec<String> = (1..=count).map(|number| format!("burst-{number}")).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let target = (4 * count).max(8).to_string();
@@ -113,8 +126,13 @@ impl Course {
             let cost = course.meter.end(stage, Rest::Calm, &counted)?.with_target(&target);
             Ok(Cost { served: Served::of(&times), ..cost })
         });
+        if count > SERVICES.len() {
+            self.node_joins(stage, 2 * count, 4 * count / 3);
+            self.node_leaves(stage)?;
+        }
         let target = (5 * count).div_ceil(2).max(4).to_string();
         self.measure(stage, &format!("delete {count} at once"), &target, |_, stage| remove(stage, &names));
+        Ok(())
     }
 
     fn measure(
