@@ -5,9 +5,9 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 /// Most members that reconciliations have in hand at once. One that changes the members of a pool holds them up to four times, as
 /// they are, as they should be, in a request and in an answer: about 1 KB for each. On a cluster of a thousand nodes the reconciliations of
 /// all workers together would take more memory than everything else.
-const MOST: u32 = 8192;
+const MOST: u32 = 6144;
 
-/// Room for members. Only large clusters have to wait for it: 32 reconciliations of Services with two ports fit in on 128 nodes.
+/// Room for members. Only large clusters have to wait for it: 32 reconciliations of Services with two ports fit in on 96 nodes.
 #[derive(Debug)]
 pub(super) struct MembersInHand {
     room: Semaphore,
@@ -38,11 +38,11 @@ mod tests {
     #[tokio::test]
     async fn services_of_a_large_cluster_wait_for_each_other() {
         let room = MembersInHand::new();
-        let first = room.take(4000).await;
-        let _second = room.take(4000).await;
-        assert!(room.take(4000).now_or_never().is_none());
+        let first = room.take(3000).await;
+        let _second = room.take(3000).await;
+        assert!(room.take(3000).now_or_never().is_none());
         drop(first);
-        assert!(room.take(4000).now_or_never().is_some());
+        assert!(room.take(3000).now_or_never().is_some());
     }
 
     #[tokio::test]
