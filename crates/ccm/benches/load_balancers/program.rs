@@ -43,6 +43,9 @@ pub(crate) struct Usage {
     pub(crate) time: Option<f64>,
     /// Calls to Octavia and Neutron, where they were counted.
     pub(crate) calls: Option<usize>,
+    /// Time that the simulators, which share one thread, were on a processor for the operation, in seconds, where that was measured: it takes
+    /// no less time.
+    pub(crate) simulators: Option<f64>,
 }
 
 /// Both simulators on their ports, and the files that lead a program to them.
@@ -221,18 +224,15 @@ impl Program {
             let line = status.lines().find_map(|line| line.strip_prefix(name))?;
             line.trim().trim_end_matches(" kB").parse().ok()
         };
-        let stat = std::fs::read_to_string(format!("{folder}/stat")).ok()?;
-        let fields: Vec<f64> =
-            stat.rsplit_once(')')?.1.split_whitespace().map(|field| field.parse().unwrap_or(0.0)).collect();
         Some(Usage {
             peak: kibibytes("VmHWM:")?,
             rest: kibibytes("VmRSS:")?,
             own: kibibytes("RssAnon:")?,
             file: kibibytes("RssFile:")?,
-            // Fields 14 and 15; the first here is the third.
-            processor: (fields[11] + fields[12]) / TICKS,
+            processor: processor_time(&folder)?,
             time: None,
             calls: None,
+            simulators: None,
         })
     }
 }
@@ -243,6 +243,15 @@ impl Drop for Program {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Time that a process was on a processor, in seconds, from its folder in `/proc`.
+pub(crate) fn processor_time(folder: &str) -> Option<f64> {
+    let stat = std::fs::read_to_string(format!("{folder}/stat")).ok()?;
+    let fields: Vec<f64> =
+        stat.rsplit_once(')')?.1.split_whitespace().map(|field| field.parse().unwrap_or(0.0)).collect();
+    // Fields 14 and 15; the first here is the third.
+    Some((fields[11] + fields[12]) / TICKS)
 }
 
 /// A port that nobody uses.

@@ -16,11 +16,13 @@ use openstack_ccm_openstack_sim::Sim as Cloud;
 use serde_json::{Value, json};
 
 use crate::cloud::{add_node, served, world};
-use crate::program::{self, Program, Stage, Usage};
+use crate::program::{self, Program, Stage, Usage, processor_time};
 use crate::support::{PROXY, service};
 
 const SERVICES: usize = 5000;
 const NODES: usize = 1000;
+/// The row that has targets.
+pub(crate) const NODE_JOINS: &str = "the same, and a node joins";
 /// Stands for the node port in the text of a pool's members.
 const PORT: &str = "\"PORT\"";
 
@@ -59,17 +61,22 @@ pub(crate) async fn run() -> Vec<(String, Usage)> {
             .await;
     })
     .await;
-    rows.push(("the same, and a node joins".to_owned(), usage));
+    rows.push((NODE_JOINS.to_owned(), usage));
     rows
 }
 
 async fn measured(stage: &Stage, program: Program, operation: impl AsyncFnOnce()) -> (Program, Usage) {
-    let start = Instant::now();
+    let simulators = || processor_time("/proc/self").unwrap();
+    let (start, before) = (Instant::now(), simulators());
     operation().await;
     let reached = start.elapsed();
     let calm = stage.calm().await;
-    let time = Some((reached + calm).as_secs_f64());
-    let usage = Usage { time, calls: Some(stage.take_asked()), ..program.usage() };
+    let usage = Usage {
+        time: Some((reached + calm).as_secs_f64()),
+        calls: Some(stage.take_asked()),
+        simulators: Some(simulators() - before),
+        ..program.usage()
+    };
     (program, usage)
 }
 

@@ -54,6 +54,11 @@ impl CachedService {
         &self.uid
     }
 
+    /// Whether both are one state of one object. Versions that are not numbers cannot be compared.
+    pub(crate) fn is_same_state(&self, other: &Self) -> bool {
+        versions(self, other).is_some_and(|(one, other)| one == other)
+    }
+
     /// Whether the Service is ours to serve, and somebody may use it.
     pub(super) fn is_in_use(&self) -> bool {
         self.served && self.published

@@ -104,18 +104,20 @@ impl Follower {
             let echo = known.latest.as_ref().is_some_and(|answered| is_echo(new, answered));
             let newest = newer(Arc::clone(new), known.latest.take());
             known.latest = (!Arc::ptr_eq(&newest, new)).then_some(newest);
-            (known.written.clone(), known.published.clone().filter(|_| !echo))
+            (known.written(), known.published.clone().filter(|_| !echo))
         });
         let (written, published) = known.unwrap_or_default();
         let ours = &self.sync.ours;
         // The reconciliation says what is wrong with an object that cannot be read.
         let Ok(object) = new.object() else { return self.queue.add(key, cause) };
-        let old = old.and_then(|old| old.object().ok());
+        let before = old.and_then(|old| old.object().ok());
         let means_something = |key: &str| self.sync.provider.reads_annotation(key);
         let annotations = Annotations { written: &written, means_something: &means_something };
-        if needs_reconciliation(ours, old.as_deref(), &object, &annotations) {
-            self.queue.add(key, cause);
-        } else if let Some(published) = published {
+        if needs_reconciliation(ours, before.as_deref(), &object, &annotations) {
+            return self.queue.add(key, cause);
+        }
+        self.sync.memory.follow(key, old, new);
+        if let Some(published) = published {
             let compare_mode = self.sync.server.known() != ServerSupport::Drops;
             if status_edited(ours, &object, &published, compare_mode) {
                 self.restore(key);

@@ -33,8 +33,8 @@ pub(crate) struct Remembered {
     pub(crate) backends: Option<Backends>,
     /// Entries that were published last.
     pub(crate) published: Option<Vec<LoadBalancerIngress>>,
-    /// Annotations that were written last.
-    pub(crate) written: Written,
+    /// Annotations that were written last. A list, because the smallest map has room for eleven.
+    written: Box<[(String, Option<String>)]>,
     /// What was told last about the publication.
     pub(crate) announced: Announced,
     /// Why its load balancer is left as it is until somebody acts, if it is.
@@ -47,6 +47,20 @@ pub(crate) struct Remembered {
     pub(crate) restorations: Restorations,
     /// The object as the API server answered our last write, for as long as the watch has not caught up.
     pub(crate) latest: Option<Arc<CachedService>>,
+}
+
+impl Remembered {
+    /// Annotations that were written last.
+    pub(crate) fn written(&self) -> Written {
+        self.written.iter().cloned().collect()
+    }
+
+    /// These annotations are about to be written.
+    pub(crate) fn writes(&mut self, annotations: &Written) {
+        let mut written = self.written();
+        written.extend(annotations.clone());
+        self.written = written.into_iter().collect();
+    }
 }
 
 /// Keeps two writers that disagree about a status from overtaking each other for ever.
@@ -86,6 +100,17 @@ impl Memory {
                 services.insert(key.clone(), Box::new(remembered));
             }
         }
+    }
+
+    /// The watch brought a state that asks for nothing else than the one before it. It takes the place of the remembered one, if that is one of
+    /// the two: to keep both would take the memory twice.
+    pub(crate) fn follow(&self, key: &ServiceKey, before: Option<&CachedService>, now: &Arc<CachedService>) {
+        self.with(key, |known| {
+            let is_remembered = |state: &CachedService| known.object.is_same_state(state);
+            if is_remembered(now) || before.is_some_and(is_remembered) {
+                known.object = Arc::clone(now);
+            }
+        });
     }
 
     /// Reads or changes what is known of a Service; nothing happens when nothing is known.
@@ -131,10 +156,33 @@ impl Memory {
 
 #[cfg(test)]
 mod tests {
+    use rstest::rstest;
     use serde_json::{from_value, json};
 
     use super::*;
     use crate::service::intent::Ours;
+
+    #[rstest]
+    #[case::after_the_remembered_one("4", Some("4"), "5", true)]
+    #[case::the_remembered_one_itself_which_an_answer_showed_before("5", Some("4"), "5", true)]
+    #[case::an_older_one_of_several_that_were_written("6", Some("4"), "5", false)]
+    #[case::after_one_that_asked_for_something_else("3", Some("4"), "5", false)]
+    #[case::the_first_one_of_a_list("4", None, "5", false)]
+    fn a_state_that_asks_for_the_same_replaces_the_remembered_one(
+        #[case] remembered: &str,
+        #[case] before: Option<&str>,
+        #[case] now: &str,
+        #[case] replaces: bool,
+    ) {
+        let state = |version: &str| {
+            let service = json!({"metadata": {"name": "a", "uid": "u1", "resourceVersion": version}});
+            CachedService::of(&from_value(service).unwrap(), &Ours::WithoutClass)
+        };
+        let (memory, key, now) = (Memory::default(), ServiceKey::new("n", "a"), state(now));
+        memory.remember(&key, &state(remembered));
+        memory.follow(&key, before.map(state).as_deref(), &now);
+        assert_eq!(memory.with(&key, |known| Arc::ptr_eq(&known.object, &now)), Some(replaces));
+    }
 
     #[test]
     fn a_new_object_of_the_same_name_starts_without_memories() {

@@ -130,7 +130,7 @@ impl ServiceSync {
             if let Some(entries) = entries {
                 known.published = Some(entries.to_vec());
             }
-            known.written.extend(annotations.clone());
+            known.writes(annotations);
         });
     }
 

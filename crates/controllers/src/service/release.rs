@@ -58,7 +58,7 @@ impl ServiceSync {
         let uid = uid(&service).to_owned();
         let before = self.memory.with(key, |known| {
             known.published = None;
-            known.written.extend(annotations.clone());
+            known.writes(annotations);
             known.ready.take()
         });
         self.tell_neighbours(key, before.flatten().as_ref(), None);

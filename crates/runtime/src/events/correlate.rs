@@ -116,6 +116,8 @@ impl Correlator {
         let key = (!combined).then(|| message.to_owned());
         let message = if combined { format!("{COMBINED}{message}") } else { message.to_owned() };
         let index = series.iter().position(|series| series.message == key).unwrap_or_else(|| {
+            // Most topics have one.
+            series.reserve_exact(1);
             series.push(Series { message: key.clone(), name: None, count: 0, last: now });
             series.len() - 1
         });

@@ -19,8 +19,8 @@ const LONGEST_DELAY: Duration = Duration::from_secs(300);
 /// The batches to a load balancer whose result nobody has read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct UnconfirmedBatches {
-    /// Which members were sent, by id of the pool.
-    pools: BTreeMap<String, Digest>,
+    /// Which members were sent, with the id of the pool. A list, because the smallest map has room for eleven.
+    pools: Vec<(String, Digest)>,
     first: Instant,
     last: Instant,
 }
@@ -28,8 +28,11 @@ pub(super) struct UnconfirmedBatches {
 impl UnconfirmedBatches {
     /// A batch was sent; `before` are those whose result nobody has read either.
     pub(super) fn sent(pool_id: String, members: Digest, before: Option<Self>, now: Instant) -> Self {
-        let mut all = before.unwrap_or(Self { pools: BTreeMap::new(), first: now, last: now });
-        all.pools.insert(pool_id, members);
+        let Some(mut all) = before else {
+            return Self { pools: vec![(pool_id, members)], first: now, last: now };
+        };
+        all.pools.retain(|(id, _)| *id != pool_id);
+        all.pools.push((pool_id, members));
         all.last = now;
         all
     }
@@ -41,7 +44,7 @@ impl UnconfirmedBatches {
 
     /// Whether a batch to the pool is among them.
     pub(super) fn concern(&self, pool_id: &str) -> bool {
-        self.pools.contains_key(pool_id)
+        self.pools.iter().any(|(id, _)| id == pool_id)
     }
 
     /// The time until the members are to be read.
@@ -52,7 +55,7 @@ impl UnconfirmedBatches {
 
     /// The pools whose members are to be read, each with those that were sent.
     pub(super) fn into_pools(self) -> BTreeMap<String, Digest> {
-        self.pools
+        self.pools.into_iter().collect()
     }
 }
 

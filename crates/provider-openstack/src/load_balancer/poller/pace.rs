@@ -72,18 +72,25 @@ impl Company {
 /// What each operation took the last time.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
-    took: BTreeMap<(Operation, Company), Duration>,
-    /// How many load balancers were watched when a whole one was created or deleted among others.
-    watched: BTreeMap<Operation, usize>,
+    took: BTreeMap<(Operation, Company), Took>,
     /// What the last change took, of whatever kind: stands for kinds that were not measured yet.
-    change: BTreeMap<Company, Duration>,
+    change: BTreeMap<Company, Took>,
+}
+
+/// What an operation took.
+#[derive(Clone, Copy, Debug)]
+struct Took {
+    time: Duration,
+    /// The most load balancers that were watched meanwhile.
+    watched: usize,
 }
 
 /// When to poll for one load balancer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PollSchedule {
-    /// What was begun, and when; absent where that is not known, so that it measures nothing.
-    began: Option<(Operation, Instant, Company)>,
+    /// What was begun, when, and the most load balancers that were watched since; absent where that is not known, so that it measures
+    /// nothing.
+    began: Option<(Operation, Instant, usize)>,
     next: Instant,
     pause: Duration,
 }
@@ -131,27 +138,30 @@ impl Pace {
             Some((operation, None)) => (SHORTEST, operation.shortest_pause(company)),
             None => (SHORTEST, SHORTEST),
         };
-        let began = operation.map(|operation| (operation, now, company));
+        let began = operation.map(|operation| (operation, now, watched));
         PollSchedule { began, next: now + first, pause }
     }
 
     /// A poll found the operation done; so many load balancers were watched until then.
     pub(super) fn ended(&mut self, schedule: &PollSchedule, watched: usize, at: Instant) {
-        if let Some((operation, began, company)) = schedule.began {
-            let took = at.saturating_duration_since(began);
-            let company = company.max(Company::of(watched));
+        if let Some((operation, began, before)) = schedule.began {
+            let watched = watched.max(before);
+            let (took, company) =
+                (Took { time: at.saturating_duration_since(began), watched }, Company::of(watched));
             self.took.insert((operation, company), took);
             if operation.is_change() {
                 self.change.insert(company, took);
-            } else if company == Company::WithOthers {
-                self.watched.insert(operation, watched);
             }
         }
     }
 
-    /// Octavia begins to work on another load balancer, so that this one takes as long as one does among so many.
+    /// Octavia begins to work on another load balancer, so that this one takes as long as one does among so many. Of load balancers that are
+    /// created or deleted among others, those that began first end first.
     pub(super) fn joined(&self, schedule: &mut PollSchedule, watched: usize) {
-        if let Some((operation, began, Company::Alone)) = schedule.began {
+        if let Some((operation, began, before)) = schedule.began
+            && before < watched
+            && (operation.is_change() || before == 1)
+        {
             let with_others = self.begin(Some(operation), watched, began);
             schedule.began = with_others.began;
             schedule.next = schedule.next.max(with_others.next);
@@ -165,17 +175,15 @@ impl Pace {
             let change = self.change.get(&company).filter(|_| operation.is_change());
             self.took.get(&(operation, company)).or(change).copied()
         };
-        let alone = among(Company::Alone);
+        let alone = among(Company::Alone).map(|took| took.time);
         match (Company::of(watched), among(Company::WithOthers)) {
             (Company::Alone, _) | (_, None) => alone,
-            // What took so long among some may take less among fewer. For changes, which are short, that is not worth a poll.
-            (Company::WithOthers, Some(took)) => match self.watched.get(&operation) {
-                Some(before) if watched < *before => {
-                    let in_proportion = took.mul_f64(watched as f64 / *before as f64);
-                    Some(in_proportion.max(alone.unwrap_or_default()).min(took))
-                }
-                Some(_) | None => Some(took),
-            },
+            // What took so long among some may take less among fewer.
+            (Company::WithOthers, Some(took)) if watched < took.watched => {
+                let in_proportion = took.time.mul_f64(watched as f64 / took.watched as f64);
+                Some(in_proportion.max(alone.unwrap_or_default()).min(took.time))
+            }
+            (Company::WithOthers, Some(took)) => Some(took.time),
         }
     }
 }
@@ -253,6 +261,19 @@ mod tests {
         polls(&mut pace, Operation::Creation, 6);
         polls_among(&mut pace, 30, Operation::Creation, 15);
         assert_eq!(polls_among(&mut pace, 2, Operation::Creation, 6), [6], "no less than alone");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_change_took_among_many_keeps_none_among_few_waiting() {
+        let mut pace = Pace::default();
+        polls_among(&mut pace, 30, Operation::Members, 15);
+        assert_eq!(polls_among(&mut pace, 6, Operation::Members, 2), [2]);
+        polls_among(&mut pace, 30, Operation::Members, 15);
+        // They begin one after another.
+        let now = Instant::now();
+        let mut first = pace.begin(Some(Operation::Members), 2, now);
+        pace.joined(&mut first, 30);
+        assert_eq!(first.next(), pace.begin(Some(Operation::Members), 30, now).next());
     }
 
     #[tokio::test(start_paused = true)]
