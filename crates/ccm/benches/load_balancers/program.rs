@@ -43,9 +43,17 @@ pub(crate) struct Usage {
     pub(crate) time: Option<f64>,
     /// Calls to Octavia and Neutron, where they were counted.
     pub(crate) calls: Option<usize>,
-    /// Time that the simulators, which share one thread, were on a processor for the operation, in seconds, where that was measured: it takes
-    /// no less time.
-    pub(crate) simulators: Option<f64>,
+    /// When the operation had reached its aim, where that was measured.
+    pub(crate) reached: Option<Reached>,
+}
+
+/// An operation has reached its aim; reads that verify it may follow.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Reached {
+    /// From its start, in seconds.
+    pub(crate) time: f64,
+    /// For how long the simulators, which share one thread, were on a processor meanwhile, in seconds: it could not take less time.
+    pub(crate) simulators: f64,
 }
 
 /// Both simulators on their ports, and the files that lead a program to them.
@@ -232,7 +240,7 @@ impl Program {
             processor: processor_time(&folder)?,
             time: None,
             calls: None,
-            simulators: None,
+            reached: None,
         })
     }
 }
