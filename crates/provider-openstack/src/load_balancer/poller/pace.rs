@@ -146,8 +146,8 @@ impl Pace {
     pub(super) fn ended(&mut self, schedule: &PollSchedule, watched: usize, at: Instant) {
         if let Some((operation, began, before)) = schedule.began {
             let watched = watched.max(before);
-            let (took, company) =
-                (Took { time: at.saturating_duration_since(began), watched }, Company::of(watched));
+            let company = Company::of(watched);
+            let took = Took { time: at.saturating_duration_since(began), watched };
             self.took.insert((operation, company), took);
             if operation.is_change() {
                 self.change.insert(company, took);
@@ -178,12 +178,11 @@ impl Pace {
         let alone = among(Company::Alone).map(|took| took.time);
         match (Company::of(watched), among(Company::WithOthers)) {
             (Company::Alone, _) | (_, None) => alone,
-            // What took so long among some may take less among fewer.
-            (Company::WithOthers, Some(took)) if watched < took.watched => {
+            // What took so long among some may take less among fewer. Among more it is not expected to take longer.
+            (Company::WithOthers, Some(took)) => {
                 let in_proportion = took.time.mul_f64(watched as f64 / took.watched as f64);
                 Some(in_proportion.max(alone.unwrap_or_default()).min(took.time))
             }
-            (Company::WithOthers, Some(took)) => Some(took.time),
         }
     }
 }
