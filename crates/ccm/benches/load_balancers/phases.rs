@@ -14,8 +14,6 @@ use crate::support::{PROXY, World, service};
 const INTERNAL: &str = "service.beta.kubernetes.io/openstack-internal-load-balancer";
 /// Time between two looks.
 const STEP: Duration = Duration::from_millis(100);
-/// Services of the largest burst.
-const LARGEST: usize = 30;
 /// How long work takes that is not listed below.
 const CHANGE: Duration = Duration::from_secs(1);
 /// As measured of Octavia 2026.2 in the end-to-end scenarios, with nothing beside it.
@@ -56,9 +54,7 @@ impl Phase {
 /// All of them.
 pub(crate) async fn run() -> Vec<Phase> {
     let mut phases = changes().await;
-    for (count, targets) in [(15, [60, 40]), (LARGEST, [120, 75])] {
-        phases.extend(burst(count, targets).await);
-    }
+    phases.extend(bursts().await);
     phases
 }
 
@@ -138,7 +134,7 @@ async fn changes() -> Vec<Phase> {
         world.patch(&name(0), &json!({"spec": {"ports": ports}}));
     });
     phases.push(port_added.await);
-    phases.extend(node_added(&mut world, "node added, 13 pools", 6, [22, 9]).await);
+    phases.extend(node_added(&mut world, "joining", 6, [22, 9]).await);
     let proxy_off = phase(&mut world, "PROXY protocol off, three ports", 1, 26, async |world| {
         world.annotate(&name(0), PROXY, Some("false"));
     });
@@ -152,14 +148,10 @@ async fn changes() -> Vec<Phase> {
 }
 
 /// A node joins, and what was sent is verified later.
-async fn node_added(
-    world: &mut World,
-    change: &str,
-    load_balancers: usize,
-    targets: [usize; 2],
-) -> [Phase; 2] {
+async fn node_added(world: &mut World, node: &str, load_balancers: usize, targets: [usize; 2]) -> [Phase; 2] {
+    let change = format!("node added, {} pools", world.cloud.pools().len());
     let joins = async |world: &mut World| {
-        add_node(world, "joining");
+        add_node(world, node);
         let has_it = |world: &World| {
             world.cloud.pools().iter().all(|pool| pool["members"].as_array().map_or(0, Vec::len) == 4)
         };
@@ -169,17 +161,23 @@ async fn node_added(
     let (joined, verified) = measure_in_two(world, Duration::ZERO, load_balancers, joins, rest).await;
     let phase =
         |change: &str, target, cost| Phase { change: change.to_owned(), target, cost, served: Vec::new() };
-    [phase(change, targets[0], joined), phase("and verified", targets[1], verified)]
+    [phase(&change, targets[0], joined), phase("and verified", targets[1], verified)]
 }
 
-async fn burst(count: usize, [to_create, to_delete]: [usize; 2]) -> Vec<Phase> {
+/// One after another, as in the end-to-end scenario: the second one finds a program that knows how long this Octavia takes.
+async fn bursts() -> Vec<Phase> {
     let mut world = small_cloud().await;
-    let mut phases = vec![create(&mut world, 0..count, to_create).await];
-    if count == LARGEST {
-        // 60 writes, and 40 reads with those of the verification.
-        phases.extend(node_added(&mut world, "node added, 60 pools", count, [100, 40]).await);
+    let mut phases = Vec::new();
+    for (count, [to_create, to_join, to_verify, to_delete]) in
+        [(15, [60, 50, 20, 40]), (30, [120, 100, 40, 75])]
+    {
+        phases.push(create(&mut world, 0..count, to_create).await);
+        let node = format!("joining-{count}");
+        phases.extend(node_added(&mut world, &node, count, [to_join, to_verify]).await);
+        phases.push(delete(&mut world, 0..count, to_delete).await);
+        world.kube.delete("nodes", "", &node).unwrap();
+        world.quiet().await;
     }
-    phases.push(delete(&mut world, 0..count, to_delete).await);
     world.stop().await;
     phases
 }

@@ -8,10 +8,14 @@
 //! | --- | --- |
 //! | `watchlist` | what is waited for, and what became of it |
 //! | `poller_list` | what is kept of the lists |
-//! | `pace` | polling times |
+//! | `operation` | what Octavia can be at work on |
+//! | `pace` | how long Octavia takes |
+//! | `schedule` | polling times |
 
+mod operation;
 mod pace;
 mod poller_list;
+mod schedule;
 mod watchlist;
 
 use std::sync::Arc;
@@ -25,7 +29,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
-pub(super) use pace::Operation;
+pub(super) use operation::Operation;
 pub(super) use poller_list::LastChanges;
 use poller_list::PollerList;
 pub(super) use watchlist::{Awaited, End, Watchlist};

@@ -1,4 +1,4 @@
-//! Polling times, based on how long Octavia took before.
+//! How long Octavia takes, and when to poll for that.
 //!
 //! A poll that finds Octavia still at work was wasted, and one that comes late keeps a Service waiting. What an operation
 //! took the last time tells when to poll the next time, on this cloud and under its present load. What one takes among many tells
@@ -9,52 +9,17 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::operation::Operation;
+use super::schedule::{Began, LONGEST, PollSchedule, Queue};
+
 /// Pause between two polls, and after the beginning of a change where nothing was measured yet. For what takes long it is a seventh of that.
 const SHORTEST: Duration = Duration::from_secs(1);
 /// Pause between two polls for a load balancer that is created or deleted: no chain of changes waits for it.
 const SHORTEST_OF_WHOLE: Duration = Duration::from_millis(1250);
 /// The same for several: one of them is always about to be done.
 const SHORTEST_OF_SEVERAL: Duration = Duration::from_millis(1750);
-/// Longest pause. It grows by a fifth with each wasted poll.
-const LONGEST: Duration = Duration::from_secs(3);
 /// The first poll comes no later, whatever was measured: what took long before may be quick now.
 const LATEST: Duration = Duration::from_secs(20);
-
-/// What Octavia is at work on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::load_balancer) enum Operation {
-    /// A new load balancer.
-    Creation,
-    /// The end of one.
-    Deletion,
-    /// A change of the load balancer itself.
-    LoadBalancer,
-    /// A listener: of all changes this takes longest.
-    Listener,
-    /// A pool.
-    Pool,
-    /// The members of a pool.
-    Members,
-    /// A health monitor.
-    Monitor,
-}
-
-impl Operation {
-    fn shortest_pause(self, company: Company) -> Duration {
-        match company {
-            _ if self.is_change() => SHORTEST,
-            Company::Alone => SHORTEST_OF_WHOLE,
-            Company::WithOthers => SHORTEST_OF_SEVERAL,
-        }
-    }
-
-    fn is_change(self) -> bool {
-        match self {
-            Self::Creation | Self::Deletion => false,
-            Self::LoadBalancer | Self::Listener | Self::Pool | Self::Members | Self::Monitor => true,
-        }
-    }
-}
 
 /// Whether Octavia is at work on other load balancers as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -66,6 +31,15 @@ enum Company {
 impl Company {
     fn of(watched: usize) -> Self {
         if watched > 1 { Self::WithOthers } else { Self::Alone }
+    }
+
+    /// The shortest pause between two polls for an operation.
+    fn shortest_pause(self, operation: Operation) -> Duration {
+        match self {
+            _ if operation.is_change() => SHORTEST,
+            Self::Alone => SHORTEST_OF_WHOLE,
+            Self::WithOthers => SHORTEST_OF_SEVERAL,
+        }
     }
 }
 
@@ -85,43 +59,6 @@ struct Took {
     watched: usize,
 }
 
-/// When to poll for one load balancer.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct PollSchedule {
-    /// What was begun, when, and the most load balancers that were watched since; absent where that is not known, so that it measures
-    /// nothing.
-    began: Option<(Operation, Instant, usize)>,
-    next: Instant,
-    pause: Duration,
-}
-
-impl PollSchedule {
-    /// When the next one is due.
-    pub(super) fn next(&self) -> Instant {
-        self.next
-    }
-
-    /// Whether it is known what was begun, and when.
-    pub(super) fn measures(&self) -> bool {
-        self.began.is_some()
-    }
-
-    /// The shortest time between two polls that is worth a call.
-    pub(super) fn pause(&self) -> Duration {
-        self.pause
-    }
-
-    /// One was wasted.
-    pub(super) fn found_pending(&mut self, at: Instant) {
-        let is_due = at >= self.next;
-        self.next = self.next.max(at + self.pause);
-        // Otherwise the poll was due for another load balancer. Its list shows this one, too, which is as good as a poll of its own.
-        if is_due {
-            self.pause = (self.pause + self.pause / 5).min(LONGEST);
-        }
-    }
-}
-
 impl Pace {
     /// Something was begun; so many load balancers are watched with this one.
     pub(super) fn begin(&self, operation: Option<Operation>, watched: usize, now: Instant) -> PollSchedule {
@@ -131,20 +68,31 @@ impl Pace {
             // A little early: otherwise nobody would notice that it takes less time than it did.
             Some((operation, Some(took))) => (
                 (took * 9 / 10).clamp(SHORTEST, LATEST),
-                (took / 7).clamp(operation.shortest_pause(company), LONGEST),
+                (took / 7).clamp(company.shortest_pause(operation), LONGEST),
             ),
             // A machine has to start.
-            Some((Operation::Creation, None)) => (LONGEST, Operation::Creation.shortest_pause(company)),
-            Some((operation, None)) => (SHORTEST, operation.shortest_pause(company)),
+            Some((Operation::Creation, None)) => (LONGEST, company.shortest_pause(Operation::Creation)),
+            Some((operation, None)) => (SHORTEST, company.shortest_pause(operation)),
             None => (SHORTEST, SHORTEST),
         };
-        let began = operation.map(|operation| (operation, now, watched));
-        PollSchedule { began, next: now + first, pause }
+        let began = operation.map(|operation| Began { operation, at: now, watched });
+        let queue = operation.and_then(|operation| self.queue(operation, watched));
+        PollSchedule::new(began, now + first, pause, queue)
+    }
+
+    /// What a change waits in that is made among others.
+    fn queue(&self, operation: Operation, watched: usize) -> Option<Queue> {
+        let is_queued = operation.is_change() && Company::of(watched) == Company::WithOthers;
+        is_queued.then(|| Queue {
+            alone: self.took(operation, Company::Alone).map_or(SHORTEST, |took| took.time),
+            among_others: self.expected(operation, watched).unwrap_or_default(),
+            length: watched,
+        })
     }
 
     /// A poll found the operation done; so many load balancers were watched until then.
     pub(super) fn ended(&mut self, schedule: &PollSchedule, watched: usize, at: Instant) {
-        if let Some((operation, began, before)) = schedule.began {
+        if let Some(Began { operation, at: began, watched: before }) = schedule.began() {
             let watched = watched.max(before);
             let company = Company::of(watched);
             let took = Took { time: at.saturating_duration_since(began), watched };
@@ -158,25 +106,24 @@ impl Pace {
     /// Octavia begins to work on another load balancer, so that this one takes as long as one does among so many. Of load balancers that are
     /// created or deleted among others, those that began first end first.
     pub(super) fn joined(&self, schedule: &mut PollSchedule, watched: usize) {
-        if let Some((operation, began, before)) = schedule.began
+        if let Some(Began { operation, at, watched: before }) = schedule.began()
             && before < watched
             && (operation.is_change() || before == 1)
         {
-            let with_others = self.begin(Some(operation), watched, began);
-            schedule.began = with_others.began;
-            schedule.next = schedule.next.max(with_others.next);
-            schedule.pause = schedule.pause.max(with_others.pause);
+            schedule.postpone(&self.begin(Some(operation), watched, at));
         }
+    }
+
+    /// What the operation took the last time in such company, or else another change.
+    fn took(&self, operation: Operation, company: Company) -> Option<Took> {
+        let change = self.change.get(&company).filter(|_| operation.is_change());
+        self.took.get(&(operation, company)).or(change).copied()
     }
 
     /// What an operation takes beside so many others. It takes no less time than alone.
     fn expected(&self, operation: Operation, watched: usize) -> Option<Duration> {
-        let among = |company| {
-            let change = self.change.get(&company).filter(|_| operation.is_change());
-            self.took.get(&(operation, company)).or(change).copied()
-        };
-        let alone = among(Company::Alone).map(|took| took.time);
-        match (Company::of(watched), among(Company::WithOthers)) {
+        let alone = self.took(operation, Company::Alone).map(|took| took.time);
+        match (Company::of(watched), self.took(operation, Company::WithOthers)) {
             (Company::Alone, _) | (_, None) => alone,
             // What took so long among some may take less among fewer. Among more it is not expected to take longer.
             (Company::WithOthers, Some(took)) => {
@@ -202,13 +149,13 @@ mod tests {
         let mut schedule = pace.begin(Some(operation), watched, began);
         let mut seconds = Vec::new();
         loop {
-            let at = schedule.next();
+            let at = schedule.next(watched);
             seconds.push((at - began).as_secs());
             if at >= began + Duration::from_secs(takes) {
                 pace.ended(&schedule, watched, at);
                 return seconds;
             }
-            schedule.found_pending(at);
+            schedule.found_pending(at, watched);
         }
     }
 
@@ -240,11 +187,11 @@ mod tests {
         assert_eq!(polls(&mut pace, Operation::Creation, 6), [3, 4, 5, 7]);
         let now = Instant::now();
         let mut schedule = pace.begin(Some(Operation::Creation), 1, now);
-        let alone = schedule.next();
+        let alone = schedule.next(1);
         pace.joined(&mut schedule, 30);
         assert!(alone < now + Duration::from_secs(7), "as it took alone");
         let last = now + Duration::from_secs(*among_others.last().unwrap());
-        assert!((last - schedule.next()).as_secs() < 2, "as it took among others");
+        assert!((last - schedule.next(30)).as_secs() < 2, "as it took among others");
         assert_eq!(
             polls_among(&mut pace, 3, Operation::Deletion, 2),
             [1, 2],
@@ -272,7 +219,58 @@ mod tests {
         let now = Instant::now();
         let mut first = pace.begin(Some(Operation::Members), 2, now);
         pace.joined(&mut first, 30);
-        assert_eq!(first.next(), pace.begin(Some(Operation::Members), 30, now).next());
+        assert_eq!(first.next(30), pace.begin(Some(Operation::Members), 30, now).next(30));
+    }
+
+    /// Changes of so many load balancers, which an Octavia makes one after another, a second and a half for each. Answers how
+    /// often it was polled, and for how long a change that was made waited for the poll that saw it, on average.
+    fn polls_of_queue(pace: &mut Pace, length: u32) -> (usize, Duration) {
+        let began = Instant::now();
+        let mut queue: Vec<_> = (1..=length)
+            .map(|number| {
+                let schedule = pace.begin(Some(Operation::Members), length as usize, began);
+                (began + Duration::from_millis(1500) * number, schedule)
+            })
+            .collect();
+        let (mut polls, mut waited, mut last) = (0, Duration::ZERO, began);
+        while !queue.is_empty() {
+            let watched = queue.len();
+            let due = queue.iter().map(|(_, schedule)| schedule.next(watched)).min();
+            let pause = queue.iter().map(|(_, schedule)| schedule.pause(watched)).min();
+            let at = due.max(pause.map(|pause| last + pause)).expect("some are left");
+            (polls, last) = (polls + 1, at);
+            queue.retain_mut(|(end, schedule)| {
+                if *end > at {
+                    schedule.found_pending(at, watched);
+                } else {
+                    waited += at - *end;
+                    pace.ended(schedule, watched, at);
+                }
+                *end > at
+            });
+        }
+        (polls, waited / length)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn changes_that_octavia_makes_one_after_another_share_polls() {
+        let mut pace = Pace::default();
+        polls(&mut pace, Operation::Members, 1);
+        let seen: Vec<_> =
+            [2, 6, 15, 30].into_iter().map(|length| polls_of_queue(&mut pace, length)).collect();
+        let (number, waited): (Vec<_>, Vec<_>) =
+            seen.into_iter().map(|(polls, waited)| (polls, waited.as_secs())).unzip();
+        assert_eq!((number, waited), (vec![3, 5, 6, 7], vec![0, 0, 2, 5]));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn changes_that_take_no_longer_together_wait_no_longer() {
+        let mut pace = Pace::default();
+        polls(&mut pace, Operation::Members, 10);
+        assert_eq!(
+            polls_among(&mut pace, 30, Operation::Members, 10),
+            polls(&mut pace, Operation::Members, 10)
+        );
     }
 
     #[tokio::test(start_paused = true)]

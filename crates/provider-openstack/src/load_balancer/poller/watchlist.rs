@@ -10,8 +10,10 @@ use openstack_ccm_openstack_api::octavia::{LoadBalancer, LoadBalancerFilter, Pro
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::pace::{Operation, Pace, PollSchedule};
+use super::operation::Operation;
+use super::pace::Pace;
 use super::poller_list::{LastChanges, PollerList};
+use super::schedule::PollSchedule;
 
 /// For how long what a round saw stands for the present: until the reconciliation that it woke has begun.
 const GOOD_FOR: Duration = Duration::from_secs(10);
@@ -162,7 +164,7 @@ impl Watchlist {
     ) -> Option<Duration> {
         let pending = self.pending();
         let entry = pending.get(load_balancer_id).filter(|entry| entry.services.contains(service))?;
-        let is_known = entry.schedule.measures() && self.shared.is_polled.load(Ordering::Relaxed);
+        let is_known = entry.schedule.began().is_some() && self.shared.is_polled.load(Ordering::Relaxed);
         is_known.then(|| entry.since.elapsed())
     }
 
@@ -195,9 +197,9 @@ impl Watchlist {
     /// When the next poll is due, and how long after the last one at least.
     pub(super) fn next_poll(&self) -> Option<(Instant, Duration)> {
         let pending = self.pending();
-        let schedules = || pending.values().map(|entry| entry.schedule);
-        let next = schedules().map(|schedule| schedule.next()).min();
-        next.zip(schedules().map(|schedule| schedule.pause()).min())
+        let (schedules, watched) = (|| pending.values().map(|entry| entry.schedule), pending.len());
+        let next = schedules().map(|schedule| schedule.next(watched)).min();
+        next.zip(schedules().map(|schedule| schedule.pause(watched)).min())
     }
 
     /// The smallest lists that show everything watched: one load balancer by its name or id, or those of each project.
@@ -234,15 +236,14 @@ impl Watchlist {
     pub(super) fn finished(&self, mut listed: PollerList, asked: Instant) -> Vec<Finished> {
         self.note_last_changes(listed.take_last_changes(), asked);
         let mut pending = self.pending();
-        let mut finished = Vec::new();
+        let (mut finished, watched) = (Vec::new(), pending.len());
         for (id, entry) in pending.iter_mut().filter(|(_, entry)| entry.since < asked) {
             if listed.get(id).is_some_and(|one| one.provisioning_status.is_pending()) {
-                entry.schedule.found_pending(asked);
+                entry.schedule.found_pending(asked, watched);
             } else {
                 finished.push(id.clone());
             }
         }
-        let watched = pending.len();
         let mut ends = self.ends();
         ends.retain(|_, seen| seen.at.elapsed() < GOOD_FOR);
         let mut woken = Vec::new();

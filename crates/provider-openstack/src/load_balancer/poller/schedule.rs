@@ -1,0 +1,106 @@
+//! When to poll for one load balancer.
+//!
+//! What a change takes among others beyond what it takes alone is time in Octavia's queue. Changes leave the queue one after another, so
+//! Octavia has work while nobody looks, and the next poll comes when half of those that are left may be done.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::operation::Operation;
+
+/// Longest pause. It grows by a fifth with each wasted poll.
+pub(super) const LONGEST: Duration = Duration::from_secs(3);
+/// Longest pause while changes are in Octavia's queue.
+const LONGEST_OF_QUEUE: Duration = Duration::from_secs(6);
+
+/// When to poll for one load balancer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PollSchedule {
+    /// Absent where nobody knows what was begun and when, so that it measures nothing.
+    began: Option<Began>,
+    next: Instant,
+    pause: Duration,
+    /// The last poll, which found it pending.
+    last: Option<Instant>,
+    queue: Option<Queue>,
+}
+
+/// What was begun.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Began {
+    pub(super) operation: Operation,
+    pub(super) at: Instant,
+    /// The most load balancers that were watched since.
+    pub(super) watched: usize,
+}
+
+/// Changes that Octavia makes one after another.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Queue {
+    /// What one takes that is made alone.
+    pub(super) alone: Duration,
+    /// What one takes among the others, as far as that is known by now.
+    pub(super) among_others: Duration,
+    /// How many there are.
+    pub(super) length: usize,
+}
+
+impl Queue {
+    /// Until half of those that are left are done.
+    fn half(&self, left: usize) -> Duration {
+        let until_all_are = self.among_others.saturating_sub(self.alone);
+        (until_all_are / 2).mul_f64(left as f64 / self.length as f64).min(LONGEST_OF_QUEUE)
+    }
+
+    /// With one that is not done after so long.
+    fn after(self, time: Duration) -> Self {
+        Self { among_others: self.among_others.max(time), ..self }
+    }
+}
+
+impl PollSchedule {
+    /// The first poll is `next`, and one after which nothing has ended is followed by such a pause.
+    pub(super) fn new(began: Option<Began>, next: Instant, pause: Duration, queue: Option<Queue>) -> Self {
+        Self { began, next, pause, last: None, queue }
+    }
+
+    /// What was begun, where that is known.
+    pub(super) fn began(&self) -> Option<Began> {
+        self.began
+    }
+
+    /// When the next one is due, where so many load balancers are watched.
+    pub(super) fn next(&self, watched: usize) -> Instant {
+        let half_of_queue = self.queue.zip(self.last).map(|(queue, last)| last + queue.half(watched));
+        half_of_queue.map_or(self.next, |then| self.next.max(then))
+    }
+
+    /// The shortest time between two polls that is worth a call, where so many load balancers are watched.
+    pub(super) fn pause(&self, watched: usize) -> Duration {
+        self.queue.map_or(self.pause, |queue| self.pause.max(queue.half(watched)))
+    }
+
+    /// One was wasted; so many load balancers were watched.
+    pub(super) fn found_pending(&mut self, at: Instant, watched: usize) {
+        let is_due = at >= self.next(watched);
+        self.next = self.next.max(at + self.pause);
+        // Otherwise the poll was due for another load balancer. Its list shows this one, too, which is as good as a poll of its own.
+        if is_due {
+            self.pause = (self.pause + self.pause / 5).min(LONGEST);
+        }
+        self.last = Some(at);
+        if let Some(began) = self.began {
+            self.queue = self.queue.map(|queue| queue.after(at.saturating_duration_since(began.at)));
+        }
+    }
+
+    /// It takes as long as what is begun among others, which has this schedule.
+    pub(super) fn postpone(&mut self, among_others: &Self) {
+        self.began = among_others.began;
+        self.next = self.next.max(among_others.next);
+        self.pause = self.pause.max(among_others.pause);
+        let so_far = self.queue.map(|queue| queue.among_others).unwrap_or_default();
+        self.queue = among_others.queue.map(|queue| queue.after(so_far));
+    }
+}
