@@ -143,6 +143,15 @@ impl Stage {
         }
     }
 
+    /// Waits for something in real time, and counts the calls meanwhile: the simulators remember only the last ones.
+    pub(crate) async fn until(&self, what: &str, condition: impl Fn() -> bool) {
+        until(what, || {
+            self.take_work();
+            condition()
+        })
+        .await;
+    }
+
     /// Calls to Octavia and Neutron since the last time.
     pub(crate) fn take_asked(&self) -> usize {
         self.take_work();

@@ -44,7 +44,7 @@ pub(crate) async fn run() -> Vec<(String, Usage)> {
     }
     let fast = ["--kube-api-qps=0", "--concurrent-service-syncs=20"];
     let (created, usage) = measured(&stage, Program::start(&stage, &fast), async || {
-        program::until("all Services are published", || served(&world) == SERVICES).await;
+        stage.until("all Services are published", || served(&world) == SERVICES).await;
     })
     .await;
     let mut rows = vec![("5,000 on 1,000 nodes created".to_owned(), usage)];
@@ -57,7 +57,8 @@ pub(crate) async fn run() -> Vec<(String, Usage)> {
     stage.take_asked();
     add_node(&world, "joining");
     let (_program, usage) = measured(&stage, program, async || {
-        program::until("the node is a member everywhere", || members.count_of_length(NODES + 1) == SERVICES)
+        stage
+            .until("the node is a member everywhere", || members.count_of_length(NODES + 1) == SERVICES)
             .await;
     })
     .await;

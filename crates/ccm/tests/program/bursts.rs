@@ -102,3 +102,30 @@ async fn a_service_that_goes_while_it_waits_leaves_nothing() {
     assert_eq!(world.cloud.load_balancers().len(), 1);
     assert_eq!(waiting(&world), 0);
 }
+
+/// A list of pools names all their members: after a start, a few changes among many load balancers read each on its own.
+#[tokio::test(start_paused = true)]
+async fn a_few_changes_among_many_load_balancers_list_nothing_of_all_of_them() {
+    const SERVED: usize = 160;
+    let mut world = World::started().await;
+    let name = |number: usize| format!("web-{number}");
+    (0..SERVED).for_each(|number| world.create(&service(&name(number), json!({}))));
+    for number in 0..SERVED {
+        world.until_published(&name(number)).await;
+    }
+    world.quiet_unplanned().await;
+    world.restart().await;
+    world.quiet_unplanned().await;
+    world.cloud.log().clear();
+    for number in 0..3 {
+        world.annotate(&name(number), "loadbalancer.openstack.org/connection-limit", Some("100"));
+    }
+    world.quiet_unplanned().await;
+    let calls = world.cloud.log().calls();
+    let of_all = |path: &str| {
+        let lists = calls.iter().filter(|call| call.path == format!("/v2.0/lbaas/{path}"));
+        lists.filter(|call| !call.query.contains("loadbalancer_id=")).count()
+    };
+    assert_eq!((of_all("listeners"), of_all("pools")), (0, 0));
+    assert_eq!(calls.iter().filter(|call| call.is_write()).count(), 3, "each was changed");
+}

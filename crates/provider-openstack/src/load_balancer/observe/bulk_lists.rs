@@ -11,6 +11,7 @@ use openstack_ccm_openstack_api::octavia::LoadBalancer;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
+use super::read::Reader;
 use crate::compressed::Compressed;
 
 /// For how long the lists stand for the present. What changed in between is found by the next check.
@@ -50,6 +51,10 @@ impl Extend<LoadBalancer> for ById {
 struct ByPort(HashMap<String, Vec<Compressed<FloatingIp>>>);
 
 impl ByPort {
+    fn count(&self) -> usize {
+        self.0.values().map(Vec::len).sum()
+    }
+
     fn take(&mut self, port: &str) -> Option<Vec<FloatingIp>> {
         self.0.remove(port).unwrap_or_default().iter().map(Compressed::get).collect()
     }
@@ -79,16 +84,25 @@ impl BulkLists {
         Self { openstack, lists: Mutex::default() }
     }
 
-    /// What is listed of a load balancer. Each is handed out once, so that the lists shrink while they are used.
+    /// What is listed of a load balancer. Each is handed out once, so that the lists shrink while they are used. `reader` learns how long
+    /// they are.
     ///
     /// # Errors
     /// Any failed call.
-    pub(crate) async fn take(&self, load_balancer_id: &str) -> Result<Option<Listed>, ApiError> {
+    pub(crate) async fn take(
+        &self,
+        load_balancer_id: &str,
+        reader: &Reader,
+    ) -> Result<Option<Listed>, ApiError> {
         let mut lists = self.lists.lock().await;
         let good = lists.take().filter(|lists| lists.asked.elapsed() < GOOD_FOR);
         let known = match good {
             Some(good) => lists.insert(good),
-            None => lists.insert(self.list().await?),
+            None => {
+                let listed = lists.insert(self.list().await?);
+                reader.note_counts(listed.load_balancers.0.len(), listed.floating_ips.count());
+                listed
+            }
         };
         let Some(load_balancer) = known.load_balancers.take(load_balancer_id) else { return Ok(None) };
         let port = load_balancer.vip_port_id.as_ref();

@@ -36,7 +36,7 @@ impl Observing<'_> {
         if outputs::may_have_moved(self.service) {
             return Ok(None);
         }
-        let listed = self.observer.bulk_lists.take(id).await;
+        let listed = self.observer.bulk_lists.take(id, &self.observer.reader).await;
         let listed =
             listed.map_err(|error| failure::of_call(&error, "listing the load balancers", Missing::Race))?;
         let Some(Listed { load_balancer, floating_ips }) = listed else { return Ok(None) };

@@ -66,7 +66,11 @@ async fn list(
     };
     match question {
         FloatingIpQuestion::Nothing => Ok(Vec::new()),
-        FloatingIpQuestion::OnVip => on_vip.await,
+        // There is hardly ever one, and no list of the project tells that there is none: one of another project may be on it.
+        FloatingIpQuestion::OnVip => match vip_port_id {
+            Some(port) => reader.neutron().list_floating_ips(&FloatingIpFilter::port(port)).await,
+            None => Ok(Vec::new()),
+        },
         FloatingIpQuestion::ForVip { asked } => {
             let mut found = on_vip.await?;
             let has_asked = asked.is_none_or(|asked| found.iter().any(|found| has_address(found, asked)));

@@ -1,4 +1,6 @@
 //! Questions about single load balancers that reconciliations ask at the same time, answered by one list.
+//!
+//! Where a list is too long for all that ask, each of them asks alone, and nobody waits for another one.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -20,9 +22,11 @@ const GATHERING: Duration = Duration::from_millis(250);
 pub(super) struct Gathered<T> {
     /// Counts questions and lists, to tell which came first.
     clock: AtomicU64,
-    /// Those that wait for their turn.
+    /// Those that have no answer yet, including those that ask alone.
+    asking: AtomicUsize,
+    /// Of these, those that wait for their turn.
     waiting: AtomicUsize,
-    /// How long the last list was.
+    /// How long a list is, as far as that is known.
     length: AtomicUsize,
     latest: Mutex<Option<GatheredList<T>>>,
 }
@@ -37,6 +41,7 @@ impl<T> Default for Gathered<T> {
     fn default() -> Self {
         Self {
             clock: AtomicU64::new(0),
+            asking: AtomicUsize::new(0),
             waiting: AtomicUsize::new(0),
             length: AtomicUsize::new(0),
             latest: Mutex::new(None),
@@ -45,6 +50,11 @@ impl<T> Default for Gathered<T> {
 }
 
 impl<T> Gathered<T> {
+    /// Notes how long a list would be at least.
+    pub(super) fn note_length(&self, length: usize) {
+        self.length.store(length, Ordering::Relaxed);
+    }
+
     /// The answer to one question: what `pick` finds in a list for all, else what it is `alone`.
     ///
     /// # Errors
@@ -56,10 +66,14 @@ impl<T> Gathered<T> {
         pick: impl Fn(&[T]) -> Option<R>,
     ) -> Result<R, ApiError> {
         let asked = self.tick();
+        let _asking = Counted::new(&self.asking);
+        if self.is_too_long_for_all().await {
+            return alone().await;
+        }
         let (latest, waited) = match self.latest.try_lock() {
             Ok(latest) => (Ok(latest), false),
             Err(_) => {
-                let _waiting = Waiting::new(&self.waiting);
+                let _waiting = Counted::new(&self.waiting);
                 (tokio::time::timeout(PATIENCE, self.latest.lock()).await, true)
             }
         };
@@ -96,9 +110,18 @@ impl<T> Gathered<T> {
         }
     }
 
-    /// Whether a list likely holds too much for who asks now, and those that wait.
+    /// Whether a list likely holds too much for all that ask, also for those that ask in the same moment.
+    async fn is_too_long_for_all(&self) -> bool {
+        if self.is_too_long() {
+            // Who was woken by the same event is counted, too.
+            tokio::task::yield_now().await;
+        }
+        self.is_too_long()
+    }
+
+    /// Whether a list likely holds too much for those that have no answer yet.
     fn is_too_long(&self) -> bool {
-        let asking = self.waiting.load(Ordering::Relaxed) + 1;
+        let asking = self.asking.load(Ordering::Relaxed);
         self.length.load(Ordering::Relaxed) > asking * ENTRIES_FOR_EACH
     }
 
@@ -107,17 +130,17 @@ impl<T> Gathered<T> {
     }
 }
 
-/// Counts one that waits, also where it ceases to.
-struct Waiting<'a>(&'a AtomicUsize);
+/// Counts one more until it is dropped, also where that is given up.
+struct Counted<'a>(&'a AtomicUsize);
 
-impl<'a> Waiting<'a> {
-    fn new(waiting: &'a AtomicUsize) -> Self {
-        waiting.fetch_add(1, Ordering::Relaxed);
-        Self(waiting)
+impl<'a> Counted<'a> {
+    fn new(counter: &'a AtomicUsize) -> Self {
+        counter.fetch_add(1, Ordering::Relaxed);
+        Self(counter)
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for Counted<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -204,6 +227,16 @@ mod tests {
     async fn a_list_of_many_others_is_not_asked_for() {
         let cloud = Cloud::of(1000);
         assert_eq!(cloud.ask_at_once(0..3).await, ["list"], "nobody knew how long it is");
+        let start = Instant::now();
+        assert_eq!(cloud.ask_at_once(0..3).await, ["one"; 3]);
+        assert_eq!(start.elapsed(), Duration::from_secs(1), "nobody waits for another one");
+        assert_eq!(cloud.ask_at_once(0..20).await, ["list"], "so many ask that it is worth it");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_list_is_asked_for_of_which_somebody_knows_that_it_is_long() {
+        let cloud = Cloud::of(1000);
+        cloud.gathered.note_length(1000);
         assert_eq!(cloud.ask_at_once(0..3).await, ["one"; 3]);
     }
 }

@@ -32,6 +32,15 @@ impl Reader {
         }
     }
 
+    /// Notes how many load balancers and floating IPs the project has, so that nobody asks for lists that are too long. Most load balancers
+    /// have a listener and a pool at least, and a list of pools names all their members.
+    pub(in crate::load_balancer::observe) fn note_counts(&self, load_balancers: usize, floating_ips: usize) {
+        self.load_balancers.note_length(load_balancers);
+        self.listeners.note_length(load_balancers);
+        self.pools.note_length(load_balancers);
+        self.floating_ips.note_length(floating_ips);
+    }
+
     pub(crate) fn octavia(&self) -> &Octavia {
         &self.openstack.octavia
     }
