@@ -16,7 +16,7 @@ use openstack_ccm_openstack_sim::Sim as Cloud;
 use serde_json::{Value, json};
 
 use crate::cloud::{add_node, served, world};
-use crate::program::{self, Program, Reached, Stage, Usage, processor_time};
+use crate::program::{Program, Reached, Stage, Usage, processor_time};
 use crate::support::{PROXY, service};
 
 const SERVICES: usize = 5000;
