@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::operation::Operation;
-use super::schedule::{Began, LONGEST, PollSchedule, Queue};
+use super::schedule::{Began, ChangeQueue, LONGEST, PollSchedule};
 
 /// Pause between two polls, and after the beginning of a change where nothing was measured yet. For what takes long it is a seventh of that.
 const SHORTEST: Duration = Duration::from_secs(1);
@@ -81,9 +81,9 @@ impl Pace {
     }
 
     /// What a change waits in that is made among others.
-    fn queue(&self, operation: Operation, watched: usize) -> Option<Queue> {
+    fn queue(&self, operation: Operation, watched: usize) -> Option<ChangeQueue> {
         let is_queued = operation.is_change() && Company::of(watched) == Company::WithOthers;
-        is_queued.then(|| Queue {
+        is_queued.then(|| ChangeQueue {
             alone: self.took(operation, Company::Alone).map_or(SHORTEST, |took| took.time),
             among_others: self.expected(operation, watched).unwrap_or_default(),
             length: watched,

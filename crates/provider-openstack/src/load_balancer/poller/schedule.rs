@@ -23,7 +23,7 @@ pub(super) struct PollSchedule {
     pause: Duration,
     /// The last poll, which found it pending.
     last: Option<Instant>,
-    queue: Option<Queue>,
+    queue: Option<ChangeQueue>,
 }
 
 /// What was begun.
@@ -37,7 +37,7 @@ pub(super) struct Began {
 
 /// Changes that Octavia makes one after another.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Queue {
+pub(super) struct ChangeQueue {
     /// What one takes that is made alone.
     pub(super) alone: Duration,
     /// What one takes among the others, as far as that is known by now.
@@ -46,7 +46,7 @@ pub(super) struct Queue {
     pub(super) length: usize,
 }
 
-impl Queue {
+impl ChangeQueue {
     /// Until half of those that are left are done.
     fn half(&self, left: usize) -> Duration {
         let until_all_are = self.among_others.saturating_sub(self.alone);
@@ -61,7 +61,12 @@ impl Queue {
 
 impl PollSchedule {
     /// The first poll is `next`, and one after which nothing has ended is followed by such a pause.
-    pub(super) fn new(began: Option<Began>, next: Instant, pause: Duration, queue: Option<Queue>) -> Self {
+    pub(super) fn new(
+        began: Option<Began>,
+        next: Instant,
+        pause: Duration,
+        queue: Option<ChangeQueue>,
+    ) -> Self {
         Self { began, next, pause, last: None, queue }
     }
 
