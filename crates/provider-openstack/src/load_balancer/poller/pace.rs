@@ -86,7 +86,6 @@ impl Pace {
         is_queued.then(|| ChangeQueue {
             alone: self.took(operation, Company::Alone).map_or(SHORTEST, |took| took.time),
             among_others: self.expected(operation, watched).unwrap_or_default(),
-            length: watched,
         })
     }
 

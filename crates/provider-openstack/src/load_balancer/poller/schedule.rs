@@ -35,28 +35,13 @@ pub(super) struct Began {
     pub(super) watched: usize,
 }
 
-/// Changes that Octavia makes one after another.
+/// What is known of changes that Octavia makes one after another.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ChangeQueue {
     /// What one takes that is made alone.
     pub(super) alone: Duration,
-    /// What one takes among the others, as far as that is known by now.
+    /// What one is expected to take among the others.
     pub(super) among_others: Duration,
-    /// How many there are.
-    pub(super) length: usize,
-}
-
-impl ChangeQueue {
-    /// Until half of those that are left are done.
-    fn half(&self, left: usize) -> Duration {
-        let until_all_are = self.among_others.saturating_sub(self.alone);
-        (until_all_are / 2).mul_f64(left as f64 / self.length as f64).min(LONGEST_OF_QUEUE)
-    }
-
-    /// With one that is not done after so long.
-    fn after(self, time: Duration) -> Self {
-        Self { among_others: self.among_others.max(time), ..self }
-    }
 }
 
 impl PollSchedule {
@@ -77,13 +62,20 @@ impl PollSchedule {
 
     /// When the next one is due, where so many load balancers are watched.
     pub(super) fn next(&self, watched: usize) -> Instant {
-        let half_of_queue = self.queue.zip(self.last).map(|(queue, last)| last + queue.half(watched));
-        half_of_queue.map_or(self.next, |then| self.next.max(then))
+        self.last.map_or(self.next, |last| self.next.max(last + self.half_of_queue(watched)))
     }
 
     /// The shortest time between two polls that is worth a call, where so many load balancers are watched.
     pub(super) fn pause(&self, watched: usize) -> Duration {
-        self.queue.map_or(self.pause, |queue| self.pause.max(queue.half(watched)))
+        self.pause.max(self.half_of_queue(watched))
+    }
+
+    /// Until half of the changes in the queue that are left are done; no time where there is no queue.
+    fn half_of_queue(&self, left: usize) -> Duration {
+        let Some((queue, began)) = self.queue.zip(self.began) else { return Duration::ZERO };
+        let so_far = self.last.map_or(Duration::ZERO, |last| last.saturating_duration_since(began.at));
+        let until_all_are = queue.among_others.max(so_far).saturating_sub(queue.alone);
+        (until_all_are / 2).mul_f64(left as f64 / began.watched as f64).min(LONGEST_OF_QUEUE)
     }
 
     /// One was wasted; so many load balancers were watched.
@@ -95,9 +87,6 @@ impl PollSchedule {
             self.pause = (self.pause + self.pause / 5).min(LONGEST);
         }
         self.last = Some(at);
-        if let Some(began) = self.began {
-            self.queue = self.queue.map(|queue| queue.after(at.saturating_duration_since(began.at)));
-        }
     }
 
     /// It takes as long as what is begun among others, which has this schedule.
@@ -105,7 +94,6 @@ impl PollSchedule {
         self.began = among_others.began;
         self.next = self.next.max(among_others.next);
         self.pause = self.pause.max(among_others.pause);
-        let so_far = self.queue.map(|queue| queue.among_others).unwrap_or_default();
-        self.queue = among_others.queue.map(|queue| queue.after(so_far));
+        self.queue = among_others.queue;
     }
 }

@@ -197,7 +197,8 @@ impl Watchlist {
     /// When the next poll is due, and how long after the last one at least.
     pub(super) fn next_poll(&self) -> Option<(Instant, Duration)> {
         let pending = self.pending();
-        let (schedules, watched) = (|| pending.values().map(|entry| entry.schedule), pending.len());
+        let watched = pending.len();
+        let schedules = || pending.values().map(|entry| entry.schedule);
         let next = schedules().map(|schedule| schedule.next(watched)).min();
         next.zip(schedules().map(|schedule| schedule.pause(watched)).min())
     }
@@ -236,7 +237,8 @@ impl Watchlist {
     pub(super) fn finished(&self, mut listed: PollerList, asked: Instant) -> Vec<Finished> {
         self.note_last_changes(listed.take_last_changes(), asked);
         let mut pending = self.pending();
-        let (mut finished, watched) = (Vec::new(), pending.len());
+        let watched = pending.len();
+        let mut finished = Vec::new();
         for (id, entry) in pending.iter_mut().filter(|(_, entry)| entry.since < asked) {
             if listed.get(id).is_some_and(|one| one.provisioning_status.is_pending()) {
                 entry.schedule.found_pending(asked, watched);
