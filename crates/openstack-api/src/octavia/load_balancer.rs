@@ -98,6 +98,11 @@ impl LoadBalancerFilter {
         Self { name: Some(name.into()), ..Self::default() }
     }
 
+    /// The load balancer of this id.
+    pub fn id(id: impl Into<String>) -> Self {
+        Self { id: Some(id.into()), ..Self::default() }
+    }
+
     /// All load balancers of a project; without one, all that the credentials may see.
     pub fn of_project(project_id: Option<String>) -> Self {
         Self { project_id, ..Self::default() }

@@ -14,6 +14,7 @@
 //! | | `ownership` | whose a load balancer is |
 //! | | `report` | what a reconciliation tells besides its result |
 //! | | `locks` | one reconciliation at a time for each load balancer |
+//! | | `list_length` | whether one list of all is worth it for those that ask about single ones |
 //! | wait | [`poller`] | watches load balancers that Octavia works on |
 //! | | `creations` | how many load balancers are created at once, and whose |
 //! | resolve | `resolve` | looks up what nobody has written down |
@@ -34,6 +35,7 @@ mod creations;
 mod desired;
 pub(crate) mod failure;
 pub mod floating_subnet;
+mod list_length;
 mod locks;
 mod model;
 pub mod names;

@@ -75,9 +75,9 @@ impl Observer {
         Self {
             bulk_lists: BulkLists::new(openstack.clone()),
             missing: MissingLoadBalancers::new(openstack.clone(), cluster),
-            reader: Reader::new(openstack.clone()),
+            reader: Reader::new(openstack.clone(), watchlist.list_length()),
             status_trees: StatusTrees::default(),
-            other_changes: OtherChanges::default(),
+            other_changes: OtherChanges::new(watchlist.list_length()),
             openstack,
             watchlist,
             recreate_missing,

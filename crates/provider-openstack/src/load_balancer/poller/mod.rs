@@ -1,12 +1,13 @@
 //! One task that watches all load balancers that Octavia is working on.
 //!
 //! A reconciliation that meets a PENDING load balancer, or makes one PENDING, registers it and ends. Each round of the poller
-//! is one list call for all of them in a project; a load balancer that is no longer PENDING, or gone, wakes the Services that wait
-//! for it. What became of it is for their next reconciliation to see: nothing is decided here.
+//! is one list call for all of them in a project, or where few of very many are watched, one for each of these. A load balancer that is no
+//! longer PENDING, or gone, wakes the Services that wait for it. What became of it is for their next reconciliation to see: nothing is decided here.
 //!
 //! | module | holds |
 //! | --- | --- |
 //! | `watchlist` | what is waited for, and what became of it |
+//! | `query` | what a poll asks for |
 //! | `poller_list` | what is kept of the lists |
 //! | `operation` | what Octavia can be at work on |
 //! | `pace` | how long Octavia takes |
@@ -15,12 +16,14 @@
 mod operation;
 mod pace;
 mod poller_list;
+mod query;
 mod schedule;
 mod watchlist;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::{StreamExt, TryStreamExt, stream};
 use openstack_ccm_core::backoff::Backoff;
 use openstack_ccm_core::service::ServiceKey;
 use openstack_ccm_openstack_api::error::ApiError;
@@ -32,9 +35,12 @@ use tracing::{debug, warn};
 pub(super) use operation::Operation;
 pub(super) use poller_list::LastChanges;
 use poller_list::PollerList;
+use query::PollQuery;
+use watchlist::Finished;
 pub(super) use watchlist::{Awaited, End, Watchlist};
-use watchlist::{Finished, ListQuery};
 
+/// How many lists of single load balancers are asked for at a time.
+const AT_ONCE: usize = 8;
 /// Pauses while the list call fails.
 const PAUSES_AFTER_ERRORS: Backoff = Backoff::doubling(Duration::from_secs(2), Duration::from_secs(30));
 
@@ -92,18 +98,23 @@ impl Poller {
         }
     }
 
-    async fn lists(&self, query: ListQuery) -> Result<PollerList, ApiError> {
+    async fn lists(&self, query: PollQuery) -> Result<PollerList, ApiError> {
         let mut listed = query.listed;
-        for filter in &query.filters {
+        for filter in &query.of_projects {
             listed = self.octavia.list_load_balancers_into(filter, listed).await?;
+        }
+        let ask = async |filter| self.octavia.list_load_balancers(&filter).await;
+        let mut single = stream::iter(query.single).map(ask).buffer_unordered(AT_ONCE);
+        while let Some(found) = single.try_next().await? {
+            listed.extend(found);
         }
         Ok(listed)
     }
 
-    /// One list for all, or one for each project. Returns how long to rest where that failed, as it did so many times in a row
+    /// One list for all, one for each project or one for each load balancer. Returns how long to rest where that failed, as it did so many times in a row
     /// before.
     async fn round(&self, asked: Instant, failures: u32) -> Option<Duration> {
-        match self.lists(self.watchlist.list_query()).await {
+        match self.lists(self.watchlist.query()).await {
             Ok(listed) => {
                 for Finished { id, is_active, services } in self.watchlist.finished(listed, asked) {
                     debug!(load_balancer = %id, "load balancer is no longer pending");

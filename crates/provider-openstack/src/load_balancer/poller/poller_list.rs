@@ -21,6 +21,21 @@ impl Extend<LoadBalancer> for LastChanges {
     }
 }
 
+/// What the lists also show: others that have the name of one that is watched.
+#[derive(Debug)]
+pub(super) enum Namesakes {
+    /// All.
+    OfAll,
+    /// Those of these names, each in a project.
+    OfNames(HashSet<(String, String)>),
+}
+
+impl Default for Namesakes {
+    fn default() -> Self {
+        Self::OfNames(HashSet::new())
+    }
+}
+
 /// What the poller keeps of its lists.
 #[derive(Debug, Default)]
 pub(super) struct PollerList {
@@ -28,8 +43,7 @@ pub(super) struct PollerList {
     ids: HashSet<String>,
     /// Names of those that are watched, as far as they are known before.
     names: HashSet<String>,
-    /// Whether the lists also show what has the same name as one that is watched.
-    shows_namesakes: bool,
+    namesakes: Namesakes,
     /// Those with these ids and names, by id.
     load_balancers: HashMap<String, LoadBalancer>,
     names_of_others: HashSet<String>,
@@ -42,7 +56,7 @@ impl Extend<LoadBalancer> for PollerList {
             self.last_changes.0.push((one.id.clone(), one.updated_at.clone()));
             if self.ids.contains(&one.id) || self.names.contains(&one.name) {
                 self.load_balancers.insert(one.id.clone(), one);
-            } else if self.shows_namesakes {
+            } else if matches!(self.namesakes, Namesakes::OfAll) {
                 self.names_of_others.insert(one.name);
             }
         }
@@ -51,8 +65,8 @@ impl Extend<LoadBalancer> for PollerList {
 
 impl PollerList {
     /// Nothing is listed yet, and those with these ids and names are to be kept.
-    pub(super) fn new(ids: HashSet<String>, names: HashSet<String>, shows_namesakes: bool) -> Self {
-        Self { ids, names, shows_namesakes, ..Self::default() }
+    pub(super) fn new(ids: HashSet<String>, names: HashSet<String>, namesakes: Namesakes) -> Self {
+        Self { ids, names, namesakes, ..Self::default() }
     }
 
     /// The load balancer with this id.
@@ -62,12 +76,22 @@ impl PollerList {
 
     /// The others of this name in a project. Absent where not all of them were kept.
     pub(super) fn namesakes(&self, name: &str, id: &str, project_id: &str) -> Option<Vec<LoadBalancer>> {
-        if !self.shows_namesakes || self.names_of_others.contains(name) {
+        let are_kept = match &self.namesakes {
+            Namesakes::OfAll => !self.names_of_others.contains(name),
+            Namesakes::OfNames(names) => names.contains(&(name.to_owned(), project_id.to_owned())),
+        };
+        if !are_kept {
             return None;
         }
         let of_project = |one: &&LoadBalancer| one.project_id.as_deref() == Some(project_id);
         let is_other = |one: &&LoadBalancer| one.name == name && one.id != id;
         Some(self.load_balancers.values().filter(of_project).filter(is_other).cloned().collect())
+    }
+
+    /// How many load balancers the projects have, where the lists show all of them. Not known once
+    /// [taken](Self::take_last_changes).
+    pub(super) fn count_of_all(&self) -> Option<usize> {
+        matches!(self.namesakes, Namesakes::OfAll).then_some(self.last_changes.0.len())
     }
 
     /// When all that are listed were changed last. Taken once.
@@ -99,7 +123,7 @@ mod tests {
         #[case] namesakes: Option<Vec<&str>>,
     ) {
         let names = known.iter().map(|name| (*name).to_owned()).collect();
-        let mut listed = PollerList::new(["watched".to_owned()].into(), names, true);
+        let mut listed = PollerList::new(["watched".to_owned()].into(), names, Namesakes::OfAll);
         listed.extend([load_balancer("another", "web"), load_balancer("watched", name)]);
         let found = listed.namesakes(name, "watched", "project");
         let ids = found.as_deref().map(|found| found.iter().map(|one| one.id.as_str()).collect::<Vec<_>>());
@@ -108,7 +132,7 @@ mod tests {
 
     #[test]
     fn of_one_that_nobody_waits_for_only_its_last_change_is_kept() {
-        let mut listed = PollerList::new(["watched".to_owned()].into(), HashSet::new(), true);
+        let mut listed = PollerList::new(["watched".to_owned()].into(), HashSet::new(), Namesakes::OfAll);
         listed.extend([load_balancer("another", "web"), load_balancer("watched", "mail")]);
         assert!(listed.get("another").is_none() && listed.get("watched").is_some());
         let changes = listed.take_last_changes().into_pairs();

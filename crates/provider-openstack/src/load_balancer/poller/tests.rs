@@ -156,6 +156,35 @@ async fn one_call_serves_all_and_slows_down_gently() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn few_of_very_many_are_asked_for_one_by_one() {
+    let rig = rig();
+    (0..200).for_each(|number| rig.octavia.set(&format!("lb-{number}"), "ACTIVE"));
+    rig.watchlist.list_length().note(200);
+    let key = |number| ServiceKey::new("default", format!("web-{number}"));
+    let named = Awaited { name: Some(""), ..awaited("lb-1", Some("project")) };
+    rig.watchlist.watch(named, &key(1));
+    rig.watchlist.watch(awaited("lb-2", Some("project")), &key(2));
+    rig.watchlist.watch(awaited("lb-3", None), &key(3));
+    pass(2).await;
+    let mut asked: Vec<_> = rig.octavia.asked().into_iter().map(|(_, query)| query).collect();
+    asked.sort_unstable();
+    let by_id = |id: &str| format!("loadbalancers?id={id}");
+    assert_eq!(asked, [by_id("lb-2"), by_id("lb-3"), "loadbalancers?name=&project_id=project".to_owned()]);
+    assert_eq!(rig.woken(), ["default/web-1", "default/web-2", "default/web-3"]);
+    let namesakes = |id| rig.watchlist.take_end(id).expect("it ended").namesakes.map(|found| found.len());
+    assert_eq!((namesakes("lb-1"), namesakes("lb-2")), (Some(199), Some(199)), "one list shows them");
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_of_very_many_are_asked_for_with_one_list() {
+    let rig = rig();
+    rig.watchlist.list_length().note(200);
+    (0..4).for_each(|number| rig.watch(&format!("lb-{number}"), "web"));
+    pass(2).await;
+    assert_eq!(rig.octavia.asked(), [(1, "loadbalancers?project_id=project".to_owned())]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_stuck_load_balancer_does_not_delay_another() {
     let rig = rig();
     rig.octavia.set("stuck", "PENDING_UPDATE");

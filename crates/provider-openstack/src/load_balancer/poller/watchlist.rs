@@ -6,14 +6,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use openstack_ccm_core::service::ServiceKey;
-use openstack_ccm_openstack_api::octavia::{LoadBalancer, LoadBalancerFilter, ProvisioningStatus};
+use openstack_ccm_openstack_api::octavia::{LoadBalancer, ProvisioningStatus};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::operation::Operation;
 use super::pace::Pace;
 use super::poller_list::{LastChanges, PollerList};
+use super::query::{PollQuery, Watched};
 use super::schedule::PollSchedule;
+use crate::load_balancer::list_length::ListLength;
 
 /// For how long what a round saw stands for the present: until the reconciliation that it woke has begun.
 const GOOD_FOR: Duration = Duration::from_secs(10);
@@ -34,6 +36,8 @@ struct Register {
     /// `updated_at` of load balancers, and when the list was asked for that shows it.
     last_changes: Mutex<HashMap<String, (Instant, Option<String>)>>,
     pace: Mutex<Pace>,
+    /// How many load balancers the projects have in which some are watched.
+    list_length: Arc<ListLength>,
     added: Notify,
     /// Whether a poller is at work, which sees the ends. On a dry run there is none.
     is_polled: AtomicBool,
@@ -89,14 +93,6 @@ pub(super) struct Finished {
     pub(super) services: BTreeSet<ServiceKey>,
 }
 
-/// Lists that show everything watched.
-#[derive(Debug)]
-pub(super) struct ListQuery {
-    pub(super) filters: Vec<LoadBalancerFilter>,
-    /// What is to be kept of them.
-    pub(super) listed: PollerList,
-}
-
 impl Watchlist {
     /// Has `service` woken when the load balancer is no longer PENDING.
     pub(in crate::load_balancer) fn watch(&self, awaited: Awaited<'_>, service: &ServiceKey) {
@@ -125,6 +121,11 @@ impl Watchlist {
         entry.schedule = schedule;
         drop(pending);
         self.shared.added.notify_one();
+    }
+
+    /// How many load balancers the project has, as far as that is known.
+    pub(in crate::load_balancer) fn list_length(&self) -> Arc<ListLength> {
+        Arc::clone(&self.shared.list_length)
     }
 
     // The maps are whole between any two statements that hold their locks.
@@ -203,38 +204,29 @@ impl Watchlist {
         next.zip(schedules().map(|schedule| schedule.pause(watched)).min())
     }
 
-    /// The smallest lists that show everything watched: one load balancer by its name or id, or those of each project.
-    /// Nothing less is asked for where the owner of one is not known: an administrator's list would be that of the whole
-    /// cloud.
-    pub(super) fn list_query(&self) -> ListQuery {
+    /// The smallest lists that show everything watched: of each load balancer, or where that is not much more, those of each project.
+    pub(super) fn query(&self) -> PollQuery {
         let pending = self.pending();
-        let by_id =
-            |id: &String| LoadBalancerFilter { id: Some(id.clone()), ..LoadBalancerFilter::default() };
-        let mut entries = pending.iter();
-        if let (Some((id, entry)), None) = (entries.next(), entries.next()) {
-            let (name, project_id) = (entry.name.clone(), entry.project_id.clone());
-            let shows_namesakes = name.is_some() && project_id.is_some();
-            let filter = if shows_namesakes {
-                LoadBalancerFilter { name, project_id, ..LoadBalancerFilter::default() }
-            } else {
-                by_id(id)
-            };
-            return ListQuery { filters: vec![filter], listed: listed_of(&pending, shows_namesakes) };
+        let watched: Vec<_> = pending
+            .iter()
+            .map(|(id, entry)| {
+                let (name, project_id) = (entry.name.as_deref(), entry.project_id.as_deref());
+                Watched { id, name, project_id }
+            })
+            .collect();
+        if watched.len() < 2 || self.shared.list_length.is_too_long_for(watched.len()) {
+            PollQuery::of_each(&watched)
+        } else {
+            PollQuery::of_projects(&watched)
         }
-        let projects: BTreeSet<_> = pending.values().filter_map(|entry| entry.project_id.as_ref()).collect();
-        let of_project = |id: &String| LoadBalancerFilter {
-            project_id: Some(id.clone()),
-            ..LoadBalancerFilter::default()
-        };
-        let without_owner = pending.iter().filter(|(_, entry)| entry.project_id.is_none());
-        let filters =
-            projects.into_iter().map(of_project).chain(without_owner.map(|(id, _)| by_id(id))).collect();
-        ListQuery { filters, listed: listed_of(&pending, true) }
     }
 
     /// Takes out what the list shows as finished, and returns who waited for it. `asked` is when the question was
     /// sent.
     pub(super) fn finished(&self, mut listed: PollerList, asked: Instant) -> Vec<Finished> {
+        if let Some(length) = listed.count_of_all() {
+            self.shared.list_length.note(length);
+        }
         self.note_last_changes(listed.take_last_changes(), asked);
         let mut pending = self.pending();
         let watched = pending.len();
@@ -262,10 +254,4 @@ impl Watchlist {
         }
         woken
     }
-}
-
-/// What is to be kept of lists that show these.
-fn listed_of(pending: &BTreeMap<String, Pending>, shows_namesakes: bool) -> PollerList {
-    let names = pending.values().filter_map(|entry| entry.name.clone()).collect();
-    PollerList::new(pending.keys().cloned().collect(), names, shows_namesakes)
 }

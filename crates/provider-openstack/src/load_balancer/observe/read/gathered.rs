@@ -2,14 +2,15 @@
 //!
 //! Where a list is too long for all that ask, each of them asks alone, and nobody waits for another one.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use openstack_ccm_openstack_api::error::ApiError;
 use tokio::sync::Mutex;
 
-/// A list is asked for where it is not likely to hold more than so many entries for each of those that ask.
-const ENTRIES_FOR_EACH: usize = 50;
+use crate::load_balancer::list_length::{Askers, Counted, ListLength};
+
 /// Nobody waits longer for others: an answer that is lost holds up only who asked.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Who had to wait for somebody else's answer waits so much longer for others: Services that are deleted with one command come one after
@@ -22,12 +23,9 @@ const GATHERING: Duration = Duration::from_millis(250);
 pub(super) struct Gathered<T> {
     /// Counts questions and lists, to tell which came first.
     clock: AtomicU64,
-    /// Those that have no answer yet, including those that ask alone.
-    asking: AtomicUsize,
-    /// Of these, those that wait for their turn.
+    askers: Askers,
+    /// Of the askers, those that wait for their turn.
     waiting: AtomicUsize,
-    /// How long a list is, as far as that is known.
-    length: AtomicUsize,
     latest: Mutex<Option<GatheredList<T>>>,
 }
 
@@ -39,20 +37,20 @@ struct GatheredList<T> {
 
 impl<T> Default for Gathered<T> {
     fn default() -> Self {
-        Self {
-            clock: AtomicU64::new(0),
-            asking: AtomicUsize::new(0),
-            waiting: AtomicUsize::new(0),
-            length: AtomicUsize::new(0),
-            latest: Mutex::new(None),
-        }
+        Self::of(Arc::default())
     }
 }
 
 impl<T> Gathered<T> {
-    /// Notes how long a list would be at least.
-    pub(super) fn note_length(&self, length: usize) {
-        self.length.store(length, Ordering::Relaxed);
+    /// Questions that a list of this length can answer.
+    pub(super) fn of(length: Arc<ListLength>) -> Self {
+        let (clock, waiting, latest) = (AtomicU64::new(0), AtomicUsize::new(0), Mutex::new(None));
+        Self { clock, askers: Askers::of(length), waiting, latest }
+    }
+
+    /// How long a list is.
+    pub(super) fn list_length(&self) -> &ListLength {
+        self.askers.list_length()
     }
 
     /// The answer to one question: what `pick` finds in a list for all, else what it is `alone`.
@@ -66,8 +64,8 @@ impl<T> Gathered<T> {
         pick: impl Fn(&[T]) -> Option<R>,
     ) -> Result<R, ApiError> {
         let asked = self.tick();
-        let _asking = Counted::new(&self.asking);
-        if self.is_too_long_for_all().await {
+        let _asker = self.askers.join();
+        if self.askers.are_too_few_in_a_moment().await {
             return alone().await;
         }
         let (latest, waited) = match self.latest.try_lock() {
@@ -82,20 +80,20 @@ impl<T> Gathered<T> {
             *latest = None;
             // Who was woken by the same event asks in the same moment.
             tokio::task::yield_now().await;
-            if waited && !self.is_too_long() {
+            if waited && !self.askers.are_too_few() {
                 tokio::time::sleep(GATHERING).await;
             }
             if self.waiting.load(Ordering::Relaxed) == 0 {
                 // Who comes meanwhile is gathered.
                 return alone().await;
             }
-            if self.is_too_long() {
+            if self.askers.are_too_few() {
                 drop(latest);
                 return alone().await;
             }
             let asked = self.tick();
             if let Ok(entries) = list().await {
-                self.length.store(entries.len(), Ordering::Relaxed);
+                self.list_length().note(entries.len());
                 *latest = Some(GatheredList { asked, entries });
             }
         }
@@ -110,39 +108,8 @@ impl<T> Gathered<T> {
         }
     }
 
-    /// Whether a list likely holds too much for all that ask, also for those that ask in the same moment.
-    async fn is_too_long_for_all(&self) -> bool {
-        if self.is_too_long() {
-            // Who was woken by the same event is counted, too.
-            tokio::task::yield_now().await;
-        }
-        self.is_too_long()
-    }
-
-    /// Whether a list likely holds too much for those that have no answer yet.
-    fn is_too_long(&self) -> bool {
-        let asking = self.asking.load(Ordering::Relaxed);
-        self.length.load(Ordering::Relaxed) > asking * ENTRIES_FOR_EACH
-    }
-
     fn tick(&self) -> u64 {
         self.clock.fetch_add(1, Ordering::Relaxed)
-    }
-}
-
-/// Counts one more until it is dropped, also where that is given up.
-struct Counted<'a>(&'a AtomicUsize);
-
-impl<'a> Counted<'a> {
-    fn new(counter: &'a AtomicUsize) -> Self {
-        counter.fetch_add(1, Ordering::Relaxed);
-        Self(counter)
-    }
-}
-
-impl Drop for Counted<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -236,7 +203,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn no_list_is_asked_for_of_which_somebody_knows_that_it_is_long() {
         let cloud = Cloud::of(1000);
-        cloud.gathered.note_length(1000);
+        cloud.gathered.list_length().note(1000);
         assert_eq!(cloud.ask_at_once(0..3).await, ["one"; 3]);
     }
 }

@@ -1,6 +1,8 @@
 //! Reads single load balancers, and the listeners, pools and floating IPs of single load balancers; those of many at the same time in
 //! one list.
 
+use std::sync::Arc;
+
 use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::neutron::{FloatingIp, FloatingIpFilter, Neutron};
@@ -9,6 +11,7 @@ use openstack_ccm_openstack_api::octavia::{
 };
 
 use super::gathered::Gathered;
+use crate::load_balancer::list_length::ListLength;
 
 /// What all readings share.
 #[derive(Debug)]
@@ -21,11 +24,11 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Reads from this cloud.
-    pub(crate) fn new(openstack: OpenStack) -> Self {
+    /// Reads from this cloud, whose project has so many load balancers.
+    pub(crate) fn new(openstack: OpenStack, load_balancers: Arc<ListLength>) -> Self {
         Self {
             openstack,
-            load_balancers: Gathered::default(),
+            load_balancers: Gathered::of(load_balancers),
             listeners: Gathered::default(),
             pools: Gathered::default(),
             floating_ips: Gathered::default(),
@@ -35,10 +38,10 @@ impl Reader {
     /// Notes how many load balancers and floating IPs the project has, so that nobody asks for lists that are too long. Most load balancers
     /// have a listener and a pool at least, and a list of pools names all their members.
     pub(in crate::load_balancer::observe) fn note_counts(&self, load_balancers: usize, floating_ips: usize) {
-        self.load_balancers.note_length(load_balancers);
-        self.listeners.note_length(load_balancers);
-        self.pools.note_length(load_balancers);
-        self.floating_ips.note_length(floating_ips);
+        self.load_balancers.list_length().note(load_balancers);
+        self.listeners.list_length().note(load_balancers);
+        self.pools.list_length().note(load_balancers);
+        self.floating_ips.list_length().note(floating_ips);
     }
 
     pub(crate) fn octavia(&self) -> &Octavia {
