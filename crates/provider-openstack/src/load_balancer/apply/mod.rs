@@ -47,6 +47,15 @@ pub(super) struct Applied {
     pub(super) answer: Option<Answer>,
     /// What the step after it needs.
     pub(super) next_needs: Needs,
+    /// Whether there is one, which changes what hangs on the load balancer.
+    pub(super) goes_on_below: bool,
+}
+
+impl Applied {
+    /// Whether nothing was done because the load balancer is locked.
+    pub(super) fn is_refused_by_lock(&self) -> bool {
+        !self.changed && self.locked.as_ref().is_some_and(|locked| locked.operation.is_none())
+    }
 }
 
 /// A load balancer that Octavia works on.
@@ -123,7 +132,9 @@ impl Applier<'_> {
                 continue;
             };
             self.applied.touched.push(step.touches(answer.child_id()));
-            self.applied.next_needs = steps.get(place + 1).map(Step::needs).unwrap_or_default();
+            let next = steps.get(place + 1);
+            self.applied.next_needs = next.map(Step::needs).unwrap_or_default();
+            self.applied.goes_on_below = next.is_some_and(Step::concerns_own_children);
             self.applied.locked =
                 Some(Locked { made: made(&answer), operation: operation(step), on: doing(step) });
             self.applied.answer = Some(answer);

@@ -87,6 +87,17 @@ pub(super) fn put(children: &mut Children, answer: &Answer) -> Result<Option<Chi
     Ok(Some(child))
 }
 
+/// Whether a child is among these.
+pub(super) fn is_there(children: &Children, child: &Child) -> bool {
+    match child {
+        Child::Listener(id) => children.listeners.iter().any(|listener| listener.id == *id),
+        Child::Pool(id) | Child::Members(id) => children.pools.iter().any(|pool| pool.id == *id),
+        Child::Monitor { id, .. } => {
+            children.pools.iter().any(|pool| pool.monitor.as_ref().is_some_and(|monitor| monitor.id == *id))
+        }
+    }
+}
+
 fn remove(children: &mut Children, child: &Child) -> Result<(), Failure> {
     match child {
         Child::Listener(id) => children.put_listener(id, None)?,

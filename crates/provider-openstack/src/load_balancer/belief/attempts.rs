@@ -81,7 +81,8 @@ impl Attempts {
             | Event::Failed
             | Event::Held
             | Event::ChangedByOthers
-            | Event::Moved => self,
+            | Event::Moved
+            | Event::LockPresumedEnded => self,
         }
     }
 

@@ -38,6 +38,8 @@ pub(crate) struct Cached {
     pub(super) answered: BTreeSet<Child>,
     /// What the next step of the plan needs.
     pub(super) next_needs: Needs,
+    /// Whether nobody has seen that Octavia has ended the work that the last step began: the next step will tell.
+    pub(super) presumed_unlocked: bool,
     /// The others of the load balancer's name, as listed when Octavia had ended its last work.
     pub(crate) namesakes: Option<Vec<LoadBalancer>>,
     /// Batches of members that count as made, although nobody has read the result.
@@ -67,6 +69,7 @@ impl Cached {
             read_at: Instant::now(),
             answered: BTreeSet::new(),
             next_needs: Needs::Everything,
+            presumed_unlocked: false,
             namesakes: None,
             unconfirmed: None,
             members: BTreeMap::new(),
@@ -245,9 +248,43 @@ impl Cached {
         due.map(UnconfirmedBatches::into_pools).unwrap_or_default()
     }
 
+    /// Whether nobody has seen that Octavia has ended the work that the last step began.
+    pub(crate) fn is_presumed_unlocked(&self) -> bool {
+        self.presumed_unlocked
+    }
+
+    /// Whether a step with such needs may follow although nobody has seen that Octavia has ended its work: it relies on nothing that was
+    /// not confirmed, and nothing is to be read before.
+    pub(crate) fn may_go_on_unseen(&self, next: &Needs) -> bool {
+        let Some(there) = self.load_balancer() else { return false };
+        // That a child is gone shows in the list in which the lock ends, on a load balancer that nobody else uses.
+        let all_is_gone = || {
+            let children = there.children.as_ref();
+            let is_gone = |child| children.is_some_and(|children| !answered::is_there(children, child));
+            there.ownership == Ownership::Sole && self.answered.iter().all(is_gone)
+        };
+        let is_read = |touched: &Touched| touched.child().is_none_or(|child| !self.counts_as_sent(child));
+        (*next == Needs::Nothing || all_is_gone()) && !self.touched.iter().any(is_read)
+    }
+
+    /// Octavia has probably ended its work.
+    pub(super) fn presumed_unlocked(mut self: Box<Self>) -> Box<Self> {
+        self.presumed_unlocked = true;
+        self.namesakes = None;
+        self
+    }
+
+    /// The next step showed that Octavia has not ended its work.
+    pub(super) fn still_locked(mut self: Box<Self>) -> Box<Self> {
+        self.presumed_unlocked = false;
+        self.touched.push(Touched::LoadBalancer);
+        self
+    }
+
     /// Octavia has ended its work.
     pub(super) fn lock_ended(mut self: Box<Self>, end: &LockEnd<'_>, now: Instant) -> Box<Self> {
         let LockEnd { listed, previous_name, namesakes } = end;
+        self.presumed_unlocked = false;
         self.namesakes = namesakes.map(<[_]>::to_vec);
         self.updated_at = listed.updated_at.clone().filter(|_| !self.changed_by_others);
         if let Some(batches) = &mut self.unconfirmed {
@@ -269,6 +306,7 @@ impl Cached {
 
     /// Steps were applied.
     pub(super) fn applied(mut self: Box<Self>, applied: &Applied) -> Box<Self> {
+        self.presumed_unlocked = false;
         self.touched.extend_from_slice(&applied.touched);
         self.observed.floating_ips.extend_from_slice(&applied.floating_ips);
         self

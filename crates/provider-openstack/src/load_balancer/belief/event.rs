@@ -22,6 +22,8 @@ pub(crate) enum Event<'a> {
     ListsAgree,
     /// Octavia has ended the work that a step of ours began. It lists the load balancer so; absent, nobody saw the end.
     LockEnded(Option<LockEnd<'a>>),
+    /// Octavia has probably ended the work that a step of ours began, and the next step will tell.
+    LockPresumedEnded,
     /// Steps were applied, or met with somebody else's lock.
     Applied {
         /// What became of them.

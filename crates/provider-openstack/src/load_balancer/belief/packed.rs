@@ -36,6 +36,7 @@ struct Content<O> {
     changed_by_others: bool,
     answered: BTreeSet<Child>,
     next_needs: Needs,
+    presumed_unlocked: bool,
     namesakes: Option<Vec<LoadBalancer>>,
     members: BTreeMap<String, MemberDigests>,
 }
@@ -60,6 +61,7 @@ impl Packed {
             changed_by_others: cached.changed_by_others,
             answered: cached.answered.clone(),
             next_needs: cached.next_needs.clone(),
+            presumed_unlocked: cached.presumed_unlocked,
             namesakes: cached.namesakes.clone(),
             members: cached.members.clone(),
         };
@@ -83,6 +85,7 @@ impl Packed {
             read_at: self.read_at,
             answered: content.answered,
             next_needs: content.next_needs,
+            presumed_unlocked: content.presumed_unlocked,
             namesakes: content.namesakes,
             unconfirmed: self.unconfirmed.map(|batches| *batches),
             members: content.members,

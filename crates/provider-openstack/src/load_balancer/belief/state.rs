@@ -5,6 +5,8 @@ use tokio::time::Instant;
 
 use super::cached::Cached;
 use super::event::Event;
+use crate::load_balancer::apply::Applied;
+use crate::load_balancer::poller::Afterwards;
 use crate::load_balancer::step::Touched;
 
 /// What is believed of the load balancer of one Service without asking the cloud.
@@ -67,6 +69,13 @@ impl Belief {
                 }
                 Some(_) | None => Self::Unknown,
             },
+            Event::LockPresumedEnded => match self {
+                Self::Changing(_) | Self::Converged(_) => self.map(Cached::presumed_unlocked),
+                Self::Unknown | Self::DigestOnly | Self::Recheck(_) | Self::DriftDue(_) => Self::Unknown,
+            },
+            Event::Applied { applied, .. } if applied.is_refused_by_lock() && self.is_presumed_unlocked() => {
+                self.map(Cached::still_locked)
+            }
             Event::Applied { applied, served, .. } if applied.touched.contains(&Touched::Everything) => {
                 match self {
                     Self::Changing(cached) => {
@@ -122,16 +131,32 @@ impl Belief {
         }
     }
 
-    /// What is known of the load balancer, if a step of the chain of changes has locked it.
+    fn is_presumed_unlocked(&self) -> bool {
+        self.cached().is_some_and(Cached::is_presumed_unlocked)
+    }
+
+    /// What follows the step that has locked the load balancer just now.
+    pub(super) fn afterwards(&self, applied: &Applied) -> Afterwards {
+        match self {
+            Self::Changing(cached) | Self::Converged(cached) if applied.goes_on_below => {
+                let needs_look = !cached.may_go_on_unseen(&applied.next_needs);
+                if needs_look { Afterwards::Look } else { Afterwards::Write }
+            }
+            Self::Converged(_) => Afterwards::Nothing,
+            Self::Changing(_) | Self::Unknown | Self::DigestOnly | Self::Recheck(_) | Self::DriftDue(_) => {
+                Afterwards::Look
+            }
+        }
+    }
+
+    /// What is known of the load balancer, if a step of ours has locked it.
     pub(super) fn locked_by_own_step(&self) -> Option<&Cached> {
         match self {
-            Self::Changing(cached) => {
+            Self::Changing(cached) | Self::Converged(cached) => {
                 let locks = |touched: &Touched| *touched != Touched::FloatingIps;
                 cached.touched.iter().any(locks).then_some(&**cached)
             }
-            Self::Unknown | Self::DigestOnly | Self::Converged(_) | Self::Recheck(_) | Self::DriftDue(_) => {
-                None
-            }
+            Self::Unknown | Self::DigestOnly | Self::Recheck(_) | Self::DriftDue(_) => None,
         }
     }
 

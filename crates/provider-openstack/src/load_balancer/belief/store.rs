@@ -13,7 +13,9 @@ use super::digest::Digest;
 use super::event::Event;
 use super::packed::Packed;
 use super::state::Belief;
+use crate::load_balancer::apply::Applied;
 use crate::load_balancer::model::observed::Ownership;
+use crate::load_balancer::poller::Afterwards;
 
 /// Beliefs by Service.
 #[derive(Debug, Default)]
@@ -123,6 +125,11 @@ impl Beliefs {
             let there = entry.belief().locked_by_own_step()?.load_balancer()?;
             Some((there.id.clone(), there.ownership))
         })
+    }
+
+    /// What follows the step of the Service that has locked its load balancer just now.
+    pub(crate) fn afterwards(&self, service: &ServiceKey, applied: &Applied) -> Afterwards {
+        self.with(service, |entry| entry.belief().afterwards(applied))
     }
 
     /// The others of the load balancer's name, where that was listed when Octavia ended its last work. Told once.

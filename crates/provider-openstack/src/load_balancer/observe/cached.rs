@@ -92,6 +92,9 @@ impl Observing<'_> {
             let watched = self.observer.watchlist.is_watched(&id);
             return if watched { believed.after(&Event::ChangedByOthers, now) } else { believed };
         }
+        if self.observer.watchlist.is_presumed_ended(&id) {
+            return believed.after(&Event::LockPresumedEnded, now);
+        }
         let end = self.observer.watchlist.take_end(&id);
         let end = end.as_ref().and_then(|End { load_balancer, namesakes, .. }| {
             let listed = load_balancer.as_ref()?;

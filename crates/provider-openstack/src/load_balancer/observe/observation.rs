@@ -126,12 +126,17 @@ impl Observation {
             }
             Source::Listed { .. } => plan.is_converged() && plan.address.is_some(),
         };
-        may && plan.then == Then::Done
+        // The next step shows whether Octavia has finished.
+        let may_follow =
+            |next: &Step| next.concerns_own_children() && self.seen.may_go_on_unseen(&next.needs());
+        let tells = !self.seen.is_presumed_unlocked() || plan.steps.first().is_some_and(may_follow);
+        may && tells && plan.then == Then::Done
     }
 
-    /// Whether a plan changes the load balancer, and nobody has looked at it before.
+    /// Whether a plan changes the load balancer, and nobody has looked at it before: its last change may not have been ours.
     pub(crate) fn changes_unseen(&self, plan: &Plan) -> bool {
-        matches!(self.source, Source::Converged { .. }) && !plan.steps.is_empty()
+        let is_begun = self.seen.is_presumed_unlocked();
+        matches!(self.source, Source::Converged { .. }) && !plan.steps.is_empty() && !is_begun
     }
 
     /// The id of the load balancer, unless somebody else is known to have changed it since it was read.

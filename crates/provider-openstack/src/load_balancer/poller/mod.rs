@@ -2,11 +2,13 @@
 //!
 //! A reconciliation that meets a PENDING load balancer, or makes one PENDING, registers it and ends. Each round of the poller
 //! is one list call for all of them in a project, or where few of very many are watched, one for each of these. A load balancer that is no
-//! longer PENDING, or gone, wakes the Services that wait for it. What became of it is for their next reconciliation to see: nothing is decided here.
+//! longer PENDING, or gone, wakes the Services that wait for it. Who only waits to send the next step of a chain of changes is woken when Octavia
+//! has probably finished: the answer to that step tells whether it has. What became of it is for their next reconciliation to see: nothing is decided here.
 //!
 //! | module | holds |
 //! | --- | --- |
 //! | `watchlist` | what is waited for, and what became of it |
+//! | `pending` | one of them, and when something is due for it |
 //! | `query` | what a poll asks for |
 //! | `poller_list` | what is kept of the lists |
 //! | `operation` | what Octavia can be at work on |
@@ -15,6 +17,7 @@
 
 mod operation;
 mod pace;
+mod pending;
 mod poller_list;
 mod query;
 mod schedule;
@@ -32,7 +35,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
-pub(super) use operation::Operation;
+pub(super) use operation::{Afterwards, Operation};
 pub(super) use poller_list::LastChanges;
 use poller_list::PollerList;
 use query::PollQuery;
@@ -73,6 +76,9 @@ impl Poller {
         loop {
             self.rest(last, after_error).await;
             let asked = Instant::now();
+            if after_error.is_none() && self.wake(self.watchlist.presume_ended(asked).as_slice()) {
+                continue;
+            }
             last = Some(asked);
             after_error = self.round(asked, failures).await;
             failures = if after_error.is_some() { failures + 1 } else { 0 };
@@ -111,15 +117,21 @@ impl Poller {
         Ok(listed)
     }
 
+    /// Wakes who waited for these. Answers whether there are any.
+    fn wake(&self, finished: &[Finished]) -> bool {
+        for Finished { id, is_active, services } in finished {
+            debug!(load_balancer = %id, "load balancer is no longer pending, or not likely to be");
+            services.iter().for_each(|service| self.observer.ended(service, *is_active));
+        }
+        !finished.is_empty()
+    }
+
     /// One list for all, one for each project or one for each load balancer. Returns how long to rest where that failed, as it did so many times in a row
     /// before.
     async fn round(&self, asked: Instant, failures: u32) -> Option<Duration> {
         match self.lists(self.watchlist.query()).await {
             Ok(listed) => {
-                for Finished { id, is_active, services } in self.watchlist.finished(listed, asked) {
-                    debug!(load_balancer = %id, "load balancer is no longer pending");
-                    services.iter().for_each(|service| self.observer.ended(service, is_active));
-                }
+                self.wake(&self.watchlist.finished(listed, asked));
                 None
             }
             Err(error) => {

@@ -1,4 +1,4 @@
-//! What Octavia can be at work on.
+//! What Octavia can be at work on, and what comes after it.
 
 /// What Octavia is at work on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,6 +17,18 @@ pub(in crate::load_balancer) enum Operation {
     Members,
     /// A health monitor.
     Monitor,
+}
+
+/// What a Service does once Octavia has ended its work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::load_balancer) enum Afterwards {
+    /// It sees what became of it.
+    #[default]
+    Look,
+    /// It sends the next step of its plan, which takes nothing away. If that is too early, Octavia refuses it, and nothing else happens.
+    Write,
+    /// Nothing: what was sent is confirmed later.
+    Nothing,
 }
 
 impl Operation {

@@ -75,9 +75,11 @@ impl Pace {
             Some((operation, None)) => (SHORTEST, company.shortest_pause(operation)),
             None => (SHORTEST, SHORTEST),
         };
+        let took = operation.and_then(|operation| self.expected(operation, watched));
+        let likely_end = took.map(|took| now + took.clamp(SHORTEST, LATEST));
         let began = operation.map(|operation| Began { operation, at: now, watched });
         let queue = operation.and_then(|operation| self.queue(operation, watched));
-        PollSchedule::new(began, now + first, pause, queue)
+        PollSchedule::new(began, likely_end, now + first, pause, queue)
     }
 
     /// What a change waits in that is made among others.

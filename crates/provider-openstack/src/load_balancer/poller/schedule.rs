@@ -20,6 +20,8 @@ pub(super) struct PollSchedule {
     /// Absent where nobody knows what was begun and when, so that it measures nothing.
     began: Option<Began>,
     next: Instant,
+    /// When Octavia has probably finished; absent where nothing was measured, and once that has shown to be wrong.
+    likely_end: Option<Instant>,
     pause: Duration,
     /// The last poll, which found it pending.
     last: Option<Instant>,
@@ -45,19 +47,25 @@ pub(super) struct ChangeQueue {
 }
 
 impl PollSchedule {
-    /// The first poll is `next`, and one after which nothing has ended is followed by such a pause.
+    /// Octavia has probably finished at `likely_end`. The first poll is `next`, and one after which nothing has ended is followed by such a pause.
     pub(super) fn new(
         began: Option<Began>,
+        likely_end: Option<Instant>,
         next: Instant,
         pause: Duration,
         queue: Option<ChangeQueue>,
     ) -> Self {
-        Self { began, next, pause, last: None, queue }
+        Self { began, likely_end, next, pause, last: None, queue }
     }
 
     /// What was begun, where that is known.
     pub(super) fn began(&self) -> Option<Began> {
         self.began
+    }
+
+    /// When Octavia has probably finished, as far as that can be told.
+    pub(super) fn likely_end(&self) -> Option<Instant> {
+        self.likely_end
     }
 
     /// When the next one is due, where so many load balancers are watched.
@@ -87,11 +95,13 @@ impl PollSchedule {
             self.pause = (self.pause + self.pause / 5).min(LONGEST);
         }
         self.last = Some(at);
+        self.likely_end.take_if(|end| *end <= at);
     }
 
     /// It takes as long as what is begun among others, which has this schedule.
     pub(super) fn postpone(&mut self, among_others: &Self) {
         self.began = among_others.began;
+        self.likely_end = among_others.likely_end;
         self.next = self.next.max(among_others.next);
         self.pause = self.pause.max(among_others.pause);
         self.queue = among_others.queue;

@@ -100,7 +100,7 @@ impl Rig {
 }
 
 fn awaited<'a>(id: &'a str, project_id: Option<&'a str>) -> Awaited<'a> {
-    Awaited { id, project_id, name: None, operation: None }
+    Awaited { id, project_id, name: None, operation: None, afterwards: Afterwards::Look }
 }
 
 async fn pass(seconds: u64) {

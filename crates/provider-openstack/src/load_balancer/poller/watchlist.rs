@@ -10,15 +10,13 @@ use openstack_ccm_openstack_api::octavia::{LoadBalancer, ProvisioningStatus};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::operation::Operation;
+use super::operation::{Afterwards, Operation};
 use super::pace::Pace;
+use super::pending::{GOOD_FOR, Pending, WatchCounts};
 use super::poller_list::{LastChanges, PollerList};
 use super::query::{PollQuery, Watched};
-use super::schedule::PollSchedule;
 use crate::load_balancer::list_length::ListLength;
 
-/// For how long what a round saw stands for the present: until the reconciliation that it woke has begun.
-const GOOD_FOR: Duration = Duration::from_secs(10);
 /// For how long before somebody asks a list tells when load balancers were changed last.
 const RECENT: Duration = Duration::from_secs(2);
 
@@ -71,17 +69,8 @@ pub(in crate::load_balancer) struct Awaited<'a> {
     pub(in crate::load_balancer) name: Option<&'a str>,
     /// What was begun just now; absent where nobody knows since when it goes on.
     pub(in crate::load_balancer) operation: Option<Operation>,
-}
-
-/// One load balancer that somebody waits for.
-#[derive(Clone, Debug)]
-struct Pending {
-    services: BTreeSet<ServiceKey>,
-    project_id: Option<String>,
-    name: Option<String>,
-    /// When it was last registered: an answer to a question asked before that tells nothing.
-    since: Instant,
-    schedule: PollSchedule,
+    /// What comes after that.
+    pub(in crate::load_balancer) afterwards: Afterwards,
 }
 
 /// A load balancer on which Octavia has ended its work, and who waited for it.
@@ -96,16 +85,28 @@ pub(super) struct Finished {
 impl Watchlist {
     /// Has `service` woken when the load balancer is no longer PENDING.
     pub(in crate::load_balancer) fn watch(&self, awaited: Awaited<'_>, service: &ServiceKey) {
-        let Awaited { id, project_id, name, operation } = awaited;
+        let Awaited { id, project_id, name, operation, afterwards } = awaited;
         self.ends().remove(id);
         let now = Instant::now();
         let mut pending = self.pending();
         let watched = pending.len() + usize::from(!pending.contains_key(id));
-        let pace = self.pace();
+        let presumed = pending.get(id).filter(|entry| entry.presumed.is_some()).map(|entry| entry.schedule);
+        let mut pace = self.pace();
+        let schedule = match (presumed, operation) {
+            // It was too early.
+            (Some(mut schedule), None) => {
+                schedule.found_pending(now, watched);
+                schedule
+            }
+            (Some(before), Some(_)) => {
+                pace.ended(&before, watched, now);
+                pace.begin(operation, watched, now)
+            }
+            (None, _) => pace.begin(operation, watched, now),
+        };
         if watched > 1 {
             pending.values_mut().for_each(|other| pace.joined(&mut other.schedule, watched));
         }
-        let schedule = pace.begin(operation, watched, now);
         drop(pace);
         let entry = pending.entry(id.to_owned()).or_insert_with(|| Pending {
             services: BTreeSet::new(),
@@ -113,12 +114,18 @@ impl Watchlist {
             name: None,
             since: now,
             schedule,
+            afterwards,
+            measures: true,
+            presumed: None,
         });
         entry.services.insert(service.clone());
         entry.project_id = project_id.map(str::to_owned).or_else(|| entry.project_id.take());
         entry.name = name.map(str::to_owned);
         entry.since = now;
         entry.schedule = schedule;
+        entry.afterwards = afterwards;
+        entry.measures = afterwards != Afterwards::Nothing;
+        entry.presumed = None;
         drop(pending);
         self.shared.added.notify_one();
     }
@@ -157,16 +164,37 @@ impl Watchlist {
     }
 
     /// For how long Octavia has been at work on something that this process began for the Service, and whose end the poller has
-    /// not seen. Absent where there is no poller, which could see it.
+    /// not seen. Absent where there is no poller, which could see it. Who asks waits for the end from now on.
     pub(in crate::load_balancer) fn own_work(
         &self,
         load_balancer_id: &str,
         service: &ServiceKey,
     ) -> Option<Duration> {
-        let pending = self.pending();
-        let entry = pending.get(load_balancer_id).filter(|entry| entry.services.contains(service))?;
+        let mut pending = self.pending();
+        let entry = pending
+            .get_mut(load_balancer_id)
+            .filter(|entry| entry.services.contains(service) && entry.presumed.is_none())?;
         let is_known = entry.schedule.began().is_some() && self.shared.is_polled.load(Ordering::Relaxed);
+        if is_known && entry.afterwards == Afterwards::Nothing {
+            entry.afterwards = Afterwards::Look;
+            self.shared.added.notify_one();
+        }
         is_known.then(|| entry.since.elapsed())
+    }
+
+    /// Whether Octavia counts as done with the load balancer, although nobody has seen that.
+    pub(in crate::load_balancer) fn is_presumed_ended(&self, load_balancer_id: &str) -> bool {
+        self.pending().get(load_balancer_id).is_some_and(|entry| entry.presumed.is_some())
+    }
+
+    /// What Octavia has probably finished, where another step follows.
+    pub(super) fn presume_ended(&self, now: Instant) -> Option<Finished> {
+        let mut pending = self.pending();
+        let counts = WatchCounts::of(&pending);
+        let is_due = |entry: &Pending| entry.presumable_from(counts).is_some_and(|end| end <= now);
+        let (id, entry) = pending.iter_mut().find(|(_, entry)| entry.keeps_waiting() && is_due(entry))?;
+        entry.presumed = Some(now);
+        Some(Finished { id: id.clone(), is_active: true, services: entry.services.clone() })
     }
 
     /// What became of the load balancer a moment ago, when Octavia had ended its work on it. Told once.
@@ -198,10 +226,9 @@ impl Watchlist {
     /// When the next poll is due, and how long after the last one at least.
     pub(super) fn next_poll(&self) -> Option<(Instant, Duration)> {
         let pending = self.pending();
-        let watched = pending.len();
-        let schedules = || pending.values().map(|entry| entry.schedule);
-        let next = schedules().map(|schedule| schedule.next(watched)).min();
-        next.zip(schedules().map(|schedule| schedule.pause(watched)).min())
+        let counts = WatchCounts::of(&pending);
+        let next = pending.values().map(|entry| entry.next(counts)).min();
+        next.zip(pending.values().map(|entry| entry.pause(counts.watched)).min())
     }
 
     /// The smallest lists that show everything watched: of each load balancer, or where that is not much more, those of each project.
@@ -242,7 +269,9 @@ impl Watchlist {
         ends.retain(|_, seen| seen.at.elapsed() < GOOD_FOR);
         let mut woken = Vec::new();
         for (id, entry) in finished.into_iter().filter_map(|id| pending.remove_entry(&id)) {
-            self.pace().ended(&entry.schedule, watched, asked);
+            if entry.measures {
+                self.pace().ended(&entry.schedule, watched, asked);
+            }
             let load_balancer = listed.get(&id).cloned();
             let status = load_balancer.as_ref().map(|one| &one.provisioning_status);
             let is_active = status == Some(&ProvisioningStatus::Active);

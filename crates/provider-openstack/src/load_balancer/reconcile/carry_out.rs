@@ -15,7 +15,7 @@ use crate::load_balancer::apply::{self, Applied, Locked};
 use crate::load_balancer::belief::{Belief, Event, Goal};
 use crate::load_balancer::model::observed::{ObservedLoadBalancer, Ownership};
 use crate::load_balancer::plan::{Plan, Then, Wait};
-use crate::load_balancer::poller::Awaited;
+use crate::load_balancer::poller::{Afterwards, Awaited};
 use crate::load_balancer::report::Report;
 
 /// A Service whose load balancer is PENDING is reconciled so often even when nobody wakes it. An amphora takes at most
@@ -85,7 +85,11 @@ impl Reconciler {
         report.notices(applied.notices.iter().cloned());
         result?;
         if let Some(locked) = &applied.locked {
-            return Ok(self.wait_for_lock(context, locked, report));
+            let afterwards = match locked.operation.filter(|_| goal.is_some() && locked.made.is_none()) {
+                Some(_) => self.beliefs.afterwards(&service.key, &applied),
+                None => Afterwards::Look,
+            };
+            return Ok(self.wait_for_lock(context, locked, afterwards, report));
         }
         if let Some(rest) = resting {
             return Err(rest);
@@ -105,19 +109,26 @@ impl Reconciler {
         Some(failure)
     }
 
-    fn wait_for_lock(&self, context: &PlanContext<'_>, locked: &Locked, report: &mut Report) -> Progress {
+    fn wait_for_lock(
+        &self,
+        context: &PlanContext<'_>,
+        locked: &Locked,
+        afterwards: Afterwards,
+        report: &mut Report,
+    ) -> Progress {
         let PlanContext { service, goal, load_balancer, project_id, .. } = *context;
         match (&locked.made, load_balancer) {
             (Some(made), _) => {
                 report.load_balancer(service, &made.id, Ownership::Sole);
                 let (id, project_id, name) = (&made.id, made.project_id.as_deref(), Some(made.name.as_str()));
-                let awaited = Awaited { id, project_id, name, operation: locked.operation };
+                let awaited = Awaited { id, project_id, name, operation: locked.operation, afterwards };
                 self.watchlist.watch(awaited, &service.key);
             }
             (None, Some(existing)) => {
                 // What is given up keeps its name.
                 let name = goal.is_none().then_some(existing.name.as_str());
-                let awaited = Awaited { id: &existing.id, project_id, name, operation: locked.operation };
+                let awaited =
+                    Awaited { id: &existing.id, project_id, name, operation: locked.operation, afterwards };
                 self.watchlist.watch(awaited, &service.key);
             }
             (None, None) => {}
@@ -142,7 +153,8 @@ impl Reconciler {
             Then::Held(failure) => Ok(converged(Some(failure.clone()))),
             Then::WaitFor(wait) => {
                 if let Some(existing) = load_balancer {
-                    let awaited = Awaited { id: &existing.id, project_id, name: None, operation: None };
+                    let (id, afterwards) = (&existing.id, Afterwards::Look);
+                    let awaited = Awaited { id, project_id, name: None, operation: None, afterwards };
                     self.watchlist.watch(awaited, &service.key);
                 }
                 self.beliefs.note(&service.key, &Event::Waits);
