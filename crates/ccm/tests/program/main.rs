@@ -14,6 +14,7 @@ mod allowed;
 mod bad_input;
 mod budget;
 mod bursts;
+mod chains;
 mod cloud_faults;
 mod clusters;
 mod contract;

@@ -1,25 +1,27 @@
 //! The transition, as a table. The decision record 0034 explains it.
 
 use openstack_ccm_openstack_api::octavia::{CreatedLoadBalancer, LoadBalancer};
+use rstest::rstest;
 use serde_json::json;
 use tokio::time::Instant;
 
 use super::cached::Cached;
 use super::event::{Event, Goal, LockEnd, PreviousVips};
 use super::state::Belief;
-use crate::load_balancer::apply::{Answer, Applied};
-use crate::load_balancer::model::observed::{Children, Observed};
+use crate::load_balancer::apply::{Answer, Applied, Locked};
+use crate::load_balancer::model::observed::{Children, Observed, Ownership};
 use crate::load_balancer::model::tree::Desired;
 use crate::load_balancer::plan::tests::cloud::Cloud;
 use crate::load_balancer::plan::tests::shape::Shape;
 use crate::load_balancer::plan::{self, Plan};
-use crate::load_balancer::step::{Child, Touched};
+use crate::load_balancer::poller::Afterwards;
+use crate::load_balancer::step::{Child, Needs, Touched};
 
 /// The columns: `Sent` is `Converged` with a batch of members that nobody has read.
 const BELIEFS: [&str; 7] = ["Unknown", "DigestOnly", "Changing", "Converged", "Sent", "DriftDue", "Recheck"];
 
 /// What is believed after each event, by what was believed before.
-const TABLE: [(&str, [&str; 7]); 20] = [
+const TABLE: [(&str, [&str; 7]); 21] = [
     ("first seen", ["DigestOnly"; 7]),
     ("service changed", ["Unknown", "Unknown", "Unknown", "Recheck", "Unknown", "Recheck", "Recheck"]),
     ("drift due", ["DigestOnly", "DigestOnly", "DigestOnly", "DriftDue", "Unknown", "DriftDue", "Recheck"]),
@@ -31,6 +33,7 @@ const TABLE: [(&str, [&str; 7]); 20] = [
     ),
     ("lock ended, ERROR", ["Unknown"; 7]),
     ("lock ended, unseen", ["Unknown"; 7]),
+    ("lock presumed ended", ["Unknown", "Unknown", "Changing", "Converged", "Sent", "Unknown", "Unknown"]),
     ("applied: nothing", BELIEFS),
     ("applied: members", ["Unknown", "DigestOnly", "Changing", "Sent", "Sent", "DriftDue", "Recheck"]),
     ("applied: everything", ["Unknown"; 7]),
@@ -105,6 +108,7 @@ impl Grown {
             "lock ended, a child is missing" => Event::LockEnded(Some(ended(&childless))),
             "lock ended, ERROR" => Event::LockEnded(Some(ended(&broken))),
             "lock ended, unseen" => Event::LockEnded(None),
+            "lock presumed ended" => Event::LockPresumedEnded,
             "applied: nothing" => Event::Applied { applied: &nothing, served, repairs: false },
             "applied: members" => Event::Applied { applied: &members, served, repairs: false },
             "applied: everything" => Event::Applied { applied: &everything, served, repairs: false },
@@ -162,6 +166,82 @@ fn each_event_ends_exactly_the_beliefs_of_the_table() {
         let after = BELIEFS.map(|before| name(&service.after(event, service.belief(before))));
         assert_eq!(after, expected, "after {event:?}");
     }
+}
+
+#[test]
+fn a_step_that_came_too_early_ends_no_belief() {
+    let service = Grown::new();
+    let locked = Locked { made: None, operation: None, on: "it is immutable".to_owned() };
+    let refused = Applied { touched: vec![Touched::Everything], locked: Some(locked), ..Applied::default() };
+    let event = Event::Applied { applied: &refused, served: None, repairs: false };
+    for before in ["Changing", "Sent"] {
+        let presumed = service.after("lock presumed ended", service.belief(before));
+        let after = presumed.after(&event, Instant::now());
+        assert_eq!(name(&after), before);
+        assert!(after.locked_by_own_step().is_some(), "the end of the step before it is still to come");
+        assert_eq!(name(&after.after(&event, Instant::now())), "Unknown", "this lock is somebody else's");
+    }
+}
+
+/// Which step may follow before anybody has seen that Octavia has finished.
+#[rstest]
+#[case::a_step_that_builds(|_: &mut Cached, pool: String| Child::Pool(pool), Needs::Nothing, Afterwards::Write)]
+#[case::a_step_that_relies_on_the_last_one(
+    |_: &mut Cached, pool: String| Child::Pool(pool), Needs::Everything, Afterwards::Look
+)]
+#[case::a_deletion_after_another(
+    |_: &mut Cached, _| Child::Pool("gone".to_owned()), Needs::Everything, Afterwards::Write
+)]
+#[case::a_deletion_on_a_shared_load_balancer(
+    |cached: &mut Cached, _| {
+        cached.observed.load_balancer.as_mut().expect("it is there").ownership = Ownership::Shared;
+        Child::Pool("gone".to_owned())
+    },
+    Needs::Everything,
+    Afterwards::Look
+)]
+#[case::a_step_after_one_that_no_answer_shows(
+    |cached: &mut Cached, pool: String| {
+        cached.touched.push(Touched::Child(Child::Members(pool.clone())));
+        Child::Pool(pool)
+    },
+    Needs::Nothing,
+    Afterwards::Look
+)]
+#[case::a_step_after_a_change_of_the_load_balancer(
+    |cached: &mut Cached, pool| {
+        cached.touched.push(Touched::LoadBalancer);
+        Child::Pool(pool)
+    },
+    Needs::Nothing,
+    Afterwards::Look
+)]
+fn what_follows_a_step(
+    #[case] edit: impl Fn(&mut Cached, String) -> Child,
+    #[case] next_needs: Needs,
+    #[case] expected: Afterwards,
+) {
+    let mut cached = Grown::new().read();
+    let children = cached.load_balancer().and_then(|there| there.children.as_ref()).expect("children");
+    let pool = children.pools[0].id.clone();
+    let answered = edit(&mut cached, pool);
+    cached.touched.push(Touched::Child(answered.clone()));
+    cached.answered.insert(answered);
+    let belief = Belief::Changing(cached);
+    let applied =
+        |goes_on_below| Applied { next_needs: next_needs.clone(), goes_on_below, ..Applied::default() };
+    assert_eq!(belief.afterwards(&applied(true)), expected);
+    assert_eq!(belief.afterwards(&applied(false)), Afterwards::Look, "the Service waits for the end");
+}
+
+#[test]
+fn nobody_waits_for_the_end_of_the_last_batch_of_members() {
+    let service = Grown::new();
+    let sent = service.belief("Sent");
+    let applied = |goes_on_below| Applied { next_needs: Needs::Nothing, goes_on_below, ..Applied::default() };
+    assert_eq!(sent.afterwards(&applied(false)), Afterwards::Nothing);
+    assert_eq!(sent.afterwards(&applied(true)), Afterwards::Write, "another pool comes next");
+    assert_eq!(service.belief("Recheck").afterwards(&applied(true)), Afterwards::Look);
 }
 
 #[test]

@@ -254,6 +254,101 @@ async fn only_what_was_begun_for_a_service_is_its_own_work() {
     assert_eq!(rig.watchlist.own_work("lb", &web), None, "its end was seen");
 }
 
+/// A pool is at work for so many seconds, and what follows then.
+async fn pool_changes(rig: &Rig, afterwards: Afterwards, seconds: u64) {
+    rig.octavia.set("lb", "PENDING_UPDATE");
+    let begun = Awaited { operation: Some(Operation::Pool), afterwards, ..awaited("lb", Some("project")) };
+    rig.watchlist.watch(begun, &ServiceKey::new("default", "web"));
+    pass(seconds).await;
+    rig.octavia.set("lb", "ACTIVE");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_sends_another_step_is_woken_without_a_look_once_it_is_known_how_long_octavia_takes() {
+    let rig = rig();
+    pool_changes(&rig, Afterwards::Write, 3).await;
+    pass(2).await;
+    assert_eq!(rig.woken(), ["default/web"]);
+    let looks = rig.octavia.asked().len();
+    assert!(looks > 0, "nobody knew");
+    pool_changes(&rig, Afterwards::Write, 3).await;
+    assert!(!rig.watchlist.is_presumed_ended("lb") && rig.woken().is_empty());
+    pass(2).await;
+    assert_eq!((rig.woken(), rig.octavia.asked().len()), (vec!["default/web".to_owned()], looks));
+    assert!(rig.watchlist.is_presumed_ended("lb"));
+    assert_eq!(rig.watchlist.own_work("lb", &ServiceKey::new("default", "web")), None, "it goes on");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_step_that_came_too_early_is_followed_by_looks() {
+    let rig = rig();
+    pool_changes(&rig, Afterwards::Write, 3).await;
+    pass(2).await;
+    pool_changes(&rig, Afterwards::Write, 3).await;
+    rig.octavia.set("lb", "PENDING_UPDATE");
+    pass(2).await;
+    assert_eq!(rig.woken(), ["default/web", "default/web"]);
+    let looks = rig.octavia.asked().len();
+    // Octavia refuses the step.
+    rig.watchlist.watch(awaited("lb", Some("project")), &ServiceKey::new("default", "web"));
+    pass(5).await;
+    assert!(rig.octavia.asked().len() > looks && rig.woken().is_empty());
+    rig.octavia.set("lb", "ACTIVE");
+    pass(3).await;
+    assert_eq!(rig.woken(), ["default/web"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_step_that_is_not_sent_after_all_is_followed_by_a_look() {
+    let rig = rig();
+    pool_changes(&rig, Afterwards::Write, 3).await;
+    pass(2).await;
+    pool_changes(&rig, Afterwards::Write, 20).await;
+    assert_eq!(rig.woken(), ["default/web", "default/web"]);
+    pass(3).await;
+    assert_eq!(rig.woken(), ["default/web"], "it has ended");
+    assert!(rig.watchlist.take_end("lb").is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_list_shows_whether_octavia_has_finished_where_several_wait() {
+    let rig = rig();
+    pool_changes(&rig, Afterwards::Write, 3).await;
+    pass(2).await;
+    let looks = rig.octavia.asked().len();
+    rig.octavia.set("another", "PENDING_UPDATE");
+    rig.watch("another", "another");
+    pool_changes(&rig, Afterwards::Write, 3).await;
+    pass(2).await;
+    assert_eq!(rig.woken(), ["default/web", "default/web"]);
+    assert!(rig.octavia.asked().len() > looks && !rig.watchlist.is_presumed_ended("lb"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_end_that_nobody_waits_for_is_looked_for_later_and_at_once_for_who_waits() {
+    let rig = rig();
+    pool_changes(&rig, Afterwards::Nothing, 5).await;
+    assert_eq!(rig.octavia.asked(), []);
+    pass(2).await;
+    assert_eq!((rig.octavia.asked().len(), rig.woken()), (1, vec!["default/web".to_owned()]));
+    pool_changes(&rig, Afterwards::Nothing, 3).await;
+    let web = ServiceKey::new("default", "web");
+    assert_eq!(rig.watchlist.own_work("lb", &web).map(|time| time.as_secs()), Some(3));
+    pass(1).await;
+    assert_eq!((rig.octavia.asked().len(), rig.woken()), (2, vec!["default/web".to_owned()]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_nobody_waited_for_does_not_tell_how_long_octavia_takes() {
+    let rig = rig();
+    for _ in 0..5 {
+        pool_changes(&rig, Afterwards::Nothing, 1).await;
+        pass(9).await;
+    }
+    let seconds: Vec<_> = rig.octavia.asked().iter().map(|(at, _)| at % 10).collect();
+    assert_eq!(seconds, [6; 5]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn it_ends_at_shutdown() {
     let rig = rig();
