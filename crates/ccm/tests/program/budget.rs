@@ -385,21 +385,19 @@ async fn octavia_is_asked_for_what_no_answer_has_told() {
         //                                writes, reads at most, target for both
         ("create the first", (1, 5), 8),
         ("create five", (5, 13), 22),
-        // 8 with a real Octavia (docs/explanation/end-to-end.md).
-        ("port added", (3, 7), 9),
-        // A check for each write, and the members of each new pool, before a listener gets it: 29 at least.
-        ("proxy protocol off, three ports", (12, 21), 26),
+        ("port added", (3, 6), 9),
+        // The members of each new pool, before a listener gets it, and a check of the lock before that, before the first deletion and
+        // at the end.
+        ("proxy protocol off, three ports", (12, 12), 26),
         // How many checks of the locks three rounds of batches need depends on when each load balancer is done.
-        ("node added, and verified", (13, 11), 22),
+        ("node added, and verified", (13, 9), 22),
         ("restart after a node change", (0, 2), 8),
         ("another restart", (0, 2), 2),
         // 18 for the six.
         ("delete", (1, 3), 4),
         ("delete five, after a restart", (5, 9), 14),
     ];
-    let above = expected.iter().filter(|(_, (writes, reads), target)| writes + reads > *target);
-    let above: Vec<_> = above.map(|(change, ..)| *change).collect();
-    assert_eq!(above, ["port added", "proxy protocol off, three ports", "node added, and verified"]);
+    assert!(expected.iter().all(|(_, (writes, reads), target)| writes + reads <= *target));
     let expected = expected.map(|(change, most, _)| (change, most));
     // As above.
     for ((_, (_, reads)), (_, (_, most))) in table.iter_mut().zip(&expected) {
