@@ -13,6 +13,8 @@ use super::schedule::PollSchedule;
 pub(super) const GOOD_FOR: Duration = Duration::from_secs(10);
 /// So much later the end of what nobody waits for is looked for: lists that others need mostly show it before.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// So much later one list is asked for that tells several Services whether they may send their next step: it mostly shows more ends.
+const PATIENCE_OF_SEVERAL: Duration = Duration::from_millis(1500);
 
 /// One load balancer that somebody waits for.
 #[derive(Clone, Debug)]
@@ -36,7 +38,7 @@ impl Pending {
         match (self.presumed, self.presumable_from(among)) {
             (Some(presumed), _) => presumed + GOOD_FOR,
             (None, Some(end)) => end,
-            (None, None) => self.schedule.next(among.watched) + self.patience(),
+            (None, None) => self.schedule.next(among.watched) + self.patience(among),
         }
     }
 
@@ -45,12 +47,17 @@ impl Pending {
         self.schedule.likely_end().filter(|_| self.afterwards == Afterwards::Write && among.waiting == 1)
     }
 
-    pub(super) fn pause(&self, watched: usize) -> Duration {
-        self.schedule.pause(watched) + self.patience()
+    /// The shortest time between two polls that is worth a call for it.
+    pub(super) fn pause(&self, among: WatchCounts) -> Duration {
+        self.schedule.pause(among.watched) + self.patience(among)
     }
 
-    fn patience(&self) -> Duration {
-        if self.afterwards == Afterwards::Nothing { PATIENCE } else { Duration::ZERO }
+    fn patience(&self, among: WatchCounts) -> Duration {
+        match self.afterwards {
+            Afterwards::Nothing => PATIENCE,
+            Afterwards::Write if among.waiting > 1 => PATIENCE_OF_SEVERAL,
+            Afterwards::Write | Afterwards::Look => Duration::ZERO,
+        }
     }
 
     /// Whether somebody is held up until its end is seen.

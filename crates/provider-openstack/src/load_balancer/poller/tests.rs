@@ -325,6 +325,20 @@ async fn one_list_shows_whether_octavia_has_finished_where_several_wait() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_list_for_several_comes_a_little_later_so_that_it_shows_more_ends() {
+    for (afterwards, first) in [(Afterwards::Write, 2), (Afterwards::Look, 1)] {
+        let rig = rig();
+        for (id, service) in [("one", "web-1"), ("two", "web-2")] {
+            let begun =
+                Awaited { operation: Some(Operation::Members), afterwards, ..awaited(id, Some("project")) };
+            rig.watchlist.watch(begun, &ServiceKey::new("default", service));
+        }
+        pass(3).await;
+        assert_eq!(rig.octavia.asked(), [(first, "loadbalancers?project_id=project".to_owned())]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_end_that_nobody_waits_for_is_looked_for_later_and_at_once_for_who_waits() {
     let rig = rig();
     pool_changes(&rig, Afterwards::Nothing, 5).await;

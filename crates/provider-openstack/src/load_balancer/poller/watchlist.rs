@@ -228,7 +228,7 @@ impl Watchlist {
         let pending = self.pending();
         let counts = WatchCounts::of(&pending);
         let next = pending.values().map(|entry| entry.next(counts)).min();
-        next.zip(pending.values().map(|entry| entry.pause(counts.watched)).min())
+        next.zip(pending.values().map(|entry| entry.pause(counts)).min())
     }
 
     /// The smallest lists that show everything watched: of each load balancer, or where that is not much more, those of each project.
