@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Folders;
 
+/// The status with which Octavia refuses whatever is sent while a load balancer is PENDING.
+const CONFLICT: u16 = 409;
 /// How the name of the controller's HTTP client begins. Octavia asks Neutron too, and so do the tests.
 const CONTROLLER: &str = "openstack-ccm";
 /// The library with which OCCM asks, and nobody else here.
@@ -26,6 +28,8 @@ pub(crate) struct Request {
     pub what: String,
     /// Who sent it.
     pub sender: Sender,
+    /// The HTTP status of the answer.
+    pub status: u16,
 }
 
 /// Who sends requests.
@@ -73,12 +77,19 @@ impl Request {
     pub(crate) fn is_write(&self) -> bool {
         WRITES.iter().any(|method| self.what.starts_with(method))
     }
+
+    /// Whether it changed nothing, because it came while something else was still being changed.
+    pub(crate) fn came_too_early(&self) -> bool {
+        self.status == CONFLICT
+    }
 }
 
-/// The request stands between the first quotation marks of a line, who sent it between the next ones.
+/// The request stands between the first quotation marks of a line, who sent it between the next ones; the status comes first of
+/// what is between them.
 fn request(line: &str) -> Option<Request> {
-    let mut parts = line.split('"').skip(1).step_by(2);
+    let mut parts = line.split('"').skip(1);
     let what = parts.next()?.to_owned();
+    let status = parts.next()?.split_whitespace().next()?.parse().ok()?;
     let agent = parts.next().unwrap_or_default();
     let sender = if agent.contains(CONTROLLER) {
         Sender::OpenstackCcm
@@ -87,7 +98,7 @@ fn request(line: &str) -> Option<Request> {
     } else {
         Sender::Other
     };
-    Some(Request { what, sender })
+    Some(Request { what, sender, status })
 }
 
 #[cfg(test)]
@@ -101,6 +112,7 @@ mod tests {
         };
         let own = request(&line("openstack-ccm-openstack-api/0.1.0")).unwrap();
         assert!(own.is_of_controller() && own.is_write() && own.what == "PUT /v2/lbaas/pools/1?");
+        assert!(own.status == 200 && !own.came_too_early());
         let sender = |agent: &str| request(&line(agent)).unwrap().sender;
         assert_eq!(sender("openstack-cloud-controller-manager/v1.36.0 gophercloud/v2.10.0"), Sender::Occm);
         assert_eq!(sender("openstacksdk/4.22.0"), Sender::Other);

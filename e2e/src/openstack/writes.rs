@@ -39,6 +39,14 @@ impl Writes {
         self.requests(Request::is_of_controller)
     }
 
+    /// Those of them that changed something: a step of a chain that came too early is refused, and sent again.
+    ///
+    /// # Errors
+    /// As for [`Writes::so_far`].
+    pub(crate) fn done_by_this_program(&self) -> Result<Vec<String>> {
+        self.requests(|request| request.is_of_controller() && !request.came_too_early())
+    }
+
     fn requests(&self, counts: impl Fn(&Request) -> bool) -> Result<Vec<String>> {
         let mut found = Vec::new();
         for log in &self.logs {

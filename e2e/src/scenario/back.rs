@@ -249,7 +249,7 @@ fn forth(stage: &mut Stage, audit: &Audit, operator: &Terminal) -> Result<String
     stage.start_controller()?;
     let made = || -> Result<Calls> {
         let cluster = audit.writes()?.split_off(before);
-        Ok(Calls::made(&cluster, &writes.by_this_program()?, &known).sorted())
+        Ok(Calls::made(&cluster, &writes.done_by_this_program()?, &known).sorted())
     };
     // Tags that tell whose everything is come a minute later.
     until("what was planned was done", Duration::from_secs(40), || {

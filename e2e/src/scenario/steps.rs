@@ -194,11 +194,16 @@ pub(crate) fn all_published_through<const COUNT: usize>(
     })
 }
 
-/// None of these gets through to a port of an address, not even a refusal.
+/// None of these gets through to a port of an address, not even a refusal. Octavia writes who may in a security group, which
+/// takes effect a moment after Octavia has finished.
 ///
 /// # Errors
 /// Somebody is answered.
 pub(crate) fn shut_out(host: &str, port: u16, clients: &[Client]) -> Result<()> {
+    until(&format!("nobody reaches {host}:{port}"), RULES, || get_nothing(host, port, clients))
+}
+
+fn get_nothing(host: &str, port: u16, clients: &[Client]) -> Result<()> {
     // At the same time, because each of them waits for as long as it can.
     let outcomes: Vec<Result<Outcome>> = std::thread::scope(|scope| {
         let ask = |client: &Client| from_namespace(&client.namespace, host, port);

@@ -59,7 +59,7 @@ fn as_planned(stage: &mut Stage, audit: &Audit, reader: &Terminal, change: &Chan
     (change.seen)(stage, &left)?;
     let made = || -> Result<Calls> {
         let cluster = audit.writes()?.split_off(before);
-        Ok(Calls::made(&cluster, &writes.by_this_program()?, &known))
+        Ok(Calls::made(&cluster, &writes.done_by_this_program()?, &known))
     };
     until("what was planned was done", Duration::from_secs(60), || {
         let made = made()?;
