@@ -219,6 +219,13 @@ fn made_anew(stage: &mut Stage, before: &str) -> Result<String> {
         ensure!(tree.id != before, "it is the same");
         tree.settled()
     })?;
+    // Until the controller has seen that it is finished, the address of the former one is published.
+    soon("its address is published", || {
+        let vip = stage.cloud.user.load_balancer(SERVICE)?["vip_address"].clone();
+        let published = stage.api()?.ingress(SERVICE)?;
+        ensure!(published[0]["ip"] == vip, "{published}, the address is {vip}");
+        Ok(())
+    })?;
     works(stage, before)
 }
 

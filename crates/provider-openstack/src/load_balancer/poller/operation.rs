@@ -25,7 +25,8 @@ pub(in crate::load_balancer) enum Afterwards {
     /// It sees what became of it.
     #[default]
     Look,
-    /// It sends the next step of its plan, which takes nothing away. If that is too early, Octavia refuses it, and nothing else happens.
+    /// It sends the next step of its plan, which relies on nothing that was not confirmed. If that is too early, Octavia refuses it, and
+    /// nothing else happens.
     Write,
     /// Nothing: what was sent is confirmed later.
     Nothing,
