@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 
 use crate::support::{PROXY, Side, World, service};
 
+const X_FORWARDED_FOR: &str = "loadbalancer.openstack.org/x-forwarded-for";
+
 /// A Service with two ports, and a program that has seen how long each change takes here.
 async fn acquainted() -> World {
     let ports = json!([
@@ -87,6 +89,27 @@ async fn what_failed_in_a_chain_is_found_before_anything_relies_on_it(#[case] ki
     world.cloud.faults().add_worker(WorkerFault::fail(kind).times(1));
     world.annotate("web", PROXY, Some("false"));
     switched(&world, "TCP").await;
+}
+
+/// Octavia looks at quotas before the lock, and what is being deleted still counts.
+#[tokio::test(start_paused = true)]
+async fn what_takes_the_place_of_a_listener_meets_no_quota() {
+    let world = acquainted().await;
+    world.annotate("web", PROXY, Some("false"));
+    world.quiet_unplanned().await;
+    world.cloud.set_octavia_quota("listener", 2);
+    let switch = |value| world.annotate("web", X_FORWARDED_FOR, Some(value));
+    for (value, seconds) in [("true", 2), ("false", 2), ("true", 9)] {
+        world.cloud.set_delays(Duration::from_secs(seconds));
+        switch(value);
+        world.quiet_unplanned().await;
+        let protocol = if value == "true" { "HTTP" } else { "TCP" };
+        let listeners = world.cloud.listeners();
+        assert_eq!(listeners.len(), 2);
+        assert!(listeners.iter().all(|one| one["protocol"] == protocol), "{listeners:?}");
+    }
+    let warnings = world.warnings("web");
+    assert!(warnings.iter().all(|warning| !warning.contains("quota")), "{warnings:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -258,13 +258,17 @@ impl Cached {
     pub(crate) fn may_go_on_unseen(&self, next: &Needs) -> bool {
         let Some(there) = self.load_balancer() else { return false };
         // That a child is gone shows in the list in which the lock ends, on a load balancer that nobody else uses.
-        let all_is_gone = || {
-            let children = there.children.as_ref();
-            let is_gone = |child| children.is_some_and(|children| !answered::is_there(children, child));
-            there.ownership == Ownership::Sole && self.answered.iter().all(is_gone)
-        };
+        let children = there.children.as_ref();
+        let is_gone = |child| children.is_some_and(|children| !answered::is_there(children, child));
+        let all_is_gone = || there.ownership == Ownership::Sole && self.answered.iter().all(is_gone);
+        // What is being deleted still counts towards a quota, which Octavia looks at before the lock.
+        let any_is_gone = || self.answered.iter().any(is_gone);
         let is_read = |touched: &Touched| touched.child().is_none_or(|child| !self.counts_as_sent(child));
-        (*next == Needs::Nothing || all_is_gone()) && !self.touched.iter().any(is_read)
+        let may_follow = match next {
+            Needs::Nothing => !any_is_gone(),
+            Needs::Pool { .. } | Needs::Everything => all_is_gone(),
+        };
+        may_follow && !self.touched.iter().any(is_read)
     }
 
     /// Octavia has probably ended its work.

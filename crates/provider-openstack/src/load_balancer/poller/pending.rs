@@ -26,7 +26,7 @@ pub(super) struct Pending {
     pub(super) since: Instant,
     pub(super) schedule: PollSchedule,
     pub(super) afterwards: Afterwards,
-    /// Whether its end is seen early enough to tell how long Octavia took.
+    /// Whether the poll that sees its end tells how long Octavia took.
     pub(super) measures: bool,
     /// Since when Octavia counts as done with it, so that the next step is sent.
     pub(super) presumed: Option<Instant>,
@@ -58,6 +58,13 @@ impl Pending {
             Afterwards::Write if among.waiting > 1 => PATIENCE_OF_SEVERAL,
             Afterwards::Write | Afterwards::Look => Duration::ZERO,
         }
+    }
+
+    /// When Octavia was done with it, which a list shows that was asked for at `asked`: before that by what was waited for the ends of
+    /// others, but not before the poll that found it at work. Absent where the list comes too late to tell.
+    pub(super) fn measured_end(&self, asked: Instant, among: WatchCounts) -> Option<Instant> {
+        let end = asked.checked_sub(self.patience(among)).max(self.schedule.last());
+        end.filter(|_| self.measures)
     }
 
     /// Whether somebody is held up until its end is seen.

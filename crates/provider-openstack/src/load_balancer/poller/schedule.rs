@@ -63,6 +63,11 @@ impl PollSchedule {
         self.began
     }
 
+    /// The last poll that found it pending.
+    pub(super) fn last(&self) -> Option<Instant> {
+        self.last
+    }
+
     /// When Octavia has probably finished, as far as that can be told.
     pub(super) fn likely_end(&self) -> Option<Instant> {
         self.likely_end

@@ -338,6 +338,64 @@ async fn a_list_for_several_comes_a_little_later_so_that_it_shows_more_ends() {
     }
 }
 
+/// After how many milliseconds the Service is woken that sends another step then; Octavia needs three seconds for this one.
+async fn milliseconds_until_woken(rig: &Rig) -> u128 {
+    let began = Instant::now();
+    pool_changes(rig, Afterwards::Write, 3).await;
+    while rig.woken().is_empty() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    began.elapsed().as_millis()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_step_that_takes_its_time_makes_octavia_seem_no_slower() {
+    let rig = rig();
+    let measured = milliseconds_until_woken(&rig).await;
+    let mut seen = Vec::new();
+    for _ in 0..5 {
+        seen.push(milliseconds_until_woken(&rig).await);
+        // The reconciliation, and Octavia's answer to the next step.
+        pass(2).await;
+    }
+    assert!(seen.is_sorted_by(|earlier, later| earlier >= later), "{seen:?}");
+    assert!(seen[0] <= measured && seen[4] < seen[0], "{measured}, {seen:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_step_that_is_not_sent_after_all_makes_octavia_seem_no_slower() {
+    let rig = rig();
+    milliseconds_until_woken(&rig).await;
+    let before = milliseconds_until_woken(&rig).await;
+    pass(30).await;
+    assert_eq!(rig.woken(), ["default/web"], "a poll found that it has ended");
+    assert!(milliseconds_until_woken(&rig).await <= before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_waited_for_the_ends_of_others_makes_octavia_seem_no_slower() {
+    let rig = rig();
+    let mut seen = Vec::new();
+    for _ in 0..20 {
+        let began = Instant::now();
+        for (id, service) in [("one", "web-1"), ("two", "web-2")] {
+            let operation = Some(Operation::Members);
+            let begun = Awaited { operation, afterwards: Afterwards::Write, ..awaited(id, Some("project")) };
+            rig.octavia.set(id, "PENDING_UPDATE");
+            rig.watchlist.watch(begun, &ServiceKey::new("default", service));
+        }
+        pass(3).await;
+        rig.octavia.set("one", "ACTIVE");
+        rig.octavia.set("two", "ACTIVE");
+        while rig.woken.0.lock().unwrap().len() < 2 {
+            pass(1).await;
+        }
+        rig.woken();
+        seen.push(began.elapsed().as_secs());
+    }
+    assert!(seen.iter().all(|seconds| *seconds <= 6), "{seen:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_end_that_nobody_waits_for_is_looked_for_later_and_at_once_for_who_waits() {
     let rig = rig();

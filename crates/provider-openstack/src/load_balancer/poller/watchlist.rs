@@ -99,7 +99,7 @@ impl Watchlist {
                 schedule
             }
             (Some(before), Some(_)) => {
-                pace.ended(&before, watched, now);
+                pace.presumed_rightly(&before);
                 pace.begin(operation, watched, now)
             }
             (None, _) => pace.begin(operation, watched, now),
@@ -194,6 +194,8 @@ impl Watchlist {
         let is_due = |entry: &Pending| entry.presumable_from(counts).is_some_and(|end| end <= now);
         let (id, entry) = pending.iter_mut().find(|(_, entry)| entry.keeps_waiting() && is_due(entry))?;
         entry.presumed = Some(now);
+        // A poll comes only if no step follows, and then late.
+        entry.measures = false;
         Some(Finished { id: id.clone(), is_active: true, services: entry.services.clone() })
     }
 
@@ -256,7 +258,8 @@ impl Watchlist {
         }
         self.note_last_changes(listed.take_last_changes(), asked);
         let mut pending = self.pending();
-        let watched = pending.len();
+        let counts = WatchCounts::of(&pending);
+        let watched = counts.watched;
         let mut finished = Vec::new();
         for (id, entry) in pending.iter_mut().filter(|(_, entry)| entry.since < asked) {
             if listed.get(id).is_some_and(|one| one.provisioning_status.is_pending()) {
@@ -269,8 +272,8 @@ impl Watchlist {
         ends.retain(|_, seen| seen.at.elapsed() < GOOD_FOR);
         let mut woken = Vec::new();
         for (id, entry) in finished.into_iter().filter_map(|id| pending.remove_entry(&id)) {
-            if entry.measures {
-                self.pace().ended(&entry.schedule, watched, asked);
+            if let Some(end) = entry.measured_end(asked, counts) {
+                self.pace().ended(&entry.schedule, watched, end);
             }
             let load_balancer = listed.get(&id).cloned();
             let status = load_balancer.as_ref().map(|one| &one.provisioning_status);
