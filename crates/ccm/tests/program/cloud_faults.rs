@@ -238,6 +238,26 @@ async fn a_stuck_load_balancer_holds_up_no_other_service() {
     world.until_published("stuck").await;
 }
 
+/// Its new name shows in no list of those that have the old one.
+#[tokio::test(start_paused = true)]
+async fn a_load_balancer_that_somebody_renames_while_its_service_goes_is_not_left_behind() {
+    for offset in (0..400).step_by(20) {
+        let mut world = World::serving(&service("web", json!({}))).await;
+        world.stop().await;
+        world.settings.latency = Duration::from_millis(100);
+        world.start().await;
+        world.quiet().await;
+        let path = format!("/v2.0/lbaas/loadbalancers/{}", id(&load_balancer(&world)));
+        world.delete("web");
+        tokio::time::sleep(Duration::from_millis(offset)).await;
+        let change = json!({"loadbalancer": {"name": "renamed"}});
+        world.cloud.user().put("load-balancer", &path, &change);
+        world.until_gone("web").await;
+        world.quiet_unplanned().await;
+        assert_eq!(world.cloud.load_balancers(), [json!(null); 0], "{offset}");
+    }
+}
+
 /// Defect: 65, better: children in ERROR are seen and sent again.
 #[tokio::test(start_paused = true)]
 async fn members_that_fail_inside_octavia_are_sent_again() {

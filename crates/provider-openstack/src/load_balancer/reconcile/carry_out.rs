@@ -15,7 +15,7 @@ use crate::load_balancer::apply::{self, Applied, Locked};
 use crate::load_balancer::belief::{Belief, Event, Goal};
 use crate::load_balancer::model::observed::{ObservedLoadBalancer, Ownership};
 use crate::load_balancer::plan::{Plan, Then, Wait};
-use crate::load_balancer::poller::{Afterwards, Awaited};
+use crate::load_balancer::poller::{Afterwards, Awaited, Operation};
 use crate::load_balancer::report::Report;
 
 /// A Service whose load balancer is PENDING is reconciled so often even when nobody wakes it. An amphora takes at most
@@ -125,8 +125,9 @@ impl Reconciler {
                 self.watchlist.watch(awaited, &service.key);
             }
             (None, Some(existing)) => {
-                // What is given up keeps its name.
-                let name = goal.is_none().then_some(existing.name.as_str());
+                // What is being deleted keeps its name. Otherwise somebody may rename it, and then it is not gone.
+                let keeps_name = goal.is_none() && locked.operation == Some(Operation::Deletion);
+                let name = keeps_name.then_some(existing.name.as_str());
                 let awaited =
                     Awaited { id: &existing.id, project_id, name, operation: locked.operation, afterwards };
                 self.watchlist.watch(awaited, &service.key);
