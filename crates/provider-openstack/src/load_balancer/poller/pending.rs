@@ -60,11 +60,11 @@ impl Pending {
         }
     }
 
-    /// When Octavia was done with it, which a list shows that was asked for at `asked`: before that by what was waited for the ends of
-    /// others, but not before the poll that found it at work. Absent where the list comes too late to tell.
+    /// When Octavia was done with it, as far as a list tells that was asked for at `asked`. The first poll comes later by what is waited for
+    /// the ends of others, which is not Octavia's time. Absent where the list comes too late to tell.
     pub(super) fn measured_end(&self, asked: Instant, among: WatchCounts) -> Option<Instant> {
-        let end = asked.checked_sub(self.patience(among)).max(self.schedule.last());
-        end.filter(|_| self.measures)
+        let waited = if self.schedule.was_found_pending() { Duration::ZERO } else { self.patience(among) };
+        asked.checked_sub(waited).filter(|_| self.measures)
     }
 
     /// Whether somebody is held up until its end is seen.

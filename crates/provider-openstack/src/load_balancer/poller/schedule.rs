@@ -63,9 +63,9 @@ impl PollSchedule {
         self.began
     }
 
-    /// The last poll that found it pending.
-    pub(super) fn last(&self) -> Option<Instant> {
-        self.last
+    /// Whether a poll found it pending.
+    pub(super) fn was_found_pending(&self) -> bool {
+        self.last.is_some()
     }
 
     /// When Octavia has probably finished, as far as that can be told.

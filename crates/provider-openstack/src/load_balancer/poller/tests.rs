@@ -393,7 +393,7 @@ async fn what_was_waited_for_the_ends_of_others_makes_octavia_seem_no_slower() {
         rig.woken();
         seen.push(began.elapsed().as_secs());
     }
-    assert!(seen.iter().all(|seconds| *seconds <= 6), "{seen:?}");
+    assert!(seen.iter().all(|seconds| *seconds <= 7), "{seen:?}");
 }
 
 #[tokio::test(start_paused = true)]
