@@ -137,3 +137,94 @@ async fn a_service_that_changes_while_a_step_is_due_gets_what_it_asks_for() {
     }
     assert!(world.warnings("web").is_empty(), "{:?}", world.warnings("web"));
 }
+
+const MONITOR: &str = "loadbalancer.openstack.org/enable-health-monitor";
+const LOCAL: &str = r#"{"spec": {"externalTrafficPolicy": "Local", "healthCheckNodePort": 32000}}"#;
+const CLUSTER: &str = r#"{"spec": {"externalTrafficPolicy": "Cluster", "healthCheckNodePort": null}}"#;
+const SETTLED: &str = "loadbalancer.openstack.org/settled";
+/// How the Event begins about a health monitor that failed inside Octavia.
+const MONITOR_FAILED: &str =
+    "LoadBalancerChildFailed: Octavia failed to apply the last change of health monitor";
+
+/// A Service with a health monitor, and a program that has seen how long each change of it takes here.
+async fn monitored() -> World {
+    let world =
+        World::serving(&service("web", json!({"metadata": {"annotations": {MONITOR: "true"}}}))).await;
+    for policy in [LOCAL, CLUSTER] {
+        world.patch("web", &serde_json::from_str(policy).unwrap());
+        world.quiet().await;
+    }
+    assert!(world.warnings("web").is_empty(), "{:?}", world.warnings("web"));
+    world.take_calls();
+    world
+}
+
+/// Whether the check of the health check node port meets no members but those that were made for it.
+fn check_meets_its_members(world: &World) -> bool {
+    let monitors = world.cloud.health_monitors();
+    let pools =
+        monitors.iter().filter(|monitor| monitor["type"] == "HTTP").map(|monitor| &monitor["pools"][0]["id"]);
+    let is_made_for_it =
+        |member: &Value| member["monitor_port"] == 32000 && member["provisioning_status"] != "ERROR";
+    pools
+        .map(|pool| world.cloud.members(pool.as_str().unwrap()))
+        .all(|members| members.iter().all(is_made_for_it))
+}
+
+/// Lets time pass in which the check never meets other members.
+async fn watched(world: &World, time: Duration) {
+    for _ in 0..time.as_secs() * 10 {
+        assert!(check_meets_its_members(world), "{}", world.cloud_state());
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// No list shows that a health monitor is still there.
+#[rstest]
+#[case::in_the_status_tree(true)]
+#[case::without_a_status_tree(false)]
+#[tokio::test(start_paused = true)]
+async fn a_monitor_whose_deletion_failed_is_found(#[case] has_status_tree: bool) {
+    let world = monitored().await;
+    if !has_status_tree {
+        world.cloud.faults().add(Fault::new().path("/status$").answer(403, json!({"faultstring": "Policy"})));
+    }
+    let fails = world.cloud.faults().add_worker(WorkerFault::fail(OperationKind::HealthMonitorDelete));
+    let settled = world.annotation("web", SETTLED);
+    world.annotate("web", MONITOR, Some("false"));
+    tokio::time::sleep(Duration::from_secs(1800)).await;
+    let warnings = world.warnings("web");
+    assert!(warnings.iter().any(|warning| warning.contains(MONITOR_FAILED)), "{warnings:?}");
+    assert_eq!(world.annotation("web", SETTLED), settled, "nothing says that all is well");
+    let deletions = world.take_cloud_writes();
+    assert!(deletions.len() < 12, "a repair that does not help is not tried again and again: {deletions:?}");
+
+    world.cloud.faults().remove(fails);
+    tokio::time::sleep(Duration::from_secs(1200)).await;
+    assert_eq!(world.cloud.health_monitors(), Vec::<Value>::new());
+    assert_ne!(world.annotation("web", SETTLED), settled);
+}
+
+/// A check of the health check node port takes members down that do not have it.
+#[rstest]
+#[case::the_monitor_stays(LOCAL, CLUSTER, OperationKind::HealthMonitorDelete, 1)]
+#[case::the_monitor_stays_for_long(LOCAL, CLUSTER, OperationKind::HealthMonitorDelete, 4)]
+#[case::the_members_stay(CLUSTER, LOCAL, OperationKind::MemberBatch, 1)]
+#[tokio::test(start_paused = true)]
+async fn a_check_never_meets_members_that_were_not_made_for_it(
+    #[case] before: &str,
+    #[case] after: &str,
+    #[case] kind: OperationKind,
+    #[case] times: u32,
+) {
+    let world = monitored().await;
+    world.patch("web", &serde_json::from_str(before).unwrap());
+    world.quiet().await;
+    world.cloud.faults().add_worker(WorkerFault::fail(kind).times(times));
+    world.patch("web", &serde_json::from_str(after).unwrap());
+    watched(&world, Duration::from_secs(300)).await;
+    let monitors = world.cloud.health_monitors();
+    let expected = if after == LOCAL { "HTTP" } else { "TCP" };
+    assert!(monitors.len() == 1 && monitors[0]["type"] == expected, "{}", world.cloud_state());
+    assert!(!world.cloud_state().contains("ERROR"), "{}", world.cloud_state());
+}

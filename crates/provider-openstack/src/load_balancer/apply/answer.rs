@@ -15,8 +15,7 @@ pub(crate) enum Answer {
     Pool(Box<Pool>),
     Monitor {
         monitor: Box<HealthMonitor>,
-        /// Its pool, where the step says it.
-        pool_id: Option<String>,
+        pool_id: String,
     },
     /// A pool has got these members and no others.
     Members {

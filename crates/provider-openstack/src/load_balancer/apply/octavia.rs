@@ -89,14 +89,16 @@ pub(super) async fn monitor(octavia: &Octavia, step: &MonitorStep) -> Result<Ans
         MonitorStep::Create { pool, monitor } => {
             let mut body = requests::monitor(monitor);
             body.pool_id = pool.id().map(str::to_owned);
-            (octavia.create_health_monitor(&body).await?, pool.id().map(str::to_owned))
+            (octavia.create_health_monitor(&body).await?, pool.id().unwrap_or_default())
         }
-        MonitorStep::Update { id, changes } => (octavia.update_health_monitor(id, changes).await?, None),
-        MonitorStep::Delete { id } => {
+        MonitorStep::Update { id, pool_id, changes } => {
+            (octavia.update_health_monitor(id, changes).await?, pool_id.as_str())
+        }
+        MonitorStep::Delete { id, pool_id } => {
             present(octavia.delete_health_monitor(id).await)?;
-            let monitor = Child::Monitor { id: id.clone(), pool_id: None };
+            let monitor = Child::Monitor { id: id.clone(), pool_id: pool_id.clone() };
             return Ok(Answer::Gone(monitor));
         }
     };
-    Ok(Answer::Monitor { monitor: Box::new(monitor), pool_id })
+    Ok(Answer::Monitor { monitor: Box::new(monitor), pool_id: pool_id.to_owned() })
 }

@@ -11,9 +11,7 @@ use openstack_ccm_openstack_api::octavia::{CreatedTree, LoadBalancer, Provisioni
 
 use crate::load_balancer::apply::Answer;
 use crate::load_balancer::model::convert;
-use crate::load_balancer::model::observed::{
-    Children, ObservedLoadBalancer, ObservedMember, ObservedPool, Ownership,
-};
+use crate::load_balancer::model::observed::{Children, ObservedLoadBalancer, ObservedMember, Ownership};
 use crate::load_balancer::step::Child;
 
 /// A load balancer as the answer to its creation shows it. `None` where that does not show all of it.
@@ -41,7 +39,7 @@ pub(super) fn all(children: &Children) -> BTreeSet<Child> {
         let monitor = pool
             .monitor
             .as_ref()
-            .map(|monitor| Child::Monitor { id: monitor.id.clone(), pool_id: Some(pool.id.clone()) });
+            .map(|monitor| Child::Monitor { id: monitor.id.clone(), pool_id: pool.id.clone() });
         [Child::Pool(pool.id.clone()), Child::Members(pool.id.clone())].into_iter().chain(monitor)
     });
     listeners.chain(pools).collect()
@@ -62,11 +60,9 @@ pub(super) fn put(children: &mut Children, answer: &Answer) -> Result<Option<Chi
             Child::Pool(pool.id.clone())
         }
         Answer::Monitor { monitor, pool_id } => {
-            let has_it = |pool: &&mut ObservedPool| {
-                Some(&pool.id) == pool_id.as_ref()
-                    || pool.monitor.as_ref().is_some_and(|one| one.id == monitor.id)
+            let Some(pool) = children.pools.iter_mut().find(|pool| pool.id == *pool_id) else {
+                return Ok(None);
             };
-            let Some(pool) = children.pools.iter_mut().find(has_it) else { return Ok(None) };
             pool.monitor = Some(convert::monitor((**monitor).clone()));
             Child::Monitor { id: monitor.id.clone(), pool_id: pool_id.clone() }
         }
@@ -87,13 +83,12 @@ pub(super) fn put(children: &mut Children, answer: &Answer) -> Result<Option<Chi
     Ok(Some(child))
 }
 
-/// Whether a child is among these.
+/// Whether a child is among these, or the pool that it is in: no list of load balancers shows what is in a pool.
 pub(super) fn is_there(children: &Children, child: &Child) -> bool {
     match child {
         Child::Listener(id) => children.listeners.iter().any(|listener| listener.id == *id),
-        Child::Pool(id) | Child::Members(id) => children.pools.iter().any(|pool| pool.id == *id),
-        Child::Monitor { id, .. } => {
-            children.pools.iter().any(|pool| pool.monitor.as_ref().is_some_and(|monitor| monitor.id == *id))
+        Child::Pool(id) | Child::Members(id) | Child::Monitor { pool_id: id, .. } => {
+            children.pools.iter().any(|pool| pool.id == *id)
         }
     }
 }

@@ -157,6 +157,7 @@ impl Cached {
         let relies_on_all = match &self.next_needs {
             Needs::Nothing => false,
             Needs::Pool { listener_id, .. } => self.answered.contains(&Child::Listener(listener_id.clone())),
+            Needs::Check { pool_id } => self.may_check_others(pool_id),
             Needs::Everything => true,
         };
         relies_on_all && !self.answered.is_empty()
@@ -224,6 +225,7 @@ impl Cached {
         let relies_on_answered = |step: &Step| match step.needs() {
             Needs::Nothing => false,
             Needs::Pool { id, .. } => self.has_answered_in(&id),
+            Needs::Check { pool_id } => self.may_check_others(&pool_id),
             Needs::Everything => true,
         };
         let may_follow = |next: &Step| !relies_on_answered(next) && !repeats(next);
@@ -257,7 +259,7 @@ impl Cached {
     /// not confirmed, and nothing is to be read before.
     pub(crate) fn may_go_on_unseen(&self, next: &Needs) -> bool {
         let Some(there) = self.load_balancer() else { return false };
-        // That a child is gone shows in the list in which the lock ends, on a load balancer that nobody else uses.
+        // That a listener or pool is gone shows in the list in which the lock ends, on a load balancer that nobody else uses.
         let children = there.children.as_ref();
         let is_gone = |child| children.is_some_and(|children| !answered::is_there(children, child));
         let all_is_gone = || there.ownership == Ownership::Sole && self.answered.iter().all(is_gone);
@@ -266,6 +268,7 @@ impl Cached {
         let is_read = |touched: &Touched| touched.child().is_none_or(|child| !self.counts_as_sent(child));
         let may_follow = match next {
             Needs::Nothing => !any_is_gone(),
+            Needs::Check { pool_id } => !self.may_check_others(pool_id) && !any_is_gone(),
             Needs::Pool { .. } | Needs::Everything => all_is_gone(),
         };
         may_follow && !self.touched.iter().any(is_read)

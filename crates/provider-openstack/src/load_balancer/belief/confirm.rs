@@ -53,7 +53,8 @@ pub(super) fn confirm(
     Some(of_pools(children, answered, on_none))
 }
 
-/// Whether a status tree shows any of the children: those that are gone, and pools that hang on no listener, are in none.
+/// Whether a status tree shows any of the children, or that a pool has lost its monitor. Listeners and pools that are gone, and pools that
+/// hang on no listener, are in none.
 pub(super) fn any_is_shown(children: &Children, answered: &BTreeSet<Child>) -> bool {
     let has_listener = |child: &Child| children.listeners.iter().any(|listener| listener.id == child.id());
     let in_pool =
@@ -105,11 +106,10 @@ fn confirm_pool(pool: &mut ObservedPool, seen: &PoolStatus, digest: Option<Diges
     Some(())
 }
 
-/// Whether a child is a pool, or belongs to it.
+/// Whether a child is a pool, or belongs to it, or did so.
 pub(super) fn is_in(child: &Child, pool: &ObservedPool) -> bool {
     match child {
-        Child::Pool(id) | Child::Members(id) => pool.id == *id,
-        Child::Monitor { id, .. } => pool.monitor.as_ref().is_some_and(|monitor| monitor.id == *id),
+        Child::Pool(id) | Child::Members(id) | Child::Monitor { pool_id: id, .. } => pool.id == *id,
         Child::Listener(_) => false,
     }
 }
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn what_is_not_as_answered_agrees_with_nothing() {
         type Edit = fn(&mut Value);
-        let edits: [(&str, Edit); 5] = [
+        let edits: [(&str, Edit); 6] = [
             ("somebody began something", |tree| tree["provisioning_status"] = json!("PENDING_UPDATE")),
             ("another listener", |tree| {
                 let more = json!({"id": "another", "provisioning_status": "ACTIVE", "pools": []});
@@ -200,6 +200,10 @@ mod tests {
             }),
             ("no listener", |tree| tree["listeners"] = json!([])),
             ("another pool", |tree| tree["listeners"][0]["pools"][0]["id"] = json!("another")),
+            ("a monitor that is to be gone", |tree| {
+                let monitor = json!({"id": "monitor", "provisioning_status": "ERROR"});
+                tree["listeners"][0]["pools"][0]["health_monitor"] = monitor;
+            }),
             ("a member less", |tree| {
                 tree["listeners"][0]["pools"][0]["members"].as_array_mut().expect("a list").pop();
             }),

@@ -9,6 +9,7 @@
 //! | `packed` | the same as one text, while nothing happens to it |
 //! | `member_digests` | digests in the place of members |
 //! | `digest` | what stands for content that is compared and not kept |
+//! | `check` | whether the health monitor of a pool may meet other members than it was made for |
 //! | `confirm` | whether what counts as answered is there, by the statuses that Octavia shows |
 //! | `sent` | whether members that were sent are there |
 //! | `unconfirmed` | batches of members whose result nobody has read |
@@ -18,6 +19,7 @@
 mod answered;
 mod attempts;
 mod cached;
+mod check;
 mod confirm;
 mod digest;
 mod event;

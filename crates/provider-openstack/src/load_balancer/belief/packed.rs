@@ -121,7 +121,7 @@ mod tests {
     fn under_way(shape: &Shape) -> Box<Cached> {
         let mut cached = at_rest(shape);
         let pool = || "pool".to_owned();
-        let monitor = Child::Monitor { id: "monitor".to_owned(), pool_id: Some(pool()) };
+        let monitor = Child::Monitor { id: "monitor".to_owned(), pool_id: pool() };
         cached.answered = [Child::Pool(pool()), Child::Members(pool()), monitor.clone()].into();
         cached.touched = vec![Touched::LoadBalancer, Touched::Child(monitor), Touched::Everything];
         cached.next_needs = Needs::Pool { id: pool(), listener_id: "listener".to_owned() };

@@ -45,6 +45,14 @@ impl Draft {
         self.step(step);
     }
 
+    /// Has the steps from a place on wait together with an earlier one, if that does nothing but send again what failed: they must not
+    /// come before it.
+    pub(super) fn wait_with(&mut self, earlier: usize, from: usize) {
+        if self.plan.repairs.contains(&earlier) {
+            self.plan.repairs.extend(from..self.plan.steps.len());
+        }
+    }
+
     /// Adds a step that does nothing but say who owns an object.
     pub(super) fn identify(&mut self, step: Step) {
         if self.untagged {

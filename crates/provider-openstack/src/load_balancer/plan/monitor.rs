@@ -3,34 +3,37 @@
 use openstack_ccm_openstack_api::octavia::UpdateHealthMonitor;
 
 use super::draft::{Draft, tags_of_own};
-use crate::load_balancer::model::{MonitorAttributes, MonitorSpec, ObservedMonitor};
+use crate::load_balancer::model::{MonitorAttributes, MonitorSpec, ObservedMonitor, ObservedPool};
 use crate::load_balancer::step::{Changes as _, Handle, MonitorStep, Step};
 
 /// Deletes a monitor that is not wanted, or not of this type: the type cannot be changed. Returns one that stays.
 pub(super) fn remove_unfit<'a>(
     draft: &mut Draft,
-    observed: Option<&'a ObservedMonitor>,
+    pool: &'a ObservedPool,
     wanted: Option<&MonitorSpec>,
 ) -> Option<&'a ObservedMonitor> {
-    let observed = observed?;
+    let observed = pool.monitor.as_ref()?;
     if wanted.is_some_and(|wanted| wanted.kind == observed.kind) {
         return Some(observed);
     }
-    draft.step(Step::Monitor(MonitorStep::Delete { id: observed.id.clone() }));
+    let failed = draft.must_heal("health monitor", &observed.name, &observed.id, &observed.status);
+    let (id, pool_id) = (observed.id.clone(), pool.id.clone());
+    draft.change(failed, Step::Monitor(MonitorStep::Delete { id, pool_id }));
     None
 }
 
-/// Makes or changes the monitor. `kept` is what [`remove_unfit`] left.
+/// Makes or changes the monitor of a pool. `kept` is what [`remove_unfit`] left.
 pub(super) fn converge(
     draft: &mut Draft,
-    pool: &Handle,
+    pool_id: &str,
     kept: Option<&ObservedMonitor>,
     wanted: Option<&MonitorSpec>,
 ) {
     let Some(wanted) = wanted else { return };
     let Some(observed) = kept else {
         let monitor = Box::new(wanted.clone());
-        return draft.step(Step::Monitor(MonitorStep::Create { pool: pool.clone(), monitor }));
+        let pool = Handle::Id(pool_id.to_owned());
+        return draft.step(Step::Monitor(MonitorStep::Create { pool, monitor }));
     };
     let whole = draft.must_heal("health monitor", &observed.name, &observed.id, &observed.status);
     let mut changes = changes(observed, wanted, whole);
@@ -39,7 +42,8 @@ pub(super) fn converge(
     }
     let waits = draft.can_wait(changes.only_tags().as_ref(), &observed.tags, &wanted.tags);
     if !changes.is_empty() && !waits {
-        draft.change(whole, Step::Monitor(MonitorStep::Update { id: observed.id.clone(), changes }));
+        let (id, pool_id) = (observed.id.clone(), pool_id.to_owned());
+        draft.change(whole, Step::Monitor(MonitorStep::Update { id, pool_id, changes }));
     }
 }
 

@@ -1,7 +1,9 @@
 //! What makes a pool, with its members and monitor, the wanted one.
 
 use openstack_ccm_openstack_api::change::Change;
-use openstack_ccm_openstack_api::octavia::{SessionPersistence, SessionPersistenceType, UpdatePool};
+use openstack_ccm_openstack_api::octavia::{
+    HealthMonitorType, SessionPersistence, SessionPersistenceType, UpdatePool,
+};
 
 use super::draft::{Draft, tags_without};
 use super::{members, monitor, serial};
@@ -29,9 +31,6 @@ pub(super) fn create(draft: &mut Draft, load_balancer_id: &str, wanted: &Desired
 }
 
 /// Makes an existing pool the wanted one.
-///
-/// A monitor that goes, or changes its type, goes before the members change and comes back after: an HTTP check of
-/// the health check node port must never meet members without `monitor_port`, which would take them all down.
 pub(super) fn converge(draft: &mut Draft, observed: &ObservedPool, wanted: &DesiredPool) -> Handle {
     let whole = draft.must_heal("pool", &observed.name, &observed.id, &observed.status);
     let mut attributes = changes(observed, &wanted.pool);
@@ -50,15 +49,30 @@ pub(super) fn converge(draft: &mut Draft, observed: &ObservedPool, wanted: &Desi
         // What OCCM set because the Service asks for it is noted when the load balancer gets its identity tags.
         if identifies { draft.identify(step) } else { draft.change(whole, step) }
     }
-    let handle = Handle::Id(observed.id.clone());
-    let kept = monitor::remove_unfit(draft, observed.monitor.as_ref(), wanted.monitor.as_ref());
+    converge_content(draft, observed, wanted);
+    Handle::Id(observed.id.clone())
+}
+
+/// Makes members and monitor the wanted ones.
+///
+/// A monitor that goes, or changes its type, goes before the members change and comes back after: an HTTP check of
+/// the health check node port must never meet members without `monitor_port`, which would take them all down. So where
+/// the deletion of such a monitor failed, the members wait with it. They do not wait with that of another one.
+fn converge_content(draft: &mut Draft, observed: &ObservedPool, wanted: &DesiredPool) {
+    let removal = draft.plan.steps.len();
+    let kept = monitor::remove_unfit(draft, observed, wanted.monitor.as_ref());
+    let after_removal = draft.plan.steps.len();
     if draft.serial {
         serial::converge(draft, observed, &wanted.members);
     } else {
         members::converge(draft, observed, &wanted.members);
     }
-    monitor::converge(draft, &handle, kept, wanted.monitor.as_ref());
-    handle
+    let after_members = draft.plan.steps.len();
+    monitor::converge(draft, &observed.id, kept, wanted.monitor.as_ref());
+    if let Some(removed) = observed.monitor.as_ref().filter(|_| kept.is_none()) {
+        let is_http = removed.kind == HealthMonitorType::Http;
+        draft.wait_with(removal, if is_http { after_removal } else { after_members });
+    }
 }
 
 fn changes(observed: &ObservedPool, wanted: &PoolSpec) -> UpdatePool {

@@ -62,9 +62,9 @@ fn delete(
     // In ERROR, Octavia refuses to delete the children one by one.
     let cascade = terms.cascade || load_balancer.status == ProvisioningStatus::Error;
     if !cascade {
-        let monitors = below.pools.iter().filter_map(|pool| pool.monitor.as_ref());
-        for monitor in monitors {
-            draft.step(Step::Monitor(MonitorStep::Delete { id: monitor.id.clone() }));
+        let monitors = below.pools.iter().filter_map(|pool| Some((&pool.id, &pool.monitor.as_ref()?.id)));
+        for (pool_id, id) in monitors {
+            draft.step(Step::Monitor(MonitorStep::Delete { id: id.clone(), pool_id: pool_id.clone() }));
         }
         children::remove_unwanted(&mut draft, below, |_| false);
     }

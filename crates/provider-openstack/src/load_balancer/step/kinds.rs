@@ -100,10 +100,10 @@ pub(crate) enum MemberStep {
 pub(crate) enum MonitorStep {
     /// Makes a health monitor.
     Create { pool: Handle, monitor: Box<MonitorSpec> },
-    /// Changes a health monitor.
-    Update { id: String, changes: UpdateHealthMonitor },
-    /// Deletes a health monitor.
-    Delete { id: String },
+    /// Changes the health monitor of a pool.
+    Update { id: String, pool_id: String, changes: UpdateHealthMonitor },
+    /// Deletes the health monitor of a pool.
+    Delete { id: String, pool_id: String },
 }
 
 /// A step on a floating IP. One that exists is named with its address.

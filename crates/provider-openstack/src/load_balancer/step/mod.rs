@@ -35,6 +35,9 @@ pub(crate) enum Needs {
         /// Id of the listener that gets it.
         listener_id: String,
     },
+    /// What was done about the monitor and the members of this pool: an HTTP check that meets members which were not made for it takes
+    /// all of them down.
+    Check { pool_id: String },
     /// All of it.
     #[default]
     Everything,
@@ -47,6 +50,13 @@ impl Step {
             Self::Listener(ListenerStep::SwapDefaultPool { listener_id, pool: Handle::Id(id), key: _ }) => {
                 Needs::Pool { id: id.clone(), listener_id: listener_id.clone() }
             }
+            Self::Member(
+                MemberStep::ReplaceAll { pool: Handle::Id(pool_id), .. }
+                | MemberStep::Create { pool: Handle::Id(pool_id), .. },
+            )
+            | Self::Monitor(
+                MonitorStep::Create { pool: Handle::Id(pool_id), .. } | MonitorStep::Update { pool_id, .. },
+            ) => Needs::Check { pool_id: pool_id.clone() },
             step if step.builds() => Needs::Nothing,
             _ => Needs::Everything,
         }

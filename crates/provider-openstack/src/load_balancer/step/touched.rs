@@ -32,10 +32,10 @@ pub(crate) enum Child {
     Pool(String),
     /// The members of a pool.
     Members(String),
+    /// The health monitor of a pool.
     Monitor {
         id: String,
-        /// Its pool, where the step says it.
-        pool_id: Option<String>,
+        pool_id: String,
     },
 }
 
@@ -73,10 +73,10 @@ impl Step {
             }
             Self::Member(MemberStep::Delete { pool_id, .. }) => Some(Child::Members(pool_id.clone())),
             Self::Monitor(MonitorStep::Create { pool, .. }) => {
-                made.map(|id| Child::Monitor { id, pool_id: id_of(pool) })
+                made.zip(id_of(pool)).map(|(id, pool_id)| Child::Monitor { id, pool_id })
             }
-            Self::Monitor(MonitorStep::Update { id, .. } | MonitorStep::Delete { id }) => {
-                Some(Child::Monitor { id: id.clone(), pool_id: None })
+            Self::Monitor(MonitorStep::Update { id, pool_id, .. } | MonitorStep::Delete { id, pool_id }) => {
+                Some(Child::Monitor { id: id.clone(), pool_id: pool_id.clone() })
             }
             Self::FloatingIp(_) => return Touched::FloatingIps,
         };

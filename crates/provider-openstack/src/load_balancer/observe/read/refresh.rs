@@ -9,7 +9,7 @@ use openstack_ccm_openstack_api::octavia::Octavia;
 
 use super::answers::{present, reading};
 use crate::load_balancer::model::convert::{self, MemberList};
-use crate::load_balancer::model::observed::{Children, ObservedPool};
+use crate::load_balancer::model::observed::Children;
 use crate::load_balancer::step::Child;
 
 /// Brings the children up to date with what is there now of one of them.
@@ -28,7 +28,7 @@ pub(crate) async fn refresh(
             Ok(())
         }
         Child::Members(pool_id) => members(octavia, children, pool_id).await,
-        Child::Monitor { id, pool_id } => monitor(octavia, children, id, pool_id.as_deref()).await,
+        Child::Monitor { id, pool_id } => monitor(octavia, children, id, pool_id).await,
     }
 }
 
@@ -48,18 +48,14 @@ async fn members(octavia: &Octavia, children: &mut Children, pool_id: &str) -> R
     Ok(())
 }
 
-async fn monitor(
-    octavia: &Octavia,
-    children: &mut Children,
-    id: &str,
-    pool_id: Option<&str>,
-) -> Result<(), Failure> {
+async fn monitor(octavia: &Octavia, children: &mut Children, id: &str, pool_id: &str) -> Result<(), Failure> {
     let seen = read(octavia.get_health_monitor(id).await)?;
-    let has_it = |pool: &&mut ObservedPool| {
-        Some(pool.id.as_str()) == pool_id || pool.monitor.as_ref().is_some_and(|monitor| monitor.id == id)
-    };
-    if let Some(pool) = children.pools.iter_mut().find(has_it) {
-        pool.monitor = seen.map(convert::monitor);
+    if let Some(pool) = children.pools.iter_mut().find(|pool| pool.id == pool_id) {
+        match seen {
+            Some(seen) => pool.monitor = Some(convert::monitor(seen)),
+            // The pool may have another one by now.
+            None => drop(pool.monitor.take_if(|monitor| monitor.id == id)),
+        }
     }
     Ok(())
 }

@@ -97,10 +97,10 @@ impl Display for MonitorStep {
             Self::Create { pool, monitor } => {
                 write!(f, "create {monitor} of pool {pool}")
             }
-            Self::Update { id, changes } => {
+            Self::Update { id, changes, pool_id: _ } => {
                 write!(f, "update health monitor {id}: {}", words::of_monitor(changes))
             }
-            Self::Delete { id } => write!(f, "delete health monitor {id}"),
+            Self::Delete { id, pool_id: _ } => write!(f, "delete health monitor {id}"),
         }
     }
 }

@@ -178,11 +178,11 @@ impl Cloud {
                 self.lock();
                 self.create_monitor(pool.id().expect("applicable"), monitor);
             }
-            Step::Monitor(MonitorStep::Update { id, changes }) => {
+            Step::Monitor(MonitorStep::Update { id, changes, .. }) => {
                 self.lock();
                 update_monitor(self.own_monitor(id).as_mut().expect("found by its id"), changes);
             }
-            Step::Monitor(MonitorStep::Delete { id }) => {
+            Step::Monitor(MonitorStep::Delete { id, .. }) => {
                 self.lock();
                 *self.own_monitor(id) = None;
             }

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use insta::assert_snapshot;
 use openstack_ccm_openstack_api::octavia::{OperatingStatus, ProvisioningStatus};
+use rstest::rstest;
 
 use super::{drift, notices};
 use crate::load_balancer::model::Ownership;
 use crate::load_balancer::plan::serve;
 use crate::load_balancer::plan::tests::cloud::Cloud;
 use crate::load_balancer::plan::tests::shape::Shape;
+use crate::load_balancer::step::{MemberStep, MonitorStep, Step};
 
 #[test]
 fn children_in_error_are_sent_again() {
@@ -36,6 +38,33 @@ fn children_in_error_are_sent_again() {
     LoadBalancerChildFailed: Octavia failed to apply the last change of member n1 (member-3): sending it again
     LoadBalancerChildFailed: Octavia failed to apply the last change of health monitor monitor_0_web (monitor-5): sending it again
     ");
+}
+
+/// A monitor whose deletion failed still checks the members.
+#[rstest]
+#[case::an_http_check(Some(32000), false)]
+#[case::another_check(None, true)]
+fn members_wait_for_the_deletion_of_the_check_that_they_must_not_meet(
+    #[case] health_check_port: Option<u16>,
+    #[case] sends_members: bool,
+) {
+    let mut shape = Shape::web().with(|shape| shape.monitor_delay = Some(5));
+    shape.ports[0].health_check_port = health_check_port;
+    let mut cloud = Cloud::serving(&shape.desired());
+    cloud.children().pools[0].monitor.as_mut().unwrap().status = ProvisioningStatus::Error;
+    shape.ports[0].health_check_port = if health_check_port.is_none() { Some(32000) } else { None };
+    let plan = serve(&shape.desired(), &cloud.observed);
+    assert!(plan.heals);
+    assert!(matches!(
+        &plan.steps[..],
+        [
+            Step::Monitor(MonitorStep::Delete { .. }),
+            Step::Member(MemberStep::ReplaceAll { .. }),
+            Step::Monitor(MonitorStep::Create { .. })
+        ]
+    ));
+    let meanwhile = if sends_members { vec![plan.steps[1].clone()] } else { Vec::new() };
+    assert_eq!(plan.steps_without_repairs(), meanwhile);
 }
 
 #[test]
