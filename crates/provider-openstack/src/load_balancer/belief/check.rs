@@ -60,8 +60,9 @@ mod tests {
     )]
     #[case::it_was_changed_otherwise(
         |cached: &mut Cached| {
-            let pool = children(cached).pools[0].id.clone();
-            cached.answered = [Child::Pool(pool), Child::Members("another".to_owned())].into();
+            let below = children(cached);
+            let (pool, listener) = (below.pools[0].id.clone(), below.listeners[0].id.clone());
+            cached.answered = [Child::Pool(pool), Child::Listener(listener)].into();
         },
         false
     )]
