@@ -2,15 +2,17 @@
 //!
 //! A reconciliation that meets a PENDING load balancer, or makes one PENDING, registers it and ends. Each round of the poller
 //! is one list call for all of them in a project, or where few of very many are watched, one for each of these. A load balancer that is no
-//! longer PENDING, or gone, wakes the Services that wait for it. Who only waits to send the next step of a chain of changes is woken when Octavia
-//! has probably finished: the answer to that step tells whether it has. What became of it is for their next reconciliation to see: nothing is decided here.
+//! longer PENDING, or gone, wakes the Services that wait for it as soon as a list tells: one that is slow or fails takes nothing from the
+//! others. Who only waits to send the next step of a chain of changes is woken when Octavia has probably finished: the answer to that step
+//! tells whether it has. What became of it is for their next reconciliation to see: nothing is decided here.
 //!
 //! | module | holds |
 //! | --- | --- |
 //! | `watchlist` | what is waited for, and what became of it |
 //! | `pending` | one of them, and when something is due for it |
 //! | `query` | what a poll asks for |
-//! | `poller_list` | what is kept of the lists |
+//! | `poller_list` | what is kept of a list |
+//! | `round` | what came of a round, and what follows |
 //! | `operation` | what Octavia can be at work on |
 //! | `pace` | how long Octavia takes |
 //! | `schedule` | polling times |
@@ -20,32 +22,30 @@ mod pace;
 mod pending;
 mod poller_list;
 mod query;
+mod round;
 mod schedule;
 mod watchlist;
 
+use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
 
-use futures::{StreamExt, TryStreamExt, stream};
-use openstack_ccm_core::backoff::Backoff;
+use futures::{StreamExt, stream};
 use openstack_ccm_core::service::ServiceKey;
 use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::octavia::Octavia;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tracing::{debug, warn};
+use tracing::debug;
 
 pub(super) use operation::{Afterwards, Operation};
 pub(super) use poller_list::LastChanges;
-use poller_list::PollerList;
-use query::PollQuery;
+use query::{PollQuery, PollRequest};
+use round::{NextRound, RoundTally};
 use watchlist::Finished;
 pub(super) use watchlist::{Awaited, End, Watchlist};
 
 /// How many lists of single load balancers are asked for at a time.
 const AT_ONCE: usize = 8;
-/// Pauses while the list call fails.
-const PAUSES_AFTER_ERRORS: Backoff = Backoff::doubling(Duration::from_secs(2), Duration::from_secs(30));
 
 /// Hears when Octavia has ended its work on the load balancer of a Service, and wakes the Service.
 pub(super) trait EndObserver: Send + Sync {
@@ -72,31 +72,27 @@ impl Poller {
     }
 
     async fn run_forever(&self) {
-        let (mut last, mut after_error, mut failures) = (None, None, 0);
+        let (mut last, mut next) = (None, NextRound::default());
         loop {
-            self.rest(last, after_error).await;
+            self.rest(last, next).await;
             let asked = Instant::now();
-            if after_error.is_none() && self.wake(self.watchlist.presume_ended(asked).as_slice()) {
+            if next.rest.is_none() && self.wake(self.watchlist.presume_ended(asked).as_slice()) {
                 continue;
             }
             last = Some(asked);
-            after_error = self.round(asked, failures).await;
-            failures = if after_error.is_some() { failures + 1 } else { 0 };
+            next = self.round(asked, next).await;
         }
     }
 
     /// Waits until a poll is due. A new entry may shorten the pause, but not the back-off after errors.
-    async fn rest(&self, last: Option<Instant>, after_error: Option<Duration>) {
+    async fn rest(&self, last: Option<Instant>, round: NextRound) {
         loop {
             let Some((next, pause)) = self.watchlist.next_poll() else {
                 self.watchlist.added().await;
                 continue;
             };
-            let earliest = last.map(|last| last + after_error.unwrap_or(pause));
-            let due = match after_error {
-                Some(_) => earliest.unwrap_or(next),
-                None => earliest.map_or(next, |earliest| earliest.max(next)),
-            };
+            let earliest = last.map(|last| last + round.rest.unwrap_or(pause));
+            let due = earliest.map_or(next, |earliest| earliest.max(next));
             tokio::select! {
                 () = tokio::time::sleep_until(due) => return,
                 () = self.watchlist.added() => {}
@@ -104,17 +100,12 @@ impl Poller {
         }
     }
 
-    async fn lists(&self, query: PollQuery) -> Result<PollerList, ApiError> {
-        let mut listed = query.listed;
-        for filter in &query.of_projects {
-            listed = self.octavia.list_load_balancers_into(filter, listed).await?;
-        }
-        let ask = async |filter| self.octavia.list_load_balancers(&filter).await;
-        let mut single = stream::iter(query.single).map(ask).buffer_unordered(AT_ONCE);
-        while let Some(found) = single.try_next().await? {
-            listed.extend(found);
-        }
-        Ok(listed)
+    /// Asks for one list, and wakes who waited for what it shows. Answers how long it is.
+    async fn ask(&self, request: PollRequest, asked: Instant) -> Result<usize, ApiError> {
+        let listed = self.octavia.list_load_balancers_into(&request.filter, request.listed).await?;
+        let length = listed.len();
+        self.wake(&self.watchlist.finished(listed, asked));
+        Ok(length)
     }
 
     /// Wakes who waited for these. Answers whether there are any.
@@ -126,22 +117,26 @@ impl Poller {
         !finished.is_empty()
     }
 
-    /// One list for all, one for each project or one for each load balancer. Returns how long to rest where that failed, as it did so many times in a row
-    /// before.
-    async fn round(&self, asked: Instant, failures: u32) -> Option<Duration> {
-        match self.lists(self.watchlist.query()).await {
-            Ok(listed) => {
-                self.wake(&self.watchlist.finished(listed, asked));
-                None
-            }
-            Err(error) => {
-                let asked_for = error.retry_after().unwrap_or_default();
-                let next =
-                    PAUSES_AFTER_ERRORS.delay(failures).max(asked_for).min(PAUSES_AFTER_ERRORS.longest);
-                warn!(%error, retry_seconds = next.as_secs(), "could not list the load balancers that are pending");
-                Some(next)
+    /// One list for all, one for each project or one for each load balancer. What is not answered stays as it was, and is asked for again.
+    async fn round(&self, asked: Instant, begins: NextRound) -> NextRound {
+        let PollQuery { of_projects, single } = self.watchlist.query(begins.takes_lists);
+        let mut tally = RoundTally::default();
+        for request in of_projects {
+            tally.add(self.ask(request, asked).await);
+        }
+        if let Some(length) = tally.listed() {
+            self.watchlist.list_length().note(length);
+        }
+        let overload = CancellationToken::new();
+        let requests = stream::iter(single).take_until(overload.cancelled());
+        let mut answers = pin!(requests.map(|request| self.ask(request, asked)).buffer_unordered(AT_ONCE));
+        while let Some(answer) = answers.next().await {
+            tally.add(answer);
+            if tally.is_overloaded() {
+                overload.cancel();
             }
         }
+        tally.next(begins)
     }
 }
 

@@ -1,4 +1,4 @@
-//! What is kept of a list of load balancers: a project may have thousands that nobody waits for.
+//! What is kept of a list of load balancers, and of whom it tells: a project may have thousands that nobody waits for.
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,25 +21,22 @@ impl Extend<LoadBalancer> for LastChanges {
     }
 }
 
-/// What the lists also show: others that have the name of one that is watched.
-#[derive(Debug)]
+/// What the list also shows: others that have the name of one that is watched.
+#[derive(Debug, Default)]
 pub(super) enum Namesakes {
+    /// Not all of any name.
+    #[default]
+    Unknown,
     /// All.
     OfAll,
-    /// Those of these names, each in a project.
-    OfNames(HashSet<(String, String)>),
+    /// Those of this name in this project.
+    OfName(String, String),
 }
 
-impl Default for Namesakes {
-    fn default() -> Self {
-        Self::OfNames(HashSet::new())
-    }
-}
-
-/// What the poller keeps of its lists.
+/// What the poller keeps of a list.
 #[derive(Debug, Default)]
 pub(super) struct PollerList {
-    /// Ids of those that are watched.
+    /// Ids of those that it was asked for, so that one that it lacks is gone. Of others it tells nothing.
     ids: HashSet<String>,
     /// Names of those that are watched, as far as they are known before.
     names: HashSet<String>,
@@ -64,9 +61,14 @@ impl Extend<LoadBalancer> for PollerList {
 }
 
 impl PollerList {
-    /// Nothing is listed yet, and those with these ids and names are to be kept.
+    /// Nothing is listed yet. It will tell of those with these ids; they are to be kept, and those with these names.
     pub(super) fn new(ids: HashSet<String>, names: HashSet<String>, namesakes: Namesakes) -> Self {
         Self { ids, names, namesakes, ..Self::default() }
+    }
+
+    /// Whether it shows the load balancer with this id unless that is gone.
+    pub(super) fn tells_of(&self, id: &str) -> bool {
+        self.ids.contains(id)
     }
 
     /// The load balancer with this id.
@@ -78,7 +80,8 @@ impl PollerList {
     pub(super) fn namesakes(&self, name: &str, id: &str, project_id: &str) -> Option<Vec<LoadBalancer>> {
         let are_kept = match &self.namesakes {
             Namesakes::OfAll => !self.names_of_others.contains(name),
-            Namesakes::OfNames(names) => names.contains(&(name.to_owned(), project_id.to_owned())),
+            Namesakes::OfName(known, of_project) => known == name && of_project == project_id,
+            Namesakes::Unknown => false,
         };
         if !are_kept {
             return None;
@@ -88,10 +91,9 @@ impl PollerList {
         Some(self.load_balancers.values().filter(of_project).filter(is_other).cloned().collect())
     }
 
-    /// How many load balancers the projects have, where the lists show all of them. Not known once
-    /// [taken](Self::take_last_changes).
-    pub(super) fn count_of_all(&self) -> Option<usize> {
-        matches!(self.namesakes, Namesakes::OfAll).then_some(self.last_changes.0.len())
+    /// How many load balancers are listed. Not known once [taken](Self::take_last_changes).
+    pub(super) fn len(&self) -> usize {
+        self.last_changes.0.len()
     }
 
     /// When all that are listed were changed last. Taken once.

@@ -1,11 +1,13 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Mutex;
+use std::time::Duration;
 
 use openstack_ccm_core::service::ServiceKey;
 use openstack_ccm_openstack_api::client::{Client, ClientSettings, RetryPolicy};
 use openstack_ccm_openstack_api::transport::{FnTransport, Response};
 use tokio::task::JoinHandle;
 
+use super::poller_list::{Namesakes, PollerList};
 use super::*;
 
 /// An Octavia that only lists, and remembers when and how it was asked.
@@ -17,7 +19,10 @@ struct FakeOctavia {
 #[derive(Default)]
 struct FakeState {
     statuses: BTreeMap<String, &'static str>,
-    failing: bool,
+    /// Which questions it refuses, and how.
+    refused: Option<(&'static str, u16)>,
+    /// Which questions it answers late, and after how long.
+    slow: Option<(&'static str, Duration)>,
     asked: Vec<(Duration, String)>,
 }
 
@@ -26,8 +31,17 @@ impl FakeOctavia {
         self.state.lock().unwrap().statuses.insert(id.to_owned(), status);
     }
 
-    fn fail(&self, failing: bool) {
-        self.state.lock().unwrap().failing = failing;
+    /// Refuses questions that contain this.
+    fn refuse(&self, question: &'static str, status: u16) {
+        self.state.lock().unwrap().refused = Some((question, status));
+    }
+
+    fn refuse_nothing(&self) {
+        self.state.lock().unwrap().refused = None;
+    }
+
+    fn is_slow(&self, question: &'static str, seconds: u64) {
+        self.state.lock().unwrap().slow = Some((question, Duration::from_secs(seconds)));
     }
 
     /// Seconds at which it was asked since `start`.
@@ -42,19 +56,26 @@ impl FakeOctavia {
             let mut state = state.lock().unwrap();
             let query = request.path_and_query();
             state.asked.push((start.elapsed(), query.trim_start_matches("/v2.0/lbaas/").to_owned()));
+            let by_id = query.strip_prefix("/v2.0/lbaas/loadbalancers?id=");
             let list: Vec<String> = state
                 .statuses
                 .iter()
+                .filter(|(id, _)| by_id.is_none_or(|by_id| by_id == *id))
                 .map(|(id, status)| {
                     format!(r#"{{"id":"{id}","project_id":"project","provisioning_status":"{status}","operating_status":"ONLINE"}}"#)
                 })
                 .collect();
             let body = format!(r#"{{"loadbalancers":[{}]}}"#, list.join(","));
             let mut answer = http::Response::new(bytes::Bytes::from(body));
-            if state.failing {
-                *answer.status_mut() = http::StatusCode::INTERNAL_SERVER_ERROR;
+            if let Some((_, status)) = state.refused.filter(|(question, _)| query.contains(question)) {
+                *answer.status_mut() = http::StatusCode::from_u16(status).unwrap();
             }
-            async move { Ok(Response::from(answer)) }
+            let slow = state.slow.filter(|(question, _)| query.contains(question));
+            let delay = slow.map_or(Duration::ZERO, |(_, delay)| delay);
+            async move {
+                tokio::time::sleep(delay).await;
+                Ok(Response::from(answer))
+            }
         });
         let settings = ClientSettings { retry: RetryPolicy::never(), ..ClientSettings::default() };
         Client::new(Arc::new(transport), settings)
@@ -172,7 +193,7 @@ async fn few_of_very_many_are_asked_for_one_by_one() {
     assert_eq!(asked, [by_id("lb-2"), by_id("lb-3"), "loadbalancers?name=&project_id=project".to_owned()]);
     assert_eq!(rig.woken(), ["default/web-1", "default/web-2", "default/web-3"]);
     let namesakes = |id| rig.watchlist.take_end(id).expect("it ended").namesakes.map(|found| found.len());
-    assert_eq!((namesakes("lb-1"), namesakes("lb-2")), (Some(199), Some(199)), "one list shows them");
+    assert_eq!((namesakes("lb-1"), namesakes("lb-2")), (Some(199), None), "the list of its name shows them");
 }
 
 #[tokio::test(start_paused = true)]
@@ -199,13 +220,13 @@ async fn a_stuck_load_balancer_does_not_delay_another() {
 #[tokio::test(start_paused = true)]
 async fn an_octavia_that_fails_is_asked_less_and_less_and_then_again() {
     let rig = rig();
-    rig.octavia.fail(true);
+    rig.octavia.refuse("", 500);
     rig.octavia.set("lb", "ACTIVE");
     rig.watch("lb", "web");
     pass(65).await;
     let seconds: Vec<u64> = rig.octavia.asked().iter().map(|(at, _)| *at).collect();
     assert_eq!(seconds, [1, 3, 7, 15, 31, 61]);
-    rig.octavia.fail(false);
+    rig.octavia.refuse_nothing();
     pass(30).await;
     assert_eq!(rig.woken(), ["default/web"]);
 }
@@ -215,9 +236,86 @@ async fn an_answer_from_before_the_registration_wakes_nobody() {
     let watchlist = Watchlist::default();
     let asked = Instant::now();
     watchlist.watch(awaited("lb", None), &ServiceKey::new("default", "web"));
-    assert!(watchlist.finished(PollerList::default(), asked).is_empty());
+    assert!(watchlist.finished(empty_list_of("lb"), asked).is_empty());
     pass(1).await;
-    assert_eq!(watchlist.finished(PollerList::default(), Instant::now()).len(), 1);
+    assert!(
+        watchlist.finished(empty_list_of("another"), Instant::now()).is_empty(),
+        "it tells of another one"
+    );
+    assert_eq!(watchlist.finished(empty_list_of("lb"), Instant::now()).len(), 1);
+}
+
+fn empty_list_of(id: &str) -> PollerList {
+    PollerList::new([id.to_owned()].into(), HashSet::new(), Namesakes::Unknown)
+}
+
+/// So many load balancers are ACTIVE and watched, of very many.
+fn few_of_very_many(count: usize) -> Rig {
+    let rig = rig();
+    rig.watchlist.list_length().note(5000);
+    for id in (0..count).map(|number| format!("lb-{number}")) {
+        rig.octavia.set(&id, "ACTIVE");
+        rig.watch(&id, &id);
+    }
+    rig
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_fails_takes_nothing_from_the_others() {
+    let rig = few_of_very_many(3);
+    rig.octavia.refuse("id=lb-1", 500);
+    pass(2).await;
+    assert_eq!(rig.woken(), ["default/lb-0", "default/lb-2"]);
+    let asked = rig.octavia.asked().len();
+    pass(10).await;
+    assert_eq!(rig.woken(), [""; 0], "nobody knows what became of it");
+    let again = rig.octavia.asked().split_off(asked);
+    assert_eq!(again.first(), Some(&(3, "loadbalancers?id=lb-1".to_owned())));
+    rig.octavia.refuse_nothing();
+    pass(4).await;
+    assert_eq!(rig.woken(), ["default/lb-1"]);
+    assert!(rig.watchlist.take_end("lb-1").is_some_and(|end| end.load_balancer.is_some()), "it is not gone");
+}
+
+#[tokio::test(start_paused = true)]
+async fn too_many_requests_are_followed_by_one_list() {
+    let rig = few_of_very_many(20);
+    rig.octavia.refuse("?id=", 429);
+    pass(4).await;
+    let asked = rig.octavia.asked();
+    let (list, single) = asked.split_last().expect("it was asked");
+    assert_eq!(*list, (3, "loadbalancers?project_id=project".to_owned()));
+    assert_eq!(single.len(), AT_ONCE, "no more are sent once one is refused: {single:?}");
+    assert_eq!(rig.woken().len(), 20);
+    rig.watchlist.list_length().note(5000);
+    rig.octavia.refuse_nothing();
+    (0..2).for_each(|number| rig.watch(&format!("lb-{number}"), "web"));
+    pass(2).await;
+    let later = rig.octavia.asked().split_off(asked.len());
+    assert!(later.iter().all(|(_, query)| query.contains("id=lb-")), "it was one list: {later:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_fails_is_followed_by_single_requests() {
+    let rig = few_of_very_many(2);
+    rig.octavia.refuse("", 503);
+    pass(10).await;
+    let list = |seconds| (seconds, "loadbalancers?project_id=project".to_owned());
+    let single = |seconds, id: &str| (seconds, format!("loadbalancers?id={id}"));
+    let expected = [single(1, "lb-0"), single(1, "lb-1"), list(3), single(7, "lb-0"), single(7, "lb-1")];
+    assert_eq!(rig.octavia.asked(), expected);
+    assert_eq!(rig.woken(), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_waits_for_the_answer_about_another_one() {
+    let rig = few_of_very_many(3);
+    rig.octavia.is_slow("id=lb-0", 20);
+    pass(2).await;
+    assert_eq!(rig.woken(), ["default/lb-1", "default/lb-2"]);
+    pass(20).await;
+    assert_eq!(rig.woken(), ["default/lb-0"]);
+    assert!(rig.watchlist.take_end("lb-0").is_some(), "what comes late is no less good");
 }
 
 #[tokio::test(start_paused = true)]

@@ -44,7 +44,8 @@ struct Register {
 #[derive(Debug)]
 struct RecordedEnd {
     end: End,
-    at: Instant,
+    /// When the list came that shows it: a slow answer is not stale when it comes.
+    seen: Instant,
 }
 
 /// A load balancer on which Octavia has ended its work.
@@ -202,7 +203,7 @@ impl Watchlist {
     /// What became of the load balancer a moment ago, when Octavia had ended its work on it. Told once.
     pub(in crate::load_balancer) fn take_end(&self, load_balancer_id: &str) -> Option<End> {
         let recorded = self.ends().remove(load_balancer_id)?;
-        (recorded.at.elapsed() < GOOD_FOR).then_some(recorded.end)
+        (recorded.seen.elapsed() < GOOD_FOR).then_some(recorded.end)
     }
 
     /// `updated_at` of a load balancer, if a list shows it that was asked for at `now` or a moment before.
@@ -233,8 +234,9 @@ impl Watchlist {
         next.zip(pending.values().map(|entry| entry.pause(counts)).min())
     }
 
-    /// The smallest lists that show everything watched: of each load balancer, or where that is not much more, those of each project.
-    pub(super) fn query(&self) -> PollQuery {
+    /// The smallest lists that show everything watched: of each load balancer, or where that is not much more or few requests
+    /// count for more (`takes_lists`), those of each project.
+    pub(super) fn query(&self, takes_lists: bool) -> PollQuery {
         let pending = self.pending();
         let watched: Vec<_> = pending
             .iter()
@@ -243,25 +245,24 @@ impl Watchlist {
                 Watched { id, name, project_id }
             })
             .collect();
-        if watched.len() < 2 || self.shared.list_length.is_too_long_for(watched.len()) {
+        let are_few = !takes_lists && self.shared.list_length.is_too_long_for(watched.len());
+        if watched.len() < 2 || are_few {
             PollQuery::of_each(&watched)
         } else {
             PollQuery::of_projects(&watched)
         }
     }
 
-    /// Takes out what the list shows as finished, and returns who waited for it. `asked` is when the question was
-    /// sent.
+    /// Takes out what the list shows as finished, and returns who waited for it. Of whom it does not tell stays as it was. `asked` is when the
+    /// round began: who was registered later may have another name or owner than the one that was asked for.
     pub(super) fn finished(&self, mut listed: PollerList, asked: Instant) -> Vec<Finished> {
-        if let Some(length) = listed.count_of_all() {
-            self.shared.list_length.note(length);
-        }
         self.note_last_changes(listed.take_last_changes(), asked);
         let mut pending = self.pending();
         let counts = WatchCounts::of(&pending);
         let watched = counts.watched;
         let mut finished = Vec::new();
-        for (id, entry) in pending.iter_mut().filter(|(_, entry)| entry.since < asked) {
+        let is_told = |id: &str, entry: &Pending| entry.since < asked && listed.tells_of(id);
+        for (id, entry) in pending.iter_mut().filter(|(id, entry)| is_told(id, entry)) {
             if listed.get(id).is_some_and(|one| one.provisioning_status.is_pending()) {
                 entry.schedule.found_pending(asked, watched);
             } else {
@@ -269,7 +270,8 @@ impl Watchlist {
             }
         }
         let mut ends = self.ends();
-        ends.retain(|_, seen| seen.at.elapsed() < GOOD_FOR);
+        let seen = Instant::now();
+        ends.retain(|_, recorded| recorded.seen.elapsed() < GOOD_FOR);
         let mut woken = Vec::new();
         for (id, entry) in finished.into_iter().filter_map(|id| pending.remove_entry(&id)) {
             if let Some(end) = entry.measured_end(asked, counts) {
@@ -281,7 +283,7 @@ impl Watchlist {
             let name = load_balancer.as_ref().map(|one| one.name.clone()).or(entry.name);
             let in_project = name.as_deref().zip(entry.project_id.as_deref());
             let namesakes = in_project.and_then(|(name, project_id)| listed.namesakes(name, &id, project_id));
-            ends.insert(id.clone(), RecordedEnd { end: End { name, load_balancer, namesakes }, at: asked });
+            ends.insert(id.clone(), RecordedEnd { end: End { name, load_balancer, namesakes }, seen });
             woken.push(Finished { id, is_active, services: entry.services });
         }
         woken
