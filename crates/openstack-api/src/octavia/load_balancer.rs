@@ -197,9 +197,18 @@ impl Octavia {
         &self,
         project_id: Option<&str>,
     ) -> Result<C, ApiError> {
+        self.list_load_balancers_of_project_into(project_id, C::default()).await
+    }
+
+    /// The same into a collection that knows what it keeps.
+    pub async fn list_load_balancers_of_project_into<C: Extend<LoadBalancer>>(
+        &self,
+        project_id: Option<&str>,
+        items: C,
+    ) -> Result<C, ApiError> {
         let call =
             LBAAS.get("loadbalancer_list", &["loadbalancers"]).query_if("project_id", project_id).in_pages();
-        self.client.collect(call, "loadbalancers", C::default()).await
+        self.client.collect(call, "loadbalancers", items).await
     }
 
     /// Reads one load balancer.

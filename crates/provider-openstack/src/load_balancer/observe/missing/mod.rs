@@ -4,6 +4,8 @@
 //! for a Service is only recreated where something shows that this is the place where it was, and where most others are
 //! still there.
 
+mod count;
+
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -15,75 +17,45 @@ use openstack_ccm_core::provider::Neighbours;
 use openstack_ccm_core::service::Service;
 use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_openstack_api::error::ApiError;
-use openstack_ccm_openstack_api::octavia::LoadBalancerFilter;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use crate::load_balancer::annotations::LOAD_BALANCER_ID;
 use crate::load_balancer::failure;
-use crate::load_balancer::names;
 use crate::load_balancer::outputs;
+use count::PresenceTally;
+pub(crate) use count::{Absence, Count};
 
-/// For so long one count stands for all Services that ask.
+/// For so long one count stands for all Services that ask, where it proves no absence.
 const GOOD_FOR: Duration = Duration::from_secs(20);
-
-/// What a list of all load balancers shows of those that Services name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Count {
-    /// Load balancers that were made for Services and are named by them.
-    pub(crate) named: usize,
-    /// Those of them that the list lacks.
-    pub(crate) missing: usize,
-    /// Whether the list has any load balancer of this cluster, or this process has found one before.
-    pub(crate) any_of_cluster: bool,
-}
-
-/// What the absence of a load balancer means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Absence {
-    /// It is gone: others of this cluster are there.
-    Gone,
-    /// Most are missing: this may be another project or region.
-    Most,
-    /// It is the only one that could tell.
-    Unproven,
-}
-
-impl Count {
-    /// Counts, of what Services name, what is listed.
-    fn of(named: &HashSet<String>, listed: &HashSet<String>, any_of_cluster: bool) -> Self {
-        let missing = named.iter().filter(|id| !listed.contains(*id)).count();
-        Self { named: named.len(), missing, any_of_cluster: any_of_cluster || missing < named.len() }
-    }
-
-    /// What it means that one of the named is missing.
-    pub(crate) fn absence(self) -> Absence {
-        let Self { named, missing, any_of_cluster } = self;
-        if missing >= 2 && missing.saturating_mul(2) > named {
-            Absence::Most
-        } else if any_of_cluster {
-            Absence::Gone
-        } else {
-            Absence::Unproven
-        }
-    }
-
-    /// Whether a load balancer may be created for a Service that never had one.
-    fn allows_more(self) -> bool {
-        self.missing == 0 || self.absence() == Absence::Gone
-    }
-}
 
 /// The judge of absences.
 pub(crate) struct MissingLoadBalancers {
     openstack: OpenStack,
     cluster: ClusterIdentity,
     neighbours: OnceLock<Arc<dyn Neighbours>>,
-    last: Mutex<Option<(Instant, Count)>>,
+    last: Mutex<Option<LastCount>>,
     /// Whether this process has found a load balancer by the id that a Service names, so that its credentials are right.
     found_one: AtomicBool,
     /// Whether the last count did not allow to create any.
     in_doubt: AtomicBool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct LastCount {
+    /// When its list was asked for.
+    asked: Instant,
+    count: Count,
+}
+
+impl LastCount {
+    /// Whether it answers a question that was `asked` then: what an absence means, or whether there may be a first load balancer. What could
+    /// not be found may have been in an older list, as may others that have disappeared with it. So such a list proves no absence. It may
+    /// well keep a load balancer from being created, and a first one takes the place of none that serves.
+    fn answers(&self, asked: Instant, about_absence: bool) -> bool {
+        let proves_none = !about_absence || self.count.absence() == Absence::Most;
+        self.asked >= asked || (proves_none && self.asked.elapsed() < GOOD_FOR)
+    }
 }
 
 impl MissingLoadBalancers {
@@ -137,22 +109,24 @@ impl MissingLoadBalancers {
         named(others.chain(service))
     }
 
-    /// One count at a time: many ask at once, and each looks at all Services.
+    /// One count at a time: many ask at once, and each looks at all Services. Those that wait share the next one.
     async fn count(&self, service: Option<&Service>) -> Result<Count, Failure> {
+        let asked = Instant::now();
         let mut last = self.last.lock().await;
-        if let Some((_, count)) = last.filter(|(counted, _)| counted.elapsed() < GOOD_FOR) {
-            return Ok(count);
+        if let Some(last) = last.filter(|last| last.answers(asked, service.is_some())) {
+            return Ok(last.count);
         }
         let named = self.named(service);
         if named.is_empty() && service.is_none() {
             return Ok(Count::default());
         }
+        let asked = Instant::now();
         let count = self.list(&named).await.map_err(|error| {
             failure::of_call(&error, "listing the load balancers", failure::Missing::Race)
         })?;
         let here = self.found_one.load(Ordering::Relaxed);
         let count = Count { any_of_cluster: count.any_of_cluster || here, ..count };
-        *last = Some((Instant::now(), count));
+        *last = Some(LastCount { asked, count });
         let doubted = count.missing > 0 && !count.allows_more();
         if doubted && !self.in_doubt.swap(doubted, Ordering::Relaxed) {
             tracing::error!(
@@ -166,12 +140,11 @@ impl MissingLoadBalancers {
         Ok(count)
     }
 
+    /// All that the credentials may see: a Service may name one of another project.
     async fn list(&self, named: &HashSet<String>) -> Result<Count, ApiError> {
-        let all = self.openstack.octavia.list_load_balancers(&LoadBalancerFilter::default()).await?;
-        let uid = &self.cluster.uid;
-        let of_cluster = all.iter().any(|one| names::cluster_uids(&one.tags).any(|other| other == uid));
-        let listed = all.into_iter().map(|one| one.id).collect();
-        Ok(Count::of(named, &listed, of_cluster))
+        let tally = PresenceTally::new(named, &self.cluster.uid);
+        let octavia = &self.openstack.octavia;
+        Ok(octavia.list_load_balancers_of_project_into(None, tally).await?.count())
     }
 }
 
@@ -202,43 +175,4 @@ pub(crate) fn held(count: Count) -> Failure {
 }
 
 #[cfg(test)]
-mod tests {
-    use rstest::rstest;
-
-    use super::*;
-
-    #[rstest]
-    #[case::one_of_many("a b c d", "a b c", false, Absence::Gone)]
-    #[case::half_of_two("a b", "a", false, Absence::Gone)]
-    #[case::half_of_four("a b c d", "a b", false, Absence::Gone)]
-    #[case::more_than_half("a b c", "a", false, Absence::Most)]
-    #[case::all_of_two("a b", "", false, Absence::Most)]
-    #[case::most_though_others_of_the_cluster_are_there("a b c", "a x", true, Absence::Most)]
-    #[case::the_only_one("a", "", false, Absence::Unproven)]
-    #[case::the_only_one_beside_strangers("a", "x y", false, Absence::Unproven)]
-    #[case::the_only_one_beside_others_of_the_cluster("a", "x", true, Absence::Gone)]
-    fn an_absence_is_judged_by_what_is_there(
-        #[case] named: &str,
-        #[case] listed: &str,
-        #[case] any_of_cluster: bool,
-        #[case] expected: Absence,
-    ) {
-        let ids = |text: &str| text.split_whitespace().map(str::to_owned).collect::<HashSet<_>>();
-        assert_eq!(Count::of(&ids(named), &ids(listed), any_of_cluster).absence(), expected);
-    }
-
-    #[rstest]
-    #[case::nothing_is_named("", "", true)]
-    #[case::all_are_there("a b", "a b", true)]
-    #[case::one_is_missing("a b c", "a b", true)]
-    #[case::most_are_missing("a b c", "a", false)]
-    #[case::the_only_one_is_missing("a", "", false)]
-    fn a_new_service_waits_where_it_may_be_the_wrong_place(
-        #[case] named: &str,
-        #[case] listed: &str,
-        #[case] expected: bool,
-    ) {
-        let ids = |text: &str| text.split_whitespace().map(str::to_owned).collect::<HashSet<_>>();
-        assert_eq!(Count::of(&ids(named), &ids(listed), false).allows_more(), expected);
-    }
-}
+mod tests;
