@@ -163,7 +163,8 @@ pub struct Ready {
     /// What failed beside the load balancer. The addresses are published all the same; the failure is reported and retried.
     pub unfinished: Option<Failure>,
     /// The delay after which the provider wants another reconciliation although nothing happens: it took something for done that it
-    /// has not seen yet. One that comes sooner for another reason does no harm, and states the delay that is left.
+    /// has not seen yet, or waits for something that nobody watches. One that comes sooner for another reason does no harm, and
+    /// states the delay that is left.
     pub requeue_after: Option<Duration>,
 }
 

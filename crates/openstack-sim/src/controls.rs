@@ -106,6 +106,29 @@ impl Sim {
         })
     }
 
+    /// Begins a change of a listener, pool, member or health monitor whose end Octavia loses: its load balancer was locked and is ACTIVE
+    /// again, and it stays PENDING_UPDATE. Answers whether there is one.
+    pub fn lose_change_of(&self, child_id: &str) -> bool {
+        self.write(|world| {
+            let now = world.plain_time();
+            let state = &mut world.load_balancing;
+            let ids: Vec<String> = state.load_balancers.keys().cloned().collect();
+            let on = ids.into_iter().find(|id| {
+                let mut children = state.children_mut(id).into_iter();
+                let child = children.find(|child| child.id == child_id);
+                child.is_some_and(|child| {
+                    child.set_provisioning(Provisioning::PendingUpdate, &now);
+                    true
+                })
+            });
+            let load_balancer = on.and_then(|id| state.load_balancers.get_mut(&id));
+            load_balancer.is_some_and(|one| {
+                one.entity.set_provisioning(Provisioning::Active, &now);
+                true
+            })
+        })
+    }
+
     /// How long operations of a kind take from now on; zero means that they are finished when next looked at.
     pub fn set_delay(&self, kind: OperationKind, delay: Duration) {
         self.write(|world| world.load_balancing.delays.insert(kind, delay));

@@ -25,6 +25,7 @@ mod extensions;
 mod fallback;
 mod fault_run;
 mod history;
+mod lost_work;
 mod main_job;
 mod metrics_page;
 mod missing;

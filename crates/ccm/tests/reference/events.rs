@@ -56,7 +56,7 @@ pub(crate) const REASONS: &[EventReason] = &[
     row("Service", "Warning", "LoadBalancerChildFailed", "Octavia failed to apply the last change of a listener, pool, member or monitor. It is sent again."),
     row("Service", "Normal", "LoadBalancerSharedInternally", "An internal Service joins the load balancer of other Services and is published by its VIP. OCCM refuses such a Service; after a switch from OCCM it is served."),
     row("Service", "Normal", "LoadBalancerQueued", "The load balancer is not being created yet: others come first, because the more Octavia creates at once, the longer each takes."),
-    row("Service", "Warning", "LoadBalancerStuck", "The load balancer has been PENDING for ten minutes. Ask the operator of the cloud."),
+    row("Service", "Warning", "LoadBalancerStuck", "For ten minutes, the load balancer has been PENDING, or a listener, pool, member or monitor below one that is ACTIVE, or Octavia has refused every change as if it were at work. Ask the operator of the cloud; the message names the object."),
     row("Service", "Warning", "LoadBalancerInError", "The load balancer is in ERROR and stays as it is, because it may still serve. The message has both statuses, the reason, and what to do."),
     row("Service", "Warning", "LoadBalancerFailover", "The load balancer is in ERROR, and Octavia is asked once to fail it over, as error-recovery of cloud.conf says."),
     row("Service", "Warning", "LoadBalancerReplaced", "The load balancer is in ERROR and is deleted and recreated, because its creation failed, or because error-recovery of cloud.conf says so."),

@@ -52,6 +52,11 @@ pub(super) struct Applied {
 }
 
 impl Applied {
+    /// Whether Octavia accepted a step, and is at work now.
+    pub(super) fn is_accepted(&self) -> bool {
+        self.locked.as_ref().is_some_and(|locked| locked.operation.is_some())
+    }
+
     /// Whether nothing was done because the load balancer is locked.
     pub(super) fn is_refused_by_lock(&self) -> bool {
         !self.changed && self.locked.as_ref().is_some_and(|locked| locked.operation.is_none())

@@ -7,6 +7,7 @@ use openstack_ccm_openstack_api::octavia::LbAlgorithm;
 use tokio::time::Instant;
 
 use super::event::{Event, PreviousVips};
+use super::stall::Stall;
 use crate::load_balancer::apply::Applied;
 use crate::load_balancer::model::recovery::Failover;
 
@@ -24,6 +25,8 @@ pub(crate) struct Attempts {
     no_repair_before: Option<Instant>,
     /// Since when Octavia has been at work.
     pub(crate) waiting_since: Option<Instant>,
+    /// Since when nothing could be done although Octavia is not at work on the load balancer.
+    pub(super) stall: Option<Stall>,
     /// The VIPs of a load balancer that broke and was deleted.
     pub(crate) previous_vips: PreviousVips,
     /// Algorithms that Octavia refused, each with the id of its pool.
@@ -58,15 +61,27 @@ impl Attempts {
             // A change of the Service may mend what failed, so that it is tried at once.
             Event::ServiceChanged => {
                 let Self { waiting_since, previous_vips, failover, unseen, .. } = self;
-                Self { waiting_since, previous_vips, failover, unseen, ..Self::default() }
+                let stall = self.stall.map(Stall::hopeful);
+                Self { waiting_since, stall, previous_vips, failover, unseen, ..Self::default() }
             }
-            // The algorithms would be refused again.
+            // The algorithms would be refused again, and another load balancer that is given up has no part in it.
             Event::Converged { .. } => {
-                Self { refused_algorithms: self.refused_algorithms, ..Self::default() }
+                let stall = self.stall.filter(|stall| stall.gives_up);
+                Self { refused_algorithms: self.refused_algorithms, stall, ..Self::default() }
             }
-            Event::Applied { applied, repairs, .. } => self.after_steps(applied, *repairs, now),
+            Event::Applied { applied, served, repairs } => {
+                if applied.is_accepted() {
+                    self.stall = self.stall.filter(|stall| stall.gives_up == served.is_some());
+                }
+                self.after_steps(applied, *repairs, now)
+            }
             Event::Waits => {
                 self.waiting_since.get_or_insert(now);
+                self.stall = self.stall.map(Stall::hopeful);
+                self
+            }
+            Event::Stalled { gives_up } => {
+                self.stall = Some(Stall::again(self.stall, *gives_up, now));
                 self
             }
             // What is replaced was seen, and is not found from here on because it was deleted.
@@ -129,6 +144,7 @@ impl Attempts {
 mod tests {
     use super::*;
     use crate::load_balancer::apply::{Locked, Made};
+    use crate::load_balancer::poller::Operation;
 
     #[tokio::test(start_paused = true)]
     async fn each_repair_waits_longer_until_the_service_changes() {
@@ -166,6 +182,33 @@ mod tests {
             assert_eq!(attempts.counts_as_created(id, now), None);
         }
         assert_eq!(times, [600, 1200, 2400, 3600, 3600]);
+    }
+
+    fn stalled(attempts: Attempts, now: Instant) -> (Attempts, u64) {
+        let attempts = attempts.after(&Event::Stalled { gives_up: false }, now);
+        let pause = attempts.stall.expect("it stalls").pause().as_secs();
+        (attempts, pause)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn each_attempt_where_nothing_can_be_done_comes_later_until_there_is_hope() {
+        let (start, mut now) = (Instant::now(), Instant::now());
+        let (mut attempts, mut pauses) = (Attempts::default(), Vec::new());
+        for _ in 0..8 {
+            let pause;
+            (attempts, pause) = stalled(attempts, now);
+            pauses.push(pause);
+            now += Duration::from_secs(pause);
+        }
+        assert_eq!(pauses, [2, 4, 8, 16, 32, 60, 60, 60]);
+        for hope in [Event::ServiceChanged, Event::Waits] {
+            let (after, pause) = stalled(attempts.clone().after(&hope, now), now);
+            assert_eq!((pause, after.stall.map(|stall| stall.age(now))), (2, Some(now - start)), "{hope:?}");
+        }
+        let locked = Locked { made: None, operation: Some(Operation::Members), on: String::new() };
+        let accepted = Applied { changed: true, locked: Some(locked), ..Applied::default() };
+        let elsewhere = Event::Applied { applied: &accepted, served: None, repairs: false };
+        assert!(attempts.after(&elsewhere, now).stall.is_some(), "it was of another load balancer");
     }
 
     fn created(id: &str) -> Applied {

@@ -35,6 +35,12 @@ pub(crate) enum Event<'a> {
     },
     /// The plan waits for work of Octavia that is under way.
     Waits,
+    /// The load balancer is not PENDING, and nothing can be done with it: a child of it is PENDING, or Octavia refuses the step as if
+    /// it were locked.
+    Stalled {
+        /// Whether it is being given up.
+        gives_up: bool,
+    },
     /// Everything is as the Service asks for.
     Converged(Goal<'a>),
     /// A call failed, the cloud refused a step, or the plan is blocked.

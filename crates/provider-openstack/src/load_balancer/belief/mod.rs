@@ -15,6 +15,7 @@
 //! | `unconfirmed` | batches of members whose result nobody has read |
 //! | `answered` | children that count as Octavia's answers showed them |
 //! | `attempts` | what was tried, and has to rest or need not be tried again |
+//! | `stall` | for how long nothing could be done with a load balancer that is not PENDING |
 
 mod answered;
 mod attempts;
@@ -26,6 +27,7 @@ mod event;
 mod member_digests;
 mod packed;
 mod sent;
+mod stall;
 mod state;
 mod store;
 #[cfg(test)]
@@ -36,5 +38,6 @@ pub(crate) use cached::Cached;
 pub(crate) use digest::Digest;
 pub(crate) use event::{Event, Goal, LockEnd, PreviousVips};
 pub(crate) use sent::not_as_sent;
+pub(crate) use stall::Stall;
 pub(crate) use state::Belief;
 pub(crate) use store::Beliefs;

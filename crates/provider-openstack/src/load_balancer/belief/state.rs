@@ -106,7 +106,7 @@ impl Belief {
                     believed
                 }
             },
-            Event::Waits => self,
+            Event::Waits | Event::Stalled { .. } => self,
         }
     }
 

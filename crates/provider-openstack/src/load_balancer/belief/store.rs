@@ -12,6 +12,7 @@ use super::attempts::Attempts;
 use super::digest::Digest;
 use super::event::Event;
 use super::packed::Packed;
+use super::stall::Stall;
 use super::state::Belief;
 use crate::load_balancer::apply::Applied;
 use crate::load_balancer::model::observed::Ownership;
@@ -109,6 +110,16 @@ impl Beliefs {
     /// What was tried, and with what result.
     pub(crate) fn attempts(&self, service: &ServiceKey) -> Attempts {
         self.read(service, |entry| entry.attempts.as_deref().cloned()).unwrap_or_default()
+    }
+
+    /// Nothing could be done with a load balancer of the Service although it is not PENDING. Answers for how long that is so.
+    pub(crate) fn stalled(&self, service: &ServiceKey, gives_up: bool) -> Stall {
+        let now = Instant::now();
+        self.with(service, |entry| {
+            entry.note(&Event::Stalled { gives_up }, now);
+            let noted = entry.attempts.as_ref().and_then(|attempts| attempts.stall);
+            noted.unwrap_or_else(|| Stall::again(None, gives_up, now))
+        })
     }
 
     /// Id and ownership of the load balancer that the Service is believed to have.

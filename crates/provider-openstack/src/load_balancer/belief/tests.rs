@@ -21,7 +21,7 @@ use crate::load_balancer::step::{Child, Needs, Touched};
 const BELIEFS: [&str; 7] = ["Unknown", "DigestOnly", "Changing", "Converged", "Sent", "DriftDue", "Recheck"];
 
 /// What is believed after each event, by what was believed before.
-const TABLE: [(&str, [&str; 7]); 21] = [
+const TABLE: [(&str, [&str; 7]); 22] = [
     ("first seen", ["DigestOnly"; 7]),
     ("service changed", ["Unknown", "Unknown", "Unknown", "Recheck", "Unknown", "Recheck", "Recheck"]),
     ("drift due", ["DigestOnly", "DigestOnly", "DigestOnly", "DriftDue", "Unknown", "DriftDue", "Recheck"]),
@@ -39,6 +39,7 @@ const TABLE: [(&str, [&str; 7]); 21] = [
     ("applied: everything", ["Unknown"; 7]),
     ("applied: created", ["Unknown", "Unknown", "Changing", "Unknown", "Unknown", "Unknown", "Unknown"]),
     ("waits", BELIEFS),
+    ("stalled", BELIEFS),
     ("converged", ["Unknown", "DigestOnly", "Converged", "Converged", "Sent", "DriftDue", "Recheck"]),
     (
         "converged, no digests",
@@ -114,6 +115,7 @@ impl Grown {
             "applied: everything" => Event::Applied { applied: &everything, served, repairs: false },
             "applied: created" => Event::Applied { applied: &created, served, repairs: false },
             "waits" => Event::Waits,
+            "stalled" => Event::Stalled { gives_up: false },
             "converged" => Event::Converged(goal),
             "converged, no digests" => Event::Converged(Goal { digests: false, ..goal }),
             "failed" => Event::Failed,

@@ -23,9 +23,9 @@ use crate::load_balancer::report::Report;
 pub(super) const AT_MOST: Duration = Duration::from_secs(120);
 
 /// After so long, Octavia's worker has most likely died over its work, and nothing will end it.
-const STUCK: Duration = Duration::from_secs(600);
-/// A load balancer stays PENDING.
-const LOAD_BALANCER_STUCK: &str = "LoadBalancerStuck";
+pub(super) const STUCK: Duration = Duration::from_secs(600);
+/// A load balancer stays PENDING, or nothing can be done with it although it is not.
+pub(super) const LOAD_BALANCER_STUCK: &str = "LoadBalancerStuck";
 
 /// A plan and what it is for.
 #[derive(Clone, Copy, Debug)]
@@ -85,6 +85,9 @@ impl Reconciler {
         report.notices(applied.notices.iter().cloned());
         result?;
         if let Some(locked) = &applied.locked {
+            if let Some(waits) = self.wait_after_refusals(context, locked, report) {
+                return Ok(waits);
+            }
             let afterwards = match locked.operation.filter(|_| goal.is_some() && locked.made.is_none()) {
                 Some(_) => self.beliefs.afterwards(&service.key, &applied),
                 None => Afterwards::Look,
@@ -153,6 +156,9 @@ impl Reconciler {
             Then::Done => Ok(converged(None)),
             Then::Held(failure) => Ok(converged(Some(failure.clone()))),
             Then::WaitFor(wait) => {
+                if let Some(there) = load_balancer.filter(|there| there.id != wait.id) {
+                    return Ok(self.wait_for_child(context, there, wait, report));
+                }
                 if let Some(existing) = load_balancer {
                     let (id, afterwards) = (&existing.id, Afterwards::Look);
                     let awaited = Awaited { id, project_id, name: None, operation: None, afterwards };

@@ -13,6 +13,7 @@
 //! | `release` | a Service that goes, and load balancers that a Service used before |
 //! | `retain` | lets a load balancer outlive its Service on purpose |
 //! | `carry_out` | applies a plan as far as can be done now, and says what comes next |
+//! | `stalled` | waits longer each time where nothing can be done although the load balancer is not PENDING |
 //! | `addresses` | under which addresses clients reach a Service |
 //! | `identity_tags` | spaces out the tags that load balancers made by OCCM get |
 //! | `replacements` | lets one load balancer in ERROR be replaced at a time |
@@ -26,6 +27,7 @@ mod release;
 mod replacements;
 mod retain;
 mod serve;
+mod stalled;
 
 use std::sync::Arc;
 

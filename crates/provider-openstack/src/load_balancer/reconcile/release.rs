@@ -1,7 +1,7 @@
 //! One reconciliation of a Service that goes.
 
 use openstack_ccm_core::failure::Failure;
-use openstack_ccm_core::provider::Outcome;
+use openstack_ccm_core::provider::{Outcome, Waiting};
 use openstack_ccm_core::service::Service;
 use tracing::debug;
 
@@ -59,26 +59,26 @@ impl Reconciler {
             };
             if let Some(found) = found {
                 first = Some(found.load_balancer.id.clone());
-                if let Some(outcome) = releasing.give_up(Some(found), report).await? {
-                    return Ok(outcome);
+                if let Some(waiting) = releasing.give_up(Some(found), report).await? {
+                    return Ok(Outcome::Waiting(waiting));
                 }
             }
         }
         // Also where the annotation named one: it may have been changed by hand.
         if !none_is_left
-            && let Some(outcome) = releasing.give_up_named(purpose, first.as_deref(), report).await?
+            && let Some(waiting) = releasing.give_up_named(purpose, first.as_deref(), report).await?
         {
-            return Ok(outcome);
+            return Ok(Outcome::Waiting(waiting));
         }
         if outputs::may_have_moved(service) {
             for former in find::previous(octavia, &releasing.claim, "").await? {
-                if let Some(outcome) = releasing.give_up_previous(&former.load_balancer.id, report).await? {
-                    return Ok(outcome);
+                if let Some(waiting) = releasing.give_up_previous(&former.load_balancer.id, report).await? {
+                    return Ok(Outcome::Waiting(waiting));
                 }
             }
         }
-        if let Some(outcome) = releasing.give_up(None, report).await? {
-            return Ok(outcome);
+        if let Some(waiting) = releasing.give_up(None, report).await? {
+            return Ok(Outcome::Waiting(waiting));
         }
         self.security_groups.release(&releasing.claim).await?;
         self.beliefs.forget(&service.key);
@@ -89,7 +89,7 @@ impl Reconciler {
 }
 
 impl Reconciler {
-    /// Takes off one load balancer what a Service has on it that is served by another one now. Answers whether
+    /// Takes off one load balancer what a Service has on it that is served by another one now. Answers what it waits for, unless
     /// nothing is left to do. `duplicate` says that it never served.
     pub(super) async fn leave(
         &self,
@@ -98,7 +98,7 @@ impl Reconciler {
         load_balancer_id: &str,
         duplicate: bool,
         report: &mut Report,
-    ) -> Result<bool, Failure> {
+    ) -> Result<Option<Waiting>, Failure> {
         let (settings, _) = ReleaseSettings::read(service, &self.config);
         let mut terms = desired::release_terms(service, claim.names, &settings);
         if duplicate {
@@ -106,9 +106,9 @@ impl Reconciler {
         }
         let purpose = Purpose::Release(terms.reclaim);
         let found = find::by_id(self.observer.reader(), claim, purpose, load_balancer_id).await?;
-        let Some(found) = found else { return Ok(true) };
+        let Some(found) = found else { return Ok(None) };
         let mut releasing = Releasing { reconciler: self, service, terms, claim: claim.clone(), known: None };
-        Ok(releasing.give_up(Some(found), report).await?.is_none())
+        releasing.give_up(Some(found), report).await
     }
 }
 
@@ -143,7 +143,7 @@ impl Releasing<'_> {
         purpose: Purpose,
         besides: Option<&str>,
         report: &mut Report,
-    ) -> Result<Option<Outcome>, Failure> {
+    ) -> Result<Option<Waiting>, Failure> {
         let reader = self.reconciler.observer.reader();
         let mut expected: Option<String> = None;
         loop {
@@ -164,7 +164,7 @@ impl Releasing<'_> {
     }
 
     /// Gives up what the Service has on a load balancer that it used before, under its lock.
-    async fn give_up_previous(&mut self, id: &str, report: &mut Report) -> Result<Option<Outcome>, Failure> {
+    async fn give_up_previous(&mut self, id: &str, report: &mut Report) -> Result<Option<Waiting>, Failure> {
         let _lock = self.reconciler.locks.take(id).await;
         // What was left as a whole before is left alone.
         let purpose = Purpose::Release(Reclaim::Delete);
@@ -179,12 +179,12 @@ impl Releasing<'_> {
     }
 
     /// Takes one load balancer away, or what the Service has on it, or leaves it as a whole; `None` stands for what is
-    /// left when there is none. Says where the reconciliation ends, unless nothing is left of it.
+    /// left when there is none. Answers what the reconciliation ends to wait for, unless nothing is left of it.
     async fn give_up(
         &mut self,
         found: Option<Found>,
         report: &mut Report,
-    ) -> Result<Option<Outcome>, Failure> {
+    ) -> Result<Option<Waiting>, Failure> {
         let found = match found {
             Some(own) if self.terms.reclaim == Reclaim::Retain && own.ownership == Ownership::Sole => {
                 return self.retain(own, report).await;
@@ -207,7 +207,7 @@ impl Releasing<'_> {
         };
         let next = self.reconciler.carry_out(&context, None, report).await?;
         match next {
-            Progress::Waiting(waiting) => Ok(Some(Outcome::Waiting(waiting))),
+            Progress::Waiting(waiting) => Ok(Some(waiting)),
             Progress::Converged { .. } => Ok(None),
         }
     }

@@ -1,7 +1,7 @@
 //! `reclaim-policy: retain`: a load balancer that outlives its Service.
 
 use openstack_ccm_core::failure::Failure;
-use openstack_ccm_core::provider::Outcome;
+use openstack_ccm_core::provider::Waiting;
 use tracing::debug;
 
 use super::carry_out::{PlanContext, Progress};
@@ -12,12 +12,12 @@ use crate::load_balancer::report::Report;
 
 impl Releasing<'_> {
     /// Leaves a load balancer of the Service alone as it is, with all that belongs to it, and marks it, so that no later
-    /// Service of the name takes it along that did not take it over. Says where the reconciliation ends, unless it is marked.
+    /// Service of the name takes it along that did not take it over. Answers what the reconciliation ends to wait for, unless it is marked.
     pub(crate) async fn retain(
         &mut self,
         found: Found,
         report: &mut Report,
-    ) -> Result<Option<Outcome>, Failure> {
+    ) -> Result<Option<Waiting>, Failure> {
         let project_id = found.load_balancer.project_id.clone();
         let observed = read::without_children(found)?;
         self.terms.retained_vip_ports.extend(observed.vip_port_id.clone());
@@ -32,7 +32,7 @@ impl Releasing<'_> {
         };
         let next = self.reconciler.carry_out(&context, None, report).await?;
         match next {
-            Progress::Waiting(waiting) => Ok(Some(Outcome::Waiting(waiting))),
+            Progress::Waiting(waiting) => Ok(Some(waiting)),
             Progress::Converged { .. } => Ok(None),
         }
     }

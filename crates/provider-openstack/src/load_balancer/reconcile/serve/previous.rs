@@ -3,6 +3,7 @@
 //! outlived the process that sent it.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::provider::Ready;
@@ -35,10 +36,11 @@ impl Serving<'_> {
             return ready;
         }
         match Box::pin(self.try_leave_previous(&current, ownership, report)).await {
-            Ok(true) => report.ownership(self.service, &current, ownership),
-            Ok(false) => {
-                // The poller wakes the Service when Octavia is done.
+            Ok(None) => report.ownership(self.service, &current, ownership),
+            Ok(Some(at_most)) => {
+                // The poller wakes the Service when Octavia is done, if that can be seen.
                 ready.changed = true;
+                ready.requeue_after = ready.requeue_after.into_iter().chain([at_most]).min();
                 self.remains_new(report);
             }
             Err(failure) => {
@@ -63,15 +65,15 @@ impl Serving<'_> {
         }
     }
 
-    /// Answers whether nothing is left.
+    /// Answers when to look again, unless nothing is left.
     async fn try_leave_previous(
         &self,
         current: &str,
         ownership: Ownership,
         report: &mut Report,
-    ) -> Result<bool, Failure> {
+    ) -> Result<Option<Duration>, Failure> {
         let octavia = &self.reconciler.openstack.octavia;
-        let mut left = true;
+        let mut looks = Vec::new();
         let (mut former, mut duplicates) = (BTreeSet::new(), BTreeSet::new());
         let ids = |found: Vec<Found>| found.into_iter().map(|found| found.load_balancer.id);
         if outputs::may_have_moved(self.service) {
@@ -88,8 +90,8 @@ impl Serving<'_> {
             let _lock = self.reconciler.locks.take(id).await;
             // What is known is about the present one only.
             self.reconciler.beliefs.note(&self.service.key, &Event::Moved);
-            left &= self.reconciler.leave(self.service, &self.claim, id, duplicate, report).await?;
+            looks.extend(self.reconciler.leave(self.service, &self.claim, id, duplicate, report).await?);
         }
-        Ok(left)
+        Ok(looks.into_iter().map(|waiting| waiting.at_most).min())
     }
 }

@@ -1,0 +1,50 @@
+//! A load balancer that nothing can be done with although it is not PENDING: Octavia does not finish something on it, or refuses
+//! every change of it.
+
+use std::time::Duration;
+
+use openstack_ccm_core::backoff::Backoff;
+use tokio::time::Instant;
+
+/// Pause after the first time, and the longest one; it doubles in between. The poller sees load balancers only, so each look reads the
+/// whole one, or sends a change again.
+const PAUSES: Backoff = Backoff::doubling(Duration::from_secs(2), Duration::from_secs(60));
+
+/// For how long, and how often, nothing could be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stall {
+    since: Instant,
+    /// How often since there was a reason to hope.
+    times: u32,
+    /// Whether the load balancer is being given up. The Service may be served by another one meanwhile.
+    pub(super) gives_up: bool,
+}
+
+impl Stall {
+    /// Nothing could be done, once more if that was so before.
+    pub(super) fn again(before: Option<Self>, gives_up: bool, now: Instant) -> Self {
+        let before = before.filter(|before| before.gives_up == gives_up);
+        let (since, times) = before.map_or((now, 0), |Self { since, times, .. }| (since, times));
+        Self { since, times: times.saturating_add(1), gives_up }
+    }
+
+    /// Something happened that may have ended it.
+    pub(super) fn hopeful(self) -> Self {
+        Self { times: 0, ..self }
+    }
+
+    /// Whether it was met only once.
+    pub(crate) fn is_first(&self) -> bool {
+        self.times <= 1
+    }
+
+    /// How long to wait before the next attempt.
+    pub(crate) fn pause(&self) -> Duration {
+        PAUSES.delay(self.times.saturating_sub(1))
+    }
+
+    /// For how long it has lasted.
+    pub(crate) fn age(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.since)
+    }
+}

@@ -1,0 +1,70 @@
+//! What comes next where nothing can be done with a load balancer that is not PENDING.
+//!
+//! The poller would find such a load balancer finished at its first look, and wake the Service for nothing. So it is not asked, and the
+//! Service comes back by itself, later each time.
+
+use openstack_ccm_core::notice::Notice;
+use openstack_ccm_core::provider::Waiting;
+use tokio::time::Instant;
+
+use super::Reconciler;
+use super::carry_out::{LOAD_BALANCER_STUCK, PlanContext, Progress, STUCK};
+use crate::load_balancer::apply::Locked;
+use crate::load_balancer::belief::Stall;
+use crate::load_balancer::model::observed::ObservedLoadBalancer;
+use crate::load_balancer::plan::Wait;
+use crate::load_balancer::report::Report;
+
+impl Reconciler {
+    /// Waits for a child of a load balancer that is not PENDING itself: Octavia may have lost its work on the child.
+    pub(super) fn wait_for_child(
+        &self,
+        context: &PlanContext<'_>,
+        there: &ObservedLoadBalancer,
+        wait: &Wait,
+        report: &mut Report,
+    ) -> Progress {
+        let message = format!(
+            "{wait} for more than {} minutes although {there} is {}: Octavia may have lost the work; have an administrator \
+             look at it, and fail the load balancer over (openstack loadbalancer failover {}) if nothing is at work on it",
+            STUCK.as_secs() / 60,
+            there.status,
+            there.id
+        );
+        stalled(self.note_stall(context), wait.to_string(), message, report)
+    }
+
+    /// Waits where Octavia has refused a step as if the load balancer were locked, although the poller or a look has shown that it
+    /// is not. `None` for the first time: somebody else has most likely begun a change, of which the poller sees the end.
+    pub(super) fn wait_after_refusals(
+        &self,
+        context: &PlanContext<'_>,
+        locked: &Locked,
+        report: &mut Report,
+    ) -> Option<Progress> {
+        let there = context.load_balancer.filter(|_| locked.operation.is_none())?;
+        let stall = self.note_stall(context);
+        if stall.is_first() {
+            return None;
+        }
+        let message = format!(
+            "Octavia has refused every change of {there} for more than {} minutes as if it were at work on it, although it is \
+             {}: have an administrator look at it",
+            STUCK.as_secs() / 60,
+            there.status
+        );
+        Some(stalled(stall, locked.on.clone(), message, report))
+    }
+
+    fn note_stall(&self, context: &PlanContext<'_>) -> Stall {
+        let gives_up = context.goal.is_none();
+        self.beliefs.stalled(&context.service.key, gives_up)
+    }
+}
+
+/// The message is the same each time, so that repeats fold into one Event.
+fn stalled(stall: Stall, on: String, message: String, report: &mut Report) -> Progress {
+    let is_stuck = stall.age(Instant::now()) >= STUCK;
+    report.notices(is_stuck.then(|| Notice::warning(LOAD_BALANCER_STUCK, message)));
+    Progress::Waiting(Waiting { on, at_most: stall.pause() })
+}
