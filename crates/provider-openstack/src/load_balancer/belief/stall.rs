@@ -10,10 +10,14 @@ use tokio::time::Instant;
 /// whole one, or sends a change again.
 const PAUSES: Backoff = Backoff::doubling(Duration::from_secs(2), Duration::from_secs(60));
 
+/// After such a silence a new one has nothing to do with the last one, which ended without anybody noticing.
+const SILENCE: Duration = Duration::from_secs(600);
+
 /// For how long, and how often, nothing could be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stall {
     since: Instant,
+    last: Instant,
     /// How often since there was a reason to hope.
     times: u32,
     /// Whether the load balancer is being given up. The Service may be served by another one meanwhile.
@@ -23,9 +27,10 @@ pub(crate) struct Stall {
 impl Stall {
     /// Nothing could be done, once more if that was so before.
     pub(super) fn again(before: Option<Self>, gives_up: bool, now: Instant) -> Self {
-        let before = before.filter(|before| before.gives_up == gives_up);
+        let goes_on = |before: &Self| before.gives_up == gives_up && now < before.last + SILENCE;
+        let before = before.filter(goes_on);
         let (since, times) = before.map_or((now, 0), |Self { since, times, .. }| (since, times));
-        Self { since, times: times.saturating_add(1), gives_up }
+        Self { since, last: now, times: times.saturating_add(1), gives_up }
     }
 
     /// Something happened that may have ended it.
@@ -46,5 +51,22 @@ impl Stall {
     /// For how long it has lasted.
     pub(crate) fn age(&self, now: Instant) -> Duration {
         now.saturating_duration_since(self.since)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_that_ended_unnoticed_long_ago_says_nothing() {
+        let began = Instant::now();
+        let again = |before: Option<Stall>, after: u64| {
+            Stall::again(before, true, began + Duration::from_secs(after))
+        };
+        let second = again(Some(again(None, 0)), 60);
+        assert_eq!((second.age(began + Duration::from_secs(60)).as_secs(), second.is_first()), (60, false));
+        let much_later = again(Some(second), 3600);
+        assert!(much_later.is_first() && much_later.age(began + Duration::from_secs(3600)).is_zero());
     }
 }

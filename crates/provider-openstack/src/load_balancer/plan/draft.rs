@@ -49,7 +49,7 @@ impl Draft {
     /// come before it.
     pub(super) fn wait_with(&mut self, earlier: usize, from: usize) {
         if self.plan.repairs.contains(&earlier) {
-            self.plan.repairs.extend(from..self.plan.steps.len());
+            self.plan.after_repairs.extend(from..self.plan.steps.len());
         }
     }
 

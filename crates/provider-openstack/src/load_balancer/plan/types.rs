@@ -25,6 +25,8 @@ pub(crate) struct Plan {
     pub(crate) heals: bool,
     /// The places in `steps` of those that do nothing else.
     pub(crate) repairs: BTreeSet<usize>,
+    /// Places of steps that must not come before one of these repairs.
+    pub(crate) after_repairs: BTreeSet<usize>,
     /// The places in `steps` of those that do nothing but say who owns an object, which its name and description tell as
     /// well: they can wait, for days if need be.
     pub(crate) identity_tags: BTreeSet<usize>,
@@ -68,7 +70,8 @@ impl Plan {
     /// can be done.
     pub(crate) fn steps_without_repairs(&self) -> Vec<Step> {
         let steps = self.steps.iter().enumerate();
-        steps.filter(|(place, _)| !self.repairs.contains(place)).map(|(_, step)| step.clone()).collect()
+        let waits = |place: &usize| self.repairs.contains(place) || self.after_repairs.contains(place);
+        steps.filter(|(place, _)| !waits(place)).map(|(_, step)| step.clone()).collect()
     }
 
     /// Whether nothing is left to do but to say who owns the objects.
@@ -81,14 +84,16 @@ impl Plan {
     /// The plan without the steps that only say who owns an object.
     #[must_use]
     pub(crate) fn without_identity_tags(self) -> Self {
-        let Self { steps, repairs, identity_tags, .. } = self;
+        let Self { steps, repairs, after_repairs, identity_tags, .. } = self;
+        let none = BTreeSet::new;
+        let (after, tags) = (none(), none());
         let mut plan =
-            Self { steps: Vec::new(), repairs: BTreeSet::new(), identity_tags: BTreeSet::new(), ..self };
+            Self { steps: Vec::new(), repairs: none(), after_repairs: after, identity_tags: tags, ..self };
         for (place, step) in steps.into_iter().enumerate().filter(|(place, _)| !identity_tags.contains(place))
         {
-            if repairs.contains(&place) {
-                plan.repairs.insert(plan.steps.len());
-            }
+            let place_in_plan = plan.steps.len();
+            plan.repairs.extend(repairs.contains(&place).then_some(place_in_plan));
+            plan.after_repairs.extend(after_repairs.contains(&place).then_some(place_in_plan));
             plan.steps.push(step);
         }
         plan

@@ -38,6 +38,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 pub(super) use operation::{Afterwards, Operation};
+use pending::WatchCounts;
 pub(super) use poller_list::LastChanges;
 use query::{PollQuery, PollRequest};
 use round::{NextRound, RoundTally};
@@ -101,10 +102,10 @@ impl Poller {
     }
 
     /// Asks for one list, and wakes who waited for what it shows. Answers how long it is.
-    async fn ask(&self, request: PollRequest, asked: Instant) -> Result<usize, ApiError> {
+    async fn ask(&self, request: PollRequest, asked: Instant, among: WatchCounts) -> Result<usize, ApiError> {
         let listed = self.octavia.list_load_balancers_into(&request.filter, request.listed).await?;
         let length = listed.len();
-        self.wake(&self.watchlist.finished(listed, asked));
+        self.wake(&self.watchlist.finished(listed, asked, among));
         Ok(length)
     }
 
@@ -119,24 +120,30 @@ impl Poller {
 
     /// One list for all, one for each project or one for each load balancer. What is not answered stays as it was, and is asked for again.
     async fn round(&self, asked: Instant, begins: NextRound) -> NextRound {
-        let PollQuery { of_projects, single } = self.watchlist.query(begins.takes_lists);
+        let (PollQuery { of_projects, single }, among) = self.watchlist.query(begins.takes_lists(asked));
         let mut tally = RoundTally::default();
         for request in of_projects {
-            tally.add(self.ask(request, asked).await);
+            if !tally.is_overloaded() {
+                tally.add(self.ask(request, asked, among).await);
+            }
         }
         if let Some(length) = tally.listed() {
             self.watchlist.list_length().note(length);
         }
         let overload = CancellationToken::new();
+        if tally.is_overloaded() {
+            overload.cancel();
+        }
         let requests = stream::iter(single).take_until(overload.cancelled());
-        let mut answers = pin!(requests.map(|request| self.ask(request, asked)).buffer_unordered(AT_ONCE));
+        let mut answers =
+            pin!(requests.map(|request| self.ask(request, asked, among)).buffer_unordered(AT_ONCE));
         while let Some(answer) = answers.next().await {
             tally.add(answer);
             if tally.is_overloaded() {
                 overload.cancel();
             }
         }
-        tally.next(begins)
+        tally.next(begins, asked)
     }
 }
 

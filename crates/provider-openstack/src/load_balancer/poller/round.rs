@@ -4,10 +4,14 @@ use std::time::Duration;
 
 use openstack_ccm_core::backoff::Backoff;
 use openstack_ccm_openstack_api::error::{ApiError, ErrorKind};
+use tokio::time::Instant;
 use tracing::warn;
 
 /// Pauses while lists fail.
 const PAUSES_AFTER_ERRORS: Backoff = Backoff::doubling(Duration::from_secs(2), Duration::from_secs(30));
+
+/// For so long after an overload lists are asked for in place of many single load balancers.
+const LISTS_AFTER_OVERLOAD: Duration = Duration::from_secs(60);
 
 /// How the next round begins.
 #[derive(Clone, Copy, Debug, Default)]
@@ -16,9 +20,16 @@ pub(super) struct NextRound {
     pub(super) rest: Option<Duration>,
     /// Rounds in a row that failed, since anything was answered.
     failures: u32,
-    /// Whether it asks for the lists of projects, also where these are long: Octavia had too much to do with requests for single
+    /// Until when the lists of projects are asked for, also where these are long: Octavia had too much to do with requests for single
     /// load balancers.
-    pub(super) takes_lists: bool,
+    lists_until: Option<Instant>,
+}
+
+impl NextRound {
+    /// Whether a round that begins now asks for the lists of projects, however long they are.
+    pub(super) fn takes_lists(&self, now: Instant) -> bool {
+        self.lists_until.is_some_and(|until| now < until)
+    }
 }
 
 /// The answers of a round.
@@ -61,11 +72,14 @@ impl RoundTally {
         self.is_overloaded
     }
 
-    /// What follows, where this round began like that. Lists that fail are followed by requests for single load balancers again: neither
-    /// of the two, failing for a reason of its own, keeps the other one from being tried.
-    pub(super) fn next(self, before: NextRound) -> NextRound {
-        let Some(error) = self.first_error else { return NextRound::default() };
-        let failures = if self.answers > 0 { 0 } else { before.failures };
+    /// What follows, where this round began like that at `asked`. Lists that fail are followed by requests for single load balancers
+    /// again: neither of the two, failing for a reason of its own, keeps the other one from being tried.
+    pub(super) fn next(self, before: NextRound, asked: Instant) -> NextRound {
+        let took_lists = before.takes_lists(asked);
+        let Some(error) = self.first_error else {
+            return NextRound { lists_until: before.lists_until, ..NextRound::default() };
+        };
+        let failures = if self.answers > 0 && !self.is_overloaded { 0 } else { before.failures };
         let rest = PAUSES_AFTER_ERRORS.delay(failures).max(self.asked_for).min(PAUSES_AFTER_ERRORS.longest);
         warn!(
             %error,
@@ -77,7 +91,7 @@ impl RoundTally {
         NextRound {
             rest: Some(rest),
             failures: failures + 1,
-            takes_lists: self.is_overloaded && !before.takes_lists,
+            lists_until: (self.is_overloaded && !took_lists).then(|| asked + LISTS_AFTER_OVERLOAD),
         }
     }
 }

@@ -235,8 +235,8 @@ impl Watchlist {
     }
 
     /// The smallest lists that show everything watched: of each load balancer, or where that is not much more or few requests
-    /// count for more (`takes_lists`), those of each project.
-    pub(super) fn query(&self, takes_lists: bool) -> PollQuery {
+    /// count for more (`takes_lists`), those of each project. And how many are watched.
+    pub(super) fn query(&self, takes_lists: bool) -> (PollQuery, WatchCounts) {
         let pending = self.pending();
         let watched: Vec<_> = pending
             .iter()
@@ -246,20 +246,25 @@ impl Watchlist {
             })
             .collect();
         let are_few = !takes_lists && self.shared.list_length.is_too_long_for(watched.len());
-        if watched.len() < 2 || are_few {
+        let query = if watched.len() < 2 || are_few {
             PollQuery::of_each(&watched)
         } else {
             PollQuery::of_projects(&watched)
-        }
+        };
+        (query, WatchCounts::of(&pending))
     }
 
     /// Takes out what the list shows as finished, and returns who waited for it. Of whom it does not tell stays as it was. `asked` is when the
-    /// round began: who was registered later may have another name or owner than the one that was asked for.
-    pub(super) fn finished(&self, mut listed: PollerList, asked: Instant) -> Vec<Finished> {
+    /// round began: who was registered later may have another name or owner than the one that was asked for. So many were watched then.
+    pub(super) fn finished(
+        &self,
+        mut listed: PollerList,
+        asked: Instant,
+        among: WatchCounts,
+    ) -> Vec<Finished> {
         self.note_last_changes(listed.take_last_changes(), asked);
         let mut pending = self.pending();
-        let counts = WatchCounts::of(&pending);
-        let watched = counts.watched;
+        let watched = among.watched;
         let mut finished = Vec::new();
         let is_told = |id: &str, entry: &Pending| entry.since < asked && listed.tells_of(id);
         for (id, entry) in pending.iter_mut().filter(|(id, entry)| is_told(id, entry)) {
@@ -274,7 +279,7 @@ impl Watchlist {
         ends.retain(|_, recorded| recorded.seen.elapsed() < GOOD_FOR);
         let mut woken = Vec::new();
         for (id, entry) in finished.into_iter().filter_map(|id| pending.remove_entry(&id)) {
-            if let Some(end) = entry.measured_end(asked, counts) {
+            if let Some(end) = entry.measured_end(asked, among) {
                 self.pace().ended(&entry.schedule, watched, end);
             }
             let load_balancer = listed.get(&id).cloned();

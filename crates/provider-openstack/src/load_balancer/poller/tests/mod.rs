@@ -205,6 +205,8 @@ async fn an_octavia_that_fails_is_asked_less_and_less_and_then_again() {
     assert_eq!(rig.woken(), ["default/web"]);
 }
 
+const ALONE: WatchCounts = WatchCounts { watched: 1, waiting: 1 };
+
 fn empty_list_of(id: &str) -> PollerList {
     PollerList::new([id.to_owned()].into(), HashSet::new(), Namesakes::Unknown)
 }
@@ -214,13 +216,13 @@ async fn an_answer_from_before_the_registration_wakes_nobody() {
     let watchlist = Watchlist::default();
     let asked = Instant::now();
     watchlist.watch(awaited("lb", None), &ServiceKey::new("default", "web"));
-    assert!(watchlist.finished(empty_list_of("lb"), asked).is_empty());
+    assert!(watchlist.finished(empty_list_of("lb"), asked, ALONE).is_empty());
     pass(1).await;
     assert!(
-        watchlist.finished(empty_list_of("another"), Instant::now()).is_empty(),
+        watchlist.finished(empty_list_of("another"), Instant::now(), ALONE).is_empty(),
         "it tells of another one"
     );
-    assert_eq!(watchlist.finished(empty_list_of("lb"), Instant::now()).len(), 1);
+    assert_eq!(watchlist.finished(empty_list_of("lb"), Instant::now(), ALONE).len(), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -60,7 +60,7 @@ async fn a_request_that_fails_takes_nothing_from_the_others() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn too_many_requests_are_followed_by_one_list() {
+async fn too_many_requests_are_followed_by_lists_for_a_minute() {
     let rig = few_of_very_many(20);
     rig.octavia.refuse("?id=", 429);
     pass(4).await;
@@ -69,12 +69,24 @@ async fn too_many_requests_are_followed_by_one_list() {
     assert_eq!(*list, (3, "loadbalancers?project_id=project".to_owned()));
     assert_eq!(single.len(), AT_ONCE, "no more are sent once one is refused: {single:?}");
     assert_eq!(rig.woken().len(), 20);
-    rig.watchlist.list_length().note(5000);
-    rig.octavia.refuse_nothing();
-    (0..2).for_each(|number| rig.watch(&format!("lb-{number}"), "web"));
-    pass(2).await;
-    let later = rig.octavia.asked().split_off(asked.len());
-    assert!(later.iter().all(|(_, query)| query.contains("id=lb-")), "it was one list: {later:?}");
+    for (wait, kind) in [(5, "project_id="), (60, "?id=lb-")] {
+        pass(wait).await;
+        rig.watchlist.list_length().note(5000);
+        let asked = rig.octavia.asked().len();
+        (0..2).for_each(|number| rig.watch(&format!("lb-{number}"), "web"));
+        pass(2).await;
+        let later = rig.octavia.asked().split_off(asked);
+        assert!(!later.is_empty() && later.iter().all(|(_, query)| query.contains(kind)), "{later:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_octavia_that_is_overloaded_is_asked_less_and_less() {
+    let rig = few_of_very_many(20);
+    rig.octavia.refuse("", 429);
+    pass(300).await;
+    let seconds: Vec<_> = rig.octavia.asked().iter().map(|(at, _)| *at).collect();
+    assert!(seconds.iter().filter(|at| **at > 60).count() < 50, "{seconds:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,5 +1,7 @@
 //! The next step of a chain is sent without a look, and what that says of how long Octavia takes.
 
+use rstest::rstest;
+
 use super::*;
 
 /// A pool is at work for so many seconds, and what follows then.
@@ -120,11 +122,15 @@ async fn a_step_that_is_not_sent_after_all_makes_octavia_seem_no_slower() {
     assert!(milliseconds_until_woken(&rig).await <= before);
 }
 
+#[rstest]
+#[case::in_one_list(2)]
+#[case::one_by_one(5000)]
 #[tokio::test(start_paused = true)]
-async fn what_was_waited_for_the_ends_of_others_makes_octavia_seem_no_slower() {
+async fn what_was_waited_for_the_ends_of_others_makes_octavia_seem_no_slower(#[case] load_balancers: usize) {
     let rig = rig();
     let mut seen = Vec::new();
     for _ in 0..20 {
+        rig.watchlist.list_length().note(load_balancers);
         let began = Instant::now();
         for (id, service) in [("one", "web-1"), ("two", "web-2")] {
             let operation = Some(Operation::Members);

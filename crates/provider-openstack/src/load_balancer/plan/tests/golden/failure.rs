@@ -55,6 +55,7 @@ fn members_wait_for_the_deletion_of_the_check_that_they_must_not_meet(
     shape.ports[0].health_check_port = if health_check_port.is_none() { Some(32000) } else { None };
     let plan = serve(&shape.desired(), &cloud.observed);
     assert!(plan.heals);
+    assert_eq!(plan.repairs, [0].into(), "the others only wait");
     assert!(matches!(
         &plan.steps[..],
         [
