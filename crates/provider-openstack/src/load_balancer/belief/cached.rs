@@ -302,10 +302,6 @@ impl Cached {
             there.name.clone_from(&listed.name);
             there.description.clone_from(&listed.description);
             there.tags.clone_from(&listed.tags);
-            // The list shows that what is not known any more is gone. On a load balancer that others use, it has to be told from theirs.
-            if let Some(children) = there.children.as_ref().filter(|_| there.ownership == Ownership::Sole) {
-                self.answered.retain(|child| answered::is_there(children, child));
-            }
         }
         self
     }
