@@ -84,19 +84,22 @@ impl Plan {
     /// The plan without the steps that only say who owns an object.
     #[must_use]
     pub(crate) fn without_identity_tags(self) -> Self {
-        let Self { steps, repairs, after_repairs, identity_tags, .. } = self;
-        let none = BTreeSet::new;
-        let (after, tags) = (none(), none());
-        let mut plan =
-            Self { steps: Vec::new(), repairs: none(), after_repairs: after, identity_tags: tags, ..self };
-        for (place, step) in steps.into_iter().enumerate().filter(|(place, _)| !identity_tags.contains(place))
-        {
-            let place_in_plan = plan.steps.len();
-            plan.repairs.extend(repairs.contains(&place).then_some(place_in_plan));
-            plan.after_repairs.extend(after_repairs.contains(&place).then_some(place_in_plan));
-            plan.steps.push(step);
+        let stays = |place: &usize| !self.identity_tags.contains(place);
+        let kept: Vec<usize> = (0..self.steps.len()).filter(stays).collect();
+        let moved = |places: &BTreeSet<usize>| {
+            kept.iter()
+                .enumerate()
+                .filter(|(_, before)| places.contains(before))
+                .map(|(now, _)| now)
+                .collect()
+        };
+        Self {
+            steps: kept.iter().map(|place| self.steps[*place].clone()).collect(),
+            repairs: moved(&self.repairs),
+            after_repairs: moved(&self.after_repairs),
+            identity_tags: BTreeSet::new(),
+            ..self
         }
-        plan
     }
 
     /// Whether nothing is to be done: the state of the cloud is the wanted one.
