@@ -137,13 +137,12 @@ impl ServerDetection {
 
     /// Takes an answer in; answers whether the verdict is another one now.
     fn learn(&self, told: ServerSupport, source: &'static str) -> bool {
-        {
-            let mut state = lock(&self.state);
-            match told {
-                ServerSupport::Keeps if state.held() => return false,
-                ServerSupport::Drops => state.hold(self.known() == ServerSupport::Keeps),
-                ServerSupport::Keeps | ServerSupport::Unknown => {}
-            }
+        // Held until it is concluded: of two answers at once, the one that is to be doubted must not be the last.
+        let mut state = lock(&self.state);
+        match told {
+            ServerSupport::Keeps if state.held() => return false,
+            ServerSupport::Drops => state.hold(self.known() == ServerSupport::Keeps),
+            ServerSupport::Keeps | ServerSupport::Unknown => {}
         }
         self.conclude(told, source)
     }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use kube::Client;
 use openstack_ccm_advertise::canary::Canary;
-use openstack_ccm_advertise::cluster::ServerSupport;
 use openstack_ccm_advertise::kube_proxy::KubeProxies;
 use openstack_ccm_advertise::measured::Measured;
 use openstack_ccm_advertise::metrics::AdvertiseMetrics;
@@ -19,9 +18,10 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 use tracing::field::Empty;
 
-use super::backends::{NodeSelectors, NodeSnapshot};
+use super::backends::NodeSelectors;
 use super::cache::ServiceCache;
 use super::intent::Ours;
+use super::judgement::Judgement;
 use super::kube_proxies::ask_kube_proxies;
 use super::memory::Memory;
 use super::node_changes::NodeChanges;
@@ -89,7 +89,7 @@ impl ServiceController {
         });
         let cache: Arc<ServiceCache> = Arc::default();
         provider.meet(Arc::clone(&cache) as Arc<dyn Neighbours>);
-        let snapshots = watch::Sender::new(Arc::new(NodeSnapshot::default()));
+        let judgement = Judgement::new(nodes.store(), measured.clone());
         let sync = Arc::new(ServiceSync {
             provider,
             ours: options.load_balancer_class.clone().map_or(Ours::WithoutClass, Ours::OfClass),
@@ -97,7 +97,7 @@ impl ServiceController {
             writer,
             cache,
             memory: Memory::default(),
-            nodes: snapshots.subscribe(),
+            nodes: judgement.published(),
             selectors: NodeSelectors {
                 annotation: options.node_selector_annotation.clone(),
                 default: options.node_selector.clone(),
@@ -111,7 +111,7 @@ impl ServiceController {
             resync: options.resync,
             queue: queue.clone(),
         });
-        let node_changes = Arc::new(NodeChanges::new(Arc::clone(&sync), nodes.store(), snapshots));
+        let node_changes = Arc::new(NodeChanges::new(Arc::clone(&sync), nodes.store(), judgement));
         nodes.listen(node_changes.clone());
         let listed = watch::Sender::new(false);
         Self { client, options, queue, sync, events, node_changes, listed, canary }
@@ -121,11 +121,11 @@ impl ServiceController {
     /// nobody can tell them: before that nothing is decided. For readiness, too.
     pub fn listed(&self) -> impl Future<Output = ()> + Send + use<> {
         let (services, nodes) = (self.listed.subscribe(), self.sync.nodes.clone());
-        let measured = self.sync.measured.ready();
+        let measured = self.sync.measured.clone();
         async move {
             becomes(services, |listed| *listed).await;
-            becomes(nodes, |nodes| nodes.listed).await;
-            becomes(measured, |ready| *ready).await;
+            becomes(measured.ready(), |ready| *ready).await;
+            becomes(nodes, |nodes| nodes.listed && nodes.measured == measured.now()).await;
         }
     }
 
@@ -242,28 +242,33 @@ async fn work(queue: ServiceQueue, sync: Arc<ServiceSync>) {
     }
 }
 
-/// Publishes every Service again when the cluster became able or unable to honour `ipMode`.
-async fn readvertise_after_changes(sync: Arc<ServiceSync>, queue: ServiceQueue) {
+/// Publishes every Service again when the cluster became able or unable to honour `ipMode` since this was called.
+fn readvertise_after_changes(
+    sync: Arc<ServiceSync>,
+    queue: ServiceQueue,
+) -> impl Future<Output = ()> + Send + use<> {
     let mut verdicts = sync.server.verdicts();
     let mut nodes = sync.nodes.clone();
-    let mut known: Option<(ServerSupport, &'static str)> = None;
-    loop {
-        let fitness = nodes.borrow_and_update().fitness.clone();
-        sync.advertise_metrics.data_plane(&fitness);
-        sync.advertise_metrics.nodes(&nodes.borrow().verdicts);
-        let now = (*verdicts.borrow_and_update(), fitness_kind(&fitness));
-        if known.replace(now).is_some_and(|known| known != now) {
-            tracing::info!(server = ?now.0, data_plane = now.1, "the cluster's support for ipMode changed");
-            for key in sync.memory.ready_where(|_, _| true) {
-                queue.add(&key, Cause::Readvertise);
+    let mut known = (*verdicts.borrow(), fitness_kind(&nodes.borrow().fitness));
+    async move {
+        loop {
+            let snapshot = Arc::clone(&nodes.borrow_and_update());
+            sync.advertise_metrics.data_plane(&snapshot.fitness);
+            sync.advertise_metrics.nodes(&snapshot.verdicts);
+            let now = (*verdicts.borrow_and_update(), fitness_kind(&snapshot.fitness));
+            if std::mem::replace(&mut known, now) != now {
+                tracing::info!(server = ?now.0, data_plane = now.1, "the cluster's support for ipMode changed");
+                for key in sync.memory.ready_where(|_, _| true) {
+                    queue.add(&key, Cause::Readvertise);
+                }
             }
-        }
-        let changed = tokio::select! {
-            changed = verdicts.changed() => changed,
-            changed = nodes.changed() => changed,
-        };
-        if changed.is_err() {
-            return;
+            let changed = tokio::select! {
+                changed = verdicts.changed() => changed,
+                changed = nodes.changed() => changed,
+            };
+            if changed.is_err() {
+                return;
+            }
         }
     }
 }

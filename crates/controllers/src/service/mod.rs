@@ -12,6 +12,7 @@
 //! | `queue` | who is next |
 //! | `cache` | what the watch brought, as small as it goes |
 //! | `backends` | the nodes as load balancers see them (pure) |
+//! | `judgement` | what is held of all nodes, published |
 //! | `node_verdicts` | what is told of nodes that were measured (pure) |
 //! | `node_rollout` | how long a change of nodes takes to reach all |
 //! | `kube_proxies` | what kube-proxies report |
@@ -43,6 +44,7 @@ mod event_texts;
 mod finalizer;
 mod follow;
 mod intent;
+mod judgement;
 mod kube_proxies;
 mod memory;
 mod node_changes;

@@ -4,36 +4,30 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::backends::{NodeSnapshot, matters};
 use super::cause::Cause;
 use super::context::ServiceSync;
+use super::judgement::Judgement;
 use super::node_verdicts::news;
 use super::queue::ServiceQueue;
 use crate::names::SERVICE_CONTROLLER;
 use crate::nodes::{NodeChange, NodeListener, NodeStore};
 
-/// Time between two checks whether a node has been unreachable for long by now.
-const JUDGE_AGAIN: Duration = Duration::from_secs(60);
-
 /// Collects what the watch of nodes tells.
 pub(super) struct NodeChanges {
     sync: Arc<ServiceSync>,
     store: NodeStore,
-    snapshots: watch::Sender<Arc<NodeSnapshot>>,
+    judgement: Judgement,
     changed: Notify,
 }
 
 impl NodeChanges {
     /// Nothing has changed yet.
-    pub(super) fn new(
-        sync: Arc<ServiceSync>,
-        store: NodeStore,
-        snapshots: watch::Sender<Arc<NodeSnapshot>>,
-    ) -> Self {
-        Self { sync, store, snapshots, changed: Notify::new() }
+    pub(super) fn new(sync: Arc<ServiceSync>, store: NodeStore, judgement: Judgement) -> Self {
+        Self { sync, store, judgement, changed: Notify::new() }
     }
 
     /// Queues all Services for ever, each time some nodes changed; changes within `delay` are one, and so are those within
@@ -59,46 +53,15 @@ impl NodeChanges {
             }
         }
     }
-}
 
-impl NodeChanges {
-    /// Judges the nodes again for ever: after something was measured, and because one that is unreachable ceases to count
-    /// without any event.
+    /// Judges the nodes again for ever, and tells what is new.
     pub(super) async fn judge_again(self: Arc<Self>) {
-        let mut measured = self.sync.measured.changes();
-        loop {
-            tokio::select! {
-                changed = measured.changed() => if changed.is_err() { return },
-                () = tokio::time::sleep(JUDGE_AGAIN) => {
-                    if !self.store.all().iter().any(|node| node.unreachable_since.is_some()) {
-                        continue;
-                    }
-                }
-            }
-            let new = self.snapshot();
-            let mut old = None;
-            self.snapshots.send_if_modified(|known| {
-                let changed =
-                    known.listed && (known.verdicts != new.verdicts || known.measured != new.measured);
-                if changed {
-                    let backends = Arc::clone(&known.backends);
-                    old = Some(std::mem::replace(known, Arc::new(NodeSnapshot { backends, ..new.clone() })));
-                }
-                changed
-            });
-            if let Some(old) = old {
-                self.tell(&old, &new);
-            }
-        }
+        self.judgement.keep(|old, new| self.tell(old, new)).await;
     }
 
     /// The nodes that are watched.
     pub(super) fn nodes(&self) -> NodeStore {
         self.store.clone()
-    }
-
-    fn snapshot(&self) -> NodeSnapshot {
-        NodeSnapshot::of(&self.store.all(), &self.sync.measured.now(), jiff::Timestamp::now())
     }
 
     fn tell(&self, old: &NodeSnapshot, new: &NodeSnapshot) {
@@ -117,11 +80,10 @@ impl NodeListener for NodeChanges {
         let matters_here = |change: &NodeChange| {
             change.has_new(|node| (Arc::as_ptr(&node.facts), &node.service_proxy, node.unreachable_since))
         };
-        if self.snapshots.borrow().listed && !changes.iter().any(matters_here) {
+        if self.judgement.published().borrow().listed && !changes.iter().any(matters_here) {
             return;
         }
-        let new = Arc::new(self.snapshot());
-        let old = self.snapshots.send_replace(Arc::clone(&new));
+        let (old, new) = self.judgement.of_changed_nodes();
         self.tell(&old, &new);
         if old.listed && matters(&old.backends, &new.backends) {
             self.changed.notify_one();

@@ -31,6 +31,8 @@ const NODE_PORT: u16 = 30080;
 pub(super) const SUFFIX: &str = "lb.example.org";
 /// Longest wait for anything; what takes longer has failed.
 const LIMIT: Duration = Duration::from_secs(60);
+/// Until something is asked or watched once more.
+const AGAIN: Duration = Duration::from_millis(20);
 
 /// How long the API server is away when it is replaced.
 const RESTART: Duration = Duration::from_secs(1);
@@ -207,12 +209,20 @@ impl World {
         what: &str,
         condition: impl Fn(Option<&Service>) -> bool,
     ) -> anyhow::Result<Option<Service>> {
-        let waiting =
-            await_condition(self.services(), SERVICE, |service: Option<&Service>| condition(service));
+        let waiting = async {
+            loop {
+                let wanted = |service: Option<&Service>| condition(service);
+                match await_condition(self.services(), SERVICE, wanted).await {
+                    Ok(service) => return service,
+                    // A watch in which nothing happens for long is given up, and so is one whose server went away.
+                    Err(error) => tracing::debug!(%error, "watching again whether {what}"),
+                }
+                tokio::time::sleep(AGAIN).await;
+            }
+        };
         tokio::time::timeout(LIMIT, waiting)
             .await
-            .with_context(|| format!("it did not happen in {} s that {what}", LIMIT.as_secs()))?
-            .with_context(|| format!("the watch broke before {what}"))
+            .with_context(|| format!("it did not happen in {} s that {what}", LIMIT.as_secs()))
     }
 
     /// Replaces the API server by one of another version over the same objects; as in life it is away for a moment.
@@ -235,7 +245,7 @@ impl World {
                 .requests_where(|request| request.query.iter().any(|(key, _)| key == "dryRun"))
                 .is_empty()
             {
-                tokio::time::sleep(Duration::from_millis(20)).await;
+                tokio::time::sleep(AGAIN).await;
             }
         };
         tokio::time::timeout(LIMIT, asked).await.context("the controller did not ask the new API server")

@@ -1,0 +1,127 @@
+//! The judgement over the nodes of the cluster, published to everybody who works for Services.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use openstack_ccm_advertise::measured::Measured;
+use openstack_ccm_runtime::lock::lock;
+use tokio::sync::watch;
+
+use super::backends::NodeSnapshot;
+use crate::nodes::NodeStore;
+
+/// Time between two checks whether a node has been unreachable for long by now.
+const JUDGE_AGAIN: Duration = Duration::from_secs(60);
+
+/// Judges the nodes by what they show and what was measured of them.
+pub(super) struct Judgement {
+    nodes: NodeStore,
+    measured: Measured,
+    published: watch::Sender<Arc<NodeSnapshot>>,
+    /// Held from looking at the nodes until the judgement is published: of two at once, the one that saw less could be
+    /// published last, and stand.
+    judging: Mutex<()>,
+}
+
+impl Judgement {
+    /// Nothing has been judged yet.
+    pub(super) fn new(nodes: NodeStore, measured: Measured) -> Self {
+        Self { nodes, measured, published: watch::Sender::default(), judging: Mutex::default() }
+    }
+
+    /// Tells each judgement, the first as soon as the nodes have been listed.
+    pub(super) fn published(&self) -> watch::Receiver<Arc<NodeSnapshot>> {
+        self.published.subscribe()
+    }
+
+    /// Judges the nodes after some of them changed. Answers the judgement before, and this one.
+    pub(super) fn of_changed_nodes(&self) -> (Arc<NodeSnapshot>, Arc<NodeSnapshot>) {
+        let _judging = lock(&self.judging);
+        let new = Arc::new(self.now());
+        (self.published.send_replace(Arc::clone(&new)), new)
+    }
+
+    /// Judges the nodes again for ever: after something was measured, and because one that is unreachable ceases to count
+    /// without any event. `tell` gets the judgement before, and the new one.
+    pub(super) async fn keep(&self, tell: impl Fn(&NodeSnapshot, &NodeSnapshot)) {
+        let mut measured = self.measured.changes();
+        // The nodes may have been listed before something was measured, and that before this began.
+        measured.mark_changed();
+        loop {
+            tokio::select! {
+                changed = measured.changed() => if changed.is_err() { return },
+                () = tokio::time::sleep(JUDGE_AGAIN) => {
+                    if !self.nodes.all().iter().any(|node| node.unreachable_since.is_some()) {
+                        continue;
+                    }
+                }
+            }
+            if let Some((old, new)) = self.of_known_nodes() {
+                tell(&old, &new);
+            }
+        }
+    }
+
+    /// Judges nodes of which none changed. Answers the judgement before, and the new one if it is another.
+    fn of_known_nodes(&self) -> Option<(Arc<NodeSnapshot>, Arc<NodeSnapshot>)> {
+        let _judging = lock(&self.judging);
+        let old = Arc::clone(&self.published.borrow());
+        // Whoever is told of changed nodes compares the backends with those that were published.
+        let new = NodeSnapshot { backends: Arc::clone(&old.backends), ..self.now() };
+        if !old.listed || (old.verdicts == new.verdicts && old.measured == new.measured) {
+            return None;
+        }
+        let new = Arc::new(new);
+        self.published.send_replace(Arc::clone(&new));
+        Some((old, new))
+    }
+
+    fn now(&self) -> NodeSnapshot {
+        NodeSnapshot::of(&self.nodes.all(), &self.measured.now(), jiff::Timestamp::now())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use futures::FutureExt as _;
+    use openstack_ccm_advertise::node::{Cause, NodeVerdict, Source};
+
+    use super::*;
+
+    fn judgement() -> (Judgement, Measured) {
+        let measured = Measured::by_nobody();
+        (Judgement::new(NodeStore::default(), measured.clone()), measured)
+    }
+
+    /// Something is seen on a node.
+    fn measure(measured: &Measured) {
+        let verdict = NodeVerdict::unfit(Source::KubeProxy, Cause::GateOff);
+        measured.by_kube_proxies(BTreeMap::from([("n1".to_owned(), verdict)]));
+    }
+
+    #[test]
+    fn what_is_measured_while_nodes_are_listed_is_not_lost() {
+        for round in 0..2000 {
+            let (judgement, measured) = judgement();
+            std::thread::scope(|scope| {
+                scope.spawn(|| judgement.of_changed_nodes());
+                scope.spawn(|| {
+                    measure(&measured);
+                    judgement.of_known_nodes()
+                });
+            });
+            assert_eq!(judgement.published().borrow().measured, measured.now(), "round {round}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_measured_before_anybody_listened_counts() {
+        let (judgement, measured) = judgement();
+        judgement.of_changed_nodes();
+        measure(&measured);
+        assert!(judgement.keep(|_, _| {}).now_or_never().is_none());
+        assert_eq!(judgement.published().borrow().measured, measured.now());
+    }
+}
