@@ -11,6 +11,8 @@
 //! each such contradiction, so that the status does not turn over with every question.
 
 mod probe;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Mutex;
 use std::time::Duration;

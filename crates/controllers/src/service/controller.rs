@@ -120,12 +120,10 @@ impl ServiceController {
     /// Waits until Services and Nodes have been listed, and until verdicts of the canary from before the start are known, or
     /// nobody can tell them: before that nothing is decided. For readiness, too.
     pub fn listed(&self) -> impl Future<Output = ()> + Send + use<> {
-        let (services, nodes) = (self.listed.subscribe(), self.sync.nodes.clone());
-        let measured = self.sync.measured.clone();
+        let (services, nodes) = (self.listed.subscribe(), self.node_changes.settled());
         async move {
             becomes(services, |listed| *listed).await;
-            becomes(measured.ready(), |ready| *ready).await;
-            becomes(nodes, |nodes| nodes.listed && nodes.measured == measured.now()).await;
+            nodes.await;
         }
     }
 

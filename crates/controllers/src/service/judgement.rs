@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use openstack_ccm_advertise::measured::Measured;
 use openstack_ccm_runtime::lock::lock;
+use openstack_ccm_runtime::parts::becomes;
 use tokio::sync::watch;
 
 use super::backends::NodeSnapshot;
@@ -32,6 +33,16 @@ impl Judgement {
     /// Tells each judgement, the first as soon as the nodes have been listed.
     pub(super) fn published(&self) -> watch::Receiver<Arc<NodeSnapshot>> {
         self.published.subscribe()
+    }
+
+    /// Waits until the nodes have been judged with all that was measured of them, including what was known from before the start
+    /// or nobody can tell.
+    pub(super) fn settled(&self) -> impl Future<Output = ()> + Send + use<> {
+        let (published, measured) = (self.published(), self.measured.clone());
+        async move {
+            becomes(measured.ready(), |ready| *ready).await;
+            becomes(published, |known| known.listed && known.measured == measured.now()).await;
+        }
     }
 
     /// Judges the nodes after some of them changed. Answers the judgement before, and this one.
@@ -123,5 +134,17 @@ mod tests {
         measure(&measured);
         assert!(judgement.keep(|_, _| {}).now_or_never().is_none());
         assert_eq!(judgement.published().borrow().measured, measured.now());
+    }
+
+    #[test]
+    fn nodes_that_were_listed_before_something_was_measured_are_not_settled() {
+        let (judgement, measured) = judgement();
+        assert!(judgement.settled().now_or_never().is_none(), "not listed");
+        judgement.of_changed_nodes();
+        assert!(judgement.settled().now_or_never().is_some());
+        measure(&measured);
+        assert!(judgement.settled().now_or_never().is_none(), "of what was known before");
+        judgement.of_known_nodes();
+        assert!(judgement.settled().now_or_never().is_some());
     }
 }

@@ -54,6 +54,11 @@ impl NodeChanges {
         }
     }
 
+    /// Waits until the nodes have been judged with what was measured of them.
+    pub(super) fn settled(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.judgement.settled()
+    }
+
     /// Judges the nodes again for ever, and tells what is new.
     pub(super) async fn judge_again(self: Arc<Self>) {
         self.judgement.keep(|old, new| self.tell(old, new)).await;
@@ -80,7 +85,7 @@ impl NodeListener for NodeChanges {
         let matters_here = |change: &NodeChange| {
             change.has_new(|node| (Arc::as_ptr(&node.facts), &node.service_proxy, node.unreachable_since))
         };
-        if self.judgement.published().borrow().listed && !changes.iter().any(matters_here) {
+        if self.sync.nodes.borrow().listed && !changes.iter().any(matters_here) {
             return;
         }
         let (old, new) = self.judgement.of_changed_nodes();
