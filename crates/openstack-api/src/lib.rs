@@ -5,6 +5,7 @@
 //! | [`identity`] | credentials and Keystone |
 //! | [`transport`] | the seam under which tests replace HTTP |
 //! | [`client`] | retries, metrics, logging |
+//! | [`cache`] | answers that many ask for, shared and kept for a while |
 //! | [`adaptive_limit`] | how many requests at once do not make a cloud slower |
 //! | [`dry_run`] | a cloud to plan on: reads are real, writes are recorded |
 //! | [`octavia`], [`neutron`], [`nova`], [`barbican`] | the calls |
@@ -31,6 +32,7 @@
 
 pub mod adaptive_limit;
 pub mod barbican;
+pub mod cache;
 pub mod change;
 pub mod client;
 mod cloud;

@@ -45,7 +45,7 @@ impl Resolver {
                 Reference::Secret(id) => barbican.get_secret(id).await.map(drop),
             }
         };
-        let checked = self.certificates.get_or_ask(&tls.reference, check).await;
+        let checked = self.certificates.get_or_fetch(&tls.reference, check).await;
         checked.map_err(|error| failure::of_named(&error, "TLS container", &tls.reference, key))
     }
 }

@@ -141,11 +141,11 @@ impl Resolver {
                 neutron.list_floating_ips_of_project(project_id)
             )
         };
-        let (ports, floating_ips) = self.cluster_sources.get_or_ask(network_id, list).await?;
+        let (ports, floating_ips) = self.cluster_sources.get_or_fetch(network_id, list).await?;
         let ids: BTreeSet<&str> =
             ports.iter().filter(|port| is_of_router(port)).map(|port| port.device_id.as_str()).collect();
         let routers =
-            try_join_all(ids.into_iter().map(|id| self.routers.get_or_ask(id, neutron.get_router(id))))
+            try_join_all(ids.into_iter().map(|id| self.routers.get_or_fetch(id, neutron.get_router(id))))
                 .await?;
         let gateways = routers.iter().filter_map(|router| router.external_gateway_info.as_ref());
         let gateways =

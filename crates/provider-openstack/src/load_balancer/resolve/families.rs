@@ -76,7 +76,7 @@ impl Resolver {
     pub(super) async fn list_subnets_of(&self, network_id: &str) -> Result<Vec<Subnet>, Arc<ApiError>> {
         let filter = SubnetFilter { network_id: Some(network_id.to_owned()), ..SubnetFilter::default() };
         let list = self.openstack.neutron.list_subnets(&filter);
-        self.subnets_of_network.get_or_ask(network_id, list).await
+        self.subnets_of_network.get_or_fetch(network_id, list).await
     }
 
     /// Members have addresses of the first family: a configured subnet of the other gives way to its sibling.

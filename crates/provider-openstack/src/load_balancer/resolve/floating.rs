@@ -3,6 +3,7 @@
 use futures::future::try_join_all;
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
+use openstack_ccm_openstack_api::cache::Moment;
 use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::neutron::{Network, NetworkFilter, Neutron, SubnetFilter};
 
@@ -103,11 +104,12 @@ impl Resolver {
         if let Some(id) = self.external_network.get("") {
             return Ok(FloatingIpSource::of(Some(id), SubnetChoice::Any));
         }
+        let begun = Moment::now();
         let found = find_external_network(&self.openstack.neutron).await;
         let found = found.while_doing("looking for the external network")?;
         let why = match found {
             Ok(id) => {
-                self.external_network.put("", id.clone());
+                self.external_network.insert(String::new(), begun, id.clone());
                 return Ok(FloatingIpSource::of(Some(id), SubnetChoice::Any));
             }
             Err(why) => why,
@@ -122,7 +124,7 @@ impl Resolver {
 
     /// A network that is named by the user as `key`.
     pub(super) async fn network(&self, id: &str, key: &str) -> Result<Network, Failure> {
-        let found = self.networks.get_or_ask(id, self.openstack.neutron.get_network(id)).await;
+        let found = self.networks.get_or_fetch(id, self.openstack.neutron.get_network(id)).await;
         found.map_err(|error| failure::of_named(&error, "network", id, key))
     }
 }

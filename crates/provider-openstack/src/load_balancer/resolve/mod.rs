@@ -3,7 +3,6 @@
 //! Reads only. What changes slowly is cached, and what only a new load balancer or floating IP needs is looked
 //! up only then, so that a Service that does not change costs nothing here.
 
-mod cache;
 mod certificate;
 mod cluster_sources;
 mod families;
@@ -14,11 +13,13 @@ mod provider;
 mod subnets;
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use ipnet::IpNet;
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_openstack_api::OpenStack;
+use openstack_ccm_openstack_api::cache::Cache;
 use openstack_ccm_openstack_api::neutron::{FloatingIp, Network, Port, Router, Subnet};
 use openstack_ccm_openstack_api::octavia::Provider;
 
@@ -26,49 +27,53 @@ use super::failure::Answered as _;
 use super::model::{Facts, Features};
 use super::settings::node_address::family_of;
 use super::settings::{Aspect, Fault, Faults};
-use cache::{Cache, Lifetime};
 use floating::FloatingIpSource;
 use node_ports::NodePort;
 
 pub(super) use lookup::Lookup;
 pub(super) use node_ports::NodePorts;
 
+/// Networks, subnets, routers, providers and certificates are taken to be as they were.
+const PLACE_LIFETIME: Duration = Duration::from_secs(600);
+/// Subnet and port of a node's address are taken to be as they were.
+const NODE_LIFETIME: Duration = Duration::from_secs(3600);
+
 /// Answers questions about the cloud.
 pub(super) struct Resolver {
     openstack: OpenStack,
-    subnets: Cache<Subnet>,
+    subnets: Cache<String, Subnet>,
     /// By all their ids; not kept.
-    listed_subnets: Cache<Vec<Subnet>>,
-    networks: Cache<Network>,
-    subnets_of_network: Cache<Vec<Subnet>>,
-    external_network: Cache<String>,
-    node_ports: Cache<NodePort>,
+    listed_subnets: Cache<String, Vec<Subnet>>,
+    networks: Cache<String, Network>,
+    subnets_of_network: Cache<String, Vec<Subnet>>,
+    external_network: Cache<String, String>,
+    node_ports: Cache<String, NodePort>,
     /// Ports of servers, by all their ids; not kept.
-    ports_of_servers: Cache<Vec<Port>>,
-    certificates: Cache<()>,
+    ports_of_servers: Cache<String, Vec<Port>>,
+    certificates: Cache<String, ()>,
     /// Ports of a network, and all floating IPs.
-    cluster_sources: Cache<(Vec<Port>, Vec<FloatingIp>)>,
-    routers: Cache<Router>,
-    providers: Cache<Vec<Provider>>,
-    flavors_of_provider: Cache<bool>,
+    cluster_sources: Cache<String, (Vec<Port>, Vec<FloatingIp>)>,
+    routers: Cache<String, Router>,
+    providers: Cache<String, Vec<Provider>>,
+    flavors_of_provider: Cache<String, bool>,
 }
 
 impl Resolver {
     pub(super) fn new(openstack: OpenStack) -> Self {
         Self {
             openstack,
-            subnets: Cache::new(Lifetime::Place),
-            listed_subnets: Cache::new(Lifetime::WhileAsked),
-            networks: Cache::new(Lifetime::Place),
-            subnets_of_network: Cache::new(Lifetime::Place),
-            external_network: Cache::new(Lifetime::Place),
-            node_ports: Cache::new(Lifetime::Node),
-            ports_of_servers: Cache::new(Lifetime::WhileAsked),
-            certificates: Cache::new(Lifetime::Place),
-            cluster_sources: Cache::new(Lifetime::Place),
-            routers: Cache::new(Lifetime::Place),
-            providers: Cache::new(Lifetime::Place),
-            flavors_of_provider: Cache::new(Lifetime::Place),
+            subnets: Cache::new(PLACE_LIFETIME),
+            listed_subnets: Cache::new(Duration::ZERO),
+            networks: Cache::new(PLACE_LIFETIME),
+            subnets_of_network: Cache::new(PLACE_LIFETIME),
+            external_network: Cache::new(PLACE_LIFETIME),
+            node_ports: Cache::new(NODE_LIFETIME),
+            ports_of_servers: Cache::new(Duration::ZERO),
+            certificates: Cache::new(PLACE_LIFETIME),
+            cluster_sources: Cache::new(PLACE_LIFETIME),
+            routers: Cache::new(PLACE_LIFETIME),
+            providers: Cache::new(PLACE_LIFETIME),
+            flavors_of_provider: Cache::new(PLACE_LIFETIME),
         }
     }
 

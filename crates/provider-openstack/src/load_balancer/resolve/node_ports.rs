@@ -10,6 +10,7 @@ use ipnet::IpNet;
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::Intent;
+use openstack_ccm_openstack_api::cache::Moment;
 use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::neutron::{Port, PortFilter};
 
@@ -124,6 +125,7 @@ impl Resolver {
 
     /// The port of each node, where there is one.
     async fn find_ports(&self, candidates: &[Candidate<'_>]) -> Result<Vec<Option<NodePort>>, Failure> {
+        let begun = Moment::now();
         let known = |candidate: &Candidate<'_>| self.node_ports.get(&candidate.key()?);
         let unknown = candidates.iter().filter(|candidate| known(candidate).is_none());
         let unknown: BTreeSet<&String> = unknown.filter_map(|candidate| candidate.server.as_ref()).collect();
@@ -139,7 +141,7 @@ impl Resolver {
             known(candidate).or_else(|| {
                 let port = candidate.port_among(&ports)?;
                 // A node may get its port later: that there is none is not kept.
-                self.node_ports.put(&candidate.key()?, port.clone());
+                self.node_ports.insert(candidate.key()?, begun, port.clone());
                 Some(port)
             })
         });
@@ -149,14 +151,15 @@ impl Resolver {
     async fn ports_of(&self, servers: Vec<String>) -> Result<Vec<Port>, Arc<ApiError>> {
         let key = servers.join(" ");
         self.ports_of_servers
-            .get_or_ask(&key, self.openstack.neutron.list_ports(&PortFilter::devices(servers)))
+            .get_or_fetch(&key, self.openstack.neutron.list_ports(&PortFilter::devices(servers)))
             .await
     }
 
     /// Forgets what is known of the nodes' ports: one of them is gone.
     pub(crate) fn forget_node_ports(&self) {
-        self.node_ports.clear();
+        // In this order: who asks in between sends a request of its own.
         self.ports_of_servers.clear();
+        self.node_ports.clear();
     }
 
     /// The networks from which the load balancer reaches its members. Absent while the subnet of a new load balancer

@@ -49,7 +49,7 @@ impl Resolver {
 
     /// The providers that the cloud has. Empty where they cannot be listed.
     async fn provider_names(&self) -> BTreeSet<String> {
-        let listed = self.providers.get_or_ask("", self.openstack.octavia.list_providers()).await;
+        let listed = self.providers.get_or_fetch("", self.openstack.octavia.list_providers()).await;
         listed.unwrap_or_default().into_iter().map(|provider| provider.name).collect()
     }
 
@@ -64,7 +64,7 @@ impl Resolver {
                 Some(_) | None => answer.map(|_| true),
             }
         };
-        self.flavors_of_provider.get_or_ask(provider, capabilities).await.unwrap_or(true)
+        self.flavors_of_provider.get_or_fetch(provider, capabilities).await.unwrap_or(true)
     }
 
     /// Adds what to correct to the refusal of a load balancer because of its provider, flavor or zone: Octavia names its own

@@ -6,6 +6,7 @@ use ipnet::IpNet;
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::IpFamily;
+use openstack_ccm_openstack_api::cache::Moment;
 use openstack_ccm_openstack_api::neutron::{Port, Subnet, SubnetFilter};
 use openstack_ccm_openstack_api::octavia::{LoadBalancerFilter, ProvisioningStatus};
 
@@ -211,16 +212,17 @@ impl Resolver {
 
     /// Subnets that are named as `key`. Those that are not known are asked for in one list.
     pub(super) async fn subnets(&self, ids: &BTreeSet<&str>, key: &str) -> Result<Vec<Subnet>, Failure> {
-        let known = ids.iter().filter_map(|id| Some((*id, self.subnets.get(id)?)));
+        let known = ids.iter().filter_map(|id| Some((*id, self.subnets.get(*id)?)));
         let mut found: BTreeMap<&str, Subnet> = known.collect();
         let unknown: Vec<&str> = ids.iter().copied().filter(|id| !found.contains_key(id)).collect();
         for some in unknown.chunks(AT_ONCE) {
+            let begun = Moment::now();
             let mut listed = self.list_subnets(some, key).await?;
             for id in some {
                 let place = listed.iter().position(|subnet| subnet.id == *id);
                 let place = place.ok_or_else(|| failure::not_there("subnet", id, key))?;
                 let subnet = listed.swap_remove(place);
-                self.subnets.put(id, subnet.clone());
+                self.subnets.insert((*id).to_owned(), begun, subnet.clone());
                 found.insert(id, subnet);
             }
         }
@@ -230,7 +232,7 @@ impl Resolver {
     async fn list_subnets(&self, ids: &[&str], key: &str) -> Result<Vec<Subnet>, Failure> {
         let named = ids.join(" ");
         let filter = SubnetFilter::ids(ids.iter().copied());
-        let listed = self.listed_subnets.get_or_ask(&named, self.openstack.neutron.list_subnets(&filter));
+        let listed = self.listed_subnets.get_or_fetch(&named, self.openstack.neutron.list_subnets(&filter));
         listed.await.when_asked(format_args!("looking up subnet {named} of {key}"))
     }
 }
