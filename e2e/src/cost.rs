@@ -27,7 +27,7 @@ pub(crate) struct Cost {
     /// Writes in Kubernetes, without Events and leases.
     pub kubernetes_writes: usize,
     /// The calls to Octavia that it may cost; absent where nothing is said about them.
-    pub target: Option<String>,
+    pub most: Option<usize>,
 }
 
 /// How long Services that were created at once waited until their address was published, in seconds.
@@ -56,7 +56,7 @@ impl fmt::Display for Served {
 
 impl Cost {
     /// The head of the table of calls.
-    pub(crate) const HEAD: &str = "| Change | Seconds | First, median served | Calls to Octavia | of these writes | Target | Calls to Neutron | Writes in Kubernetes |\n\
+    pub(crate) const HEAD: &str = "| Change | Seconds | First, median served | Calls to Octavia | of these writes | At most | Calls to Neutron | Writes in Kubernetes |\n\
         | --- | ---: | ---: | ---: | ---: | --- | ---: | ---: |";
 
     /// The head of the table with both controllers.
@@ -64,16 +64,16 @@ impl Cost {
         | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |";
 
     /// The same with the calls that it may cost.
-    pub(crate) fn with_target(self, target: &str) -> Self {
-        Self { target: (self.by == Sender::OpenstackCcm).then(|| target.to_owned()), ..self }
+    pub(crate) fn with_most(self, most: Option<usize>) -> Self {
+        Self { most: most.filter(|_| self.by == Sender::OpenstackCcm), ..self }
     }
 
     /// The row of a change in the table of calls.
     pub(crate) fn row(&self) -> String {
         let Self { change, seconds, octavia, octavia_writes, neutron, kubernetes_writes, .. } = self;
-        let (served, target) = (shown(self.served.as_ref()), shown(self.target.as_ref()));
+        let (served, most) = (shown(self.served.as_ref()), shown(self.most.as_ref()));
         format!(
-            "| {change} | {seconds:.1} | {served} | {octavia} | {octavia_writes} | {target} | {neutron} | {kubernetes_writes} |"
+            "| {change} | {seconds:.1} | {served} | {octavia} | {octavia_writes} | {most} | {neutron} | {kubernetes_writes} |"
         )
     }
 
@@ -102,8 +102,8 @@ impl fmt::Display for Cost {
             write!(f, "the first served after {first:.1} s, half of them after {median:.1} s; ")?;
         }
         write!(f, "{octavia} calls to Octavia, {octavia_writes} of them writes")?;
-        if let Some(target) = &self.target {
-            write!(f, " (target: {target})")?;
+        if let Some(most) = self.most {
+            write!(f, " (at most {most})")?;
         }
         write!(f, "; {neutron} to Neutron; {kubernetes_writes} writes in Kubernetes")
     }

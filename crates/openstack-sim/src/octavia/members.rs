@@ -125,32 +125,37 @@ fn batch(world: &mut World, request: &Request, pool: &Pool) -> Answer {
     let additive = request.parameter("additive_only").is_some_and(|text| text.eq_ignore_ascii_case("true"));
     let wanted = read_batch(request, minor)?;
     let project_id = &pool.entity.project_id;
-    let new = wanted.iter().filter(|one| create::find_member(world, &pool.entity.id, one).is_none()).count();
-    check_quota(world, project_id, ObjectKind::Member, new)?;
+    let found = wanted.iter().map(|one| create::find_member(world, &pool.entity.id, one));
+    let found: Vec<Option<String>> = found.collect();
+    let kept: BTreeSet<String> = found.iter().flatten().cloned().collect();
+    let members = world.load_balancing.members_of(&pool.entity.id);
+    let gone: Vec<String> = members
+        .into_iter()
+        .map(|one| one.entity.id.clone())
+        .filter(|id| !additive && !kept.contains(id))
+        .collect();
+    // What goes makes room in the same request.
+    let more = found.iter().filter(|found| found.is_none()).count().saturating_sub(gone.len());
+    if more > 0 {
+        check_quota(world, project_id, ObjectKind::Member, more)?;
+    }
     lock(world, pool)?;
     mark_pool_and_listeners(world, &pool.entity.id);
 
-    let mut named = BTreeSet::new();
     for given in wanted {
         match create::find_member(world, &pool.entity.id, &given) {
             Some(id) => {
                 let mut values = batch_defaults();
                 values.extend(given);
                 change(world, &id, values);
-                named.insert(id);
             }
             None => {
-                named.insert(create::member(world, &pool.entity.id, project_id, &given)?);
+                create::member(world, &pool.entity.id, project_id, &given)?;
             }
         }
     }
-    if !additive {
-        let members = world.load_balancing.members_of(&pool.entity.id);
-        let gone: Vec<String> =
-            members.into_iter().map(|one| one.entity.id.clone()).filter(|id| !named.contains(id)).collect();
-        for id in gone {
-            mark_deleted(world, &id);
-        }
+    for id in gone {
+        mark_deleted(world, &id);
     }
     begin(world, OperationKind::MemberBatch, &pool.load_balancer_id, &pool.entity.id);
     Ok(Reply::empty(StatusCode::ACCEPTED))

@@ -192,3 +192,26 @@ async fn the_users_security_groups_are_on_the_vip_port_beside_octavias() {
     let groups = port["security_groups"].as_array().unwrap();
     assert_eq!((groups.len(), groups.contains(group)), (2, true));
 }
+
+/// Against the quota an additive batch counts its new members, a full one the difference.
+#[rstest]
+#[case::the_same_number(&["198.18.0.51", "198.18.0.52"], "", 202)]
+#[case::one_more(&["198.18.0.50", "198.18.0.51", "198.18.0.52"], "", 403)]
+#[case::those_that_are_there(&["198.18.0.50", "198.18.0.51"], "?additive_only=true", 202)]
+#[case::another_beside_them(&["198.18.0.52"], "?additive_only=true", 403)]
+#[tokio::test(start_paused = true)]
+async fn a_batch_that_replaces_members_needs_no_room_for_both(
+    #[case] addresses: &[&str],
+    #[case] query: &str,
+    #[case] expected: u16,
+) {
+    let sim = Sim::new();
+    let members = [("198.18.0.50", 30080), ("198.18.0.51", 30080)];
+    create_tree(&sim, "a", json!([listener("TCP", 80, "PROXY", &members)])).await;
+    sim.set_octavia_quota("member", 2);
+    let pool = sim.pools()[0]["id"].as_str().unwrap().to_owned();
+    let wanted: Vec<Value> =
+        addresses.iter().map(|address| json!({"address": address, "protocol_port": 30080})).collect();
+    let path = format!("/pools/{pool}/members{query}");
+    assert_eq!(octavia(&sim, "PUT", &path, json!({"members": wanted})).await.0, expected);
+}

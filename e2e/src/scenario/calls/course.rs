@@ -5,6 +5,7 @@ use anyhow::Result;
 use super::SERVICES;
 use super::burst;
 use super::meter::{Meter, Rest};
+use super::most::{CREATE, DELETE, NODE_ADDED, PORT_ADDED, PROXY_OFF, RESTART, most};
 use crate::cost::{Cost, Served};
 use crate::kubernetes::objects::ServiceSketch;
 use crate::kubernetes::proxy::Mode;
@@ -74,38 +75,34 @@ impl Course {
         let first = SERVICES[0];
         let mut sketch = sketch(first);
         let api = stage.api()?;
-        self.measure(stage, "create 1", "8", |_, stage| create(stage, &SERVICES[..1]));
-        self.measure(stage, "create 5 at once", "22", |_, stage| create(stage, &SERVICES[1..]));
-        self.measure(stage, "port added", "9", |_, _| {
+        self.measure(stage, CREATE, 1, |_, stage| create(stage, &SERVICES[..1]));
+        self.measure(stage, CREATE, 5, |_, stage| create(stage, &SERVICES[1..]));
+        self.measure(stage, PORT_ADDED, 1, |_, _| {
             sketch.ports.push(8080);
             sketch.update(&api, &PLACES)
         });
-        self.node_joins(stage, 13, 9);
-        self.measure(stage, "PROXY protocol off, three ports", "12 writes, 14 reads", |_, _| {
+        self.node_joins(stage, 13);
+        self.measure(stage, PROXY_OFF, 1, |_, _| {
             annotate(&api, first, &[("proxy-protocol", "false".into())])
         });
-        for (change, target) in [("restart", "8"), ("restart again", "2")] {
+        for again in ["", "again, "] {
             self.stop(stage)?;
-            self.measure(stage, change, target, Self::start);
+            self.measure_as(stage, &format!("{again}{RESTART} 6"), RESTART, 6, Self::start);
         }
-        self.measure(stage, "delete 6", "18", |_, stage| remove(stage, &SERVICES));
+        self.measure(stage, DELETE, 6, |_, stage| remove(stage, &SERVICES));
         self.stop(stage)?;
         stage.check(self.scenario, &self.case("clean-up"), |stage| steps::nothing_left(stage));
         stage.end_proxy(NODES[2])
     }
 
-    /// A node joins, and what was sent is verified later.
-    fn node_joins(&mut self, stage: &mut Stage, pools: usize, reads: usize) {
-        let target = format!("{pools} writes, {reads} reads with those of the next row");
-        self.measure(stage, &format!("node added, {pools} pools"), &target, |_, stage| {
-            stage.join(NODES[2], CURRENT, Mode::Iptables)
+    /// A node joins, and everywhere it is confirmed that it did.
+    fn node_joins(&mut self, stage: &mut Stage, pools: usize) {
+        self.record(stage, &format!("{NODE_ADDED} {pools}"), |course, stage| {
+            let counted = course.meter.begin(stage)?;
+            stage.join(NODES[2], CURRENT, Mode::Iptables)?;
+            let rest = if course.by == Sender::OpenstackCcm { Rest::Confirmed } else { Rest::Calm };
+            Ok(course.meter.end(stage, rest, &counted)?.with_most(most(NODE_ADDED, pools)))
         });
-        if self.by == Sender::OpenstackCcm {
-            self.record(stage, &format!("and verified, {pools} pools"), |course, stage| {
-                let counted = course.meter.begin(stage)?;
-                Ok(course.meter.end(stage, Rest::Verified, &counted)?.with_target("within the row above"))
-            });
-        }
     }
 
     /// The node leaves again. That is not counted, nor is what it leads to counted with the next change.
@@ -113,25 +110,24 @@ impl Course {
         let counted = self.meter.begin(stage)?;
         stage.end_proxy(NODES[2])?;
         stage.api()?.delete(&format!("/api/v1/nodes/{}", NODES[2].name()))?;
-        self.meter.end(stage, Rest::Verified, &counted).map(drop)
+        self.meter.end(stage, Rest::Confirmed, &counted).map(drop)
     }
 
     fn burst(&mut self, stage: &mut Stage, count: usize) -> Result<()> {
         let names: Vec<String> = (1..=count).map(|number| format!("burst-{number}")).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let target = (4 * count).max(8).to_string();
-        self.record(stage, &format!("create {count} at once"), |course, stage| {
+        self.record(stage, &format!("{CREATE} {count}, in a burst"), |course, stage| {
             let counted = course.meter.begin(stage)?;
             let times = burst::create(&stage.api()?, &names)?;
-            let cost = course.meter.end(stage, Rest::Calm, &counted)?.with_target(&target);
+            let cost = course.meter.end(stage, Rest::Calm, &counted)?.with_most(most(CREATE, count));
             Ok(Cost { served: Served::of(&times), ..cost })
         });
         if count > SERVICES.len() {
-            self.node_joins(stage, 2 * count, 4 * count / 3);
+            self.node_joins(stage, 2 * count);
             self.node_leaves(stage)?;
         }
-        let target = (5 * count).div_ceil(2).max(4).to_string();
-        self.measure(stage, &format!("delete {count} at once"), &target, |_, stage| remove(stage, &names));
+        let change = format!("{DELETE} {count}, in a burst");
+        self.measure_as(stage, &change, DELETE, count, |_, stage| remove(stage, &names));
         Ok(())
     }
 
@@ -139,13 +135,24 @@ impl Course {
         &mut self,
         stage: &mut Stage,
         change: &str,
-        target: &str,
+        count: usize,
         make: impl FnOnce(&mut Self, &mut Stage) -> Result<()>,
     ) {
-        self.record(stage, change, |course, stage| {
+        self.measure_as(stage, &format!("{change} {count}"), change, count, make);
+    }
+
+    fn measure_as(
+        &mut self,
+        stage: &mut Stage,
+        title: &str,
+        change: &str,
+        count: usize,
+        make: impl FnOnce(&mut Self, &mut Stage) -> Result<()>,
+    ) {
+        self.record(stage, title, |course, stage| {
             let counted = course.meter.begin(stage)?;
             make(course, stage)?;
-            Ok(course.meter.end(stage, Rest::Calm, &counted)?.with_target(target))
+            Ok(course.meter.end(stage, Rest::Calm, &counted)?.with_most(most(change, count)))
         });
     }
 

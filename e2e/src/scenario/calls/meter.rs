@@ -20,8 +20,8 @@ const LOOK: Duration = Duration::from_millis(200);
 pub(super) enum Rest {
     /// The controller asks Octavia no more often than every few seconds while it waits for something.
     Calm,
-    /// What members were sent is read half a minute after the last change of nodes.
-    Verified,
+    /// What members were sent may be looked at some time after the last change of nodes.
+    Confirmed,
 }
 
 impl Rest {
@@ -30,7 +30,7 @@ impl Rest {
             // What failed is tried again after a pause that doubles from five seconds.
             (Self::Calm, Sender::Occm) => Duration::from_secs(22),
             (Self::Calm, Sender::OpenstackCcm | Sender::Other) => Duration::from_secs(8),
-            (Self::Verified, _) => Duration::from_secs(40),
+            (Self::Confirmed, _) => Duration::from_secs(40),
         }
     }
 }

@@ -4,6 +4,8 @@
 mod burst;
 mod course;
 mod meter;
+#[path = "../../../../crates/ccm/tests/program/calls/table.rs"]
+mod most;
 
 use anyhow::Result;
 

@@ -33,8 +33,6 @@ pub(crate) struct Call {
     pub(crate) name: String,
     /// Whether it asks for a change.
     pub(crate) write: bool,
-    /// Whether it is a round of the poller: one list for all load balancers that are PENDING.
-    pub(crate) poll: bool,
     /// When, on the paused clock.
     pub(crate) at: Instant,
     /// The whole request, of a write.
@@ -159,7 +157,7 @@ impl Line {
     async fn send<T: Send + 'static>(
         &self,
         side: Side,
-        (name, write, poll): (String, bool, bool),
+        (name, write): (String, bool),
         (request, reconciled): (Option<Asked>, Option<String>),
         call: impl Future<Output = T> + Send + 'static,
     ) -> T {
@@ -167,7 +165,7 @@ impl Line {
         let number = self.number.fetch_add(1, Ordering::SeqCst);
         self.boundary(Stop::Before(number)).await;
         let at = Instant::now();
-        self.journal.lock().unwrap().push(Call { side, name, write, poll, at, request, reconciled });
+        self.journal.lock().unwrap().push(Call { side, name, write, at, request, reconciled });
         if *self.stop.lock().unwrap() == Some(Stop::OnItsWay(number)) {
             tokio::spawn(async move {
                 tokio::time::sleep(LATE).await;
@@ -197,7 +195,7 @@ impl Line {
                     watcher.answered(!write || answer.status().is_success());
                     translate(answer, translated).await
                 };
-                line.send(Side::Kubernetes, (name, write, false), (asked, reconciled), call).await
+                line.send(Side::Kubernetes, (name, write), (asked, reconciled), call).await
             }
         });
         kube::Client::new(service, "default")
@@ -214,7 +212,6 @@ impl Line {
                 request.headers.insert("user-agent", line.client.parse().unwrap());
                 let name = super::describe::openstack(&request);
                 let write = request.method != Method::GET;
-                let poll = name == "GET loadbalancers" && request.path_and_query().contains("?id=");
                 let body = request.body.as_deref().map(|body| serde_json::from_slice(body).unwrap());
                 let asked = write.then(|| Asked {
                     method: request.method.clone(),
@@ -228,7 +225,7 @@ impl Line {
                     watcher.answered(success);
                     answer
                 };
-                line.send(Side::OpenStack, (name, write, poll), (asked, reconciled), call).await
+                line.send(Side::OpenStack, (name, write), (asked, reconciled), call).await
             }
         });
         let mut openstack = OpenStack::new(Client::over(transport));
