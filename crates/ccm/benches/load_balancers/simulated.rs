@@ -58,11 +58,6 @@ impl Simulated {
         self.kubernetes_writes += later.kubernetes_writes;
         self
     }
-
-    /// Calls to OpenStack of this name.
-    pub(crate) fn calls(&self, name: &str) -> usize {
-        self.openstack.get(name).copied().unwrap_or_default()
-    }
 }
 
 /// Measures an operation, which is over when `operation` ends. What is done afterwards, until nothing happens any more,
