@@ -24,6 +24,7 @@ mod error_recovery;
 mod extensions;
 mod fallback;
 mod fault_run;
+mod floating_ip_swap;
 mod history;
 mod lost_work;
 mod main_job;

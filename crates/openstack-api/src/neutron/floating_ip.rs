@@ -15,6 +15,8 @@ pub struct FloatingIp {
     pub id: String,
     /// The address.
     pub floating_ip_address: String,
+    /// The external network that the address is on.
+    pub floating_network_id: Option<String>,
     /// Port that it leads to.
     pub port_id: Option<String>,
     /// Address of the port that it leads to.
@@ -30,8 +32,16 @@ pub struct FloatingIp {
 }
 
 /// What is read of a floating IP. Neutron shows about twice as much.
-const FIELDS: [&str; 7] =
-    ["id", "floating_ip_address", "port_id", "fixed_ip_address", "description", "tags", "created_at"];
+const FIELDS: [&str; 8] = [
+    "id",
+    "floating_ip_address",
+    "floating_network_id",
+    "port_id",
+    "fixed_ip_address",
+    "description",
+    "tags",
+    "created_at",
+];
 
 /// Which floating IPs to list. Every part that is set must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

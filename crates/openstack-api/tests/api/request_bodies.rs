@@ -235,7 +235,7 @@ async fn filters_become_queries() {
     assert_eq!(line, "GET /v2.0/floatingips?tags=k%2Cl");
     // What nobody reads is left out of a list of all.
     let (line, _) = sent!(Neutron, |neutron| neutron.list_floating_ips_of_project::<Vec<_>>(Some("p")));
-    let fields = "fields=id&fields=floating_ip_address&fields=port_id&fields=fixed_ip_address";
+    let fields = "fields=id&fields=floating_ip_address&fields=floating_network_id&fields=port_id&fields=fixed_ip_address";
     assert_eq!(
         line,
         format!(

@@ -52,7 +52,7 @@ pub(crate) fn of_call(error: &ApiError, doing: impl Display, missing: Missing) -
         message.push_str("; ");
         message.push_str(&advice);
     }
-    let mut failure = Failure::new(class(kind, missing), message);
+    let mut failure = Failure::new(class(kind, error, missing), message);
     failure.retry_after = error.retry_after();
     failure
 }
@@ -74,8 +74,9 @@ pub(super) fn not_there(kind: &str, id: &str, key: &str) -> Failure {
 }
 
 /// The class of an error kind.
-fn class(kind: ErrorKind, missing: Missing) -> FailureClass {
+fn class(kind: ErrorKind, error: &ApiError, missing: Missing) -> FailureClass {
     match kind {
+        ErrorKind::NotFound if is_without_gateway(error) => FailureClass::UserInput,
         ErrorKind::NotFound => match missing {
             Missing::Input => FailureClass::UserInput,
             Missing::Race => FailureClass::Busy,
@@ -148,9 +149,14 @@ fn policy_advice(error: &ApiError) -> &'static str {
 }
 
 fn missing_advice(error: &ApiError) -> Option<&'static str> {
-    (error.fault()?.name.as_deref() == Some("ExternalGatewayForFloatingIPNotFound")).then_some(
+    is_without_gateway(error).then_some(
         "connect the subnet of the load balancer to a router whose gateway is on the floating network",
     )
+}
+
+/// Whether no router leads from the port to the network of the floating IP. Neutron answers as if something did not exist.
+fn is_without_gateway(error: &ApiError) -> bool {
+    error.fault().and_then(|fault| fault.name.as_deref()) == Some("ExternalGatewayForFloatingIPNotFound")
 }
 
 /// The error and its causes in one line.

@@ -3,6 +3,8 @@
 use openstack_ccm_openstack_api::error::{ApiError, ConflictCause, ErrorKind};
 use openstack_ccm_openstack_api::neutron::{CreateFloatingIp, FloatingIp, Tagged};
 
+use tracing::warn;
+
 use super::Applier;
 use crate::load_balancer::failure::{self, present};
 use crate::load_balancer::model::{ObservedFloatingIp, SubnetChoice};
@@ -30,13 +32,25 @@ impl Applier<'_> {
                     claimed_by: None,
                     id: made.id,
                     address,
+                    network_id: made.floating_network_id,
                     port_id: made.port_id,
                     ours: true,
                     tags: tags.clone(),
                 }));
             }
-            FloatingIpStep::Attach { id, address, port } => {
-                neutron.update_floating_ip(id, port.id()).await.map(drop)?;
+            FloatingIpStep::Attach { id, address, port, instead_of } => {
+                if let Some(former) = instead_of {
+                    present(neutron.update_floating_ip(&former.id, None).await)?;
+                }
+                let attached = neutron.update_floating_ip(id, port.id()).await.map(drop);
+                if let (Err(_), Some(former)) = (&attached, instead_of) {
+                    // Where the answer was lost, the port may have the new one, and Neutron refuses this.
+                    let restored = neutron.update_floating_ip(&former.id, port.id()).await;
+                    if let Err(error) = restored {
+                        warn!(address = %former.address, error = %failure::chain(&error), "a floating IP was not put back");
+                    }
+                }
+                attached?;
                 self.applied.address = Some(*address);
             }
             FloatingIpStep::Detach { id, address: _ } => {

@@ -189,6 +189,8 @@ pub(crate) struct ObservedMonitor {
 pub(crate) struct ObservedFloatingIp {
     pub(crate) id: String,
     pub(crate) address: IpAddr,
+    /// The external network that its address is on.
+    pub(crate) network_id: Option<String>,
     /// Port that it leads to.
     pub(crate) port_id: Option<String>,
     /// Whether it was made for this Service: its description is exactly the Service's, and no tag says otherwise.

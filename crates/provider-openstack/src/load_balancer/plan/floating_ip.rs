@@ -9,7 +9,7 @@ use crate::load_balancer::model::{
     FloatingIpGoal, FloatingIpSpec, ObservedFloatingIp, Ownership, ReleaseTerms, Tags,
 };
 use crate::load_balancer::names;
-use crate::load_balancer::step::{FloatingIpStep, Handle, Step};
+use crate::load_balancer::step::{FloatingIpStep, FormerFloatingIp, Handle, Step};
 
 /// The user asked for an external Service and there is no external network: as OCCM names it.
 const FORCED_INTERNAL: &str = "LoadBalancerForcedInternal";
@@ -79,18 +79,26 @@ fn keep_or_swap(
     draft.plan.address = Some(attached.address);
     if let Some(asked) = spec.address.filter(|asked| *asked != attached.address) {
         let free = candidates.iter().find(|candidate| {
-            candidate.address == asked && candidate.port_id.is_none() && candidate.claimed_by.is_none()
+            candidate.address == asked
+                && candidate.port_id.is_none()
+                && candidate.claimed_by.is_none()
+                // No router need lead to another network.
+                && candidate.network_id == attached.network_id
         });
         match free {
             Some(free) if attached.ours && vip.ownership != Ownership::Guest => {
-                take_off(draft, attached, spec.keep);
-                return attach(draft, spec, free, vip);
+                attach(draft, spec, free, vip, Some(attached));
+                if !spec.keep {
+                    let ObservedFloatingIp { id, address, .. } = attached.clone();
+                    draft.step(Step::FloatingIp(FloatingIpStep::Delete { id, address }));
+                }
+                return;
             }
             Some(_) | None => {
                 let has = attached.address;
                 let message = format!(
                     "spec.loadBalancerIP is {asked}, but the load balancer has the floating IP {has} and keeps it: \
-                     create {asked} in the project and detach {has} to change it"
+                     create {asked} in the project, on the same network, or detach {has}, to change it"
                 );
                 draft.warn(ADDRESS_IGNORED, message);
             }
@@ -113,20 +121,23 @@ fn obtain(draft: &mut Draft, spec: &FloatingIpSpec, candidates: &[ObservedFloati
             "the load balancer has no floating IP, and gets none until the Service's settings for it are corrected",
         ));
     }
+    let own = candidates
+        .iter()
+        .filter(|own| own.ours && own.port_id.is_none() && spec.address != Some(own.address))
+        .min_by_key(|own| &own.id);
     let found = match spec.address {
         Some(asked) => candidates.iter().find(|candidate| candidate.address == asked),
-        None => candidates.iter().filter(|own| own.ours && own.port_id.is_none()).min_by_key(|own| &own.id),
+        None => own,
     };
-    if let Some(of_another) = found.filter(|found| found.claimed_by.is_some()) {
-        return draft.block(claimed(of_another));
-    }
     match (found, &spec.network_id) {
-        (Some(found), _) => match &found.port_id {
-            None => attach(draft, spec, found, vip),
-            Some(port) => draft.block(Failure::user_input(format!(
-                "spec.loadBalancerIP {} is a floating IP that is already attached to port {port}: detach it there, or choose another address",
-                found.address
-            ))),
+        (Some(found), _) => match (unavailable(found), own) {
+            (None, _) => attach(draft, spec, found, vip, own.filter(|own| own.id != found.id)),
+            // What the Service had so far goes on serving it.
+            (Some(why), Some(own)) => {
+                draft.warn(ADDRESS_IGNORED, why.message);
+                attach(draft, spec, own, vip, None);
+            }
+            (Some(why), None) => draft.block(why),
         },
         (None, Some(network_id)) => create(draft, spec, network_id, vip),
         (None, None) => {
@@ -140,6 +151,18 @@ fn obtain(draft: &mut Draft, spec: &FloatingIpSpec, candidates: &[ObservedFloati
     }
 }
 
+/// Why a floating IP that the user asked for cannot be had.
+fn unavailable(found: &ObservedFloatingIp) -> Option<Failure> {
+    if found.claimed_by.is_some() {
+        return Some(claimed(found));
+    }
+    let port = found.port_id.as_ref()?;
+    Some(Failure::user_input(format!(
+        "spec.loadBalancerIP {} is a floating IP that is already attached to port {port}: detach it there, or choose another address",
+        found.address
+    )))
+}
+
 /// The address that the user asked for was made for another Service.
 fn claimed(floating_ip: &ObservedFloatingIp) -> Failure {
     let ObservedFloatingIp { id, address, claimed_by, .. } = floating_ip;
@@ -150,9 +173,17 @@ fn claimed(floating_ip: &ObservedFloatingIp) -> Failure {
     ))
 }
 
-fn attach(draft: &mut Draft, spec: &FloatingIpSpec, found: &ObservedFloatingIp, vip: &VipPort) {
+fn attach(
+    draft: &mut Draft,
+    spec: &FloatingIpSpec,
+    found: &ObservedFloatingIp,
+    vip: &VipPort,
+    former: Option<&ObservedFloatingIp>,
+) {
     let ObservedFloatingIp { id, address, .. } = found.clone();
-    draft.step(Step::FloatingIp(FloatingIpStep::Attach { id, address, port: vip.port.clone() }));
+    let instead_of =
+        former.cloned().map(|former| FormerFloatingIp { id: former.id, address: former.address });
+    draft.step(Step::FloatingIp(FloatingIpStep::Attach { id, address, port: vip.port.clone(), instead_of }));
     draft.plan.address = Some(found.address);
     tag(draft, found, &spec.tags);
 }

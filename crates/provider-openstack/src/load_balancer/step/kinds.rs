@@ -106,6 +106,13 @@ pub(crate) enum MonitorStep {
     Delete { id: String, pool_id: String },
 }
 
+/// The floating IP that a port had so far.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FormerFloatingIp {
+    pub(crate) id: String,
+    pub(crate) address: IpAddr,
+}
+
 /// A step on a floating IP. One that exists is named with its address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum FloatingIpStep {
@@ -121,8 +128,9 @@ pub(crate) enum FloatingIpStep {
         tags: Tags,
         port: Handle,
     },
-    /// Lets a floating IP lead to a port.
-    Attach { id: String, address: IpAddr, port: Handle },
+    /// Lets a floating IP lead to a port. Neutron does not replace one by another: the former one is taken off the port before, and put back if
+    /// this one is refused.
+    Attach { id: String, address: IpAddr, port: Handle, instead_of: Option<FormerFloatingIp> },
     /// Takes a floating IP off its port.
     Detach { id: String, address: IpAddr },
     /// Replaces the tags of a floating IP.

@@ -7,7 +7,8 @@ mod touched;
 
 pub(crate) use changes::Changes;
 pub(crate) use kinds::{
-    FloatingIpStep, Handle, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep,
+    FloatingIpStep, FormerFloatingIp, Handle, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep,
+    PoolStep,
 };
 pub(crate) use touched::{Child, Touched};
 

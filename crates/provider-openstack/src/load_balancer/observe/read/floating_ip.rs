@@ -75,7 +75,15 @@ async fn list(
             let mut found = on_vip.await?;
             let has_asked = asked.is_none_or(|asked| found.iter().any(|found| has_address(found, asked)));
             if found.is_empty() || !has_asked {
+                let is_bare = found.is_empty();
                 found.extend(candidates(reader, claim, *asked).await?);
+                if is_bare && asked.is_some() {
+                    // One that was taken off the VIP for the address that is asked for, and has to go back if that cannot be had.
+                    let others = own(reader, claim).await?;
+                    found.extend(
+                        others.into_iter().filter(|one| asked.is_none_or(|asked| !has_address(one, asked))),
+                    );
+                }
             }
             Ok(found)
         }
@@ -124,6 +132,7 @@ pub(super) fn observed(
     Ok(ObservedFloatingIp {
         address: convert::address("floating IP", &seen.id, &seen.floating_ip_address)?,
         id: seen.id,
+        network_id: seen.floating_network_id,
         port_id: seen.port_id.filter(|port| !port.is_empty()),
         ours,
         claimed_by,

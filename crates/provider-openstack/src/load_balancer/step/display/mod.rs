@@ -7,7 +7,8 @@ use std::fmt::{self, Display, Formatter};
 use std::sync::Arc;
 
 use super::{
-    FloatingIpStep, Handle, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep, Step,
+    FloatingIpStep, FormerFloatingIp, Handle, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep,
+    PoolStep, Step,
 };
 use crate::load_balancer::model::{DesiredListener, LoadBalancerSpec, Member, SubnetChoice};
 use words::{Pairs, list};
@@ -121,8 +122,10 @@ impl Display for FloatingIpStep {
                 }
                 write!(f, " for port {port}")
             }
-            Self::Attach { id, address, port } => {
-                write!(f, "attach floating IP {id} ({address}) to port {port}")
+            Self::Attach { id, address, port, instead_of } => {
+                write!(f, "attach floating IP {id} ({address}) to port {port}")?;
+                let Some(FormerFloatingIp { id, address }) = instead_of else { return Ok(()) };
+                write!(f, " in place of {id} ({address})")
             }
             Self::Detach { id, address } => write!(f, "detach floating IP {id} ({address})"),
             Self::Tag { id, tags } => write!(f, "tag floating IP {id}: {}", list(tags)),

@@ -9,7 +9,7 @@ use crate::load_balancer::step::{FloatingIpStep, Handle};
 impl Cloud {
     pub(super) fn apply_to_neutron(&mut self, step: &FloatingIpStep) {
         match step {
-            FloatingIpStep::Create { address, subnet, port, .. } => {
+            FloatingIpStep::Create { network_id, address, subnet, port, .. } => {
                 assert_ne!(*subnet, SubnetChoice::FirstFree(Vec::new()));
                 let id = self.id("fip");
                 let address = address.unwrap_or_else(|| format!("203.0.113.{}", self.made).parse().unwrap());
@@ -18,6 +18,7 @@ impl Cloud {
                     claimed_by: None,
                     id: id.clone(),
                     address,
+                    network_id: Some(network_id.clone()),
                     port_id: None,
                     ours: true,
                     tags: BTreeSet::new(),
@@ -25,7 +26,12 @@ impl Cloud {
                 self.observed.floating_ips.push(floating_ip);
                 self.attach(&id, port);
             }
-            FloatingIpStep::Attach { id, port, .. } => self.attach(id, port),
+            FloatingIpStep::Attach { id, port, instead_of, .. } => {
+                if let Some(former) = instead_of {
+                    self.floating_ip(&former.id).port_id = None;
+                }
+                self.attach(id, port);
+            }
             FloatingIpStep::Detach { id, .. } => self.floating_ip(id).port_id = None,
             FloatingIpStep::Tag { id, tags } => {
                 assert!(self.floating_ip(id).ours, "a foreign floating IP is tagged");

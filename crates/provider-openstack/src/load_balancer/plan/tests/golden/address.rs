@@ -28,6 +28,7 @@ fn floating_ip(id: &str, last: u8, port: Option<&str>, ours: bool) -> ObservedFl
         claimed_by: None,
         id: id.to_owned(),
         address: [203, 0, 113, last].into(),
+        network_id: Some("EXT1".to_owned()),
         port_id: port.map(str::to_owned),
         ours,
         tags: if ours { tags() } else { [].into() },
@@ -116,8 +117,8 @@ fn an_asked_address_without_floating_ip_is_created() {
 fn an_own_one_gives_way_to_the_asked_address() {
     let around = vec![floating_ip("fip-9", 9, Some("VIP"), true), floating_ip("fip-7", 77, None, false)];
     assert_snapshot!(plan(&asked(77), around), @"
+    attach floating IP fip-7 (203.0.113.77) to port VIP in place of fip-9 (203.0.113.9)
     delete floating IP fip-9 (203.0.113.9)
-    attach floating IP fip-7 (203.0.113.77) to port VIP
     done
     ");
 }
@@ -126,8 +127,7 @@ fn an_own_one_gives_way_to_the_asked_address() {
 fn one_to_be_kept_is_only_detached_for_the_asked_address() {
     let around = vec![floating_ip("fip-9", 9, Some("VIP"), true), floating_ip("fip-7", 77, None, false)];
     assert_snapshot!(plan(&asked(77).with(|shape| spec(shape).keep = true), around), @"
-    detach floating IP fip-9 (203.0.113.9)
-    attach floating IP fip-7 (203.0.113.77) to port VIP
+    attach floating IP fip-7 (203.0.113.77) to port VIP in place of fip-9 (203.0.113.9)
     done
     ");
 }
@@ -136,8 +136,30 @@ fn one_to_be_kept_is_only_detached_for_the_asked_address() {
 fn an_asked_address_that_is_not_sure_to_be_had_changes_nothing() {
     let plan = plan(&asked(77), vec![floating_ip("fip-9", 9, Some("VIP"), true)]);
     assert_snapshot!(plan, @"nothing to do");
-    assert_snapshot!(plan.notices[0].message, @"spec.loadBalancerIP is 203.0.113.77, but the load balancer has the floating IP 203.0.113.9 and keeps it: create 203.0.113.77 in the project and detach 203.0.113.9 to change it");
+    assert_snapshot!(plan.notices[0].message, @"spec.loadBalancerIP is 203.0.113.77, but the load balancer has the floating IP 203.0.113.9 and keeps it: create 203.0.113.77 in the project, on the same network, or detach 203.0.113.9, to change it");
     assert_eq!(address(&plan), "203.0.113.9");
+}
+
+/// The network of the one that serves has a router that leads to the load balancer; another one may have none.
+#[test]
+fn an_own_one_does_not_give_way_to_one_of_another_network() {
+    let mut asked_for = floating_ip("fip-7", 77, None, false);
+    asked_for.network_id = Some("EXT2".to_owned());
+    let plan = plan(&asked(77), vec![floating_ip("fip-9", 9, Some("VIP"), true), asked_for]);
+    assert_snapshot!(plan, @"nothing to do");
+    assert_eq!(plan.notices[0].reason, "LoadBalancerIPIgnored");
+}
+
+/// As a program leaves them that died while it put one in the place of the other.
+#[rstest]
+#[case::the_asked_one_is_free(
+    None,
+    "attach floating IP fip-7 (203.0.113.77) to port VIP in place of fip-9 (203.0.113.9)"
+)]
+#[case::it_was_taken(Some("other"), "attach floating IP fip-9 (203.0.113.9) to port VIP")]
+fn an_own_one_that_was_taken_off_is_not_lost(#[case] port: Option<&str>, #[case] step: &str) {
+    let around = vec![floating_ip("fip-9", 9, None, true), floating_ip("fip-7", 77, port, false)];
+    assert_eq!(plan(&asked(77), around).to_string(), format!("{step}\ndone"));
 }
 
 #[test]

@@ -1,0 +1,118 @@
+//! A Service that asks for another floating IP than the one it has: the old one goes when the new one stands.
+
+use std::time::Duration;
+
+use http::Method;
+use openstack_ccm_openstack_sim::Fault;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use crate::contract::setup::{external_network, floating_ip, load_balancer};
+use crate::support::{Stop, World, service};
+
+const FORMER: &str = "198.19.0.11";
+const ASKED: &str = "198.19.0.77";
+
+fn ask(world: &World) {
+    world.patch("web", &json!({"spec": {"loadBalancerIP": ASKED}}));
+}
+
+/// The address that leads to the load balancer.
+fn attached(world: &World) -> Option<String> {
+    let port = load_balancer(world)["vip_port_id"].clone();
+    let all = world.cloud.floating_ips();
+    let one = all.iter().find(|one| one["port_id"] == port)?;
+    one["floating_ip_address"].as_str().map(str::to_owned)
+}
+
+fn addresses(world: &World) -> Vec<String> {
+    let all = world.cloud.floating_ips();
+    all.iter().map(|one| one["floating_ip_address"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_former_floating_ip_is_deleted_after_the_new_one_is_attached() {
+    let world = World::serving(&service("web", json!({}))).await;
+    floating_ip(&world.cloud, ASKED, "");
+    ask(&world);
+    world.until_ingress("web", &format!("{ASKED}(VIP)")).await;
+    world.quiet().await;
+    let writes = ["PUT floatingips/ID", "PUT floatingips/ID", "DELETE floatingips/ID"];
+    assert_eq!(world.take_cloud_writes(), writes);
+    assert_eq!(addresses(&world), [ASKED]);
+}
+
+#[rstest]
+#[case::taken(409, json!({"NeutronError": {"type": "FloatingIPPortAlreadyAssociated", "message": "Cannot associate", "detail": ""}}))]
+#[case::no_router(404, json!({"NeutronError": {"type": "ExternalGatewayForFloatingIPNotFound", "message": "External network is not reachable", "detail": ""}}))]
+#[case::down(503, json!({}))]
+#[tokio::test(start_paused = true)]
+async fn one_that_is_refused_leaves_the_former_one_in_its_place(#[case] status: u16, #[case] body: Value) {
+    let world = World::serving(&service("web", json!({}))).await;
+    let asked = floating_ip(&world.cloud, ASKED, "");
+    let attach = Fault::new().service("network").method(Method::PUT).path(&format!("/floatingips/{asked}"));
+    let refused = world.cloud.faults().add(attach.answer(status, body));
+    ask(&world);
+    world.until_warned("web", "attach floating IP").await;
+    for _ in 0..3600 {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(attached(&world).as_deref(), Some(FORMER));
+    }
+    assert_eq!(addresses(&world).len(), 2, "nothing is deleted");
+    assert_eq!(world.ingress("web"), [format!("{FORMER}(VIP)")]);
+    world.cloud.faults().remove(refused);
+    world.until_ingress("web", &format!("{ASKED}(VIP)")).await;
+    world.quiet_unplanned().await;
+    assert_eq!(addresses(&world), [ASKED]);
+}
+
+/// Nobody knows whether a router leads there.
+#[tokio::test(start_paused = true)]
+async fn one_on_another_network_is_not_tried_while_the_former_one_serves() {
+    let world = World::serving(&service("web", json!({}))).await;
+    let (network, _) = external_network(&world.cloud, "other", "203.0.113.0/24");
+    let body = json!({"floatingip": {"floating_network_id": network, "floating_ip_address": "203.0.113.77"}});
+    assert_eq!(world.cloud.admin().post("network", "/v2.0/floatingips", &body).0, 201);
+    world.patch("web", &json!({"spec": {"loadBalancerIP": "203.0.113.77"}}));
+    world.until_warned("web", "keeps it").await;
+    world.quiet().await;
+    assert_eq!(world.take_cloud_writes(), [""; 0]);
+    assert_eq!(attached(&world).as_deref(), Some(FORMER));
+}
+
+/// The Service has one of the two addresses in the end, whatever was made when the program died, and whether or not the new one can still be had.
+#[rstest]
+#[tokio::test(start_paused = true)]
+async fn a_program_that_dies_meanwhile_leaves_the_next_one_all_it_needs(
+    #[values(false, true)] taken: bool,
+    #[values(Stop::Before as fn(usize) -> Stop, Stop::After as fn(usize) -> Stop)] stop: fn(usize) -> Stop,
+) {
+    for number in 0.. {
+        let mut world = World::serving(&service("web", json!({}))).await;
+        let asked = floating_ip(&world.cloud, ASKED, "");
+        world.settings.plans = false;
+        world.stop_at(stop(number));
+        ask(&world);
+        if world.survives().await {
+            assert!(number > 5, "it was killed at each call");
+            return;
+        }
+        world.kill().await;
+        let is_attached = attached(&world).as_deref() == Some(ASKED);
+        if taken && !is_attached {
+            let port = json!({"port": {"network_id": world.cloud.seed().network_id}});
+            let (status, port) = world.cloud.user().post("network", "/v2.0/ports", &port);
+            assert_eq!(status, 201, "{port}");
+            let body = json!({"floatingip": {"port_id": port["port"]["id"]}});
+            let path = format!("/v2.0/floatingips/{asked}");
+            assert_eq!(world.cloud.user().put("network", &path, &body).0, 200);
+        }
+        world.start().await;
+        let expected = if taken && !is_attached { FORMER } else { ASKED };
+        let serves = |world: &World| attached(world).as_deref() == Some(expected);
+        world.until("it has its address", serves).await;
+        world.quiet_unplanned().await;
+        assert!(serves(&world), "{number}");
+        assert_eq!(world.ingress("web"), [format!("{expected}(VIP)")]);
+    }
+}
