@@ -11,7 +11,7 @@ use openstack_ccm_controllers::node_lifecycle::NodeLifecycleController;
 use openstack_ccm_controllers::nodes::NodeInformer;
 use openstack_ccm_controllers::route::RouteController;
 use openstack_ccm_controllers::service::{ServiceController, ServiceControllerOptions, ServiceQueue};
-use openstack_ccm_controllers::{ControllerError, WorkQueues};
+use openstack_ccm_controllers::{ClusterClient, ControllerError, KnownCluster, WorkQueues};
 use openstack_ccm_core::cloud::{Background, Cloud, ClusterIdentity, LoadBalancing};
 use openstack_ccm_core::provider::LoadBalancers;
 use prometheus_client::registry::Registry;
@@ -27,6 +27,8 @@ pub use crate::wiring::ProgramOptions;
 
 /// Name of the health check that passes when the controllers have listed what they work on.
 const CACHES: &str = "caches";
+/// Name of the health check that fails when the API server shows another cluster than at the start.
+const CLUSTER: &str = "cluster";
 
 /// The controllers that the options name, put together and not yet running, and the watch of nodes that they share.
 pub struct Program {
@@ -43,6 +45,7 @@ pub(crate) struct ServiceParts {
     /// Has to run beside the controller.
     background: Background,
     pub(crate) load_balancers: Arc<dyn LoadBalancers>,
+    cluster: Arc<KnownCluster>,
 }
 
 /// A controller, put together and not yet running.
@@ -72,6 +75,8 @@ impl Program {
         let mut nodes = NodeInformer::new(clients.shared().clone());
         let service = service.map(|options| {
             let queue = ServiceQueue::new();
+            let client = clients.of(ControllerName::ServiceLb);
+            let known = Arc::new(KnownCluster::new(clients.shared().clone(), cluster_uid.clone()));
             let cluster = ClusterIdentity { name: cluster_name, uid: cluster_uid };
             let LoadBalancing {
                 load_balancers,
@@ -83,10 +88,11 @@ impl Program {
             let options =
                 ServiceControllerOptions { node_selector_annotation, node_selector, resync, ..options };
             cloud_metrics::show_gauges(&load_balancers, registry);
-            let (client, provider) = (clients.of(ControllerName::ServiceLb), Arc::clone(&load_balancers));
+            let client = ClusterClient { client, cluster: Arc::clone(&known) };
+            let provider = Arc::clone(&load_balancers);
             let controller =
                 ServiceController::new(client, provider, queue, options, &mut nodes, registry, work_queues);
-            ServiceParts { controller, background, load_balancers }
+            ServiceParts { controller, background, load_balancers, cluster: known }
         });
         let route = route.map(|options| {
             let client = clients.of(ControllerName::NodeRoute);
@@ -104,8 +110,33 @@ impl Program {
         Self { nodes, service, route, node, node_lifecycle }
     }
 
-    /// Works until `stop`, or until a controller ended by itself, which ends the others.
+    /// Works until `stop`, or until a controller ended by itself, which ends the others. Where the API server shows another cluster all
+    /// work ends, and readiness says why: a restart by itself would take the other cluster for the right one.
     pub async fn run(self, health: &Health, stop: CancellationToken) {
+        let Some(cluster) = self.service.as_ref().map(|service| Arc::clone(&service.cluster)) else {
+            return self.work(health, stop).await;
+        };
+        health.ask(CLUSTER, Probe::Readiness, {
+            let cluster = Arc::clone(&cluster);
+            move || cluster.problem()
+        });
+        let working = stop.child_token();
+        let differs = async {
+            cluster.differs().await;
+            working.cancel();
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            () = self.work(health, working.clone()) => {}
+            () = differs => {}
+        }
+        if cluster.problem().is_some() {
+            stop.cancelled().await;
+        }
+    }
+
+    /// Works until `stop`, or until a controller ended by itself, which ends the others.
+    async fn work(self, health: &Health, stop: CancellationToken) {
         health.set(CACHES, Probe::Readiness, Some("the cluster's objects are not listed yet".to_owned()));
         let stopping = stop.child_token();
         let (nodes, controllers) = self.at_work();
@@ -176,7 +207,7 @@ impl Program {
 
 impl ServiceParts {
     fn at_work(self) -> Controller {
-        let Self { controller, background, load_balancers: _ } = self;
+        let Self { controller, background, load_balancers: _, cluster: _ } = self;
         Controller {
             name: ControllerName::ServiceLb.canonical(),
             listed: Box::pin(controller.listed()),

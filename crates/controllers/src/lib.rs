@@ -24,6 +24,7 @@
 //! retry is decided here, by class of failure, and no repeated request may outlive the decision that sent it.
 
 pub mod dry_run;
+mod known_cluster;
 mod metrics;
 mod names;
 pub mod node;
@@ -33,5 +34,6 @@ mod queue;
 pub mod route;
 pub mod service;
 
+pub use known_cluster::{ClusterClient, KnownCluster};
 pub use openstack_ccm_runtime::parts::ControllerError;
 pub use queue::WorkQueues;

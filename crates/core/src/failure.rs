@@ -12,17 +12,20 @@ pub enum Hold {
     LoadBalancerInError,
     /// The load balancer cannot be found. Another project or region may have it, so no other one is created.
     LoadBalancerMissing,
+    /// The Service is gone from Kubernetes, and nobody was seen to ask for that. Its load balancer may serve all the same.
+    ServiceVanished,
 }
 
 impl Hold {
     /// Every hold, for metrics that start at zero.
-    pub const ALL: [Self; 2] = [Self::LoadBalancerInError, Self::LoadBalancerMissing];
+    pub const ALL: [Self; 3] = [Self::LoadBalancerInError, Self::LoadBalancerMissing, Self::ServiceVanished];
 
     /// Stable label value for metrics and logs.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::LoadBalancerInError => "load_balancer_in_error",
             Self::LoadBalancerMissing => "load_balancer_missing",
+            Self::ServiceVanished => "service_vanished",
         }
     }
 }
@@ -48,7 +51,7 @@ pub enum FailureClass {
 
 impl FailureClass {
     /// Every class, for metrics that start at zero.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::UserInput,
         Self::Busy,
         Self::Quota,
@@ -56,6 +59,7 @@ impl FailureClass {
         Self::Unavailable,
         Self::Held(Hold::LoadBalancerInError),
         Self::Held(Hold::LoadBalancerMissing),
+        Self::Held(Hold::ServiceVanished),
         Self::Bug,
     ];
 

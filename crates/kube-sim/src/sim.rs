@@ -28,7 +28,7 @@ use crate::version::ApiVersion;
 /// subject to faults.
 #[derive(Debug, Clone)]
 pub struct Sim {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 impl Default for Sim {
@@ -344,7 +344,7 @@ fn target(resource: &str, namespace: &str, name: &str, part: Part) -> Result<Tar
 }
 
 /// A resource by its plural, optionally with its group.
-fn find(resource: &str) -> Result<&'static Resource, Failure> {
+pub(crate) fn find(resource: &str) -> Result<&'static Resource, Failure> {
     let (plural, group) = match resource.split_once('.') {
         Some((plural, group)) => (plural, Some(group)),
         None => (resource, None),

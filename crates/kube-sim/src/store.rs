@@ -24,6 +24,9 @@ const EVENTS: &str = "events";
 /// Events go this long after they were last written (`--event-ttl` of the API server).
 const EVENT_LIFETIME: Duration = Duration::from_secs(3600);
 
+/// How far the revision is moved by a restoration. The documentation of etcd recommends a number beyond all that was ever given out.
+const RESTORED: u64 = 1_000_000;
+
 /// Where an object lives within its kind. The order is that of lists.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
@@ -83,6 +86,12 @@ struct Shelf {
 pub(crate) struct Compacted {
     /// Oldest revision that can still be asked for.
     pub(crate) oldest: u64,
+}
+
+/// The objects of one moment.
+#[derive(Debug, Clone)]
+pub(crate) struct Backup {
+    objects: BTreeMap<&'static str, BTreeMap<Key, Stored>>,
 }
 
 /// Objects of all kinds.
@@ -183,6 +192,44 @@ impl Store {
         while let Some(expired) = self.shelves.get_mut(kind).and_then(Shelf::next_expired) {
             self.remove(kind, Value::clone(&expired.object), version);
         }
+    }
+
+    /// What is stored now.
+    pub(crate) fn backup(&self) -> Backup {
+        let objects = self.shelves.iter().map(|(kind, shelf)| (*kind, shelf.objects.clone())).collect();
+        Backup { objects }
+    }
+
+    /// Puts what was stored then in place of all that is there. Objects have the revisions that they had; the store goes on far
+    /// above them and knows no past, as after `etcdutl snapshot restore --bump-revision --mark-compacted`.
+    pub(crate) fn restore(&mut self, backup: &Backup) {
+        for (kind, shelf) in &mut self.shelves {
+            shelf.objects = backup.objects.get(kind).cloned().unwrap_or_default();
+            shelf.expiring.clear();
+        }
+        self.forget_past();
+    }
+
+    /// Loses an object, as a restored backup lacks what was made after it.
+    pub(crate) fn lose(&mut self, kind: &str, key: &Key) {
+        if let Some(shelf) = self.shelves.get_mut(kind) {
+            shelf.objects.remove(key);
+        }
+        self.forget_past();
+    }
+
+    /// Gives an object another uid, as the same object of another cluster has.
+    pub(crate) fn set_uid(&mut self, kind: &str, key: &Key, uid: &str) {
+        let stored = self.shelves.get_mut(kind).and_then(|shelf| shelf.objects.get_mut(key));
+        if let Some(stored) = stored {
+            set_metadata(Arc::make_mut(&mut stored.object), "uid", uid.to_owned());
+        }
+    }
+
+    fn forget_past(&mut self) {
+        self.revision += RESTORED;
+        self.compact();
+        self.changed.send_replace(self.revision);
     }
 
     /// Forgets all changes up to now.

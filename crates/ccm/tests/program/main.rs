@@ -10,6 +10,7 @@
     reason = "the helpers of tests say what they expect by panicking, as the tests do"
 )]
 
+mod absence;
 mod allowed;
 mod bad_input;
 mod bursts;

@@ -59,6 +59,11 @@ impl CachedService {
         versions(self, other).is_some_and(|(one, other)| one == other)
     }
 
+    /// Whether this state of one object is older than the other. Versions that are not numbers cannot be compared.
+    pub(crate) fn is_older_than(&self, other: &Self) -> bool {
+        versions(self, other).is_some_and(|(one, other)| one < other)
+    }
+
     /// Whether the Service is ours to serve, and somebody may use it.
     pub(super) fn is_in_use(&self) -> bool {
         self.served && self.published
@@ -122,6 +127,17 @@ impl ServiceCache {
     /// Takes a Service out.
     pub(super) fn remove(&self, key: &ServiceKey) {
         lock(&self.0).remove(key);
+    }
+
+    /// The Services that a list lacks, or has as another object of the same name.
+    pub(super) fn lacking(
+        &self,
+        list: &HashMap<ServiceKey, Arc<CachedService>>,
+    ) -> Vec<(ServiceKey, Arc<CachedService>)> {
+        let is_listed = |key: &ServiceKey, uid: &str| list.get(key).is_some_and(|listed| listed.uid() == uid);
+        let cached = lock(&self.0);
+        let lacking = cached.iter().filter(|(key, cached)| !is_listed(key, cached.uid()));
+        lacking.map(|(key, cached)| (key.clone(), Arc::clone(cached))).collect()
     }
 
     /// Puts a complete list in place of what was there, which is answered.

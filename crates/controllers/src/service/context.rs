@@ -23,6 +23,7 @@ use super::intent::Ours;
 use super::memory::Memory;
 use super::node_rollout::NodeRollouts;
 use super::queue::{Reschedule, ServiceQueue};
+use crate::known_cluster::KnownCluster;
 use crate::metrics::{Operation, ServiceMetrics};
 use crate::names::SERVICE_CONTROLLER;
 
@@ -31,6 +32,7 @@ pub(super) const CATCH_UP: Duration = Duration::from_secs(1);
 
 /// Everything that a reconciliation needs.
 pub(crate) struct ServiceSync {
+    pub(super) cluster: Arc<KnownCluster>,
     pub(super) provider: Arc<dyn LoadBalancers>,
     pub(super) ours: Ours,
     /// The names by which the provider is known.

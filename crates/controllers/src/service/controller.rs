@@ -26,6 +26,7 @@ use super::kube_proxies::ask_kube_proxies;
 use super::memory::Memory;
 use super::node_changes::NodeChanges;
 use super::orphans::report_orphans;
+use crate::known_cluster::ClusterClient;
 use crate::metrics::ServiceMetrics;
 use crate::names::{FIELD_MANAGER, SERVICE_CONTROLLER};
 use crate::nodes::NodeInformer;
@@ -60,7 +61,7 @@ impl ServiceController {
     ///
     /// `queue` is the one whose [`ServiceQueue::waker`] the provider holds.
     pub fn new(
-        client: Client,
+        ClusterClient { client, cluster }: ClusterClient,
         provider: Arc<dyn LoadBalancers>,
         queue: ServiceQueue,
         options: ServiceControllerOptions,
@@ -91,6 +92,7 @@ impl ServiceController {
         provider.meet(Arc::clone(&cache) as Arc<dyn Neighbours>);
         let judgement = Judgement::new(nodes.store(), measured.clone());
         let sync = Arc::new(ServiceSync {
+            cluster,
             provider,
             ours: options.load_balancer_class.clone().map_or(Ours::WithoutClass, Ours::OfClass),
             names,
@@ -166,6 +168,10 @@ impl ServiceController {
         spawn_measuring(parts, &options, &sync, &node_changes, canary);
         parts.spawn(named("watch of services", {
             follow::follow(client, Arc::clone(&sync), queue.clone(), listed)
+        }));
+        parts.spawn(named("check of the cluster's identity", {
+            let cluster = Arc::clone(&sync.cluster);
+            async move { cluster.follow().await }
         }));
         let judging = Arc::clone(&node_changes).judge_again();
         parts.spawn(named("judgement of unreachable nodes", judging));

@@ -33,7 +33,13 @@ pub(super) async fn follow(
     let mut follower = Follower { sync, queue, listed, listing: HashMap::new() };
     while let Some(event) = stream.next().await {
         match event {
-            Ok(event) => follower.apply(event),
+            Ok(event) => {
+                if matches!(event, Event::InitDone) {
+                    // A list may be of another cluster.
+                    follower.sync.cluster.confirmed().await;
+                }
+                follower.apply(event);
+            }
             Err(error) => {
                 tracing::warn!(%error, "watch of services interrupted");
                 follower.sync.server.suspect();
@@ -61,11 +67,15 @@ impl Follower {
             Event::InitDone => self.list_complete(),
             Event::Apply(service) => {
                 let (key, new) = self.cached(service);
+                if let Some(gone) = self.sync.cache.get(&key).filter(|old| old.uid() != new.uid()) {
+                    self.ended(&key, &gone);
+                }
                 let old = self.sync.cache.put(key.clone(), Arc::clone(&new));
                 self.changed(&key, old.as_deref(), &new, Cause::Changed);
             }
             Event::Delete(service) => {
-                let key = key(&service);
+                let (key, last) = self.cached(service);
+                self.ended(&key, &last);
                 self.sync.cache.remove(&key);
                 self.vanished(&key);
             }
@@ -84,6 +94,10 @@ impl Follower {
     fn list_complete(&mut self) {
         let new: Vec<_> =
             self.listing.iter().map(|(key, cached)| (key.clone(), Arc::clone(cached))).collect();
+        for (key, gone) in self.sync.cache.lacking(&self.listing) {
+            self.ended(&key, &gone);
+        }
+        self.sync.memory.listed_anew();
         let mut old = self.sync.cache.replace(std::mem::take(&mut self.listing));
         let first = !*self.listed.borrow();
         for (key, new) in &new {
@@ -133,6 +147,18 @@ impl Follower {
                 tracing::warn!(service = %key, "another writer keeps changing the published status; it is left alone for a while");
             }
         }
+    }
+
+    /// An object is gone, or is another one of the same name by now: notes whether it was seen to ask for that. This comes before the
+    /// cache lacks it, so that no worker decides without it.
+    fn ended(&self, key: &ServiceKey, last: &Arc<CachedService>) {
+        self.sync.memory.with(key, |known| {
+            if known.object.uid() == last.uid() {
+                let last = newer(Arc::clone(last), known.latest.take());
+                let lets_go = |last: &k8s::Service| self.sync.ours.lets_go(last);
+                known.asked_to_go |= last.object().is_ok_and(|last| lets_go(&last));
+            }
+        });
     }
 
     /// An object is gone. Usually we let it go ourselves; if not, its load balancer is still there.

@@ -81,6 +81,12 @@ impl Ours {
         has_finalizer(service) && (!is_load_balancer(service) || (deleting && self.names(service)))
     }
 
+    /// Whether a Service that is gone was to go, by the last state of it that was seen. Our finalizer keeps a Service until its load
+    /// balancer is gone: one that had it, and that nobody had deleted, is not gone because somebody asked for it.
+    pub(crate) fn lets_go(&self, last: &k8s::Service) -> bool {
+        last.metadata.deletion_timestamp.is_some() || !has_finalizer(last) || !self.wants(last)
+    }
+
     /// Decides what is to be done; `served` tells whether this process has worked on the Service before, which is what
     /// is left to go by when somebody took our finalizer away.
     pub(crate) fn wanted(&self, service: &k8s::Service, served: bool) -> Wanted {

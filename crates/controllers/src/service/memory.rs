@@ -37,6 +37,8 @@ pub(crate) struct Remembered {
     written: Box<[(String, Option<String>)]>,
     /// What was told last about the publication.
     pub(crate) announced: Announced,
+    /// Whether the Service was seen to ask for the removal of its load balancer. Without that, it only vanished.
+    pub(crate) asked_to_go: bool,
     /// Why its load balancer is left as it is until somebody acts, if it is.
     pub(crate) held: Option<Hold>,
     /// What is going on and not concluded yet: announced, but for new backends.
@@ -111,6 +113,11 @@ impl Memory {
                 known.object = Arc::clone(now);
             }
         });
+    }
+
+    /// All Services were listed anew, which shows more than the answers to writes before.
+    pub(crate) fn listed_anew(&self) {
+        lock(&self.0).values_mut().for_each(|known| known.latest = None);
     }
 
     /// Reads or changes what is known of a Service; nothing happens when nothing is known.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1 as k8s;
-use openstack_ccm_core::failure::{Failure, FailureClass};
+use openstack_ccm_core::failure::{Failure, FailureClass, Hold};
 use openstack_ccm_core::provider::Outcome;
 use openstack_ccm_core::service::{Goal, Service, ServiceKey};
 
@@ -26,6 +26,7 @@ impl ServiceSync {
         let key = intent::key(&service);
         let facts = facts(&service);
         self.memory.remember(&key, cached);
+        self.memory.with(&key, |known| known.asked_to_go = true);
         self.announce_deletion(&facts);
         let reconciliation = self.reconcile_cloud(&Goal::Release(facts), Operation::Release).await;
         let failed = |failure| self.failed(&key, uid(&service), Operation::Release, failure, &[]);
@@ -82,15 +83,27 @@ impl ServiceSync {
     }
 
     /// Removes the load balancer of a Service that we served and that is no longer there, or is there as another
-    /// object of the same name. Nothing is answered when there is no such Service, or nothing is left of it.
+    /// object of the same name, if it was seen to ask for that. Nothing is answered when there is no such Service, nothing is left of it,
+    /// or it is held and another one has taken its place.
     pub(super) async fn release_predecessor(
         &self,
         key: &ServiceKey,
         cached: Option<&CachedService>,
     ) -> Option<Reschedule> {
-        let known = self.memory.with(key, |known| Arc::clone(&known.object))?;
+        let (known, asked_to_go) =
+            self.memory.with(key, |known| (Arc::clone(&known.object), known.asked_to_go))?;
         if cached.is_some_and(|cached| cached.uid() == known.uid()) {
             return None;
+        }
+        if !asked_to_go {
+            self.hold_vanished(key, known.uid());
+            return match cached {
+                None => Some(Reschedule::DONE),
+                Some(_) => {
+                    self.forget(key);
+                    None
+                }
+            };
         }
         let known = match known.object() {
             Ok(object) => facts(&object),
@@ -102,6 +115,31 @@ impl ServiceSync {
             return Some(next);
         }
         self.release_vanished(known).await
+    }
+
+    /// Whether a Service asks for the end of its load balancer only because it is shown as it was before it asked for one.
+    pub(super) fn is_of_the_past(
+        &self,
+        key: &ServiceKey,
+        shown: &CachedService,
+        service: &k8s::Service,
+    ) -> bool {
+        let known = self.memory.with(key, |known| Arc::clone(&known.object));
+        !self.ours.needs_cleanup(service) && known.is_some_and(|known| shown.is_older_than(&known))
+    }
+
+    /// A Service is gone, although it had our finalizer and nobody was seen to delete it: the data of the API server were replaced, by
+    /// an older snapshot or those of another cluster. Its load balancer stays, and is an orphan once the Service does not come back.
+    pub(super) fn hold_vanished(&self, key: &ServiceKey, uid: &str) {
+        if self.note_hold(key, Some(Hold::ServiceVanished)) {
+            let delete = self.names.delete_command;
+            tracing::warn!(
+                service = %key,
+                uid,
+                "the service vanished without having been deleted: its load balancer is kept. It is served on if the \
+                 service comes back with this uid; if it is really gone, its load balancer is orphaned: {delete} ID"
+            );
+        }
     }
 
     /// A cache that lacks a Service is not proof enough to remove a load balancer: asks the API server.

@@ -24,6 +24,9 @@ use crate::metrics::Operation;
 impl ServiceSync {
     /// Does what is to be done for one Service now, and tells what is to happen next.
     pub(crate) async fn reconcile(&self, key: &ServiceKey, causes: Causes) -> Reschedule {
+        if self.cluster.problem().is_some() {
+            return Reschedule::Unchanged;
+        }
         let cached = self.cache.get(key);
         if let Some(next) = self.release_predecessor(key, cached.as_deref()).await {
             return next;
@@ -39,6 +42,10 @@ impl ServiceSync {
             // Neither nodes nor ipMode matter to what goes.
             Wanted::Release if !causes.asks_for_more_than(&[Cause::Nodes, Cause::Readvertise]) => {
                 Reschedule::Unchanged
+            }
+            Wanted::Release if self.is_of_the_past(key, &newest, &service) => {
+                self.hold_vanished(key, newest.uid());
+                Reschedule::DONE
             }
             Wanted::Release => self.release(&newest, service).await,
             Wanted::Serve => self.serve(&newest, service, causes).await,
@@ -73,6 +80,7 @@ impl ServiceSync {
             Err(next) => return next,
         };
         self.memory.remember(&key, cached);
+        self.memory.with(&key, |known| known.asked_to_go = false);
         if !Arc::ptr_eq(&before, &service) {
             self.answered(&key, &service);
         }

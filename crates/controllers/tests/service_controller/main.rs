@@ -10,6 +10,7 @@
     reason = "the helpers of tests say what they expect by panicking, as the tests do"
 )]
 
+mod absence;
 mod another_provider;
 #[path = "../support/base.rs"]
 #[allow(dead_code, reason = "the worlds use different parts")]

@@ -6,9 +6,9 @@ use futures::FutureExt as _;
 use k8s_openapi::api::core::v1::{Node, Service};
 use kube::Client;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
-use openstack_ccm_controllers::WorkQueues;
 use openstack_ccm_controllers::nodes::NodeInformer;
 use openstack_ccm_controllers::service::{ServiceController, ServiceControllerOptions, ServiceQueue};
+use openstack_ccm_controllers::{ClusterClient, KnownCluster, WorkQueues};
 use openstack_ccm_core::provider::Wake;
 use openstack_ccm_kube_sim::{ApiVersion, Sim, merge_patch};
 use prometheus_client::registry::Registry;
@@ -59,8 +59,10 @@ impl World {
         let queues = WorkQueues::registered(&mut self.registry);
         let client = || self.wire.client(base::client(&self.kube));
         let mut nodes = NodeInformer::new(client());
+        let identity = self.kube.get("namespaces", "", "kube-system").unwrap();
+        let uid = identity["metadata"]["uid"].as_str().unwrap().to_owned();
         let controller = ServiceController::new(
-            client(),
+            ClusterClient { client: client(), cluster: Arc::new(KnownCluster::new(client(), uid)) },
             Arc::clone(&self.cloud) as _,
             queue,
             self.options.clone(),

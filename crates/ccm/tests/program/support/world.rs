@@ -42,7 +42,7 @@ const WORK: Duration = Duration::from_secs(2);
 #[derive(Clone)]
 pub(crate) struct Settings {
     pub(crate) cluster_name: String,
-    /// In place of the uid of the namespace kube-system, which is the same in every simulated cluster.
+    /// The uid that the namespace kube-system has when the program starts, in place of the one that is the same in every simulated cluster.
     pub(crate) cluster_uid: Option<String>,
     /// Lines for `[LoadBalancer]` of cloud.conf, and whatever follows it.
     pub(crate) cloud_conf: String,
@@ -159,10 +159,10 @@ impl World {
         let Settings { cluster_name, latency, translation, .. } = &self.settings;
         reconciliation::follow();
         let line = Line::new(&self.journal, stop, *latency, cluster_name, *translation);
-        let uid = match &self.settings.cluster_uid {
-            Some(uid) => uid.clone(),
-            None => cluster_uid(kube::Client::new(self.kube.service(), "default")).await.unwrap(),
-        };
+        if let Some(uid) = &self.settings.cluster_uid {
+            self.kube.set_cluster_uid(uid).unwrap();
+        }
+        let uid = cluster_uid(kube::Client::new(self.kube.service(), "default")).await.unwrap();
         self.registry = Arc::default();
         let queues = WorkQueues::registered(&mut self.registry.lock().unwrap());
         let options = self.options();

@@ -1,0 +1,44 @@
+//! A cluster whose data are replaced below the API server: etcd restored from a snapshot, an address that leads elsewhere.
+
+use crate::failure::Failure;
+use crate::sim::{Sim, find};
+use crate::store::{Backup, Key};
+
+/// All objects of a cluster at one moment.
+#[derive(Debug, Clone)]
+pub struct ClusterBackup(Backup);
+
+impl Sim {
+    /// A snapshot of all objects, as of etcd.
+    pub fn backup(&self) -> ClusterBackup {
+        ClusterBackup(self.shared.state().store.backup())
+    }
+
+    /// Puts all objects back as they were, with the resourceVersions that they had then. What was made since is gone: nobody deleted
+    /// it, so no watch tells. Watches break, and what was known before is too old.
+    pub fn restore(&self, backup: &ClusterBackup) {
+        self.shared.state().store.restore(&backup.0);
+        self.break_watches();
+    }
+
+    /// The same for one object that the snapshot lacks; all others stay as they are.
+    ///
+    /// # Errors
+    /// The resource is not simulated.
+    pub fn lose(&self, resource: &str, namespace: &str, name: &str) -> Result<(), Failure> {
+        let resource = find(resource)?;
+        self.shared.state().store.lose(resource.storage, &Key::new(namespace, name));
+        self.break_watches();
+        Ok(())
+    }
+
+    /// Gives the namespace `kube-system` another uid, as it has where the address of the API server leads to another cluster.
+    ///
+    /// # Errors
+    /// Namespaces are not simulated.
+    pub fn set_cluster_uid(&self, uid: &str) -> Result<(), Failure> {
+        let resource = find("namespaces")?;
+        self.shared.state().store.set_uid(resource.storage, &Key::new("", "kube-system"), uid);
+        Ok(())
+    }
+}
