@@ -39,6 +39,7 @@ mod owners;
 mod page;
 mod plan;
 mod retained;
+mod rules;
 mod shared_address;
 mod support;
 mod switch;
