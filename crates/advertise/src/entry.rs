@@ -4,6 +4,7 @@
 use std::net::IpAddr;
 
 use k8s_openapi::api::core::v1::{LoadBalancerIngress, Service};
+use openstack_ccm_core::advertise::hostname;
 
 /// `ipMode` of traffic that reaches the node with the load balancer's address (KEP-1860): a node may short-circuit it.
 ///
@@ -66,6 +67,13 @@ fn same_ip(one: Option<&str>, other: Option<&str>) -> bool {
     one == other || parsed(one).is_some_and(|one| Some(one) == parsed(other))
 }
 
+/// Whether an entry leads to an address: by itself, or by a hostname that is made of it.
+pub fn names_address(entry: &LoadBalancerIngress, address: IpAddr) -> bool {
+    let made_of = |hostname: &str| hostname.starts_with(&hostname::for_address(address, ""));
+    entry.ip.as_deref().and_then(|ip| ip.parse().ok()) == Some(address)
+        || entry.hostname.as_deref().is_some_and(made_of)
+}
+
 fn mode(entry: &LoadBalancerIngress) -> Option<&str> {
     entry.ip_mode.as_deref().or(entry.ip.is_some().then_some(VIP))
 }
@@ -105,6 +113,16 @@ mod tests {
         #[case] same: bool,
     ) {
         assert_eq!(same_entries(&[published], &[wanted], compare_mode), same);
+    }
+
+    #[rstest]
+    #[case::address(entry("192.0.2.1", Some("Proxy")), true)]
+    #[case::other(entry("192.0.2.11", None), false)]
+    #[case::hostname(of_hostname("192.0.2.1.example.org"), true)]
+    #[case::other_hostname(of_hostname("192.0.2.11.example.org"), false)]
+    #[case::chosen_hostname(of_hostname("web.example.org"), false)]
+    fn an_entry_names_an_address_also_in_a_hostname(#[case] entry: LoadBalancerIngress, #[case] names: bool) {
+        assert_eq!(names_address(&entry, "192.0.2.1".parse().unwrap()), names);
     }
 
     #[test]

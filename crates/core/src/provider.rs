@@ -127,12 +127,20 @@ pub struct Reconciliation {
     /// Annotations of the Service to set, or to remove where the value is absent. They are written even when the
     /// reconciliation failed, so that the next one finds what this one made.
     pub annotations: BTreeMap<String, Option<String>>,
+    /// Addresses that are known to be somebody else's by now: the status may not go on naming them, however the reconciliation
+    /// ended.
+    pub foreign_addresses: Vec<IpAddr>,
 }
 
 impl Reconciliation {
     /// One that only failed.
     pub fn failed(failure: Failure) -> Self {
-        Self { result: Err(failure), notices: Vec::new(), annotations: BTreeMap::new() }
+        Self {
+            result: Err(failure),
+            notices: Vec::new(),
+            annotations: BTreeMap::new(),
+            foreign_addresses: Vec::new(),
+        }
     }
 }
 

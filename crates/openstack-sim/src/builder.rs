@@ -5,6 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::octavia;
+use crate::octavia::release::OctaviaRelease;
 use crate::seed;
 use crate::sim::Sim;
 use crate::world::World;
@@ -16,7 +17,8 @@ pub struct SimBuilder {
     cluster_cidr: String,
     ipv6: bool,
     token_lifetime: Duration,
-    octavia_api: u8,
+    octavia: OctaviaRelease,
+    octavia_api: Option<u8>,
 }
 
 impl Default for SimBuilder {
@@ -26,7 +28,8 @@ impl Default for SimBuilder {
             cluster_cidr: "198.18.0.0/24".to_owned(),
             ipv6: false,
             token_lifetime: Duration::from_secs(3600),
-            octavia_api: octavia::NEWEST_MINOR,
+            octavia: OctaviaRelease::default(),
+            octavia_api: None,
         }
     }
 }
@@ -56,9 +59,15 @@ impl SimBuilder {
         self
     }
 
-    /// The newest API version 2.x that Octavia knows; 2.30 by default.
+    /// Which release of Octavia answers; the newest by default.
+    pub fn octavia(mut self, release: OctaviaRelease) -> Self {
+        self.octavia = release;
+        self
+    }
+
+    /// The newest API version 2.x that Octavia knows; that of its release by default.
     pub fn octavia_api(mut self, minor: u8) -> Self {
-        self.octavia_api = minor;
+        self.octavia_api = Some(minor);
         self
     }
 
@@ -66,7 +75,9 @@ impl SimBuilder {
     pub fn build(self) -> Sim {
         let mut world = World::new(Timestamp::now());
         let seed = seed::plant(&mut world, &self.cluster_cidr, self.ipv6, self.token_lifetime);
-        world.load_balancing.api_minor = self.octavia_api.min(octavia::NEWEST_MINOR);
+        let minor = self.octavia_api.unwrap_or(self.octavia.api_minor());
+        world.load_balancing.api_minor = minor.min(octavia::NEWEST_MINOR);
+        world.load_balancing.release = self.octavia;
         for number in 1..=self.nodes {
             seed::add_node(&mut world, &seed, &format!("node-{number}"));
         }

@@ -52,6 +52,7 @@ pub use builder::SimBuilder;
 pub use faults::{Fault, FaultId, Faults, WorkerFault};
 pub use log::{Call, CallLog};
 pub use octavia::capacity::Capacity;
+pub use octavia::release::OctaviaRelease;
 pub use seed::{Node, PASSWORD, PROJECT, Seed, USER};
 pub use server::Server;
 pub use service::Service;

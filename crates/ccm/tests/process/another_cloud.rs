@@ -118,7 +118,12 @@ impl LoadBalancers for Parts {
             }),
             Goal::Release(_) => Outcome::Released,
         };
-        Reconciliation { result: Ok(outcome), notices: Vec::new(), annotations: BTreeMap::new() }
+        Reconciliation {
+            result: Ok(outcome),
+            notices: Vec::new(),
+            annotations: BTreeMap::new(),
+            foreign_addresses: Vec::new(),
+        }
     }
 
     fn expect_drift(&self, _service: &ServiceKey) {}

@@ -32,6 +32,7 @@ mod main_job;
 mod metrics_page;
 mod missing;
 mod nodes;
+mod octavia_releases;
 mod orphan_report;
 mod orphans;
 mod owners;

@@ -1,12 +1,13 @@
 //! What is written into a Service: the addresses of its load balancer and our annotations.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1 as k8s;
 use openstack_ccm_advertise::announce::News;
 use openstack_ccm_advertise::cluster::Cluster;
 use openstack_ccm_advertise::decision::compare;
-use openstack_ccm_advertise::entry::{entries, same_entries};
+use openstack_ccm_advertise::entry::{entries, names_address, same_entries};
 use openstack_ccm_advertise::{Advertisement, Mode};
 use openstack_ccm_core::provider::Ready;
 use openstack_ccm_core::service::ServiceKey;
@@ -89,6 +90,29 @@ impl ServiceSync {
         }
         self.memory.with(key, |known| known.published = Some(published));
         learned
+    }
+
+    /// Takes addresses out of the status that are somebody else's by now.
+    pub(super) async fn withdraw(
+        &self,
+        service: &Arc<k8s::Service>,
+        foreign: &[IpAddr],
+    ) -> Result<(), CallError> {
+        let (gone, kept): (Vec<_>, Vec<_>) = entries(service)
+            .into_iter()
+            .partition(|entry| foreign.iter().any(|address| names_address(entry, *address)));
+        if gone.is_empty() {
+            return Ok(());
+        }
+        let key = intent::key(service);
+        let before = self.memory.with(&key, |known| known.ready.take()).flatten();
+        self.tell_neighbours(&key, before.as_ref(), None);
+        tracing::warn!(service = %key, ?foreign, "the status named an address that is somebody else's");
+        self.expect(&key, Some(&kept), &Written::new());
+        if let StatusWriteEnd::Answer(answer) = self.write(service, Some(&kept), &Written::new()).await? {
+            self.answered(&key, &answer);
+        }
+        Ok(())
     }
 
     /// Writes annotations alone; nothing happens when they are there already.

@@ -163,6 +163,9 @@ impl ServiceSync {
     ) -> Reschedule {
         let key = intent::key(service);
         let failed = |failure| self.failed(&key, uid(service), operation, failure, backends);
+        if let Err(error) = self.withdraw(service, &reconciliation.foreign_addresses).await {
+            return failed(error.to_failure("failed to update load balancer status"));
+        }
         match reconciliation.result {
             Ok(Outcome::Ready(ready)) if ready.addresses.is_empty() => failed(Failure::new(
                 FailureClass::Bug,

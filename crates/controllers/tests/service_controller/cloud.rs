@@ -139,12 +139,18 @@ impl Cloud {
             result: Ok(Outcome::Ready(ready)),
             notices: state.notices.clone(),
             annotations: annotations(Some((format!("lb-{}", service.key.name), address.to_string()))),
+            foreign_addresses: Vec::new(),
         }
     }
 
     fn release(&self, service: &Service) -> Reconciliation {
         self.state().load_balancers.remove(&service.uid);
-        Reconciliation { result: Ok(Outcome::Released), notices: Vec::new(), annotations: annotations(None) }
+        Reconciliation {
+            result: Ok(Outcome::Released),
+            notices: Vec::new(),
+            annotations: annotations(None),
+            foreign_addresses: Vec::new(),
+        }
     }
 }
 

@@ -23,6 +23,7 @@ fn waiting(seconds: u64) -> Reconciliation {
         result: Ok(Outcome::Waiting(waiting)),
         notices: Vec::new(),
         annotations: [(ID.to_owned(), Some("lb-app".to_owned()))].into(),
+        foreign_addresses: Vec::new(),
     }
 }
 
@@ -338,6 +339,7 @@ async fn framework_s19_a_load_balancer_without_an_address_is_a_failure() {
         result: Ok(Outcome::Ready(ready)),
         notices: Vec::new(),
         annotations: [].into(),
+        foreign_addresses: Vec::new(),
     });
     world.create("app").await;
     // The first retry comes after five seconds and a random part, which may be none.

@@ -129,15 +129,30 @@ fn of_status(status: StatusCode, fault: &Fault, asks_to_wait: bool) -> ErrorKind
         StatusCode::PAYLOAD_TOO_LARGE | StatusCode::TOO_MANY_REQUESTS => ErrorKind::RateLimited,
         // Octavia: the provider driver does not have the option.
         StatusCode::NOT_IMPLEMENTED => ErrorKind::BadRequest,
-        // Octavia passes a refusal of Neutron on as its own failure: an address outside the subnet, for one.
-        StatusCode::INTERNAL_SERVER_ERROR if text.contains("badrequestexception: 400") => {
-            ErrorKind::BadRequest
-        }
+        StatusCode::INTERNAL_SERVER_ERROR => of_provider_report(fault, &text),
         StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE => ErrorKind::Unavailable,
         StatusCode::GATEWAY_TIMEOUT | StatusCode::REQUEST_TIMEOUT => ErrorKind::LostAnswer,
         other if other.is_server_error() => ErrorKind::ServerFault,
         other if other.is_redirection() => ErrorKind::NoEndpoint,
         _ => ErrorKind::BadRequest,
+    }
+}
+
+/// Octavia passes a refusal of Neutron on as a failure of its provider: before version 19 each one, and from then on an address
+/// outside the subnet. Versions 10 and 12 quote Neutron; later ones name only the status of its answer, and then a conflict may
+/// be an address in use as well as a used-up quota of ports.
+fn of_provider_report(fault: &Fault, text: &str) -> ErrorKind {
+    let says = |words: &[&str]| words.iter().any(|words| text.contains(words));
+    if !(text.starts_with("provider '") && text.contains("' reports error: ")) {
+        ErrorKind::ServerFault
+    } else if is_exhausted(fault, text) {
+        ErrorKind::Quota
+    } else if says(&["conflictexception: 409", "already allocated"]) {
+        ErrorKind::Conflict(ConflictCause::Other)
+    } else if says(&["badrequestexception: 400", "is not a valid ip", "subnet not found"]) {
+        ErrorKind::BadRequest
+    } else {
+        ErrorKind::ServerFault
     }
 }
 

@@ -1,5 +1,7 @@
 //! Ports.
 
+use std::net::IpAddr;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Neutron, V2, only_if_revision};
@@ -110,12 +112,19 @@ pub struct PortFilter {
     pub name: Option<String>,
     /// Owned by this project.
     pub project_id: Option<String>,
+    /// Has this address.
+    pub ip_address: Option<IpAddr>,
 }
 
 impl PortFilter {
     /// Ports of a server or router.
     pub fn device(id: impl Into<String>) -> Self {
         Self { device_ids: vec![id.into()], ..Self::default() }
+    }
+
+    /// Ports with this address, in any subnet.
+    pub fn address(address: IpAddr) -> Self {
+        Self { ip_address: Some(address), ..Self::default() }
     }
 
     /// Ports of any of these servers. A query holds some hundred ids at most.
@@ -164,13 +173,15 @@ impl Neutron {
     /// Lists ports.
     pub async fn list_ports(&self, filter: &PortFilter) -> Result<Vec<Port>, ApiError> {
         let devices = filter.device_ids.iter();
+        let fixed_ips = filter.ip_address.map(|address| format!("ip_address={address}"));
         let call = devices
             .fold(V2.get("port_list", &["ports"]), |call, id| call.query("device_id", id))
             .query_if("device_owner", filter.device_owner.as_deref())
             .query_if("network_id", filter.network_id.as_deref())
             .query_if("security_groups", filter.security_group_id.as_deref())
             .query_if("name", filter.name.as_deref())
-            .query_if("project_id", filter.project_id.as_deref());
+            .query_if("project_id", filter.project_id.as_deref())
+            .query_if("fixed_ips", fixed_ips.as_deref());
         self.client.list(call, "ports").await
     }
 

@@ -81,6 +81,35 @@ async fn every_recorded_error_has_a_class_and_a_text() {
     insta::assert_snapshot!(table);
 }
 
+/// Before Octavia 19 a refusal of Neutron is a failure of the provider. Seen on Octavia 10 and 12, which quote Neutron, and on
+/// 14 and 16.
+#[rstest]
+#[case::address_quoted(
+    "IP address 10.0.0.9 already allocated in subnet s\nNeutron server returns request_ids: ['req-1']",
+    OTHER
+)]
+#[case::quota_quoted(
+    "Quota exceeded for resources: ['port'].\nNeutron server returns request_ids: ['req-1']",
+    ErrorKind::Quota
+)]
+#[case::no_address_left("No more IP addresses available on network n.", ErrorKind::Quota)]
+#[case::outside_quoted(
+    "IP address 10.9.9.9 is not a valid IP for the specified subnet.",
+    ErrorKind::BadRequest
+)]
+#[case::conflict("ConflictException: 409", OTHER)]
+#[case::bad_request("BadRequestException: 400", ErrorKind::BadRequest)]
+#[case::no_subnet("subnet not found (subnet id: s).", ErrorKind::BadRequest)]
+#[case::anything_else("HttpException: 503", ErrorKind::ServerFault)]
+#[tokio::test]
+async fn what_a_provider_reports_is_its_refusal(#[case] report: &str, #[case] expected: ErrorKind) {
+    let text = format!("Provider 'amphora' reports error: {report}");
+    let body = json!({"faultcode": "Server", "faultstring": text, "debuginfo": null});
+    assert_eq!(error_of(answer(500, &body)).await.kind(), expected);
+    let of_another = json!({"faultstring": format!("Traceback: {report}")});
+    assert_eq!(error_of(answer(500, &of_another)).await.kind(), ErrorKind::ServerFault);
+}
+
 #[rstest]
 #[case::html(502, json!("<html><body>Bad\n  Gateway</body></html>"), ErrorKind::Unavailable, "<html><body>Bad Gateway</body></html>")]
 #[case::empty(504, Value::Null, ErrorKind::LostAnswer, "(no text)")]

@@ -124,6 +124,10 @@ fn batch(world: &mut World, request: &Request, pool: &Pool) -> Answer {
     }
     let additive = request.parameter("additive_only").is_some_and(|text| text.eq_ignore_ascii_case("true"));
     let wanted = read_batch(request, minor)?;
+    let has_duplicates = has_duplicates(&wanted);
+    if has_duplicates && !world.load_balancing.release.accepts_duplicate_members() {
+        return Err(OctaviaFault::validation("Member must be updated only once in the same request.").into());
+    }
     let project_id = &pool.entity.project_id;
     let found = wanted.iter().map(|one| create::find_member(world, &pool.entity.id, one));
     let found: Vec<Option<String>> = found.collect();
@@ -141,6 +145,10 @@ fn batch(world: &mut World, request: &Request, pool: &Pool) -> Answer {
     }
     lock(world, pool)?;
     mark_pool_and_listeners(world, &pool.entity.id);
+    if has_duplicates {
+        // The worker fails, and nothing unlocks the load balancer.
+        return Ok(Reply::empty(StatusCode::ACCEPTED));
+    }
 
     for given in wanted {
         match create::find_member(world, &pool.entity.id, &given) {
@@ -188,12 +196,12 @@ fn read_batch(request: &Request, minor: u8) -> Result<Vec<Map<String, Value>>, O
         let member = read_object(entry, reading).map_err(|fault| name_whole_body(fault, ARGUMENT, &body))?;
         members.push(member);
     }
-    let keys: BTreeSet<String> = members
-        .iter()
-        .map(|member| format!("{:?} {:?}", member.get("address"), member.get("protocol_port")))
-        .collect();
-    if keys.len() < members.len() {
-        return Err(OctaviaFault::validation("Member must be updated only once in the same request."));
-    }
     Ok(members)
+}
+
+fn has_duplicates(members: &[Map<String, Value>]) -> bool {
+    let key = |member: &Map<String, Value>| {
+        format!("{:?} {:?}", member.get("address"), member.get("protocol_port"))
+    };
+    members.iter().map(key).collect::<BTreeSet<String>>().len() < members.len()
 }

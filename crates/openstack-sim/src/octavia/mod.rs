@@ -13,6 +13,7 @@ mod locks;
 mod members;
 mod pools;
 mod quotas;
+pub(crate) mod release;
 mod schema;
 pub(crate) mod status;
 mod tree;

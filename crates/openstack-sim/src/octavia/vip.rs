@@ -160,8 +160,9 @@ fn additional(
     }
     for (subnet_id, _) in &found {
         // In other words than those about the first subnet.
+        let release = world.load_balancing.release;
         let network_id = subnet_network(world, caller, subnet_id)
-            .map_err(|_| OctaviaFault::validation(format!("Subnet {subnet_id} not found")))?;
+            .map_err(|_| release.unknown_additional_subnet(subnet_id))?;
         if network_id != plan.network_id {
             return Err(OctaviaFault::validation("All VIP subnets must belong to the same network."));
         }
@@ -206,7 +207,8 @@ pub(crate) fn allocate(
                 ip_address: address.clone(),
             }));
             let port = vip_port(load_balancer_id, project_id, &plan.network_id, wanted);
-            let port_id = neutron::ports::create(world, port).map_err(|fault| refusal_of_neutron(&fault))?;
+            let port_id = neutron::ports::create(world, port)
+                .map_err(|fault| world.load_balancing.release.refused_port(&fault, &world.new_id()))?;
             (port_id, true)
         }
     };
@@ -245,14 +247,5 @@ pub(crate) fn vip_port(
         admin_state_up: false,
         wanted,
         ..NewPort::default()
-    }
-}
-
-/// Octavia passes on conflicts, quota among them, and is surprised by everything else.
-fn refusal_of_neutron(fault: &neutron::NeutronFault) -> OctaviaFault {
-    if fault.status == http::StatusCode::CONFLICT {
-        OctaviaFault::Conflict(format!("The VIP IP address is already in use: {}", fault.message))
-    } else {
-        OctaviaFault::Internal("Provider 'amphora' reports error: BadRequestException: 400".to_owned())
     }
 }

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::members::Members;
 use super::operation::{Operation, OperationKind};
 use crate::octavia::capacity::Workload;
+use crate::octavia::release::OctaviaRelease;
 
 /// Octavia's state.
 #[derive(Debug, Clone, Default)]
@@ -34,6 +35,8 @@ pub(crate) struct LoadBalancing {
     pub(crate) providers: Vec<(String, String)>,
     /// Limits that differ from the default -1, by project and resource.
     pub(crate) quotas: BTreeMap<String, BTreeMap<String, i64>>,
+    /// Which Octavia answers.
+    pub(crate) release: OctaviaRelease,
     /// The newest API version 2.x that this Octavia knows.
     pub(crate) api_minor: u8,
     /// Whether `operating_status` of monitored members comes from [`Self::check_results`]; without that all are ONLINE.

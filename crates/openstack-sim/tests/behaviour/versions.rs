@@ -1,5 +1,6 @@
 //! Older Octavias: what they do not know, they refuse or do not show.
 
+use openstack_ccm_openstack_sim::OctaviaRelease::{self, V10, V12, V14, V16, V19};
 use openstack_ccm_openstack_sim::Sim;
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -75,4 +76,60 @@ async fn filters_by_tag_and_additive_batches_need_their_version() {
     let pool = sim.pools()[0]["id"].as_str().unwrap().to_owned();
     let path = format!("/pools/{pool}/members?additive_only=true");
     assert_eq!(octavia(&sim, "PUT", &path, json!({"members": []})).await.0, 400);
+}
+
+/// Release 19 as recorded, the others as seen of real services.
+#[rstest]
+#[case::v10(
+    V10,
+    500,
+    "Provider 'amphora' reports error: IP address 198.18.0.200 already allocated in subnet"
+)]
+#[case::v12(
+    V12,
+    500,
+    "Provider 'amphora' reports error: IP address 198.18.0.200 already allocated in subnet"
+)]
+#[case::v14(V14, 500, "Provider 'amphora' reports error: ConflictException: 409")]
+#[case::v16(V16, 500, "Provider 'amphora' reports error: ConflictException: 409")]
+#[case::v19(
+    V19,
+    409,
+    "The VIP IP address is already in use: IP address 198.18.0.200 already allocated in subnet"
+)]
+#[tokio::test(start_paused = true)]
+async fn each_release_has_its_words_for_an_address_in_use(
+    #[case] release: OctaviaRelease,
+    #[case] status: u16,
+    #[case] text: &str,
+) {
+    let sim = Sim::builder().octavia(release).build();
+    let body =
+        json!({"loadbalancer": {"vip_subnet_id": sim.seed().subnet_id, "vip_address": "198.18.0.200"}});
+    assert_eq!(octavia(&sim, "POST", "/loadbalancers", body.clone()).await.0, 201);
+    let (found, answer) = octavia(&sim, "POST", "/loadbalancers", body).await;
+    assert_eq!(found, status);
+    assert!(answer["faultstring"].as_str().unwrap().starts_with(text), "{answer}");
+}
+
+/// The worker of Octavia 10 ends with `taskflow.exceptions.Duplicate`.
+#[rstest]
+#[case::v10(V10, 202, "PENDING_UPDATE")]
+#[case::v12(V12, 400, "ACTIVE")]
+#[tokio::test(start_paused = true)]
+async fn a_batch_that_names_a_member_twice_locks_the_oldest_for_ever(
+    #[case] release: OctaviaRelease,
+    #[case] status: u16,
+    #[case] ends: &str,
+) {
+    let sim = Sim::builder().octavia(release).build();
+    let id = create_tree(&sim, "a", json!([listener("TCP", 80, "TCP", &[])])).await;
+    sim.settle();
+    let pool = sim.pools()[0]["id"].as_str().unwrap().to_owned();
+    let member = json!({"address": "198.18.0.9", "protocol_port": 80});
+    let body = json!({"members": [member, member]});
+    assert_eq!(octavia(&sim, "PUT", &format!("/pools/{pool}/members"), body).await.0, status);
+    sim.settle();
+    let (_, found) = octavia(&sim, "GET", &format!("/loadbalancers/{id}"), Value::Null).await;
+    assert_eq!(found["loadbalancer"]["provisioning_status"], ends);
 }

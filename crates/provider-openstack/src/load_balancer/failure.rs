@@ -128,7 +128,7 @@ fn quota_advice(error: &ApiError) -> String {
 /// The resource in Octavia's `Quota has been met for resources: Load Balancer` and in Neutron's
 /// `Quota exceeded for resources: ['floatingip'].`
 fn quota_resource(message: &str) -> Option<&str> {
-    let (_, resources) = message.split_once("for resources:")?;
+    let (_, resources) = message.lines().next()?.split_once("for resources:")?;
     let name = resources.trim_matches(|letter: char| letter.is_whitespace() || "[]'\".".contains(letter));
     (!name.is_empty()).then_some(name)
 }

@@ -1,6 +1,7 @@
 //! What a reconciliation tells besides its result.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
@@ -19,6 +20,7 @@ const NONE_OWNED: &str = "none";
 pub(crate) struct Report {
     notices: Vec<Notice>,
     annotations: BTreeMap<String, Option<String>>,
+    foreign_addresses: Vec<IpAddr>,
 }
 
 impl Report {
@@ -69,6 +71,16 @@ impl Report {
         self.annotate(service, OWNED_LOAD_BALANCER_ID.key, owned);
     }
 
+    /// Takes back addresses that are somebody else's by now.
+    pub(crate) fn withdraw(&mut self, service: &Service, addresses: Vec<IpAddr>) {
+        let annotated = service.annotations.get(LOAD_BALANCER_ADDRESS.key);
+        let annotated = annotated.and_then(|address| address.parse().ok());
+        if annotated.is_some_and(|address| addresses.contains(&address)) {
+            self.remove_annotation(service, LOAD_BALANCER_ADDRESS.key);
+        }
+        self.foreign_addresses.extend(addresses);
+    }
+
     /// Takes back what was written for a load balancer that is gone.
     pub(crate) fn forget_load_balancer(&mut self, service: &Service) {
         if is_own_output(service) {
@@ -81,6 +93,7 @@ impl Report {
 
     /// The result, with all that.
     pub(crate) fn end(self, result: Result<Outcome, Failure>) -> Reconciliation {
-        Reconciliation { result, notices: self.notices, annotations: self.annotations }
+        let Self { notices, annotations, foreign_addresses } = self;
+        Reconciliation { result, notices, annotations, foreign_addresses }
     }
 }

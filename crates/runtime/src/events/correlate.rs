@@ -4,6 +4,7 @@
 //! messages of one kind within ten minutes become one combined event; one object may have 25 writes at once and then
 //! one per five minutes. Without this a failing Service floods the cluster's store.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -62,7 +63,7 @@ pub(super) enum Action {
 /// One event as it stands in the cluster.
 #[derive(Debug)]
 struct Series {
-    /// The message; absent for the combined event of a topic.
+    /// The message without request ids; absent for the combined event of a topic.
     message: Option<String>,
     /// Absent until it was written.
     name: Option<String>,
@@ -92,6 +93,16 @@ impl Bucket {
     }
 }
 
+/// What a request id of OpenStack begins with; a UUID follows.
+const REQUEST_ID: &str = "req-";
+
+/// A message as it is compared. Each refusal of the same kind has other request ids.
+fn without_request_ids(message: &str) -> Cow<'_, str> {
+    let Some((before, rest)) = message.split_once(REQUEST_ID) else { return Cow::Borrowed(message) };
+    let rest = rest.trim_start_matches(|letter: char| letter.is_ascii_hexdigit() || letter == '-');
+    Cow::Owned(format!("{before}{REQUEST_ID}{}", without_request_ids(rest)))
+}
+
 /// Remembers what was written about which object.
 #[derive(Debug, Default)]
 pub(super) struct Correlator {
@@ -111,9 +122,10 @@ impl Correlator {
             .iter()
             .filter(|series| series.message.is_some() && now.duration_since(series.last) < SIMILAR_WINDOW)
             .count();
-        let known = series.iter().any(|series| series.message.as_deref() == Some(message));
+        let compared = without_request_ids(message);
+        let known = series.iter().any(|series| series.message.as_deref() == Some(&*compared));
         let combined = !known && recent >= MOST_MESSAGES;
-        let key = (!combined).then(|| message.to_owned());
+        let key = (!combined).then(|| compared.into_owned());
         let message = if combined { format!("{COMBINED}{message}") } else { message.to_owned() };
         let index = series.iter().position(|series| series.message == key).unwrap_or_else(|| {
             // Most topics have one.
@@ -200,6 +212,23 @@ mod tests {
         assert_eq!(second, Action::Repeat { name: "svc.1".into(), message: "quota".into(), count: 2 });
         let other = correlator.correlate(topic("u"), "refused", later(now, 6));
         assert_eq!(other, Action::Create { message: "refused".into() });
+    }
+
+    #[test]
+    fn refusals_that_differ_in_their_request_ids_are_one_event() {
+        let now = Instant::now();
+        let mut correlator = Correlator::default();
+        let refusal = |id: &str| {
+            format!("500 in use\nrequest_ids: ['req-{id}'] (request req-{id}); choose another address")
+        };
+        let (first, second) = (
+            refusal("0b6d2c54-7d3a-4b43-8c86-4f4ce1a0f2c1"),
+            refusal("9e1f7a30-11aa-4d0e-a4c5-55d1f5e8b7aa"),
+        );
+        correlator.correlate(topic("u"), &first, now);
+        correlator.created("svc.1".into());
+        let repeat = correlator.correlate(topic("u"), &second, later(now, 5));
+        assert_eq!(repeat, Action::Repeat { name: "svc.1".into(), message: second, count: 2 });
     }
 
     #[test]

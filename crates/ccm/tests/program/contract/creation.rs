@@ -7,9 +7,10 @@ use openstack_ccm_openstack_sim::{OperationKind, Sim as Cloud, WorkerFault};
 use rstest::rstest;
 use serde_json::{Value, json};
 
+use super::RELEASE;
 use super::setup::{
-    annotated, cluster_subnet, cluster_uid, configured, forget_load_balancer, id, legacy_name, load_balancer,
-    make_load_balancer, member_names, member_subnets, only_floating_ip,
+    annotated, cluster_subnet, cluster_uid, configured_on, forget_load_balancer, id, legacy_name,
+    load_balancer, make_load_balancer, member_names, member_subnets, only_floating_ip,
 };
 use crate::support::{ADDRESS, ANNOTATION, World, lb_name, service};
 
@@ -62,7 +63,7 @@ fn add_hybrid_node(world: &World) {
 /// Contract: C1, same.
 #[tokio::test(start_paused = true)]
 async fn c1_the_base_is_what_occm_makes() {
-    let world = World::started().await;
+    let world = World::started_on(RELEASE).await;
     let ports = json!([{"name": "http", "port": 80, "protocol": "TCP", "nodePort": 30080}]);
     world.create(&with_ports(&ports));
     world.until_ingress("web", "198.19.0.11(VIP)").await;
@@ -116,10 +117,13 @@ async fn c1_the_base_is_what_occm_makes() {
 /// Contract: C3, same.
 #[tokio::test(start_paused = true)]
 async fn c2_c3_each_port_gets_listener_and_pool() {
-    let world = World::serving(&with_ports(&json!([
-        {"name": "a", "port": 80, "protocol": "TCP"}, {"name": "b", "port": 443, "protocol": "TCP"},
-        {"name": "c", "port": 53, "protocol": "UDP"}, {"name": "d", "port": 99, "protocol": "SCTP"},
-    ])))
+    let world = World::serving_on(
+        RELEASE,
+        &with_ports(&json!([
+            {"name": "a", "port": 80, "protocol": "TCP"}, {"name": "b", "port": 443, "protocol": "TCP"},
+            {"name": "c", "port": 53, "protocol": "UDP"}, {"name": "d", "port": 99, "protocol": "SCTP"},
+        ])),
+    )
     .await;
     let mut listeners: Vec<String> = world
         .cloud
@@ -139,7 +143,8 @@ async fn c2_c3_each_port_gets_listener_and_pool() {
 /// Contract: C4, same.
 #[tokio::test(start_paused = true)]
 async fn c4_client_ip_affinity_is_persistence_by_source_ip() {
-    let world = World::serving(&service("web", json!({"spec": {"sessionAffinity": "ClientIP"}}))).await;
+    let world =
+        World::serving_on(RELEASE, &service("web", json!({"spec": {"sessionAffinity": "ClientIP"}}))).await;
     assert_eq!(world.cloud.pools()[0]["session_persistence"]["type"], "SOURCE_IP");
 }
 
@@ -148,7 +153,7 @@ async fn c4_client_ip_affinity_is_persistence_by_source_ip() {
 /// Contract: C5, better: two long names never become one.
 #[tokio::test(start_paused = true)]
 async fn c5_long_names_fit_and_are_found_again() {
-    let mut world = World::new(ApiVersion::V1_36);
+    let mut world = World::on(RELEASE);
     world.settings.cluster_name = "c".repeat(250);
     world.start().await;
     world.serve(&annotated(&[])).await;
@@ -166,7 +171,7 @@ async fn c5_long_names_fit_and_are_found_again() {
 /// Contract: C6, better: a limit that is not a number is an error that names it, instead of silently no limit.
 #[tokio::test(start_paused = true)]
 async fn c6_limit_and_timeouts_come_from_annotations() {
-    let world = World::started().await;
+    let world = World::started_on(RELEASE).await;
     world.create(&annotated(&[("connection-limit", "abc"), ("timeout-member-connect", "7000")]));
     world.until_warned("web", "abc").await;
     world.annotate("web", &format!("{ANNOTATION}connection-limit"), Some("100"));
@@ -183,7 +188,7 @@ async fn c6_limit_and_timeouts_come_from_annotations() {
 /// Contract: C7, same.
 #[tokio::test(start_paused = true)]
 async fn c7_flavor_and_zone_are_those_of_the_annotations() {
-    let world = World::started().await;
+    let world = World::started_on(RELEASE).await;
     let flavor = world.cloud.add_octavia_flavor("large");
     world.cloud.add_octavia_availability_zone("az1");
     world.create(&annotated(&[("flavor-id", flavor.as_str()), ("availability-zone", "az1")]));
@@ -200,7 +205,7 @@ async fn c7_flavor_and_zone_are_those_of_the_annotations() {
 #[case::neither(5, &["LoadBalancerAvailabilityZonesIgnored", "LoadBalancerFlavorIgnored"])]
 #[tokio::test(start_paused = true)]
 async fn c7_an_old_octavia_leaves_out_what_it_cannot_do(#[case] api: u8, #[case] reasons: &[&str]) {
-    let world = World::started().await;
+    let world = World::started_on(RELEASE).await;
     let flavor = world.cloud.add_octavia_flavor("large");
     world.cloud.add_octavia_availability_zone("az1");
     world.cloud.set_octavia_api(api);
@@ -222,7 +227,7 @@ async fn c7_an_old_octavia_leaves_out_what_it_cannot_do(#[case] api: u8, #[case]
 /// Contract: C8, same.
 #[tokio::test(start_paused = true)]
 async fn c8_a_port_of_the_user_is_the_vip() {
-    let world = World::started().await;
+    let world = World::started_on(RELEASE).await;
     let seed = world.cloud.seed();
     let fixed_ips = json!([{"subnet_id": seed.subnet_id, "ip_address": "198.18.0.177"}]);
     let port = json!({"port": {"network_id": seed.network_id, "fixed_ips": fixed_ips}});
@@ -242,7 +247,7 @@ async fn c8_a_port_of_the_user_is_the_vip() {
 /// Contract: C9, same.
 #[tokio::test(start_paused = true)]
 async fn c9_with_a_network_alone_members_follow_the_vip() {
-    let world = configured(|_| NOWHERE.to_owned()).await;
+    let world = configured_on(RELEASE, |_| NOWHERE.to_owned()).await;
     let network = world.cloud.seed().network_id.clone();
     world.create(&annotated(&[("network-id", &network)]));
     world.until_published("web").await;
@@ -261,7 +266,7 @@ async fn c9_with_a_network_alone_members_follow_the_vip() {
 #[tokio::test(start_paused = true)]
 async fn c10_c11_vip_and_members_have_their_subnets(#[case] key: &str) {
     let mut other = String::new();
-    let world = configured(|world| {
+    let world = configured_on(RELEASE, |world| {
         other = cluster_subnet(&world.cloud, "other", "10.9.0.0/24");
         format!("subnet-id={}\nmember-subnet-id={0}\n", world.cloud.seed().subnet_id)
     })
@@ -278,7 +283,7 @@ async fn c10_c11_vip_and_members_have_their_subnets(#[case] key: &str) {
 /// Contract: C12, better: not that of a node that happens to be first.
 #[tokio::test(start_paused = true)]
 async fn c12_without_a_subnet_that_of_most_nodes_is_taken() {
-    let mut world = configured(|_| NOWHERE.to_owned()).await;
+    let mut world = configured_on(RELEASE, |_| NOWHERE.to_owned()).await;
     // C13: OCCM would fail over this one.
     add_hybrid_node(&world);
     world.create(&annotated(&[]));
@@ -302,7 +307,7 @@ async fn c12_without_a_subnet_that_of_most_nodes_is_taken() {
 /// Contract: C13, better: one node without provider id does no harm, only all of them.
 #[tokio::test(start_paused = true)]
 async fn c13_no_subnet_and_no_server_is_refused_before_anything_is_made() {
-    let mut world = World::in_cloud(ApiVersion::V1_36, Cloud::builder().nodes(0).build());
+    let mut world = World::in_cloud(ApiVersion::V1_36, Cloud::builder().octavia(RELEASE).nodes(0).build());
     world.settings.cloud_conf = NOWHERE.to_owned();
     add_hybrid_node(&world);
     world.start().await;
@@ -317,8 +322,11 @@ async fn c13_no_subnet_and_no_server_is_refused_before_anything_is_made() {
 /// Contract: C14, same.
 #[tokio::test(start_paused = true)]
 async fn c14_without_node_ports_there_are_no_members() {
-    let world =
-        World::serving(&service("web", json!({"spec": {"allocateLoadBalancerNodePorts": false}}))).await;
+    let world = World::serving_on(
+        RELEASE,
+        &service("web", json!({"spec": {"allocateLoadBalancerNodePorts": false}})),
+    )
+    .await;
     assert!(members(&world).is_empty());
     assert_eq!((world.cloud.pools().len(), world.cloud.floating_ips().len()), (1, 1));
 }
@@ -328,7 +336,7 @@ async fn c14_without_node_ports_there_are_no_members() {
 /// Contract: C15, same.
 #[tokio::test(start_paused = true)]
 async fn c15_external_addresses_do_and_nodes_without_address_are_left_out() {
-    let world = World::started().await;
+    let world = World::started_on(RELEASE).await;
     let address = json!([{"type": "ExternalIP", "address": "198.18.0.50"}]);
     world.kube.patch_status("nodes", "", "node-1", &json!({"status": {"addresses": address}})).unwrap();
     world.kube.patch_status("nodes", "", "node-2", &json!({"status": {"addresses": []}})).unwrap();
@@ -342,7 +350,7 @@ async fn c15_external_addresses_do_and_nodes_without_address_are_left_out() {
 /// Contract: C16, better: OCCM makes none until there are nodes, and then starts with a creation of minutes.
 #[tokio::test(start_paused = true)]
 async fn c16_without_nodes_there_is_a_load_balancer_without_members() {
-    let cloud = Cloud::builder().nodes(0).build();
+    let cloud = Cloud::builder().octavia(RELEASE).nodes(0).build();
     let mut world = World::in_cloud(ApiVersion::V1_36, cloud);
     let subnet = world.cloud.seed().subnet_id.clone();
     world.settings.cloud_conf = format!("subnet-id={subnet}\n");
@@ -364,7 +372,7 @@ async fn c16_without_nodes_there_is_a_load_balancer_without_members() {
 #[case::cloud_conf(None, &["node-1"])]
 #[tokio::test(start_paused = true)]
 async fn c17_the_node_selector_chooses_members(#[case] selector: Option<&str>, #[case] expected: &[&str]) {
-    let world = configured(|_| "node-selector=env=prod\n".to_owned()).await;
+    let world = configured_on(RELEASE, |_| "node-selector=env=prod\n".to_owned()).await;
     for (node, value) in [("node-1", "prod"), ("node-2", "test")] {
         world.kube.patch("nodes", "", node, &json!({"metadata": {"labels": {"env": value}}})).unwrap();
     }
@@ -378,7 +386,7 @@ async fn c17_the_node_selector_chooses_members(#[case] selector: Option<&str>, #
 /// Contract: C18, same.
 #[tokio::test(start_paused = true)]
 async fn c18_another_class_is_not_touched() {
-    let world = World::started().await;
+    let world = World::started_on(RELEASE).await;
     world.create(&service("web", json!({"spec": {"loadBalancerClass": "example.org/other"}})));
     world.quiet().await;
     assert!(world.take_cloud_writes().is_empty());
@@ -391,7 +399,7 @@ async fn c18_another_class_is_not_touched() {
 /// Contract: C19, same.
 #[tokio::test(start_paused = true)]
 async fn c19_a_load_balancer_of_the_legacy_name_is_adopted() {
-    let mut world = World::new(ApiVersion::V1_36);
+    let mut world = World::on(RELEASE);
     world.create(&annotated(&[]));
     let legacy = make_load_balancer(&world, &legacy_name(&world), &json!({}));
     // Whoever made it published it. A Service that nobody served before is not looked for by this name.
@@ -411,7 +419,7 @@ async fn c19_a_load_balancer_of_the_legacy_name_is_adopted() {
 /// Contract: C20, same.
 #[tokio::test(start_paused = true)]
 async fn c20_two_load_balancers_of_the_name_are_refused() {
-    let world = World::started().await;
+    let world = World::started_on(RELEASE).await;
     let description = json!({"description": "Kubernetes external service default/web from cluster c1"});
     for _ in 0..2 {
         make_load_balancer(&world, &lb_name("web"), &description);
@@ -430,7 +438,7 @@ async fn c20_two_load_balancers_of_the_name_are_refused() {
 /// Contract: C21, same.
 #[tokio::test(start_paused = true)]
 async fn c21_one_that_is_being_deleted_does_not_count() {
-    let world = World::started().await;
+    let world = World::started_on(RELEASE).await;
     let description = json!({"description": "Kubernetes external service default/web from cluster c1"});
     let going = make_load_balancer(&world, &lb_name("web"), &description);
     world.cloud.settle();
@@ -453,7 +461,7 @@ fn delete_for_ever(world: &World, id: &str) {
 /// Contract: C22, better: without an error in between.
 #[tokio::test(start_paused = true)]
 async fn c22_one_of_occm_that_is_still_pending_is_waited_for_and_completed() {
-    let world = World::started().await;
+    let world = World::started_on(RELEASE).await;
     world.cloud.set_delays(Duration::from_secs(30));
     let description = "Kubernetes external service default/web from cluster c1";
     let attributes = json!({"description": description, "tags": [lb_name("web")]});
@@ -480,7 +488,7 @@ async fn c22_one_of_occm_that_is_still_pending_is_waited_for_and_completed() {
 /// Defect: 34, better: labels that a selector names are watched.
 #[tokio::test(start_paused = true)]
 async fn a_node_joins_and_leaves_by_its_labels() {
-    let world = World::serving(&annotated(&[("node-selector", "env=prod")])).await;
+    let world = World::serving_on(RELEASE, &annotated(&[("node-selector", "env=prod")])).await;
     assert!(member_names(&world).is_empty());
     let label = |value: Value| json!({"metadata": {"labels": {"env": value}}});
     world.kube.patch("nodes", "", "node-2", &label(json!("prod"))).unwrap();
@@ -494,7 +502,7 @@ async fn a_node_joins_and_leaves_by_its_labels() {
 /// Defect: 74, better: the legacy name is tried whenever the present one finds nothing to use.
 #[tokio::test(start_paused = true)]
 async fn a_legacy_load_balancer_is_not_hidden_by_one_that_goes() {
-    let mut world = World::new(ApiVersion::V1_36);
+    let mut world = World::on(RELEASE);
     world.create(&annotated(&[]));
     let going = make_load_balancer(&world, &lb_name("web"), &json!({}));
     let kept = make_load_balancer(&world, &legacy_name(&world), &json!({}));
@@ -511,7 +519,7 @@ async fn a_legacy_load_balancer_is_not_hidden_by_one_that_goes() {
 /// Contract: C23, same.
 #[tokio::test(start_paused = true)]
 async fn c23_a_quota_is_named_and_more_room_heals() {
-    let world = World::started().await;
+    let world = World::started_on(RELEASE).await;
     world.cloud.set_octavia_quota("load_balancer", 0);
     world.create(&annotated(&[]));
     world.until_warned("web", "uota").await;
@@ -529,7 +537,7 @@ async fn c23_a_quota_is_named_and_more_room_heals() {
 #[case::c25_while_nobody_waits(true)]
 #[tokio::test(start_paused = true)]
 async fn c24_c25_one_that_fails_in_the_making_is_recreated(#[case] restarted: bool) {
-    let mut world = World::started().await;
+    let mut world = World::started_on(RELEASE).await;
     world.cloud.faults().add_worker(WorkerFault::fail(OperationKind::LoadBalancerCreate).times(1));
     world.create(&annotated(&[]));
     world.until("it is being made", |world| !world.cloud.load_balancers().is_empty()).await;

@@ -11,6 +11,7 @@ mod framework;
 mod health_monitors;
 mod node_pass;
 mod nodes;
+mod oldest_octavia;
 mod rename;
 mod routes;
 mod security_groups;
@@ -18,3 +19,8 @@ mod serial;
 pub(crate) mod setup;
 mod sharing;
 mod source_ranges;
+
+use openstack_ccm_openstack_sim::OctaviaRelease;
+
+/// The Octavia of the scenarios that make load balancers.
+const RELEASE: OctaviaRelease = OctaviaRelease::V19;

@@ -1,7 +1,7 @@
 //! What several scenarios begin with.
 
-use openstack_ccm_kube_sim::{ApiVersion, merge_patch};
-use openstack_ccm_openstack_sim::Sim as Cloud;
+use openstack_ccm_kube_sim::merge_patch;
+use openstack_ccm_openstack_sim::{OctaviaRelease, Sim as Cloud};
 use serde_json::{Value, json};
 
 use crate::support::{ANNOTATION, World, lb_name, service};
@@ -21,7 +21,15 @@ pub(crate) fn annotated(annotations: &[(&str, &str)]) -> Value {
 
 /// A newest cluster with the program at work under more lines of `[LoadBalancer]`.
 pub(crate) async fn configured(cloud_conf: impl FnOnce(&World) -> String) -> World {
-    let mut world = World::new(ApiVersion::V1_36);
+    configured_on(OctaviaRelease::default(), cloud_conf).await
+}
+
+/// The same in a cloud with this Octavia.
+pub(crate) async fn configured_on(
+    octavia: OctaviaRelease,
+    cloud_conf: impl FnOnce(&World) -> String,
+) -> World {
+    let mut world = World::on(octavia);
     world.settings.cloud_conf = cloud_conf(&world);
     world.start().await;
     world

@@ -15,7 +15,7 @@ use openstack_ccm_controllers::route::RouteControllerOptions;
 use openstack_ccm_controllers::service::ServiceControllerOptions;
 use openstack_ccm_kube_sim::{ApiVersion, Sim as Kubernetes};
 use openstack_ccm_openstack_api::OpenStack;
-use openstack_ccm_openstack_sim::Sim as Cloud;
+use openstack_ccm_openstack_sim::{OctaviaRelease, Sim as Cloud};
 use openstack_ccm_provider_openstack::cloud::OpenStackCloud;
 use openstack_ccm_provider_openstack::config::{self, Config, Environment, Loaded};
 use prometheus_client::registry::Registry;
@@ -106,12 +106,22 @@ pub(crate) struct World {
     kills: usize,
 }
 
+fn cloud_with(octavia: OctaviaRelease) -> Cloud {
+    let cloud =
+        Cloud::builder().octavia(octavia).nodes(2).token_lifetime(Duration::from_secs(1 << 30)).build();
+    cloud.set_delays(WORK);
+    cloud
+}
+
 impl World {
     /// A cluster of this version with two nodes of the same version, and no program yet.
     pub(crate) fn new(version: ApiVersion) -> Self {
-        let cloud = Cloud::builder().nodes(2).token_lifetime(Duration::from_secs(1 << 30)).build();
-        cloud.set_delays(WORK);
-        Self::in_cloud(version, cloud)
+        Self::in_cloud(version, cloud_with(OctaviaRelease::default()))
+    }
+
+    /// A newest cluster in a cloud with this Octavia.
+    pub(crate) fn on(octavia: OctaviaRelease) -> Self {
+        Self::in_cloud(ApiVersion::V1_36, cloud_with(octavia))
     }
 
     /// The same, whose nodes are the servers of this cloud.
@@ -136,14 +146,24 @@ impl World {
 
     /// A newest cluster with the program at work.
     pub(crate) async fn started() -> Self {
-        let mut world = Self::new(ApiVersion::V1_36);
+        Self::started_on(OctaviaRelease::default()).await
+    }
+
+    /// The same in a cloud with this Octavia.
+    pub(crate) async fn started_on(octavia: OctaviaRelease) -> Self {
+        let mut world = Self::on(octavia);
         world.start().await;
         world
     }
 
     /// The same with a Service that is served already; what that took is forgotten.
     pub(crate) async fn serving(service: &Value) -> Self {
-        let world = Self::started().await;
+        Self::serving_on(OctaviaRelease::default(), service).await
+    }
+
+    /// The same in a cloud with this Octavia.
+    pub(crate) async fn serving_on(octavia: OctaviaRelease, service: &Value) -> Self {
+        let world = Self::started_on(octavia).await;
         world.serve(service).await;
         world
     }

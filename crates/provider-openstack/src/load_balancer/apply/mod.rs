@@ -43,6 +43,8 @@ pub(super) struct Applied {
     pub(super) refused_algorithms: Vec<(String, LbAlgorithm)>,
     /// What became of the request to fail a load balancer over, with its id.
     pub(super) failover: Option<(String, Failover)>,
+    /// How the request to create the load balancer failed.
+    pub(super) failed_creation: Option<ErrorKind>,
     /// What Octavia answered to the step that locked the load balancer.
     pub(super) answer: Option<Answer>,
     /// What the step after it needs.
@@ -121,6 +123,9 @@ impl Applier<'_> {
                     return Ok(());
                 }
                 Err(error) => {
+                    if matches!(step, Step::LoadBalancer(LoadBalancerStep::Create { .. })) {
+                        self.applied.failed_creation = Some(error.kind());
+                    }
                     if error.kind() == ErrorKind::BadRequest {
                         // An Octavia of another version than it was may take less, or more.
                         self.openstack.octavia.doubt_api_versions().await;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use openstack_ccm_core::backoff::Backoff;
+use openstack_ccm_openstack_api::ErrorKind;
 use openstack_ccm_openstack_api::octavia::LbAlgorithm;
 use tokio::time::Instant;
 
@@ -29,6 +30,8 @@ pub(crate) struct Attempts {
     pub(super) stall: Option<Stall>,
     /// The VIPs of a load balancer that broke and was deleted.
     pub(crate) previous_vips: PreviousVips,
+    /// How many requests to create the load balancer ended in a fault of the service itself, one after another.
+    pub(crate) creation_faults: u32,
     /// Algorithms that Octavia refused, each with the id of its pool.
     pub(crate) refused_algorithms: Vec<(String, LbAlgorithm)>,
     /// What became of the last request to fail a load balancer over, with its id.
@@ -60,9 +63,17 @@ impl Attempts {
         match event {
             // A change of the Service may mend what failed, so that it is tried at once.
             Event::ServiceChanged => {
-                let Self { waiting_since, previous_vips, failover, unseen, .. } = self;
+                let Self { waiting_since, previous_vips, creation_faults, failover, unseen, .. } = self;
                 let stall = self.stall.map(Stall::hopeful);
-                Self { waiting_since, stall, previous_vips, failover, unseen, ..Self::default() }
+                Self {
+                    waiting_since,
+                    stall,
+                    previous_vips,
+                    creation_faults,
+                    failover,
+                    unseen,
+                    ..Self::default()
+                }
             }
             // The algorithms would be refused again, and another load balancer that is given up has no part in it.
             Event::Converged { .. } => {
@@ -86,7 +97,8 @@ impl Attempts {
             }
             // What is replaced was seen, and is not found from here on because it was deleted.
             Event::Replaced(vips) => {
-                Self { previous_vips: vips.clone(), unseen: UnseenCreations::default(), ..self }
+                let (unseen, creation_faults) = (UnseenCreations::default(), 0);
+                Self { previous_vips: vips.clone(), unseen, creation_faults, ..self }
             }
             Event::LockEnded(Some(_)) => Self { unseen: UnseenCreations::default(), ..self },
             Event::FirstSeen
@@ -105,6 +117,12 @@ impl Attempts {
         self.refused_algorithms.extend_from_slice(&applied.refused_algorithms);
         if applied.failover.is_some() {
             self.failover.clone_from(&applied.failover);
+        }
+        match applied.failed_creation {
+            Some(ErrorKind::ServerFault) => self.creation_faults = self.creation_faults.saturating_add(1),
+            Some(_) => {}
+            None if applied.is_accepted() => self.creation_faults = 0,
+            None => {}
         }
         if let Some(locked) = &applied.locked {
             self.waiting_since = Some(now);

@@ -10,6 +10,7 @@ mod floating;
 mod lookup;
 mod node_ports;
 mod provider;
+mod refusal;
 mod subnets;
 
 use std::net::IpAddr;
@@ -32,6 +33,7 @@ use node_ports::NodePort;
 
 pub(super) use lookup::Lookup;
 pub(super) use node_ports::NodePorts;
+pub(super) use refusal::Refusal;
 
 /// Networks, subnets, routers, providers and certificates are taken to be as they were.
 const PLACE_LIFETIME: Duration = Duration::from_secs(600);

@@ -4,11 +4,10 @@
 
 use std::collections::BTreeSet;
 
-use openstack_ccm_core::failure::{Failure, FailureClass};
+use openstack_ccm_core::failure::Failure;
 use openstack_ccm_openstack_api::error::ApiError;
 
 use super::Resolver;
-use crate::load_balancer::annotations::{AVAILABILITY_ZONE, FLAVOR_ID};
 use crate::load_balancer::model::{Features, OVN};
 use crate::load_balancer::settings::Settings;
 
@@ -48,7 +47,7 @@ impl Resolver {
     }
 
     /// The providers that the cloud has. Empty where they cannot be listed.
-    async fn provider_names(&self) -> BTreeSet<String> {
+    pub(super) async fn provider_names(&self) -> BTreeSet<String> {
         let listed = self.providers.get_or_fetch("", self.openstack.octavia.list_providers()).await;
         listed.unwrap_or_default().into_iter().map(|provider| provider.name).collect()
     }
@@ -66,30 +65,4 @@ impl Resolver {
         };
         self.flavors_of_provider.get_or_fetch(provider, capabilities).await.unwrap_or(true)
     }
-
-    /// Adds what to correct to the refusal of a load balancer because of its provider, flavor or zone: Octavia names its own
-    /// attribute, and not what there is.
-    pub(crate) async fn explain_refusal(&self, refusal: Failure) -> Failure {
-        if refusal.class != FailureClass::UserInput {
-            return refusal;
-        }
-        let text = &refusal.message;
-        let advice = if text.contains("Provider '") && text.contains("not enabled") {
-            let names = Vec::from_iter(self.provider_names().await).join(", ");
-            format!("this cloud has {names}: correct lb-provider in cloud.conf")
-        } else if text.contains("Invalid flavor_id") {
-            corrected(FLAVOR_ID.key, "flavor-id")
-        } else if text.contains("Invalid availability zone") {
-            corrected(AVAILABILITY_ZONE.key, "availability-zone")
-        } else {
-            return refusal;
-        };
-        Failure { message: format!("{text}; {advice}"), ..refusal }
-    }
-}
-
-fn corrected(annotation: &str, key: &str) -> String {
-    format!(
-        "nothing in this cloud has that name or id: correct annotation {annotation}, or {key} in cloud.conf"
-    )
 }

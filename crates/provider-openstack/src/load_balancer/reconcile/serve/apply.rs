@@ -82,15 +82,8 @@ impl Serving<'_> {
                 let ready = self.ready(changed, address, load_balancer, &wanted.facts, report)?;
                 Ok(Outcome::Ready(Ready { unfinished: held, ..ready }))
             }
-            // An address that the Service had is not to be had again: better another one than none.
-            Err(refusal)
-                if load_balancer.is_none() && wanted.facts.asks_for_previous() && refuses(&refusal) =>
-            {
-                beliefs.note(key, &Event::Replaced(PreviousVips::Lost));
-                Err(Failure::new(FailureClass::Busy, refusal.message))
-            }
             Err(failure) if load_balancer.is_none() => {
-                Err(self.reconciler.resolver.explain_refusal(failure).await)
+                Err(self.not_created(plan, &wanted.facts, failure, report).await)
             }
             Err(failure) => Err(failure),
         }
@@ -120,11 +113,6 @@ impl Serving<'_> {
             requeue_after: None,
         })
     }
-}
-
-/// Whether the cloud said no to what was asked, not just not now.
-fn refuses(failure: &Failure) -> bool {
-    failure.class == FailureClass::UserInput
 }
 
 /// Whether a load balancer that broke is deleted to be recreated.

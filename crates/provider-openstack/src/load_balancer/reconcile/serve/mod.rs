@@ -3,6 +3,7 @@
 mod admission;
 mod apply;
 mod facts;
+mod not_created;
 mod own_work;
 mod previous;
 mod recovery;

@@ -1,0 +1,76 @@
+//! Which release of Octavia answers: what it knows, and in which words it passes on what Neutron refuses.
+//!
+//! Release 19 is held to recorded answers. There is no recording of the older ones: their words are those that were seen of real
+//! services of Yoga, 2023.1, 2024.1 and 2025.1, one request after another. Where 12 or 16 was not asked, it answers as 10
+//! or 14.
+
+use http::StatusCode;
+
+use super::fault::OctaviaFault;
+use super::versions::NEWEST_MINOR;
+use crate::neutron::NeutronFault;
+
+/// A major version of Octavia.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum OctaviaRelease {
+    /// Yoga.
+    V10,
+    /// 2023.1.
+    V12,
+    /// 2024.1.
+    V14,
+    /// 2025.1.
+    V16,
+    /// 2026.2.
+    #[default]
+    V19,
+}
+
+impl OctaviaRelease {
+    /// The newest API version 2.x that it knows.
+    pub(crate) fn api_minor(self) -> u8 {
+        match self {
+            Self::V10 => 25,
+            Self::V12 => 26,
+            Self::V14 => 28,
+            Self::V16 | Self::V19 => NEWEST_MINOR,
+        }
+    }
+
+    /// A refusal of the VIP port by Neutron, as Octavia passes it on. Release 19 passes on conflicts, quota among them, and is
+    /// surprised by everything else.
+    pub(crate) fn refused_port(self, fault: &NeutronFault, request_id: &str) -> OctaviaFault {
+        let is_conflict = fault.status == StatusCode::CONFLICT;
+        match self {
+            Self::V19 if is_conflict => {
+                OctaviaFault::Conflict(format!("The VIP IP address is already in use: {}", fault.message))
+            }
+            // They ask Neutron by its own client, whose errors quote the answer.
+            Self::V10 | Self::V12 => provider_error(&format!(
+                "{}\nNeutron server returns request_ids: ['req-{request_id}']",
+                fault.message
+            )),
+            Self::V14 | Self::V16 | Self::V19 if is_conflict => provider_error("ConflictException: 409"),
+            Self::V14 | Self::V16 | Self::V19 => provider_error("BadRequestException: 400"),
+        }
+    }
+
+    /// The subnet of an additional VIP does not exist.
+    pub(crate) fn unknown_additional_subnet(self, id: &str) -> OctaviaFault {
+        match self {
+            Self::V19 => OctaviaFault::validation(format!("Subnet {id} not found")),
+            Self::V10 | Self::V12 | Self::V14 | Self::V16 => {
+                provider_error(&format!("subnet not found (subnet id: {id})."))
+            }
+        }
+    }
+
+    /// Whether it accepts a batch that names a member twice. The worker fails over that and never ends.
+    pub(crate) fn accepts_duplicate_members(self) -> bool {
+        self == Self::V10
+    }
+}
+
+fn provider_error(text: &str) -> OctaviaFault {
+    OctaviaFault::Internal(format!("Provider 'amphora' reports error: {text}"))
+}

@@ -1,0 +1,48 @@
+//! A Service without a load balancer, after the cloud has refused to make one.
+
+use openstack_ccm_core::failure::{Failure, FailureClass};
+
+use super::Serving;
+use crate::load_balancer::belief::{Event, PreviousVips};
+use crate::load_balancer::model::facts::Facts;
+use crate::load_balancer::model::tree::Vip;
+use crate::load_balancer::plan::Plan;
+use crate::load_balancer::report::Report;
+use crate::load_balancer::resolve::Refusal;
+use crate::load_balancer::step::{LoadBalancerStep, Step};
+
+/// So many faults of the service itself are one too many for chance: the cloud may have no words for its refusal of an
+/// address.
+const FAULTS_OF_AN_ADDRESS: u32 = 2;
+
+impl Serving<'_> {
+    /// Explains the failure, takes back addresses that are somebody else's, and asks for the Service's previous one no more where
+    /// it is not to be had: better another one than none. A used-up quota says nothing against the address.
+    pub(super) async fn not_created(
+        &self,
+        plan: &Plan,
+        facts: &Facts,
+        failure: Failure,
+        report: &mut Report,
+    ) -> Failure {
+        let (beliefs, key) = (&self.reconciler.beliefs, &self.service.key);
+        let Refusal { failure, taken } = self.reconciler.resolver.explain_refusal(failure, vip(plan)).await;
+        report.withdraw(self.service, taken);
+        if !facts.asks_for_previous() {
+            return failure;
+        }
+        let refused = failure.class == FailureClass::UserInput;
+        if refused || beliefs.attempts(key).creation_faults >= FAULTS_OF_AN_ADDRESS {
+            beliefs.note(key, &Event::Replaced(PreviousVips::Lost));
+        }
+        if refused { Failure::new(FailureClass::Busy, failure.message) } else { failure }
+    }
+}
+
+/// Where the load balancer was to be.
+fn vip(plan: &Plan) -> Option<&Vip> {
+    plan.steps.iter().find_map(|step| match step {
+        Step::LoadBalancer(LoadBalancerStep::Create { load_balancer, .. }) => Some(&load_balancer.vip),
+        _ => None,
+    })
+}

@@ -1,0 +1,143 @@
+//! Why the cloud refused to make a load balancer: Octavia names its own attribute and not what there is, and older ones do
+//! not tell a used-up quota from an address in use.
+
+use std::net::IpAddr;
+
+use openstack_ccm_core::failure::{Failure, FailureClass};
+use openstack_ccm_openstack_api::neutron::{Port, PortFilter};
+
+use super::Resolver;
+use crate::load_balancer::annotations::{AVAILABILITY_ZONE, FLAVOR_ID};
+use crate::load_balancer::model::tree::Vip;
+
+/// A refused load balancer.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    /// With what to correct.
+    pub(crate) failure: Failure,
+    /// Addresses that it asked for and that are somebody else's.
+    pub(crate) taken: Vec<IpAddr>,
+}
+
+/// What a conflict over a load balancer that does not exist yet is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum InTheWay {
+    /// Somebody has the address.
+    Address,
+    /// Octavia does not say: the address, the quota of ports, or the addresses of the subnet.
+    Unknown,
+}
+
+impl InTheWay {
+    fn of(refusal: &Failure) -> Option<Self> {
+        let text = refusal.message.to_ascii_lowercase();
+        let says = |words: &str| text.contains(words);
+        if refusal.class != FailureClass::UserInput {
+            None
+        } else if says("already allocated in subnet") {
+            Some(Self::Address)
+        } else {
+            says("conflictexception: 409").then_some(Self::Unknown)
+        }
+    }
+}
+
+impl Resolver {
+    /// Adds what to correct to the refusal of a load balancer at `vip`.
+    pub(crate) async fn explain_refusal(&self, refusal: Failure, vip: Option<&Vip>) -> Refusal {
+        let asked = vip.map(asked_addresses).unwrap_or_default();
+        match InTheWay::of(&refusal) {
+            Some(InTheWay::Address) => {
+                let named =
+                    |address: &IpAddr| asked.len() == 1 || names(&refusal.message, &address.to_string());
+                let taken = asked.iter().copied().filter(named).collect();
+                Refusal { failure: refusal, taken }
+            }
+            Some(InTheWay::Unknown) => self.find_in_the_way(refusal, &asked).await,
+            None => Refusal { failure: self.correct_choice(refusal).await, taken: Vec::new() },
+        }
+    }
+
+    /// Asks Neutron what Octavia does not say. The ports of other projects are not shown to everybody.
+    async fn find_in_the_way(&self, refusal: Failure, asked: &[IpAddr]) -> Refusal {
+        let mut taken = Vec::new();
+        let mut advice = Vec::new();
+        for address in asked {
+            let ports = self.openstack.neutron.list_ports(&PortFilter::address(*address)).await;
+            match ports.ok().and_then(|ports| ports.into_iter().next()) {
+                Some(port) => {
+                    taken.push(*address);
+                    advice.push(in_use(*address, &port));
+                }
+                None => advice
+                    .push(format!("{address} may be in use by another project, whose ports are not shown")),
+            }
+        }
+        if taken.is_empty() {
+            advice.push(
+                "the project's quota of ports may be used up, or the addresses of the subnet: have the quota raised, or \
+                 delete what is not needed"
+                    .to_owned(),
+            );
+        }
+        let message = format!("{}; Octavia does not say why: {}", refusal.message, advice.join("; "));
+        Refusal { failure: Failure { message, ..refusal }, taken }
+    }
+
+    /// For provider, flavor and zone.
+    async fn correct_choice(&self, refusal: Failure) -> Failure {
+        if refusal.class != FailureClass::UserInput {
+            return refusal;
+        }
+        let text = &refusal.message;
+        let advice = if text.contains("Provider '") && text.contains("not enabled") {
+            let names = Vec::from_iter(self.provider_names().await).join(", ");
+            format!("this cloud has {names}: correct lb-provider in cloud.conf")
+        } else if text.contains("Invalid flavor_id") {
+            corrected(FLAVOR_ID.key, "flavor-id")
+        } else if text.contains("Invalid availability zone") {
+            corrected(AVAILABILITY_ZONE.key, "availability-zone")
+        } else {
+            return refusal;
+        };
+        Failure { message: format!("{text}; {advice}"), ..refusal }
+    }
+}
+
+/// The addresses that a load balancer asks for; not that of an own port, which exists.
+fn asked_addresses(vip: &Vip) -> Vec<IpAddr> {
+    let first = vip.address.filter(|_| vip.port_id.is_none());
+    first.into_iter().chain(vip.additional.iter().filter_map(|vip| vip.address)).collect()
+}
+
+/// Whether a text has this word: 10.0.0.1 is not in a text about 10.0.0.12.
+fn names(text: &str, word: &str) -> bool {
+    text.split(char::is_whitespace).any(|part| part.trim_end_matches(['.', ',', ';']) == word)
+}
+
+fn in_use(address: IpAddr, port: &Port) -> String {
+    let owner = if port.device_owner.is_empty() { "no device" } else { &port.device_owner };
+    format!(
+        "{address} is in use by port {} ({owner}): choose another address in spec.loadBalancerIP, or delete the port if \
+         nothing needs it",
+        port.id
+    )
+}
+
+fn corrected(annotation: &str, key: &str) -> String {
+    format!(
+        "nothing in this cloud has that name or id: correct annotation {annotation}, or {key} in cloud.conf"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_not_taken_for_one_that_begins_like_it() {
+        let text = "IP address 10.0.0.12 already allocated in subnet s";
+        assert!(names(text, "10.0.0.12") && !names(text, "10.0.0.1"));
+        assert!(names("already in use: 10.0.0.12.", "10.0.0.12"));
+    }
+}
