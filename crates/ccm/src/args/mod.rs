@@ -80,7 +80,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "TEXT")]
     pub user_agent: Vec<String>,
     /// Services that are reconciled at the same time.
-    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..),
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..),
         allow_negative_numbers = true)]
     pub concurrent_service_syncs: u16,
     // The flags of a flattened group take the heading along that its last one has, so those of this group stand first.

@@ -107,6 +107,21 @@ async fn online_names_what_the_cloud_does_not_have_or_does_not_allow() {
     assert!(writes.is_empty(), "nothing is changed: {writes:?}");
 }
 
+/// What only controllers need that will not run may be missing.
+#[tokio::test(flavor = "multi_thread")]
+async fn online_asks_for_what_the_chosen_controllers_need() {
+    let stage = Stage::new().await;
+    // There is no Nova in the other region.
+    stage.set_cloud_conf(&stage.cloud_conf().replace("RegionOne", "RegionTwo"));
+    append(&stage, &format!("subnet-id = {}\n[Route]\nrouter-id = {ABSENT}", stage.cloud.seed().subnet_id));
+    let (success, output) = check(&stage, &["--online"]);
+    assert!(!success && output.contains("cloud-node-controller cannot start"), "{output}");
+    let (success, output) = check(&stage, &["--online", "--controllers=service"]);
+    assert!(success && output.contains("what the cloud has: valid, 0 error(s)"), "{output}");
+    let (success, output) = check(&stage, &["--online", "--controllers=servce"]);
+    assert!(!success && output.contains("\"servce\" is not a controller"), "{output}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn online_tells_a_wrong_password_and_a_wrong_region() {
     let stage = Stage::new().await;

@@ -76,7 +76,7 @@ const OTHERS: &[&str] = &[
 
 /// Without flags the framework's defaults hold, and every flag of the framework is accepted.
 ///
-/// Framework: M1, better: 32 Services are worked on at once, because a load balancer takes a minute; and the endpoints
+/// Framework: M1, better: 16 Services are worked on at once, because a load balancer takes a minute; and the endpoints
 /// start although the API server does not tell its authorities yet.
 /// Switch: `--concurrent-service-syncs=1 --authentication-tolerate-lookup-failure=false`
 #[test]

@@ -36,7 +36,7 @@ const DIFFERENCES: &str = "## Where defaults differ from upstream
 | Flag | Upstream | Here | Why |
 | --- | --- | --- | --- |
 | `--cloud-provider` | required | `openstack` | there is no other |
-| `--concurrent-service-syncs` | `1` | `32` | creating a load balancer takes a minute; with one worker the last of many would wait for hours. How many changes Octavia gets at once follows from how quickly it answers |
+| `--concurrent-service-syncs` | `1` | `16` | creating a load balancer takes a minute; with one worker the last of many would wait for hours |
 | `--authentication-tolerate-lookup-failure` | `false` | `true` | probes and controllers work without client certificates |
 | `--authentication-kubeconfig`, `--authorization-kubeconfig` | the pod's own account | that of `--kubeconfig`, else the pod's own account | one file is enough outside of a cluster |
 | `--profiling` | `true` | not offered | a profiling endpoint does not belong in production |

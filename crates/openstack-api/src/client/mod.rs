@@ -5,7 +5,6 @@ mod call;
 mod observer;
 mod paging;
 mod retry;
-mod write_limit;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +25,6 @@ pub(crate) use paging::next_page;
 use crate::error::{ApiError, DecodeError, Fault};
 use crate::transport::{Request, Response, Transport};
 use answer::Answer;
-use write_limit::WriteLimit;
 
 /// How a [`Client`] behaves.
 #[derive(Clone, Debug)]
@@ -54,14 +52,13 @@ struct Shared {
     transport: Arc<dyn Transport>,
     observer: Arc<dyn CallObserver>,
     retry: RetryPolicy,
-    write_limit: WriteLimit,
 }
 
 impl Client {
     /// A client over `transport`.
     pub fn new(transport: Arc<dyn Transport>, settings: ClientSettings) -> Self {
         let ClientSettings { observer, retry } = settings;
-        Self { shared: Arc::new(Shared { transport, observer, retry, write_limit: WriteLimit::default() }) }
+        Self { shared: Arc::new(Shared { transport, observer, retry }) }
     }
 
     /// A client with default settings, as tests want it.
@@ -73,21 +70,9 @@ impl Client {
     pub(crate) async fn send(&self, call: &Call) -> Result<Response, ApiError> {
         let name = call.name();
         let request = call.request()?;
-        let repeated =
-            self.shared.retry.run(&request.method, || self.exchange_in_turn(name, request.clone()));
+        let repeated = self.shared.retry.run(&request.method, || self.exchange(name, request.clone()));
         // Boxed: otherwise every future above would have room for it, several times where it asks for several things.
         Box::pin(repeated).await
-    }
-
-    /// One HTTP exchange, for which Octavia has room.
-    async fn exchange_in_turn(&self, call: &'static str, request: Request) -> Result<Response, ApiError> {
-        if !WriteLimit::binds(call, &request) {
-            return self.exchange(call, request).await;
-        }
-        let under_way = self.shared.write_limit.enter(call).await;
-        let result = self.exchange(call, request).await;
-        under_way.answered(&result);
-        result
     }
 
     /// One HTTP exchange, observed and logged.

@@ -1,13 +1,14 @@
 //! What an Octavia can do, by its API version.
 
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::Deserialize;
-use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tracing::{debug, info};
 
 use super::Octavia;
+use crate::cache::{Cache, CachedAnswer, Moment};
 use crate::client::Paths;
 use crate::error::{ApiError, DecodeError};
 use crate::transport::Service;
@@ -45,6 +46,11 @@ impl OctaviaFeatures {
         self.version >= (2, 12)
     }
 
+    /// The algorithm `SOURCE_IP_PORT`.
+    pub fn source_ip_port(self) -> bool {
+        self.version >= (2, 13)
+    }
+
     /// Availability zones.
     pub fn availability_zones(self) -> bool {
         self.version >= (2, 14)
@@ -78,64 +84,79 @@ const JITTER: Duration = Duration::from_secs(3600);
 /// A list that is doubted is asked for again after so long, and so is one that could not be had.
 const AGAIN: Duration = Duration::from_secs(60);
 
-/// What is known of the versions, and until when.
-#[derive(Debug, Default)]
+/// What is known of the versions.
+#[derive(Debug)]
 pub(super) struct Versions {
-    known: Mutex<Option<Known>>,
+    known: Cache<(), OctaviaFeatures>,
+    refresh: Mutex<Refresh>,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Known {
-    features: OctaviaFeatures,
-    asked: Instant,
-    good_for: Duration,
+/// When what is known is asked for again.
+#[derive(Clone, Copy, Debug, Default)]
+struct Refresh {
+    tried: Option<Instant>,
+    doubted: bool,
 }
 
-impl Known {
-    fn new(features: OctaviaFeatures) -> Self {
-        let good_for = GOOD_FOR + JITTER.mul_f64(fastrand::f64());
-        Self { features, asked: Instant::now(), good_for }
+impl Default for Versions {
+    fn default() -> Self {
+        let lifetime = GOOD_FOR + JITTER.mul_f64(fastrand::f64());
+        Self { known: Cache::new(lifetime), refresh: Mutex::default() }
+    }
+}
+
+impl Versions {
+    fn refresh(&self) -> MutexGuard<'_, Refresh> {
+        self.refresh.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn is_good(&self) -> bool {
-        self.asked.elapsed() < self.good_for
+    /// Whether it is time to ask again beside the `known` answer. Who is told so has to ask.
+    fn takes_refresh(&self, known: &CachedAnswer<OctaviaFeatures>) -> bool {
+        let mut refresh = self.refresh();
+        let rests = refresh.tried.is_some_and(|tried| tried.elapsed() < AGAIN);
+        let due = !rests && (refresh.doubted || !known.is_alive());
+        if due {
+            *refresh = Refresh { tried: Some(Instant::now()), doubted: false };
+        }
+        due
     }
 }
 
 impl Octavia {
-    /// What this Octavia can do. Asked for again every six to seven hours; a failure never means "can do nothing": what
-    /// was known before stays.
+    /// What this Octavia can do. Asked for again every six to seven hours, beside the work: what is known serves until there is an
+    /// answer, and a failure never means "can do nothing".
     ///
     /// # Errors
-    /// Any [`ApiError`] where nothing is known; [`crate::ErrorKind::Decode`] when no listed version can be understood.
-    pub async fn api_versions(&self) -> Result<OctaviaFeatures, ApiError> {
-        let mut known = self.versions.known.lock().await;
-        let before = *known;
-        if let Some(before) = before.filter(Known::is_good) {
-            return Ok(before.features);
+    /// Any [`ApiError`] where nothing is known, shared by all who waited; [`crate::ErrorKind::Decode`] when no listed version can be
+    /// understood.
+    pub async fn api_versions(&self) -> Result<OctaviaFeatures, Arc<ApiError>> {
+        let Some(known) = self.versions.known.last(&()) else {
+            let features = self.versions.known.get_or_fetch(&(), self.discover()).await?;
+            self.versions.refresh().tried = Some(Instant::now());
+            return Ok(features);
+        };
+        if self.versions.takes_refresh(&known) {
+            tokio::spawn(self.clone().refresh_versions(known.value));
         }
-        match (self.discover().await, before) {
-            (Ok(features), before) => {
-                if before.is_some_and(|before| before.features != features) {
-                    info!(version = ?features.version, "the API version of Octavia has changed");
-                }
-                *known = Some(Known::new(features));
-                Ok(features)
+        Ok(known.value)
+    }
+
+    async fn refresh_versions(self, before: OctaviaFeatures) {
+        let asked = Moment::now();
+        match self.versions.known.get_or_fetch_since(&(), asked, self.discover()).await {
+            Ok(features) if features != before => {
+                info!(version = ?features.version, "the API version of Octavia has changed");
             }
-            (Err(error), Some(before)) => {
+            Ok(_) => {}
+            Err(error) => {
                 debug!(%error, "the API versions of Octavia could not be read: keeping what was known");
-                *known = Some(Known { asked: Instant::now(), good_for: AGAIN, ..before });
-                Ok(before.features)
             }
-            (Err(error), None) => Err(error),
         }
     }
 
     /// Has the version list asked for again soon: Octavia refused what its version should take.
-    pub async fn doubt_api_versions(&self) {
-        if let Some(known) = self.versions.known.lock().await.as_mut() {
-            known.good_for = known.good_for.min(AGAIN);
-        }
+    pub fn doubt_api_versions(&self) {
+        self.versions.refresh().doubted = true;
     }
 
     async fn discover(&self) -> Result<OctaviaFeatures, ApiError> {

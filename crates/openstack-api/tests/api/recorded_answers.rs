@@ -15,6 +15,7 @@ use openstack_ccm_openstack_api::octavia::{
     OctaviaFeatures, OperatingStatus, Pool, PoolProtocol, Provider, ProvisioningStatus,
     SessionPersistenceType,
 };
+use openstack_ccm_openstack_api::transport::FnTransport;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -224,6 +225,54 @@ async fn the_version_of_octavia_is_the_highest_one_and_is_asked_for_once() {
     assert_eq!(stand_in.lines(), ["GET /"]);
 }
 
+/// What is asked for beside the work is known when that had its turn.
+async fn versions_later(octavia: &Octavia) -> (u32, u32) {
+    octavia.api_versions().await.unwrap();
+    for _ in 0..10 {
+        tokio::task::yield_now().await;
+    }
+    octavia.api_versions().await.unwrap().version
+}
+
+/// A list of versions that hangs stops nobody who has something to go by.
+#[tokio::test(start_paused = true)]
+async fn what_is_known_of_the_versions_serves_while_the_list_hangs() {
+    let asked = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let count = std::sync::Arc::clone(&asked);
+    let transport = FnTransport::new(move |_| {
+        let number = count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        async move {
+            if number > 0 {
+                std::future::pending::<()>().await;
+            }
+            Ok(answer(200, &json!({"versions": [{"id": "v2.30"}]})))
+        }
+    });
+    let octavia = Octavia::new(openstack_ccm_openstack_api::client::Client::over(transport));
+    octavia.api_versions().await.unwrap();
+    let start = tokio::time::Instant::now();
+    for _ in 0..20 {
+        octavia.doubt_api_versions();
+        tokio::time::advance(std::time::Duration::from_secs(3600)).await;
+        assert_eq!(versions_later(&octavia).await, (2, 30));
+    }
+    assert_eq!(start.elapsed(), std::time::Duration::from_secs(20 * 3600), "nobody waited");
+    assert_eq!(asked.load(std::sync::atomic::Ordering::SeqCst), 2, "one that hangs is not sent again");
+}
+
+/// At a start all Services need the versions: an outage costs them the time of one call, not of one each.
+#[tokio::test(start_paused = true)]
+async fn those_who_wait_for_the_versions_share_a_failure() {
+    let stand_in = StandIn::new([Ok(answer(503, &Value::Null))]);
+    let octavia = Octavia::new(stand_in.client_with(
+        openstack_ccm_openstack_api::client::RetryPolicy::never(),
+        std::sync::Arc::new(openstack_ccm_openstack_api::client::NoObserver),
+    ));
+    let answers = futures::future::join_all((0..10).map(|_| octavia.api_versions())).await;
+    assert!(answers.iter().all(Result::is_err));
+    assert_eq!(stand_in.lines().len(), 1);
+}
+
 /// Octavia is upgraded while the program runs, and its list may fail for a while.
 #[tokio::test(start_paused = true)]
 async fn versions_are_asked_for_again_after_some_hours_and_a_failure_takes_nothing_away() {
@@ -236,14 +285,14 @@ async fn versions_are_asked_for_again_after_some_hours_and_a_failure_takes_nothi
     ));
     let after = async |hours: u64, seconds: u64| {
         tokio::time::advance(std::time::Duration::from_secs(hours * 3600 + seconds)).await;
-        (octavia.api_versions().await.unwrap().version.1, stand_in.lines().len())
+        (versions_later(&octavia).await.1, stand_in.lines().len())
     };
     assert_eq!(after(0, 0).await, (11, 1));
     assert_eq!(after(5, 0).await, (11, 1), "still good");
     assert_eq!(after(2, 0).await, (11, 2), "the second answer is a failure");
     assert_eq!(after(0, 59).await, (11, 2));
     assert_eq!(after(0, 1).await, (30, 3));
-    octavia.doubt_api_versions().await;
+    octavia.doubt_api_versions();
     assert_eq!(after(0, 59).await, (30, 3), "not more often than once in a minute");
     assert_eq!(after(0, 1).await, (31, 4));
 }

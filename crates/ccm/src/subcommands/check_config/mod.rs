@@ -17,6 +17,7 @@ use std::fmt::Display;
 use openstack_ccm_provider_openstack::cloud::OpenStackProvider;
 use openstack_ccm_provider_openstack::config::{self, ProcessEnvironment};
 
+use crate::args::controllers::ControllerSelection;
 use crate::subcommands::output::print_line;
 use args::CheckConfigArgs;
 
@@ -39,7 +40,12 @@ pub async fn run(arguments: &CheckConfigArgs) -> anyhow::Result<()> {
     findings.conclude("the cloud configuration")?;
     if arguments.online {
         let mut online = Findings::default();
-        online::check(&provider, &mut online).await?;
+        let selection = ControllerSelection::parse(&arguments.controllers);
+        let selection = selection.map_err(|unknown| {
+            let all: Vec<String> = unknown.iter().map(ToString::to_string).collect();
+            anyhow::anyhow!(all.join("; "))
+        })?;
+        online::check(&provider, &selection, &mut online).await?;
         online.conclude("what the cloud has")?;
         findings.add(&online);
     }

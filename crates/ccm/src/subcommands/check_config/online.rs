@@ -10,6 +10,7 @@ use openstack_ccm_provider_openstack::cloud::OpenStackProvider;
 use openstack_ccm_provider_openstack::config::{Config, LoadBalancerClass};
 
 use super::Findings;
+use crate::args::controllers::{ControllerName, ControllerSelection};
 use crate::wiring::lacks::{Lacks, part_of};
 
 /// A name that nothing has, so that the answer to a list is short.
@@ -44,14 +45,17 @@ impl ResourceKind {
 type NamedResource = (String, ResourceKind, String);
 
 /// Logs in, looks everything up, and reports what is missing or refused.
-pub(super) async fn check(provider: &OpenStackProvider, findings: &mut Findings) -> anyhow::Result<()> {
+pub(super) async fn check(
+    provider: &OpenStackProvider,
+    selection: &ControllerSelection,
+    findings: &mut Findings,
+) -> anyhow::Result<()> {
     let openstack = provider.log_in_through(|transport, _| transport).await?;
-    // A program with all controllers.
-    let runs = |controller| provider.left_out(part_of(controller)).is_none();
+    let runs = |controller| selection.runs(controller) && provider.left_out(part_of(controller)).is_none();
     if let Err(lacks) = Lacks::check(&provider.cloud(openstack.clone()), runs) {
         findings.error("", lacks)?;
     }
-    for (place, kind, name) in named(provider.config()) {
+    for (place, kind, name) in named(provider.config(), runs) {
         if !has_service(&openstack, kind) {
             continue;
         }
@@ -66,7 +70,7 @@ pub(super) async fn check(provider: &OpenStackProvider, findings: &mut Findings)
         };
         findings.error("", format_args!("{place}: {problem}"))?;
     }
-    rights(&openstack, provider.config(), findings).await
+    rights(&openstack, provider.config(), runs, findings).await
 }
 
 /// A key of cloud.conf, what its value is the name of, and the value.
@@ -84,8 +88,8 @@ fn placement(section: &LoadBalancerClass) -> [NamedByKey<'_>; 5] {
     ]
 }
 
-/// All that the configuration names.
-fn named(config: &Config) -> Vec<NamedResource> {
+/// All that the configuration names for the controllers that run.
+fn named(config: &Config, runs: impl Fn(ControllerName) -> bool) -> Vec<NamedResource> {
     use ResourceKind::{AvailabilityZone, Certificate, Flavor, Router};
     let mut named = Vec::new();
     let mut add = |section: &str, names: &[NamedByKey<'_>]| {
@@ -96,7 +100,7 @@ fn named(config: &Config) -> Vec<NamedResource> {
         }
     };
     let section = &config.load_balancer;
-    if section.enabled {
+    if runs(ControllerName::ServiceLb) {
         let verified = section.verifies_tls_containers();
         let certificate = if verified { &section.default_tls_container_ref } else { &None };
         add("LoadBalancer", &placement(&section.placement));
@@ -110,7 +114,9 @@ fn named(config: &Config) -> Vec<NamedResource> {
             add(&format!("LoadBalancerClass {name:?}"), &placement(class));
         }
     }
-    add("Route", &[("router-id", Router, &config.route.router_id)]);
+    if runs(ControllerName::NodeRoute) {
+        add("Route", &[("router-id", Router, &config.route.router_id)]);
+    }
     named
 }
 
@@ -169,27 +175,34 @@ fn has_service(openstack: &OpenStack, kind: ResourceKind) -> bool {
 }
 
 /// Tries each kind of reading that controllers do, in its smallest form.
-async fn rights(openstack: &OpenStack, config: &Config, findings: &mut Findings) -> anyhow::Result<()> {
+async fn rights(
+    openstack: &OpenStack,
+    config: &Config,
+    runs: impl Fn(ControllerName) -> bool,
+    findings: &mut Findings,
+) -> anyhow::Result<()> {
+    let balances = runs(ControllerName::ServiceLb);
+    let reads_servers = runs(ControllerName::CloudNode) || runs(ControllerName::CloudNodeLifecycle);
     let mut results = Vec::new();
     let name = || Some(NOTHING.to_owned());
-    if config.load_balancer.enabled && openstack.has(Service::LoadBalancer) {
+    if balances && openstack.has(Service::LoadBalancer) {
         let filter = LoadBalancerFilter::name(NOTHING);
         results.push(("list load balancers", openstack.octavia.list_load_balancers(&filter).await.err()));
     }
     if openstack.has(Service::Network) {
         let ports = PortFilter { name: name(), ..PortFilter::default() };
         results.push(("list ports", openstack.neutron.list_ports(&ports).await.err()));
-        if config.load_balancer.enabled {
+        if balances {
             let filter = FloatingIpFilter { description: name(), ..FloatingIpFilter::default() };
             results.push(("list floating IPs", openstack.neutron.list_floating_ips(&filter).await.err()));
         }
-        if config.load_balancer.enabled && config.load_balancer.manage_security_groups {
+        if balances && config.load_balancer.manage_security_groups {
             let filter = SecurityGroupFilter { name: name(), ..SecurityGroupFilter::default() };
             results
                 .push(("list security groups", openstack.neutron.list_security_groups(&filter).await.err()));
         }
     }
-    if let Some(nova) = &openstack.nova {
+    if let Some(nova) = openstack.nova.as_ref().filter(|_| reads_servers) {
         results.push(("list servers", nova.list_servers_named(NOTHING).await.err()));
     }
     for (what, error) in results {

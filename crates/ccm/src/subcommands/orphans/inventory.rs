@@ -34,7 +34,7 @@ impl Inventory {
     ///
     /// # Errors
     /// Any failed call: a list that could not be read is never an empty one.
-    pub async fn read(openstack: &OpenStack) -> Result<Self, ApiError> {
+    pub async fn read(openstack: &OpenStack) -> anyhow::Result<Self> {
         let OpenStack { octavia, neutron, project_id, .. } = openstack;
         let project = || project_id.clone();
         let vip_ports = PortFilter {

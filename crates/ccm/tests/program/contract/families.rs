@@ -309,3 +309,22 @@ async fn c28_an_ipv6_service_chooses_its_address() {
     world.until_ingress("web", "fd00:18::5(VIP)").await;
     assert_eq!(load_balancer(&world)["vip_address"], "fd00:18::5");
 }
+
+/// The IPv4 subnet of cloud.conf gives an IPv6 Service no address that it wants.
+#[tokio::test(start_paused = true)]
+async fn an_ipv6_service_is_not_put_on_an_ipv4_subnet() {
+    let mut world = dual_stack("").await;
+    world.stop().await;
+    let (ipv4, _) = subnets(&world);
+    world.settings.cloud_conf = format!("network-id=\nsubnet-id={}\n", ipv4.as_str().unwrap());
+    world.start().await;
+    world.create(&of_families(&["IPv6"], json!({})));
+    world.until_warned("web", "asks for IPv6 alone").await;
+    let warnings = world.warnings("web").join("\n");
+    for way_out in ["loadbalancer.openstack.org/subnet-id", "set spec.ipFamilies to IPv4"] {
+        assert!(warnings.contains(way_out), "{warnings}");
+    }
+    assert!(world.cloud.load_balancers().is_empty());
+    world.create(&service("old", json!({})));
+    world.until_published("old").await;
+}

@@ -128,7 +128,7 @@ impl Applier<'_> {
                     }
                     if error.kind() == ErrorKind::BadRequest {
                         // An Octavia of another version than it was may take less, or more.
-                        self.openstack.octavia.doubt_api_versions().await;
+                        self.openstack.octavia.doubt_api_versions();
                     }
                     return Err(failure::of_call(&error, doing(step), missing(step)));
                 }

@@ -1,6 +1,6 @@
 //! What the Service asks for and this cloud cannot do, or what contradicts itself.
 
-use openstack_ccm_core::service::{Protocol, ServicePort};
+use openstack_ccm_core::service::{IpFamily, Protocol, ServicePort};
 use openstack_ccm_openstack_api::octavia::{HealthMonitorType, LbAlgorithm, ListenerProtocol, PoolProtocol};
 
 use super::health_monitor::{self, SHORTEST_UDP_DELAY};
@@ -21,6 +21,7 @@ pub(crate) fn faults(sources: Sources<'_>, exists: bool) -> Vec<Fault> {
     faults.extend(source_ranges::fault(sources));
     if !exists {
         faults.extend(vip_fault(sources.settings, sources.facts));
+        faults.extend(family_fault(sources.settings, sources.facts));
     }
     faults
 }
@@ -58,8 +59,14 @@ fn port_fault(sources: Sources<'_>, port: &ServicePort) -> Option<Fault> {
 
 fn algorithm_fault(sources: Sources<'_>) -> Option<Fault> {
     let algorithm = &sources.settings.lb_algorithm;
+    let features = sources.facts.features;
+    if *algorithm == LbAlgorithm::SourceIpPort && !features.source_ip_port {
+        let message =
+            "lb-method SOURCE_IP_PORT needs Octavia API 2.13, which this cloud does not have: use SOURCE_IP";
+        return Some(Fault::new([Aspect::Algorithm], message));
+    }
     let hashes = matches!(algorithm, LbAlgorithm::SourceIpPort | LbAlgorithm::SourceIp);
-    (!sources.facts.features.layer_7 && !hashes).then(|| {
+    (!features.layer_7 && !hashes).then(|| {
         let message =
             format!("lb-method {algorithm} does not exist with the provider ovn: use SOURCE_IP_PORT");
         Fault::new([Aspect::Algorithm], message)
@@ -86,6 +93,17 @@ fn monitor_fault(sources: Sources<'_>, port: &ServicePort) -> Option<Fault> {
             );
             Fault::new([Aspect::MonitorCheck], message)
         })
+}
+
+/// A Service of IPv6 alone at an IPv4 address: it would be published at an address that it does not want.
+fn family_fault(settings: &Settings, facts: &Facts) -> Option<Fault> {
+    let is_ipv6 = settings.families.as_slice() == [IpFamily::V6];
+    (is_ipv6 && facts.vip_family == IpFamily::V4).then(|| {
+        let message = "spec.ipFamilies asks for IPv6 alone, and the subnet of the load balancer is an IPv4 one: name an IPv6 \
+                       subnet with loadbalancer.openstack.org/subnet-id, or subnet-id in cloud.conf; or set spec.ipFamilies to \
+                       IPv4";
+        Fault::new([Aspect::Creation], message)
+    })
 }
 
 /// What is wrong with an address that the VIP is to have.

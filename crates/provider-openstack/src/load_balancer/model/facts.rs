@@ -78,6 +78,7 @@ pub(crate) struct Features {
     pub(crate) tls_ciphers: bool,
     pub(crate) alpn_protocols: bool,
     pub(crate) additional_vips: bool,
+    pub(crate) source_ip_port: bool,
 }
 
 /// The provider driver that forwards packets and terminates nothing.
@@ -108,6 +109,7 @@ impl Features {
             tls_ciphers: api.version >= (2, 15) && proxies,
             alpn_protocols: api.version >= (2, 20) && proxies,
             additional_vips: api.additional_vips(),
+            source_ip_port: api.source_ip_port(),
         }
     }
 }
