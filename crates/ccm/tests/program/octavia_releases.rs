@@ -11,6 +11,7 @@ use OctaviaRelease::{V10, V12, V14, V16, V19};
 
 const OCTAVIA: &str = "load-balancer";
 
+#[allow(clippy::needless_pass_by_value, reason = "json! literals read better by value")]
 fn internal(change: Value) -> Value {
     let mut service = annotated(&[(INTERNAL, "true")]);
     openstack_ccm_kube_sim::merge_patch(&mut service, &change);

@@ -7,11 +7,11 @@ use anyhow::Context as _;
 use k8s_openapi::api::core::v1::Service;
 use kube::{Api, Client};
 use openstack_ccm_core::service::ServiceKey;
+use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_openstack_api::neutron::{
     FloatingIp, Port, PortFilter, SecurityGroup, SecurityGroupFilter,
 };
 use openstack_ccm_openstack_api::octavia::LoadBalancer;
-use openstack_ccm_openstack_api::{ApiError, OpenStack};
 use openstack_ccm_runtime::watch::list_all;
 
 /// The owner of ports that Octavia makes for VIPs.

@@ -7,4 +7,5 @@ use super::setup;
 const RELEASE: OctaviaRelease = OctaviaRelease::V10;
 
 #[path = "creation.rs"]
+#[allow(clippy::duplicate_mod, reason = "the same scenarios, with the release above")]
 mod creation;
