@@ -120,6 +120,8 @@ pub(crate) struct ServiceMetrics {
     pub(crate) drift_repairs: Counter,
     /// Load balancers that are there without their Service.
     pub(crate) orphans: Gauge,
+    /// Services whose traffic no node can take.
+    pub(crate) without_nodes: Gauge,
     held: Family<Labels<1>, Gauge>,
 }
 
@@ -143,6 +145,11 @@ impl ServiceMetrics {
                 registry,
                 "openstack_ccm_load_balancers_without_service",
                 "Orphaned load balancers: created for Services of this cluster that are gone; the log names them",
+            ),
+            without_nodes: metric(
+                registry,
+                "openstack_ccm_services_without_nodes",
+                "Services for which no node can take traffic; the members that their load balancers have are kept",
             ),
             held: metric(
                 registry,

@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | [`service`] | what one Service asks for |
 //! | [`node`] | what is known of a node, and which nodes are backends |
+//! | [`node_selector`] | which of them a Service chooses by their labels |
 //! | [`instance`] | the machines behind nodes, and what follows for the Node objects |
 //! | [`provider`] | load balancers as a provider implements them, and the reconciliation that it reports |
 //! | [`failure`] | the classes of failure, which choose retry, event and metric |
@@ -23,6 +24,7 @@ pub mod cloud;
 pub mod failure;
 pub mod instance;
 pub mod node;
+pub mod node_selector;
 pub mod notice;
 pub mod provider;
 pub mod route;

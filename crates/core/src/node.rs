@@ -55,15 +55,35 @@ pub struct Eligibility<'a> {
     pub autoscaler_taint: bool,
 }
 
-/// Whether a node is a backend: not being deleted, not excluded by label, not tainted by the cluster autoscaler.
+/// Why a node takes no traffic of load balancers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LeftOut {
+    /// It is being deleted.
+    Deleting,
+    /// It has the label [`EXCLUDE_LABEL`].
+    Excluded,
+    /// It has the taint [`AUTOSCALER_TAINT`].
+    Autoscaler,
+}
+
+/// Why a node is no backend, if it is none. A backend is not being deleted, not excluded by label, not tainted by the cluster
+/// autoscaler.
 ///
 /// A label value that parses as false (`0`, `f`, `F`, `false`, `False`, `FALSE`) does not exclude; any other does,
 /// the empty one included. Readiness does not matter (KEP-3458): health checks take nodes out, not membership.
-pub fn is_backend(facts: Eligibility<'_>) -> bool {
+pub fn left_out(facts: Eligibility<'_>) -> Option<LeftOut> {
     let excluded = facts
         .exclude_label
         .is_some_and(|value| !matches!(value, "0" | "f" | "F" | "false" | "False" | "FALSE"));
-    !facts.deleting && !excluded && !facts.autoscaler_taint
+    if facts.deleting {
+        Some(LeftOut::Deleting)
+    } else if excluded {
+        Some(LeftOut::Excluded)
+    } else if facts.autoscaler_taint {
+        Some(LeftOut::Autoscaler)
+    } else {
+        None
+    }
 }
 
 #[cfg(test)]
@@ -77,20 +97,20 @@ mod tests {
     /// Framework: P17, same.
     /// Framework: P18, same.
     #[rstest]
-    #[case::plain(None, false, false, true)]
-    #[case::label_false(Some("false"), false, false, true)]
-    #[case::label_zero(Some("0"), false, false, true)]
-    #[case::label_empty(Some(""), false, false, false)]
-    #[case::label_true(Some("true"), false, false, false)]
-    #[case::label_word(Some("foo"), false, false, false)]
-    #[case::autoscaler(None, true, false, false)]
-    #[case::deleting(None, false, true, false)]
+    #[case::plain(None, false, false, None)]
+    #[case::label_false(Some("false"), false, false, None)]
+    #[case::label_zero(Some("0"), false, false, None)]
+    #[case::label_empty(Some(""), false, false, Some(LeftOut::Excluded))]
+    #[case::label_true(Some("true"), false, false, Some(LeftOut::Excluded))]
+    #[case::label_word(Some("foo"), false, false, Some(LeftOut::Excluded))]
+    #[case::autoscaler(None, true, false, Some(LeftOut::Autoscaler))]
+    #[case::deleting(None, false, true, Some(LeftOut::Deleting))]
     fn framework_p17_p18_backends_are_nodes_that_stay(
         #[case] exclude_label: Option<&str>,
         #[case] autoscaler_taint: bool,
         #[case] deleting: bool,
-        #[case] expected: bool,
+        #[case] expected: Option<LeftOut>,
     ) {
-        assert_eq!(is_backend(Eligibility { deleting, exclude_label, autoscaler_taint }), expected);
+        assert_eq!(left_out(Eligibility { deleting, exclude_label, autoscaler_taint }), expected);
     }
 }

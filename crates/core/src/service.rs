@@ -158,7 +158,7 @@ impl Service {
 pub struct Intent {
     /// The Service.
     pub service: Service,
-    /// The eligible nodes (see [`crate::node::is_backend`]), sorted by name. Shared between Services.
+    /// The eligible nodes (see [`crate::node::left_out`]), sorted by name. Shared between Services.
     pub nodes: Arc<[Arc<Node>]>,
 }
 

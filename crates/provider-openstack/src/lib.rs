@@ -6,6 +6,5 @@ mod compressed;
 pub mod config;
 pub mod instances;
 pub mod load_balancer;
-mod node_selector;
 pub mod provider_id;
 pub mod routes;

@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use openstack_ccm::health::Probe;
 use openstack_ccm_kube_sim::ApiVersion;
+use rstest::rstest;
 use serde_json::json;
 
-use crate::support::{World, service};
+use crate::contract::setup::{annotated, member_names};
+use crate::support::{ANNOTATION, PROXY, World, service};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -76,4 +78,122 @@ async fn an_address_that_leads_to_another_cluster_is_said_by_readiness_and_nothi
         ),
         "{lines}"
     );
+}
+
+const SELECTOR: &str = "node-selector";
+
+fn without_nodes(world: &World) -> String {
+    let metrics = world.metrics();
+    let name = "openstack_ccm_services_without_nodes ";
+    metrics.lines().find_map(|line| line.strip_prefix(name)).expect("the metric").to_owned()
+}
+
+/// How all nodes of a Service go at once.
+#[derive(Clone, Copy, Debug)]
+enum AllGone {
+    Lost,
+    Excluded,
+    Deleting,
+    Selector,
+}
+
+impl AllGone {
+    fn happens(self, world: &World) {
+        for node in ["node-1", "node-2"] {
+            let patch = |patch| drop(world.kube.patch("nodes", "", node, &patch).unwrap());
+            match self {
+                Self::Lost => world.kube.lose("nodes", "", node).unwrap(),
+                Self::Excluded => patch(json!({"metadata": {"labels": {
+                    "node.kubernetes.io/exclude-from-external-load-balancers": "true"}}})),
+                Self::Deleting => {
+                    patch(json!({"metadata": {"finalizers": ["example.org/kept"]}}));
+                    world.kube.delete("nodes", "", node).unwrap();
+                }
+                Self::Selector => {
+                    world.annotate("web", &format!("{ANNOTATION}{SELECTOR}"), Some("pool=egde"));
+                }
+            }
+        }
+    }
+}
+
+#[rstest]
+#[case::lost(AllGone::Lost, &["node-1", "node-2"], "the cluster has no Nodes")]
+#[case::excluded(AllGone::Excluded, &["node-2"],
+    "2 Nodes: 2 have the label node.kubernetes.io/exclude-from-external-load-balancers")]
+#[case::deleting(AllGone::Deleting, &["node-2"], "2 Nodes: 2 are being deleted")]
+#[case::selector(AllGone::Selector, &["node-1", "node-2"],
+    "node-selector \"pool=egde\" matches none of the 2 Nodes that take traffic")]
+#[tokio::test(start_paused = true)]
+async fn an_empty_set_of_nodes_empties_no_pool_and_says_why_it_is_empty(
+    #[case] how: AllGone,
+    #[case] kept: &[&str],
+    #[case] why: &str,
+) {
+    let world = World::serving(&annotated(&[])).await;
+    how.happens(&world);
+    world.quiet().await;
+    tokio::time::sleep(HOUR).await;
+    // Those that went one after the other left one after the other.
+    let members = member_names(&world);
+    assert!(members == kept || members == ["node-1", "node-2"], "{members:?}");
+    let warnings = world.warnings("web");
+    assert!(warnings.iter().any(|warning| warning.contains(why)), "{warnings:?}");
+    assert_eq!(without_nodes(&world), "1");
+    // What else the Service asks for goes on, and takes the members along.
+    world.annotate("web", PROXY, Some("v2"));
+    world
+        .until("the pool has the other protocol", |world| {
+            let pools = world.cloud.pools();
+            pools.len() == 1 && pools[0]["protocol"] == "PROXYV2"
+        })
+        .await;
+    world.quiet().await;
+    assert_eq!(member_names(&world), members);
+}
+
+#[tokio::test(start_paused = true)]
+async fn members_follow_the_nodes_again_when_there_is_one() {
+    let world = World::serving(&annotated(&[])).await;
+    for node in ["node-1", "node-2"] {
+        let excluded =
+            json!({"metadata": {"labels": {"node.kubernetes.io/exclude-from-external-load-balancers": ""}}});
+        world.kube.patch("nodes", "", node, &excluded).unwrap();
+    }
+    world.quiet().await;
+    let back =
+        json!({"metadata": {"labels": {"node.kubernetes.io/exclude-from-external-load-balancers": null}}});
+    world.kube.patch("nodes", "", "node-1", &back).unwrap();
+    world.quiet().await;
+    assert_eq!((member_names(&world), without_nodes(&world)), (vec!["node-1".to_owned()], "0".to_owned()));
+}
+
+#[rstest]
+#[case::of_a_pool_with_members("pool=edge", &["node-1"])]
+#[case::of_an_empty_pool("pool=none", &[])]
+#[tokio::test(start_paused = true)]
+async fn a_node_selector_that_cannot_be_read_changes_no_member(
+    #[case] before: &str,
+    #[case] members: &[&str],
+) {
+    let world = World::started().await;
+    let label = json!({"metadata": {"labels": {"pool": "edge"}}});
+    world.kube.patch("nodes", "", "node-1", &label).unwrap();
+    world.serve(&annotated(&[(SELECTOR, before)])).await;
+    assert_eq!(member_names(&world), members);
+    world.annotate("web", &format!("{ANNOTATION}{SELECTOR}"), Some("pool = edge"));
+    world.until_warned("web", "node-selector").await;
+    world.quiet().await;
+    tokio::time::sleep(HOUR).await;
+    assert_eq!(member_names(&world), members);
+    // Everything else is followed.
+    world.patch("web", &json!({"spec": {"ports": [{"name": "http", "port": 8080, "protocol": "TCP"}]}}));
+    world
+        .until("it follows the port", |world| {
+            let listeners = world.cloud.listeners();
+            listeners.len() == 1 && listeners[0]["protocol_port"] == 8080
+        })
+        .await;
+    world.quiet().await;
+    assert_eq!(member_names(&world), members);
 }

@@ -49,6 +49,11 @@ fn right(world: &World, key: &str) -> Vec<(String, String)> {
         "timeout-client-data" | "timeout-member-connect" | "timeout-member-data" | "timeout-tcp-inspect" => {
             vec![(short(key), "61000".into())]
         }
+        "node-selector" => {
+            let label = json!({"metadata": {"labels": {"pool": "edge"}}});
+            world.kube.patch("nodes", "", "node-1", &label).unwrap();
+            vec![("node-selector", "pool=edge".into())]
+        }
         "lb-method" => vec![("lb-method", "LEAST_CONNECTIONS".into())],
         "enable-health-monitor" => vec![("enable-health-monitor", "true".into())],
         "health-monitor-delay"
@@ -113,13 +118,13 @@ fn members(world: &World) -> BTreeSet<String> {
     first
 }
 
-fn addresses(world: &World, nodes: &[&str]) -> BTreeSet<String> {
+fn addresses(world: &World, nodes: &[String]) -> BTreeSet<String> {
     let all = world.cloud.nodes();
-    let of = |name: &&str| all.iter().find(|node| node.name == **name).unwrap().addresses[0].clone();
+    let of = |name: &String| all.iter().find(|node| node.name == *name).unwrap().addresses[0].clone();
     nodes.iter().map(of).collect()
 }
 
-async fn until_members(world: &World, what: &str, nodes: &[&str]) {
+async fn until_members(world: &World, what: &str, nodes: &[String]) {
     let expected = addresses(world, nodes);
     world.until(what, |world| members(world) == expected).await;
 }
@@ -150,9 +155,15 @@ async fn goes_on(annotation: &Annotation, value: &str) {
     world.add_node("node-3", "v1.36.0");
     let names = world.cloud.nodes().iter().map(|node| node.name.clone()).collect::<Vec<_>>();
     let [first, second, third] = names.as_slice() else { panic!("{names:?}") };
-    until_members(&world, &format!("{what}: a node joins"), &[first, second, third]).await;
+    // Which nodes are meant is what cannot be read of a selector: the members stay.
+    let keeps = short(annotation.key) == "node-selector";
+    let expected = |nodes: &[&str]| match keeps {
+        true => vec![first.clone()],
+        false => nodes.iter().map(|node| (*node).to_owned()).collect(),
+    };
+    until_members(&world, &format!("{what}: a node joins"), &expected(&[first, second, third])).await;
     world.kube.delete("nodes", "", first).unwrap();
-    until_members(&world, &format!("{what}: a node leaves"), &[second, third]).await;
+    until_members(&world, &format!("{what}: a node leaves"), &expected(&[second, third])).await;
     world.patch("web", &json!({"spec": {"loadBalancerSourceRanges": ["192.0.2.0/24"]}}));
     let narrowed = |world: &World| {
         let listeners = world.cloud.listeners();
@@ -170,8 +181,10 @@ async fn goes_on(annotation: &Annotation, value: &str) {
     world.restart().await;
     world.quiet().await;
     world.add_node("node-4", "v1.36.0");
-    until_members(&world, &format!("{what}: a node joins after a restart"), &[second, third, "node-4"]).await;
+    let expected = expected(&[second, third, "node-4"]);
+    until_members(&world, &format!("{what}: a node joins after a restart"), &expected).await;
     world.quiet().await;
+    assert_eq!(members(&world), addresses(&world, &expected), "{what}");
     assert_harmless(&world, &format!("{what} after a restart"), &before);
 }
 

@@ -40,7 +40,7 @@ pub(crate) const REASONS: &[EventReason] = &[
     row("Service", "Warning", "SyncLoadBalancerFailed", "The load balancer could not be created, changed or removed; the message has the cause. It is tried again."),
     row("Service", "Warning", "UpdateLoadBalancerFailed", "Changed nodes could not be written to the load balancer. It is tried again."),
     row("Service", "Warning", "DeleteLoadBalancerFailed", "The load balancer of a Service that is gone could not be removed. It is tried again."),
-    row("Service", "Warning", "UnAvailableLoadBalancer", "There is no node to send traffic to."),
+    row("Service", "Warning", "UnAvailableLoadBalancer", "No node can take traffic, and why. Members that are there are kept."),
     row("Service", "Warning", "LoadBalancerForcedInternal", "There is no external network, so the Service is internal. Set floating-network-id."),
     row("Service", "Warning", "LoadBalancerExternalNetworkSearchFailed", "The external network could not be found."),
     row("Service", "Warning", "LoadBalancerSourceRangesIgnored", "Source ranges are not supported here, or are of another family than the address."),

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::{Node, NodeAddress, ObjectReference, Taint};
 use openstack_ccm_advertise::node::{NodeVerdict, guess_of, unreachable_since};
 use openstack_ccm_core::instance::address::PROVIDED_NODE_IP;
 use openstack_ccm_core::instance::{NO_SCHEDULE, NodeIdentity, SHUT_DOWN_TAINT, UNINITIALIZED_TAINT};
-use openstack_ccm_core::node::{self, AUTOSCALER_TAINT, AddressKind, EXCLUDE_LABEL, Eligibility, is_backend};
+use openstack_ccm_core::node::{self, AUTOSCALER_TAINT, AddressKind, EXCLUDE_LABEL, Eligibility, LeftOut};
 use openstack_ccm_core::route::condition::NETWORK_UNAVAILABLE;
 
 /// A Node, reduced. Images, most conditions and the rest are forgotten: they are most of its size.
@@ -30,13 +30,16 @@ pub(crate) struct NodeObject {
     pub(crate) network: Option<(String, String)>,
     /// What the node shows of its service proxy.
     pub(crate) service_proxy: NodeVerdict,
+    /// Why it takes no traffic of load balancers, if it takes none.
+    pub(crate) left_out: Option<LeftOut>,
     /// What load balancers depend on, labels and provider id among it. Heartbeats leave it the same in memory.
     pub(crate) facts: Arc<node::Node>,
 }
 
 impl From<Node> for NodeObject {
     fn from(node: Node) -> Self {
-        let facts = Arc::new(facts(&node));
+        let left_out = left_out(&node);
+        let facts = Arc::new(facts(&node, left_out.is_none()));
         let (service_proxy, unreachable_since) = (guess_of(&node), unreachable_since(&node));
         let Node { metadata, spec, status } = node;
         let (spec, status) = (spec.unwrap_or_default(), status.unwrap_or_default());
@@ -56,6 +59,7 @@ impl From<Node> for NodeObject {
             network: condition(NETWORK_UNAVAILABLE)
                 .map(|network| (network.status.clone(), network.reason.clone().unwrap_or_default())),
             service_proxy,
+            left_out,
             facts,
         }
     }
@@ -94,22 +98,24 @@ pub(crate) fn is_shutdown_taint(taint: &Taint) -> bool {
     taint.key == SHUT_DOWN_TAINT && taint.effect == NO_SCHEDULE
 }
 
-/// What load balancers depend on.
-fn facts(node: &Node) -> node::Node {
-    let metadata = &node.metadata;
-    let labels = metadata.labels.clone().unwrap_or_default();
-    let spec = node.spec.as_ref();
-    let taints = spec.and_then(|spec| spec.taints.as_deref()).unwrap_or_default();
-    let backend = is_backend(Eligibility {
-        deleting: metadata.deletion_timestamp.is_some(),
-        exclude_label: labels.get(EXCLUDE_LABEL).map(String::as_str),
+fn left_out(node: &Node) -> Option<LeftOut> {
+    let labels = node.metadata.labels.as_ref();
+    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default();
+    node::left_out(Eligibility {
+        deleting: node.metadata.deletion_timestamp.is_some(),
+        exclude_label: labels.and_then(|labels| labels.get(EXCLUDE_LABEL)).map(String::as_str),
         autoscaler_taint: taints.iter().any(|taint| taint.key == AUTOSCALER_TAINT),
-    });
+    })
+}
+
+/// What load balancers depend on.
+fn facts(node: &Node, backend: bool) -> node::Node {
+    let provider_id = node.spec.as_ref().and_then(|spec| spec.provider_id.clone());
     node::Node {
-        name: metadata.name.clone().unwrap_or_default(),
-        provider_id: spec.and_then(|spec| spec.provider_id.clone()).filter(|id| !id.is_empty()),
+        name: node.metadata.name.clone().unwrap_or_default(),
+        provider_id: provider_id.filter(|id| !id.is_empty()),
         addresses: addresses(node),
-        labels,
+        labels: node.metadata.labels.clone().unwrap_or_default(),
         backend,
     }
 }

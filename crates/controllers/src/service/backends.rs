@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use openstack_ccm_advertise::measured::Measurements;
 use openstack_ccm_advertise::node::{Fitness, NodeVerdict, is_unreachable_for_long, judge};
-use openstack_ccm_core::node::Node;
+use openstack_ccm_core::node::{AUTOSCALER_TAINT, EXCLUDE_LABEL, LeftOut, Node};
+use openstack_ccm_core::node_selector::NodeSelector;
 
 use crate::nodes::NodeObject;
 
@@ -19,6 +20,8 @@ pub(super) struct NodeSnapshot {
     pub(super) listed: bool,
     /// The nodes that can take traffic.
     pub(super) backends: Backends,
+    /// How many of the others take none, by reason.
+    pub(super) left_out: BTreeMap<LeftOut, usize>,
     /// Whether the service proxy of every node that counts honours `ipMode`.
     pub(super) fitness: Fitness,
     /// What is held of the service proxy of each of them.
@@ -36,8 +39,13 @@ impl NodeSnapshot {
         };
         let verdicts: BTreeMap<String, NodeVerdict> =
             alive.map(|node| (node.name.clone(), standing(node))).collect();
+        let mut left_out = BTreeMap::new();
+        for reason in nodes.iter().filter_map(|node| node.left_out) {
+            *left_out.entry(reason).or_default() += 1;
+        }
         Self {
             listed: true,
+            left_out,
             backends: nodes.iter().map(|node| &node.facts).filter(|node| node.backend).cloned().collect(),
             fitness: judge(verdicts.iter().map(|(name, held)| (name.as_str(), held))),
             verdicts: Arc::new(verdicts),
@@ -46,10 +54,7 @@ impl NodeSnapshot {
     }
 }
 
-/// Which labels of nodes a Service's choice of backends depends on.
-///
-/// The annotation and the configured default hold a comma list of `key=value` or `key`; only the keys are read here,
-/// to tell which label changes matter. The provider interprets the whole.
+/// Which nodes a Service chooses by their labels.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct NodeSelectors {
     /// Annotation of a Service that replaces the default.
@@ -59,14 +64,50 @@ pub(super) struct NodeSelectors {
 }
 
 impl NodeSelectors {
-    /// The label keys that matter to a Service with these annotations.
-    pub(super) fn keys<'a>(&'a self, annotations: &'a BTreeMap<String, String>) -> Vec<&'a str> {
+    /// The choice of a Service with these annotations; the provider says what is wrong with one that cannot be read.
+    pub(super) fn of(&self, annotations: &BTreeMap<String, String>) -> Option<NodeSelector> {
+        NodeSelector::parse(self.text(annotations)).ok()
+    }
+
+    fn text<'a>(&'a self, annotations: &'a BTreeMap<String, String>) -> &'a str {
         let own = self.annotation.as_ref().and_then(|key| annotations.get(key));
-        let selector = own.or(self.default.as_ref()).map_or("", String::as_str);
-        selector
-            .split(',')
-            .filter_map(|pair| pair.split('=').next().map(str::trim).filter(|key| !key.is_empty()))
-            .collect()
+        own.or(self.default.as_ref()).map_or("", String::as_str)
+    }
+
+    /// Why a Service with these annotations has no node that takes traffic, if it has none.
+    pub(super) fn why_none(
+        &self,
+        annotations: &BTreeMap<String, String>,
+        nodes: &NodeSnapshot,
+    ) -> Option<String> {
+        let takes = nodes.backends.len();
+        if takes > 0 {
+            let selector = self.of(annotations)?;
+            let matches_one = nodes.backends.iter().any(|node| selector.matches(node));
+            let nodes = if takes == 1 {
+                "the one Node that takes traffic".to_owned()
+            } else {
+                format!("the {takes} Nodes that take traffic")
+            };
+            return (!matches_one)
+                .then(|| format!("node-selector {:?} matches none of {nodes}", self.text(annotations)));
+        }
+        let all: usize = nodes.left_out.values().sum();
+        if all == 0 {
+            return Some("the cluster has no Nodes".to_owned());
+        }
+        let causes: Vec<String> =
+            nodes.left_out.iter().map(|(reason, count)| cause(*reason, *count)).collect();
+        Some(format!("{all} {}: {}", if all == 1 { "Node" } else { "Nodes" }, causes.join(", ")))
+    }
+}
+
+fn cause(reason: LeftOut, count: usize) -> String {
+    let (have, are) = if count == 1 { ("has", "is") } else { ("have", "are") };
+    match reason {
+        LeftOut::Deleting => format!("{count} {are} being deleted"),
+        LeftOut::Excluded => format!("{count} {have} the label {EXCLUDE_LABEL}"),
+        LeftOut::Autoscaler => format!("{count} {have} the taint {AUTOSCALER_TAINT}"),
     }
 }
 
@@ -95,7 +136,6 @@ pub(super) fn matters(old: &[Arc<Node>], new: &[Arc<Node>]) -> bool {
 #[cfg(test)]
 mod tests {
     use k8s_openapi::api::core::v1 as k8s;
-    use openstack_ccm_core::node::{AUTOSCALER_TAINT, EXCLUDE_LABEL};
     use openstack_ccm_kube_sim::merge_patch;
     use rstest::rstest;
     use serde_json::{Value, from_value, json};
@@ -260,19 +300,37 @@ mod tests {
     }
 
     #[rstest]
-    #[case::none(&[], None, &[])]
-    #[case::configured(&[], Some("env=prod, zone"), &["env", "zone"])]
-    #[case::annotation_replaces(&[("selector", "zone=a")], Some("env=prod"), &["zone"])]
-    #[case::empty_annotation_means_all(&[("selector", "")], Some("env=prod"), &[])]
-    fn selector_keys(
+    #[case::no_choice(&[], None, "")]
+    #[case::configured(&[], Some("zone=a"), "")]
+    #[case::configured_that_matches_none(&[], Some("zone=b"), "node-selector \"zone=b\" matches none of the 2 Nodes that take traffic")]
+    #[case::annotation_replaces(&[("selector", "zone=a")], Some("zone=b"), "")]
+    #[case::empty_annotation_means_all(&[("selector", "")], Some("zone=b"), "")]
+    #[case::one_that_cannot_be_read(&[("selector", "zone = b")], None, "")]
+    fn a_choice_that_matches_no_node_is_named(
         #[case] annotations: &[(&str, &str)],
         #[case] default: Option<&str>,
-        #[case] keys: &[&str],
+        #[case] expected: &str,
     ) {
         let annotations = annotations.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
         let selectors =
             NodeSelectors { annotation: Some("selector".into()), default: default.map(str::to_owned) };
-        assert_eq!(selectors.keys(&annotations), keys);
+        let why = selectors.why_none(&annotations, &with_two().snapshot());
+        assert_eq!(why.unwrap_or_default(), expected);
+    }
+
+    #[test]
+    fn nodes_that_take_no_traffic_are_counted_by_cause() {
+        let why = |cluster: &Cluster| {
+            NodeSelectors::default().why_none(&BTreeMap::new(), &cluster.snapshot()).unwrap_or_default()
+        };
+        let mut cluster = Cluster::default();
+        assert_eq!(why(&cluster), "the cluster has no Nodes");
+        for name in ["n1", "n2"] {
+            cluster.set(node(name, &json!({"metadata": {"labels": {EXCLUDE_LABEL: ""}}})));
+        }
+        assert_eq!(why(&cluster), format!("2 Nodes: 2 have the label {EXCLUDE_LABEL}"));
+        cluster.set(node("n3", &json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})));
+        assert_eq!(why(&cluster), format!("3 Nodes: 1 is being deleted, 2 have the label {EXCLUDE_LABEL}"));
     }
 
     #[test]

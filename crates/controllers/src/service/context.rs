@@ -109,6 +109,16 @@ impl ServiceSync {
         true
     }
 
+    /// Notes whether there is any node that can take the traffic of a Service.
+    pub(super) fn note_without_nodes(&self, key: &ServiceKey, now: bool) {
+        let before = self.memory.with(key, |known| std::mem::replace(&mut known.without_nodes, now));
+        match (before, now) {
+            (Some(false), true) => drop(self.metrics.without_nodes.inc()),
+            (Some(true), false) => drop(self.metrics.without_nodes.dec()),
+            _ => {}
+        }
+    }
+
     /// Counts and logs a failure, and plans the next try.
     pub(super) fn retry(&self, key: &ServiceKey, failure: Failure) -> Reschedule {
         self.metrics.failures.count(failure.class);

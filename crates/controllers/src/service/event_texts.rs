@@ -43,8 +43,12 @@ pub(crate) fn deleted() -> Notice {
 }
 
 /// There is nothing to send traffic to.
-pub(crate) fn no_nodes() -> Notice {
-    Notice::warning("UnAvailableLoadBalancer", "There are no available nodes for LoadBalancer")
+pub(crate) fn no_nodes(why: &str) -> Notice {
+    let message = format!(
+        "There are no available nodes for LoadBalancer: {why}. Members that its pools have are kept; to end its traffic, \
+         delete the Service"
+    );
+    Notice::warning("UnAvailableLoadBalancer", message)
 }
 
 /// What is said when a load balancer agrees with its Service, if anything was going on.
@@ -53,7 +57,8 @@ pub(crate) fn concluded(activity: Option<Operation>, backends: usize) -> Option<
         Operation::Ensure | Operation::Release => {
             Notice::normal("EnsuredLoadBalancer", "Ensured load balancer")
         }
-        Operation::UpdateNodes if backends == 0 => no_nodes(),
+        // That there are none was told at the beginning.
+        Operation::UpdateNodes if backends == 0 => return None,
         Operation::UpdateNodes => {
             Notice::normal("UpdatedLoadBalancer", "Updated load balancer with new hosts")
         }
@@ -136,6 +141,6 @@ mod tests {
         assert_eq!(concluded(None, 2), None);
         assert_eq!(concluded(Some(Operation::Ensure), 0).unwrap().reason, "EnsuredLoadBalancer");
         assert_eq!(concluded(Some(Operation::UpdateNodes), 1).unwrap().reason, "UpdatedLoadBalancer");
-        assert_eq!(concluded(Some(Operation::UpdateNodes), 0).unwrap().reason, "UnAvailableLoadBalancer");
+        assert_eq!(concluded(Some(Operation::UpdateNodes), 0), None);
     }
 }

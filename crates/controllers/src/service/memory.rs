@@ -41,6 +41,8 @@ pub(crate) struct Remembered {
     pub(crate) asked_to_go: bool,
     /// Why its load balancer is left as it is until somebody acts, if it is.
     pub(crate) held: Option<Hold>,
+    /// Whether no node can take its traffic.
+    pub(crate) without_nodes: bool,
     /// What is going on and not concluded yet: announced, but for new backends.
     pub(crate) activity: Option<Operation>,
     /// What a check for drift has put right, while one is going on.

@@ -183,6 +183,7 @@ impl ServiceSync {
     }
 
     fn forget(&self, key: &ServiceKey) {
+        self.note_without_nodes(key, false);
         if let Some(known) = self.memory.forget(key) {
             self.advertise_metrics.publication_changed(known.announced.published(), None);
             self.metrics.hold_changed(known.held, None);

@@ -59,7 +59,8 @@ impl ServiceSync {
         causes: Causes,
     ) -> Reschedule {
         let key = intent::key(&service);
-        let backends = Arc::clone(&self.nodes.borrow().backends);
+        let nodes = self.nodes.borrow().clone();
+        let backends = Arc::clone(&nodes.backends);
         let only_nodes = !causes.asks_for_more_than(&[Cause::Nodes, Cause::Readvertise]);
         if only_nodes && (!causes.has(Cause::Nodes) || self.has_converged(&key, &service, &backends)) {
             return if causes.has(Cause::Readvertise) {
@@ -89,8 +90,11 @@ impl ServiceSync {
             self.under_way(&key, &facts.uid, operation);
         }
         let is_news = causes.asks_for_more_than(&[Cause::Again]);
-        if backends.is_empty() && operation == Operation::Ensure && is_news {
-            self.tell(&key, &facts.uid, event_texts::no_nodes());
+        let why_none = self.selectors.why_none(&facts.annotations, &nodes);
+        self.note_without_nodes(&key, why_none.is_some());
+        if let Some(why) = why_none.as_ref().filter(|_| is_news) {
+            tracing::warn!(service = %key, why, "no node can take traffic; members that are there are kept");
+            self.tell(&key, &facts.uid, event_texts::no_nodes(why));
         }
         self.memory.with(&key, |known| {
             known.drift = drift::after(known.drift.take(), causes);
@@ -107,7 +111,8 @@ impl ServiceSync {
     fn has_converged(&self, key: &ServiceKey, service: &k8s::Service, backends: &Backends) -> bool {
         let empty = std::collections::BTreeMap::new();
         let annotations = service.metadata.annotations.as_ref().unwrap_or(&empty);
-        let selected_by = self.selectors.keys(annotations);
+        let selector = self.selectors.of(annotations).unwrap_or_default();
+        let selected_by: Vec<&str> = selector.keys().collect();
         self.memory
             .with(key, |known| {
                 known.object.uid() == uid(service)

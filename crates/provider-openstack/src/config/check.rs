@@ -5,7 +5,7 @@ use super::environment::Environment;
 use super::error::{ConfigOrigin, Finding, ValueFault};
 use super::login;
 use super::section::{LoginKind, SectionName};
-use crate::node_selector::NodeSelector;
+use openstack_ccm_core::node_selector::NodeSelector;
 
 const KNOWN_PROVIDERS: [&str; 5] = ["amphora", "octavia", "ovn", "f5", "amphorav2"];
 const KNOWN_METHODS: [&str; 4] = ["ROUND_ROBIN", "LEAST_CONNECTIONS", "SOURCE_IP", "SOURCE_IP_PORT"];

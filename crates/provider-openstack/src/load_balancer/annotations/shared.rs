@@ -187,7 +187,9 @@ pub const NODE_SELECTOR: Annotation = occm("loadbalancer.openstack.org/node-sele
         "`key=value` or `key`, separated by commas; if a key appears several times, the last one counts",
     ))
     .default("`node-selector`")
-    .effect("Only nodes with all these labels become members.")
+    .effect(
+        "Only nodes with all these labels become members. If it matches no node, or cannot be read, the members that are there are kept.",
+    )
     .empty("All nodes.");
 
 /// Health monitor on or off.

@@ -52,8 +52,15 @@ impl Digest {
     /// included: what agreed at one `updated_at` agrees as long as that stands.
     pub(crate) fn of_tree(load_balancer_id: &str, updated_at: &str, desired: &Desired) -> Self {
         // Of the load balancer itself only the tags are compared; floating IPs are listed, and compared with the list.
-        let Desired { load_balancer, listeners, floating_ip: _, serial: _, recovery: _, notices: _ } =
-            desired;
+        let Desired {
+            load_balancer,
+            listeners,
+            floating_ip: _,
+            serial: _,
+            keeps_members: _,
+            recovery: _,
+            notices: _,
+        } = desired;
         // Other versions of this program may compare more.
         let version = env!("CARGO_PKG_VERSION");
         Self::of((version, load_balancer_id, updated_at, &load_balancer.tags, listeners))

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use openstack_ccm_core::notice::Notice;
 
 use super::sources::Sources;
-use crate::load_balancer::model::Member;
+use crate::load_balancer::model::{Member, ObservedPool};
 use crate::load_balancer::names;
 use crate::load_balancer::settings::{names_of, node_address};
 
@@ -21,6 +21,23 @@ const WITHOUT_NODE_PORTS: &str = "LoadBalancerWithoutNodePorts";
 pub(super) struct Backend {
     name: String,
     address: IpAddr,
+    /// It is a member already, and has this name.
+    is_member: bool,
+}
+
+/// The members of a pool, by their addresses.
+pub(super) fn members_of(pool: &ObservedPool) -> Vec<Backend> {
+    let members = pool.members.iter().map(|observed| &observed.member);
+    let backend = |member: &Arc<Member>| Backend {
+        name: member.name.clone(),
+        address: member.address,
+        is_member: true,
+    };
+    members
+        .map(|member| (member.address, backend(member)))
+        .collect::<BTreeMap<_, _>>()
+        .into_values()
+        .collect()
 }
 
 /// What is said about ports that no node answers on.
@@ -50,7 +67,7 @@ pub(super) fn backends(sources: Sources<'_>, notices: &mut Vec<Notice>) -> Vec<B
             skip(name, format!("node {} has the same address {address}", other.name));
             continue;
         }
-        backends.insert(address, Backend { name: name.clone(), address });
+        backends.insert(address, Backend { name: name.clone(), address, is_member: false });
     }
     backends.into_values().collect()
 }
@@ -63,7 +80,7 @@ pub(super) fn of_pool(
     monitor_port: Option<u16>,
 ) -> Vec<Arc<Member>> {
     let Some(port) = node_port else { return Vec::new() };
-    let name = |backend: &Backend| match sources.settings.serial_api_calls {
+    let name = |backend: &Backend| match sources.settings.serial_api_calls && !backend.is_member {
         true => names::serial_member(&backend.name, backend.address, port),
         false => backend.name.clone(),
     };

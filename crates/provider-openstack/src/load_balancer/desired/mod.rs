@@ -9,6 +9,7 @@ mod capability;
 mod current;
 mod families;
 mod health_monitor;
+mod kept_members;
 mod members;
 mod port;
 pub(crate) mod recreation;
@@ -62,6 +63,7 @@ pub(crate) fn desired(sources: Sources<'_>) -> Result<Desired, Failure> {
 /// `spec.ports` is empty, or has a port twice; a defect of this program.
 pub(crate) fn of_existing(sources: Sources<'_>, existing: &ObservedLoadBalancer) -> Result<Desired, Failure> {
     let mut desired = build(sources)?;
+    kept_members::apply(&mut desired, sources, existing);
     current::apply(&mut desired, sources, existing);
     checked(desired, sources)
 }
@@ -85,7 +87,8 @@ fn build(sources: Sources<'_>) -> Result<Desired, Failure> {
     let serial = sources.settings.serial_api_calls;
     let floating_ip = floating_ip(sources);
     let recovery = Recovery::default();
-    Ok(Desired { load_balancer, listeners, floating_ip, serial, recovery, notices })
+    let keeps_members = false;
+    Ok(Desired { load_balancer, listeners, floating_ip, serial, keeps_members, recovery, notices })
 }
 
 fn load_balancer(sources: Sources<'_>, notices: &mut Vec<Notice>) -> LoadBalancerSpec {

@@ -24,6 +24,9 @@ pub(crate) struct Desired {
     pub(crate) floating_ip: FloatingIpGoal,
     /// Whether Octavia's provider takes neither whole trees nor batches of members: everything is made one by one.
     pub(crate) serial: bool,
+    /// Whether the members that are there stand in for those that the nodes would give: there is no node to put in their place, or
+    /// it cannot be read which ones.
+    pub(crate) keeps_members: bool,
     /// What is known for the case that the load balancer is in ERROR.
     pub(crate) recovery: Recovery,
     /// What the user should know about how this came out.

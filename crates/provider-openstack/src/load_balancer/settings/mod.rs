@@ -32,7 +32,7 @@ use super::annotations::{
 pub use super::model::header::InsertedHeader;
 pub use super::model::monitor::HttpCheck;
 use crate::config::Config;
-pub use crate::node_selector::NodeSelector;
+pub use openstack_ccm_core::node_selector::NodeSelector;
 
 mod allowed;
 mod aspect;

@@ -1,5 +1,6 @@
 //! What pools do: algorithm, health monitor, and which nodes are in them.
 
+use openstack_ccm_core::node_selector::NodeSelector;
 use openstack_ccm_openstack_api::octavia::LbAlgorithm;
 
 use super::monitor_check;
@@ -11,7 +12,6 @@ use crate::load_balancer::annotations::{
     HEALTH_MONITOR_MAX_RETRIES_DOWN, HEALTH_MONITOR_TIMEOUT, LB_METHOD, NODE_SELECTOR,
 };
 use crate::load_balancer::model::OVN;
-use crate::node_selector::NodeSelector;
 
 /// A health monitor's settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,7 +127,7 @@ pub(super) fn node_selector(reader: &mut SettingsReader<'_>) -> NodeSelector {
     };
     NodeSelector::parse(value.text).unwrap_or_else(|error| {
         let fix = "write key=value or key, separated by commas";
-        reader.reject(&value, format!("selects no node: {error}"), fix);
+        reader.reject(&value, format!("cannot be read: {error}"), fix);
         NodeSelector::default()
     })
 }

@@ -33,7 +33,8 @@ impl Wanted {
     /// For what is believed of the load balancer.
     pub(super) fn goal(&self) -> Goal<'_> {
         // What cannot be read is judged by the members that are there, too.
-        Goal { desired: &self.desired, digests: self.faults.unreadable().is_empty() }
+        let digests = self.faults.unreadable().is_empty() && !self.desired.keeps_members;
+        Goal { desired: &self.desired, digests }
     }
 }
 
@@ -64,7 +65,8 @@ impl Serving<'_> {
             let mut wanted = self.want(observation, &found, report).await?;
             wanted.desired.recovery = self.recovery(observation.seen());
             let faulty = wanted.faults.failure().is_some();
-            if faulty && !observation.tells_current_values(drift_check_interval) {
+            let keeps = faulty || wanted.desired.keeps_members;
+            if keeps && !observation.tells_current_values(drift_check_interval) {
                 return Ok(None);
             }
             let refused = reconciler.beliefs.attempts(&self.service.key).refused_algorithms;

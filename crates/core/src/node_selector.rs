@@ -1,9 +1,9 @@
-//! Which nodes become members: `node-selector`, as an annotation and in cloud.conf.
+//! Which nodes take the traffic of a Service, by their labels.
 
 use std::collections::BTreeMap;
 
-use openstack_ccm_core::instance::label::is_value;
-use openstack_ccm_core::node::Node;
+use crate::instance::label::is_value;
+use crate::node::Node;
 
 /// Labels that a node must have, all of them. Empty, every node matches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,6 +31,11 @@ impl NodeSelector {
         let pairs = text.split(',').map(str::trim).filter(|pair| !pair.is_empty());
         let requirements = pairs.map(requirement);
         Ok(Self { requirements: requirements.collect::<Result<_, _>>()? })
+    }
+
+    /// The keys of the labels that are looked at.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.requirements.keys().map(String::as_str)
     }
 
     /// Whether a node has all the labels.

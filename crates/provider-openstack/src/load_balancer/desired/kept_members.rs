@@ -1,0 +1,35 @@
+//! An empty set of nodes never empties a pool, and one that cannot be read changes none. Pure.
+//!
+//! No node at all is what an API server shows whose data are lost, what a label on all nodes leaves, or a `node-selector` with a typing error.
+//! Traffic goes on as long as members are there; without them it ends for certain.
+
+use std::collections::BTreeMap;
+
+use super::health_monitor;
+use super::members::{self, Backend};
+use super::sources::Sources;
+use crate::load_balancer::model::{Desired, ListenerKey, ObservedLoadBalancer, ObservedPool};
+use crate::load_balancer::settings::Aspect;
+
+/// Replaces the members that nodes would give by those that are there, where there is no node to put in their place, or it
+/// cannot be read which ones. A pool that is empty stays so. That of a new port follows one that is there.
+pub(super) fn apply(desired: &mut Desired, sources: Sources<'_>, existing: &ObservedLoadBalancer) {
+    let unreadable = sources.settings.is_unreadable(Aspect::NodeSelector);
+    if !unreadable && !members::backends(sources, &mut Vec::new()).is_empty() {
+        return;
+    }
+    desired.keeps_members = true;
+    let Some(children) = &existing.children else { return };
+    let own = children.listeners.iter().filter(|listener| listener.ours);
+    let pools: BTreeMap<ListenerKey, &ObservedPool> =
+        own.filter_map(|listener| Some((listener.key(), children.default_pool(listener)?))).collect();
+    let sibling = pools.values().find(|pool| !pool.members.is_empty());
+    for port in &sources.intent.service.ports {
+        let key = ListenerKey::new(port.protocol, port.port);
+        let Some(wanted) = desired.listeners.get_mut(&key) else { continue };
+        let there = pools.get(&key).or(sibling);
+        let backends: Vec<Backend> = there.map(|pool| members::members_of(pool)).unwrap_or_default();
+        let monitor_port = health_monitor::http_check_port(sources, port.protocol);
+        wanted.pool.members = members::of_pool(sources, &backends, port.node_port, monitor_port);
+    }
+}
